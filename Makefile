@@ -1,0 +1,74 @@
+# nodeprint. `make` alone prints what there is.
+SHELL := /bin/sh
+CONFIG ?= config/config.yaml
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+.PHONY: help run cluster report setup kernels lint format test test-emulated test-fresh test-offline bench bundle clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@echo; echo "CONFIG=FILE   another configuration    NODES=a,b   measure these again as a new job    SYSTEM=no   install no system package"
+
+run: .venv/run.stamp kernels ## measure (here, or as the configuration says), judge, and write the PDF
+	@workflow/run --config $(CONFIG) $(if $(NODES),--again $(NODES))
+
+COUNT ?= 3
+cluster: .venv/dev.stamp kernels ## the same job through a real Slurm of COUNT=3 virtual nodes on this machine
+	@tests/cluster/run $(COUNT)
+
+report: .venv/run.stamp ## judge and report again from what is there
+	@workflow/run --config $(CONFIG) --report-only
+
+setup: .venv/dev.stamp kernels ## everything that running and testing need
+
+kernels: .venv/run.stamp ## build the kernels
+	@MAKE="$(MAKE)" setup/kernels
+
+lint: .venv/dev.stamp ## every linter and type check
+	ruff check .
+	ruff format --check .
+	mypy
+	snakefmt --check workflow
+	snakemake --lint --configfile tests/data/lint.yaml
+	shellcheck workflow/run workflow/sweep tests/cluster/run setup/* tests/fresh/run tests/offline/run tests/emulated/init tests/emulated/initramfs tests/fake_kernel.sh kernels/node-run .ci/run
+	$(MAKE) --no-print-directory -C kernels lint
+
+format: .venv/dev.stamp ## format all sources
+	ruff check --fix-only .
+	ruff format .
+	snakefmt workflow
+	$(MAKE) --no-print-directory -C kernels format
+
+test: .venv/dev.stamp kernels ## unit tests, kernels under sanitizers, the workflow here and on a real Slurm
+	$(MAKE) --no-print-directory -C kernels test
+	pytest -q $(TESTS)
+
+test-emulated: .venv/dev.stamp kernels ## node-run in emulated machines of two sockets and four NUMA nodes
+	@setup/system emulated
+	pytest -q -m emulated
+
+test-fresh: ## the main job in a debootstrap'ed Debian 12 (root; 4 minutes)
+	tests/fresh/run
+
+test-offline: .venv/run.stamp ## the main job from the bundle, without network, rights, compiler, likwid and lscpu (root)
+	tests/offline/run
+
+bench: .venv/dev.stamp kernels ## ratios against peers and limits, compared with the last time (an hour; BENCH="numa structure")
+	python -m bench $(BENCH)
+
+bundle: .venv/run.stamp ## everything that a site without internet needs, as one archive
+	@setup/bundle
+
+clean: ## remove what was built (not what was measured)
+	rm -rf .venv kernels/build .snakemake *.egg-info build
+
+# Stamps: set-up runs again when the locked packages change.
+.venv/run.stamp: requirements.lock pyproject.toml setup/venv
+	@setup/system run
+	@setup/venv requirements.lock
+	@touch $@
+
+.venv/dev.stamp: requirements-dev.lock .venv/run.stamp
+	@setup/system test
+	@setup/venv requirements-dev.lock
+	@touch $@

@@ -1,0 +1,28 @@
+"""All benchmarks one after another, each with its table: `make bench`, or `python -m bench [NAME ...]` for some."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+
+from bench.table import ROOT
+
+#: Names and arguments; `python -m bench.NAME --help` tells of more.
+ALL = {"coherence": (), "numa": (), "structure": (), "verdict": ("--quick",)}
+
+
+def main() -> int:
+    """Run them; 1 where one could not be run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[*ALL, []], metavar="NAME", help=f"of {', '.join(ALL)}")
+    names = parser.parse_args().names or list(ALL)
+    ended = [
+        subprocess.run([sys.executable, "-m", f"bench.{name}", *ALL[name]], cwd=ROOT, check=False).returncode
+        for name in names
+    ]
+    return int(any(ended))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

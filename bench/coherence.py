@@ -1,0 +1,233 @@
+"""How the coherence kernel compares with core-to-core-latency, and with its own limits. `make bench` runs it.
+
+Every figure is a ratio measured in one run, the two sides in turn, and its medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import bootstrap
+
+from bench import table
+from bench.table import ROOT, Row, row
+
+OURS = ROOT / "kernels/build/coherence"
+PEER = ROOT / "build/bench/peer/bin/core-to-core-latency"
+PAIRS_OF_128_CPUS = 128 * 127 // 2
+ROUND_TRIPS_A_LINE = 2 + 3 * 25  # the lead-in, the warm-up and two batches
+
+
+def ours(cpus: tuple[int, int], *arguments: str, pairs: int = 1) -> list[dict[str, Any]]:
+    """Records of one process that measures the pair `pairs` times, one pass."""
+    with tempfile.TemporaryDirectory() as folder:
+        out, listed = Path(folder, "r.jsonl"), Path(folder, "pairs")
+        listed.write_text(f"{cpus[0]} {cpus[1]}\n" * pairs)
+        command = [OURS, "--op", "cas", "--pairs", listed, "--passes", "1", "--out", out, *arguments]
+        subprocess.run(command, check=True, capture_output=True)
+        return [json.loads(line) for line in out.read_text().splitlines()]
+
+
+def our_value(cpus: tuple[int, int], *arguments: str) -> float:
+    """The pair's hop in ns, from a process of its own."""
+    return float(next(r["latency_ns"] for r in ours(cpus, *arguments) if r["record"] == "pair"))
+
+
+def peer_value(cpus: tuple[int, int], *arguments: str) -> float:
+    """The same by core-to-core-latency, in ns."""
+    command = [str(PEER), "--cores", f"{cpus[0]},{cpus[1]}", "--csv", *arguments]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return float(re.findall(r"[\d.]+", text)[-1])
+
+
+def install_peer() -> bool:
+    """core-to-core-latency into build/bench; False where there is no cargo."""
+    if not PEER.exists() and shutil.which("cargo"):
+        command = ["cargo", "install", "--quiet", "core-to-core-latency", "--root", str(PEER.parent.parent)]
+        subprocess.run(command, check=False)
+    return PEER.exists()
+
+
+def timed(action: Callable[[], object]) -> float:
+    """Seconds that `action` takes."""
+    start = time.monotonic()
+    action()
+    return time.monotonic() - start
+
+
+def cv(values: list[float]) -> float:
+    """Standard deviation as a share of the mean."""
+    return statistics.stdev(values) / statistics.fmean(values)
+
+
+def cv_ratio_bound(a: list[list[float]], b: list[list[float]]) -> float:
+    """Upper end of the 95 % bootstrap interval of the ratio of CVs of a and b, processes resampled within blocks."""
+
+    def ratio(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], axis: int = -1) -> Any:
+        return (np.std(x, axis=axis, ddof=1) / np.mean(x, axis=axis)) / (
+            np.std(y, axis=axis, ddof=1) / np.mean(y, axis=axis)
+        )
+
+    bounds = [
+        bootstrap((np.array(x), np.array(y)), ratio, paired=False, method="percentile", rng=1)
+        for x, y in zip(a, b, strict=True)
+    ]
+    return float(np.median([bound.confidence_interval.high for bound in bounds]))
+
+
+def busy(cpus: tuple[int, int], stack: ExitStack) -> None:
+    """A busy process on each CPU until the stack is left."""
+    for cpu in cpus:
+        process = subprocess.Popen(
+            [sys.executable, "-c", f"import os; os.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"]
+        )
+        stack.callback(process.wait)
+        stack.callback(process.kill)
+    time.sleep(0.5)
+
+
+def spreads(cpus: tuple[int, int], processes: int, blocks: int, peer: bool) -> dict[str, list[list[float]]]:
+    """Values of single processes, the contenders in turn."""
+    contenders: dict[str, Callable[[], float]] = {
+        "ours": lambda: our_value(cpus),
+        "ours, 64 lines": lambda: our_value(cpus, "--lines", "64"),
+    }
+    if peer:
+        contenders["peer"] = lambda: peer_value(cpus)
+    values: dict[str, list[list[float]]] = {name: [] for name in contenders}
+    for _ in range(blocks):
+        for name in contenders:
+            values[name].append([])
+        for _ in range(processes):
+            for name, measure in contenders.items():
+                values[name][-1].append(measure())
+    return values
+
+
+def bench_time(cpus: tuple[int, int], peer: bool, kept: dict[str, Any]) -> list[Row]:
+    """Seconds of measuring a pair and pass: ours from the trailer, the peer's process less its start."""
+    own, others = [], []
+    for _ in range(7):
+        records = ours(cpus, pairs=200)
+        own.append(records[-1]["elapsed_s"] / 200)
+        if peer:
+            others.append(timed(lambda: peer_value(cpus)) - timed(lambda: peer_value(cpus, "1", "1")))
+    kept["time"] = {"ours_s": own, "peer_s": others}
+    rows = [row("a pair and pass", [1e3 * value for value in own], None, "ms")]
+    if peer:
+        rows.append(row("the peer's pair", [1e3 * value for value in others], None, "ms"))
+        rows.append(row("time: ours / peer", [a / b for a, b in zip(own, others, strict=True)], 0.01))
+    return rows
+
+
+def bench_spread(cpus: tuple[int, int], processes: int, peer: bool, kept: dict[str, Any]) -> list[Row]:
+    """CVs over processes, three blocks."""
+    values = kept["spread"] = spreads(cpus, processes, 3, peer)
+    rows = [
+        row("CV at the default", list(map(cv, values["ours"])), 0.016),
+        row("CV with 64 lines", list(map(cv, values["ours, 64 lines"])), 0.012),
+    ]
+    if peer:
+        rows.append(row("the peer's CV at its default", list(map(cv, values["peer"]))))
+        rows.append(row("CV: ours / peer, upper bound", cv_ratio_bound(values["ours"], values["peer"]), 1.25))
+        many = kept["peer 5000 x 300"] = [peer_value(cpus, "5000", "300") for _ in range(max(5, processes // 6))]
+        rows.append(row("the peer's CV at 5000 x 300", cv(many), None))
+    return rows
+
+
+def bench_busy(cpus: tuple[int, int], processes: int, peer: bool, kept: dict[str, Any]) -> list[Row]:
+    """The same with a busy process on each CPU."""
+    quiet = [our_value(cpus) for _ in range(processes)]
+    with ExitStack() as stack:
+        busy(cpus, stack)
+        loaded = [our_value(cpus) for _ in range(processes)]
+        others = [peer_value(cpus) for _ in range(3)] if peer else []
+    kept["busy"] = {"quiet": quiet, "busy": loaded, "peer": others}
+    middle = statistics.median(quiet)
+    rows = [
+        row("busy: median against quiet", abs(statistics.median(loaded) / middle - 1), 0.04),
+        row("busy: CV", cv(loaded), 0.025),
+    ]
+    if peer:
+        rows.append(row("busy: the peer's value / ours", [value / middle for value in others]))
+    return rows
+
+
+def bench_harness(cpus: tuple[int, int], kept: dict[str, Any]) -> list[Row]:
+    """A pairs file with the pair 8,128 times, against its round trips and against --plan."""
+    records: list[dict[str, Any]] = []
+    wall = timed(lambda: records.extend(ours(cpus, pairs=PAIRS_OF_128_CPUS)))
+    hop_s = statistics.median(r["latency_ns"] for r in records if r["record"] == "pair") / 1e9
+    allowed = PAIRS_OF_128_CPUS * (1.25 * 32 * ROUND_TRIPS_A_LINE * 2 * hop_s + 0.1e-3)
+    at_150, at_195 = (planned("0-127")[name] for name in ("seconds", "seconds_at_195_ns"))
+    expected = at_150 + (at_195 - at_150) / 45 * (hop_s * 1e9 - 150)
+    kept["harness"] = {"wall_s": wall, "hop_ns": hop_s * 1e9, "elapsed_s": records[-1]["elapsed_s"], "plan_s": expected}
+    return [
+        row("8,128 pairs", wall, None, "s"),
+        row("8,128 pairs / (1.25 x round trips + 0.1 ms a pair)", wall / allowed, 1),
+        row("--plan against the truth", abs(expected / records[-1]["elapsed_s"] - 1), 0.3),
+    ]
+
+
+def planned(cpus: str) -> dict[str, float]:
+    """Figures of --plan for one pass."""
+    command = [OURS, "--plan", "--op", "cas", "--cpus", cpus, "--passes", "1"]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return {k: float(v) for k, v in (line.split(" ", 1) for line in text.splitlines()) if re.fullmatch(r"[\d.]+", v)}
+
+
+def bench_plan(kept: dict[str, Any]) -> list[Row]:
+    """What --plan says of large nodes, and the memory that planning 512 CPUs takes."""
+    small, large = planned("0-127"), planned("0-255")
+    # a small parent: the high-water mark of a forked child begins with its parent's
+    small_parent = (
+        "import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, "
+        "stderr=subprocess.DEVNULL); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )
+    command = [sys.executable, "-S", "-E", "-c", small_parent, OURS, "--plan", "--op", "cas", "--cpus", "0-511"]
+    rss_kib = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    kept["plan"] = {"128": small, "256": large, "rss_512_bytes": rss_kib * 1024}
+    return [
+        row("--plan of 128 CPUs at 150 ns", small["seconds"], 8, "s"),
+        row("--plan of 128 CPUs at 195 ns", small["seconds_at_195_ns"], None, "s"),
+        row("--plan of 256 CPUs at 150 ns", large["seconds"], 30, "s"),
+        row("memory to plan 512 CPUs", rss_kib / 1024, 64, "MiB"),
+    ]
+
+
+def main() -> int:
+    """Measure, print the table, keep it; 0 whatever came out."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--processes", type=int, default=60, help="processes a block (default 60)")
+    parser.add_argument("--cpus", default="", help="two CPUs, as 0,1 (default: the first two allowed)")
+    chosen = parser.parse_args()
+    allowed = sorted(os.sched_getaffinity(0))
+    first, second = map(int, chosen.cpus.split(",")) if chosen.cpus else allowed[:2]
+    cpus, peer = (first, second), install_peer()
+    if not peer:
+        print("core-to-core-latency is not here (no cargo): its columns are left out")
+    load = os.getloadavg()[0]
+    kept: dict[str, Any] = {}
+    rows = bench_time(cpus, peer, kept) + bench_plan(kept) + bench_harness(cpus, kept)
+    rows += bench_busy(cpus, max(5, chosen.processes // 3), peer, kept)
+    rows += bench_spread(cpus, chosen.processes, peer, kept)
+    table.keep("coherence", rows, load, **kept)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

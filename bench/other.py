@@ -1,0 +1,137 @@
+"""Fleets by other assumptions than the simulator's: what the method is judged with must not be what it was built on.
+
+Lines stay through a run and are shared by all pairs, each with an effect of its own on every CCX; passes are
+autocorrelated; a run drifts along the order of the pairs, which is not random; some pairs have two states; cells that
+a chip keeps are resampled from a pool (published matrices' residuals where there are any, else a skewed one).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.layout import CCX, RANK, Layout
+from nodeprint.packed import PackedFleet, PackedNode, Stack
+from nodeprint.simulate.campaign import _places
+from nodeprint.topology.model import Topology
+
+Floats = npt.NDArray[np.float64]
+#: Changes the true latencies (pair) of a node in a job: (node, job, run, latency, layout) -> latency.
+Plant = Callable[[int, int, int, Floats, Layout], Floats]
+
+
+@dataclass(frozen=True)
+class Other:
+    """Parameters, relative standard deviations unless said otherwise."""
+
+    core: float = 0.005
+    core_tail: float = 3.0
+    ccx: float = 0.003
+    node: float = 0.003
+    line: float = 0.031
+    line_ccx: float = 0.02
+    lines: int = 32
+    rho: float = 0.7
+    cell: float = 0.012
+    drift: float = 0.005
+    bimodal: float = 0.01
+    bimodal_step: float = 0.08
+    keeps: float = 0.01
+
+
+def fleet(
+    topology: Topology,
+    nodes: int,
+    seed: int,
+    *,
+    jobs_of: Mapping[str, int] | None = None,
+    jobs: int = 1,
+    runs: int = 2,
+    passes: int = 3,
+    other: Other | None = None,
+    pool: Floats | None = None,
+    plant: Plant | None = None,
+) -> PackedFleet:
+    """A packed fleet; `pool` are relative residuals that chips' cells are drawn from."""
+    p = other or Other()
+    layout, cpus = _places(topology)
+    keep = np.all(layout.slots[layout.pairs][:, :, 5] == 0, axis=1)
+    layout = Layout(layout.slots, layout.pairs[keep], layout.harvested)
+    names = [f"node{i:03d}" for i in range(nodes)]
+    base = _base(layout, np.random.default_rng([seed, 1_000_000]))
+    pool = _skewed() if pool is None else pool
+    rows, node_of, job_of, run_of = [], [], [], []
+    for i, name in enumerate(names):
+        rng = np.random.default_rng([seed, i])
+        truth = base * _chip(layout, p, pool, rng)
+        states = rng.random(len(base)) < p.bimodal
+        for job in range(1, (jobs_of or {}).get(name, jobs) + 1):
+            for run in range(1, runs + 1):
+                own = truth if plant is None else plant(i, job, run, truth.copy(), layout)
+                rows.append(_run(own, layout, p, states, np.random.default_rng([seed, i, job, run]), passes))
+                node_of.append(i), job_of.append(job), run_of.append(run)
+    stack = Stack(
+        "coherence-cas", "cas", "hop", "ns", (-1,), layout, np.array(node_of), np.array(job_of), np.array(run_of),
+        np.stack(rows)[:, :, None, :].astype(np.float32), disturbed=np.zeros(len(rows)),
+    )  # fmt: skip
+    packed = tuple(
+        PackedNode(name, name, cpus=tuple(cpus), cores=tuple(_codes(layout.slots[:, : RANK + 1]).tolist()))
+        for name in names
+    )
+    return PackedFleet("other", True, packed, (stack,))
+
+
+def _codes(columns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return np.unique(columns, axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _base(layout: Layout, rng: np.random.Generator) -> Floats:
+    level = np.array([8.0, 25.0, 112.0, 114.0, 130.0, 230.0])[layout.classes]
+    return np.asarray(level * (1 + 0.03 * rng.standard_normal(len(level))))
+
+
+def _skewed() -> Floats:
+    rng = np.random.default_rng(7)
+    values = rng.gamma(2.0, 1.0, 5000)
+    return np.asarray((values - values.mean()) / values.std())
+
+
+def _chip(layout: Layout, p: Other, pool: Floats, rng: np.random.Generator) -> Floats:
+    a, b = layout.pairs.T
+    core, ccx = _codes(layout.slots[:, : RANK + 1]), _codes(layout.slots[:, : CCX + 1])
+    tail = p.core_tail
+    draw = (
+        rng.standard_t(tail, core.max() + 1) * np.sqrt((tail - 2) / tail)
+        if tail > 2
+        else rng.standard_normal(core.max() + 1)
+    )
+    cores = p.core * draw
+    ports = p.ccx * rng.standard_normal(ccx.max() + 1)
+    cells = p.keeps * rng.choice(pool, len(a))
+    return np.asarray(
+        (1 + p.node * rng.standard_normal())
+        * (1 + cores[core[a]] + cores[core[b]] + ports[ccx[a]] + ports[ccx[b]] + cells)
+    )
+
+
+def _run(
+    truth: Floats, layout: Layout, p: Other, states: npt.NDArray[np.bool_], rng: np.random.Generator, passes: int
+) -> Floats:
+    ccx = _codes(layout.slots[:, : CCX + 1])
+    a, b = ccx[layout.pairs[:, 0]], ccx[layout.pairs[:, 1]]
+    common = p.line * rng.standard_normal(p.lines)
+    per_ccx = p.line_ccx * rng.standard_normal((p.lines, ccx.max() + 1))
+    # the median over lines of a pair of CCXs, for each pair of CCXs once
+    table = np.median(common[:, None, None] + per_ccx[:, :, None] + per_ccx[:, None, :], axis=0)
+    drift = p.drift * rng.standard_normal() * np.linspace(-1, 1, len(truth))
+    out = np.empty((passes, len(truth)))
+    noise = rng.standard_normal(len(truth))
+    for k in range(passes):
+        if k:
+            noise = p.rho * noise + np.sqrt(1 - p.rho**2) * rng.standard_normal(len(truth))
+        two = np.where(states & (rng.random(len(truth)) < 0.5), p.bimodal_step, 0.0)
+        out[k] = truth * (1 + table[a, b] + drift + p.cell * noise + two)
+    return out

@@ -1,0 +1,403 @@
+"""Does the verdict keep its promises? Fleets with fixed seeds, bounds one-sided at 95 % (Clopper and Pearson).
+
+    python -m bench.verdict --section clean --fleets 299
+    python -m bench.verdict --quick            every section, minutes
+
+Sections: clean (false accusations), power (found at 1.2 and 0.5 times the printed smallest effect, named right), shapes
+(defects that are no terms), two (fleets of two to four), peers (what other rules find), scale, mutations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import beta
+
+from bench import other, table
+from bench.table import Row, row
+from nodeprint import packed
+from nodeprint.packed import PackedFleet
+from nodeprint.simulate import Plan, Spread, fleet
+from nodeprint.topology.model import Topology
+from nodeprint.topology.presets import preset
+from nodeprint.verdict import Verdict, evaluate, groups, judge_fleet, thresholds
+
+Make = Callable[[Mapping[str, int]], PackedFleet]
+
+#: Spreads that healthy fleets are drawn with.
+SPREADS: Mapping[str, Spread] = {
+    "core 0.2 %": Spread(core=0.002),
+    "core 0.5 %": Spread(core=0.005),
+    "core 1.0 %": Spread(core=0.01),
+    "t3 cells": Spread(core=0.0036, tail=3.0, burst_rate=0.003),
+    "t3 chips": Spread(core=0.005, chip_tail=3.0),
+    "passes alike": Spread(pass_rho=0.9, run_cell=0.006),
+    "wide lines": Spread(line=0.055),
+    "runs move 1 %": Spread(run=0.01),
+    "fused": Spread(fused=True),
+}
+OTHERS: Mapping[str, other.Other] = {
+    "other, normal cores 0.2 %": other.Other(core=0.002, core_tail=0),
+    "other, normal cores 0.5 %": other.Other(core_tail=0),
+    "other, t3 cores 0.5 %": other.Other(),
+    "other, t3 cores 1.0 %": other.Other(core=0.01),
+    "other, drift 2 %": other.Other(core_tail=0, drift=0.02),
+    "other, 5 % bimodal": other.Other(core_tail=0, bimodal=0.05),
+}
+
+
+def upper(count: int, of: int) -> float:
+    """One-sided 95 % upper bound of a rate."""
+    return 1.0 if count >= of else float(beta.ppf(0.95, count + 1, of - count))
+
+
+def lower(count: int, of: int) -> float:
+    """One-sided 95 % lower bound of a rate."""
+    return 0.0 if count == 0 else float(beta.ppf(0.05, count, of - count + 1))
+
+
+def flow(make: Make) -> tuple[Verdict, Verdict]:
+    """The verdict of the first job and, after at most two rounds of second jobs, the final one."""
+    jobs: dict[str, int] = {}
+    first = verdict = judge_fleet(make(jobs))
+    for _ in range(2):
+        if not verdict.recheck:
+            break
+        for name in verdict.recheck:
+            jobs[name] = jobs.get(name, 1) + 1
+        verdict = judge_fleet(make(jobs))
+    return first, verdict
+
+
+def simulated(topology: Topology, nodes: int, seed: int, spread: Spread, defects: tuple[str, ...] = ()) -> Make:
+    """Fleets of the simulator."""
+    return lambda jobs: fleet(Plan(topology, nodes=nodes, seed=seed, spread=spread, defects=defects), jobs)
+
+
+def others(topology: Topology, nodes: int, seed: int, how: other.Other, plant: other.Plant | None = None) -> Make:
+    """Fleets of the other generator."""
+    return lambda jobs: other.fleet(topology, nodes, seed, jobs_of=jobs, other=how, plant=plant)
+
+
+def clean(
+    fleets: int, nodes: int, names: list[str], presets: tuple[str, ...] = ("rome-2x64", "milan-2x64")
+) -> Counter[str]:
+    """Healthy fleets by each spread: prints a row each; returns the total of fleets and of those with any DEVIATES."""
+    total: Counter[str] = Counter()
+    for name in names:
+        counts: Counter[str] = Counter()
+        accused, began = 0, time.monotonic()
+        for seed in range(fleets):
+            topology = preset(presets[seed % len(presets)])
+            make = (
+                simulated(topology, nodes, seed, SPREADS[name])
+                if name in SPREADS
+                else others(topology, nodes, seed, OTHERS[name])
+            )
+            _, verdict = flow(make)
+            counts.update(verdict.fleet.counts)
+            accused += verdict.fleet.counts.get("DEVIATES", 0) > 0
+        total.update({"fleets": fleets, "accused": accused})
+        print(
+            f"clean  N={nodes:<5}{name:28} fleets {fleets}, with DEVIATES {accused} (at most "
+            f"{100 * upper(accused, fleets):.1f} %), {dict(counts)}, "
+            f"{(time.monotonic() - began) / fleets:.2f} s a fleet",
+            flush=True,
+        )
+    most = 100 * upper(total["accused"], total["fleets"])
+    print(f"clean  all: {total['accused']} of {total['fleets']}, at most {most:.2f} %")
+    return total
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A defect with its size left open, the entry of smallest_effect it is measured by, and its right name."""
+
+    text: str
+    effect: str
+    term: str
+    where: Mapping[str, int]
+
+
+PLANTED = (
+    Planted("core 37 {:+.3f}%", "core", "core", {"core": 37}),
+    Planted("ccd 3 {:+.3f}%", "ccd", "ccd", {"ccd": 3}),
+    Planted("ccd 3 to-others {:+.3f}%", "ccd", "ccd", {"ccd": 3}),
+    Planted("link q0-q2 {:+.3f}%", "link", "link", {"quadrant": 0, "to_quadrant": 2}),
+    Planted("socket 1 {:+.3f}%", "socket", "socket", {"socket": 1}),
+    Planted("socket-link {:+.3f}%", "class", "class", {"to_socket": 1}),
+    Planted("fabric {:+.3f}%", "node", "class", {"beyond_class": 1}),
+    Planted("global {:+.3f}%", "node", "node", {}),
+)
+
+
+def named(verdict: Verdict, node: str, planted: Planted) -> bool:
+    """Whether the first finding of a node is the planted part."""
+    findings = [f for f in verdict.nodes[node].findings if f.severity in ("error", "warning")]
+    return (
+        bool(findings)
+        and findings[0].term == planted.term
+        and all(findings[0].where.get(key) == value for key, value in planted.where.items())
+    )
+
+
+def power(
+    fleets: int, nodes: int, spread: Spread, planted: tuple[Planted, ...] = PLANTED
+) -> dict[str, tuple[int, int, int]]:
+    """Found at 1.2 and 0.5 times the printed smallest effect, and named right, of `fleets`; prints a row each."""
+    results = {}
+    for one in planted:
+        strong = weak = right = 0
+        for seed in range(fleets):
+            topology = preset("milan-2x64" if seed % 2 else "rome-2x64")
+            smallest = judge_fleet(simulated(topology, nodes, seed, spread)({})).fleet.smallest_effect[one.effect]
+            assert smallest is not None
+            for factor in (1.2, 0.5):
+                defect = f"node001: {one.text.format(100 * factor * smallest)}"
+                _, verdict = flow(simulated(topology, nodes, seed, spread, (defect,)))
+                found = verdict.nodes["node001"].verdict == "DEVIATES"
+                if factor > 1:
+                    strong += found
+                    right += found and named(verdict, "node001", one)
+                else:
+                    weak += found
+        results[one.text] = (strong, weak, right)
+        print(
+            f"power  N={nodes:<5}{one.text:28} at 1.2: {strong}/{fleets} "
+            f"(at least {100 * lower(strong, fleets):.0f} %), "
+            f"at 0.5: {weak}/{fleets} (at most {100 * upper(weak, fleets):.0f} %), "
+            f"named right {right}/{strong}",
+            flush=True,
+        )
+    return results
+
+
+#: Defects that are no fitted term, with the outcome that must come in the end.
+SHAPES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("core 37 +3ns",), ("DEVIATES",)),
+    (("core 37 +6ns",), ("DEVIATES",)),
+    (("core-clock 37 -25%",), ("DEVIATES",)),
+    (("fabric +6%",), ("DEVIATES",)),
+    (("socket 1 +6%",), ("DEVIATES",)),
+    (("ccd 3 to-others +6%",), ("DEVIATES",)),
+    (("half-row 37 +12%",), ("DEVIATES",)),
+    (("intermittent core 9 +40%",), ("DEVIATES", "UNSTABLE", "INVALID")),
+    (("core 37 +12%", "link q0-q2 +8%"), ("DEVIATES",)),
+    (("busy core 5 run 1",), ("SAME", "INCONCLUSIVE")),
+    (("busy core 5 run 1", "busy core 5 run 2"), ("SAME", "INCONCLUSIVE")),
+)
+
+
+def shapes(fleets: int, nodes: int, spread: Spread) -> dict[str, int]:
+    """Defects that are no terms: how often the outcome was right; prints a row a defect."""
+    results = {}
+    for defects, right in SHAPES:
+        counts: Counter[str] = Counter()
+        for seed in range(fleets):
+            topology = preset("milan-2x64" if seed % 2 else "rome-2x64")
+            texts = tuple(f"node001: {text}" for text in defects)
+            _, verdict = flow(simulated(topology, nodes, seed, spread, texts))
+            counts[verdict.nodes["node001"].verdict] += 1
+        ok = sum(counts[outcome] for outcome in right)
+        results["; ".join(defects)] = ok
+        print(f"shapes N={nodes:<5}{'; '.join(defects):44} right {ok}/{fleets}: {dict(counts)}", flush=True)
+    return results
+
+
+def few(fleets: int, spread: Spread) -> dict[str, Counter[str]]:
+    """Fleets of two to four: healthy ones, and one node with 1.5 times the bound planted, which must never be SAME."""
+    results = {}
+    for nodes in (2, 3, 4):
+        for text in ("", "global +3%", "core 37 +6%", "ccd 3 +4.5%", "core 37 +20%"):
+            counts: Counter[str] = Counter()
+            for seed in range(fleets):
+                topology = preset("milan-2x64" if seed % 2 else "rome-2x64")
+                _, verdict = flow(simulated(topology, nodes, seed, spread, (f"node001: {text}",) if text else ()))
+                counts[verdict.nodes["node001"].verdict] += 1
+                counts["others accused"] += any(
+                    v.verdict == "DEVIATES" for name, v in verdict.nodes.items() if name != "node001" or not text
+                )
+            results[f"{nodes} {text}"] = counts
+            print(f"few    N={nodes:<5}{text or 'healthy':28} {dict(counts)}", flush=True)
+    return results
+
+
+def peers(fleets: int, nodes: int, spread: Spread) -> None:
+    """What other rules find, beside ours: share of defective nodes found, and of healthy nodes accused."""
+    rules = {
+        "mean + 5 %": lambda m: m.mean(axis=1) > 1.05 * m.mean(),
+        "mean + 3 SD": lambda m: m.mean(axis=1) > m.mean(axis=1).mean() + 3 * m.mean(axis=1).std(),
+        "median + 6 MAD": lambda m: (
+            np.abs(m.mean(axis=1) - np.median(m.mean(axis=1)))
+            > 6 * 1.4826 * np.median(np.abs(m.mean(axis=1) - np.median(m.mean(axis=1))))
+        ),
+        "CDF similarity 95 %": _cdf,
+        "per-cell z > 4": lambda m: (
+            (np.abs(m - m.mean(axis=0)) > 4 * m.std(axis=0) * (1 - 1e-9)).any(axis=1)
+            if nodes > 18
+            else (
+                np.abs(m - np.median(m, axis=0)) > 4 * 1.4826 * np.median(np.abs(m - np.median(m, axis=0)), axis=0)
+            ).any(axis=1)
+        ),
+    }
+    for text in ("core 37 +10%", "core 37 +30%", "ccd 3 to-others +6%", "link q0-q2 +8%", "fabric +5%", "global +5%"):
+        found: Counter[str] = Counter()
+        false: Counter[str] = Counter()
+        for seed in range(fleets):
+            make = simulated(preset("rome-2x64"), nodes, seed, spread, (f"node001: {text}",))
+            packed = make({})
+            values = np.median(packed.stacks[0].values[:, :, 0], axis=1)
+            per_node = values.reshape(nodes, -1, values.shape[1]).mean(axis=1)
+            for name, rule in rules.items():
+                flagged = rule(per_node)
+                found[name] += bool(flagged[1])
+                false[name] += int(flagged.sum() - flagged[1])
+            _, verdict = flow(make)
+            flagged_ours = {name for name, v in verdict.nodes.items() if v.verdict == "DEVIATES"}
+            found["nodeprint"] += "node001" in flagged_ours
+            false["nodeprint"] += len(flagged_ours - {"node001"})
+        healthy = fleets * (nodes - 1)
+        row = ", ".join(
+            f"{n}: {100 * found[n] / fleets:.0f} % / {100 * false[n] / healthy:.0f} %" for n in (*rules, "nodeprint")
+        )
+        print(f"peers  N={nodes:<5}{text:22} found / healthy accused: {row}", flush=True)
+
+
+def _cdf(matrix: np.ndarray) -> np.ndarray:
+    """SuperBench's similarity of a node's sorted values to the middle node's, below 95 %."""
+    ordered = np.sort(matrix, axis=1)
+    middle = np.median(ordered, axis=0)
+    return 1 - np.abs(ordered - middle).sum(axis=1) / middle.sum() < 0.95
+
+
+@contextmanager
+def mutated(name: str) -> Iterator[None]:
+    """The method without one of its parts."""
+    saved = thresholds._quantile, thresholds._spreads, groups.split, evaluate.causes, thresholds.LEAVE_OUT_BELOW
+    shared = evaluate.CROWD
+    try:
+        if name == "no z":
+            thresholds._quantile = lambda alpha, degrees: 1.0
+        elif name == "template holds the node":
+            thresholds.LEAVE_OUT_BELOW = 0
+        elif name == "no grouping":
+            groups.split = lambda means, bounds, floor, **_: [(np.arange(len(means)), -1)]
+            evaluate.CROWD = 2.0
+        elif name == "no parents":
+            evaluate.causes = _without_parents(saved[3])
+        yield
+    finally:
+        thresholds._quantile, thresholds._spreads, groups.split, evaluate.causes, thresholds.LEAVE_OUT_BELOW = saved
+        evaluate.CROWD = shared
+
+
+def _without_parents(causes: Callable[..., list[object]]) -> Callable[..., list[object]]:
+    def only_children(residual, terms, *, accepted, **rest):  # type: ignore[no-untyped-def]
+        return causes(residual, terms, accepted=accepted & (terms.family > 0), **rest)
+
+    return only_children
+
+
+def mutations(fleets: int, nodes: int) -> dict[str, bool]:
+    """Whether each mutation makes the benchmark fail; prints what failed."""
+    caught = {}
+    spread = Spread(core=0.005)
+    for name in ("none", "no z", "template holds the node", "no grouping", "no parents"):
+        with mutated(name):
+            failed = failures(fleets, nodes, spread)
+        caught[name] = bool(failed)
+        print(f"mutation {name:26} {'fails: ' + '; '.join(failed) if failed else 'passes'}", flush=True)
+    return caught
+
+
+def failures(fleets: int, nodes: int, spread: Spread) -> list[str]:
+    """A short list of promises, those that are broken."""
+    broken = []
+    accused = suspects = 0
+    for seed in range(fleets):
+        first, verdict = flow(simulated(preset("rome-2x64"), nodes, seed, spread))
+        accused += verdict.fleet.counts.get("DEVIATES", 0) > 0
+        suspects += first.fleet.counts.get("SUSPECT", 0)
+    if accused or suspects > fleets:
+        broken.append(f"{accused} of {fleets} healthy fleets accused, {suspects} suspects")
+    split = tuple(f"node{i:03d}: fabric +5%" for i in range(nodes // 2))
+    _, verdict = flow(simulated(preset("rome-2x64"), nodes, 5, spread, split))
+    if verdict.fleet.outcome != "TWO POPULATIONS" or verdict.fleet.counts.get("DEVIATES"):
+        broken.append(f"two populations told as {verdict.fleet.outcome}, {dict(verdict.fleet.counts)}")
+    wrong = 0
+    for seed in range(max(3, fleets // 2)):
+        _, verdict = flow(simulated(preset("rome-2x64"), nodes, seed, spread, ("node001: global +5%",)))
+        wrong += not named(verdict, "node001", Planted("", "node", "node", {}))
+    if wrong:
+        broken.append(f"a slow node named wrong {wrong} times")
+    missed = 0
+    for seed in range(max(3, fleets // 2)):
+        first, _ = flow(simulated(preset("rome-2x64"), 2, seed, spread, ("node001: global +7%",)))
+        missed += first.nodes["node001"].verdict != "DIFFER"
+    if missed:
+        broken.append(f"two nodes 7 % apart not told apart {missed} times")
+    return broken
+
+
+def scale(nodes: int = 1000) -> list[Row]:
+    """Seconds and memory for a large fleet from packed arrays: run by itself, imports included."""
+    with tempfile.TemporaryDirectory() as folder:
+        packed.write(fleet(Plan(preset("milan-2x64"), nodes=nodes)), Path(folder))
+        code = "import sys;from pathlib import Path;from nodeprint import verdict;verdict.judge(Path(sys.argv[1]))"
+        began = time.monotonic()
+        subprocess.run([sys.executable, "-c", code, folder], check=True)
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+        seconds = time.monotonic() - began
+    return [row(f"{nodes} nodes judged", seconds, 8, "s"), row(f"{nodes} nodes, memory", peak, 2048, "MiB")]
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--section", choices=("clean", "power", "shapes", "few", "peers", "mutations", "scale", "all"), default="all"
+    )
+    parser.add_argument("--fleets", type=int, default=299)
+    parser.add_argument("--nodes", type=int, default=8)
+    parser.add_argument("--quick", action="store_true", help="few fleets")
+    args = parser.parse_args()
+    fleets = 10 if args.quick else args.fleets
+    every = args.section == "all"
+    spread = Spread(core=0.002)
+    load = os.getloadavg()[0]
+    rows: list[Row] = []
+    if every or args.section == "clean":
+        total = clean(fleets, args.nodes, [*SPREADS, *OTHERS])
+        rows.append(row(f"of {total['fleets']} healthy fleets accused", total["accused"] / total["fleets"], 0.01))
+    if every or args.section == "power":
+        some = max(3, fleets // 3)
+        for text, (strong, _, right) in power(some, args.nodes, spread).items():
+            rows.append(row(f"missed of {some}: {text}", 1 - strong / some, 0.1))
+            rows.append(row(f"misnamed of {strong}: {text}", 1 - right / max(strong, 1), 0.1))
+    if every or args.section == "shapes":
+        shapes(max(3, fleets // 3), args.nodes, spread)
+    if every or args.section == "few":
+        few(max(3, fleets // 3), spread)
+    if every or args.section == "peers":
+        peers(max(3, fleets // 10), args.nodes, spread)
+    if every or args.section == "mutations":
+        mutations(max(3, fleets // 30), args.nodes)
+    if every or args.section == "scale":
+        rows += scale()
+    table.keep("verdict", rows, load, arguments=sys.argv[1:])
+
+
+if __name__ == "__main__":
+    main()

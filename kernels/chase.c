@@ -1,0 +1,367 @@
+/* chase: how long a load waits for a level of the memory hierarchy. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/cache.h"
+#include "harness/clock.h"
+#include "harness/cycle.h"
+#include "harness/fail.h"
+#include "harness/frequency.h"
+#include "harness/headroom.h"
+#include "harness/run.h"
+
+static const char help[] =
+    "USAGE\n"
+    "  chase --op latency --cpus cores --out FILE [options]\n"
+    "  example: kernels/build/chase --op curve --cpus 0 --pages huge --out here.jsonl\n"
+    "\n"
+    "REQUIREMENTS\n"
+    "  Linux on x86-64 or aarch64; free memory on each NUMA node as --plan says. No root.\n"
+    "\n"
+    "OVERHEAD\n"
+    "  One CPU is busy at a time: about 6 ms a cell of latency, 10 ms a cell of levels, seconds a curve.\n"
+    "\n"
+    "WARNING\n"
+    "  Measure on an otherwise idle node: what runs beside takes its share of caches and memory.\n";
+
+enum {
+    BATCHES = 33,
+    MOST_WARM_UP_STEPS = 4 << 20,   /* 256 MiB: more than any cache but the largest */
+    L3_LEVEL_MOST_BYTES = 16 << 20, /* enough behind every L2, and quick */
+    PLAN_DRAM_NS = 120,
+    PLAN_LAY_NS = 60,
+};
+static const size_t LEAST_CURVE_BYTES = (size_t)256 << 20;
+/* As nothing of it is in a cache it need not be larger than one; it is larger than the TLBs of base pages. */
+static const size_t LATENCY_BYTES = COLD_BYTES;
+
+static const char *pages_word = "thp", *per_word = "cpu";
+static uint64_t size_mib;
+
+static const struct setting settings[] = {
+    {.name = "pages",
+     .value = "KIND",
+     .word = &pages_word,
+     .shapes = true,
+     .help = "base, thp (transparent huge, a wish; default) or huge (reserved by the administrator); read back and "
+             "recorded"},
+    {.name = "per",
+     .value = "WHAT",
+     .word = &per_word,
+     .shapes = true,
+     .help = "latency: from each cpu (default) or from one CPU of each node"},
+    {.name = "size-mib",
+     .value = "N",
+     .number = &size_mib,
+     .highest = 1 << 20,
+     .shapes = true,
+     .help = "the buffer of latency (default 64) and the end of the curve (default 4 times the L3, at least 256)"},
+    {0},
+};
+
+/* A node's memory, and where the chase through it goes on. */
+struct area {
+    int node;
+    struct buffer buffer;
+    void *at;
+};
+
+static struct area *areas;
+static size_t area_count;
+static size_t wanted_bytes; /* of each area */
+
+struct trip {
+    struct area *area;
+    size_t lines;
+    struct random random;
+    bool cold; /* nothing of what is timed may be in a cache */
+    struct chase chase;
+    double hz;
+};
+
+static struct area *area_of(int node) {
+    for (size_t i = 0; i < area_count; i++)
+        if (areas[i].node == node) return &areas[i];
+    return NULL;
+}
+
+static void want_area(int node) {
+    if (area_of(node) != NULL) return;
+    areas = grow(areas, area_count + 1, sizeof *areas);
+    areas[area_count++] = (struct area){.node = node};
+}
+
+static uint64_t memory_planned(const struct run *run) {
+    (void)run;
+    return (uint64_t)wanted_bytes * area_count;
+}
+
+/* ---- plans ---- */
+
+/* The size asked for; else `wanted`, as far as every node has it, but not less than `least`. */
+static void choose_size(const struct run *run, size_t wanted, size_t least) {
+    wanted_bytes = size_mib > 0 ? (size_t)size_mib << 20 : wanted;
+    for (size_t i = 0; size_mib == 0 && i < area_count; i++) {
+        size_t affordable = buffer_affordable(&run->machine, areas[i].node, wanted, area_count);
+        if (affordable < wanted_bytes) wanted_bytes = affordable;
+    }
+    if (size_mib > 0 || wanted_bytes >= least) return;
+    struct limit limit = memory_limit(&run->machine, areas[0].node);
+    fail(EXIT_NOT_AS_ASKED, "at least %zu MiB are needed on each of %zu NUMA nodes: %llu MiB are %s", least >> 20,
+         area_count, (unsigned long long)(limit.bytes >> 20), limit.what);
+}
+
+static bool first_of_its_node(const struct run *run, size_t i) {
+    for (size_t j = 0; j < i; j++)
+        if (machine_node_of(&run->machine, run->chosen.cpu[j]) == machine_node_of(&run->machine, run->chosen.cpu[i]))
+            return false;
+    return true;
+}
+
+static bool per_node(void) {
+    if (strcmp(per_word, "node") == 0) return true;
+    if (strcmp(per_word, "cpu") != 0) fail(EXIT_BAD_INPUT, "--per takes cpu or node, not %s", per_word);
+    return false;
+}
+
+static void plan_latency(struct run *run) {
+    bool nodes_only = per_node();
+    for (size_t n = 0; n < run->machine.nodes; n++)
+        if (run->machine.node[n].has_memory) want_area(run->machine.node[n].number);
+    for (size_t i = 0; i < run->chosen.count; i++)
+        for (size_t a = 0; a < area_count && (!nodes_only || first_of_its_node(run, i)); a++)
+            run_add_unit(run, (struct unit){{run->chosen.cpu[i], areas[a].node}});
+    choose_size(run, LATENCY_BYTES, LATENCY_BYTES);
+}
+
+/* Inside the L2 page colours count: a half of it is already slower than a quarter. */
+static size_t level_bytes(int cpu, int64_t level) {
+    size_t l1 = cache_bytes(cpu, 1), l2 = cache_bytes(cpu, 2), l3 = cache_bytes(cpu, 3);
+    if (level == 0) return (l1 > 0 ? l1 : 32 << 10) / 2;
+    if (level == 1) return l2 / 4;
+    size_t bytes = l3 / 4 > L3_LEVEL_MOST_BYTES ? L3_LEVEL_MOST_BYTES : l3 / 4;
+    return bytes >= 2 * l2 ? bytes : l3 >= 4 * l2 ? 2 * l2 : 0;
+}
+
+static void plan_levels(struct run *run) {
+    for (size_t i = 0; i < run->chosen.count; i++) {
+        int cpu = run->chosen.cpu[i];
+        want_area(machine_home_of(&run->machine, cpu));
+        for (int64_t level = 0; level < CACHE_LEVELS; level++) {
+            size_t bytes = level_bytes(cpu, level);
+            if (bytes == 0) continue;
+            run_add_unit(run, (struct unit){{cpu, level}});
+            if (bytes > wanted_bytes) wanted_bytes = bytes;
+        }
+    }
+}
+
+/* Two sizes an octave, from half the L1 on, by the first CPU of each node in its own memory. Where memory is short the
+ * curve ends early, but not before the L3 is left behind. */
+static void plan_curve(struct run *run) {
+    size_t l3 = cache_largest(&run->chosen, 3);
+    for (size_t i = 0; i < run->chosen.count; i++)
+        if (first_of_its_node(run, i)) want_area(machine_home_of(&run->machine, run->chosen.cpu[i]));
+    choose_size(run, 4 * l3 > LEAST_CURVE_BYTES ? 4 * l3 : LEAST_CURVE_BYTES,
+                2 * l3 > LEAST_CURVE_BYTES / 4 ? 2 * l3 : LEAST_CURVE_BYTES / 4);
+    for (size_t i = 0; i < run->chosen.count; i++) {
+        if (!first_of_its_node(run, i)) continue;
+        size_t least = level_bytes(run->chosen.cpu[i], 0), octave = 1;
+        while (octave * 2 <= least) octave *= 2;
+        for (; octave <= wanted_bytes; octave *= 2) {
+            run_add_unit(run, (struct unit){{run->chosen.cpu[i], (int64_t)octave}});
+            if (octave / 2 * 3 <= wanted_bytes)
+                run_add_unit(run, (struct unit){{run->chosen.cpu[i], (int64_t)(octave / 2 * 3)}});
+        }
+    }
+}
+
+/* ---- measuring ---- */
+
+static void lay_area(size_t role, void *argument) {
+    (void)role;
+    struct trip *trip = argument;
+    cycle_lay(trip->area->buffer.bytes, trip->lines, &trip->random);
+    flush_all(trip->area->buffer.bytes, trip->area->buffer.size);
+    trip->area->at = trip->area->buffer.bytes;
+}
+
+static void prepare_areas(struct run *run) {
+    enum page_kind pages = page_kind_of(pages_word);
+    char name[16];
+    for (size_t i = 0; i < area_count; i++) {
+        struct area *area = &areas[i];
+        area->buffer = buffer_create(&run->machine, &run->workers, area->node, wanted_bytes, pages);
+        snprintf(name, sizeof name, "%d", area->node);
+        run_add_placement(run, name, &area->buffer);
+    }
+}
+
+static void prepare_latency(struct run *run) {
+    prepare_areas(run);
+    for (size_t i = 0; i < area_count; i++) {
+        struct trip trip = {.area = &areas[i], .lines = areas[i].buffer.size / ELEMENT_BYTES};
+        trip.random = random_stream(run->seed + run->segment, 100, (uint64_t)areas[i].node);
+        size_t member = memory_toucher(&run->machine, &run->workers, areas[i].node);
+        workers_run(&run->workers, &member, 1, lay_area, &trip);
+    }
+}
+
+static void facts(struct run *run, bool end, struct text *members) {
+    if (end) return;
+    text_add(members, ",\"pages_asked\":\"%s\",\"cache_bytes\":{", pages_word);
+    for (int level = 1; level <= CACHE_LEVELS; level++)
+        text_add(members, "%s\"l%d\":%zu", level == 1 ? "" : ",", level, cache_largest(&run->chosen, level));
+    text_add(members, "}");
+}
+
+/* Memory: go on where the cycle was left. */
+static void travel_cold(struct trip *trip) {
+    trip->hz = core_hz(3, 20e3);
+    trip->chase.at = trip->area->at;
+    chase_run_cold(&trip->chase, trip->area->buffer.bytes, trip->area->buffer.size);
+    trip->area->at = trip->chase.at;
+}
+
+/* A working set: round once, so that what can be in a cache is there. */
+static void travel_warm(struct trip *trip) {
+    cycle_lay(trip->area->buffer.bytes, trip->lines, &trip->random);
+    size_t steps = trip->lines < MOST_WARM_UP_STEPS ? trip->lines : MOST_WARM_UP_STEPS;
+    if (steps < WARM_UP_STEPS) steps = WARM_UP_STEPS;
+    trip->chase.at = cycle_follow(trip->area->buffer.bytes, (steps + UNROLLED - 1) / UNROLLED * UNROLLED);
+    trip->hz = core_hz(3, 20e3);
+    chase_run(&trip->chase);
+}
+
+static void travel(size_t role, void *argument) {
+    (void)role;
+    struct trip *trip = argument;
+    if (trip->cold)
+        travel_cold(trip);
+    else
+        travel_warm(trip);
+}
+
+static unsigned measure(struct run *run, int cpu, struct trip *trip, struct text *members) {
+    double values[BATCHES];
+    size_t member = workers_on(&run->workers, cpu);
+    trip->chase = (struct chase){.batches = BATCHES, .values = values};
+    workers_run(&run->workers, &member, 1, travel, trip);
+    unsigned flags = run_add_latency(members, values, BATCHES, 1);
+    text_add(members, ",\"core_hz\":%.4g,\"loads\":%zu", trip->hz, trip->chase.total);
+    return flags;
+}
+
+static unsigned measure_latency(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+    (void)pass;
+    struct trip trip = {.area = area_of((int)unit->key[1]), .cold = true};
+    return measure(run, (int)unit->key[0], &trip, members);
+}
+
+/* The same cycle for every CPU in a pass. */
+static unsigned measure_warm(struct run *run, uint32_t pass, const struct unit *unit, size_t bytes,
+                             struct text *members) {
+    int cpu = (int)unit->key[0];
+    struct trip trip = {.area = area_of(machine_home_of(&run->machine, cpu)), .lines = bytes / ELEMENT_BYTES};
+    trip.random = random_stream(run->seed + run->segment, 101 + bytes, pass);
+    return measure(run, cpu, &trip, members);
+}
+
+static unsigned measure_level(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+    size_t bytes = level_bytes((int)unit->key[0], unit->key[1]);
+    unsigned flags = measure_warm(run, pass, unit, bytes, members);
+    text_add(members, ",\"size_bytes\":%zu", bytes);
+    return flags;
+}
+
+static unsigned measure_point(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+    return measure_warm(run, pass, unit, (size_t)unit->key[1], members);
+}
+
+/* ---- what --plan expects ---- */
+
+static double latency_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
+    (void)hop_ns;
+    double lay_s = unit == run->units ? (double)memory_planned(run) / ELEMENT_BYTES * PLAN_LAY_NS / 1e9 : 0;
+    return lay_s + 2 * (WARM_UP_STEPS + (BATCHES + 2) * 320.0) * PLAN_DRAM_NS / 1e9 + 1e-3;
+}
+
+static double warm_seconds(double bytes) {
+    double lines = bytes / ELEMENT_BYTES, warm = lines < MOST_WARM_UP_STEPS ? lines : (double)MOST_WARM_UP_STEPS;
+    double load_ns = bytes < 1 << 20 ? 5 : bytes < 32 << 20 ? 20 : PLAN_DRAM_NS;
+    return (lines * (bytes < 32 << 20 ? 10 : PLAN_LAY_NS) + warm * load_ns) / 1e9 + 2e-3;
+}
+
+static double level_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
+    (void)run;
+    (void)hop_ns;
+    return warm_seconds((double)level_bytes((int)unit->key[0], unit->key[1]));
+}
+
+static double point_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
+    (void)run;
+    (void)hop_ns;
+    return warm_seconds((double)unit->key[1]);
+}
+
+static const char *const levels[] = {"l1", "l2", "l3", NULL};
+
+#define CHASE_VALUES LATENCY_VALUES ",\"core_hz\":\"Hz\",\"loads\":\"1\""
+
+static const struct operation operations[] = {
+    {.name = "latency",
+     .summary = "memory of every NUMA node from every CPU, or --per node; nothing in a cache",
+     .quantity = "load",
+     .unit = "ns",
+     .record = "cell",
+     .values = CHASE_VALUES,
+     .keys = {"cpu", "memory_node"},
+     .plan = plan_latency,
+     .memory = memory_planned,
+     .prepare = prepare_latency,
+     .facts = facts,
+     .measure = measure_latency,
+     .seconds = latency_seconds},
+    {.name = "levels",
+     .summary = "each CPU at the size of its L1, L2 and L3",
+     .quantity = "load",
+     .unit = "ns",
+     .record = "cell",
+     .values = CHASE_VALUES ",\"size_bytes\":\"B\"",
+     .keys = {"cpu", "level"},
+     .words = {NULL, levels},
+     .plan = plan_levels,
+     .memory = memory_planned,
+     .prepare = prepare_areas,
+     .facts = facts,
+     .measure = measure_level,
+     .seconds = level_seconds},
+    {.name = "curve",
+     .summary = "one CPU of each node over working sets from half its L1 to beyond its L3",
+     .quantity = "load",
+     .unit = "ns",
+     .record = "cell",
+     .values = CHASE_VALUES,
+     .keys = {"cpu", "size_bytes"},
+     .plan = plan_curve,
+     .memory = memory_planned,
+     .prepare = prepare_areas,
+     .facts = facts,
+     .measure = measure_point,
+     .seconds = point_seconds},
+};
+
+static const struct kernel chase = {
+    .name = "chase",
+    .hash = KERNEL_HASH,
+    .help = help,
+    .settings = settings,
+    .operations = operations,
+    .operation_count = sizeof operations / sizeof *operations,
+};
+
+int main(int argc, char **argv) {
+    return kernel_main(&chase, argc, argv);
+}

@@ -1,0 +1,172 @@
+/* oneway: stamps of the sender's counter, subtracted from the receiver's. Each direction holds the latency and the offset
+ * between the two counters; their sum is free of the offset, their difference is twice the offset if the way is as long
+ * there as back. What does not close over three CPUs is asymmetry; between two it is undecidable. A hop costs the
+ * transactions of flag2: a line each way, written by one side alone. Without an invariant counter the stamps are the
+ * system's clock, which the kernel keeps alike on all CPUs; the header's clock says which it was. */
+#include <math.h>
+#include <stdalign.h>
+#include <stdlib.h>
+
+#include "coherence/operations.h"
+#include "harness/clock.h"
+#include "harness/frequency.h"
+
+enum { LINES = 32, STAMPS = 25, LEAD_IN = 2, MOST_SWEEPS = 10000 };
+
+typedef _Atomic uint64_t stamp_t;
+
+struct post {
+    unsigned char *pool;
+    const uint32_t *line_set;
+    alignas(256) double lowest[2][LINES]; /* ticks, by receiver */
+};
+
+static stamp_t *stamp_at(const struct post *post, size_t line, size_t side) {
+    size_t index = post->line_set[line] + side * (POOL_LINES / 2);
+    return (stamp_t *)(void *)(post->pool + index * LINE_BYTES);
+}
+
+/* The counter, and a bit that changes from stamp to stamp: a coarse counter may read the same twice. */
+static uint64_t stamp_now(size_t number) {
+    return clock_ticks() << 1 | (number % 2 == 0);
+}
+
+/* Sides send in turn: the first on its own line, the second when the first's stamp has come. */
+static void exchange(size_t role, void *argument) {
+    struct post *post = argument;
+    core_hz(1, 8e3); /* out of idle states before anything is timed */
+    for (size_t line = 0; line < LINES; line++) {
+        stamp_t *out = stamp_at(post, line, role), *in = stamp_at(post, line, 1 - role);
+        uint64_t last = 0;
+        double lowest = HUGE_VAL;
+        for (size_t i = 0; i < LEAD_IN + STAMPS; i++) {
+            if (role == 0) atomic_store_explicit(out, stamp_now(i), memory_order_release);
+            uint64_t stamp;
+            while ((stamp = atomic_load_explicit(in, memory_order_acquire)) == last) continue;
+            double took = (double)(int64_t)(clock_ticks() - (stamp >> 1));
+            last = stamp;
+            if (i >= LEAD_IN && took < lowest) lowest = took;
+            if (role == 1) atomic_store_explicit(out, stamp_now(i), memory_order_release);
+        }
+        post->lowest[role][line] = lowest;
+    }
+}
+
+static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+    (void)pass;
+    static struct post post;
+    const struct home *home = run_home(run, (int)unit->key[2]);
+    const size_t pair[2] = {run_worker(run, unit->key[0]), run_worker(run, unit->key[1])};
+    double values[2][LINES], offsets[LINES];
+    post.pool = home->pool.bytes;
+    post.line_set = home->line_set;
+    for (size_t line = 0; line < LINES; line++)
+        for (size_t side = 0; side < 2; side++)
+            atomic_store_explicit(stamp_at(&post, line, side), 0, memory_order_relaxed);
+    workers_run(&run->workers, pair, 2, exchange, &post);
+    for (size_t line = 0; line < LINES; line++) {
+        values[0][line] = post.lowest[1][line] * clock_facts.ns_per_tick; /* a to b: b received */
+        values[1][line] = post.lowest[0][line] * clock_facts.ns_per_tick;
+        offsets[line] = (values[0][line] - values[1][line]) / 2;
+    }
+    struct summary there = summarize(values[0], LINES, 1, NULL), back = summarize(values[1], LINES, 1, NULL);
+    struct summary offset = summarize(offsets, LINES, 1, NULL);
+    text_add(members, ",\"ab_ns\":%.3f,\"ba_ns\":%.3f,\"round_trip_ns\":%.3f", there.latency, back.latency,
+             there.latency + back.latency);
+    text_add(members, ",\"offset_ns\":%.3f,\"offset_low_ns\":%.3f,\"offset_high_ns\":%.3f", offset.latency,
+             offset.ci_low, offset.ci_high);
+    return 0;
+}
+
+static void plan(struct run *run) {
+    run->lines = LINES;
+    run->batches = 1;
+    run->round_trips = STAMPS;
+    run_add_pairs(run);
+    if (run->cpus.count < 3)
+        run_not_measured(run, "asymmetry", "undecidable within half a round trip: needs a third CPU");
+}
+
+/* Offsets of the counters by least squares over all pairs and passes, the first CPU's being 0 (Gauss and Seidel). */
+static void solve(const struct run *run, double *offset, const size_t *a, const size_t *b, const double *difference) {
+    double *sum = grow(NULL, run->cpus.count, sizeof *sum), *count = grow(NULL, run->cpus.count, sizeof *count);
+    for (size_t cpu = 0; cpu < run->cpus.count; cpu++) offset[cpu] = 0;
+    for (int sweep = 0; sweep < MOST_SWEEPS; sweep++) {
+        double change = 0;
+        for (size_t cpu = 0; cpu < run->cpus.count; cpu++) sum[cpu] = count[cpu] = 0;
+        for (size_t i = 0; i < run->unit_count; i++) {
+            sum[a[i]] += offset[b[i]] - difference[i];
+            sum[b[i]] += offset[a[i]] + difference[i];
+            count[a[i]]++;
+            count[b[i]]++;
+        }
+        for (size_t cpu = 0; cpu < run->cpus.count; cpu++) {
+            if (count[cpu] == 0) continue;
+            double better = (sum[cpu] / count[cpu] + offset[cpu]) / 2; /* damped: all are moved at once */
+            change = fmax(change, fabs(better - offset[cpu]));
+            offset[cpu] = better;
+        }
+        if (change < 1e-6) break;
+    }
+    for (size_t cpu = run->cpus.count; cpu-- > 0;) offset[cpu] -= offset[0];
+    free(sum);
+    free(count);
+}
+
+static double closure_rms, closure_worst;
+
+static void finish(struct run *run, struct text *records) {
+    size_t *a = grow(NULL, run->unit_count, sizeof *a), *b = grow(NULL, run->unit_count, sizeof *b);
+    double *difference = grow(NULL, run->unit_count, sizeof *difference);
+    double *offset = grow(NULL, run->cpus.count, sizeof *offset);
+    for (size_t i = 0; i < run->unit_count; i++) {
+        a[i] = run_worker(run, run->units[i].key[0]);
+        b[i] = run_worker(run, run->units[i].key[1]);
+        difference[i] = 0;
+        for (size_t pass = 0; pass < run->passes; pass++)
+            difference[i] += run->kept[pass * run->unit_count + i] / (double)run->passes;
+    }
+    solve(run, offset, a, b, difference);
+    for (size_t cpu = 0; cpu < run->cpus.count; cpu++)
+        text_add(records, "{\"record\":\"offset\",\"cpu\":%d,\"offset_ns\":%.3f}\n", run->cpus.cpu[cpu], offset[cpu]);
+    closure_rms = closure_worst = 0;
+    for (size_t i = 0; i < run->unit_count; i++) {
+        double rest = difference[i] - (offset[b[i]] - offset[a[i]]);
+        closure_rms += rest * rest / (double)run->unit_count;
+        closure_worst = fmax(closure_worst, fabs(rest));
+    }
+    closure_rms = sqrt(closure_rms);
+    free(a);
+    free(b);
+    free(difference);
+    free(offset);
+}
+
+static void facts(struct run *run, bool end, struct text *members) {
+    if (end && run->cpus.count >= 3)
+        text_add(members, ",\"closure_rms_ns\":%.3f,\"closure_worst_ns\":%.3f", closure_rms, closure_worst);
+}
+
+static double seconds(const struct run *run, const struct unit *unit, double hop_ns) {
+    (void)run, (void)unit;
+    return LINES * (STAMPS + LEAD_IN) * 2.0 * (hop_ns + 30) / 1e9 + 100e-6;
+}
+
+const struct operation operation_oneway = {
+    .name = "oneway",
+    .summary = "stamps of the counter, both directions, and an offset for each CPU",
+    .quantity = "one-way",
+    .unit = "ns",
+    .record = "cell",
+    .values =
+        "\"ab_ns\":\"ns\",\"ba_ns\":\"ns\",\"round_trip_ns\":\"ns\",\"offset_ns\":\"ns\",\"offset_low_ns\":\"ns\","
+        "\"offset_high_ns\":\"ns\"",
+    .keys = {"a", "b", "home"},
+    .kept = "offset_ns",
+    .two_lines = true,
+    .plan = plan,
+    .measure = measure,
+    .finish = finish,
+    .facts = facts,
+    .seconds = seconds,
+};

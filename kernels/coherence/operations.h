@@ -1,0 +1,27 @@
+/* The operations of the coherence kernel, and what they share. */
+#ifndef NODEPRINT_OPERATIONS_H
+#define NODEPRINT_OPERATIONS_H
+
+#include <stdatomic.h>
+
+#include "harness/fail.h"
+#include "harness/run.h"
+
+typedef _Atomic uint32_t line_t;
+
+extern const struct operation operation_cas, operation_faa, operation_flag1, operation_flag2; /* pingpong.c */
+extern const struct setting coherence_settings[];                                             /* state.c */
+extern const struct operation operation_oneway, operation_payload, operation_contend, operation_state;
+
+/* The shortest a batch may be: below it the clock's grain and the reading of it show. */
+bool long_enough(double ticks);
+
+static inline void relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+#endif

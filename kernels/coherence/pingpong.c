@@ -1,0 +1,309 @@
+/* cas, faa, flag1, flag2: a line goes to and fro between two CPUs; a hop is half a round trip. */
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coherence/operations.h"
+#include "harness/clock.h"
+#include "harness/frequency.h"
+
+enum {
+    LINES = 32,
+    BATCHES = 2,
+    ROUND_TRIPS = 25,
+    LEAD_IN = 2,
+    MOST_ROUND_TRIPS = 1 << 20,
+    MORE_LINES = 32,
+    RETRIES = 2
+};
+static const double DISTURBED_SHARE = 0.25;
+static const double PROBE_NS = 8e3; /* it also brings the core up to its clock before anything is timed */
+
+/* One side of a play: `count` hand-overs, the first of them number `done`. `there` and `back` are one line, except in
+ * flag2. Lines hold 0 when a play begins. */
+typedef void player(line_t *there, line_t *back, uint32_t done, uint32_t count);
+
+/* cas: polls with the compare-exchange itself. Each try asks for the line in exclusive state (a read for ownership),
+ * also when it fails, so a hop is one transfer of a modified line from the other core's cache, and the two sides steal
+ * the line from each other while one waits. No load comes before it and no pause is between: either would change the
+ * transactions. */
+static inline void cas_until(line_t *line, uint32_t from, uint32_t to) {
+    uint32_t expected;
+    do expected = from;
+    while (!atomic_compare_exchange_weak_explicit(line, &expected, to, memory_order_acq_rel, memory_order_relaxed));
+}
+
+static void cas_initiate(line_t *there, line_t *back, uint32_t done, uint32_t count) {
+    (void)back, (void)done;
+    for (; count > 0; count--) cas_until(there, 0, 1);
+}
+
+static void cas_respond(line_t *there, line_t *back, uint32_t done, uint32_t count) {
+    (void)back, (void)done;
+    for (; count > 0; count--) cas_until(there, 1, 0);
+}
+
+/* faa: polls with an addition of nothing, then adds one. Both always succeed and ask for ownership; when the poll has
+ * seen its turn the line is already exclusive here, so the second addition costs no transaction: a hop is one transfer
+ * of a modified line, as in cas, without the compare. */
+static inline void add_until(line_t *line, uint32_t parity) {
+    while ((atomic_fetch_add_explicit(line, 0, memory_order_acq_rel) & 1) != parity) continue;
+    atomic_fetch_add_explicit(line, 1, memory_order_acq_rel);
+}
+
+static void faa_initiate(line_t *there, line_t *back, uint32_t done, uint32_t count) {
+    (void)back, (void)done;
+    for (; count > 0; count--) add_until(there, 0);
+}
+
+static void faa_respond(line_t *there, line_t *back, uint32_t done, uint32_t count) {
+    (void)back, (void)done;
+    for (; count > 0; count--) add_until(there, 1);
+}
+
+/* flag1: polls with loads, answers with a store, on one line. The poll keeps a shared copy; a hop is two transactions:
+ * the store takes ownership away from that copy (an upgrade that invalidates), and the other side's next load fetches
+ * the modified line. */
+static void flag1_initiate(line_t *there, line_t *back, uint32_t done, uint32_t count) {
+    (void)back, (void)done;
+    for (; count > 0; count--) {
+        while (atomic_load_explicit(there, memory_order_acquire) != 0) continue;
+        atomic_store_explicit(there, 1, memory_order_release);
+    }
+}
+
+static void flag1_respond(line_t *there, line_t *back, uint32_t done, uint32_t count) {
+    (void)back, (void)done;
+    for (; count > 0; count--) {
+        while (atomic_load_explicit(there, memory_order_acquire) != 1) continue;
+        atomic_store_explicit(there, 0, memory_order_release);
+    }
+}
+
+/* flag2: a line each way, each written by one side alone, as message queues do. A hop is the same two transactions as in
+ * flag1, but the writer's upgrade of one line may overlap its polling of the other. */
+static void flag2_initiate(line_t *there, line_t *back, uint32_t done, uint32_t count) {
+    for (uint32_t i = done; i < done + count; i++) {
+        while (atomic_load_explicit(back, memory_order_acquire) != i) continue;
+        atomic_store_explicit(there, i + 1, memory_order_release);
+    }
+}
+
+static void flag2_respond(line_t *there, line_t *back, uint32_t done, uint32_t count) {
+    for (uint32_t i = done; i < done + count; i++) {
+        while (atomic_load_explicit(there, memory_order_acquire) != i + 1) continue;
+        atomic_store_explicit(back, i + 1, memory_order_release);
+    }
+}
+
+static const struct protocol {
+    const struct operation *operation;
+    player *initiate, *respond;
+} protocols[] = {
+    {&operation_cas, cas_initiate, cas_respond},
+    {&operation_faa, faa_initiate, faa_respond},
+    {&operation_flag1, flag1_initiate, flag1_respond},
+    {&operation_flag2, flag2_initiate, flag2_respond},
+};
+
+/* Two workers and the lines they play on. The initiator says which line is next and how often it goes to and fro. */
+struct duel {
+    alignas(256) atomic_uint turn; /* counts the plays; the rest of this line is written before it */
+    line_t *there, *back;          /* NULL: the duel is over */
+    uint32_t hand_overs;
+    alignas(256) const struct protocol *protocol; /* from here on nothing changes while they play */
+    struct workers *workers;
+    unsigned char *pool;
+    const uint32_t *line_set;
+    size_t from, to; /* lines of the set to play on */
+    uint32_t round_trips;
+    double *values;                       /* ns a hop, BATCHES a line */
+    alignas(256) double clock_ghz[2][32]; /* of each side; far apart, as both write theirs at once */
+};
+
+static void hand_over(struct duel *duel, line_t *there, line_t *back, uint32_t hand_overs) {
+    duel->there = there;
+    duel->back = back;
+    duel->hand_overs = hand_overs;
+    atomic_fetch_add_explicit(&duel->turn, 1, memory_order_release);
+}
+
+static void respond(struct duel *duel) {
+    for (unsigned turn = 1;; turn++) {
+        while (atomic_load_explicit(&duel->turn, memory_order_acquire) != turn) relax();
+        if (duel->there == NULL) return;
+        duel->protocol->respond(duel->there, duel->back, 0, duel->hand_overs);
+    }
+}
+
+/* Play on one line; `ticks` gets the time of each batch. The clock is read after a hand-over, while the other side has
+ * the line, so reading it costs nothing. The lead-in lets the responder arrive. */
+static void play(struct duel *duel, line_t *there, line_t *back, uint32_t round_trips, double ticks[1 + BATCHES]) {
+    player *initiate = duel->protocol->initiate;
+    uint32_t all = LEAD_IN + (1 + BATCHES) * round_trips;
+    atomic_store_explicit(there, 0, memory_order_relaxed);
+    atomic_store_explicit(back, 0, memory_order_relaxed);
+    hand_over(duel, there, back, all);
+    initiate(there, back, 0, LEAD_IN);
+    uint64_t start = clock_ticks();
+    for (uint32_t batch = 0; batch < 1 + BATCHES; batch++) {
+        initiate(there, back, LEAD_IN + batch * round_trips, round_trips);
+        uint64_t end = clock_ticks();
+        ticks[batch] = (double)(end - start);
+        start = end;
+    }
+    /* the responder's last answer, so that nobody touches these lines any more; faa counts both hand-overs */
+    while (atomic_load_explicit(back, memory_order_acquire) % all != 0) relax();
+}
+
+static line_t *line_at(const struct duel *duel, uint32_t line) {
+    return (line_t *)(void *)(duel->pool + (size_t)line * LINE_BYTES);
+}
+
+static void initiate(struct duel *duel) {
+    double ticks[1 + BATCHES]; /* the first warms up */
+    for (size_t i = duel->from; i < duel->to;) {
+        line_t *there = line_at(duel, duel->line_set[i]);
+        line_t *back = duel->protocol->operation->two_lines ? line_at(duel, duel->line_set[i] + POOL_LINES / 2) : there;
+        if (i + 4 == duel->to) workers_wake_next(duel->workers);
+        play(duel, there, back, duel->round_trips, ticks);
+        bool enough = true;
+        for (size_t batch = 1; batch <= BATCHES; batch++) enough = enough && long_enough(ticks[batch]);
+        if (!enough && duel->round_trips < MOST_ROUND_TRIPS) {
+            duel->round_trips *= 2;
+            continue;
+        }
+        for (size_t batch = 0; batch < BATCHES; batch++)
+            duel->values[i * BATCHES + batch] = ticks[1 + batch] * clock_facts.ns_per_tick / (2.0 * duel->round_trips);
+        i++;
+    }
+    hand_over(duel, NULL, NULL, 0);
+}
+
+/* Roles 2k and 2k+1 are the sides of duel k. */
+static void fight(size_t role, void *argument) {
+    struct duel *duel = (struct duel *)argument + role / 2;
+    duel->clock_ghz[role % 2][0] = core_hz(1, PROBE_NS) / 1e9;
+    if (role % 2 == 0)
+        initiate(duel);
+    else
+        respond(duel);
+}
+
+static void fight_all(struct run *run, struct duel *duels, const size_t *members, size_t count, size_t from,
+                      size_t to) {
+    for (size_t i = 0; i < count; i++) {
+        duels[i].from = from;
+        duels[i].to = to;
+        duels[i].round_trips = ROUND_TRIPS;
+        atomic_store_explicit(&duels[i].turn, 0, memory_order_relaxed);
+    }
+    workers_run(&run->workers, members, 2 * count, fight, duels);
+}
+
+/* The duel again while more than a quarter of its batches was slow, the calmest try counts; then with more lines while
+ * --ci wants them. Pairs that were measured at once are taken as they are: what disturbs them is their subject. */
+static struct summary settle_pair(struct run *run, struct duel *duel, const size_t *members, double *lowest,
+                                  size_t *used, size_t *retries, double *spare) {
+    size_t bytes = run->drawn_lines * BATCHES * sizeof(double);
+    struct summary best = summarize(duel->values, *used, BATCHES, lowest);
+    for (*retries = 0; *retries < RETRIES && best.slow_share > DISTURBED_SHARE; ++*retries) {
+        memcpy(spare, duel->values, bytes);
+        fight_all(run, duel, members, 1, 0, *used);
+        struct summary again = summarize(duel->values, *used, BATCHES, NULL);
+        if (again.slow_share >= best.slow_share)
+            memcpy(duel->values, spare, bytes);
+        else
+            best = again;
+    }
+    while (run->ci_share > 0 && summary_half_width(&best) > run->ci_share && *used < run->drawn_lines) {
+        size_t more = *used + MORE_LINES > run->drawn_lines ? run->drawn_lines : *used + MORE_LINES;
+        fight_all(run, duel, members, 1, *used, more);
+        *used = more;
+        best = summarize(duel->values, *used, BATCHES, lowest);
+    }
+    return summarize(duel->values, *used, BATCHES, lowest);
+}
+
+static void measure_pairs(struct run *run, const struct unit *const *units, size_t count, struct result *results) {
+    static struct duel duels[MAX_PARALLEL];
+    static double *values, *spare, *lowest;
+    size_t members[2 * MAX_PARALLEL], each = run->drawn_lines * BATCHES;
+    if (values == NULL) {
+        values = grow(NULL, each * MAX_PARALLEL, sizeof *values);
+        spare = grow(NULL, each, sizeof *spare);
+        lowest = grow(NULL, run->drawn_lines, sizeof *lowest);
+    }
+    const struct protocol *protocol = protocols;
+    while (strcmp(protocol->operation->name, run->operation->name) != 0) protocol++;
+    for (size_t i = 0; i < count; i++) {
+        const struct home *home = run_home(run, (int)units[i]->key[2]);
+        members[2 * i] = run_worker(run, units[i]->key[0]);
+        members[2 * i + 1] = run_worker(run, units[i]->key[1]);
+        duels[i].protocol = protocol;
+        duels[i].workers = &run->workers;
+        duels[i].pool = home->pool.bytes;
+        duels[i].line_set = home->line_set + i * run->drawn_lines;
+        duels[i].values = values + i * each;
+    }
+    long switches = workers_switches(&run->workers, members, 2 * count);
+    fight_all(run, duels, members, count, 0, run->use_lines);
+    for (size_t i = 0; i < count; i++) {
+        struct result *result = &results[i];
+        struct home *home = run_home(run, (int)units[i]->key[2]);
+        size_t used = run->use_lines, retries = 0;
+        struct summary summary = count == 1
+                                     ? settle_pair(run, &duels[i], &members[2 * i], lowest, &used, &retries, spare)
+                                     : summarize(duels[i].values, used, BATCHES, lowest);
+        summary_write(&result->members, &summary, "ns");
+        text_add(&result->members,
+                 ",\"lines\":%zu,\"retries\":%zu,\"slow_share\":%.3f,\"clock_a_ghz\":%.4f,\"clock_b_ghz\":%.4f", used,
+                 retries, summary.slow_share, duels[i].clock_ghz[0][0], duels[i].clock_ghz[1][0]);
+        if (count == 1)
+            text_add(&result->members, ",\"switches\":%ld", workers_switches(&run->workers, members, 2) - switches);
+        else
+            text_add(&result->members, ",\"at_once\":%zu,\"slot\":%zu", count, i);
+        for (size_t line = 0; run->detail && line < used; line++)
+            text_add(&result->members, "%s%.2f%s", line == 0 ? ",\"line_ns\":[" : ",", lowest[line],
+                     line + 1 == used ? "]" : "");
+        result->flags = summary.slow_share > DISTURBED_SHARE ? FLAG_DISTURBED : 0;
+        result->value = summary.latency;
+        result->half_width = summary_half_width(&summary);
+        if (run->account)
+            spread_add(&run->spread, &home->sums[i], duels[i].values, run->lines, BATCHES, summary.latency);
+    }
+}
+
+static void plan_pairs(struct run *run) {
+    run->lines = LINES;
+    run->batches = BATCHES;
+    run->round_trips = ROUND_TRIPS;
+    run_add_pairs(run);
+}
+
+/* Round trips, three hops a line to hand it over, a clock probe, and two workers woken. */
+static double pair_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
+    (void)unit;
+    static const double probe_and_wake_s = 110e-6;
+    double hops = (double)run->lines * (2.0 * (double)(LEAD_IN + (1 + run->batches) * run->round_trips) + 3);
+    return hops * hop_ns / 1e9 + probe_and_wake_s;
+}
+
+#define PINGPONG(NAME, SUMMARY, TWO_LINES)                                                                             \
+    const struct operation operation_##NAME = {                                                                        \
+        .name = #NAME,                                                                                                 \
+        .summary = (SUMMARY),                                                                                          \
+        .quantity = "hop",                                                                                             \
+        .unit = "ns",                                                                                                  \
+        .record = "pair",                                                                                              \
+        .keys = {"a", "b", "home"},                                                                                    \
+        .two_lines = (TWO_LINES),                                                                                      \
+        .plan = plan_pairs,                                                                                            \
+        .measure_pairs = measure_pairs,                                                                                \
+        .seconds = pair_seconds,                                                                                       \
+    }
+
+PINGPONG(cas, "compare-exchange on one line, polled with itself", false);
+PINGPONG(faa, "fetch-add on one line, polled with itself", false);
+PINGPONG(flag1, "loads and stores on one line", false);
+PINGPONG(flag2, "loads and stores, a line each way", true);

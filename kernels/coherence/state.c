@@ -1,0 +1,302 @@
+/* state: what a load or a store of one CPU (a) costs when the line is in a known state at another (b, the owner). The
+ * lines lie one a page, at random places in their pages, and are chased once in random order, as prefetchers would
+ * otherwise guess them; they are prepared anew for each chase.
+ *   M  the owner stored                          a load is a transfer of the modified line, which is shared or written back
+ *   E  the owner flushed and loaded              a clean line: from the owner's cache or from memory
+ *   S  then a helper in the owner's L3 loaded    (with MESIF the helper, as the last reader, has it in F)
+ *   F  the helper loaded before the owner        the owner answers as forwarder
+ *   O  the owner stored, the helper loaded       the owner keeps the modified line and answers (MOESI)
+ *   memory  flushed                              from memory of the home node
+ * In ns a load, never halved. A store's latency is that of an addition of nothing: it needs ownership and waits for the
+ * line. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coherence/operations.h"
+#include "harness/cache.h"
+#include "harness/clock.h"
+#include "harness/fail.h"
+#include "harness/frequency.h"
+#include "harness/schedule.h"
+
+enum { LINES = 64, ROUNDS = 9, PAGE_LINES = 64, PAGES = POOL_LINES / PAGE_LINES, DRAW_PLACES = 200, CLOCK_READS = 100 };
+enum state { STATE_M, STATE_E, STATE_S, STATE_F, STATE_O, STATE_MEMORY, STATE_COUNT };
+enum method { LOAD_CHASE, STORE_CHASE, SINGLE_LOADS, OWNER_STORES };
+
+static const double AGREE_SHARE = 0.15;
+static const char *const state_words[] = {"M", "E", "S", "F", "O", "memory", NULL};
+
+static const char *left_in; /* NULL: l1 */
+const struct setting coherence_settings[] = {
+    {.name = "left-in",
+     .value = "LEVEL",
+     .word = &left_in,
+     .shapes = true,
+     .only = "state",
+     .help = "state: the owner's cache that keeps the lines: l1 (default), l2 or l3"},
+    {0},
+};
+
+typedef _Atomic uintptr_t link_t;
+
+struct scene {
+    unsigned char *pool;
+    uint32_t line[LINES]; /* in the order of the chase */
+    enum state state;
+    enum method method;
+    unsigned char *sweep; /* what the owner reads to push lines out of its inner caches */
+    size_t sweep_bytes;
+    double ns; /* of this round: a line */
+};
+
+static link_t *link_at(const struct scene *scene, size_t i) {
+    return (link_t *)(void *)(scene->pool + (size_t)scene->line[i] * LINE_BYTES);
+}
+
+static void store_all(const struct scene *scene) {
+    for (size_t i = 0; i < LINES; i++)
+        atomic_store_explicit(link_at(scene, i), (uintptr_t)link_at(scene, (i + 1) % LINES), memory_order_release);
+}
+
+static void flush_lines(const struct scene *scene) {
+    for (size_t i = 0; i < LINES; i++) cache_flush((const void *)link_at(scene, i));
+    cache_flush_end();
+}
+
+static void load_all(const struct scene *scene) {
+    for (size_t i = 0; i < LINES; i++) (void)atomic_load_explicit(link_at(scene, i), memory_order_acquire);
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+static void sweep(const struct scene *scene) {
+    for (size_t i = 0; i < scene->sweep_bytes; i += LINE_BYTES) (void)*(volatile unsigned char *)(scene->sweep + i);
+}
+
+static void owner_begins(size_t role, void *argument) {
+    (void)role;
+    const struct scene *scene = argument;
+    store_all(scene);
+    if (scene->state == STATE_M || scene->state == STATE_O) return;
+    flush_lines(scene);
+    if (scene->state == STATE_E || scene->state == STATE_S) load_all(scene);
+}
+
+static void helper_loads(size_t role, void *argument) {
+    (void)role;
+    load_all(argument);
+}
+
+static void owner_ends(size_t role, void *argument) {
+    (void)role;
+    const struct scene *scene = argument;
+    if (scene->state == STATE_F) load_all(scene);
+    sweep(scene);
+}
+
+/* Ticks that two reads of the clock with nothing between cost. */
+static double clock_cost(void) {
+    double lowest = 1e9;
+    for (int i = 0; i < CLOCK_READS; i++) {
+        uint64_t start = clock_ticks();
+        double cost = (double)(clock_ticks() - start);
+        lowest = cost < lowest ? cost : lowest;
+    }
+    return lowest;
+}
+
+/* A load in each page, far from the line: what is timed is the line and not the translation of its address. */
+static void translate(const struct scene *scene) {
+    for (size_t i = 0; i < LINES; i++)
+        (void)*(volatile unsigned char *)(scene->pool + (size_t)(scene->line[i] ^ (PAGE_LINES / 2)) * LINE_BYTES);
+}
+
+static double chase(const struct scene *scene, bool store) {
+    link_t *at = link_at(scene, 0);
+    uint64_t start = clock_ticks();
+    for (size_t i = 0; i < LINES; i++) {
+        uintptr_t next = store ? atomic_fetch_add_explicit(at, 0, memory_order_acq_rel)
+                               : atomic_load_explicit(at, memory_order_relaxed);
+        at = (link_t *)next; /* NOLINT(performance-no-int-to-ptr): a link is an address */
+    }
+    uint64_t end = clock_ticks();
+    if (at != link_at(scene, 0))
+        fail(EXIT_NOT_AS_ASKED, "the chase did not come back to its start: the lines were changed");
+    return (double)(end - start) / LINES;
+}
+
+/* The median of lines that are timed one by one: loads, or stores with a fence by the owner. */
+static double one_by_one(const struct scene *scene, bool store) {
+    double ticks[LINES], cost = clock_cost();
+    for (size_t i = 0; i < LINES; i++) {
+        link_t *line = link_at(scene, i);
+        uintptr_t next = (uintptr_t)link_at(scene, (i + 1) % LINES);
+        uint64_t start = clock_ticks();
+        if (store) {
+            atomic_store_explicit(line, next, memory_order_relaxed);
+            atomic_thread_fence(memory_order_seq_cst);
+        } else {
+            (void)atomic_load_explicit(line, memory_order_acquire);
+        }
+        ticks[i] = (double)(clock_ticks() - start) - cost;
+    }
+    return summarize(ticks, LINES, 1, NULL).median;
+}
+
+static void act(size_t role, void *argument) {
+    (void)role;
+    struct scene *scene = argument;
+    double ticks = 0;
+    core_hz(1, 8e3);
+    if (scene->method != OWNER_STORES) translate(scene);
+    if (scene->method == LOAD_CHASE || scene->method == STORE_CHASE)
+        ticks = chase(scene, scene->method == STORE_CHASE);
+    else
+        ticks = one_by_one(scene, scene->method == OWNER_STORES);
+    scene->ns = ticks * clock_facts.ns_per_tick;
+}
+
+/* A CPU in the owner's L3 group on a core of its own; the count of CPUs when there is none. */
+static size_t helper_of(const struct run *run, size_t requester, size_t owner) {
+    for (size_t i = 0; i < run->cpus.count; i++)
+        if (select_closeness(&run->selection, i, owner) == SAME_L3 &&
+            select_closeness(&run->selection, i, requester) != SAME_CORE)
+            return i;
+    return run->cpus.count;
+}
+
+static bool needs_helper(enum state state) {
+    return state == STATE_S || state == STATE_F || state == STATE_O;
+}
+
+static void draw_places(const struct run *run, struct scene *scene, uint32_t pass, size_t number) {
+    uint32_t pages[LINES];
+    struct random random = random_stream(run->seed + run->segment, DRAW_PLACES + number, pass);
+    draw_without_replacement(&random, pages, LINES, PAGES);
+    for (size_t i = 0; i < LINES; i++)
+        scene->line[i] = pages[i] * PAGE_LINES + (uint32_t)random_below(&random, PAGE_LINES);
+}
+
+static void play_round(struct run *run, struct scene *scene, size_t requester, size_t owner, size_t helper) {
+    workers_run(&run->workers, &owner, 1, owner_begins, scene);
+    if (needs_helper(scene->state)) workers_run(&run->workers, &helper, 1, helper_loads, scene);
+    workers_run(&run->workers, &owner, 1, owner_ends, scene);
+    workers_run(&run->workers, scene->method == OWNER_STORES ? &owner : &requester, 1, act, scene);
+}
+
+static size_t sweep_bytes_of(const struct run *run) {
+    size_t l1 = cache_largest(&run->cpus, 1), l2 = cache_largest(&run->cpus, 2);
+    if (left_in == NULL || strcmp(left_in, "l1") == 0) return 0;
+    return strcmp(left_in, "l2") == 0 ? 2 * l1 : 2 * l2;
+}
+
+static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+    static struct scene scene;
+    static const char *const names[] = {"", "store", "single", "owner_store"};
+    size_t requester = run_worker(run, unit->key[0]), owner = run_worker(run, unit->key[1]);
+    size_t helper = helper_of(run, requester, owner);
+    double rounds[ROUNDS], median[4];
+    scene.pool = run_home(run, (int)unit->key[2])->pool.bytes;
+    scene.state = (enum state)unit->key[3];
+    if (scene.sweep == NULL) {
+        scene.sweep_bytes = sweep_bytes_of(run);
+        scene.sweep = grow(NULL, scene.sweep_bytes, 1);
+        memset(scene.sweep, 1, scene.sweep_bytes);
+    }
+    for (int method = LOAD_CHASE; method <= OWNER_STORES; method++) {
+        scene.method = (enum method)method;
+        for (size_t round = 0; round < ROUNDS; round++) {
+            draw_places(run, &scene, pass, (size_t)method * ROUNDS + round);
+            play_round(run, &scene, requester, owner, helper);
+            rounds[round] = scene.ns;
+        }
+        struct summary summary = summarize(rounds, ROUNDS, 1, NULL);
+        median[method] = summary.latency;
+        if (method == LOAD_CHASE)
+            summary_write(members, &summary, "ns");
+        else
+            text_add(members, ",\"%s_ns\":%.3f", names[method], summary.latency);
+    }
+    double apart = median[SINGLE_LOADS] / median[LOAD_CHASE] - 1;
+    text_add(members, ",\"methods_agree\":%d", apart < AGREE_SHARE && apart > -AGREE_SHARE);
+    if (needs_helper(scene.state)) text_add(members, ",\"helper\":%d", run->cpus.cpu[helper]);
+    return 0;
+}
+
+/* Why this processor has no such state; NULL where it may have. */
+static const char *no_such_state(enum state state) {
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    char line[8192], vendor[64] = "";
+    while (file != NULL && vendor[0] == '\0' && fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "vendor_id : %63s", vendor) != 1) vendor[0] = '\0';
+    if (file != NULL) fclose(file);
+    if (state == STATE_O && strcmp(vendor, "GenuineIntel") == 0) return "not on this CPU: Intel has MESIF";
+    if (state == STATE_F && strcmp(vendor, "AuthenticAMD") == 0) return "not on this CPU: AMD has MOESI";
+    if ((state == STATE_O || state == STATE_F) && vendor[0] == '\0') return "not known on this CPU";
+    return NULL;
+}
+
+static void add_states(struct run *run, size_t requester, size_t owner, bool *lacks_helper) {
+    int *homes = grow(NULL, run->machine.nodes, sizeof *homes);
+    size_t count = select_homes(&run->selection, &run->machine, owner, requester, homes);
+    bool helped = helper_of(run, requester, owner) < run->cpus.count;
+    for (int state = 0; state < STATE_COUNT; state++) {
+        if (no_such_state((enum state)state) != NULL) continue;
+        if (needs_helper((enum state)state) && !helped) {
+            lacks_helper[state] = true;
+            continue;
+        }
+        for (size_t h = 0; h < count; h++)
+            run_add_unit(run, (struct unit){{run->cpus.cpu[requester], run->cpus.cpu[owner], homes[h], state}});
+    }
+    free(homes);
+}
+
+static void plan(struct run *run) {
+    bool lacks_helper[STATE_COUNT] = {false};
+    if (left_in != NULL && strcmp(left_in, "l1") != 0 && strcmp(left_in, "l2") != 0 && strcmp(left_in, "l3") != 0)
+        fail(EXIT_BAD_INPUT, "--left-in takes l1, l2 or l3, not %s", left_in);
+    run->lines = LINES;
+    run->batches = ROUNDS;
+    run->round_trips = 1;
+    select_require_pairs(&run->selection);
+    for (size_t i = 0; i < run->selection.pair_count; i++) {
+        if (!run_pair_stands(run, i)) continue;
+        add_states(run, (size_t)run->selection.pairs[i].a, (size_t)run->selection.pairs[i].b, lacks_helper);
+        add_states(run, (size_t)run->selection.pairs[i].b, (size_t)run->selection.pairs[i].a, lacks_helper);
+    }
+    for (int state = 0; state < STATE_COUNT; state++) {
+        if (no_such_state((enum state)state) != NULL)
+            run_not_measured(run, state_words[state], no_such_state((enum state)state));
+        else if (lacks_helper[state])
+            run_not_measured(run, state_words[state],
+                             "not measurable here: needs a third CPU, in the owner's L3 group");
+    }
+}
+
+static void facts(struct run *run, bool end, struct text *members) {
+    (void)run;
+    if (!end) text_add(members, ",\"left_in\":\"%s\"", left_in == NULL ? "l1" : left_in);
+}
+
+/* Four methods; in each round three or four tasks are handed out and 64 lines are stored, flushed and chased. */
+static double seconds(const struct run *run, const struct unit *unit, double hop_ns) {
+    (void)run, (void)unit;
+    return 4.0 * ROUNDS * (LINES * (3 * hop_ns + 200) / 1e9 + 4 * 40e-6);
+}
+
+const struct operation operation_state = {
+    .name = "state",
+    .summary = "loads and stores of lines in M, E, S, F, O or memory; a pair for each closeness, or --pairs",
+    .quantity = "load",
+    .unit = "ns",
+    .record = "cell",
+    .values =
+        LATENCY_VALUES ",\"store_ns\":\"ns\",\"single_ns\":\"ns\",\"owner_store_ns\":\"ns\",\"methods_agree\":\"1\"",
+    .keys = {"a", "b", "home", "state"},
+    .words = {NULL, NULL, NULL, state_words},
+    .plan = plan,
+    .measure = measure,
+    .facts = facts,
+    .seconds = seconds,
+};

@@ -1,0 +1,160 @@
+#define _GNU_SOURCE
+#include "buffer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fail.h"
+#include "headroom.h"
+#include "memory.h"
+
+enum { SPARE_BYTES = 64 << 20 }; /* what is left to everything else */
+
+enum page_kind page_kind_of(const char *word) {
+    static const char *const words[] = {"base", "thp", "huge"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(word, words[i]) == 0) return (enum page_kind)i;
+    fail(EXIT_BAD_INPUT, "--pages takes base, thp or huge, not %s", word);
+}
+
+static size_t base_page(void) {
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Bytes of a huge page: of the kernel's default size, or of a transparent one. */
+static size_t huge_page(void) {
+    FILE *file = fopen("/proc/meminfo", "re");
+    char line[256];
+    unsigned long kib = 0;
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "Hugepagesize: %lu kB", &kib) == 1) break;
+    if (file != NULL) fclose(file);
+    return kib > 0 ? kib << 10 : (size_t)2 << 20;
+}
+
+size_t buffer_affordable(const struct machine *machine, int node, size_t wanted, size_t buffers) {
+    uint64_t free_bytes = memory_limit(machine, node).bytes;
+    uint64_t usable = free_bytes > SPARE_BYTES ? (free_bytes - SPARE_BYTES) / 4 * 3 / buffers : 0;
+    size_t page = huge_page();
+    return usable >= wanted ? wanted : (size_t)usable / page * page;
+}
+
+void buffer_require_room(const struct machine *machine, int home, size_t size) {
+    struct limit limit = memory_limit(machine, home);
+    if (limit.bytes < size || limit.bytes - size < SPARE_BYTES) /* a bound page on a full node ends in an OOM kill */
+        fail(EXIT_NOT_AS_ASKED, "%zu MiB on NUMA node %d cannot be had: %" PRIu64 " MiB are %s, and %d stay unused",
+             size >> 20, home, limit.bytes >> 20, limit.what, SPARE_BYTES >> 20);
+}
+
+static void require_huge_pages(const struct machine *machine, int home, size_t size, size_t page) {
+    char content[64];
+    bool known =
+        machine->numa
+            ? read_sysfs(content, sizeof content, "devices/system/node/node%d/hugepages/hugepages-%zukB/free_hugepages",
+                         home, page >> 10)
+            : read_sysfs(content, sizeof content, "kernel/mm/hugepages/hugepages-%zukB/free_hugepages", page >> 10);
+    unsigned long free_pages = known ? strtoul(content, NULL, 10) : 0;
+    if (free_pages < size / page)
+        fail(EXIT_NOT_AS_ASKED,
+             "%zu huge pages of %zu KiB are needed on NUMA node %d and %lu are free: reserve them (vm.nr_hugepages), "
+             "or use "
+             "--pages thp",
+             size / page, page >> 10, home, free_pages);
+}
+
+/* Aligned, with a page on either side that cannot be touched: two mappings that meet become one in /proc. */
+static unsigned char *map_between_guards(size_t size, size_t align) {
+    size_t page = base_page(), total = size + align + 2 * page;
+    unsigned char *outer = mmap(NULL, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (outer == MAP_FAILED) return NULL;
+    uintptr_t first = ((uintptr_t)outer + page + align - 1) / align * align;
+    unsigned char *inner = outer + (first - (uintptr_t)outer);
+    munmap(outer, (size_t)(inner - outer) - page);
+    unsigned char *end = inner + size + page;
+    munmap(end, (size_t)(outer + total - end));
+    return mprotect(inner, size, PROT_READ | PROT_WRITE) == 0 ? inner : NULL;
+}
+
+/* Bytes in huge pages of the mapping that begins at `bytes`, from /proc/self/smaps. */
+static size_t huge_bytes(const unsigned char *bytes) {
+    FILE *smaps = fopen("/proc/self/smaps", "re");
+    char line[4096];
+    bool inside = false;
+    unsigned long kib = 0, found = 0;
+    while (smaps != NULL && fgets(line, sizeof line, smaps) != NULL) {
+        unsigned long start, end;
+        if (sscanf(line, "%lx-%lx ", &start, &end) == 2) {
+            if (inside) break;
+            inside = start == (uintptr_t)bytes;
+        }
+        if (inside &&
+            (sscanf(line, "AnonHugePages: %lu kB", &kib) == 1 || sscanf(line, "Private_Hugetlb: %lu kB", &kib) == 1))
+            found += kib;
+    }
+    if (smaps != NULL) fclose(smaps);
+    return found << 10;
+}
+
+static void touch(size_t role, void *argument) {
+    (void)role;
+    const struct buffer *buffer = argument;
+    memset(buffer->bytes, 0, buffer->size); /* a write: reading would only map the zero page */
+}
+
+static struct buffer create(const struct machine *machine, struct workers *workers, int home, size_t size,
+                            enum page_kind pages, bool bind, size_t toucher) {
+    size_t huge = huge_page(), page = pages == PAGES_BASE ? base_page() : huge;
+    struct buffer buffer = {.size = (size + page - 1) / page * page, .home = home};
+    if (pages == PAGES_HUGE) {
+        require_huge_pages(machine, home, buffer.size, huge);
+        buffer.bytes =
+            mmap(NULL, buffer.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+        if (buffer.bytes == MAP_FAILED) buffer.bytes = NULL;
+    } else {
+        buffer_require_room(machine, home, buffer.size);
+        buffer.bytes = map_between_guards(buffer.size, page);
+    }
+    if (buffer.bytes == NULL)
+        fail(EXIT_NOT_AS_ASKED, "%zu MiB cannot be mapped: %s", buffer.size >> 20, strerror(errno));
+    if (pages != PAGES_HUGE &&
+        madvise(buffer.bytes, buffer.size, pages == PAGES_BASE ? MADV_NOHUGEPAGE : MADV_HUGEPAGE) != 0 &&
+        errno != EINVAL) /* EINVAL: a kernel without huge pages */
+        fail(EXIT_NOT_AS_ASKED, "madvise failed: %s", strerror(errno));
+    buffer.bound = bind && memory_bind(machine, buffer.bytes, buffer.size, home);
+    workers_run(workers, &toucher, 1, touch, &buffer);
+    buffer.verified_by =
+        memory_verify(machine, buffer.bytes, buffer.size, pages == PAGES_HUGE ? huge : base_page(), home, buffer.bound);
+    buffer.huge_bytes = huge_bytes(buffer.bytes);
+    if (buffer.huge_bytes >= buffer.size)
+        buffer.pages = pages == PAGES_HUGE ? "huge" : "thp";
+    else
+        buffer.pages = buffer.huge_bytes > 0 ? "mixed" : "base";
+    return buffer;
+}
+
+struct buffer buffer_create(const struct machine *machine, struct workers *workers, int home, size_t size,
+                            enum page_kind pages) {
+    return create(machine, workers, home, size, pages, true, memory_toucher(machine, workers, home));
+}
+
+struct buffer buffer_first_touched(const struct machine *machine, struct workers *workers, size_t toucher, size_t size,
+                                   enum page_kind pages) {
+    int home = machine_home_of(machine, workers->worker[toucher].cpu);
+    return create(machine, workers, home, size, pages, false, toucher);
+}
+
+void buffer_free(struct buffer *buffer) {
+    if (buffer->bytes != NULL) munmap(buffer->bytes, buffer->size);
+    *buffer = (struct buffer){0};
+}
+
+void buffer_describe(const struct buffer *buffer, struct text *out) {
+    text_add(out, "{\"bytes\":%zu,\"home\":%d,\"bound\":%s,\"verified_by\":\"%s\",\"pages\":\"%s\",\"huge_bytes\":%zu}",
+             buffer->size, buffer->home, buffer->bound ? "true" : "false", buffer->verified_by, buffer->pages,
+             buffer->huge_bytes);
+}

@@ -1,0 +1,47 @@
+/* Large memory with a home and a kind of page, both proved after it was touched. */
+#ifndef NODEPRINT_BUFFER_H
+#define NODEPRINT_BUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "machine.h"
+#include "text.h"
+#include "workers.h"
+
+enum page_kind { PAGES_BASE, PAGES_TRANSPARENT, PAGES_HUGE };
+
+/* "base", "thp" or "huge"; ends the process with 2 on another word. */
+enum page_kind page_kind_of(const char *word);
+
+struct buffer {
+    unsigned char *bytes;
+    size_t size;
+    int home;
+    bool bound;
+    const char *verified_by; /* as in struct pool */
+    const char *pages;       /* read back: "base", "thp", "huge", or "mixed": some of both */
+    size_t huge_bytes;       /* bytes in huge pages, of either kind */
+};
+
+/* Of `wanted` bytes what memory of `node` allows with room to spare, for `buffers` such buffers at once. */
+size_t buffer_affordable(const struct machine *machine, int node, size_t wanted, size_t buffers);
+
+/* Ends the process with 3 and the figure where `size` bytes on `home` cannot be had. */
+void buffer_require_room(const struct machine *machine, int home, size_t size);
+
+/* Map, bind, touch and verify. Ends the process with 3 and the figure when it cannot be had. Transparent huge pages are
+ * a wish: `pages` says what came of it. */
+struct buffer buffer_create(const struct machine *machine, struct workers *workers, int home, size_t size,
+                            enum page_kind pages);
+
+/* The same, not bound: it lies where worker `toucher`, the first to touch it, has its home. */
+struct buffer buffer_first_touched(const struct machine *machine, struct workers *workers, size_t toucher, size_t size,
+                                   enum page_kind pages);
+void buffer_free(struct buffer *buffer);
+
+/* {"bytes":..,"bound":..,"verified_by":"..","pages":"..","huge_bytes":..} */
+void buffer_describe(const struct buffer *buffer, struct text *out);
+
+#endif

@@ -1,0 +1,44 @@
+/* Sizes of caches as sysfs tells them, and throwing lines out of all of them. */
+#ifndef NODEPRINT_CACHE_H
+#define NODEPRINT_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cpulist.h"
+
+enum { CACHE_LEVELS = 3 };
+
+/* Bytes of the data or unified cache of `level` that `cpu` uses; 0 where sysfs tells none. */
+size_t cache_bytes(int cpu, int level);
+
+/* The largest of `level` over the CPUs. */
+size_t cache_largest(const struct cpulist *cpus, int level);
+
+/* CPUs that share the last-level cache with `cpu`, itself among them; `cpu` alone where sysfs tells none. */
+void cache_sharers(int cpu, struct cpulist *sharers);
+
+/* Write the line back and drop it from every cache of the machine. False where the instruction set has no way. */
+static inline bool cache_flush(const void *line) {
+#if defined(__x86_64__)
+    __asm__ volatile("clflush (%0)" : : "r"(line) : "memory");
+    return true;
+#elif defined(__aarch64__)
+    __asm__ volatile("dc civac, %0" : : "r"(line) : "memory");
+    return true;
+#else
+    (void)line;
+    return false;
+#endif
+}
+
+/* What was flushed is out before anything behind it begins. */
+static inline void cache_flush_end(void) {
+#if defined(__x86_64__)
+    __asm__ volatile("mfence" : : : "memory");
+#elif defined(__aarch64__)
+    __asm__ volatile("dsb sy" : : : "memory");
+#endif
+}
+
+#endif

@@ -1,0 +1,47 @@
+#define _GNU_SOURCE
+#include "frequency.h"
+
+#include <time.h>
+
+#if defined(__x86_64__)
+/* The operand is a register: Intel's cores since 2021 do additions of a constant while renaming, in no time. */
+#define ADD "add %1, %0\n\t"
+#elif defined(__aarch64__)
+#define ADD "add %0, %0, %1\n\t"
+#endif
+
+void additions(uint64_t turns) {
+    uint64_t sum = 0, one = 1;
+    for (; turns > 0; turns--) {
+#ifdef ADD
+#define ADD_8 ADD ADD ADD ADD ADD ADD ADD ADD
+        __asm__ volatile(ADD_8 ADD_8 ADD_8 ADD_8 ADD_8 ADD_8 ADD_8 ADD_8 : "+r"(sum) : "r"(one) : "cc");
+#else
+        for (int i = 0; i < ADDITIONS_A_TURN; i++) __asm__ volatile("" : "+r"(sum) : "r"(one += sum));
+#endif
+    }
+}
+
+static double raw_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+double core_hz(unsigned probes, double probe_ns) {
+    uint64_t turns = 16;
+    double fastest = 0, took = 0;
+    for (; took < probe_ns / 4; turns *= 2) {
+        double start = raw_ns();
+        additions(turns);
+        took = raw_ns() - start;
+    }
+    turns *= 2;
+    for (unsigned i = 0; i < probes; i++) {
+        double start = raw_ns();
+        additions(turns);
+        double hz = (double)turns * ADDITIONS_A_TURN * 1e9 / (raw_ns() - start);
+        if (hz > fastest) fastest = hz;
+    }
+    return fastest;
+}

@@ -1,0 +1,21 @@
+/* How much memory this process may still take: of a NUMA node, of its control groups, of ulimit. */
+#ifndef NODEPRINT_HEADROOM_H
+#define NODEPRINT_HEADROOM_H
+
+#include <stdint.h>
+
+#include "machine.h"
+
+struct limit {
+    uint64_t bytes;   /* UINT64_MAX where nothing limits */
+    const char *what; /* "free on the NUMA node", ... */
+};
+
+/* The tightest limit on memory of `node`. */
+struct limit memory_limit(const struct machine *machine, int node);
+
+/* What the control groups that `membership` (/proc/self/cgroup) names leave, below `root`; both versions, parents
+ * included. Page cache that is not in use counts as free. */
+uint64_t cgroup_left(const char *root, const char *membership);
+
+#endif

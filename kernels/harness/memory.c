@@ -1,0 +1,163 @@
+#define _GNU_SOURCE
+#include "memory.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fail.h"
+
+enum { BIND = 2 }; /* MPOL_BIND; linux/mempolicy.h is not everywhere and libnuma is no dependency */
+
+static size_t page_bytes(void) {
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* 0, or the error. mbind counts one bit more than the kernel uses. */
+static int bind_to(void *bytes, size_t size, int home) {
+    enum { BITS = sizeof(unsigned long) * CHAR_BIT };
+    size_t words = (size_t)home / BITS + 1;
+    unsigned long *mask = grow(NULL, words, sizeof *mask);
+    memset(mask, 0, words * sizeof *mask);
+    mask[(size_t)home / BITS] = 1ul << ((size_t)home % BITS);
+    long result = syscall(SYS_mbind, bytes, size, BIND, mask, words * BITS + 1, 0u);
+    int error = result == 0 ? 0 : errno;
+    free(mask);
+    return error;
+}
+
+/* Pages that are not on `home`, by move_pages; without a target it only asks, with `home` as target it moves them
+ * there. -1 where that is not allowed. */
+static long elsewhere_by_move_pages(const unsigned char *bytes, size_t size, size_t page, int home, bool put_back) {
+    size_t pages = size / page;
+    void **address = grow(NULL, pages, sizeof *address);
+    int *status = grow(NULL, pages, sizeof *status), *target = grow(NULL, pages, sizeof *target);
+    long elsewhere = 0;
+    for (size_t i = 0; i < pages; i++) {
+        address[i] = (void *)(uintptr_t)(bytes + i * page); /* NOLINT(performance-no-int-to-ptr): takes off const */
+        target[i] = home;
+    }
+    enum { MOVE = 2 }; /* MPOL_MF_MOVE: pages of this process alone */
+    if (syscall(SYS_move_pages, 0, pages, address, put_back ? target : NULL, status, put_back ? MOVE : 0) < 0)
+        elsewhere = -1;
+    for (size_t i = 0; elsewhere >= 0 && i < pages; i++)
+        if (status[i] != home) elsewhere++;
+    free(address);
+    free(status);
+    free(target);
+    return elsewhere;
+}
+
+/* The same from /proc/self/numa_maps ("7f.. default anon=4096 N0=4096"); -1 where it has no such mapping. */
+static long elsewhere_by_numa_maps(const unsigned char *bytes, size_t size, size_t page, int home) {
+    FILE *maps = fopen("/proc/self/numa_maps", "re");
+    char line[4096];
+    long elsewhere = -1;
+    while (maps != NULL && elsewhere < 0 && fgets(line, sizeof line, maps) != NULL) {
+        if (strtoull(line, NULL, 16) != (uintptr_t)bytes) continue;
+        long home_pages = 0;
+        for (char *word = strtok(line, " \n"); word != NULL; word = strtok(NULL, " \n")) {
+            int node;
+            long pages;
+            if (sscanf(word, "N%d=%ld", &node, &pages) == 2 && node == home) home_pages = pages;
+        }
+        elsewhere = (long)(size / page) - home_pages;
+    }
+    if (maps != NULL) fclose(maps);
+    return elsewhere;
+}
+
+static bool has_huge_pages(const unsigned char *bytes) {
+    FILE *smaps = fopen("/proc/self/smaps", "re");
+    char line[4096];
+    bool inside = false;
+    unsigned long huge_kib = 0;
+    while (smaps != NULL && fgets(line, sizeof line, smaps) != NULL) {
+        unsigned long start, end;
+        if (sscanf(line, "%lx-%lx ", &start, &end) == 2) inside = start <= (uintptr_t)bytes && (uintptr_t)bytes < end;
+        if (inside && sscanf(line, "AnonHugePages: %lu kB", &huge_kib) == 1) break;
+    }
+    if (smaps != NULL) fclose(smaps);
+    return huge_kib > 0;
+}
+
+static void touch(size_t role, void *argument) {
+    (void)role;
+    const struct pool *pool = argument;
+    memset(pool->bytes, 0, pool->size); /* a write: reading would only map the zero page */
+}
+
+size_t memory_toucher(const struct machine *machine, const struct workers *workers, int home) {
+    for (size_t i = 0; i < workers->count; i++)
+        if (machine_node_of(machine, workers->worker[i].cpu) == home) return i;
+    return 0;
+}
+
+bool memory_bind(const struct machine *machine, void *bytes, size_t size, int home) {
+    int error = machine->numa ? bind_to(bytes, size, home) : ENOSYS;
+    if (error != 0 && error != EPERM && error != ENOSYS)
+        fail(EXIT_NOT_AS_ASKED, "memory cannot be bound to NUMA node %d (mbind: %s); is it allowed to this process?",
+             home, strerror(error));
+    return error == 0;
+}
+
+const char *memory_verify(const struct machine *machine, const unsigned char *bytes, size_t size, size_t page, int home,
+                          bool bound) {
+    const char *verified_by = "move_pages";
+    long elsewhere = elsewhere_by_move_pages(bytes, size, page, home, false);
+    if (elsewhere < 0) {
+        elsewhere = elsewhere_by_numa_maps(bytes, size, page, home);
+        verified_by = "numa_maps";
+    }
+    if (elsewhere < 0 && machine->nodes == 1) {
+        elsewhere = 0;
+        verified_by = "one_node";
+    }
+    if (elsewhere < 0)
+        fail(EXIT_NOT_AS_ASKED,
+             "where memory lies cannot be verified: neither move_pages nor /proc/self/numa_maps answers");
+    if (elsewhere > 0)
+        fail(EXIT_NOT_AS_ASKED, "%ld of %zu pages asked of NUMA node %d are on another node%s", elsewhere, size / page,
+             home, bound ? "" : "; mbind is not permitted here, and no worker runs on that node");
+    return verified_by;
+}
+
+struct pool pool_create(const struct machine *machine, struct workers *workers, int home, size_t size) {
+    struct pool pool = {.size = size, .home = home};
+    uint64_t available = machine_free_bytes(machine, home);
+    if (available / 2 < size) /* a bound allocation on a full node ends in an out-of-memory kill */
+        fail(EXIT_NOT_AS_ASKED, "NUMA node %d has %llu MiB of free memory, twice the pool of %zu MiB is needed", home,
+             (unsigned long long)(available >> 20), size >> 20);
+    pool.bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pool.bytes == MAP_FAILED) fail(EXIT_NOT_AS_ASKED, "%zu MiB cannot be mapped: %s", size >> 20, strerror(errno));
+    if (madvise(pool.bytes, size, MADV_NOHUGEPAGE) != 0 && errno != EINVAL) /* EINVAL: a kernel without huge pages */
+        fail(EXIT_NOT_AS_ASKED, "madvise(MADV_NOHUGEPAGE) failed: %s", strerror(errno));
+
+    pool.bound = memory_bind(machine, pool.bytes, size, home);
+    size_t member = memory_toucher(machine, workers, home);
+    workers_run(workers, &member, 1, touch, &pool);
+    pool.pages = has_huge_pages(pool.bytes) ? "mixed" : "base";
+
+    pool.verified_by = memory_verify(machine, pool.bytes, size, page_bytes(), home, pool.bound);
+    return pool;
+}
+
+size_t pool_return_moved(const struct pool *pool) {
+    enum { TRIES = 50 };
+    size_t most = 0;
+    if (strcmp(pool->verified_by, "move_pages") != 0) return 0;
+    for (int i = 0; i < TRIES; i++) { /* who moves them may not be done yet, and a page in use is busy for a moment */
+        long moved = elsewhere_by_move_pages(pool->bytes, pool->size, page_bytes(), pool->home, false);
+        if (moved <= 0) return most;
+        if ((size_t)moved > most) most = (size_t)moved;
+        elsewhere_by_move_pages(pool->bytes, pool->size, page_bytes(), pool->home, true);
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    }
+    fail(EXIT_NOT_AS_ASKED, "%zu pages moved away from NUMA node %d and cannot be put back", most, pool->home);
+}

@@ -1,0 +1,45 @@
+/* Pools of lines with a home: one NUMA node whose memory they are proved to be in. */
+#ifndef NODEPRINT_MEMORY_H
+#define NODEPRINT_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "machine.h"
+#include "workers.h"
+
+enum {
+    LINE_BYTES = 64,
+    POOL_BYTES = 16 * 1024 * 1024,
+    POOL_LINES = POOL_BYTES / LINE_BYTES,
+};
+
+struct pool {
+    unsigned char *bytes;
+    size_t size;
+    int home;
+    bool bound;              /* by mbind; false: by first touch */
+    const char *verified_by; /* "move_pages", "numa_maps" or "one_node" */
+    const char *pages;       /* "base", or "mixed" where the kernel made huge pages in spite of madvise */
+};
+
+/* Map `size` bytes of base pages on node `home`, touched first by a pinned worker (one on that node where there is one)
+ * and verified. Ends the process with 3 when the node has not so much free memory or the pages are elsewhere. */
+struct pool pool_create(const struct machine *machine, struct workers *workers, int home, size_t size);
+
+/* Index of a worker that runs on node `home`, or of the first one. */
+size_t memory_toucher(const struct machine *machine, const struct workers *workers, int home);
+
+/* True when memory that is not touched yet will come from `home`; false where binding is not permitted. */
+bool memory_bind(const struct machine *machine, void *bytes, size_t size, int home);
+
+/* By what it is verified that all pages of `page` bytes are on `home`. Ends the process with 3 when they are not. */
+const char *memory_verify(const struct machine *machine, const unsigned char *bytes, size_t size, size_t page, int home,
+                          bool bound);
+
+/* How many of the pool's pages had moved away from its home; they are put back. 0 where that cannot be asked. Ends the
+ * process with 3 where they cannot be put back. */
+size_t pool_return_moved(const struct pool *pool);
+
+#endif

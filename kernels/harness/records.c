@@ -1,0 +1,99 @@
+#define _GNU_SOURCE
+#include "records.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "fail.h"
+
+static const double FLUSH_EVERY_S = 1;
+
+void records_open(struct records *records, const char *path) {
+    *records = (struct records){.path = path, .flushed_s = clock_monotonic_s()};
+    struct stat facts;
+    records->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND, 0644);
+    if (records->fd < 0)
+        fail(errno == ENOENT || errno == EISDIR || errno == ENOTDIR ? EXIT_BAD_INPUT : EXIT_NOT_AS_ASKED,
+             "%s cannot be written: %s", path, strerror(errno));
+    if (fstat(records->fd, &facts) != 0 || !S_ISREG(facts.st_mode)) fail(EXIT_BAD_INPUT, "%s is no regular file", path);
+    if (flock(records->fd, LOCK_EX | LOCK_NB) != 0)
+        fail(EXIT_NOT_AS_ASKED, errno == EWOULDBLOCK ? "%s is being written by another process" : "%s cannot be locked",
+             path);
+}
+
+void records_malformed(const struct records *records, size_t line, const char *what) {
+    fail(EXIT_BAD_INPUT, "%s, line %zu: %s; move the file away to measure anew", records->path, line, what);
+}
+
+/* A write that was cut leaves the beginning of an object; anything else was not written by a kernel. */
+static bool is_cut_line(const char *line, size_t length) {
+    if (line[0] != '{') return false;
+    for (size_t i = 0; i < length; i++)
+        if (line[i] < ' ' || line[i] > '~') return false;
+    return true;
+}
+
+void records_read(struct records *records, records_take *take, void *argument) {
+    int copy = dup(records->fd);
+    FILE *file = copy < 0 ? NULL : fdopen(copy, "r");
+    if (file == NULL) fail(EXIT_NOT_AS_ASKED, "%s cannot be read: %s", records->path, strerror(errno));
+    char *line = NULL;
+    size_t capacity = 0, number = 0;
+    static struct json_object object;
+    for (ssize_t length; (length = getline(&line, &capacity, file)) > 0;) {
+        number++;
+        if (line[length - 1] != '\n') {
+            if (!is_cut_line(line, (size_t)length)) records_malformed(records, number, "this is no record");
+            note("%s, line %zu: cut in the middle, dropped", records->path, number);
+            break;
+        }
+        if (!json_parse(line, (size_t)length - 1, &object)) records_malformed(records, number, "this is no record");
+        take(&object, number, argument);
+        records->whole += length;
+    }
+    if (ferror(file) != 0) fail(EXIT_NOT_AS_ASKED, "%s cannot be read: %s", records->path, strerror(errno));
+    free(line);
+    fclose(file);
+    if (ftruncate(records->fd, records->whole) != 0)
+        fail(EXIT_NOT_AS_ASKED, "%s cannot be written: %s", records->path, strerror(errno));
+}
+
+void records_flush(struct records *records) {
+    size_t done = 0;
+    while (done < records->pending.length) {
+        ssize_t written = write(records->fd, records->pending.data + done, records->pending.length - done);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) {
+            int error = errno;
+            size_t lines = done; /* keep what is complete */
+            while (lines > 0 && records->pending.data[lines - 1] != '\n') lines--;
+            bool cut = ftruncate(records->fd, records->whole + (off_t)lines) == 0;
+            text_clear(&records->pending);
+            fail(EXIT_NOT_AS_ASKED, "%s cannot be written: %s; %s", records->path, strerror(error),
+                 cut ? "what was measured before is kept, and the same call continues it"
+                     : "its last line may be incomplete");
+        }
+        done += (size_t)written;
+    }
+    records->whole += (off_t)records->pending.length;
+    text_clear(&records->pending);
+    records->flushed_s = clock_monotonic_s();
+}
+
+bool records_flush_is_due(const struct records *records) {
+    return clock_monotonic_s() - records->flushed_s >= FLUSH_EVERY_S;
+}
+
+void records_close(struct records *records) {
+    records_flush(records);
+    if (fsync(records->fd) != 0 || close(records->fd) != 0)
+        fail(EXIT_NOT_AS_ASKED, "%s cannot be written: %s", records->path, strerror(errno));
+    text_free(&records->pending);
+}

@@ -1,0 +1,141 @@
+/* A kernel is a declaration of its operations and functions that measure units; the harness does the rest. */
+#ifndef NODEPRINT_RUN_H
+#define NODEPRINT_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "buffer.h"
+#include "machine.h"
+#include "memory.h"
+#include "records.h"
+#include "sampling.h"
+#include "select.h"
+#include "settings.h"
+#include "text.h"
+#include "workers.h"
+
+enum { MAX_KEYS = 5, MAX_PARALLEL = 64 };
+
+/* What is measured at once and written as one record: its place in each pass, by the operation's keys. */
+struct unit {
+    int64_t key[MAX_KEYS];
+};
+
+enum unit_flag {
+    FLAG_MIXED_LINES = 1,  /* its pass was interrupted: pairs of it were measured on other lines */
+    FLAG_DISTURBED = 2,    /* more than a quarter of its batches took twice as long as the low quarter */
+    FLAG_MOVED = 4,        /* pages had moved to another node: measured again after they were put back */
+    UNIT_STOPPED = 1 << 8, /* a signal ended it early: nothing is recorded */
+};
+
+/* What measuring a pair gives. */
+struct result {
+    struct text members; /* the record's own, each as ,"name":value */
+    unsigned flags;
+    double value;      /* what passes are compared by */
+    double half_width; /* of its interval, as a share of the value */
+};
+
+struct run;
+
+struct operation {
+    const char *name, *summary; /* the summary is a line of --help */
+    const char *quantity, *unit;
+    const char *record;             /* "pair" or "cell"; the trailer counts them as "pairs" or "cells" */
+    const char *values;             /* of a cell: JSON members of the header, "latency_ns":"ns",... (docs/formats.md) */
+    const char *keys[MAX_KEYS + 1]; /* NULL-terminated; a key named "home" makes the harness place a pool there */
+    const char *const *words[MAX_KEYS]; /* where a key is a word: the words by number, NULL-terminated */
+    const char *kept;              /* a member of each record that finish() needs, also of former calls, in run->kept */
+    bool two_lines;                /* a unit uses a line and the one half a pool further */
+    void (*plan)(struct run *run); /* sets lines, batches, round_trips and adds the units of a pass */
+    uint64_t (*memory)(const struct run *run); /* bytes that --plan states; NULL: the pools */
+    void (*prepare)(struct run *run);          /* before the header is written, with the workers there; may be NULL */
+    void (*facts)(struct run *run, bool end, struct text *members); /* members of header and trailer; may be NULL */
+    void (*finish)(struct run *run, struct text *records);          /* records before the trailer; may be NULL */
+    /* One of the two. Append the record's own members, each as ,"name":value, and return its flags; nothing in here may
+     * write. With `measure_pairs` the units are pairs (keys a, b, home) that sentinels, second looks, --budget and
+     * --parallel apply to, and `count` of them are measured at once. */
+    unsigned (*measure)(struct run *run, uint32_t pass, const struct unit *unit, struct text *members);
+    void (*measure_pairs)(struct run *run, const struct unit *const *units, size_t count, struct result *results);
+    double (*seconds)(const struct run *run, const struct unit *unit, double hop_ns); /* what --plan expects */
+};
+
+struct kernel {
+    const char *name, *hash;
+    const char *help;               /* USAGE, REQUIREMENTS, OVERHEAD, WARNING */
+    const struct setting *settings; /* its own; NULL if it has none */
+    const struct operation *operations;
+    size_t operation_count;
+};
+
+struct home {
+    int node;
+    struct pool pool;
+    uint32_t *line_set;    /* of the pass under way: indices into the pool, `drawn_lines` for each slot of --parallel */
+    unsigned char *strata; /* of each line of the pool, by --stratify; NULL without */
+    struct line_sums *sums; /* of each slot */
+};
+
+struct run {
+    const struct kernel *kernel;
+    const struct operation *operation;
+    struct machine machine;
+    struct selection selection;
+    struct cpulist chosen, cpus; /* those of the selection */
+    struct workers workers;
+    struct records records;
+    struct unit *units; /* of one pass, ascending */
+    size_t unit_count;
+    struct home *homes;
+    size_t home_count;
+    uint64_t seed, passes;
+    size_t lines, batches, round_trips; /* as planned; 0 where an operation has none */
+    size_t drawn_lines;                 /* a pass draws so many: more than `lines` where an option may ask for more */
+    size_t use_lines;                   /* this unit is to begin with so many */
+    double ci_share;                    /* --ci: add lines until the half-width is at most this share; 0 without */
+    bool detail;
+    bool account; /* this unit's values go into the spread of the run */
+    struct spread_sums spread;
+    const double *kept;         /* by pass and unit: see struct operation */
+    struct text not_measured;   /* members of the header's not_measured object */
+    struct text placement;      /* by run_add_placement */
+    const char *not_applicable; /* set by plan(): why there is nothing to measure here; the record says so, complete */
+    unsigned segment;
+};
+
+/* The main function of every kernel. */
+int kernel_main(const struct kernel *kernel, int argc, char **argv);
+
+/* A signal came: what takes long ends early and returns UNIT_STOPPED. */
+bool run_stopping(void);
+
+void run_add_unit(struct run *run, struct unit unit);
+
+/* Add a unit for each selected pair at each home that --home asks for, keys a, b, home. */
+void run_add_pairs(struct run *run);
+
+/* Whether pair number `i` stands for its closeness: all do when they were named, else the first of each. */
+bool run_pair_stands(const struct run *run, size_t i);
+
+/* Say in the header why something that was asked for is not measured. */
+void run_not_measured(struct run *run, const char *what, const char *why);
+
+/* Say in the header where a buffer lies: under its node, or a name where a node has several. */
+void run_add_placement(struct run *run, const char *name, const struct buffer *buffer);
+
+#define LATENCY_VALUES                                                                                                 \
+    "\"latency_ns\":\"ns\",\"ci_low_ns\":\"ns\",\"ci_high_ns\":\"ns\",\"min_ns\":\"ns\",\"p25_ns\":\"ns\","            \
+    "\"median_ns\":\"ns\",\"p99_ns\":\"ns\",\"line_sd_ns\":\"ns\""
+
+/* Append the members latency_ns ... line_sd_ns of `line_count` x `batches` values in ns (struct summary). Returns
+ * FLAG_DISTURBED or 0. */
+unsigned run_add_latency(struct text *members, const double *values, size_t line_count, size_t batches);
+
+struct home *run_home(const struct run *run, int node);
+
+/* Index of the worker on the CPU with this OS number. */
+size_t run_worker(const struct run *run, int64_t cpu);
+
+#endif

@@ -1,0 +1,124 @@
+#include "sampling.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fail.h"
+#include "stats.h"
+#include "text.h"
+
+struct summary summarize(const double *values, size_t lines, size_t batches, double *lowest) {
+    size_t count = lines * batches, low, high;
+    double *best = grow(NULL, lines, sizeof *best), *sorted = grow(NULL, count, sizeof *sorted);
+    for (size_t line = 0; line < lines; line++) {
+        best[line] = values[line * batches];
+        for (size_t batch = 1; batch < batches; batch++)
+            if (values[line * batches + batch] < best[line]) best[line] = values[line * batches + batch];
+    }
+    if (lowest != NULL) memcpy(lowest, best, lines * sizeof *best);
+    memcpy(sorted, values, count * sizeof *sorted);
+    sort_ascending(sorted, count);
+    struct summary summary = {.line_sd = standard_deviation(best, lines)};
+    sort_ascending(best, lines);
+    median_interval(lines, 0.95, &low, &high);
+    summary.latency = median_sorted(best, lines);
+    summary.ci_low = best[low];
+    summary.ci_high = best[high];
+    summary.min = sorted[0];
+    summary.p25 = quantile_sorted(sorted, count, 0.25);
+    summary.median = median_sorted(sorted, count);
+    summary.p99 = quantile_sorted(sorted, count, 0.99);
+    size_t slow = 0;
+    for (size_t i = 0; i < count; i++) slow += sorted[i] > 2 * summary.p25;
+    summary.slow_share = (double)slow / (double)count;
+    free(best);
+    free(sorted);
+    return summary;
+}
+
+double summary_half_width(const struct summary *summary) {
+    return (summary->ci_high - summary->ci_low) / 2 / summary->latency;
+}
+
+void summary_write(struct text *members, const struct summary *s, const char *unit) {
+    const struct {
+        const char *name;
+        double value;
+    } written[] = {{"latency", s->latency}, {"ci_low", s->ci_low}, {"ci_high", s->ci_high}, {"min", s->min},
+                   {"p25", s->p25},         {"median", s->median}, {"p99", s->p99},         {"line_sd", s->line_sd}};
+    for (size_t i = 0; i < sizeof written / sizeof *written; i++)
+        text_add(members, ",\"%s_%s\":%.3f", written[i].name, unit, written[i].value);
+}
+
+/* A batch that was interrupted says nothing of the line: deviations beyond half the value are cut there. */
+static double cut(double deviation) {
+    return fmax(-0.5, fmin(0.5, deviation));
+}
+
+void spread_add(struct spread_sums *sums, struct line_sums *set, const double *values, size_t lines, size_t batches,
+                double latency) {
+    if (lines > set->lines) {
+        set->sum = grow(set->sum, lines, sizeof *set->sum);
+        set->squares = grow(set->squares, lines, sizeof *set->squares);
+        set->count = grow(set->count, lines, sizeof *set->count);
+        for (size_t i = set->lines; i < lines; i++) {
+            set->sum[i] = set->squares[i] = 0;
+            set->count[i] = 0;
+        }
+        set->lines = lines;
+    }
+    for (size_t line = 0; line < lines; line++) {
+        double mean = 0;
+        for (size_t batch = 0; batch < batches; batch++)
+            mean += cut(values[line * batches + batch] / latency - 1) / (double)batches;
+        for (size_t batch = 0; batch < batches; batch++) {
+            double pure = cut(values[line * batches + batch] / latency - 1) - mean;
+            sums->pure_squares += pure * pure;
+        }
+        sums->pure_count += batches - 1;
+        set->sum[line] += mean;
+        set->squares[line] += mean * mean;
+        set->count[line]++;
+    }
+}
+
+/* Two-way layout without repetition, pairs by lines: the mean squares of lines and of what is left give the variances
+ * of lines and of line x pair (which still holds the revisit's, divided by the batches). */
+void spread_close_set(struct spread_sums *sums, struct line_sums *set) {
+    double pairs = 0, total = 0, between = 0, within = 0;
+    size_t lines = 0;
+    for (size_t i = 0; i < set->lines; i++)
+        if (set->count[i] == set->count[0]) { /* lines that --ci added have fewer pairs */
+            total += set->sum[i];
+            lines++;
+        }
+    pairs = set->lines > 0 ? (double)set->count[0] : 0;
+    if (pairs >= 2 && lines >= 2) {
+        double grand = total / (pairs * (double)lines);
+        for (size_t i = 0; i < lines; i++) {
+            double mean = set->sum[i] / pairs;
+            between += (mean - grand) * (mean - grand);
+            within += set->squares[i] - pairs * mean * mean;
+        }
+        double within_variance = within / ((pairs - 1) * (double)lines);
+        sums->line_variance += fmax(0, between / (double)(lines - 1) - within_variance / pairs);
+        sums->line_pair_variance += within_variance;
+        sums->sets++;
+    }
+    for (size_t i = 0; i < set->lines; i++) {
+        set->sum[i] = set->squares[i] = 0;
+        set->count[i] = 0;
+    }
+}
+
+struct spread spread_of(const struct spread_sums *sums, size_t batches) {
+    struct spread spread = {NAN, NAN, NAN};
+    double pure = sums->pure_count > 0 ? sums->pure_squares / (double)sums->pure_count : NAN;
+    spread.revisit = sqrt(pure);
+    if (sums->sets > 0) {
+        spread.line = sqrt(sums->line_variance / (double)sums->sets);
+        spread.line_pair = sqrt(fmax(0, sums->line_pair_variance / (double)sums->sets - pure / (double)batches));
+    }
+    return spread;
+}

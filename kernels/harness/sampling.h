@@ -1,0 +1,51 @@
+/* From the batches of a pair to its value, and how much of the spread comes from where. */
+#ifndef NODEPRINT_SAMPLING_H
+#define NODEPRINT_SAMPLING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct text;
+
+struct summary {
+    double latency;               /* median over lines of each line's lowest batch */
+    double ci_low, ci_high;       /* of that median, 95 %, by order statistics over lines */
+    double min, p25, median, p99; /* over all batches */
+    double line_sd;               /* over lines */
+    double slow_share;            /* batches above twice p25 */
+};
+
+/* `values` holds `lines` x `batches` numbers, the batches of a line side by side. `lowest`, where not NULL, gets each
+ * line's lowest batch. */
+struct summary summarize(const double *values, size_t lines, size_t batches, double *lowest);
+
+/* Half the interval's width as a share of the value. */
+double summary_half_width(const struct summary *summary);
+
+/* Append ,"latency_ns":... and the other members, each with `unit` behind its name ("ns"). */
+void summary_write(struct text *members, const struct summary *summary, const char *unit);
+
+/* Standard deviations as shares of a pair's value: `line`, what all pairs of a pass see alike in a line; `line_pair`,
+ * what only one pair sees in it; `revisit`, between the batches of one visit. NAN where there is nothing to tell by. */
+struct spread {
+    double line, line_pair, revisit;
+};
+
+/* Sums that grow with each pair; a set of lines has sums of its own. */
+struct line_sums {
+    double *sum, *squares;
+    size_t *count;
+    size_t lines;
+};
+struct spread_sums {
+    double pure_squares; /* of differences between batches */
+    size_t pure_count;
+    double line_variance, line_pair_variance; /* summed over the sets that are closed */
+    size_t sets;
+};
+void spread_add(struct spread_sums *sums, struct line_sums *set, const double *values, size_t lines, size_t batches,
+                double latency);
+void spread_close_set(struct spread_sums *sums, struct line_sums *set);
+struct spread spread_of(const struct spread_sums *sums, size_t batches);
+
+#endif

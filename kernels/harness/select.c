@@ -1,0 +1,232 @@
+#define _GNU_SOURCE
+#include "select.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache.h"
+#include "fail.h"
+
+const char *const closeness_names[] = {"core", "l3", "node", "socket", "machine", NULL};
+
+static const char *cpus_word = "cores", *home_word = "first", *one_per, *pairs_path;
+static bool siblings;
+
+const struct setting select_settings[] = {
+    {.name = "cpus",
+     .value = "LIST",
+     .word = &cpus_word,
+     .shapes = true,
+     .help = "0-3,8,10-14:2 as Linux writes them, all (that are allowed), or cores (one thread of each; default)"},
+    {.name = "siblings", .on = &siblings, .shapes = true, .help = "also each core's own pair of sibling threads"},
+    {.name = "one-per",
+     .value = "WHAT",
+     .word = &one_per,
+     .shapes = true,
+     .help = "keep the first CPU of each core, l3, numa or socket"},
+    {.name = "pairs",
+     .value = "FILE",
+     .word = &pairs_path,
+     .shapes = true,
+     .help = "only these pairs: two CPUs a line; a pair may be there more than once"},
+    {.name = "home",
+     .value = "WHERE",
+     .word = &home_word,
+     .shapes = true,
+     .help = "NUMA node of the lines: of the pair's first (default) or second CPU, each, or a number"},
+    {0},
+};
+
+const char *select_home_policy(void) {
+    return home_word;
+}
+
+bool select_pairs_named(void) {
+    return pairs_path != NULL;
+}
+
+/* ---- CPUs ---- */
+
+static struct cpu_place place_of(const struct machine *machine, int cpu) {
+    struct cpu_place place = {.node = machine_node_of(machine, cpu), .home = machine_home_of(machine, cpu)};
+    struct cpulist shared = {0};
+    char content[64];
+    machine_siblings(cpu, &shared);
+    place.core = shared.cpu[0];
+    cpulist_free(&shared);
+    cache_sharers(cpu, &shared);
+    place.l3 = shared.cpu[0];
+    cpulist_free(&shared);
+    bool told = read_sysfs(content, sizeof content, "devices/system/cpu/cpu%d/topology/physical_package_id", cpu);
+    place.socket = told ? atoi(content) : -1;
+    return place;
+}
+
+static void copy(struct cpulist *to, const struct cpulist *from) {
+    for (size_t i = 0; i < from->count; i++) cpulist_add(to, from->cpu[i]);
+}
+
+/* The allowed CPUs that are the first allowed thread of their core. */
+static void add_cores(struct cpulist *chosen, const struct machine *machine) {
+    for (size_t i = 0; i < machine->allowed.count; i++) {
+        struct cpulist threads = {0};
+        int first = -1;
+        machine_siblings(machine->allowed.cpu[i], &threads);
+        for (size_t t = 0; first < 0 && t < threads.count; t++)
+            if (cpulist_has(&machine->allowed, threads.cpu[t])) first = threads.cpu[t];
+        if (first == machine->allowed.cpu[i]) cpulist_add(chosen, first);
+        cpulist_free(&threads);
+    }
+}
+
+static void check_cpus(const struct cpulist *chosen, const struct machine *machine) {
+    for (size_t i = 0; i < chosen->count; i++) {
+        if (!cpulist_has(&machine->online, chosen->cpu[i]))
+            fail(EXIT_BAD_INPUT, "CPU %d is not online on this machine", chosen->cpu[i]);
+        if (!cpulist_has(&machine->allowed, chosen->cpu[i]))
+            fail(EXIT_NOT_AS_ASKED, "CPU %d is online but not allowed to this process (affinity or cpuset)",
+                 chosen->cpu[i]);
+    }
+}
+
+static int part(const struct cpu_place *place, const char *what) {
+    if (strcmp(what, "core") == 0) return place->core;
+    if (strcmp(what, "l3") == 0) return place->l3;
+    if (strcmp(what, "numa") == 0) return place->node;
+    if (strcmp(what, "socket") == 0) return place->socket;
+    fail(EXIT_BAD_INPUT, "--one-per takes core, l3, numa or socket, not %s", what);
+}
+
+static void keep_one_per(struct cpulist *chosen, const struct machine *machine, const char *what) {
+    struct cpulist kept = {0}, parts = {0};
+    for (size_t i = 0; i < chosen->count; i++) {
+        struct cpu_place place = place_of(machine, chosen->cpu[i]);
+        int its = part(&place, what);
+        if (cpulist_has(&parts, its)) continue;
+        cpulist_add(&parts, its);
+        cpulist_add(&kept, chosen->cpu[i]);
+    }
+    cpulist_free(&parts);
+    cpulist_free(chosen);
+    *chosen = kept;
+}
+
+/* ---- pairs ---- */
+
+static void add_pair(struct selection *selection, size_t i, size_t j) {
+    const int *cpu = selection->cpus.cpu;
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a list that has an i-th CPU has memory */
+    struct pair pair = {cpu[i] < cpu[j] ? (int)i : (int)j, cpu[i] < cpu[j] ? (int)j : (int)i};
+    size_t count = selection->pair_count;
+    if ((count & (count - 1)) == 0)
+        selection->pairs = grow(selection->pairs, count == 0 ? 1 : count * 2, sizeof *selection->pairs);
+    selection->pairs[selection->pair_count++] = pair;
+}
+
+static size_t index_of(const struct cpulist *list, int cpu) {
+    size_t i = 0;
+    while (i < list->count && list->cpu[i] != cpu) i++;
+    return i;
+}
+
+/* Two CPUs a line, separated by blanks or a comma; # begins a comment. */
+static void read_pairs(struct selection *selection, const char *path, bool only_cpus) {
+    FILE *file = fopen(path, "re");
+    if (file == NULL) fail(EXIT_BAD_INPUT, "%s cannot be read: %s", path, strerror(errno));
+    char text[256];
+    size_t line = 0;
+    while (fgets(text, sizeof text, file) != NULL) {
+        int a, b, end = 0;
+        line++;
+        text[strcspn(text, "#\n")] = '\0';
+        if (text[strspn(text, " \t\r")] == '\0') continue;
+        bool good = sscanf(text, " %6d%*[ ,\t]%6d %n", &a, &b, &end) == 2 && text[end] == '\0';
+        if (!good || a < 0 || b < 0 || a == b)
+            fail(EXIT_BAD_INPUT, "%s, line %zu: two different CPU numbers are expected", path, line);
+        int both[2] = {a, b};
+        for (int k = 0; only_cpus && k < 2; k++)
+            if (!cpulist_has(&selection->cpus, both[k])) cpulist_add(&selection->cpus, both[k]);
+        if (only_cpus) continue;
+        size_t i = index_of(&selection->cpus, a), j = index_of(&selection->cpus, b);
+        if (i == selection->cpus.count || j == selection->cpus.count)
+            fail(EXIT_BAD_INPUT, "%s, line %zu: CPU %d is not among --cpus", path, line,
+                 i == selection->cpus.count ? a : b);
+        add_pair(selection, i, j);
+    }
+    if (ferror(file) != 0) fail(EXIT_BAD_INPUT, "%s cannot be read", path);
+    fclose(file);
+}
+
+void select_cpus(struct selection *selection, const struct machine *machine, bool planning) {
+    const char *why;
+    if (one_per != NULL) part(&(struct cpu_place){0}, one_per);
+    if (strcmp(cpus_word, "all") == 0)
+        copy(&selection->cpus, &machine->allowed);
+    else if (strcmp(cpus_word, "cores") == 0 && pairs_path == NULL)
+        add_cores(&selection->cpus, machine);
+    else if (strcmp(cpus_word, "cores") == 0)
+        read_pairs(selection, pairs_path, true);
+    else if (!cpulist_parse(cpus_word, &selection->cpus, &why))
+        fail(EXIT_BAD_INPUT, "--cpus %s is no list of CPUs: %s", cpus_word, why);
+    if (!planning) check_cpus(&selection->cpus, machine);
+    if (one_per != NULL) keep_one_per(&selection->cpus, machine, one_per);
+
+    copy(&selection->chosen, &selection->cpus);
+    size_t chosen = selection->chosen.count;
+    for (size_t i = 0; pairs_path == NULL && i < chosen; i++)
+        for (size_t j = i + 1; j < chosen; j++) add_pair(selection, i, j);
+    for (size_t i = 0; siblings && i < chosen; i++) { /* a sibling that joins only for it meets its own core alone */
+        struct cpulist threads = {0};
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): as above */
+        machine_siblings(selection->cpus.cpu[i], &threads);
+        for (size_t t = 0; t < threads.count; t++) {
+            if (!cpulist_has(&machine->allowed, threads.cpu[t]) || cpulist_has(&selection->cpus, threads.cpu[t]))
+                continue;
+            cpulist_add(&selection->cpus, threads.cpu[t]);
+            if (pairs_path == NULL) add_pair(selection, i, selection->cpus.count - 1);
+        }
+        cpulist_free(&threads);
+    }
+    if (pairs_path != NULL) read_pairs(selection, pairs_path, false);
+    if (selection->cpus.count == 0) fail(EXIT_BAD_INPUT, "there is no CPU to measure");
+    selection->place = grow(NULL, selection->cpus.count, sizeof *selection->place);
+    for (size_t i = 0; i < selection->cpus.count; i++) selection->place[i] = place_of(machine, selection->cpus.cpu[i]);
+}
+
+void select_require_pairs(const struct selection *selection) {
+    if (selection->pair_count > 0) return;
+    bool named = strcmp(cpus_word, "all") != 0 && strcmp(cpus_word, "cores") != 0;
+    fail(named || pairs_path != NULL ? EXIT_BAD_INPUT : EXIT_NOT_AS_ASKED, "a pair needs two CPUs, and here %s %zu",
+         selection->cpus.count == 1 ? "is" : "are", selection->cpus.count);
+}
+
+enum closeness select_closeness(const struct selection *selection, size_t i, size_t j) {
+    const struct cpu_place *x = &selection->place[i], *y = &selection->place[j];
+    if (x->core == y->core) return SAME_CORE;
+    if (x->l3 == y->l3) return SAME_L3;
+    if (x->node == y->node) return SAME_NODE;
+    return x->socket == y->socket ? SAME_SOCKET : OTHER_SOCKET;
+}
+
+/* ---- homes ---- */
+
+size_t select_homes(const struct selection *selection, const struct machine *machine, size_t first, size_t second,
+                    int *homes) {
+    homes[0] = selection->place[strcmp(home_word, "second") == 0 ? second : first].home;
+    if (strcmp(home_word, "first") == 0 || strcmp(home_word, "second") == 0) return 1;
+    if (strcmp(home_word, "each") == 0) {
+        size_t count = 0;
+        for (size_t n = 0; n < machine->nodes; n++)
+            if (machine->node[n].has_memory) homes[count++] = machine->node[n].number;
+        return count;
+    }
+    if (strspn(home_word, "0123456789") != strlen(home_word) || strlen(home_word) > 6)
+        fail(EXIT_BAD_INPUT, "--home takes first, second, each or the number of a NUMA node, not %s", home_word);
+    const struct numa_node *node = machine_node(machine, atoi(home_word));
+    if (node == NULL) fail(EXIT_BAD_INPUT, "there is no NUMA node %s on this machine", home_word);
+    if (!node->has_memory) fail(EXIT_NOT_AS_ASKED, "NUMA node %s has no memory", home_word);
+    homes[0] = node->number;
+    return 1;
+}

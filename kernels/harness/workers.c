@@ -1,0 +1,193 @@
+#define _GNU_SOURCE
+#include "workers.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "clock.h"
+#include "fail.h"
+
+enum { STACK_BYTES = 256 * 1024 };
+static const double AWAKE_S = 0.002; /* a worker woken ahead whose task does not come sleeps again */
+
+static void wait_for(sem_t *semaphore) {
+    while (sem_wait(semaphore) != 0)
+        if (errno != EINTR) fail(EXIT_NOT_AS_ASKED, "waiting for a worker failed: %s", strerror(errno));
+}
+
+static void post(sem_t *semaphore) {
+    if (sem_post(semaphore) != 0) fail(EXIT_NOT_AS_ASKED, "waking a worker failed: %s", strerror(errno));
+}
+
+/* Give a worker a new state; it sleeps on its semaphore only while it is WORKER_ASLEEP, so that each post has its wait. */
+static void call_worker(struct worker *worker, int state) {
+    if (atomic_exchange_explicit(&worker->state, state, memory_order_acq_rel) == WORKER_ASLEEP) post(&worker->wake);
+}
+
+/* Return when a task is given. */
+static void wait_for_task(struct worker *self) {
+    for (;;) {
+        double limit = clock_monotonic_s() + AWAKE_S;
+        while (atomic_load_explicit(&self->state, memory_order_acquire) == WORKER_AWAKE && clock_monotonic_s() < limit)
+            continue;
+        int awake = WORKER_AWAKE;
+        atomic_compare_exchange_strong_explicit(&self->state, &awake, WORKER_ASLEEP, memory_order_acq_rel,
+                                                memory_order_acquire);
+        if (awake == WORKER_GIVEN) return;
+        wait_for(&self->wake);
+    }
+}
+
+static void *work(void *argument) {
+    struct worker *self = argument;
+    for (;;) {
+        struct rusage before, after;
+        wait_for_task(self);
+        getrusage(RUSAGE_THREAD, &before);
+        self->task(self->role, self->argument);
+        getrusage(RUSAGE_THREAD, &after);
+        self->voluntary += after.ru_nvcsw - before.ru_nvcsw;
+        self->involuntary += after.ru_nivcsw - before.ru_nivcsw;
+        self->seen_cpu = sched_getcpu();
+        struct workers *all = self->all;
+        atomic_store_explicit(&self->state, self->stay ? WORKER_AWAKE : WORKER_ASLEEP, memory_order_release);
+        if (atomic_fetch_sub_explicit(&all->busy, 1, memory_order_acq_rel) == 1) post(&all->finished);
+    }
+    return NULL;
+}
+
+/* likwid-pin works through a preloaded library; its environment alone says nothing (a static program is not pinned). */
+static bool under_likwid(void) {
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[4096];
+    bool found = false;
+    while (maps != NULL && !found && fgets(line, sizeof line, maps) != NULL) found = strstr(line, "likwidpin") != NULL;
+    if (maps != NULL) fclose(maps);
+    return found;
+}
+
+struct mask_check {
+    struct worker *worker;
+    const size_t *members;
+};
+
+/* True when the mask of the calling thread is `cpu` alone. */
+static void check_mask(size_t role, void *argument) {
+    const struct mask_check *check = argument;
+    struct worker *self = &check->worker[check->members[role]];
+    size_t cpus = 1024;
+    self->mask_is_own = false;
+    while (cpus <= (size_t)self->cpu) cpus *= 2;
+    for (; cpus <= CPU_LIMIT; cpus *= 2) {
+        cpu_set_t *mask = CPU_ALLOC(cpus);
+        size_t bytes = CPU_ALLOC_SIZE(cpus);
+        if (mask == NULL) return;
+        int result = sched_getaffinity(0, bytes, mask);
+        if (result == 0)
+            self->mask_is_own = CPU_COUNT_S(bytes, mask) == 1 && CPU_ISSET_S((size_t)self->cpu, bytes, mask);
+        CPU_FREE(mask);
+        if (result == 0 || errno != EINVAL) return;
+    }
+}
+
+static void create(struct worker *worker, bool pin) {
+    pthread_attr_t attributes;
+    size_t cpus = (size_t)worker->cpu + 1, bytes = CPU_ALLOC_SIZE(cpus);
+    cpu_set_t *mask = CPU_ALLOC(cpus);
+    if (mask == NULL) fail(EXIT_NOT_AS_ASKED, "out of memory");
+    CPU_ZERO_S(bytes, mask);
+    CPU_SET_S((size_t)worker->cpu, bytes, mask);
+    int error = pthread_attr_init(&attributes);
+    if (error == 0) error = pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    if (error == 0 && pin) error = pthread_attr_setaffinity_np(&attributes, bytes, mask);
+    if (error == 0) error = pthread_create(&worker->thread, &attributes, work, worker);
+    if (error != 0) fail(EXIT_NOT_AS_ASKED, "no thread could be started on CPU %d: %s", worker->cpu, strerror(error));
+    pthread_attr_destroy(&attributes);
+    CPU_FREE(mask);
+}
+
+static void run_task(struct workers *workers, const size_t *members, size_t count, worker_task *task, void *argument) {
+    atomic_store_explicit(&workers->busy, count, memory_order_relaxed);
+    for (size_t i = 0; i < count; i++) {
+        struct worker *worker = &workers->worker[members[i]];
+        worker->task = task;
+        worker->argument = argument;
+        worker->role = i;
+        call_worker(worker, WORKER_GIVEN);
+    }
+    wait_for(&workers->finished);
+}
+
+void workers_start(struct workers *workers, const struct cpulist *cpus) {
+    bool likwid = under_likwid();
+    *workers = (struct workers){.count = cpus->count, .pinned_by = likwid ? "likwid-pin" : "native"};
+    workers->worker = aligned_alloc(alignof(struct worker), cpus->count * sizeof(struct worker));
+    if (workers->worker == NULL) fail(EXIT_NOT_AS_ASKED, "out of memory");
+    if (sem_init(&workers->finished, 0, 0) != 0) fail(EXIT_NOT_AS_ASKED, "no semaphore: %s", strerror(errno));
+
+    sigset_t all, former; /* signals are the coordinator's */
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &former);
+    size_t *members = grow(NULL, cpus->count, sizeof *members);
+    for (size_t i = 0; i < cpus->count; i++) {
+        struct worker *worker = &workers->worker[i];
+        memset(worker, 0, sizeof *worker);
+        worker->cpu = cpus->cpu[i];
+        worker->all = workers;
+        members[i] = i;
+        if (sem_init(&worker->wake, 0, 0) != 0) fail(EXIT_NOT_AS_ASKED, "no semaphore: %s", strerror(errno));
+        create(worker, !likwid);
+    }
+    pthread_sigmask(SIG_SETMASK, &former, NULL);
+
+    struct mask_check check = {workers->worker, members};
+    run_task(workers, members, cpus->count, check_mask, &check);
+    for (size_t i = 0; i < cpus->count; i++) {
+        const struct worker *worker = &workers->worker[i];
+        if (!worker->mask_is_own || worker->seen_cpu != worker->cpu)
+            fail(EXIT_NOT_AS_ASKED, "the worker of CPU %d runs on CPU %d, pinned by %s%s", worker->cpu,
+                 worker->seen_cpu, workers->pinned_by,
+                 likwid ? "; likwid-pin must get the pin_list that --plan prints" : "");
+    }
+    free(members);
+}
+
+size_t workers_on(const struct workers *workers, int cpu) {
+    for (size_t i = 0; i < workers->count; i++)
+        if (workers->worker[i].cpu == cpu) return i;
+    fail(EXIT_NOT_AS_ASKED, "no worker runs on CPU %d", cpu);
+}
+
+void workers_run(struct workers *workers, const size_t *members, size_t count, worker_task *task, void *argument) {
+    run_task(workers, members, count, task, argument);
+    for (size_t i = 0; i < count; i++) {
+        const struct worker *worker = &workers->worker[members[i]];
+        if (worker->seen_cpu != worker->cpu)
+            fail(EXIT_NOT_AS_ASKED,
+                 "the worker of CPU %d was moved to CPU %d: something changes the affinity of this process",
+                 worker->cpu, worker->seen_cpu);
+    }
+}
+
+void workers_wake_next(struct workers *workers) {
+    for (size_t i = 0; i < workers->next_count; i++) {
+        struct worker *worker = &workers->worker[workers->next[i]];
+        int asleep = WORKER_ASLEEP;
+        if (atomic_compare_exchange_strong_explicit(&worker->state, &asleep, WORKER_AWAKE, memory_order_acq_rel,
+                                                    memory_order_acquire))
+            post(&worker->wake);
+    }
+    workers->next_count = 0;
+}
+
+long workers_switches(const struct workers *workers, const size_t *members, size_t count) {
+    long sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += workers->worker[members[i]].voluntary + workers->worker[members[i]].involuntary;
+    return sum;
+}

@@ -1,0 +1,67 @@
+/* One persistent thread per CPU. The coordinator (the main thread) hands out tasks and blocks; it is no worker. */
+#ifndef NODEPRINT_WORKERS_H
+#define NODEPRINT_WORKERS_H
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cpulist.h"
+
+struct workers;
+
+enum worker_state {
+    WORKER_ASLEEP,
+    WORKER_AWAKE, /* was woken ahead of its task and looks for it */
+    WORKER_GIVEN, /* has a task */
+};
+
+/* What a worker does; `role` is its place among the members of this task. */
+typedef void worker_task(size_t role, void *argument);
+
+struct worker {
+    alignas(256) sem_t wake; /* nothing of one worker shares a line, or a pair of lines, with another's */
+    struct workers *all;
+    atomic_int state; /* enum worker_state */
+    worker_task *task;
+    void *argument;
+    size_t role;
+    int cpu, seen_cpu;
+    bool mask_is_own;
+    bool stay;                   /* its next task comes at once: it waits awake when it has ended this one */
+    long voluntary, involuntary; /* context switches within all its tasks, by getrusage(RUSAGE_THREAD) */
+    pthread_t thread;
+};
+
+struct workers {
+    struct worker *worker; /* in the order of `--cpus` */
+    size_t count;
+    const char *pinned_by; /* "likwid-pin" or "native" */
+    atomic_size_t busy;
+    sem_t finished;
+    size_t next[2]; /* members of the task that comes next, to be woken ahead; `next_count` 0: none */
+    size_t next_count;
+};
+
+/* Create a worker on each CPU and verify, after the last creation, that each runs where it was asked to; ends the
+ * process with 3 otherwise. Under likwid-pin, which must have got the list rotated by one, likwid pins. */
+void workers_start(struct workers *workers, const struct cpulist *cpus);
+
+/* Index of the worker on `cpu`. */
+size_t workers_on(const struct workers *workers, int cpu);
+
+/* Run `task` on the workers with these indices at once; returns when all have ended it. Ends the process with 3 if one
+ * of them ended it on another CPU. */
+void workers_run(struct workers *workers, const size_t *members, size_t count, worker_task *task, void *argument);
+
+/* Called by a member of the running task shortly before it ends, outside timed sections: the workers in `next` leave
+ * their sleep (33 us by a futex, more out of a deep idle state) and wait for their task awake. */
+void workers_wake_next(struct workers *workers);
+
+/* Context switches of these workers in all their tasks so far. */
+long workers_switches(const struct workers *workers, const size_t *members, size_t count);
+
+#endif

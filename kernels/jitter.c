@@ -1,0 +1,173 @@
+/* jitter: what takes a CPU away from a program that has it to itself. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+#include "harness/clock.h"
+#include "harness/fail.h"
+#include "harness/frequency.h"
+#include "harness/gate.h"
+#include "harness/run.h"
+#include "harness/stats.h"
+
+static const char help[] =
+    "USAGE\n"
+    "  jitter --op detours --cpus all --out FILE [options]\n"
+    "  example: kernels/build/jitter --op detours --cpus 0-3 --seconds 2 --out here.jsonl\n"
+    "\n"
+    "REQUIREMENTS\n"
+    "  Linux on x86-64 or aarch64. No root.\n"
+    "\n"
+    "OVERHEAD\n"
+    "  All CPUs are busy for --seconds in each pass.\n"
+    "\n"
+    "WARNING\n"
+    "  Whatever else runs on the node is what is measured: jitter is a statement on the system, not on the CPU.\n";
+
+enum {
+    QUANTUM_TURNS = 16,  /* 1,024 additions: about a third of a microsecond */
+    BLOCK = 1024,        /* quanta after which the shortest is taken anew, as the clock moves */
+    MOST_KEPT = 1 << 16, /* detours of a CPU whose length is kept */
+};
+
+static uint64_t seconds = 3;
+
+static const struct setting settings[] = {
+    {.name = "seconds",
+     .value = "N",
+     .number = &seconds,
+     .lowest = 1,
+     .highest = 3600,
+     .shapes = true,
+     .help = "how long a pass takes (default 3)"},
+    {0},
+};
+
+struct watch {
+    double *detour_ns;
+    size_t kept, count;
+    double quantum_ns, away_ns, longest_ns, elapsed_ns;
+};
+
+struct session {
+    struct gate gate;
+    struct watch *watch; /* by worker */
+};
+
+static struct watch *watches;
+static int64_t watched_pass = -1;
+
+static uint64_t shortest_quantum(void) {
+    uint64_t shortest = UINT64_MAX;
+    for (int i = 0; i < BLOCK; i++) {
+        uint64_t start = clock_ticks();
+        additions(QUANTUM_TURNS);
+        uint64_t took = clock_ticks() - start;
+        if (took < shortest) shortest = took;
+    }
+    return shortest;
+}
+
+static void take(struct watch *own, double ns) {
+    own->count++;
+    own->away_ns += ns;
+    if (ns > own->longest_ns) own->longest_ns = ns;
+    if (own->kept < MOST_KEPT) own->detour_ns[own->kept++] = ns;
+}
+
+/* The same work again and again: a quantum that takes more than twice the shortest of the block before holds a detour. */
+static void keep_watch(size_t role, void *argument) {
+    struct session *session = argument;
+    struct watch *own = &session->watch[role];
+    *own = (struct watch){.detour_ns = own->detour_ns};
+    gate_pass(&session->gate);
+    uint64_t shortest = shortest_quantum(), first_shortest = shortest, begin = clock_ticks(), before = begin;
+    uint64_t duration = (uint64_t)((double)seconds * clock_facts.hz);
+    while (before - begin < duration && !run_stopping()) {
+        uint64_t lowest = UINT64_MAX;
+        for (int i = 0; i < BLOCK; i++) {
+            additions(QUANTUM_TURNS);
+            uint64_t now = clock_ticks(), took = now - before;
+            before = now;
+            if (took < lowest) lowest = took;
+            if (took > 2 * shortest) take(own, (double)(took - shortest) * clock_facts.ns_per_tick);
+        }
+        shortest = lowest;
+    }
+    own->elapsed_ns = (double)(before - begin) * clock_facts.ns_per_tick;
+    own->quantum_ns = (double)first_shortest * clock_facts.ns_per_tick;
+}
+
+static void watch_all(struct run *run) {
+    struct session *session = aligned_alloc(alignof(struct session), sizeof *session);
+    size_t *all = grow(NULL, run->workers.count, sizeof *all);
+    if (session == NULL) fail(EXIT_NOT_AS_ASKED, "out of memory");
+    for (size_t i = 0; i < run->workers.count; i++) all[i] = i;
+    gate_set(&session->gate, run->workers.count);
+    session->watch = watches;
+    workers_run(&run->workers, all, run->workers.count, keep_watch, session);
+    free(all);
+    free(session);
+}
+
+static void plan(struct run *run) {
+    for (size_t i = 0; i < run->chosen.count; i++) run_add_unit(run, (struct unit){{run->chosen.cpu[i]}});
+}
+
+static void prepare(struct run *run) {
+    watches = grow(NULL, run->workers.count, sizeof *watches);
+    for (size_t i = 0; i < run->workers.count; i++)
+        watches[i] = (struct watch){.detour_ns = grow(NULL, MOST_KEPT, sizeof(double))};
+}
+
+/* All CPUs are watched at once, with the first unit of a pass; each unit then takes its own. */
+static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+    if (watched_pass != (int64_t)pass) {
+        watch_all(run);
+        watched_pass = pass;
+    }
+    if (run_stopping()) return UNIT_STOPPED;
+    struct watch *own = &watches[workers_on(&run->workers, (int)unit->key[0])];
+    sort_ascending(own->detour_ns, own->kept);
+    text_add(members, ",\"detours\":%zu,\"share\":%.4g,\"longest_ns\":%.1f", own->count, own->away_ns / own->elapsed_ns,
+             own->longest_ns);
+    if (own->kept > 0)
+        text_add(members, ",\"median_ns\":%.1f,\"p90_ns\":%.1f,\"p99_ns\":%.1f",
+                 median_sorted(own->detour_ns, own->kept), quantile_sorted(own->detour_ns, own->kept, 0.9),
+                 quantile_sorted(own->detour_ns, own->kept, 0.99));
+    text_add(members, ",\"quantum_ns\":%.1f,\"elapsed_s\":%.6f", own->quantum_ns, own->elapsed_ns / 1e9);
+    return 0;
+}
+
+static double plan_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
+    (void)hop_ns;
+    return unit == run->units ? (double)seconds : 0;
+}
+
+static const struct operation operations[] = {
+    {.name = "detours",
+     .summary = "fixed work on all CPUs at once; what took it away, per CPU",
+     .quantity = "detour",
+     .unit = "ns",
+     .record = "cell",
+     .values = "\"detours\":\"1\",\"share\":\"1\",\"longest_ns\":\"ns\",\"median_ns\":\"ns\",\"p90_ns\":\"ns\",\"p99_"
+               "ns\":\"ns\","
+               "\"quantum_ns\":\"ns\",\"elapsed_s\":\"s\"",
+     .keys = {"cpu"},
+     .plan = plan,
+     .prepare = prepare,
+     .measure = measure,
+     .seconds = plan_seconds},
+};
+
+static const struct kernel kernel = {
+    .name = "jitter",
+    .hash = KERNEL_HASH,
+    .help = help,
+    .settings = settings,
+    .operations = operations,
+    .operation_count = sizeof operations / sizeof *operations,
+};
+
+int main(int argc, char **argv) {
+    return kernel_main(&kernel, argc, argv);
+}

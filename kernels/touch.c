@@ -1,0 +1,240 @@
+/* touch: what it costs to read an array that another core touched first. */
+#define _GNU_SOURCE
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "harness/clock.h"
+#include "harness/cycle.h"
+#include "harness/fail.h"
+#include "harness/gate.h"
+#include "harness/run.h"
+#include "harness/stats.h"
+
+static const char help[] =
+    "USAGE\n"
+    "  touch --op ratio --cpus cores --out FILE [options]\n"
+    "  example: kernels/build/touch --op ratio --cpus 0,64 --out here.jsonl\n"
+    "\n"
+    "REQUIREMENTS\n"
+    "  Linux on x86-64 or aarch64, two CPUs; 64 MiB of free memory for each. No root; memory is not bound.\n"
+    "\n"
+    "OVERHEAD\n"
+    "  One or two CPUs are busy, about 0.5 s a cell.\n"
+    "\n"
+    "WARNING\n"
+    "  On one NUMA node both arrays are alike, and the ratio says how well this was measured.\n";
+
+enum { BATCHES = 9, ROUNDS = 31 };
+static const double LOW_SHARE = 0.25; /* of the batches of a visit: what interrupts one makes it longer */
+
+/* A core and the array that it touched first. */
+struct party {
+    int cpu;
+    size_t worker;
+    struct buffer array;
+    void *at;
+    struct random random;
+};
+
+static struct party *parties;
+static size_t party_count;
+
+static struct party *party_of(int cpu) {
+    for (size_t i = 0; i < party_count; i++)
+        if (parties[i].cpu == cpu) return &parties[i];
+    return NULL;
+}
+
+/* One or two cores at once, each in an array. */
+struct visit {
+    struct gate gate;
+    struct party *array[2]; /* by role */
+    double latency_ns[2];
+};
+
+static void travel(size_t role, void *argument) {
+    struct visit *visit = argument;
+    struct party *array = visit->array[role];
+    double values[BATCHES];
+    struct chase chase = {.at = array->at, .batches = BATCHES, .values = values};
+    gate_pass(&visit->gate);
+    chase_run_cold(&chase, array->array.bytes, array->array.size);
+    array->at = chase.at;
+    sort_ascending(values, BATCHES);
+    visit->latency_ns[role] = quantile_sorted(values, BATCHES, LOW_SHARE);
+}
+
+static void visit_at_once(struct run *run, struct visit *visit, struct party *const cores[],
+                          struct party *const arrays[], size_t count, double *latency_ns) {
+    size_t members[2];
+    gate_set(&visit->gate, count);
+    for (size_t i = 0; i < count; i++) {
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the caller found both */
+        members[i] = cores[i]->worker;
+        visit->array[i] = arrays[i];
+    }
+    workers_run(&run->workers, members, count, travel, visit);
+    for (size_t i = 0; i < count; i++) latency_ns[i] = visit->latency_ns[i];
+}
+
+/* The four latencies of a round, [core][0 own, 1 other], in random order. */
+static void play_round(struct run *run, struct visit *visit, struct party *const pair[2], bool both,
+                       struct random *random, double latency_ns[2][2]) {
+    uint32_t order[4];
+    shuffled(random, order, both ? 2 : 4);
+    for (size_t i = 0; i < (both ? 2 : 4); i++) {
+        size_t other = order[i] % 2, core = order[i] / 2;
+        double found[2];
+        if (both) {
+            struct party *const arrays[2] = {pair[other], pair[1 - other]};
+            visit_at_once(run, visit, pair, arrays, 2, found);
+            latency_ns[0][other] = found[0];
+            latency_ns[1][other] = found[1];
+        } else {
+            struct party *const array = pair[other == 0 ? core : 1 - core];
+            visit_at_once(run, visit, &pair[core], &array, 1, found);
+            latency_ns[core][other] = found[0];
+        }
+    }
+}
+
+/* ---- plan ---- */
+
+static int first_on(const struct run *run, int node) {
+    for (size_t i = 0; i < run->chosen.count; i++)
+        if (machine_node_of(&run->machine, run->chosen.cpu[i]) == node) return run->chosen.cpu[i];
+    return -1;
+}
+
+static void add_party(int cpu) {
+    if (party_of(cpu) != NULL) return;
+    parties = grow(parties, party_count + 1, sizeof *parties);
+    parties[party_count++] = (struct party){.cpu = cpu};
+}
+
+static void add_pair(struct run *run, int a, int b) {
+    add_party(a);
+    add_party(b);
+    for (int64_t both = 0; both < 2; both++) run_add_unit(run, (struct unit){{a < b ? a : b, a < b ? b : a, both}});
+}
+
+/* Of each node with memory of its own the first CPU, with that of each other one; on one node the first and the last. */
+static void plan(struct run *run) {
+    for (size_t i = 0; i < run->machine.nodes; i++)
+        for (size_t j = i + 1; j < run->machine.nodes; j++) {
+            const struct numa_node *first = &run->machine.node[i], *second = &run->machine.node[j];
+            int a = first_on(run, first->number), b = first_on(run, second->number);
+            if (first->has_memory && second->has_memory && a >= 0 && b >= 0) add_pair(run, a, b);
+        }
+    if (run->unit_count == 0 && run->chosen.count > 1)
+        add_pair(run, run->chosen.cpu[0], run->chosen.cpu[run->chosen.count - 1]);
+    if (run->unit_count == 0) run->not_applicable = "only one CPU takes part: there is no other array";
+}
+
+static uint64_t memory_planned(const struct run *run) {
+    (void)run;
+    return (uint64_t)COLD_BYTES * party_count;
+}
+
+/* ---- measuring ---- */
+
+static void lay(size_t role, void *argument) {
+    (void)role;
+    struct party *party = argument;
+    cycle_lay(party->array.bytes, party->array.size / ELEMENT_BYTES, &party->random);
+    flush_all(party->array.bytes, party->array.size);
+    party->at = party->array.bytes;
+}
+
+static void prepare(struct run *run) {
+    char name[16];
+    for (size_t i = 0; i < party_count; i++) {
+        struct party *party = &parties[i];
+        party->worker = workers_on(&run->workers, party->cpu);
+        party->array = buffer_first_touched(&run->machine, &run->workers, party->worker, COLD_BYTES, PAGES_TRANSPARENT);
+        party->random = random_stream(run->seed + run->segment, 120, i);
+        workers_run(&run->workers, &party->worker, 1, lay, party);
+        snprintf(name, sizeof name, "cpu%d", party->cpu);
+        run_add_placement(run, name, &party->array);
+    }
+}
+
+static void facts(struct run *run, bool end, struct text *members) {
+    if (end) return;
+    text_add(members, ",\"nodes\":{");
+    for (size_t i = 0; i < party_count; i++)
+        text_add(members, "%s\"%d\":%d", i == 0 ? "" : ",", parties[i].cpu,
+                 machine_node_of(&run->machine, parties[i].cpu));
+    text_add(members, "}");
+}
+
+/* A round's ratio takes both cores and both arrays together: what is special to a core or an array cancels. */
+static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+    struct party *const pair[2] = {party_of((int)unit->key[0]), party_of((int)unit->key[1])};
+    if (pair[0] == NULL || pair[1] == NULL) fail(EXIT_NOT_AS_ASKED, "a core without an array"); /* plan() made both */
+    double ratio[ROUNDS], latency_ns[2][2], sample[2][2][ROUNDS];
+    size_t low, high;
+    struct visit *visit = aligned_alloc(alignof(struct visit), sizeof *visit);
+    if (visit == NULL) fail(EXIT_NOT_AS_ASKED, "out of memory");
+    struct random random =
+        random_stream(run->seed, 121, (uint64_t)pass << 40 | (uint64_t)unit->key[0] << 20 | (uint64_t)unit->key[1]);
+    for (size_t round = 0; round < ROUNDS; round++) {
+        if (run_stopping()) {
+            free(visit);
+            return UNIT_STOPPED;
+        }
+        play_round(run, visit, pair, unit->key[2] == 1, &random, latency_ns);
+        ratio[round] = sqrt(latency_ns[0][1] / latency_ns[0][0] * latency_ns[1][1] / latency_ns[1][0]);
+        for (size_t i = 0; i < 4; i++) sample[i / 2][i % 2][round] = latency_ns[i / 2][i % 2];
+    }
+    free(visit);
+    static const char *const names[2][2] = {{"a_own_ns", "a_other_ns"}, {"b_own_ns", "b_other_ns"}};
+    for (size_t i = 0; i < 4; i++) {
+        sort_ascending(sample[i / 2][i % 2], ROUNDS);
+        text_add(members, ",\"%s\":%.3f", names[i / 2][i % 2], median_sorted(sample[i / 2][i % 2], ROUNDS));
+    }
+    sort_ascending(ratio, ROUNDS);
+    median_interval(ROUNDS, 0.95, &low, &high);
+    text_add(members, ",\"ratio\":%.5f,\"ratio_low\":%.5f,\"ratio_high\":%.5f", median_sorted(ratio, ROUNDS),
+             ratio[low], ratio[high]);
+    return 0;
+}
+
+static double plan_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
+    (void)hop_ns;
+    double lay_s = unit == run->units ? (double)memory_planned(run) / 1e9 : 0;
+    return lay_s + ROUNDS * (unit->key[2] == 1 ? 2 : 4) * 4e-3;
+}
+
+static const char *const together_words[] = {"alone", "both", NULL};
+
+static const struct operation operations[] = {
+    {.name = "ratio",
+     .summary = "two cores, two arrays: own against the other's, each core alone and both at once",
+     .quantity = "ratio",
+     .unit = "1",
+     .record = "cell",
+     .values = "\"a_own_ns\":\"ns\",\"a_other_ns\":\"ns\",\"b_own_ns\":\"ns\",\"b_other_ns\":\"ns\",\"ratio\":\"1\","
+               "\"ratio_low\":\"1\",\"ratio_high\":\"1\"",
+     .keys = {"a", "b", "together"},
+     .words = {NULL, NULL, together_words},
+     .plan = plan,
+     .memory = memory_planned,
+     .prepare = prepare,
+     .facts = facts,
+     .measure = measure,
+     .seconds = plan_seconds},
+};
+
+static const struct kernel kernel = {
+    .name = "touch",
+    .hash = KERNEL_HASH,
+    .help = help,
+    .operations = operations,
+    .operation_count = sizeof operations / sizeof *operations,
+};
+
+int main(int argc, char **argv) {
+    return kernel_main(&kernel, argc, argv);
+}

@@ -1,0 +1,3 @@
+from nodeprint.cli import main
+
+main()

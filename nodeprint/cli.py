@@ -1,0 +1,328 @@
+"""The command line. Each command is thin: read its arguments, call one function, print."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from enum import StrEnum
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console, RenderableType
+
+from nodeprint import __version__
+from nodeprint.errors import NodeprintError, printable
+
+if TYPE_CHECKING:
+    from nodeprint.topology.model import Topology
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="The fingerprint of every node of a cluster, and whether identically configured nodes really are the same.",
+)
+
+Campaign = Annotated[Path, typer.Argument(help="A campaign's folder, e.g. results/main", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def main() -> None:
+    """Run the command line; bad input ends with one sentence and 2."""
+    try:
+        app()
+    except NodeprintError as error:
+        print(f"nodeprint: {error}", file=sys.stderr)
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+
+
+class FailOn(StrEnum):
+    """What `judge --fail-on` counts; docs/method.md has the outcomes of each."""
+
+    DEVIATES = "deviates"
+    INVALID = "invalid"
+    ANY = "any"
+
+
+def print_json(facts: object) -> None:
+    """Facts for programs, the same text for the same facts."""
+    typer.echo(dumps(facts, indent=1, sort_keys=True, allow_nan=False))
+
+
+def _print(text: RenderableType) -> None:
+    # into a file or pipe, lines are as long as they are: a warning's advice must not be cut
+    Console(highlight=False, width=None if sys.stdout.isatty() else 1000).print(text)
+
+
+def _topology(root: Path, xml: Path | None, cpuid: Path | None) -> Topology:
+    from nodeprint import topology as labels
+    from nodeprint.tree import open_tree
+
+    if xml:
+        return labels.read_xml(xml)
+    return labels.read_cpuid(cpuid) if cpuid else labels.read(open_tree(root))
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"nodeprint {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(epilog="Example: nodeprint discover --config config/config.yaml")
+def discover(
+    config: Annotated[Path, typer.Option(help="The configuration.")] = Path("config/config.yaml"),
+    again: Annotated[str, typer.Option(help="Nodes to measure again as a new job, separated by commas.")] = "",
+    hashes: Annotated[
+        Path, typer.Option(help="The built kernels' hashes: an unfinished job of other kernels is left as it is.")
+    ] = Path("kernels/build/hashes.tsv"),
+    slurm: Annotated[
+        bool, typer.Option("--slurm", help="Ask Slurm for the nodes even where the configuration says `launch: here`.")
+    ] = False,
+) -> None:
+    """Check the configuration and write the campaign's sample sheet; prints the campaign's folder."""
+    from nodeprint import campaign
+    from nodeprint import config as configuration
+    from nodeprint import discover as sheet
+    from nodeprint.discover import slurm as slurm_sheet
+
+    settings = configuration.load(config)
+    names = [name for name in again.replace(",", " ").split() if name]
+    if slurm and settings["launch"] == "here":
+        settings["launch"] = "slurm"
+
+    def find() -> list[sheet.Node]:
+        return [sheet.local()] if settings["launch"] == "here" else slurm_sheet.find(settings["slurm"])
+
+    typer.echo(campaign.prepare(settings, find, names, campaign.read_hashes(hashes)))
+
+
+@app.command(epilog="Example: nodeprint doctor")
+def doctor(json: Json = False) -> None:
+    """Print what this machine can and cannot do, and how to get what is missing."""
+    from nodeprint import doctor as examination
+
+    found = examination.examine()
+    print_json(asdict(found)) if json else _print(examination.as_text(found))
+
+
+@app.command(epilog="Example: nodeprint sources --to nodeprint && cd nodeprint && make -C kernels")
+def sources(
+    to: Annotated[Path | None, typer.Option(help="Copy them into this new folder.")] = None,
+) -> None:
+    """Print where the kernels' sources, workflow, profiles and configuration are, or copy them to work with."""
+    from nodeprint import sources as rooms
+
+    typer.echo(rooms.copy(to) if to else rooms.folder())
+
+
+@app.command(epilog="Example: nodeprint topology --json")
+def topology(
+    root: Annotated[Path, typer.Option(help="A live or captured root, or an archive of one.")] = Path("/"),
+    xml: Annotated[Path | None, typer.Option(help="An XML file of lstopo instead.")] = None,
+    cpuid: Annotated[Path | None, typer.Option(help="A folder of CPUID dumps in hwloc's format instead.")] = None,
+    json: Json = False,
+) -> None:
+    """Print where every CPU is: socket, quadrant, CCD, CCX, NUMA node, core; and where each label comes from."""
+    from nodeprint import topology as labels
+
+    found = _topology(root, xml, cpuid)
+    print_json(labels.as_json(found)) if json else _print(labels.as_text(found))
+
+
+@app.command(epilog="Example: nodeprint structure 'AMD EPYC 7773X.csv'")
+def structure(
+    file: Annotated[Path, typer.Argument(help="A matrix: a file of another tool, a record file, or node.nc.")],
+    format: Annotated[str | None, typer.Option(help="The file's format, where it cannot be found by itself.")] = None,
+    root: Annotated[Path | None, typer.Option(help="Hold it against the labels of this root or survey.")] = None,
+    xml: Annotated[Path | None, typer.Option(help="Or of this XML file of lstopo.")] = None,
+    cpuid: Annotated[Path | None, typer.Option(help="Or of this folder of CPUID dumps.")] = None,
+    json: Json = False,
+) -> None:
+    """Find cores, CCXs, quadrants and sockets in a latency matrix alone, and what is odd about it."""
+    from nodeprint import structure as structures
+
+    source = structures.read(file, format)
+    labels = _topology(root or Path("/"), xml, cpuid) if root or xml or cpuid else source.topology
+    found = structures.find(source.latency_ns, source.cpus, labels, source.home_controlled)
+    print_json(found.as_json()) if json else _print(found.as_text())
+
+
+@app.command("import", epilog="Example: nodeprint import *.csv --out results/published --part 'EPYC 7742' --sockets 2")
+def import_(
+    files: Annotated[list[Path], typer.Argument(help="Matrices of other tools, one a node.")],
+    out: Annotated[Path, typer.Option(help="The folder of the new campaign.")],
+    format: Annotated[str | None, typer.Option(help="The files' format, where it cannot be found by itself.")] = None,
+    xml: Annotated[Path | None, typer.Option(help="Topology: an XML file of lstopo.")] = None,
+    part: Annotated[str, typer.Option(help="Topology: a processor's name, e.g. 'EPYC 7742'.")] = "",
+    sockets: Annotated[int, typer.Option(min=1, help="How many of the part.")] = 1,
+    smt: Annotated[bool, typer.Option(help="Whether the part's siblings are among the CPUs.")] = True,
+) -> None:
+    """Make a campaign of matrices that other tools measured; judge and report it like one of ours."""
+    from nodeprint import importers
+    from nodeprint import topology as labels
+
+    machine = labels.read_xml(xml) if xml else labels.from_part(part, sockets, smt) if part else None
+    names = importers.write_campaign([importers.read(file, format) for file in files], out, machine)
+    typer.echo(f"{out}: {', '.join(names)}; next: nodeprint judge {out} && nodeprint report {out}")
+
+
+@app.command(epilog="Example: nodeprint simulate rome-2x64 --nodes 8 --defect 'node003: core 37 +6%' --out results/sim")
+def simulate(
+    topology: Annotated[str, typer.Argument(help="A preset (rome-2x64, ...) or a captured root or survey.")],
+    out: Annotated[Path | None, typer.Option(help="The folder of the new campaign.")] = None,
+    power: Annotated[
+        bool, typer.Option("--power", help="Print the smallest effect found by numbers of nodes and runs; no campaign.")
+    ] = False,
+    nodes: Annotated[int, typer.Option(min=1, help="Nodes of the fleet.")] = 8,
+    jobs: Annotated[int, typer.Option(min=1, help="Jobs a node.")] = 1,
+    runs: Annotated[int, typer.Option(min=1, help="Runs a job.")] = 2,
+    passes: Annotated[int, typer.Option(min=1, help="Passes a run.")] = 3,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 1,
+    defect: Annotated[list[str] | None, typer.Option(help="A planted defect, e.g. 'node017: core 37 +6%'.")] = None,
+) -> None:
+    """Write a made-up fleet in the kernels' own formats, marked as simulated in every file and on every page."""
+    from nodeprint import simulate as simulator
+    from nodeprint import topology as labels
+    from nodeprint.tree import open_tree
+
+    machine = labels.read(open_tree(Path(topology))) if Path(topology).exists() else labels.preset(topology)
+    if power:
+        from nodeprint.verdict import power as powers
+
+        _print(powers.as_text(powers.power(machine, simulator.Spread())))
+        return
+    if out is None:
+        raise NodeprintError("no folder for the campaign", key="--out", advice="name a new one, or ask for --power")
+    plan = simulator.Plan(machine, nodes, jobs, runs, passes, seed, defects=tuple(defect or ()))
+    typer.echo(simulator.write(plan, out))
+
+
+@app.command(epilog="Example: nodeprint judge results/main --json --fail-on deviates")
+def judge(
+    campaign: Campaign,
+    baseline: Annotated[Path | None, typer.Option(help="A saved baseline, or a campaign, to compare with.")] = None,
+    acceptance: Annotated[Path | None, typer.Option(help="Bounds and limits, as config/acceptance.yaml.")] = None,
+    fail_on: Annotated[FailOn | None, typer.Option(help="End with 1 where a node is so.")] = None,
+    recheck: Annotated[Path | None, typer.Option(help="Write the nodes to measure again as a second job.")] = None,
+    json: Json = False,
+) -> None:
+    """Judge a campaign from what is there: verdict.json, JUnit, Prometheus, drain.sh; prints the verdict."""
+    from nodeprint import verdict
+    from nodeprint.discover import write_text
+    from nodeprint.verdict import outputs
+
+    result = verdict.judge(campaign, baseline=baseline, acceptance=acceptance)
+    if recheck:
+        write_text(recheck, outputs.recheck(result))
+    typer.echo(result.json().rstrip("\n") if json else result.text())
+    if fail_on and result.fails(fail_on.value):
+        raise typer.Exit(1)
+
+
+@app.command(epilog="Example: nodeprint drift results/main")
+def drift(
+    campaign: Campaign,
+    acceptance: Annotated[Path | None, typer.Option(help="Keys, hard and soft, as config/acceptance.yaml.")] = None,
+    json: Json = False,
+) -> None:
+    """Print the fields of the nodes' fingerprints that differ from the majority, by node."""
+    from nodeprint import packed
+    from nodeprint.verdict import acceptance as rules
+    from nodeprint.verdict import history
+
+    found = history.drift(packed.pack(campaign), rules.load(acceptance))
+    if json:
+        print_json({name: [asdict(difference) for difference in differing] for name, differing in found.items()})
+        return
+    for name, differing in found.items():
+        for d in differing:
+            kind = "hard" if d.hard else "soft"
+            typer.echo(f"{name}: {d.key} is {printable(d.value)}, most nodes have {printable(d.majority)} ({kind})")
+    if not found:
+        typer.echo("no field differs")
+
+
+baselines = typer.Typer(no_args_is_help=True, help="Keep judged campaigns as what later ones are compared with.")
+app.add_typer(baselines, name="baseline")
+
+
+@baselines.command(epilog="Example: nodeprint baseline save results/main --to baselines/cluster")
+def save(
+    campaign: Campaign, to: Annotated[Path, typer.Option(help="The baseline's folder; made where it is not there.")]
+) -> None:
+    """Add a campaign to a baseline: at least three runs over two boots make one that can be trusted."""
+    from nodeprint.verdict import history
+
+    typer.echo(history.save(campaign, to))
+
+
+@app.command(epilog="Example: nodeprint compare results/before results/after")
+def compare(
+    before: Annotated[Path, typer.Argument(help="A judged campaign.")],
+    after: Annotated[Path, typer.Argument(help="A later one of the same nodes.")],
+    json: Json = False,
+) -> None:
+    """Print what changed between two judged campaigns, node by node and class by class."""
+    from nodeprint.report.terminal import read_verdict
+    from nodeprint.verdict import history
+
+    changes = history.compare(read_verdict(before), read_verdict(after))
+    if json:
+        print_json([asdict(change) for change in changes])
+        return
+    for c in changes:
+        low, high = c.interval
+        said = "changed" if c.real else "no change that can be told"
+        typer.echo(
+            f"{c.node}: {c.measurement}, {c.class_name}: {c.before_ns:.1f} to {c.after_ns:.1f} ns, "
+            f"{c.change:+.1%} [{low:+.1%} to {high:+.1%}], {said}"
+        )
+    if not changes:
+        typer.echo("no node is in both with the same classes")
+
+
+@app.command(epilog="Example: nodeprint export results/main --to pairs.parquet")
+def export(
+    campaign: Campaign, to: Annotated[Path, typer.Option(help="The table: a name that ends in .parquet or .csv.")]
+) -> None:
+    """Write every measured pair as a tidy table, a row a pair and pass."""
+    from nodeprint import export as tables
+    from nodeprint import packed
+
+    typer.echo(tables.export(packed.pack(campaign), to))
+
+
+@app.command(epilog="Example: nodeprint report results/main")
+def report(campaign: Campaign) -> None:
+    """Write the PDF of a judged campaign: cluster.pdf and one a node; prints their paths."""
+    from nodeprint import report as pages
+
+    for path in pages.write(campaign):
+        typer.echo(path)
+
+
+@app.command(epilog="Example: nodeprint show results/main")
+def show(campaign: Campaign) -> None:
+    """Print what a campaign found and where its PDF is; ends with 1 when it has no measured node, verdict or PDF."""
+    from nodeprint.report import terminal
+
+    text, complete = terminal.summary(campaign)
+    typer.echo(text)
+    if not complete:
+        raise typer.Exit(1)

@@ -1,0 +1,288 @@
+"""Findings in the cells of the memory, bandwidth, jitter and clock kernels: plateaus, knees, declines, ratios.
+
+Everything here is a function of arrays; units are in the names. docs/method.md says where each rule comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+Array = npt.NDArray[np.float64]
+
+#: Latencies of one plateau lie within this factor: a cache that is nearly full is a little slower than an empty one.
+PLATEAU_RANGE = 1.15
+#: Sizes that a plateau has at least; at two sizes an octave it spans an octave.
+PLATEAU_POINTS = 3
+#: A plateau this near to the slowest size is memory, not a cache.
+MEMORY_SHARE = 0.8
+#: Plateaus of one cache lie within this factor; the next level is farther away.
+SAME_CACHE = 1.5
+#: Loaded latency: the knee is the first point at this multiple of the idle latency.
+KNEE = 1.5
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A median with its 95 % interval by order statistics, over `count` values."""
+
+    middle: float
+    low: float
+    high: float
+    count: int
+
+    def holds(self, value: float) -> bool:
+        """Whether the value is within the interval."""
+        return self.low <= value <= self.high
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """Working sets between two sizes that have one latency (the median of theirs)."""
+
+    first_bytes: int
+    last_bytes: int
+    latency_ns: float
+
+
+@dataclass(frozen=True)
+class Level:
+    """A cache as the system tells it, and what the curve shows: the size up to which its plateau stands."""
+
+    name: str
+    told_bytes: int
+    effective_bytes: int | None
+    latency_ns: float | None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the plateau reaches half of the size told: near its full size a cache is never all one's own."""
+        return self.effective_bytes is not None and self.effective_bytes >= self.told_bytes / 2
+
+    @property
+    def sentence(self) -> str:
+        """What a report says of this level."""
+        if self.effective_bytes is None:
+            return f"{self.name}: no plateau at the {_size(self.told_bytes)} told"
+        found = f"{self.latency_ns:.1f} ns up to {_size(self.effective_bytes)}"
+        if self.agrees:
+            return f"{self.name}: {found}, {_size(self.told_bytes)} told"
+        return (
+            f"{self.name}: effective size {_size(self.effective_bytes)} ({found}), "
+            f"though {_size(self.told_bytes)} are told"
+        )
+
+
+@dataclass(frozen=True)
+class Knee:
+    """Where loaded latency rises: the first point at 1.5 x idle, or that of the highest rate where there is none."""
+
+    idle_ns: float
+    rate_bytes_per_s: float
+    latency_ns: float
+    reached: bool
+
+    @property
+    def sentence(self) -> str:
+        """What a report says."""
+        at = f"{self.rate_bytes_per_s / 1e9:.1f} GB/s"
+        if self.reached:
+            return f"knee at {at}: {self.latency_ns:.0f} ns, idle {self.idle_ns:.0f} ns"
+        return f"no knee reached at {at}"
+
+
+@dataclass(frozen=True)
+class Additive:
+    """A CPU x memory-node matrix as mean + row + column + local, in the matrix's unit; `residual` is what is left."""
+
+    mean: float
+    row: Array
+    column: Array
+    local: float
+    residual: Array
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Spearman's rank correlation of jitter and outliers over CPUs, with its p value; NaN where either is constant."""
+
+    correlation: float
+    p_value: float
+    cpus: int
+
+
+def median_interval(values: Sequence[float] | Array) -> Interval:
+    """The median of finite values and its distribution-free 95 % interval; lowest and highest under six values.
+
+    Method: the number of values below the median is binomial(n, 1/2) (David and Nagaraja, Order Statistics, 7.1).
+    Raises ValueError when no value is finite.
+    """
+    found = np.sort(np.asarray(values, dtype=np.float64).ravel())
+    found = found[np.isfinite(found)]
+    if len(found) == 0:
+        raise ValueError("no finite value")
+    rank = int(stats.binom.ppf(0.025, len(found), 0.5))
+    rank = max(rank - 1, 0)
+    return Interval(float(np.median(found)), float(found[rank]), float(found[len(found) - 1 - rank]), len(found))
+
+
+def cycles(latency_ns: Array, core_hz: Array) -> Array:
+    """Latencies in cycles of the clock that the probe saw beside them."""
+    return latency_ns * core_hz / 1e9
+
+
+def plateaus(size_bytes: Sequence[int], latency_ns: Sequence[float]) -> tuple[Plateau, ...]:
+    """Stretches of at least three neighbouring sizes within 15 % of each other, ascending, none within another.
+
+    Sizes need no order; the longest stretches are taken first. Raises ValueError for lists of different lengths.
+    """
+    if len(size_bytes) != len(latency_ns):
+        raise ValueError("sizes and latencies differ in number")
+    order = np.argsort(size_bytes)
+    sizes, latencies = np.asarray(size_bytes)[order], np.asarray(latency_ns, dtype=np.float64)[order]
+    runs = [(_reach(latencies, start) - start, start) for start in range(len(sizes))]
+    taken = np.zeros(len(sizes), dtype=bool)
+    found = []
+    for length, start in sorted(runs, key=lambda run: (-run[0], run[1])):
+        inside = np.flatnonzero(~taken[start : start + length])
+        if len(inside) < PLATEAU_POINTS or len(inside) != inside[-1] - inside[0] + 1:
+            continue
+        first, last = start + inside[0], start + inside[-1]
+        taken[first : last + 1] = True
+        found.append(Plateau(int(sizes[first]), int(sizes[last]), float(np.median(latencies[first : last + 1]))))
+    return tuple(sorted(found, key=lambda plateau: plateau.first_bytes))
+
+
+def _reach(latencies: Array, start: int) -> int:
+    """The end of the longest stretch from `start` whose latencies lie within PLATEAU_RANGE."""
+    end = start + 1
+    while (
+        end < len(latencies)
+        and np.ptp(latencies[start : end + 1]) <= (PLATEAU_RANGE - 1) * latencies[start : end + 1].min()
+    ):
+        end += 1
+    return end
+
+
+def levels(size_bytes: Sequence[int], latency_ns: Sequence[float], told_bytes: Mapping[str, int]) -> tuple[Level, ...]:
+    """Each cache told (name to bytes, the smallest first; 0: not told) against the plateaus of a curve.
+
+    A level's plateaus begin behind the cache below and within its own size, and are nearly as fast as the first of them
+    (a cache that fills up gets slower in steps of its own); one as slow as the slowest size is memory. Where the last
+    one ends before half of the size told, that end is the effective size.
+    """
+    found = [p for p in plateaus(size_bytes, latency_ns) if p.latency_ns < MEMORY_SHARE * max(latency_ns)]
+    result = []
+    below = 0
+    for name, told in told_bytes.items():
+        if told == 0:
+            continue
+        inside = [p for p in found if below * 0.75 <= p.first_bytes <= told]
+        own = [p for p in inside if p.latency_ns <= SAME_CACHE * inside[0].latency_ns]
+        result.append(Level(name, told, own[-1].last_bytes if own else None, own[0].latency_ns if own else None))
+        found = [p for p in found if p not in own]
+        below = told
+    return tuple(result)
+
+
+def knee(rate_bytes_per_s: Sequence[float], latency_ns: Sequence[float], idle_ns: float) -> Knee:
+    """The first point, by rate, at 1.5 x the idle latency. Raises ValueError without a point."""
+    if len(rate_bytes_per_s) == 0 or len(rate_bytes_per_s) != len(latency_ns):
+        raise ValueError("a curve needs as many rates as latencies, and at least one")
+    for rate, latency in sorted(zip(rate_bytes_per_s, latency_ns, strict=True)):
+        if latency >= KNEE * idle_ns:
+            return Knee(idle_ns, float(rate), float(latency), True)
+    highest = int(np.argmax(rate_bytes_per_s))
+    return Knee(idle_ns, float(rate_bytes_per_s[highest]), float(latency_ns[highest]), False)
+
+
+def slower_from(trials: Mapping[int, Sequence[float]]) -> int | None:
+    """The number from which on more is slower, beyond noise: `trials` are rates by number of pairs.
+
+    It is the first number above the fastest one from which on every interval lies below that of the fastest. None where
+    there is no such number. With fewer than six trials an interval is lowest to highest.
+    """
+    intervals = {count: median_interval(values) for count, values in sorted(trials.items()) if len(values)}
+    if not intervals:
+        return None
+    best = max(intervals, key=lambda count: intervals[count].middle)
+    slower = None
+    for count in sorted((count for count in intervals if count > best), reverse=True):
+        if intervals[count].high >= intervals[best].low:
+            break
+        slower = count
+    return slower
+
+
+def touch_sentence(ratio: Interval, nodes: int) -> str:
+    """What a report says of own against other arrays on a machine with so many NUMA nodes."""
+    found = f"{ratio.middle:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
+    if nodes > 1:
+        return f"an array that a core of another NUMA node touched first is {found} times as slow"
+    verdict = "1 as it must be" if ratio.holds(1) else "not 1: the measurement was disturbed"
+    return f"one NUMA node: every array is local; the ratio is {found}, {verdict}"
+
+
+def loudest(cpu: Sequence[int], share: Sequence[float], count: int = 3) -> tuple[tuple[int, float], ...]:
+    """The CPUs that lost the largest share of their time, with that share, the loudest first."""
+    order = np.argsort(-np.asarray(share, dtype=np.float64), kind="stable")[:count]
+    return tuple((int(cpu[i]), float(share[i])) for i in order)
+
+
+def explained_by_jitter(share: Sequence[float], outlier: Sequence[float]) -> Explained:
+    """How far the CPUs that jitter most are those whose values elsewhere stand out (any measure of that, per CPU)."""
+    x, y = np.asarray(share, dtype=np.float64), np.asarray(outlier, dtype=np.float64)
+    good = np.isfinite(x) & np.isfinite(y)
+    x, y = x[good], y[good]
+    if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return Explained(float("nan"), float("nan"), len(x))
+    result = stats.spearmanr(x, y)
+    return Explained(float(result.statistic), float(result.pvalue), len(x))
+
+
+def slow_clocks(cpu: Sequence[int], core_hz: Sequence[float], share: float = 0.02) -> tuple[tuple[int, float], ...]:
+    """CPUs whose clock is more than `share` below the median of all, with what they are below it, the slowest first."""
+    hz = np.asarray(core_hz, dtype=np.float64)
+    below = 1 - hz / np.nanmedian(hz)
+    return tuple((int(cpu[i]), float(below[i])) for i in np.argsort(-below, kind="stable") if below[i] > share)
+
+
+def additive(matrix: Array, local: npt.NDArray[np.bool_]) -> Additive:
+    """Fit mean + row + column + local to a (CPU, memory node) matrix by least squares, NaN cells left out.
+
+    Rows and columns sum to 0. `local` marks the cells where the memory is the CPU's own node's; it is fitted
+    where there are two nodes and CPUs on both, as rows and columns do not span it then, and 0 elsewhere.
+    Bandwidth is fitted as its logarithm. Raises ValueError when no cell is finite.
+    """
+    rows, columns = matrix.shape
+    cells = np.isfinite(matrix)
+    if not cells.any():
+        raise ValueError("no finite cell")
+    i, j = np.nonzero(cells)
+    design = np.zeros((len(i), 1 + (rows - 1) + (columns - 1) + 1))
+    design[:, 0] = 1
+    for index, count, offset in ((i, rows, 1), (j, columns, rows)):
+        for k in range(count - 1):  # effects that sum to 0: the last is minus all others
+            design[:, offset + k] = (index == k).astype(float) - (index == count - 1)
+    design[:, -1] = local[i, j]
+    design[:, -1] -= design[:, -1].mean() if len(np.unique(local[i, j])) == 1 else 0
+    coefficients, *_ = np.linalg.lstsq(design, matrix[i, j], rcond=None)
+    row, column = coefficients[1:rows], coefficients[rows : rows + columns - 1]
+    residual = np.full(matrix.shape, np.nan)
+    residual[i, j] = matrix[i, j] - design @ coefficients
+    return Additive(
+        float(coefficients[0]), np.append(row, -row.sum()), np.append(column, -column.sum()), float(coefficients[-1]),
+        residual,
+    )  # fmt: skip
+
+
+def _size(size_bytes: int) -> str:
+    """Bytes as KiB, MiB or GiB, without a needless fraction."""
+    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size_bytes >= factor:
+            return f"{size_bytes / factor:.4g} {unit}"
+    return f"{size_bytes} bytes"

@@ -1,0 +1,45 @@
+"""The one exception that users see, as one sentence: what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class NodeprintError(Exception):
+    """Bad input or a missing part. The command line prints it as one sentence and ends with 2.
+
+    `where` is a file, `line` a line number in it (from 1), `column` a column, `key` a key's path; each optional.
+    `advice` says what to do.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: Path | str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        key: str | None = None,
+        advice: str = "",
+    ) -> None:
+        place = printable(str(where)) if where is not None else ""
+        if line is not None:
+            place += f", line {line}"
+        if column is not None:
+            place += f", column {column}"
+        if key is not None:
+            place += f": {key}" if place else key
+        sentence = f"{place}: {what}" if place else what
+        if advice:
+            sentence += f"; {advice}"
+        super().__init__(sentence)
+
+
+class CannotWriteError(NodeprintError):
+    """Nothing is wrong with what was read; what follows from it could not be kept (a full disk, a read-only folder)."""
+
+
+def printable(text: str, limit: int = 200) -> str:
+    """`text` on one line without control characters, cut to `limit`, for terminals and pages."""
+    clean = "".join(c if c.isprintable() else "?" for c in text)
+    return clean if len(clean) <= limit else clean[: limit - 3] + "..."

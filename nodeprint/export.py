@@ -1,0 +1,100 @@
+"""Matrices as tidy tables for other programs: a row a pair and pass, as Parquet or CSV."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nodeprint.errors import NodeprintError
+from nodeprint.layout import CLASSES
+from nodeprint.packed import PackedFleet, Stack
+
+COLUMNS = (
+    "node",
+    "measurement",
+    "operation",
+    "quantity",
+    "unit",
+    "job",
+    "run",
+    "pass",
+    "home",
+    "a",
+    "b",
+    "class",
+    "value",
+    "simulated",
+)
+
+
+def export(fleet: PackedFleet, path: Path) -> Path:
+    """Write every measured pair of `fleet` to `path` (.parquet or .csv), a run at a time; returns the path.
+
+    `a` and `b` are OS numbers of the node's CPUs. Raises NodeprintError for another ending or where it cannot be
+    written.
+    """
+    if path.suffix not in (".parquet", ".csv"):
+        raise NodeprintError("neither .parquet nor .csv", where=path, advice="name a file with one of these endings")
+    try:
+        partial = path.with_name(f".{path.name}.partial")
+        (_parquet if path.suffix == ".parquet" else _csv)(fleet, partial)
+        partial.replace(path)
+    except OSError as error:
+        raise NodeprintError(f"cannot be written ({error.strerror or error})", where=path) from error
+    return path
+
+
+def _tables(fleet: PackedFleet) -> Iterator[dict[str, Any]]:
+    """The columns of one run at a time, without what was not measured."""
+    for stack in fleet.stacks:
+        for row in range(len(stack.node)):
+            yield _table(fleet, stack, row)
+
+
+def _table(fleet: PackedFleet, stack: Stack, row: int) -> dict[str, Any]:
+    values = np.asarray(stack.values[row])
+    number_of_pass, home, pair = np.nonzero(np.isfinite(values))
+    node = fleet.nodes[int(stack.node[row])]
+    cpus = np.array(node.cpus or range(len(stack.layout.slots)), dtype=np.int64)
+    n = len(pair)
+    one = {
+        "node": node.name, "measurement": stack.measurement, "operation": stack.operation, "quantity": stack.quantity,
+        "unit": stack.unit, "job": int(stack.job[row]), "run": int(stack.run[row]), "simulated": fleet.simulated,
+    }  # fmt: skip
+    columns: dict[str, Any] = {key: [value] * n for key, value in one.items()}
+    columns |= {
+        "pass": number_of_pass.astype(np.int32),
+        "home": np.array(stack.homes, dtype=np.int32)[home],
+        "a": cpus[stack.layout.pairs[pair, 0]],
+        "b": cpus[stack.layout.pairs[pair, 1]],
+        "class": [CLASSES[number] for number in stack.layout.classes[pair].tolist()],
+        "value": values[number_of_pass, home, pair],
+    }
+    return {key: columns[key] for key in COLUMNS}
+
+
+def _parquet(fleet: PackedFleet, path: Path) -> None:
+    import pyarrow as pa  # noqa: PLC0415 (large, and only for Parquet)
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    text, whole = pa.string(), pa.int32()
+    kinds = {"value": pa.float32(), "simulated": pa.bool_(), "a": pa.int64(), "b": pa.int64()}
+    kinds |= dict.fromkeys(("job", "run", "pass", "home"), whole)
+    schema = pa.schema([(name, kinds.get(name, text)) for name in COLUMNS])
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for columns in _tables(fleet):
+            writer.write_table(pa.table(columns, schema=schema))
+
+
+def _csv(fleet: PackedFleet, path: Path) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for columns in _tables(fleet):
+            lists = [list(columns[name]) for name in COLUMNS]
+            lists[COLUMNS.index("value")] = [f"{value:.7g}" for value in lists[COLUMNS.index("value")]]
+            writer.writerows(zip(*lists, strict=True))

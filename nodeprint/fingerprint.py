@@ -1,0 +1,373 @@
+"""What a node's configuration is, field by field: what makes nodes that should be alike differ.
+
+Hard fields change what is measured: nodes that differ in them are different configurations. Soft ones explain groups.
+An unknown field is left out and never differs from a value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from nodeprint import cgroup
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.topology.facts import cpu_list
+from nodeprint.tree import Tree
+
+Value = str | int | float | bool
+
+_CPU = "sys/devices/system/cpu"
+_NODE = "sys/devices/system/node"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field's name (with its unit where it has one), whether it is hard, and what it says."""
+
+    name: str
+    hard: bool
+    text: str
+
+
+#: In the order in which they are shown.
+FIELDS: tuple[Field, ...] = (
+    Field("cpu", True, "model name of the CPU"),
+    Field("cpu_family", True, "family by CPUID, architecture on Arm"),
+    Field("cpu_model", True, "model by CPUID, part on Arm"),
+    Field("cpu_stepping", True, "stepping by CPUID, revision on Arm"),
+    Field("sockets", True, "sockets"),
+    Field("cores", True, "cores online"),
+    Field("cpus", True, "hardware threads online"),
+    Field("cores_per_l3", True, "cores that share an L3; counts of L3s where they differ"),
+    Field("smt", True, "simultaneous multithreading is active"),
+    Field("numa_nodes", True, "NUMA nodes"),
+    Field("numa_nodes_per_socket", True, "NPS or SNC"),
+    Field("numa_distances", True, "the SLIT, a row a node"),
+    Field("memory_per_node_gib", True, "memory of each NUMA node, rounded to 1 GiB"),
+    Field("cmdline", True, "the kernel's command line without what belongs to one node"),
+    Field("governor", True, "frequency governors in use"),
+    Field("boost", True, "clocks above the base clock are allowed"),
+    Field("virtual", True, "a virtual machine"),
+    Field("kernel_hash", True, "sources of the measuring kernel (from its records)"),
+    Field("compiler", True, "compiler of the measuring kernel (from its records)"),
+    Field("microcode", False, "revision of the microcode"),
+    Field("bios", False, "version of the BIOS"),
+    Field("product", False, "product by DMI"),
+    Field("kernel", False, "release of the Linux kernel"),
+    Field("os", False, "operating system"),
+    Field("dimms", False, "memory modules by size and type"),
+    Field("dimm_speed", False, "configured speed of the memory modules"),
+    Field("frequency_driver", False, "driver of the CPU's frequency"),
+    Field("frequency_max_mhz", False, "highest clock allowed"),
+    Field("idle_driver", False, "driver of the CPU's idle states"),
+    Field("idle_states_off", False, "idle states that are disabled"),
+    Field("clocksource", False, "the kernel's clock"),
+    Field("thp", False, "transparent huge pages"),
+    Field("numa_balancing", False, "the kernel moves pages between NUMA nodes"),
+    Field("nmi_watchdog", False, "the NMI watchdog is on"),
+    Field("mitigations", False, "CPU vulnerabilities that the kernel mitigates"),
+    Field("cpus_isolated", False, "CPUs kept from the scheduler"),
+    Field("cpus_allowed", False, "CPUs that the measuring process may use"),
+    Field("cgroup_cpus", False, "CPUs' worth of time that control groups allow"),
+    Field("cgroup_memory_gib", False, "memory that control groups allow"),
+)
+HARD: frozenset[str] = frozenset(field.name for field in FIELDS if field.hard)
+_ORDER = {field.name: number for number, field in enumerate(FIELDS)}
+
+#: Tokens of a command line that belong to one node: their keys, and what in other tokens is replaced by `*`.
+NODE_TOKENS: tuple[str, ...] = (
+    "BOOTIF", "BOOT_IMAGE", "initrd", "ip", "root", "rootflags", "nfsroot", "resume", "ifname", "hostname", "netroot",
+    "rd.luks.uuid", "rd.md.uuid", "rd.lvm.lv", "rd.iscsi.initiator", "ostree", "ds", "systemd.hostname",
+)  # fmt: skip
+_NODE_VALUES = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"  # UUID
+    r"|\b(?:01[-:])?(?:[0-9a-f]{2}[-:]){5}[0-9a-f]{2}\b"  # MAC, with the hardware type of PXE
+    r"|\b\d{1,3}(?:\.\d{1,3}){3}\b",  # IPv4
+    re.IGNORECASE,
+)
+
+
+class Fingerprint(Mapping[str, Value]):
+    """The known fields of a node, in the order of FIELDS. Immutable."""
+
+    def __init__(self, values: Mapping[str, Value | None]) -> None:
+        clean = {name: printable(value, 4096) if isinstance(value, str) else value for name, value in values.items()}
+        known = {name: value for name, value in clean.items() if value is not None and value != ""}
+        self._values = MappingProxyType(dict(sorted(known.items(), key=lambda item: _ORDER[item[0]])))
+
+    def __getitem__(self, name: str) -> Value:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"Fingerprint({dict(self._values)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A field in which nodes differ: the majority's value with its number of nodes, and who says otherwise.
+
+    `unknown` counts nodes that do not tell.
+    """
+
+    field: str
+    hard: bool
+    majority: Value
+    agreeing: int
+    others: Mapping[str, Value]
+    unknown: int
+
+
+def read(tree: Tree, node_tokens: Sequence[str] = NODE_TOKENS) -> Fingerprint:
+    """The fingerprint of a root or a survey. What is absent or garbled there is unknown.
+
+    `node_tokens` are keys of the command line that belong to one node.
+    """
+    return Fingerprint(
+        {**_processor(tree), **_numa(tree), **_settings(tree, node_tokens), **_firmware(tree), **_limits(tree)}
+    )
+
+
+def differences(nodes: Mapping[str, Mapping[str, Value]], hard: Collection[str] = HARD) -> tuple[Difference, ...]:
+    """The fields in which `nodes` (meant to be alike) differ, hard ones first, in the order of FIELDS.
+
+    Of equally frequent values the one that sorts first counts as the majority's.
+    """
+    found = []
+    for name in sorted({name for values in nodes.values() for name in values}):
+        told = {node: values[name] for node, values in nodes.items() if values.get(name) not in (None, "")}
+        counts = Counter(told.values())
+        if len(counts) < 2:
+            continue
+        majority = min(counts, key=lambda value: (-counts[value], str(value)))
+        others = {node: value for node, value in sorted(told.items()) if value != majority}
+        agreeing = counts[majority]
+        found.append(Difference(name, name in hard, majority, agreeing, others, len(nodes) - len(told)))
+    return tuple(sorted(found, key=lambda one: (not one.hard, _ORDER.get(one.field, len(_ORDER)), one.field)))
+
+
+def normalised_cmdline(text: str, node_tokens: Sequence[str] = NODE_TOKENS) -> str:
+    """A kernel command line without the tokens of one node; UUIDs, MAC and IP addresses elsewhere become `*`."""
+    kept = [token for token in text.split() if token.partition("=")[0] not in node_tokens]
+    return printable(" ".join(_NODE_VALUES.sub("*", token) for token in kept), 2000)
+
+
+def chosen(text: str | None) -> str | None:
+    """The choice in a sysfs list such as `always [madvise] never`; the text itself without brackets."""
+    match = re.search(r"\[([^\]]*)\]", text or "")
+    return match[1] if match else _clean(text)
+
+
+def _processor(tree: Tree) -> dict[str, Value | None]:
+    block = _first_block(tree.read_text("proc/cpuinfo") or "")
+    online = _cpus(tree, f"{_CPU}/online")
+    cores: dict[str, list[int]] = {}
+    sockets: set[str] = set()
+    l3s: dict[str, set[str]] = {}
+    for cpu in online:
+        folder = f"{_CPU}/cpu{cpu}"
+        core = _text(tree, f"{folder}/topology/core_cpus_list") or _text(
+            tree, f"{folder}/topology/thread_siblings_list"
+        )
+        socket = _text(tree, f"{folder}/topology/physical_package_id")
+        if core:
+            cores.setdefault(core, []).append(cpu)
+        if socket:
+            sockets.add(socket)
+        for index in tree.names(f"{folder}/cache"):
+            if core and _text(tree, f"{folder}/cache/{index}/level") == "3":
+                shared = _text(tree, f"{folder}/cache/{index}/shared_cpu_list")
+                if shared:
+                    l3s.setdefault(shared, set()).add(core)
+    smt = _flag(tree, f"{_CPU}/smt/active")
+    nodes = _cpus(tree, f"{_NODE}/online")
+    per_socket = len(nodes) // len(sockets) if sockets and nodes and len(nodes) % len(sockets) == 0 else None
+    return {
+        "cpu": _clean(block.get("model name") or block.get("cpu")),
+        "cpu_family": _clean(block.get("cpu family") or block.get("CPU architecture")),
+        "cpu_model": _clean(block.get("model") or block.get("CPU part")),
+        "cpu_stepping": _clean(block.get("stepping") or block.get("CPU revision")),
+        "sockets": len(sockets) or None,
+        "cores": len(cores) or None,
+        "cpus": len(online) or None,
+        "cores_per_l3": _counted(len(group) for group in l3s.values()),
+        "smt": smt if smt is not None else (max(map(len, cores.values())) > 1 if cores else None),
+        "numa_nodes_per_socket": per_socket,
+        "virtual": "hypervisor" in block["flags"].split() if "flags" in block else None,
+        "microcode": _clean(block.get("microcode")) or _text(tree, f"{_CPU}/cpu0/microcode/version"),
+    }
+
+
+def _numa(tree: Tree) -> dict[str, Value | None]:
+    nodes = _cpus(tree, f"{_NODE}/online")
+    rows = [" ".join((tree.read_text(f"{_NODE}/node{node}/distance") or "").split()) for node in nodes]
+    sizes = [memory_bytes(tree, node) for node in nodes]
+    gib = [str(round(size / 2**30)) for size in sizes if size is not None]
+    return {
+        "numa_nodes": len(nodes) or None,
+        "numa_distances": "; ".join(rows) if rows and all(rows) else None,
+        "memory_per_node_gib": " ".join(gib) if gib and len(gib) == len(nodes) else None,
+    }
+
+
+def _settings(tree: Tree, node_tokens: Sequence[str]) -> dict[str, Value | None]:
+    cmdline = tree.read_text("proc/cmdline")
+    cpus = _cpus(tree, f"{_CPU}/online")
+    policies = [f"{_CPU}/cpu{cpu}/cpufreq" for cpu in cpus]
+    highest = [_integer(tree.read_text(f"{policy}/scaling_max_freq")) for policy in policies]
+    mhz = sorted({khz // 1000 for khz in highest if khz is not None})
+    mitigated = [
+        name
+        for name in tree.names(f"{_CPU}/vulnerabilities")
+        if (_text(tree, f"{_CPU}/vulnerabilities/{name}") or "").startswith("Mitigation")
+    ]
+    states = sorted(
+        {
+            _text(tree, f"{_CPU}/cpu{cpu}/cpuidle/{state}/name") or state
+            for cpu in cpus
+            for state in tree.names(f"{_CPU}/cpu{cpu}/cpuidle")
+            if _text(tree, f"{_CPU}/cpu{cpu}/cpuidle/{state}/disable") not in (None, "0")
+        }
+    )
+    return {
+        "cmdline": normalised_cmdline(cmdline, node_tokens) if cmdline is not None else None,
+        "governor": _said(tree, [f"{policy}/scaling_governor" for policy in policies]),
+        "boost": boost(tree),
+        "kernel": _clean(tree.read_text("proc/sys/kernel/osrelease")) or _release(tree.read_text("proc/version")),
+        "os": _os_name(tree.read_text("etc/os-release") or tree.read_text("usr/lib/os-release") or ""),
+        "frequency_driver": _said(tree, [f"{policy}/scaling_driver" for policy in policies]),
+        "frequency_max_mhz": " ".join(map(str, mhz)) or None,
+        "idle_driver": _text(tree, f"{_CPU}/cpuidle/current_driver"),
+        "idle_states_off": " ".join(states) or None,
+        "clocksource": _text(tree, "sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "thp": chosen(tree.read_text("sys/kernel/mm/transparent_hugepage/enabled")),
+        "numa_balancing": _flag(tree, "proc/sys/kernel/numa_balancing"),
+        "nmi_watchdog": _flag(tree, "proc/sys/kernel/nmi_watchdog"),
+        "mitigations": " ".join(mitigated) or None,
+        "cpus_isolated": _text(tree, f"{_CPU}/isolated"),
+    }
+
+
+def _firmware(tree: Tree) -> dict[str, Value | None]:
+    dimms = memory_devices(tree.read_text("nodeprint/dmidecode.txt") or "")
+    speeds = {device.get("Configured Memory Speed") or device.get("Configured Clock Speed", "") for device in dimms}
+    return {
+        "bios": _text(tree, "sys/class/dmi/id/bios_version"),
+        "product": _text(tree, "sys/class/dmi/id/product_name"),
+        "dimms": _counted(" ".join(filter(None, (device.get("Size"), device.get("Type")))) for device in dimms),
+        "dimm_speed": ", ".join(sorted(speeds - {"", "Unknown"})) or None,
+    }
+
+
+def _limits(tree: Tree) -> dict[str, Value | None]:
+    limits = cgroup.read(tree)
+    return {
+        "cpus_allowed": len(allowed_cpus(tree)) or None,
+        "cgroup_cpus": limits.cpus,
+        "cgroup_memory_gib": None if limits.memory_bytes is None else round(limits.memory_bytes / 2**30, 2),
+    }
+
+
+def boost(tree: Tree) -> bool | None:
+    """Whether clocks above the base clock are allowed (cpufreq/boost, or intel_pstate/no_turbo)."""
+    on = _flag(tree, f"{_CPU}/cpufreq/boost")
+    off = _flag(tree, f"{_CPU}/intel_pstate/no_turbo")
+    return on if on is not None else (None if off is None else not off)
+
+
+def allowed_cpus(tree: Tree) -> tuple[int, ...]:
+    """The CPUs that the process which took the survey, or reads the live root, may use; empty where unknown."""
+    allowed = _cpus(tree, "nodeprint/affinity")
+    match = re.search(r"^Cpus_allowed_list:\s*(\S+)", tree.read_text("proc/self/status") or "", re.MULTILINE)
+    return allowed or (_list(match[1]) if match else ())
+
+
+def memory_bytes(tree: Tree, node: int) -> int | None:
+    """A NUMA node's memory in bytes."""
+    match = re.search(r"MemTotal:\s*(\d{1,15}) kB", tree.read_text(f"{_NODE}/node{node}/meminfo") or "")
+    return int(match[1]) * 1024 if match else None
+
+
+def memory_devices(text: str) -> list[dict[str, str]]:
+    """The populated memory modules in dmidecode's output: its keys and values, a module each."""
+    devices: list[dict[str, str]] = []
+    inside = False
+    for line in text.splitlines():
+        if not line.startswith(("\t", " ")):
+            inside = line.strip() == "Memory Device"
+            if inside:
+                devices.append({})
+        elif inside:
+            key, _, value = line.strip().partition(": ")
+            devices[-1].setdefault(printable(key), printable(value.strip()))
+    return [device for device in devices if device.get("Size", "No Module Installed")[:1].isdigit()]
+
+
+def _first_block(text: str) -> dict[str, str]:
+    """The keys of /proc/cpuinfo, of the first CPU that has them."""
+    block: dict[str, str] = {}
+    for line in text.splitlines()[:200]:  # more than any block has, and the first tells all that counts
+        key, colon, value = line.partition(":")
+        if colon:
+            block.setdefault(key.strip(), value.strip())
+    return block
+
+
+def _counted(items: Iterator[object]) -> str | None:
+    """`8` where all are the same, else `4 x 6, 12 x 8`. Texts are always counted."""
+    counts = Counter(str(item) for item in items if item)
+    if len(counts) == 1 and next(iter(counts)).isdigit():
+        return next(iter(counts))
+    ordered = sorted(counts.items(), key=lambda pair: (len(pair[0]), pair[0]))
+    return ", ".join(f"{count} x {item}" for item, count in ordered) or None
+
+
+def _said(tree: Tree, paths: Sequence[str]) -> str | None:
+    """The different words in these files."""
+    return " ".join(sorted({word for word in (_text(tree, path) for path in paths) if word})) or None
+
+
+def _cpus(tree: Tree, path: str) -> tuple[int, ...]:
+    return _list(tree.read_text(path) or "")
+
+
+def _list(text: str) -> tuple[int, ...]:
+    try:
+        return cpu_list(text, "")
+    except NodeprintError:
+        return ()
+
+
+def _text(tree: Tree, path: str) -> str | None:
+    return _clean(tree.read_text(path))
+
+
+def _clean(text: str | None) -> str | None:
+    return printable(" ".join(text.replace("\0", " ").split())) or None if text else None
+
+
+def _flag(tree: Tree, path: str) -> bool | None:
+    number = _integer(tree.read_text(path))
+    return None if number is None else number != 0
+
+
+def _integer(text: str | None) -> int | None:
+    return int(text) if text is not None and re.fullmatch(r"\s*\d{1,18}\s*", text) else None
+
+
+def _release(version: str | None) -> str | None:
+    match = re.match(r"Linux version (\S+)", version or "")
+    return _clean(match[1]) if match else None
+
+
+def _os_name(text: str) -> str | None:
+    match = re.search(r'^PRETTY_NAME="?([^"\n]*)', text, re.MULTILINE)
+    return _clean(match[1]) if match else None

@@ -1,0 +1,55 @@
+"""Other tools' matrices: read, with what they do not say, and written as a campaign that all that follows takes for
+measured.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.importers import c2clat, core_to_core_latency, intel_mlc, multichase
+from nodeprint.importers.campaign import write_campaign
+from nodeprint.importers.model import CoreMatrix, Imported, Table
+from nodeprint.importers.text import lines_of
+
+__all__ = ["FORMATS", "CoreMatrix", "Imported", "Table", "read", "write_campaign"]
+
+
+class _Format(Protocol):
+    """What the module of a format has."""
+
+    NAME: str
+
+    def matches(self, lines: list[str]) -> bool: ...
+
+    def read(self, path: Path, lines: list[str]) -> Imported: ...
+
+
+_MODULES: tuple[_Format, ...] = (intel_mlc, multichase, c2clat, core_to_core_latency)
+#: By name; in the order in which a file is tried, the surest marks first.
+FORMATS = {module.NAME: module for module in _MODULES}
+
+
+def read(path: Path, format: str | None = None) -> Imported:
+    """Read one file of another tool; `format` is a key of FORMATS, None to find it by the file's content.
+
+    Raises NodeprintError with line and column (cells counted from 1) where the file is not what its format says.
+    """
+    if format is not None and format not in FORMATS:
+        raise NodeprintError(
+            f"unknown format {printable(repr(format), 60)}", key="--format", advice=f"known are {', '.join(FORMATS)}"
+        )
+    lines = lines_of(path)
+    if format is None:
+        format = next((name for name, module in FORMATS.items() if module.matches(lines)), None)
+    if format is None:
+        line, text = next((number, line) for number, line in enumerate(lines, start=1) if line.strip())
+        raise NodeprintError(
+            f"begins with {printable(repr(text.strip()), 60)}, which no known format does",
+            where=path,
+            line=line,
+            column=1,
+            advice=f"name its --format ({', '.join(FORMATS)})",
+        )
+    return FORMATS[format].read(path, lines)

@@ -1,0 +1,165 @@
+"""An imported matrix as a campaign of records, which all that follows takes for a measured one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nodeprint import discover, topology
+from nodeprint.discover import Node, write_text
+from nodeprint.errors import NodeprintError
+from nodeprint.importers.model import CoreMatrix, Imported
+from nodeprint.topology.model import Topology
+
+Record = dict[str, Any]
+
+
+def node_names(sources: Sequence[Path]) -> list[str]:
+    """A node name for every file, by its name: letters, digits, `_` and `-`, each once."""
+    names: list[str] = []
+    for source in sources:
+        stem = source.name
+        for ending in (".csv", ".txt", ".log", ".dat", ".out"):
+            stem = stem.removesuffix(ending)
+        base = re.sub(r"[^A-Za-z0-9_]+", "-", stem).strip("-")[:60].strip("-") or "node"
+        name, number = base, 1
+        while name in names:
+            number += 1
+            name = f"{base}-{number}"
+        names.append(name)
+    return names
+
+
+def write_campaign(
+    imported: Sequence[Imported], campaign: Path, topologies: Topology | Sequence[Topology | None] | None = None
+) -> list[str]:
+    """Write every file as a node with one job of one run into the folder `campaign`; returns the nodes' names.
+
+    `topologies` is one for all nodes or one each; it is stored in the job and gives the labels. Raises NodeprintError
+    where the campaign exists already, where nothing is given, or where a topology does not have the matrix's CPUs.
+    """
+    if not imported:
+        raise NodeprintError("no file to import", advice="name at least one")
+    if (campaign / "nodes.tsv").exists() or (campaign / "nodes").exists():
+        raise NodeprintError("holds a campaign already", where=campaign, advice="import into a new folder")
+    each = topologies if isinstance(topologies, Sequence) else [topologies] * len(imported)
+    for item, machine in zip(imported, each, strict=True):
+        _check(item, machine)
+    names = node_names([item.source for item in imported])
+    sheet = []
+    for name, item, machine in zip(names, imported, each, strict=True):
+        job = campaign / "nodes" / name / "job1"
+        written = _records(name, item)
+        for measurement, records in written.items():
+            _write(job / "run1" / f"{measurement}.jsonl.gz", records)
+        if machine is not None:
+            write_text(job / "topology.json", json.dumps(topology.as_json(machine), indent=1) + "\n")
+        cpus = len(item.cores.cpus) if item.cores else 0
+        write_text(job / "status.json", json.dumps(_status(name, cpus, list(written)), indent=1) + "\n")
+        sheet.append(Node(name, name, cpus=cpus, state="imported", reason=f"from {item.source.name}", measure=False))
+    discover.write_sheet(campaign / "nodes.tsv", sheet)
+    return names
+
+
+def _check(item: Imported, machine: Topology | None) -> None:
+    if machine is None or item.cores is None:
+        return
+    there = {cpu.cpu for cpu in machine.cpus}
+    absent = [cpu for cpu in item.cores.cpus if cpu not in there]
+    if absent:
+        raise NodeprintError(
+            f"CPU {absent[0]} of the matrix is not in the topology, which has {len(there)} CPUs",
+            where=item.source,
+            advice="give the topology of this machine, with the number of sockets and threads that it had",
+        )
+    if len(there) != len(item.cores.cpus):
+        raise NodeprintError(
+            f"{len(item.cores.cpus)} CPUs, but the topology has {len(there)}: which of them they are cannot be told",
+            where=item.source,
+            advice="give the sockets that the machine had (--sockets), and --no-smt where siblings were left out",
+        )
+
+
+def _records(node: str, item: Imported) -> dict[str, list[Record]]:
+    """The records of each measurement, by its name."""
+    header = {
+        "record": "header", "schema": 1, "segment": 0, "host": node, "job": 1, "run": 1, "arguments": [], "passes": 1,
+        "imported": {
+            "format": item.format,
+            "source": item.source.name,
+            "unknown": list(item.unknown),
+            "notes": list(item.notes),
+        },
+    }  # fmt: skip
+    out = {}
+    if item.cores is not None:
+        name, records = _pairs(header, item.cores)
+        out[name] = records
+    for table in item.tables:
+        cells: list[Record] = [
+            {"record": "cell", **dict(zip(table.dims, at, strict=True)), "pass": 0, table.value: value, "flags": []}
+            for at, value in table.cells
+        ]
+        kernel = item.format.rpartition("-")[2]
+        mine = header | {
+            "kernel": kernel, "operation": table.name, "quantity": table.quantity, "unit": table.unit, "cpus": [],
+            "cells": {"dims": list(table.dims), "values": {table.value: table.unit}},
+        }  # fmt: skip
+        trailer = {"record": "trailer", "elapsed_s": 0.0, "cells": len(cells), "complete": True}
+        out[f"{kernel}-{table.name}"] = [mine, *cells, trailer]
+    return out
+
+
+def _pairs(header: Record, cores: CoreMatrix) -> tuple[str, list[Record]]:
+    """Name and records of a core-to-core matrix; the two directions of a pair are averaged."""
+    measured = np.argwhere(np.triu(~np.isnan(cores.latency_ns), 1))
+    both = (cores.latency_ns + cores.latency_ns.T) / 2
+    pairs: list[Record] = []
+    for i, j in measured:
+        a, b = sorted((cores.cpus[i], cores.cpus[j]))
+        latency = round(float(both[i, j]), 6)
+        pairs.append({"record": "pair", "a": a, "b": b, "home": -1, "pass": 0, "latency_ns": latency, "flags": []})
+    mine = header | {
+        "kernel": "coherence", "operation": cores.operation, "quantity": cores.quantity, "unit": "ns",
+        "cpus": sorted(cores.cpus), "home": cores.home,
+    }  # fmt: skip
+    beginning: Record = {"record": "pass", "pass": 0, "home": -1, "line_set": []}
+    trailer = {"record": "trailer", "elapsed_s": 0.0, "pairs": len(pairs), "complete": True}
+    return f"coherence-{cores.operation}", [mine, beginning, *pairs, trailer]
+
+
+def _write(path: Path, records: Sequence[Record]) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = "".join(json.dumps(record) + "\n" for record in records)
+        path.write_bytes(gzip.compress(text.encode(), mtime=0))
+    except OSError as error:
+        raise NodeprintError(
+            f"cannot be written ({error.strerror})", where=path, advice="make room or make the folder writable"
+        ) from error
+
+
+def _status(node: str, cpus: int, done: Sequence[str]) -> dict[str, Any]:
+    measurements = [
+        {
+            "name": name,
+            "run": 1,
+            "outcome": "done",
+            "exit_code": 0,
+            "seconds": 0,
+            "pinned_by": "",
+            "message": "imported",
+        }
+        for name in done
+    ]
+    return {
+        "schema": 1, "node": node, "host": node, "job": 1, "started": None, "ended": None, "runs": 1,
+        "outcome": "complete", "cpus_allowed": cpus, "cpus_expected": cpus, "simulated": False, "imported": True,
+        "measurements": measurements,
+    }  # fmt: skip

@@ -1,0 +1,65 @@
+"""Lines and numbers of files that other tools wrote, with the place of whatever is wrong in them."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.errors import NodeprintError, printable
+
+_NUMBER = re.compile(r"\+?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+#: What stands on the diagonal instead of a latency.
+NOTHING = ("", "x", "-", "nan", "0")
+
+
+def lines_of(path: Path) -> list[str]:
+    """The lines of a text file without their ends. Raises NodeprintError where it is not text, or empty.
+
+    UTF-16 with a mark is read too, as a Windows shell writes it when output is redirected.
+    """
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise NodeprintError(f"cannot be read ({error.strerror})", where=path) from error
+    wide = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        text = raw.decode("utf-16" if wide else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise NodeprintError("not text", where=path, advice="give the tool's output as it was printed") from error
+    if "\0" in text:
+        raise NodeprintError("not text", where=path, advice="give the tool's output as it was printed")
+    if not text.strip():
+        raise NodeprintError("empty", where=path, advice="run the tool again and keep what it prints")
+    return text.replace("\r\n", "\n").rstrip("\n").split("\n")
+
+
+def positive(text: str, path: Path, line: int, column: int, what: str = "latency") -> float:
+    """The number in a cell. `column` counts cells from 1. Raises NodeprintError unless it is finite and above 0."""
+    cell = text.strip()
+    if _NUMBER.fullmatch(cell):
+        value = float(cell)
+        if 0 < value < float("inf"):
+            return value
+        fault = f"a {what} of 0" if value == 0 else f"{what} {printable(cell, 40)} is too large"
+    elif cell.startswith("-") and _NUMBER.fullmatch(cell[1:]):
+        fault = f"a negative {what} ({printable(cell, 40)})"
+    elif cell.lower().lstrip("+-") in ("nan", "inf", "infinity"):
+        fault = f"{printable(cell, 40)} instead of a {what}"
+    elif not cell:
+        fault = f"a {what} is missing"
+    else:
+        fault = f"{printable(repr(cell), 40)} is not a number"
+    raise NodeprintError(
+        fault, where=path, line=line, column=column, advice="measure again, or take the line out if it is not data"
+    )
+
+
+def filled(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Both triangles of a matrix of which one may be empty; the diagonal is NaN."""
+    out = np.where(np.isnan(values), values.T, values)
+    np.fill_diagonal(out, np.nan)
+    return out

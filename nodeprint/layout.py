@@ -1,0 +1,138 @@
+"""Canonical places of a node's CPUs, so that nodes are compared place by place and never by OS number.
+
+A slot is (socket, quadrant, CCD, CCX, rank, thread), -1 where the level is unknown; two nodes share a layout when they
+have the same slots. A pair's class is the finest part its two CPUs share; a class that the labels cannot tell is
+merged into the coarser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.topology.model import Cpu, Topology
+
+#: Columns of a slot.
+SOCKET, QUADRANT, CCD, CCX, RANK, THREAD = range(6)
+#: Classes of pairs, from near to far.
+CLASSES = ("same core", "same CCX", "same CCD", "same quadrant", "same socket", "other socket")
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Slots (n x 6, sorted) and pairs (p x 2 rows of `slots`) of one kind of node.
+
+    `harvested`: fewer cores or CCDs are active than the die has, so that a rank says nothing of the place on the die.
+    """
+
+    slots: Ints
+    pairs: Ints
+    harvested: bool = False
+
+    @cached_property
+    def classes(self) -> Ints:
+        """Per pair, the index of its class in CLASSES."""
+        return pair_classes(self.slots, self.pairs)
+
+    @property
+    def key(self) -> bytes:
+        """Equal for layouts that can be compared place by place."""
+        return self.slots.astype(np.int32).tobytes() + bytes([self.harvested])
+
+    def where(self, **parts: int) -> dict[str, int]:
+        """A place as findings name it."""
+        return dict(parts)
+
+
+def slots_of(topology: Topology, cpus: Sequence[int]) -> tuple[Ints, list[int]]:
+    """Slots of `cpus` in canonical order (n x 6), and the OS numbers in that order.
+
+    Where no quadrant is known, NUMA nodes that split a socket take its place; where no CCX is known, clusters do.
+    """
+    by_number = {cpu.cpu: cpu for cpu in topology.cpus}
+    known = [by_number.get(number) or Cpu(cpu=number) for number in cpus]
+    sockets_of_numa: dict[int | None, set[int | None]] = {}
+    for cpu in known:
+        sockets_of_numa.setdefault(cpu.socket, set()).add(cpu.numa)
+    split = any(len(nodes - {None}) > 1 for nodes in sockets_of_numa.values())
+    rows = [_slot(cpu, split) for cpu in known]
+    # A rank that is unknown or not unique becomes the order of the core in its CCX.
+    order = sorted(range(len(rows)), key=lambda i: (*rows[i], known[i].cpu))
+    seen: dict[tuple[int, ...], dict[int, int]] = {}
+    for i in order:
+        socket, quadrant, ccd, ccx, rank, thread = rows[i]
+        place = (socket, quadrant, ccd, ccx)
+        core = known[i].core
+        ranks = seen.setdefault(place, {})
+        identity = core if core is not None else -1 - known[i].cpu
+        rank = ranks.setdefault(identity, len(ranks))
+        rows[i] = (*place, rank, thread)
+    order = sorted(range(len(rows)), key=lambda i: (*rows[i], known[i].cpu))
+    return np.array([rows[i] for i in order], dtype=np.int64).reshape(-1, 6), [known[i].cpu for i in order]
+
+
+def _slot(cpu: Cpu, numa_splits_socket: bool) -> tuple[int, int, int, int, int, int]:
+    quadrant = cpu.quadrant if cpu.quadrant is not None else (cpu.numa if numa_splits_socket else None)
+    ccx = cpu.ccx if cpu.ccx is not None else cpu.cluster
+    rank = cpu.rank if cpu.rank is not None else (cpu.core if cpu.core is not None else cpu.cpu)
+    numbers = (cpu.socket, quadrant, cpu.ccd, ccx, rank, cpu.thread if cpu.thread is not None else 0)
+    socket, quadrant_, ccd, ccx_, rank_, thread = (-1 if value is None else value for value in numbers)
+    return socket, quadrant_, ccd, ccx_, rank_, thread
+
+
+def pair_classes(slots: Ints, pairs: Ints) -> Ints:
+    """Index in CLASSES of each pair (p), merged where a level is unknown or holds nothing of its own."""
+    a, b = slots[pairs[:, 0]], slots[pairs[:, 1]]
+
+    def same(level: int) -> npt.NDArray[np.bool_]:
+        known = slots[:, level].min(initial=0) >= 0
+        return np.asarray((a[:, level] == b[:, level]) & known, dtype=np.bool_)
+
+    result = np.where((a[:, SOCKET] == b[:, SOCKET]), 4, 5)
+    result[same(QUADRANT)] = 3
+    result[same(CCD)] = 2
+    result[same(CCX)] = 1
+    result[same(CCX) & (a[:, RANK] == b[:, RANK])] = 0
+    # One CCX or quadrant a socket: its pairs are simply those of the socket.
+    for fine in (3, 2, 1):
+        if np.any(result == fine) and not np.any(result == 4):
+            result[result == fine] = 4
+    return result
+
+
+#: Cores a CCX and CCDs a socket of the full die, by generation (docs/method.md, topology).
+_FULL_DIE = {
+    "zen 1": (4, 4),
+    "zen 2": (4, 8),
+    "zen 3": (8, 8),
+    "zen 4": (8, 12),
+    "zen 4c": (8, 8),
+    "zen 5": (8, 16),
+    "zen 5c": (16, 12),
+}
+
+
+def is_harvested(topology: Topology) -> bool:
+    """Whether fewer cores a CCX or CCDs a socket are active than the die has, where the generation is known."""
+    full = _FULL_DIE.get((topology.machine.generation or "").lower())
+    if full is None:
+        return False
+    cores: dict[int | None, set[int | None]] = {}
+    dies: dict[int | None, set[int | None]] = {}
+    for cpu in topology.cpus:
+        cores.setdefault(cpu.ccx, set()).add(cpu.core)
+        dies.setdefault(cpu.socket, set()).add(cpu.ccd)
+    return max(map(len, cores.values())) < full[0] or max(map(len, dies.values())) < full[1]
+
+
+def pairs_of(n: int, present: npt.NDArray[Any]) -> Ints:
+    """The pairs (a < b) of `n` slots that `present` (n x n, boolean) has on either side."""
+    a, b = np.nonzero(np.triu(present | present.T, 1))
+    return np.stack([a, b], axis=1).astype(np.int64).reshape(-1, 2)

@@ -1,0 +1,365 @@
+"""The fleet as arrays: every node's matrices in canonical order, one memory-mapped float32 file a kind of matrix.
+
+A stack holds what can be compared place by place: one measurement over the nodes of one layout. Its rows are runs, the
+unit of evidence. docs/formats.md, packed, has the files.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint import fingerprint, preflight
+from nodeprint.errors import NodeprintError
+from nodeprint.layout import Ints, Layout, is_harvested, pairs_of, slots_of
+from nodeprint.topology.model import Cpu, Machine, Topology
+
+if TYPE_CHECKING:
+    from nodeprint.bundle import Bundle
+
+SCHEMA = 1
+FOLDER = "packed"
+
+Values = npt.NDArray[np.float32]
+#: Node number, job, layout, header with its measurement's name, arrays.
+Part = tuple[int, int, Layout, Mapping[str, Any], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class PackedNode:
+    """What is known of a node apart from its matrices. `cpus` and `cores` are OS and core numbers by slot."""
+
+    name: str
+    host: str = ""
+    state: str = "measured"
+    reason: str = ""
+    log_tail: tuple[str, ...] = ()
+    cpus: tuple[int, ...] = ()
+    cores: tuple[int, ...] = ()
+    fingerprint: Mapping[str, Any] = field(default_factory=dict)
+    quality: tuple[str, ...] = ()
+    warnings: tuple[Mapping[str, str], ...] = ()
+    rack: str = ""
+    switch: str = ""
+    boots: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Stack:
+    """One measurement over the nodes of one layout: `values` (row, pass, home, pair) in `unit`, NaN where not measured.
+
+    Row r is run `run[r]` of job `job[r]` of node number `node[r]` in the fleet's nodes. `tick_ns` is what one clock
+    tick is in a hop. `disturbed` is the share of a row's pairs that the kernel flagged.
+    """
+
+    measurement: str
+    operation: str
+    quantity: str
+    unit: str
+    homes: tuple[int, ...]
+    layout: Layout
+    node: Ints
+    job: Ints
+    run: Ints
+    values: Values
+    tick_ns: float = 0.0
+    model: str = "pairs"
+    disturbed: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    started: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PackedFleet:
+    """A campaign's nodes by name, and its stacks."""
+
+    campaign: str
+    simulated: bool
+    nodes: tuple[PackedNode, ...]
+    stacks: tuple[Stack, ...]
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+def write(fleet: PackedFleet, campaign: Path) -> Path:
+    """Write `fleet` into `campaign`/packed; returns the index's path. Raises NodeprintError where that fails."""
+    folder = campaign / FOLDER
+    partial = campaign / f".{FOLDER}.partial"
+    try:
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        stacks = []
+        for number, stack in enumerate(fleet.stacks):
+            name = f"{stack.measurement}-{number}.npy"
+            np.save(partial / name, np.asarray(stack.values, dtype=np.float32))
+            stacks.append(_stack_entry(stack, name))
+        index = {
+            "schema": SCHEMA,
+            "campaign": fleet.campaign,
+            "simulated": fleet.simulated,
+            "versions": dict(fleet.versions),
+            "nodes": [asdict(node) for node in fleet.nodes],
+            "stacks": stacks,
+        }
+        (partial / "index.json").write_text(json.dumps(index, separators=(",", ":")) + "\n")
+        shutil.rmtree(folder, ignore_errors=True)
+        partial.replace(folder)
+    except OSError as error:
+        raise NodeprintError(
+            f"cannot be written ({error.strerror or error})",
+            where=folder,
+            advice="make room or make the folder writable",
+        ) from error
+    return folder / "index.json"
+
+
+def read(campaign: Path) -> PackedFleet:
+    """The packed fleet of a campaign, its values memory-mapped. Raises NodeprintError where it is absent or garbled."""
+    path = campaign / FOLDER / "index.json"
+    try:
+        index = json.loads(path.read_text())
+        if index["schema"] != SCHEMA:
+            raise NodeprintError(f"schema version {index['schema']}, this nodeprint reads {SCHEMA}", where=path)
+        nodes = tuple(_node(entry) for entry in index["nodes"])
+        stacks = tuple(_stack(path.parent, entry, len(nodes)) for entry in index["stacks"])
+    except NodeprintError:
+        raise
+    except OSError as error:
+        raise NodeprintError(
+            f"cannot be read ({error.strerror})", where=path, advice="gather the campaign again"
+        ) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise NodeprintError(
+            f"not a packed fleet ({type(error).__name__}: {error})",
+            where=path,
+            advice="remove the folder; it is made again",
+        ) from error
+    return PackedFleet(str(index["campaign"]), bool(index["simulated"]), nodes, stacks, dict(index.get("versions", {})))
+
+
+def pack(campaign: Path) -> PackedFleet:
+    """Pack a campaign from its gathered nodes and write it; where nothing is newer, read it.
+
+    Raises NodeprintError when there is no campaign.
+    """
+    index = campaign / FOLDER / "index.json"
+    if index.exists() and index.stat().st_mtime_ns >= _newest(campaign):
+        return read(campaign)
+    if not (campaign / "nodes.tsv").exists():
+        raise NodeprintError("no campaign is there", where=campaign, advice="name a folder that holds nodes.tsv")
+    # xarray and pandas take a second to import, and a packed fleet needs neither
+    from nodeprint import discover  # noqa: PLC0415
+    from nodeprint.bundle import load  # noqa: PLC0415
+    from nodeprint.fleet import gather  # noqa: PLC0415
+
+    gathered = gather(campaign)
+    sheet = {node.node: node for node in discover.read_sheet(campaign / "nodes.tsv")}
+    nodes: list[PackedNode] = []
+    parts: list[Part] = []
+    simulated = False
+    versions: dict[str, str] = {}
+    for number, state in enumerate(gathered.nodes):
+        row = sheet[state.node]
+        known = PackedNode(
+            state.node,
+            state.host,
+            state.state,
+            state.reason,
+            state.log_tail,
+            quality=state.problems,
+            rack=row.rack,
+            switch=row.switch,
+        )
+        if state.state == "measured":
+            bundle = load(campaign / "nodes" / state.node)
+            known, of_node = _from_bundle(known, number, bundle)
+            parts += of_node
+            simulated |= any(bool(job.status.get("simulated")) for job in bundle.jobs) or any(
+                bool(job.header(name).get("simulated")) for job in bundle.jobs for name in job.measurements
+            )
+            versions |= {
+                f"kernel {job.header(name).get('kernel')}": str(job.header(name).get("kernel_hash", ""))
+                for job in bundle.jobs
+                for name in job.measurements
+            }
+        nodes.append(known)
+    fleet = PackedFleet(campaign.name, simulated, tuple(nodes), assemble(parts), versions)
+    write(fleet, campaign)
+    return fleet
+
+
+def _newest(campaign: Path) -> int:
+    """When anything of a campaign was last written, in ns; 0 where there is only a packed fleet."""
+    files = [
+        campaign / "nodes.tsv",
+        # folders too: a bundle that was copied into the campaign may hold old files only
+        campaign / "nodes",
+        *campaign.glob("nodes/*/job*"),
+        *campaign.glob("nodes/*/job*/submission.txt"),
+        *campaign.glob("nodes/*/job*/status.json"),
+        *campaign.glob("nodes/*/job*/run*/*.jsonl*"),
+    ]
+    return max((file.stat().st_mtime_ns for file in files if file.exists()), default=0)
+
+
+def _from_bundle(node: PackedNode, number: int, bundle: Bundle) -> tuple[PackedNode, list[Part]]:
+    from nodeprint.records import FLAGS  # noqa: PLC0415
+
+    topology = bundle.topology
+    measured = [
+        (job, name, data)
+        for job in bundle.jobs
+        for name, data in sorted(job.measurements.items())
+        if {"a", "b"} <= set(data.dims)
+    ]
+    cpus = sorted({int(cpu) for _, _, data in measured for cpu in data["a"].values})
+    warnings: list[Mapping[str, str]] = []
+    if topology is None:
+        topology = Topology(Machine(), tuple(Cpu(cpu=cpu) for cpu in cpus))
+        warnings.append({
+            "id": "no-topology", "text": f"{node.name} has no survey: its CPUs are compared by OS number",
+            "advice": "measure it again with node-run",
+        })  # fmt: skip
+    found = (*topology.warnings, *(preflight.check(bundle.survey) if bundle.survey else ()))
+    # the same fact may be seen by both; said once
+    warnings += [{"id": w.id, "text": w.text, "advice": w.advice} for w in {w.id: w for w in found}.values()]
+    slots, order = slots_of(topology, cpus)
+    harvested = is_harvested(topology)
+    parts: list[Part] = []
+    for job, name, data in measured:
+        header = {**job.header(name), "measurement": name}
+        at = np.searchsorted(data["a"].values, [cpu for cpu in order if cpu in set(data["a"].values.tolist())])
+        present_slots = [i for i, cpu in enumerate(order) if cpu in set(data["a"].values.tolist())]
+        block = data["latency_ns"].values[:, :, :, at][:, :, :, :, at]
+        pairs = pairs_of(len(at), np.isfinite(block).any(axis=(0, 1, 2)))
+        values = block[..., pairs[:, 0], pairs[:, 1]]
+        flagged = data["flags"].values[:, :, :, at][:, :, :, :, at][..., pairs[:, 0], pairs[:, 1]]
+        index = np.array(present_slots, dtype=np.int64)
+        arrays: dict[str, Any] = {
+            "values": values,
+            "runs": data["run"].values,
+            "homes": [int(home) for home in data["home"].values],
+            "disturbed": ((flagged & FLAGS["disturbed"]) != 0).mean(axis=(1, 2, 3)),
+            "started": [str(s) for s in data["start_time"].values],
+        }
+        parts.append((number, job.number, Layout(slots, index[pairs], harvested), header, arrays))
+    boots = sorted({str(boot) for _, _, data in measured for boot in data["boot_id"].values})
+    cores = {cpu.cpu: cpu.core for cpu in topology.cpus}
+    numbers = tuple(cpu if (core := cores.get(cpu)) is None else core for cpu in order)
+    known = replace(
+        node,
+        cpus=tuple(order),
+        cores=numbers,
+        fingerprint=_fingerprint(bundle),
+        warnings=tuple(warnings),
+        boots=tuple(boots),
+    )
+    return known, parts
+
+
+def _fingerprint(bundle: Bundle) -> dict[str, Any]:
+    """The survey's fields, and what the newest records say of the kernel that wrote them."""
+    fields: dict[str, Any] = dict(fingerprint.read(bundle.survey)) if bundle.survey else {}
+    headers = [job.header(name) for job in bundle.jobs for name in sorted(job.measurements)]
+    if headers:
+        fields |= {key: headers[-1][key] for key in ("kernel_hash", "compiler") if headers[-1].get(key)}
+    return fields
+
+
+def _stack_entry(stack: Stack, file: str) -> dict[str, Any]:
+    layout = stack.layout
+    return {
+        "file": file, "measurement": stack.measurement, "operation": stack.operation, "quantity": stack.quantity,
+        "unit": stack.unit, "model": stack.model, "tick_ns": stack.tick_ns, "homes": list(stack.homes),
+        "slots": layout.slots.tolist(), "pairs": layout.pairs.tolist(), "harvested": layout.harvested,
+        "node": stack.node.tolist(), "job": stack.job.tolist(), "run": stack.run.tolist(),
+        "disturbed": stack.disturbed.tolist(), "started": list(stack.started),
+    }  # fmt: skip
+
+
+def _node(entry: Mapping[str, Any]) -> PackedNode:
+    lists: dict[str, Any] = {
+        key: tuple(entry.get(key, ())) for key in ("log_tail", "cpus", "cores", "quality", "warnings", "boots")
+    }
+    texts = {key: str(entry.get(key, "")) for key in ("host", "reason", "rack", "switch")}
+    return PackedNode(
+        str(entry["name"]),
+        state=str(entry.get("state", "measured")),
+        fingerprint=dict(entry.get("fingerprint", {})),
+        **(lists | texts),
+    )
+
+
+def _stack(folder: Path, entry: Mapping[str, Any], nodes: int) -> Stack:
+    layout = Layout(
+        np.array(entry["slots"], dtype=np.int64).reshape(-1, 6),
+        np.array(entry["pairs"], dtype=np.int64).reshape(-1, 2),
+        bool(entry.get("harvested", False)),
+    )
+    values = np.load(folder / str(entry["file"]), mmap_mode="r")
+    node, job, run = (np.array(entry[key], dtype=np.int64) for key in ("node", "job", "run"))
+    expected = (len(node), len(entry["homes"]), len(layout.pairs))
+    if values.ndim != 4 or (values.shape[0], *values.shape[2:]) != expected:
+        raise ValueError(
+            f"{entry['file']} has shape {values.shape}, its index says {expected[0]}, passes, {expected[1:]}"
+        )
+    if len(node) and not 0 <= int(node.min()) <= int(node.max()) < nodes:
+        raise ValueError(f"{entry['file']}: a row's node is not in the index")
+    disturbed = np.array(entry.get("disturbed") or np.zeros(len(node)), dtype=np.float64)
+    return Stack(
+        str(entry["measurement"]), str(entry["operation"]), str(entry["quantity"]), str(entry["unit"]),
+        tuple(int(home) for home in entry["homes"]), layout, node, job, run, values, float(entry.get("tick_ns", 0.0)),
+        str(entry.get("model", "pairs")), disturbed, tuple(entry.get("started", ())),
+    )  # fmt: skip
+
+
+def assemble(parts: Sequence[Part]) -> tuple[Stack, ...]:
+    """Stacks from parts (node number, job, layout, header, arrays): parts of one measurement and layout share one.
+
+    Arrays: `values` (run, pass, home, pair), `runs`, `homes`, `disturbed` (run), `started`. The pairs of a stack are
+    the union of its parts' pairs, NaN where a part has none.
+    """
+    groups: dict[tuple[str, str, str, bytes], list[int]] = {}
+    for number, (_, _, layout, header, _) in enumerate(parts):
+        key = (str(header["measurement"]), str(header["operation"]), str(header["quantity"]), layout.key)
+        groups.setdefault(key, []).append(number)
+    return tuple(_merge([parts[i] for i in groups[key]]) for key in sorted(groups))
+
+
+def _merge(parts: Sequence[Part]) -> Stack:
+    first = parts[0][2]
+    header = parts[0][3]
+    n = len(first.slots)
+    pairs = np.unique(np.concatenate([layout.pairs for _, _, layout, _, _ in parts]), axis=0)
+    homes = tuple(sorted({int(home) for part in parts for home in part[4]["homes"]}))
+    passes = max(part[4]["values"].shape[1] for part in parts)
+    rows = sum(part[4]["values"].shape[0] for part in parts)
+    values = np.full((rows, passes, len(homes), len(pairs)), np.nan, dtype=np.float32)
+    columns = pairs[:, 0] * n + pairs[:, 1]
+    node, job, run = (np.zeros(rows, dtype=np.int64) for _ in range(3))
+    disturbed = np.zeros(rows)
+    started: list[str] = []
+    row = 0
+    for number, job_number, layout, _, arrays in parts:
+        block = arrays["values"]
+        at = np.searchsorted(columns, layout.pairs[:, 0] * n + layout.pairs[:, 1])
+        for h, home in enumerate(arrays["homes"]):
+            target = values[row : row + block.shape[0], : block.shape[1], homes.index(int(home))]
+            target[:, :, at] = block[:, :, h]
+        span = slice(row, row + block.shape[0])
+        node[span], job[span], run[span], disturbed[span] = number, job_number, arrays["runs"], arrays["disturbed"]
+        started += list(arrays["started"])
+        row += block.shape[0]
+    clock = header.get("clock")
+    step = float(clock.get("step_ns") or 0.0) if isinstance(clock, dict) else 0.0
+    round_trips = float(header.get("round_trips") or 0)
+    return Stack(
+        str(header["measurement"]), str(header["operation"]), str(header["quantity"]), str(header["unit"]), homes,
+        Layout(first.slots, pairs, first.harvested), node, job, run, values,
+        step / (2 * round_trips) if round_trips else 0.0, "pairs", disturbed, tuple(started),
+    )  # fmt: skip

@@ -1,0 +1,337 @@
+"""What about a machine a reader of its figures should know, before and after measuring: typed warnings with advice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from statistics import median
+
+from nodeprint import cgroup, fingerprint
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.topology.facts import cpu_list, list_text
+from nodeprint.topology.model import Warning
+from nodeprint.tree import Tree
+
+_CPU = "sys/devices/system/cpu"
+_NODE = "sys/devices/system/node"
+
+#: A kernel takes 16 MiB on each home node; below this a bound allocation may end in an OOM kill.
+_LEAST_FREE_BYTES = 64 << 20
+#: Share of stolen time since boot from which it shows in medians.
+_STEAL = 0.001
+#: Sensors read this at full load on healthy servers, not while nothing runs.
+_HOT_CELSIUS = 85
+#: Parameters of the command line that take CPUs, memory or NUMA nodes away.
+_LIMITING = re.compile(r"^(?:maxcpus|nr_cpus|mem|memmap|numa|possible_cpus|nosmp|idle|clocksource|tsc|notsc)(?:=|$)")
+
+
+def check(tree: Tree) -> list[Warning]:
+    """All that a root, or a survey, shows to be in the way of a measurement or good to know.
+
+    What is unknown gives no warning.
+    """
+    said = fingerprint.read(tree)
+    return [
+        *_foreign_work(tree, said),
+        *_virtual(tree, said),
+        *_clocks(tree, said),
+        *_settings(tree, said),
+        *_allowance(tree),
+        *_memory(tree),
+        *_health(tree),
+        *_tools(tree),
+    ]
+
+
+def _foreign_work(tree: Tree, said: Mapping[str, fingerprint.Value]) -> Iterator[Warning]:
+    match = re.match(r"(\d{1,9}(?:\.\d+)?) ", tree.read_text("proc/loadavg") or "")
+    cpus = said.get("cpus", 1)
+    if match and float(match[1]) > max(0.5, 0.02 * float(cpus)):
+        yield Warning(
+            "load",
+            f"the load over the last minute was {float(match[1]):g} on {cpus} CPUs: something else ran here",
+            "measure on an idle node, with the node allocated exclusively",
+        )
+    ticks = re.match(r"cpu +((?:\d{1,20} *){8,})", tree.read_text("proc/stat") or "")
+    if ticks:
+        figures = [int(figure) for figure in ticks[1].split()]
+        share = figures[7] / max(1, sum(figures[:8]))
+        if share > _STEAL:
+            yield Warning(
+                "steal",
+                f"{share:.1%} of the CPU time since boot was taken by the hypervisor",
+                "figures of this machine are not those of its hardware; use a dedicated host",
+            )
+
+
+def _virtual(tree: Tree, said: Mapping[str, fingerprint.Value]) -> Iterator[Warning]:
+    if said.get("virtual"):
+        maker = printable((tree.read_text("sys/class/dmi/id/sys_vendor") or "").strip(), 60)
+        yield Warning(
+            "virtual-machine",
+            f"this is a virtual machine{f' ({maker})' if maker else ''}: caches, sockets and NUMA nodes may be made up",
+            "compare virtual machines of one type on one host type only; pin virtual CPUs to learn of the hardware",
+        )
+
+
+def _clocks(tree: Tree, said: Mapping[str, fingerprint.Value]) -> Iterator[Warning]:
+    governor = said.get("governor")
+    if governor not in (None, "performance"):
+        yield Warning(
+            "governor",
+            f"the frequency governor is {governor}: clocks follow the load",
+            "cpupower frequency-set -g performance",
+        )
+    if said.get("boost"):
+        yield Warning(
+            "boost",
+            "boost is on: a core's clock depends on temperature, neighbours and its silicon",
+            "keep it as production has it, the same on every node; echo 0 > /sys/devices/system/cpu/cpufreq/boost"
+            " (or 1 > intel_pstate/no_turbo) tells the fabric from the clocks",
+        )
+    source = said.get("clocksource")
+    flags = set(re.findall(r"\b(?:constant_tsc|nonstop_tsc|tsc)\b", tree.read_text("proc/cpuinfo") or ""))
+    if "tsc" in flags and source is not None and source not in ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page"):
+        yield Warning(
+            "clocksource",
+            f"the kernel's clock is {source}, not the TSC, which it may have found unstable",
+            "see the kernel's log for 'tsc'; timing falls back to a slower clock",
+        )
+    elif "tsc" in flags and not {"constant_tsc", "nonstop_tsc"} <= flags and not said.get("virtual"):
+        yield Warning(
+            "tsc-varies",
+            "the TSC follows the core's clock or stops with it, so clock_gettime is used",
+            "batches are longer for it; nothing to do on this hardware",
+        )
+
+
+def _settings(tree: Tree, said: Mapping[str, fingerprint.Value]) -> Iterator[Warning]:
+    if said.get("smt"):
+        yield Warning(
+            "smt",
+            "SMT is on: what runs on a sibling slows the core measured",
+            "one thread of each core is measured; keep the node to yourself",
+        )
+    if said.get("thp") == "always":
+        yield Warning(
+            "thp",
+            "transparent huge pages are always on: khugepaged moves pages while other programs run",
+            "lines are measured on base pages all the same; madvise is the gentler setting",
+        )
+    if said.get("numa_balancing") and said.get("numa_nodes", 1) != 1:
+        yield Warning(
+            "numa-balancing",
+            "the kernel moves pages between NUMA nodes (kernel.numa_balancing)",
+            "bound memory stays; sysctl kernel.numa_balancing=0 spares the page faults",
+        )
+    limiting = [token for token in (tree.read_text("proc/cmdline") or "").split() if _LIMITING.match(token)]
+    if limiting:
+        yield Warning(
+            "cmdline",
+            f"the kernel was started with {printable(' '.join(limiting))}",
+            "CPUs, memory, NUMA nodes or clocks are not what the hardware has; compare with nodes started alike",
+        )
+    yield from _distances(tree)
+
+
+def _distances(tree: Tree) -> Iterator[Warning]:
+    nodes = _cpus(tree, f"{_NODE}/online")
+    rows: list[list[int]] = []
+    for node in nodes:
+        words = (tree.read_text(f"{_NODE}/node{node}/distance") or "").split()
+        if len(words) != len(nodes) or not all(re.fullmatch(r"\d{1,3}", word) for word in words):
+            return
+        rows.append([int(word) for word in words])
+    size = range(len(rows))
+    odd = None
+    if any(rows[i][i] != 10 for i in size):
+        odd = "a node's distance to itself is not 10"
+    elif any(rows[i][j] != rows[j][i] for i in size for j in size):
+        odd = "they are not the same in both directions"
+    elif any(rows[i][j] <= 10 for i in size for j in size if i != j):
+        odd = "another node is as near as the own"
+    if odd:
+        yield Warning(
+            "numa-distances",
+            f"the NUMA distances told by the firmware are unusual: {odd}",
+            "look for a BIOS update; the scheduler and allocators follow these figures",
+        )
+
+
+def _allowance(tree: Tree) -> Iterator[Warning]:
+    online, present = _cpus(tree, f"{_CPU}/online"), _cpus(tree, f"{_CPU}/present")
+    offline = sorted(set(present) - set(online)) if online else []
+    if offline and (tree.read_text(f"{_CPU}/smt/control") or "").strip() not in ("off", "forceoff"):
+        yield Warning(
+            "offline-cpus",
+            f"CPU {list_text(offline)} {'is' if len(offline) == 1 else 'are'} present but offline",
+            "echo 1 > /sys/devices/system/cpu/cpuN/online, or ask why it was taken offline",
+        )
+    allowed = fingerprint.allowed_cpus(tree)
+    barred = sorted(set(online) - set(allowed)) if allowed else []
+    if barred:
+        yield Warning(
+            "cpus-not-allowed",
+            f"{len(barred)} of {len(online)} CPUs may not be used here: {list_text(barred)}",
+            "allocate the whole node (--exclusive); CPUs reserved by Slurm's core specialisation stay out",
+        )
+    limits = cgroup.read(tree)
+    if limits.cpus is not None and limits.cpus < len(allowed or online):
+        yield Warning(
+            "cgroup-cpus",
+            f"a control group allows {limits.cpus:g} CPUs' worth of time: threads are stopped in between",
+            "measure outside the container or without a CPU quota",
+        )
+    total = re.search(r"MemTotal:\s*(\d{1,15}) kB", tree.read_text("proc/meminfo") or "")
+    if limits.memory_bytes is not None and total and limits.memory_bytes < int(total[1]) * 1024:
+        yield Warning(
+            "cgroup-memory",
+            f"a control group allows {limits.memory_bytes / 2**30:.1f} GiB of memory",
+            "ask for the node's whole memory (--mem=0)",
+        )
+
+
+def _memory(tree: Tree) -> Iterator[Warning]:
+    available = re.search(r"MemAvailable:\s*(\d{1,15}) kB", tree.read_text("proc/meminfo") or "")
+    if available and int(available[1]) * 1024 < _LEAST_FREE_BYTES:
+        yield Warning(
+            "low-memory",
+            f"only {int(available[1]) // 1024} MiB of memory are available",
+            "end what holds it, or measure later",
+        )
+    sizes: dict[int, int] = {}
+    for node in _cpus(tree, f"{_NODE}/online"):
+        size = fingerprint.memory_bytes(tree, node)
+        free = re.search(r"MemFree:\s*(\d{1,15}) kB", tree.read_text(f"{_NODE}/node{node}/meminfo") or "")
+        if size:
+            sizes[node] = size
+        if size and free and int(free[1]) * 1024 < _LEAST_FREE_BYTES:
+            yield Warning(
+                "low-memory",
+                f"NUMA node {node} has only {int(free[1]) // 1024} MiB of free memory",
+                "drop the page cache (echo 1 > /proc/sys/vm/drop_caches) or end what holds it",
+            )
+        has_cpus = bool((tree.read_text(f"{_NODE}/node{node}/cpulist") or "").strip())
+        if size == 0 and has_cpus:
+            yield Warning(
+                "node-without-memory",
+                f"NUMA node {node} has CPUs but no memory: its lines have no home there",
+                "look for missing or disabled memory modules",
+            )
+    # nodes with CPUs of one machine are populated alike; memory-only nodes are of another kind
+    populated = {
+        node: size for node, size in sizes.items() if (tree.read_text(f"{_NODE}/node{node}/cpulist") or "").strip()
+    }
+    usual = median(populated.values()) if populated else 0
+    for node, size in populated.items():
+        if size < 0.9 * usual:
+            yield Warning(
+                "memory-uneven",
+                f"NUMA node {node} has {size / 2**30:.0f} GiB, the others {usual / 2**30:.0f} GiB",
+                "a memory module may be missing, failed or mapped out; see the BIOS log and dmidecode -t memory",
+            )
+    speeds = {
+        device.get("Configured Memory Speed") or device.get("Configured Clock Speed", "Unknown")
+        for device in fingerprint.memory_devices(tree.read_text("nodeprint/dmidecode.txt") or "")
+    } - {"Unknown"}
+    if len(speeds) > 1:
+        yield Warning(
+            "dimm-speeds",
+            f"memory modules run at different speeds: {', '.join(sorted(speeds))}",
+            "populate all channels alike",
+        )
+
+
+def _health(tree: Tree) -> Iterator[Warning]:
+    for controller in tree.names("sys/devices/system/edac/mc"):
+        folder = f"sys/devices/system/edac/mc/{controller}"
+        counts = {
+            kind: _count(tree, f"{folder}/{name}")
+            for kind, name in (("corrected", "ce_count"), ("uncorrected", "ue_count"))
+        }
+        told = " and ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+        if told:
+            where = [
+                printable((tree.read_text(f"{folder}/{dimm}/dimm_label") or dimm).strip(), 60)
+                for dimm in tree.names(folder)
+                if re.fullmatch(r"(?:dimm|rank)\d+", dimm)
+                and (_count(tree, f"{folder}/{dimm}/dimm_ce_count") or _count(tree, f"{folder}/{dimm}/dimm_ue_count"))
+            ]
+            yield Warning(
+                "edac",
+                f"memory controller {printable(controller, 20)} has had {told} errors since boot"
+                + (f", at {', '.join(where)}" if where else ""),
+                "replace the module if the count grows; edac-util or ras-mc-ctl tell more",
+            )
+    throttled = {
+        kind: sum(
+            _count(tree, f"{_CPU}/cpu{cpu}/thermal_throttle/{kind}_throttle_count")
+            for cpu in _cpus(tree, f"{_CPU}/online")
+        )
+        for kind in ("core", "package")
+    }
+    if any(throttled.values()):
+        yield Warning(
+            "throttled",
+            f"CPUs were throttled for heat since boot ({throttled['core']} times by core,"
+            f" {throttled['package']} by package)",
+            "check fans, air flow and the heat sink; measure again and see whether the count grows",
+        )
+    for sensor in tree.names("sys/class/hwmon"):
+        folder = f"sys/class/hwmon/{sensor}"
+        chip = printable((tree.read_text(f"{folder}/name") or "").strip(), 30)
+        if chip not in ("coretemp", "k10temp", "zenpower"):
+            continue
+        degrees = [
+            _count(tree, f"{folder}/{name}") / 1000
+            for name in tree.names(folder)
+            if re.fullmatch(r"temp\d+_input", name)
+        ]
+        if degrees and max(degrees) >= _HOT_CELSIUS:
+            yield Warning(
+                "hot",
+                f"{chip} reads {max(degrees):.0f} degrees Celsius before anything was measured",
+                "let it cool down, and check fans and air flow",
+            )
+
+
+def _tools(tree: Tree) -> Iterator[Warning]:
+    """Only a survey tells what was missing when it was taken."""
+    captured = tree.names("nodeprint")
+    if "affinity" not in captured:
+        return
+    likwid = (tree.read_text("nodeprint/likwid-pin.txt") or "").strip()
+    if likwid and likwid != "works":
+        yield Warning(
+            "likwid",
+            "likwid-pin is not installed: the kernels pinned themselves"
+            if likwid == "missing"
+            else f"likwid-pin does not work here, so the kernels pinned themselves: {printable(likwid)}",
+            "install likwid (apt-get install likwid, Spack, EasyBuild) and name its module in site.setup",
+        )
+    user = re.search(r"^Uid:\s*\d+\s+(\d+)", tree.read_text("proc/self/status") or "", re.MULTILINE)
+    if user and user[1] != "0":
+        yield Warning(
+            "not-root",
+            "it was not measured as root: BIOS, memory modules and some counters cannot be read",
+            "nothing measured depends on it",
+        )
+    if "versions.txt" in captured and "lscpu.txt" not in captured:
+        yield Warning(
+            "lscpu",
+            "lscpu was not installed: its view of the machine is not in the survey",
+            "install util-linux; labels are read from sysfs all the same",
+        )
+
+
+def _count(tree: Tree, path: str) -> int:
+    """A counter's value, 0 where it is absent or no number."""
+    text = tree.read_text(path) or ""
+    return int(text) if re.fullmatch(r"\s*\d{1,18}\s*", text) else 0
+
+
+def _cpus(tree: Tree, path: str) -> tuple[int, ...]:
+    try:
+        return cpu_list(tree.read_text(path) or "", path)
+    except NodeprintError:
+        return ()

@@ -1,0 +1,256 @@
+"""The pages of the cluster, from verdict.json. Nothing is judged here; keys that are absent are left off the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nodeprint.report import words
+from nodeprint.report.node import ClassKey, advice, axis_ticks, class_medians, percent_reach
+from nodeprint.report.pages import (
+    Advice,
+    ClusterPage,
+    Facts,
+    FleetClass,
+    FleetTable,
+    Mark,
+    Method,
+    NodeRow,
+    Table,
+    Unmeasured,
+    mark,
+)
+
+#: From this many nodes on, those that are like the others are listed by name and value only.
+MOST_ROWS = 60
+#: Fleets up to this size have every node's pages in cluster.pdf, larger ones only those of nodes that are not SAME.
+SMALL_FLEET = 8
+#: At most this many nodes have their pages in cluster.pdf; the others have a file of their own anyway.
+MOST_NODE_PAGES = 40
+#: Class medians in the table of nodes.
+MOST_COLUMNS = 3
+#: Nodes that are not drawn as odd ones.
+_LIKE_OTHERS = ("SAME", "NO PEER", "INCONCLUSIVE")
+
+
+def node_names(verdict: Mapping[str, Any]) -> list[str]:
+    """The nodes of a verdict in natural order (cn2 before cn10)."""
+    return sorted(verdict["nodes"], key=words.natural)
+
+
+def marks(verdict: Mapping[str, Any]) -> dict[str, Mark]:
+    """How each node's verdict looks."""
+    return {node: mark(str(verdict["nodes"][node].get("verdict", ""))) for node in node_names(verdict)}
+
+
+def fleet_medians(verdict: Mapping[str, Any]) -> dict[ClassKey, float]:
+    """The median over nodes of each class's median in ns, for classes that at least three nodes have."""
+    return {
+        key: float(np.median(list(by_node.values())))
+        for key, by_node in _by_class(verdict).items()
+        if len(by_node) >= 3
+    }
+
+
+def _by_class(verdict: Mapping[str, Any]) -> dict[ClassKey, dict[str, float]]:
+    out: dict[ClassKey, dict[str, float]] = {}
+    for node in node_names(verdict):
+        for key, median in class_medians(verdict["nodes"][node]).items():
+            out.setdefault(key, {})[node] = median
+    return out
+
+
+def with_pages(verdict: Mapping[str, Any]) -> list[str]:
+    """The nodes whose own pages belong into cluster.pdf, worst first in a large fleet."""
+    found = marks(verdict)
+    if len(found) <= SMALL_FLEET:
+        return list(found)
+    odd = [node for node, m in found.items() if m.word not in ("SAME", "NOT MEASURED")]
+    return sorted(odd, key=lambda node: found[node].rank)[:MOST_NODE_PAGES]
+
+
+def cluster_page(
+    verdict: Mapping[str, Any], methods: Sequence[Method], problems: Mapping[str, Sequence[str]], elsewhere: int
+) -> ClusterPage:
+    """The cluster's pages. `methods` are the distinct ways in which nodes were measured, `problems` the files of each
+    node's bundle that could not be used, `elsewhere` how many nodes have their pages in files of their own alone."""
+    nodes: Mapping[str, Any] = verdict["nodes"]
+    fleet = verdict.get("fleet") or {}
+    looks = marks(verdict)
+    by_class = _by_class(verdict)
+    first = next(iter(by_class), None)
+    columns = [key for key in by_class if first is not None and key[:2] == first[:2]][:MOST_COLUMNS]
+    groups = _groups(fleet.get("groups"))
+    rows = [
+        NodeRow(
+            node=node,
+            mark=looks[node],
+            place=", ".join(filter(None, (_group_of(groups, nodes[node], node), str(nodes[node].get("rack") or "")))),
+            values=tuple(f"{by_class[key][node]:.1f}" if node in by_class[key] else "" for key in columns),
+            note=_note(nodes[node]),
+        )
+        for node in sorted(looks, key=lambda node: (looks[node].rank, words.natural(node)))
+    ]
+    many = len(rows) > MOST_ROWS
+    versions = words.facts(verdict.get("versions", {}))
+    return ClusterPage(
+        campaign=str(verdict.get("campaign", "")),
+        origin="SIMULATED, not a measurement" if verdict.get("simulated") else "",
+        mark=mark(str(fleet.get("outcome", ""))),
+        text=str(fleet.get("text", "")),
+        counts=_counts(looks.values()),
+        notes=tuple(words.sentence(note) for note in fleet.get("notes", ())),
+        place="group, rack" if any(row.place for row in rows) else "",
+        columns=tuple(name for _, _, name in columns),
+        rows=tuple(row for row in rows if not many or row.mark.word != "SAME"),
+        compact=tuple(row for row in rows if many and row.mark.word == "SAME"),
+        classes=_fleet_tables(by_class, looks),
+        groups=tuple((name, words.node_list(members)) for name, members in groups) if len(groups) > 1 else (),
+        certainty=_certainty(fleet),
+        trust=_trust(fleet),
+        unmeasured=_unmeasured(nodes, looks),
+        warnings=_shared_warnings(nodes, list(looks), problems),
+        methods=tuple(methods) or ((Method("versions", versions),) if versions else ()),
+        elsewhere=f"{elsewhere} more nodes have their pages in files of their own." if elsewhere else "",
+    )
+
+
+def _note(said: Mapping[str, Any]) -> str:
+    findings = said.get("findings") or ()
+    if not findings:
+        return str(said.get("reason") or "")
+    more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+    return str(findings[0].get("text") or findings[0].get("term", "")) + more
+
+
+def _counts(looks: Iterable[Mark]) -> tuple[tuple[Mark, int], ...]:
+    found = list(looks)
+    return tuple((m, found.count(m)) for m in sorted(set(found), key=lambda m: -m.rank))
+
+
+def _groups(groups: Any) -> list[tuple[str, list[str]]]:
+    """Groups of nodes as (name, members), whether they come as a list of objects or by name."""
+    named = groups.items() if isinstance(groups, Mapping) else enumerate(groups if isinstance(groups, list) else (), 1)
+    out = []
+    for key, group in named:
+        name = group.get("name") or group.get("id") or key if isinstance(group, Mapping) else key
+        members = group.get("nodes", ()) if isinstance(group, Mapping) else group
+        out.append((str(name), [str(member) for member in members] if isinstance(members, list) else []))
+    return out
+
+
+def _group_of(groups: Sequence[tuple[str, list[str]]], said: Mapping[str, Any], node: str) -> str:
+    if len(groups) < 2:
+        return ""
+    return str(said.get("group") or next((name for name, members in groups if node in members), ""))
+
+
+def _fleet_tables(
+    by_class: Mapping[ClassKey, Mapping[str, float]], looks: Mapping[str, Mark]
+) -> tuple[FleetTable, ...]:
+    """A table a measurement and home, of the classes that at least two nodes have."""
+    out = []
+    shared = {key: by_node for key, by_node in by_class.items() if len(by_node) > 1}
+    for measurement, home in dict.fromkeys(key[:2] for key in shared):
+        mine = {key[2]: by_node for key, by_node in shared.items() if key[:2] == (measurement, home)}
+        shifts = {
+            name: {
+                node: 100 * (value / float(np.median(list(by_node.values()))) - 1) for node, value in by_node.items()
+            }
+            for name, by_node in mine.items()
+        }
+        reach = percent_reach([shift for by_node in shifts.values() for shift in by_node.values()])
+        title = f"{measurement}, home NUMA node {home}" if home >= 0 else measurement
+        rows = tuple(_fleet_class(name, mine[name], shifts[name], looks, reach) for name in mine)
+        out.append(FleetTable(title, rows, axis_ticks(-reach, reach)))
+    return tuple(out)
+
+
+def _fleet_class(
+    name: str, by_node: Mapping[str, float], shifts: Mapping[str, float], looks: Mapping[str, Mark], reach: float
+) -> FleetClass:
+    lowest, highest = min(by_node, key=lambda n: by_node[n]), max(by_node, key=lambda n: by_node[n])
+    at = {node: float(np.clip(0.5 + shift / (2 * reach), 0.0, 1.0)) for node, shift in shifts.items()}
+    return FleetClass(
+        name=name,
+        nodes=words.thousands(len(by_node)),
+        median=f"{np.median(list(by_node.values())):.1f}",
+        low=f"{by_node[lowest]:.1f}",
+        low_node=lowest,
+        high=f"{by_node[highest]:.1f}",
+        high_node=highest,
+        dots=tuple(x for node, x in at.items() if looks[node].word in _LIKE_OTHERS),
+        odd=tuple(x for node, x in at.items() if looks[node].word not in _LIKE_OTHERS),
+    )
+
+
+def _certainty(fleet: Mapping[str, Any]) -> Table:
+    """What the fleet's data could tell, a row a term."""
+    smallest, resolvable = fleet.get("smallest_effect") or {}, fleet.get("resolvable_effect") or {}
+    if not isinstance(smallest, Mapping) or not isinstance(resolvable, Mapping):
+        return Table((), ())
+    rows = []
+    for term in dict.fromkeys((*smallest, *resolvable)):
+        if smallest.get(term) is None and resolvable.get(term) is None:
+            continue
+        found = [
+            words.percent(given) or str(given or "not tested") for given in (smallest.get(term), resolvable.get(term))
+        ]
+        rows.append((str(term).replace("_", " "), *found[: 2 if resolvable else 1]))
+    header = ("term", "smallest effect that would be found", "smallest that these data could resolve")
+    return Table(header[: 3 if resolvable else 2], tuple(rows))
+
+
+def _trust(fleet: Mapping[str, Any]) -> Facts:
+    """How many questions were asked of the data, how often chance would accuse, and how much it spreads."""
+    rows = []
+    if words.number(fleet.get("tests")):
+        rows.append(("tests made", words.thousands(fleet["tests"])))
+    expected = words.number(fleet.get("expected_false_accusations"))
+    if expected:
+        rows.append(("expected false accusations", f"{expected:.3g}"))
+    spread = fleet.get("spread")
+    for name, levels in spread.items() if isinstance(spread, Mapping) else ():
+        items = levels.items() if isinstance(levels, Mapping) else [("", levels)]
+        text = ", ".join(f"{level} {_spread(level, value)}".strip() for level, value in items if words.number(value))
+        if text:
+            rows.append((f"spread, {name}", text))
+    return tuple(rows)
+
+
+#: What is no share: the threshold in scales, and the degrees of freedom of the tail.
+_IN_SCALES = {"z": "z", "tail_df": "tail's degrees of freedom"}
+
+
+def _spread(level: str, value: Any) -> str:
+    return f"{float(value):.3g}" if level in _IN_SCALES else words.percent(value)
+
+
+def _unmeasured(nodes: Mapping[str, Any], looks: Mapping[str, Mark]) -> tuple[Unmeasured, ...]:
+    out = []
+    for node, look in looks.items():
+        said = nodes[node]
+        tail = tuple(map(str, said.get("log_tail") or ()))
+        if said.get("reason") or tail or look.word == "NOT MEASURED":
+            out.append(Unmeasured(node, look, str(said.get("reason") or said.get("text") or "no reason known"), tail))
+    return tuple(out)
+
+
+def _shared_warnings(
+    nodes: Mapping[str, Any], names: Sequence[str], problems: Mapping[str, Sequence[str]]
+) -> tuple[Advice, ...]:
+    """Each warning once, with the nodes that have it, the most frequent first."""
+    seen: dict[Advice, list[str]] = {}
+    for node in names:
+        found = [advice(item) for item in nodes[node].get("warnings", ())]
+        found += [Advice(text, "") for text in problems.get(node, ())]
+        for one in dict.fromkeys(found):
+            seen.setdefault(one, []).append(node)
+    ordered = sorted(seen.items(), key=lambda item: -len(item[1]))
+    everywhere = len(names)
+    return tuple(
+        Advice(one.text, one.advice, "all nodes" if len(on) == everywhere > 1 else words.node_list(on))
+        for one, on in ordered
+    )

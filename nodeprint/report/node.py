@@ -1,0 +1,564 @@
+"""The pages of a node, from its part of verdict.json and its bundle. Nothing is judged here.
+
+Keys that are absent are left off the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from nodeprint import bundle, structure
+from nodeprint.bundle import Bundle, Job
+from nodeprint.errors import NodeprintError
+from nodeprint.report import figures, scale, words
+from nodeprint.report.figures import Floats, Tick, three_digits
+from nodeprint.report.floorplan import floorplan_svg
+from nodeprint.report.pages import (
+    Advice,
+    Card,
+    CardRun,
+    ClassRow,
+    ClassTable,
+    Comparison,
+    Dot,
+    Facts,
+    Finding,
+    Found,
+    Method,
+    NodePage,
+    Plate,
+    Table,
+    mark,
+)
+from nodeprint.report.scale import Ends, Scale
+from nodeprint.topology.model import Topology
+
+#: A class of pairs of a measurement: (measurement, home, class); home -1 where it follows from the policy.
+ClassKey = tuple[str, int, str]
+
+_DIMS = ("run", "pass", "home", "a", "b")
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A matrix as it is drawn: of one measurement and home (-1: from the policy), in topology order, in ns."""
+
+    measurement: str
+    home: int
+    cpus: tuple[int, ...]
+    values: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a node's folder holds for its page; nothing by default. `problems` are sentences on what cannot be used."""
+
+    bundle: Bundle | None = None
+    topology: Topology | None = None
+    matrices: tuple[Drawn, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, folder: Path, labelled: bool = True) -> Shown:
+        """Read a node's folder, without the labels of its CPUs when they are not needed (a survey takes its time).
+
+        What cannot be read is a problem of this node, not of the report.
+        """
+        try:
+            loaded = bundle.load(folder)
+        except NodeprintError as error:
+            return cls(problems=(str(error),))
+        problems, labels = loaded.problems, None
+        try:
+            labels = loaded.topology if labelled else None
+        except NodeprintError as error:
+            problems = (*problems, str(error))
+        return cls(loaded, labels, tuple(drawn(_latest(loaded), labels)), problems)
+
+    @property
+    def job(self) -> Job | None:
+        """The newest job that measured something, else the newest."""
+        return _latest(self.bundle) if self.bundle is not None else None
+
+
+def _latest(loaded: Bundle) -> Job | None:
+    measured = [job for job in loaded.jobs if job.measurements]
+    return next(reversed(measured or loaded.jobs), None)
+
+
+def drawn(job: Job | None, topology: Topology | None) -> list[Drawn]:
+    """The matrices of a job: the median over runs and passes of each pair's latency.
+
+    A CPU that was measured with its own sibling alone is no row of them.
+    """
+    out = []
+    for name, data in _pairwise(job):
+        cpus = [int(cpu) for cpu in data["a"].to_numpy()]
+        values = _values(data, "latency_ns")
+        medians = _median(values.reshape(-1, *values.shape[2:]))
+        for home, matrix in zip(data["home"].to_numpy(), medians, strict=True):
+            partners = (np.isfinite(matrix) & ~np.eye(len(cpus), dtype=bool)).sum(axis=1)
+            rows = [i for i, count in enumerate(partners) if count > 1] or list(range(len(cpus)))
+            known = {cpus[i]: i for i in rows}
+            ordered = figures.order(list(known), topology)
+            places = [known[cpu] for cpu in ordered]
+            out.append(Drawn(name, int(home), tuple(ordered), matrix[np.ix_(places, places)]))
+    return out
+
+
+def scale_ends(shown: Shown) -> dict[str, Ends]:
+    """Per measurement the ends of what its matrices show, for the report's colour scale."""
+    out, matrices = {}, shown.matrices
+    for name in {one.measurement for one in matrices}:
+        ends = scale.ends(np.concatenate([one.values.ravel() for one in matrices if one.measurement == name]))
+        if ends is not None:
+            out[name] = ends
+    return out
+
+
+def class_medians(said: Mapping[str, Any]) -> dict[ClassKey, float]:
+    """The class medians of a node's verdict, in ns."""
+    found = {_class_key(c): words.number(c.get("median_ns")) for c in said.get("classes", ())}
+    return {key: median for key, median in found.items() if median is not None}
+
+
+def _class_key(c: Mapping[str, Any]) -> ClassKey:
+    return str(c.get("measurement", "")), int(c.get("home", -1)), str(c.get("name", ""))
+
+
+def node_page(
+    verdict: Mapping[str, Any],
+    node: str,
+    shown: Shown,
+    scales: Mapping[str, Scale],
+    fleet: Mapping[ClassKey, float],
+    comparisons: Sequence[Comparison] = (),
+    with_structure: bool = False,
+) -> NodePage:
+    """The page of `node`.
+
+    `with_structure` asks the matrices for their groups, which takes longer than all else on the page.
+    `scales` are the report's colour scales by measurement, `fleet` the fleet's class medians in ns (empty for one).
+    """
+    said = verdict["nodes"][node]
+    job, topology = shown.job, shown.topology
+    warnings = [advice(item) for item in said.get("warnings", ())]
+    if topology is not None:
+        known = {one.text for one in warnings}
+        warnings += [Advice(w.text, w.advice) for w in topology.warnings if w.text not in known]
+    return NodePage(
+        campaign=str(verdict.get("campaign", "")),
+        node=node,
+        host=shown.bundle.host if shown.bundle is not None else node,
+        origin=_origin(verdict, job),
+        mark=mark(str(said.get("verdict", ""))),
+        text=str(said.get("text", "")),
+        reason=str(said.get("reason") or ""),
+        log_tail=tuple(str(line) for line in said.get("log_tail") or ()),
+        nothing=_nothing(job, topology),
+        findings=tuple(_finding(item) for item in said.get("findings", ())),
+        plates=_plates(shown, said, scales, fleet),
+        comparisons=tuple(comparisons),
+        floorplan=_floorplan(shown),
+        structure=_structure(shown) if with_structure else (),
+        runs=_runs(shown.bundle.jobs if shown.bundle is not None else ()),
+        fingerprint=words.facts(said.get("fingerprint", {})),
+        warnings=tuple(warnings),
+        quality=tuple(words.sentence(item) for item in said.get("quality", ())),
+        problems=shown.problems,
+        methods=_methods(job, verdict),
+    )
+
+
+def _origin(verdict: Mapping[str, Any], job: Job | None) -> str:
+    headers = [job.header(name) for name in job.measurements] if job is not None else []
+    if verdict.get("simulated") or any(header.get("simulated") for header in headers):
+        return "SIMULATED, not a measurement"
+    return "IMPORTED, not measured by nodeprint" if any(header.get("imported") for header in headers) else ""
+
+
+def _nothing(job: Job | None, topology: Topology | None) -> str:
+    """Why there is no figure although the node was measured."""
+    if job is None or job.measurements:
+        return ""
+    alone = topology is not None and len(topology.cpus) == 1
+    return "This node has one CPU: there is no pair to measure." if alone else "No pair of CPUs was measured."
+
+
+def advice(item: Any) -> Advice:
+    """A warning of the verdict in words."""
+    if isinstance(item, Mapping):
+        return Advice(str(item.get("text", item.get("id", ""))), str(item.get("advice", "")))
+    return Advice(str(item), "")
+
+
+def _finding(item: Mapping[str, Any]) -> Finding:
+    rows = []
+    if item.get("measurement"):
+        home = words.number(item.get("home"))
+        where = f", home NUMA node {home:.0f}" if home is not None and home >= 0 else ""
+        rows.append(("seen in", f"{item['measurement']}{where}"))
+    shift = words.number(item.get("effect_ns"))
+    if shift is not None or words.number(item.get("effect")) is not None:
+        in_ns = f"{shift:+.1f} ns" if shift is not None else ""
+        rows.append(("effect", ", ".join(filter(None, (words.percent(item.get("effect"), True), in_ns)))))
+    interval = item.get("interval")
+    if isinstance(interval, list) and len(interval) == 2:
+        rows.append(("95 % interval", " to ".join(words.percent(end, True) for end in interval)))
+    for key in ("runs", "consistent_with", "evidence", "remedy", "suppressed"):
+        if item.get(key):
+            rows.append((key.replace("_", " "), words.sentence(item[key])))
+    title = " ".join(filter(None, (str(item.get("term", "")), words.sentence(item.get("where") or ""))))
+    return Finding(title or str(item.get("id", "finding")), str(item.get("text", "")), tuple(rows))
+
+
+# --- figures ---
+
+
+def _pairwise(job: Job | None) -> list[tuple[str, xr.Dataset]]:
+    """The measurements of a job that have a latency for pairs of CPUs, core-to-core ones first."""
+    found = job.measurements.items() if job is not None else ()
+    pairwise = [(name, data) for name, data in found if "latency_ns" in data and set(_DIMS) <= set(data.dims)]
+    return sorted(pairwise, key=lambda item: (not item[0].startswith("coherence"), item[0]))
+
+
+def _values(data: xr.Dataset, key: str) -> Floats:
+    values: Floats = data[key].transpose(*_DIMS).to_numpy().astype(np.float64)
+    return values
+
+
+def _median(values: Floats) -> Floats:
+    """Median over the first axis without NaN; NaN where there is no value. Sorting is faster than numpy's nanmedian."""
+    ordered = np.sort(values, axis=0)
+    count = np.isfinite(ordered).sum(axis=0)
+    last = np.maximum(count - 1, 0)
+    middle = np.stack([last // 2, np.minimum(count // 2, last)])
+    out: Floats = np.take_along_axis(ordered, middle, axis=0).mean(axis=0)
+    return out
+
+
+def _plates(
+    shown: Shown, said: Mapping[str, Any], scales: Mapping[str, Scale], fleet: Mapping[ClassKey, float]
+) -> tuple[Plate, ...]:
+    job = shown.job
+    if job is None:
+        return ()
+    # A measurement that none of the nodes behind the report's scales has is drawn on a scale of its own.
+    colours = {name: scale.of_nodes([ends]) for name, ends in scale_ends(shown).items()} | dict(scales)
+    out: list[Plate] = []
+    for one in shown.matrices:
+        header, data = job.header(one.measurement), job.measurements[one.measurement]
+        where = f"home NUMA node {one.home}" if one.home >= 0 else _home(header.get("home"))
+        subtitle = f"{header.get('operation', one.measurement)}: {_quantity(header)}, {where}"
+        subtitle += f", job {job.number}" if job.number > 1 else ""
+        classes = [c for c in said.get("classes", ()) if _belongs(c, one) and words.number(c.get("median_ns"))]
+        card = matrix = None
+        if len(one.cpus) == 2:
+            card = _card(data.sel(home=one.home), one.cpus, classes)
+        else:
+            unit = f"{header.get('unit', 'ns')}, {header.get('quantity', '')}"
+            matrix = figures.matrix(
+                one.values,
+                one.cpus,
+                shown.topology,
+                colours.get(one.measurement, Scale(0.0, 1.0)),
+                unit,
+                108.0 if out else 140.0,
+            )
+        out.append(
+            Plate(
+                title="The pair" if card else "Core to core",
+                subtitle=subtitle,
+                card=card,
+                matrix=matrix,
+                facts=_matrix_facts(one, data.sizes["a"], shown.topology),
+                # A single class of a single pair is already on the card.
+                classes=_class_table(classes, fleet) if matrix or fleet else None,
+            )
+        )
+    return tuple(out)
+
+
+def _belongs(c: Mapping[str, Any], one: Drawn) -> bool:
+    measurement, home, _ = _class_key(c)
+    return measurement in ("", one.measurement) and home in (-1, one.home)
+
+
+def _matrix_facts(one: Drawn, measured: int, topology: Topology | None) -> Facts:
+    finite = one.values[np.isfinite(one.values) & ~np.eye(len(one.cpus), dtype=bool)]
+    rows = [("CPUs", words.thousands(len(one.cpus))), ("pairs", words.thousands(int(finite.size) // 2))]
+    if finite.size:
+        for name, value in (("lowest", finite.min()), ("median", np.median(finite)), ("highest", finite.max())):
+            rows.append((name, three_digits(float(value))))
+    if measured > len(one.cpus):
+        rows.append(("siblings", f"{measured - len(one.cpus)} not drawn"))
+    rows.append(("order", "topology" if topology is not None else "OS number"))
+    return tuple(rows)
+
+
+def _class_table(classes: Sequence[Mapping[str, Any]], fleet: Mapping[ClassKey, float]) -> ClassTable | None:
+    """Against the fleet's medians in percent where there is a fleet, else in ns."""
+    if not classes:
+        return None
+    medians = [float(c["median_ns"]) for c in classes]
+    lows = [words.number(c.get("ci_low_ns")) for c in classes]
+    highs = [words.number(c.get("ci_high_ns")) for c in classes]
+    beside = [fleet.get(_class_key(c)) for c in classes]
+    against = all(beside)
+
+    def on_axis(value: float | None, i: int) -> float:
+        known = medians[i] if value is None else value
+        base = beside[i]
+        return 100 * (known / base - 1) if against and base else known
+
+    spans = [[on_axis(value, i) for value in (lows[i], medians[i], highs[i])] for i in range(len(classes))]
+    if against:
+        end = percent_reach([x for span in spans for x in span])
+        start = -end
+    else:
+        start, end = 0.0, 1.06 * max(x for span in spans for x in span)
+    rows = tuple(
+        ClassRow(
+            name=str(c.get("name", "")),
+            pairs=words.thousands(c.get("pairs")),
+            median=f"{medians[i]:.1f}",
+            interval=f"{lows[i]:.1f} to {highs[i]:.1f}" if lows[i] is not None and highs[i] is not None else "",
+            fleet=words.percent(medians[i] / (beside[i] or 1.0) - 1, signed=True) if against else "",
+            low=_position(spans[i][0], start, end),
+            at=_position(spans[i][1], start, end),
+            high=_position(spans[i][2], start, end),
+        )
+        for i, c in enumerate(classes)
+    )
+    axis = "% from the fleet's median" if against else "ns"
+    return ClassTable(rows, axis_ticks(start, end), axis, 0.5 if against else None)
+
+
+def percent_reach(values: Sequence[float]) -> float:
+    """Half the width of an axis of differences in percent: what holds `values`, from 2 to 25 %."""
+    return float(np.clip(1.15 * max(map(abs, values), default=0.0), 2.0, 25.0))
+
+
+def axis_ticks(start: float, end: float) -> tuple[Tick, ...]:
+    """Round values from `start` to `end` at their positions from 0 to 1."""
+    return tuple(Tick(_position(value, start, end), text) for value, text in scale.ticks(start, end))
+
+
+def _position(value: float, start: float, end: float) -> float:
+    return float(np.clip((value - start) / (end - start), 0.0, 1.0))
+
+
+def _card(data: xr.Dataset, cpus: Sequence[int], classes: Sequence[Mapping[str, Any]]) -> Card:
+    """The one pair of a two-CPU machine; `data` has dimensions (run, pass, a, b)."""
+    pair = data.sel(a=cpus[0], b=cpus[1])
+
+    def column(key: str) -> Floats:
+        values: Floats = pair[key].transpose("run", "pass").to_numpy().astype(np.float64)
+        return values
+
+    value, low, high = column("latency_ns"), column("ci_low_ns"), column("ci_high_ns")
+    fastest, p99, flagged = column("min_ns"), column("p99_ns"), (column("flags") != 0).sum(axis=1)
+    seen = np.concatenate([array[np.isfinite(array)] for array in (value, low, high, fastest)])
+    start, end = float(seen.min()), float(seen.max())
+    # The axis holds what was typical: a 99th percentile hit by the scheduler would squeeze all else into a corner.
+    tails = p99[np.isfinite(p99)]
+    if tails.size:
+        end = max(end, min(float(tails.max()), start + 5 * (end - start)))
+    pad = max(0.05 * (end - start), 0.01 * end)
+    start, end = max(0.0, start - pad), end + pad
+
+    def at(x: float) -> float:
+        return _position(x, start, end)
+
+    runs = []
+    for r, run in enumerate(data["run"].to_numpy()):
+        dots = tuple(
+            Dot(at(v), at(v if np.isnan(a) else a), at(v if np.isnan(b) else b))
+            for v, a, b in zip(value[r], low[r], high[r], strict=True)
+            if np.isfinite(v)
+        )
+        if not dots:
+            continue
+        first, last = _reach(fastest[r], value[r], min), _reach(p99[r], value[r], max)
+        runs.append(
+            CardRun(
+                run=str(run),
+                value=f"{np.nanmedian(value[r]):.1f}",
+                interval=f"{_reach(low[r], value[r], min):.1f} to {_reach(high[r], value[r], max):.1f}",
+                fastest=f"{first:.1f}",
+                p99=f"{last:.1f}",
+                flagged=f"{flagged[r]} of {len(dots)}",
+                dots=dots,
+                reach=(at(first), at(last)),
+                beyond=last > end,
+            )
+        )
+    # A machine with one pair has one class: the verdict's figures for it are the pair's.
+    one = classes[0] if len(classes) == 1 else {"median_ns": np.nanmedian(value)}
+    bounds = [words.number(one.get(key)) for key in ("ci_low_ns", "ci_high_ns")]
+    known = f"95 % interval over runs {bounds[0]:.1f} to {bounds[1]:.1f} ns" if None not in bounds else ""
+    kind = f", {one['name']}" if one.get("name") else ""
+    return Card(
+        pair=f"CPU {cpus[0]} and CPU {cpus[1]}{kind}",
+        value=f"{one['median_ns']:.1f}",
+        interval=known,
+        runs=tuple(runs),
+        ticks=axis_ticks(start, end),
+    )
+
+
+def _reach(values: Floats, otherwise: Floats, end: Any) -> float:
+    """The smallest or largest (`end`: min or max) of `values` that are known, else of `otherwise`."""
+    known = values[np.isfinite(values)]
+    return float(end(known if known.size else otherwise[np.isfinite(otherwise)]))
+
+
+def _floorplan(shown: Shown) -> bytes | None:
+    """The machine with each core in the colour of its median to all others, in its first measurement."""
+    if shown.topology is None or not shown.matrices or len(shown.matrices[0].cpus) < 3:
+        return None
+    first = shown.matrices[0]
+    others = np.where(np.eye(len(first.cpus), dtype=bool), np.nan, first.values)
+    medians = dict(zip(first.cpus, _median(others).tolist(), strict=True))
+    where = f", home NUMA node {first.home}" if first.home >= 0 else ""
+    quantity = f"{first.measurement}{where}: a core's median to all others"
+    return floorplan_svg(shown.topology, medians, unit="ns", quantity=quantity).encode()
+
+
+def _structure(shown: Shown) -> tuple[Found, ...]:
+    """What each matrix of three or more CPUs shows without its labels."""
+    job = shown.job
+    out = []
+    for one in shown.matrices:
+        if len(one.cpus) < 3:
+            continue
+        controlled = (
+            True if job is not None and job.header(one.measurement).get("home") not in (None, "unknown") else None
+        )
+        seen = structure.find(one.values, one.cpus, shown.topology, controlled)
+        relations = {item.level: f"{item.relation} {item.label}" for item in seen.agreement}
+        rows = tuple(
+            (
+                level.name,
+                f"{len(level.groups)} of {words.node_list(sorted({str(len(g)) for g in level.groups}, key=int))}",
+                f"{level.within_ns:.1f}",
+                f"{level.between_ns:.1f}",
+                f"{level.stability:.2f}",
+                relations.get(level.name, ""),
+            )
+            for level in seen.levels
+        )
+        header = ("level", "groups of CPUs", "within, ns", "to the next, ns", "stability", "against the labels")
+        where = f", home NUMA node {one.home}" if one.home >= 0 else ""
+        remarks = tuple(Advice(item.text, item.advice) for item in seen.findings)
+        out.append(Found(f"{one.measurement}{where}", Table(header, rows), remarks))
+    return tuple(out)
+
+
+def _runs(jobs: Sequence[Job]) -> Table:
+    """Every run of every job: what it gave and how it went."""
+    header = ("job", "measurement", "run", "passes", "median ns", "between passes", "flagged", "s", "start")
+    rows: list[tuple[str, ...]] = []
+    for job in jobs:
+        for name, data in _pairwise(job):
+            values, flags = _values(data, "latency_ns"), _values(data, "flags")
+            for r, run in enumerate(data["run"].to_numpy()):
+                measured = np.isfinite(values[r])
+                medians = [float(np.median(one[np.isfinite(one)])) for one in values[r] if np.isfinite(one).any()]
+                if not medians:
+                    continue
+                seconds = words.number(float(data["elapsed_s"].to_numpy()[r])) if "elapsed_s" in data else None
+                rows.append(
+                    (
+                        str(job.number),
+                        name,
+                        str(run),
+                        str(len(medians)),
+                        f"{np.median(values[r][measured]):.1f}",
+                        words.percent(max(medians) / min(medians) - 1) if len(medians) > 1 else "",
+                        words.percent(float((flags[r][measured] != 0).mean())),
+                        f"{seconds:.1f}" if seconds is not None else "",
+                        str(data["start_time"].to_numpy()[r]) if "start_time" in data else "",
+                    )
+                )
+    return Table(header, tuple(rows))
+
+
+# --- method ---
+
+_QUANTITIES = {"hop": "round trip / 2", "load": "load latency", "one-way": "one-way latency", "transfer": "transfer"}
+_HOMES = {
+    "first": "home: the NUMA node of the pair's first CPU",
+    "second": "home: the NUMA node of the pair's second CPU",
+}
+
+
+def _quantity(header: Mapping[str, Any]) -> str:
+    quantity = str(header.get("quantity", ""))
+    said = _QUANTITIES.get(quantity, "")
+    unit = header.get("unit", "ns")
+    return f"{quantity} ({said}) in {unit}" if said else f"{quantity or 'value'} in {unit}"
+
+
+def _home(policy: Any) -> str:
+    if policy is None or policy == "unknown":
+        return "home unknown"
+    return _HOMES.get(str(policy), f"home: {policy}")
+
+
+def _methods(job: Job | None, verdict: Mapping[str, Any]) -> tuple[Method, ...]:
+    if job is None:
+        return ()
+    # The kernel's hash is already in the record that says how it measured.
+    versions = [fact for fact in words.facts(verdict.get("versions", {})) if not fact[0].startswith("kernel ")]
+    return tuple(
+        Method(name, (*_method_facts(data, job.header(name)), *versions)) for name, data in job.measurements.items()
+    )
+
+
+def _method_facts(data: xr.Dataset, header: Mapping[str, Any]) -> Facts:
+    imported = header.get("imported") or {}
+    measured = not imported
+    lines, batches = header.get("lines"), header.get("batches", "?")
+    rows = {
+        "imported": f"{imported.get('format', '')} {imported.get('source', '')}".strip(),
+        "unknown": ", ".join(map(str, imported.get("unknown", ()))),
+        "operation": header.get("operation"),
+        "quantity": _quantity(header),
+        "home": _home(header.get("home")).removeprefix("home: "),
+        "memory": "; ".join(_memory(header.get("placement") or {})),
+        "lines": lines and f"{lines} a pass, drawn by seed, {batches} batches a line",
+        "round trips": header.get("round_trips") and f"at least {header['round_trips']} a batch",
+        "passes, runs": measured
+        and f"{data.sizes.get('pass', '?')} passes in each of {data.sizes.get('run', '?')} runs",
+        "statistic": measured and "median over lines of each line's lowest batch; drawn: median over runs and passes",
+        "pinned by": header.get("pinned_by"),
+        "clock": _clock(header.get("clock") or {}),
+        "kernel": " ".join(str(header[key]) for key in ("kernel", "kernel_hash") if header.get(key)),
+        "compiler": header.get("compiler"),
+        "arguments": " ".join(map(str, header.get("arguments") or ())),
+    }
+    return tuple((key, str(value)) for key, value in rows.items() if value)
+
+
+def _memory(placement: Mapping[str, Any]) -> list[str]:
+    """Each home's pool of lines in words."""
+    out = []
+    for node, place in placement.items():
+        if isinstance(place, Mapping):
+            size = (words.number(place.get("bytes")) or 0) / 2**20
+            bound = f"verified by {place.get('verified_by')}" if place.get("bound") else "not bound"
+            out.append(f"node {node}: {size:g} MiB, {place.get('pages', 'unknown')} pages, {bound}")
+    return out
+
+
+def _clock(clock: Mapping[str, Any]) -> str:
+    hz, step = words.number(clock.get("hz")), words.number(clock.get("step_ns"))
+    parts = [str(clock.get("source", "")), f"{hz / 1e9:.3f} GHz" if hz else "", f"step {step:.2f} ns" if step else ""]
+    return ", ".join(filter(None, parts))

@@ -1,0 +1,89 @@
+"""Values of a verdict in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nodeprint.report.pages import Facts
+
+
+def facts(mapping: Any) -> Facts:
+    """Keys and values in words; nested objects become `outer inner`, values that are unknown are left out."""
+    out: list[tuple[str, str]] = []
+    for key, value in mapping.items() if isinstance(mapping, Mapping) else ():
+        name = str(key).replace("_", " ")
+        if isinstance(value, Mapping):
+            out += [(f"{name} {inner}", text) for inner, text in facts(value)]
+        elif isinstance(value, bool):
+            out.append((name, "yes" if value else "no"))
+        elif isinstance(value, float):
+            out.append((name, f"{value:g}"))
+        elif isinstance(value, list | tuple):
+            out.append((name, ", ".join(map(str, value))))
+        elif value is not None and value != "":
+            out.append((name, str(value)))
+    return tuple(out)
+
+
+def sentence(item: Any) -> str:
+    """A remark, whether it comes as text, as an object with a text, or as an object of facts."""
+    if isinstance(item, Mapping):
+        said = item.get("text") or item.get("message")
+        return str(said) if said else ", ".join(f"{key} {value}" for key, value in facts(item))
+    return ", ".join(map(str, item)) if isinstance(item, list | tuple) else str(item)
+
+
+def number(value: Any) -> float | None:
+    """`value` when it is a finite number, else None."""
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if plain and np.isfinite(value) else None
+
+
+def percent(value: Any, signed: bool = False) -> str:
+    """A share in percent with one decimal; empty when unknown."""
+    share = number(value)
+    return "" if share is None else f"{100 * share:{'+' if signed else ''}.1f} %"
+
+
+def thousands(value: Any) -> str:
+    """A whole number with thin spaces between its thousands."""
+    return f"{value:,}".replace(",", "\u202f") if isinstance(value, int) else str(value or "")
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """A key that sorts cn2 before cn10."""
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name)]
+
+
+def node_list(names: Sequence[str], most: int = 12) -> str:
+    """Names in few words: following numbers as cn[001-040], and no more than `most` items."""
+    runs: list[list[str]] = []
+    for name in names:
+        if runs and _follows(runs[-1][-1], name):
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    parts: list[str] = []
+    for run in runs:
+        prefix = _prefix(run[0])
+        parts += [f"{prefix}[{run[0][len(prefix) :]}-{run[-1][len(prefix) :]}]"] if len(run) > 2 else run
+    more = len(parts) - most
+    return ", ".join(parts[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def _prefix(name: str) -> str:
+    return name.rstrip("0123456789")
+
+
+def _follows(before: str, after: str) -> bool:
+    prefix = _prefix(before)
+    if _prefix(after) != prefix:
+        return False
+    left, right = before[len(prefix) :], after[len(prefix) :]
+    if not left or not right or int(right) != int(left) + 1:
+        return False
+    return len(left) == len(right) or not (left + right).startswith("0")

@@ -1,0 +1,7 @@
+"""Simulated fleets: physical paths, silicon by seed, runs drawn apart, planted defects; as records or arrays."""
+
+from nodeprint.simulate.campaign import Plan, fleet, write
+from nodeprint.simulate.defects import EXAMPLES
+from nodeprint.simulate.silicon import Spread
+
+__all__ = ["EXAMPLES", "Plan", "Spread", "fleet", "write"]

@@ -1,0 +1,304 @@
+"""A simulated campaign: as a folder of records in the kernels' own format, or as packed arrays from the same draws."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint import discover, layout
+from nodeprint.errors import NodeprintError
+from nodeprint.layout import Layout
+from nodeprint.packed import PackedFleet, PackedNode, Stack
+from nodeprint.simulate import defects as planted
+from nodeprint.simulate import silicon
+from nodeprint.simulate.silicon import Spread
+from nodeprint.simulate.survey import FINGERPRINT, survey
+from nodeprint.topology.model import Cpu, Topology
+
+_EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+_MEASUREMENT = "coherence-cas"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is simulated. `homes` are NUMA nodes of the line, or (-1,) for the home policy `first`."""
+
+    topology: Topology
+    nodes: int = 8
+    jobs: int = 1
+    runs: int = 2
+    passes: int = 3
+    seed: int = 1
+    spread: Spread = field(default_factory=Spread)
+    defects: tuple[str, ...] = ()
+    homes: tuple[int, ...] = (-1,)
+
+    @property
+    def names(self) -> list[str]:
+        """Node names, node000 on."""
+        return [f"node{i:03d}" for i in range(self.nodes)]
+
+
+@dataclass(frozen=True)
+class _NodePlan:
+    name: str
+    topology: Topology
+    layout: Layout
+    cpus: list[int]
+    cores: tuple[int, ...]
+    truth: list[silicon.Floats]
+    path: silicon.Paths
+    state: planted.Node
+
+
+def fleet(plan: Plan, jobs_of: Mapping[str, int] | None = None) -> PackedFleet:
+    """The plan's fleet as packed arrays, from the same draws as `write`.
+
+    `jobs_of` has nodes with other numbers of jobs.
+    """
+    nodes: list[PackedNode] = []
+    parts: dict[bytes, list[tuple[int, int, npt.NDArray[np.float32]]]] = {}
+    layouts: dict[bytes, Layout] = {}
+    for number, node in enumerate(_nodes(plan)):
+        missing = node.state.missing
+        nodes.append(
+            PackedNode(
+                node.name,
+                node.name,
+                state="not measured" if missing else "measured",
+                reason="simulated: missing" if missing else "",
+                cpus=tuple(node.cpus),
+                cores=node.cores,
+                fingerprint={**FINGERPRINT, **node.state.fingerprint},
+            )
+        )
+        if missing:
+            continue
+        layouts.setdefault(node.layout.key, node.layout)
+        for job in range(1, (jobs_of or {}).get(node.name, plan.jobs) + 1):
+            for run in range(1, plan.runs + 1):
+                parts.setdefault(node.layout.key, []).append((number, job, _draw(plan, number, node, job, run)))
+    stacks = []
+    for key, rows in parts.items():
+        values = np.stack([values for _, _, values in rows])
+        runs = np.array([i % plan.runs + 1 for i in range(len(rows))])
+        stacks.append(
+            Stack(
+                _MEASUREMENT, "cas", "hop", "ns", plan.homes, layouts[key], np.array([n for n, _, _ in rows]),
+                np.array([j for _, j, _ in rows]), runs, values, disturbed=np.zeros(len(rows)),
+            )
+        )  # fmt: skip
+    return PackedFleet("simulated", True, tuple(nodes), tuple(stacks))
+
+
+def write(plan: Plan, campaign: Path) -> Path:
+    """The plan's fleet as a campaign folder, every file marked as simulated; the same plan gives the same bytes.
+
+    Returns the folder.
+    Raises NodeprintError when the folder exists and holds something, or cannot be written.
+    """
+    if campaign.exists() and any(campaign.iterdir()):
+        raise NodeprintError("is not empty", where=campaign, advice="name a new folder for a simulated campaign")
+    sheet = []
+    for number, node in enumerate(_nodes(plan)):
+        sheet.append(
+            discover.Node(
+                node.name, node.name, job=plan.jobs, group="simulated", cpus=len(node.topology.cpus), state="simulated"
+            )
+        )
+        if not node.state.missing:
+            _write_node(plan, number, node, campaign / "nodes" / node.name)
+    discover.write_text(
+        campaign / "plan.tsv", f"# simulated\n{_MEASUREMENT}\tcoherence\t--op cas --cpus cores --siblings\n"
+    )
+    discover.write_sheet(campaign / "nodes.tsv", sheet)
+    return campaign
+
+
+def _nodes(plan: Plan) -> Iterator[_NodePlan]:
+    defects = [planted.parse(text) for text in plan.defects]
+    unknown = [defect.node for defect in defects if defect.node not in plan.names]
+    if unknown:
+        raise NodeprintError(f"a defect names {unknown[0]}", advice=f"nodes are {plan.names[0]} to {plan.names[-1]}")
+    shared: dict[int, tuple[Topology, Layout, list[int], silicon.Paths]] = {}
+    for number, name in enumerate(plan.names):
+        harvest = max(
+            (int(d.text.split()[1]) for d in defects if d.node == name and d.text.startswith("harvest")), default=0
+        )
+        if harvest not in shared:
+            topology = _harvested(plan.topology, harvest)
+            places, cpus = _places(topology)
+            shared[harvest] = topology, places, cpus, silicon.paths(places)
+        topology, places, cpus, path = shared[harvest]
+        rng = np.random.default_rng([plan.seed, number, 0])
+        spread = replace(plan.spread, fused=True) if harvest else plan.spread
+        chip, state = planted.apply(defects, name, path, silicon.chip(path, spread, rng))
+        if state.renumbered:
+            topology, cpus = _renumbered(topology, cpus, rng)
+        sockets = {node.node: _socket(topology, node.cpus) for node in topology.numa_nodes}
+        truth = [silicon.latency(path, chip, -1 if home < 0 else sockets.get(home, 0)) for home in plan.homes]
+        by_cpu = {cpu.cpu: cpu.core for cpu in topology.cpus}
+        cores = tuple(core if (core := by_cpu.get(cpu)) is not None else cpu for cpu in cpus)
+        yield _NodePlan(name, topology, places, cpus, cores, truth, path, state)
+
+
+def _draw(plan: Plan, number: int, node: _NodePlan, job: int, run: int) -> npt.NDArray[np.float32]:
+    rng = np.random.default_rng([plan.seed, number, job, run])
+    disturbances = [d for d in node.state.disturbances if d.run == 0 or job == 1]
+    return silicon.draw_run(
+        node.path, node.truth, plan.spread, rng, passes=plan.passes, run=run, disturbances=disturbances
+    )
+
+
+def _places(topology: Topology) -> tuple[Layout, list[int]]:
+    """What the default measures: one thread of each core, and each core's own siblings."""
+    slots, cpus = layout.slots_of(topology, [cpu.cpu for cpu in topology.cpus])
+    first = slots[:, layout.THREAD] == 0
+    a, b = np.triu_indices(len(slots), 1)
+    keep = (first[a] & first[b]) | np.all(slots[a, : layout.RANK + 1] == slots[b, : layout.RANK + 1], axis=1)
+    return Layout(slots, np.stack([a[keep], b[keep]], axis=1)), cpus
+
+
+def _harvested(topology: Topology, count: int) -> Topology:
+    """`topology` with `count` cores fewer in each CCX."""
+    if not count:
+        return topology
+    sizes: dict[int | None, int] = {}
+    for cpu in topology.cpus:
+        sizes[cpu.ccx] = max(sizes.get(cpu.ccx, 0), (cpu.rank or 0) + 1)
+    kept = [cpu for cpu in topology.cpus if (cpu.rank or 0) < sizes[cpu.ccx] - count]
+    if len({cpu.core for cpu in kept}) < 2:
+        raise NodeprintError(f"harvest {count} leaves no two cores", advice="use a smaller number")
+    new = {cpu.cpu: number for number, cpu in enumerate(kept)}
+    return _with_numbers(replace(topology, cpus=tuple(kept)), new)
+
+
+def _renumbered(topology: Topology, cpus: list[int], rng: np.random.Generator) -> tuple[Topology, list[int]]:
+    """`topology` under a random permutation of its OS numbers."""
+    numbers = sorted(cpu.cpu for cpu in topology.cpus)
+    new = dict(zip(numbers, rng.permutation(numbers).tolist(), strict=True))
+    return _with_numbers(topology, new), [new[cpu] for cpu in cpus]
+
+
+def _with_numbers(topology: Topology, new: dict[int, int]) -> Topology:
+    cpus: list[Cpu] = sorted((replace(cpu, cpu=new[cpu.cpu]) for cpu in topology.cpus), key=lambda cpu: cpu.cpu)
+    nodes = tuple(replace(n, cpus=tuple(sorted(new[c] for c in n.cpus if c in new))) for n in topology.numa_nodes)
+    return replace(topology, cpus=tuple(cpus), numa_nodes=nodes)
+
+
+def _socket(topology: Topology, cpus: Sequence[int]) -> int:
+    members = {cpu.socket for cpu in topology.cpus if cpu.cpu in set(cpus)} - {None}
+    sockets = sorted({cpu.socket for cpu in topology.cpus} - {None}, key=lambda s: s or 0)
+    return sockets.index(min(members, key=lambda s: s or 0)) if members else 0
+
+
+def _write_node(plan: Plan, number: int, node: _NodePlan, folder: Path) -> None:
+    for job in range(1, plan.jobs + 1):
+        job_dir = folder / f"job{job}"
+        began = _EPOCH + timedelta(hours=job)
+        measurements = []
+        for run in range(1, plan.runs + 1):
+            values = _draw(plan, number, node, job, run)
+            cut = node.state.cut and run == plan.runs
+            text = _records(plan, number, node, values, job=job, run=run, cut=cut)
+            path = job_dir / f"run{run}" / f"{_MEASUREMENT}.jsonl{'' if cut else '.gz'}"
+            path.parent.mkdir(parents=True)
+            path.write_bytes(text.encode() if cut else gzip.compress(text.encode(), compresslevel=1, mtime=0))
+            outcome = "failed" if cut else "done"
+            measurements.append({
+                "name": _MEASUREMENT, "run": run, "outcome": outcome, "exit_code": 137 if cut else 0, "seconds": 8.0,
+                "pinned_by": "native", "message": "simulated: killed" if cut else "",
+            })  # fmt: skip
+        (job_dir / "survey.tar.gz").write_bytes(survey(node.topology, node.name, node.state.fingerprint))
+        status = {
+            "schema": 1,
+            "node": node.name,
+            "host": node.name,
+            "job": job,
+            "started": _time(began),
+            "ended": _time(began + timedelta(minutes=5)),
+            "runs": plan.runs,
+            "outcome": "partial" if node.state.cut else "complete",
+            "cpus_allowed": len(node.topology.cpus),
+            "cpus_expected": len(node.topology.cpus),
+            "simulated": True,
+            "measurements": measurements,
+        }
+        (job_dir / "status.json").write_text(json.dumps(status, indent=1) + "\n")
+
+
+def _time(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _records(
+    plan: Plan, number: int, node: _NodePlan, values: npt.NDArray[np.float32], *, job: int, run: int, cut: bool
+) -> str:
+    began = _EPOCH + timedelta(hours=job)
+    header: dict[str, Any] = {
+        "record": "header",
+        "schema": 1,
+        "segment": 0,
+        "kernel": "coherence",
+        "operation": "cas",
+        "quantity": "hop",
+        "unit": "ns",
+        "host": node.name,
+        "boot_id": f"00000000-0000-4000-8000-{plan.seed % 16**6:06x}{number:06x}",
+        "job": job,
+        "run": run,
+        "seed": plan.seed * 1_000_003 + number * 1009 + job * 101 + run,
+        "start_time": _time(began + timedelta(minutes=run)),
+        "arguments": ["--op", "cas", "--cpus", "cores", "--siblings"],
+        "kernel_hash": "0000000000000000",
+        "compiler": "simulated",
+        "clock": {"source": "tsc", "hz": 2.0e9, "step_ns": 10.0},
+        "cpus": sorted(node.cpus),
+        "home": "first" if plan.homes == (-1,) else "each",
+        "passes": plan.passes,
+        "lines": plan.spread.lines,
+        "batches": 2,
+        "round_trips": 40,
+        "pinned_by": "native",
+        "placement": {},
+        "simulated": True,
+    }
+    rng = np.random.default_rng([plan.seed, number, job, run, 99])
+    cpus, pairs = np.array(node.cpus), node.layout.pairs
+    a, b = np.minimum(cpus[pairs[:, 0]], cpus[pairs[:, 1]]), np.maximum(cpus[pairs[:, 0]], cpus[pairs[:, 1]])
+    numa = {cpu.cpu: cpu.numa or 0 for cpu in node.topology.cpus}
+    pool = plan.spread.lines * plan.passes * 4
+    lines = [json.dumps(header)]
+    sd = plan.spread.line
+    for p in range(values.shape[0]):
+        for h, home in enumerate(plan.homes):
+            line_set = sorted(rng.permutation(pool)[: plan.spread.lines].tolist())
+            lines.append(json.dumps({"record": "pass", "pass": p, "home": max(home, 0), "line_set": line_set}))
+            for i in rng.permutation(len(pairs)):
+                v = float(values[p, h, i])
+                lines.append(
+                    f'{{"record":"pair","a":{a[i]},"b":{b[i]},"home":{home if home >= 0 else numa[a[i]]},"pass":{p},'
+                    f'"latency_ns":{v:.4f},"ci_low_ns":{v * (1 - 0.6 * sd):.4f},"ci_high_ns":{v * (1 + 0.6 * sd):.4f},'
+                    f'"min_ns":{v * (1 - 2 * sd):.4f},"median_ns":{v * 1.01:.4f},"p99_ns":{v * (1 + 4 * sd):.4f},'
+                    f'"line_sd_ns":{v * sd:.4f},"flags":[]}}'
+                )
+    if cut:
+        return "\n".join(lines[: len(lines) * 2 // 3]) + '\n{"record":"pair","a":'
+    trailer = {
+        "record": "trailer",
+        "elapsed_s": 8.0,
+        "pairs": int(values.size),
+        "voluntary_switches": 0,
+        "involuntary_switches": 0,
+        "steal_s": 0.0,
+        "complete": True,
+    }
+    return "\n".join(lines) + "\n" + json.dumps(trailer) + "\n"

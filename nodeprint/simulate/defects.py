@@ -1,0 +1,270 @@
+"""Planted defects by text: `node017: core 37 +6%`.
+
+A defect changes a part of a chip, what a run sees, or what the node says of itself.
+
+Parts are numbered machine-wide in canonical order: core 37 is the 38th core, CCD 8 the first of a second socket with
+eight before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.layout import CCD, SOCKET
+from nodeprint.simulate.silicon import Chip, Disturbance, Floats, Paths, with_pairs
+
+_CHANGE = r"(?P<sign>[+-])(?P<size>\d+(?:\.\d+)?)(?P<unit>%|ns)"
+
+
+@dataclass(frozen=True)
+class Node:
+    """What is wrong with one node, apart from its chip."""
+
+    disturbances: tuple[Disturbance, ...] = ()
+    fingerprint: dict[str, str] = field(default_factory=dict)
+    renumbered: bool = False
+    harvest: int = 0
+    missing: bool = False
+    cut: bool = False
+    memory_channel: dict[int, float] = field(default_factory=dict)
+
+
+Effect = Callable[[Paths, Chip, Node], tuple[Chip, Node]]
+
+
+@dataclass(frozen=True)
+class Defect:
+    """A planted defect: on which node, the text, what it does."""
+
+    node: str
+    text: str
+    effect: Effect
+
+
+def parse(text: str) -> Defect:
+    """A defect from `node: what`. Raises NodeprintError naming the text."""
+    node, colon, what = (part.strip() for part in text.partition(":"))
+    if not colon or not node or not what:
+        raise NodeprintError(
+            f"defect {printable(text)!r} is not 'node: what'", advice="write for instance 'node017: core 37 +6%'"
+        )
+    for pattern, build in _KINDS:
+        match = re.fullmatch(pattern, what)
+        if match:
+            return Defect(node, what, build(match))
+    raise NodeprintError(
+        f"unknown defect {printable(what)!r}",
+        advice="known are " + ", ".join(EXAMPLES),
+    )
+
+
+def apply(defects: Sequence[Defect], node: str, path: Paths, chip: Chip) -> tuple[Chip, Node]:
+    """`chip` with the defects of `node`, and what else is wrong with it."""
+    state = Node()
+    for defect in defects:
+        if defect.node == node:
+            chip, state = defect.effect(path, chip, state)
+    return chip, state
+
+
+def _amount(match: re.Match[str]) -> float:
+    return float(match["sign"] + match["size"])
+
+
+def _factor(match: re.Match[str]) -> float:
+    if match["unit"] != "%":
+        raise NodeprintError(f"defect {match[0]!r} takes a percentage", advice="write for instance +5%")
+    return 1 + _amount(match) / 100
+
+
+def _at(array: npt.NDArray[Any], index: int, what: str) -> None:
+    if not 0 <= index < len(array):
+        raise NodeprintError(f"there is no {what} {index} in this topology", advice=f"use 0 to {len(array) - 1}")
+
+
+def _scaled(array: Floats, index: int, factor: float) -> Floats:
+    out = array.copy()
+    out[index] = out[index] * factor
+    return out
+
+
+def _core(match: re.Match[str]) -> Effect:
+    core = int(match["n"])
+
+    def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
+        _at(chip.core, core, "core")
+        if match["unit"] == "ns":
+            added = chip.core_add_ns.copy()
+            added[core] += _amount(match)
+            return replace(chip, core_add_ns=added), node
+        return with_pairs(chip, np.where((path.core_a == core) | (path.core_b == core), _factor(match), 1.0)), node
+
+    return effect
+
+
+def _half_row(match: re.Match[str]) -> Effect:
+    core = int(match["n"])
+
+    def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
+        _at(chip.core, core, "core")
+        other = np.where(path.core_a == core, path.core_b, path.core_a)
+        hit = ((path.core_a == core) | (path.core_b == core)) & (other >= path.n_cores // 2)
+        return with_pairs(chip, np.where(hit, _factor(match), 1.0)), node
+
+    return effect
+
+
+def _core_clock(match: re.Match[str]) -> Effect:
+    core = int(match["n"])
+
+    def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
+        _at(chip.core, core, "core")
+        return replace(chip, core_clock=_scaled(chip.core_clock, core, _factor(match))), node
+
+    return effect
+
+
+def _ccd(match: re.Match[str]) -> Effect:
+    number, others = int(match["n"]), bool(match["others"])
+
+    def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
+        slots = path.layout.slots
+        level = slots[:, : CCD + 1] if slots[:, CCD].min() >= 0 else slots[:, : CCD + 2]
+        ccd = np.unique(level, axis=0, return_inverse=True)[1].reshape(-1)
+        _at(np.unique(ccd), number, "CCD")
+        a, b = ccd[path.layout.pairs[:, 0]] == number, ccd[path.layout.pairs[:, 1]] == number
+        hit = (a ^ b) if others else (a | b)
+        return with_pairs(chip, np.where(hit, _factor(match), 1.0)), node
+
+    return effect
+
+
+def _link(match: re.Match[str]) -> Effect:
+    p, q = int(match["p"]), int(match["q"])
+
+    def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
+        _at(chip.quadrant_link, max(p, q), "quadrant")
+        qa, qb = path.quadrant_a, path.quadrant_b
+        hit = ((qa == p) & (qb == q)) | ((qa == q) & (qb == p))
+        return with_pairs(chip, np.where(hit, _factor(match), 1.0)), node
+
+    return effect
+
+
+def _socket(match: re.Match[str]) -> Effect:
+    number = int(match["n"])
+
+    def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
+        _at(chip.socket, number, "socket")
+        sockets = path.layout.slots[path.layout.pairs][:, :, SOCKET]
+        inside = (path.socket_a == number) & (sockets[:, 0] == sockets[:, 1])
+        return with_pairs(chip, np.where(inside, _factor(match), 1.0)), node
+
+    return effect
+
+
+def _whole(name: str) -> Callable[[re.Match[str]], Effect]:
+    def build(match: re.Match[str]) -> Effect:
+        def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
+            if name == "socket-link":
+                return with_pairs(chip, np.where(path.cross, _factor(match), 1.0)), node
+            if name == "fabric":
+                return with_pairs(chip, np.where(path.in_ccx, 1.0, _factor(match))), node
+            return replace(chip, whole=chip.whole * _factor(match)), node
+
+        return effect
+
+    return build
+
+
+def _disturbed(rate: float) -> Callable[[re.Match[str]], Effect]:
+    def build(match: re.Match[str]) -> Effect:
+        groups = match.groupdict()
+        by = _factor(match) if groups.get("size") else 1.5
+        core, run = int(match["n"]), int(groups.get("run") or 0)
+
+        def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
+            _at(chip.core, core, "core")
+            return chip, replace(node, disturbances=(*node.disturbances, Disturbance(core, by, run, rate)))
+
+        return effect
+
+    return build
+
+
+def _node(**change: object) -> Callable[[re.Match[str]], Effect]:
+    return lambda match: lambda path, chip, node: (chip, replace(node, **change))  # type: ignore[arg-type]
+
+
+def _fingerprint(match: re.Match[str]) -> Effect:
+    key, value = match["key"], match["value"]
+    return lambda path, chip, node: (chip, replace(node, fingerprint={**node.fingerprint, key: value}))
+
+
+def _nps(match: re.Match[str]) -> Effect:
+    return lambda path, chip, node: (
+        replace(chip, nps1=match["n"] == "1"),
+        replace(node, fingerprint={**node.fingerprint, "nps": match["n"]}),
+    )
+
+
+def _harvest(match: re.Match[str]) -> Effect:
+    return lambda path, chip, node: (chip, replace(node, harvest=int(match["n"])))
+
+
+def _channel(match: re.Match[str]) -> Effect:
+    return lambda path, chip, node: (
+        chip,
+        replace(node, memory_channel={**node.memory_channel, int(match["n"]): _factor(match)}),
+    )
+
+
+_KINDS: tuple[tuple[str, Callable[[re.Match[str]], Effect]], ...] = (
+    (rf"core (?P<n>\d+) {_CHANGE}", _core),
+    (rf"core-clock (?P<n>\d+) {_CHANGE}", _core_clock),
+    (rf"half-row (?P<n>\d+) {_CHANGE}", _half_row),
+    (rf"ccd (?P<n>\d+) (?P<others>to-others )?{_CHANGE}", _ccd),
+    (rf"link q(?P<p>\d+)-q(?P<q>\d+) {_CHANGE}", _link),
+    (rf"socket (?P<n>\d+) {_CHANGE}", _socket),
+    (rf"socket-link {_CHANGE}", _whole("socket-link")),
+    (rf"fabric {_CHANGE}", _whole("fabric")),
+    (rf"global {_CHANGE}", _whole("global")),
+    (r"nps (?P<n>[0124])", _nps),
+    (r"renumbered", _node(renumbered=True)),
+    (r"harvest (?P<n>\d+)", _harvest),
+    (r"busy core (?P<n>\d+) run (?P<run>\d+)", _disturbed(0.9)),
+    (rf"intermittent core (?P<n>\d+) {_CHANGE}", _disturbed(0.3)),
+    (r"fingerprint (?P<key>[a-z_]+)=(?P<value>.+)", _fingerprint),
+    (r"missing", _node(missing=True)),
+    (r"cut", _node(cut=True)),
+    (rf"memory-channel node (?P<n>\d+) {_CHANGE}", _channel),
+)
+EXAMPLES = (
+    "core 37 +6%",
+    "core 37 +4ns",
+    "core-clock 37 -15%",
+    "half-row 37 +6%",
+    "ccd 3 +5%",
+    "ccd 3 to-others +5%",
+    "link q0-q2 +5%",
+    "socket 1 +5%",
+    "socket-link +4%",
+    "fabric +5%",
+    "global +3%",
+    "nps 1",
+    "renumbered",
+    "harvest 2",
+    "busy core 5 run 1",
+    "intermittent core 9 +30%",
+    "fingerprint microcode=0x1234",
+    "missing",
+    "cut",
+    "memory-channel node 1 -12%",
+)

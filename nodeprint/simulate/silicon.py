@@ -1,0 +1,251 @@
+"""The physics of a simulated chip: what a hop costs along its path, in ns, and what silicon does to each part.
+
+A compare-exchange hop between two CPUs is the sum of the parts it passes: both cores, then inside a CCX the ring,
+else both CCX ports, both quadrants' mesh, the home node's detour, and between sockets the link. Base figures are set
+so that the classes of the published matrices of two-socket EPYCs come out (SMT 8 ns, CCX 24, other CCX 110, other
+socket 200; docs/method.md, sources).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.layout import CCD, CCX, QUADRANT, RANK, SOCKET, Ints, Layout
+
+Floats = npt.NDArray[np.float64]
+
+#: Cost of a part, ns a hop. A core pays its share of protocol work in its own clock, a port and the mesh in the
+#: fabric's.
+CORE_NS, SMT_NS, RING_NS, RING_STEP_NS = 7.0, 3.0, 8.5, 0.6
+PORT_NS, MESH_NS, QUADRANT_NS, HOME_DETOUR_NS, LINK_NS = 45.0, 53.0, 5.0, 90.0, 88.0
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Healthy spread: relative standard deviations between chips, and between jobs, runs and passes.
+
+    Defaults follow docs/method.md: lines differ by 3.1 % (32 a pass), half of it common and half per CCX; a run moves
+    by 0.3 %. `tail` and `chip_tail` are the degrees of freedom of Student's t for cells and silicon, 0 for normal.
+    `pass_rho` is the correlation of neighbouring passes of a pair. `fused` draws ring positions from twice as many,
+    so that ranks say nothing of the place. `per_core_lines` adds a line effect per core and pass on top.
+    """
+
+    node: float = 0.002
+    socket: float = 0.002
+    port: float = 0.003
+    link: float = 0.003
+    core: float = 0.0036
+    line: float = 0.031
+    lines: int = 32
+    run: float = 0.0015
+    drift: float = 0.0015
+    cell: float = 0.008
+    run_cell: float = 0.003
+    pass_rho: float = 0.4
+    burst_rate: float = 0.001
+    burst: float = 0.3
+    tail: float = 4.0
+    chip_tail: float = 0.0
+    fused: bool = False
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Index of the parts that each pair passes (p), -1 where it passes none, from a layout."""
+
+    layout: Layout
+    core_a: Ints
+    core_b: Ints
+    ccx: Ints
+    port_a: Ints
+    port_b: Ints
+    quadrant_a: Ints
+    quadrant_b: Ints
+    socket_a: Ints
+    socket_b: Ints
+    in_core: npt.NDArray[np.bool_]
+    in_ccx: npt.NDArray[np.bool_]
+    cross: npt.NDArray[np.bool_]
+    n_cores: int
+    n_ccx: int
+    n_quadrants: int
+    n_sockets: int
+
+    @property
+    def core_slots(self) -> Ints:
+        """The first slot of each core."""
+        return np.unique(_codes(self.layout.slots[:, :5]), return_index=True)[1].astype(np.int64)
+
+
+def _codes(columns: Ints) -> Ints:
+    return np.unique(columns, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def paths(layout: Layout) -> Paths:
+    """The parts each pair of `layout` passes."""
+    slots, a, b = layout.slots, layout.pairs[:, 0], layout.pairs[:, 1]
+    core = _codes(slots[:, : RANK + 1])
+    ccx = _codes(slots[:, : CCX + 1])
+    quadrant, socket = _codes(slots[:, : QUADRANT + 1]), _codes(slots[:, : SOCKET + 1])
+    in_ccx = ccx[a] == ccx[b]
+    return Paths(
+        layout,
+        core[a],
+        core[b],
+        np.where(in_ccx, ccx[a], -1),
+        ccx[a],
+        ccx[b],
+        quadrant[a],
+        quadrant[b],
+        socket[a],
+        socket[b],
+        core[a] == core[b],
+        in_ccx,
+        socket[a] != socket[b],
+        int(core.max(initial=0)) + 1,
+        int(ccx.max(initial=0)) + 1,
+        int(quadrant.max(initial=0)) + 1,
+        int(socket.max(initial=0)) + 1,
+    )
+
+
+@dataclass(frozen=True)
+class Chip:
+    """Factors of a node's parts (1 is nominal), added ns of its cores, ring positions, where its memory is."""
+
+    core: Floats
+    core_add_ns: Floats
+    core_clock: Floats
+    ring: Floats
+    ccx: Floats
+    port: Floats
+    quadrant_link: Floats
+    socket: Floats
+    socket_link: float = 1.0
+    fabric: float = 1.0
+    whole: float = 1.0
+    nps1: bool = False
+    #: Extra factors of single pairs (p), for defects that are no part of the path.
+    pair: Floats = field(default_factory=lambda: np.ones(1))
+
+
+def _draw(rng: np.random.Generator, tail: float, size: int | tuple[int, ...]) -> Floats:
+    """Standard deviation 1, normal or Student's t with `tail` degrees of freedom."""
+    if tail <= 2:
+        return rng.standard_normal(size)
+    return np.asarray(rng.standard_t(tail, size) * np.sqrt((tail - 2) / tail))
+
+
+def chip(path: Paths, spread: Spread, rng: np.random.Generator) -> Chip:
+    """Silicon drawn for one node."""
+
+    def factor(sd: float, size: int | tuple[int, ...]) -> Floats:
+        return np.asarray(1.0 + sd * _draw(rng, spread.chip_tail, size))
+
+    slots = path.layout.slots[path.core_slots]
+    ranks = slots[:, RANK].astype(float)
+    if spread.fused:  # which positions are active differs between chips
+        ring = np.empty(path.n_cores)
+        for ccx in np.unique(_codes(slots[:, : CCX + 1])):
+            mine = _codes(slots[:, : CCX + 1]) == ccx
+            count = int(mine.sum())
+            ring[mine] = np.sort(rng.permutation(max(count + 2, 8))[:count])
+    else:
+        ring = ranks
+    link = factor(spread.link, (path.n_quadrants, path.n_quadrants))
+    return Chip(
+        core=factor(spread.core, path.n_cores),
+        core_add_ns=np.zeros(path.n_cores),
+        core_clock=np.ones(path.n_cores),
+        ring=ring,
+        ccx=factor(spread.port, path.n_ccx),
+        port=factor(spread.port, path.n_ccx),
+        quadrant_link=(link + link.T) / 2,
+        socket=factor(spread.socket, path.n_sockets),
+        socket_link=float(factor(spread.link, 1)[0]),
+        whole=float(factor(spread.node, 1)[0]),
+    )
+
+
+def latency(path: Paths, chip: Chip, home_socket: int = -1) -> Floats:
+    """True hop latency of each pair in ns (p), for lines at home on a socket (-1: with the first CPU of each pair)."""
+    a, b = path.core_a, path.core_b
+    work = CORE_NS * (1 / chip.core_clock[a] + 1 / chip.core_clock[b]) + chip.core_add_ns[a] + chip.core_add_ns[b]
+    ring = RING_NS + RING_STEP_NS * np.abs(chip.ring[a] - chip.ring[b])
+    inside = (work + ring) * chip.ccx[np.maximum(path.ccx, 0)]
+    core_factor = chip.core[a] + chip.core[b] - 1
+    qa, qb = path.quadrant_a, path.quadrant_b
+    apart = np.minimum((qa - qb) % 4, (qb - qa) % 4)
+    mesh = (MESH_NS + QUADRANT_NS * apart * (not chip.nps1)) * chip.quadrant_link[qa, qb]
+    home = path.socket_a if home_socket < 0 else np.full(len(a), home_socket)
+    detour = np.where((path.socket_a != home) & (path.socket_b != home), HOME_DETOUR_NS, 0.0)
+    outside = work + (PORT_NS / 2 * (chip.port[path.port_a] + chip.port[path.port_b]) + mesh) * chip.fabric
+    outside = outside + (np.where(path.cross, LINK_NS, 0.0) + detour) * chip.socket_link
+    value = np.where(path.in_core, SMT_NS + work * 0.4, np.where(path.in_ccx, inside, outside))
+    own = np.where(path.cross, 1.0, chip.socket[path.socket_a])
+    return np.asarray(value * core_factor * own * chip.whole * chip.pair, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """Factor `by` on the pairs of a core, with probability `rate` each, in run `run` (from 1; 0 is every run)."""
+
+    core: int
+    by: float
+    run: int = 0
+    rate: float = 1.0
+
+
+def draw_run(
+    path: Paths,
+    truth: Sequence[Floats],
+    spread: Spread,
+    rng: np.random.Generator,
+    *,
+    passes: int,
+    run: int = 1,
+    disturbances: Sequence[Disturbance] = (),
+) -> npt.NDArray[np.float32]:
+    """What one run measures: (pass, home, pair) in ns, `truth` having a home each.
+
+    Drawn anew: the lines of each pass (common, per CCX), the run's temperature and its drift over time, cells that
+    stay through the run, autocorrelated passes with heavy tails, and bursts.
+    """
+    n = len(path.core_a)
+    out = np.empty((passes, len(truth), n), dtype=np.float32)
+    order = np.argsort(rng.permutation(n)) / max(n - 1, 1) - 0.5  # place of each pair in the run's order
+    shift = spread.run * rng.standard_normal()
+    drift = spread.drift * rng.standard_normal()
+    median_of_lines = spread.line * 1.25 / np.sqrt(spread.lines)
+    for h, base in enumerate(truth):
+        stays = spread.run_cell * rng.standard_normal(n)
+        noise = np.zeros(n)
+        for p in range(passes):
+            common = median_of_lines * np.sqrt(0.5) * rng.standard_normal()
+            per_ccx = median_of_lines * 0.5 * rng.standard_normal(path.n_ccx)
+            # a line that two cores of one CCX pass to and fro stays in their L3
+            line = np.where(path.in_ccx, 0.3, 1.0) * (common + per_ccx[path.port_a] + per_ccx[path.port_b])
+            fresh = rng.standard_normal(n) if spread.tail <= 2 else _draw(rng, spread.tail, n)
+            noise = fresh if p == 0 else spread.pass_rho * noise + np.sqrt(1 - spread.pass_rho**2) * fresh
+            moved = shift + drift * ((p + order + 0.5) / passes - 0.5) * 2
+            factor = 1 + line + moved + stays + spread.cell * noise
+            factor = factor + spread.burst * (rng.random(n) < spread.burst_rate)
+            for d in disturbances:
+                hit = (path.core_a == d.core) | (path.core_b == d.core)
+                if d.run not in (0, run):
+                    continue
+                factor = np.where(hit & (rng.random(n) < d.rate), factor * d.by, factor)
+            out[p, h] = np.maximum(base * factor, 0.5)
+    return out
+
+
+def with_pairs(chip: Chip, factor: Floats) -> Chip:
+    """`chip` with `factor` (p) on single pairs."""
+    return replace(chip, pair=chip.pair * factor)
+
+
+__all__ = ["CCD", "Chip", "Disturbance", "Paths", "Spread", "chip", "draw_run", "latency", "paths", "with_pairs"]

@@ -1,0 +1,138 @@
+"""A simulated node's survey: the files a real node of this topology would show, as a tar.gz of its root."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+from collections.abc import Iterable, Mapping
+
+from nodeprint.topology.model import Cpu, NumaNode, Topology
+
+#: What every simulated node says of itself unless a defect changes it.
+FINGERPRINT: Mapping[str, str] = {
+    "microcode": "0x830107c",
+    "bios": "1.2.3",
+    "kernel": "6.1.0-sim",
+    "governor": "performance",
+    "boost": "1",
+    "cmdline": "BOOT_IMAGE=/vmlinuz root=/dev/ram0 quiet",
+    "thp": "always [madvise] never",
+}
+
+
+def survey(topology: Topology, host: str, changes: Mapping[str, str]) -> bytes:
+    """The archive's bytes, equal for equal arguments. `changes` replace values of FINGERPRINT."""
+    said = {**FINGERPRINT, **changes}
+    files = dict(_files(topology, host, said))
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name in sorted(files):
+            data = files[name].encode()
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return gzip.compress(raw.getvalue(), compresslevel=1, mtime=0)
+
+
+def cpu_list(cpus: Iterable[int]) -> str:
+    """CPU numbers as Linux writes them: `0-3,8`."""
+    runs: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if runs and cpu == runs[-1][1] + 1:
+            runs[-1][1] = cpu
+        else:
+            runs.append([cpu, cpu])
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
+
+
+def _files(topology: Topology, host: str, said: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    numbers = [cpu.cpu for cpu in topology.cpus]
+    everything = cpu_list(numbers) + "\n"
+    base = "sys/devices/system"
+    yield f"{base}/cpu/online", everything
+    yield f"{base}/cpu/present", everything
+    yield f"{base}/cpu/possible", everything
+    yield f"{base}/cpu/smt/active", f"{int(bool(topology.machine.smt))}\n"
+    yield f"{base}/cpu/cpufreq/boost", said["boost"] + "\n"
+    for cpu in topology.cpus:
+        yield from _cpu(topology, cpu, f"{base}/cpu/cpu{cpu.cpu}", said)
+    nodes = topology.numa_nodes
+    if nodes:
+        yield f"{base}/node/online", cpu_list(node.node for node in nodes) + "\n"
+        yield f"{base}/node/possible", cpu_list(node.node for node in nodes) + "\n"
+        yield f"{base}/node/has_memory", cpu_list(node.node for node in nodes) + "\n"
+    for node in nodes:
+        yield f"{base}/node/node{node.node}/cpulist", cpu_list(node.cpus) + "\n"
+        yield f"{base}/node/node{node.node}/distance", " ".join(map(str, node.distances)) + "\n"
+        kib = _kib(node)
+        yield (
+            f"{base}/node/node{node.node}/meminfo",
+            f"Node {node.node} MemTotal: {kib:15d} kB\nNode {node.node} MemFree: {kib:16d} kB\n",
+        )
+    yield "proc/cpuinfo", "".join(_cpuinfo(topology, cpu, said) for cpu in topology.cpus)
+    total = sum(map(_kib, nodes))
+    yield "proc/meminfo", f"MemTotal: {total:15d} kB\nMemFree: {total:16d} kB\nMemAvailable: {total:11d} kB\n"
+    yield "proc/cmdline", said["cmdline"] + "\n"
+    yield "proc/loadavg", "0.10 0.12 0.09 1/1024 4242\n"
+    yield "proc/version", f"Linux version {said['kernel']} (simulated)\n"
+    yield "proc/sys/kernel/numa_balancing", "0\n"
+    yield "sys/kernel/mm/transparent_hugepage/enabled", said["thp"] + "\n"
+    yield "sys/class/dmi/id/bios_version", said["bios"] + "\n"
+    yield "sys/class/dmi/id/sys_vendor", "simulated\n"
+    yield "sys/class/dmi/id/product_name", f"simulated {topology.machine.name}\n"
+    yield "nodeprint/hostname", host + "\n"
+    yield "nodeprint/affinity", everything
+    yield "nodeprint/simulated", "yes\n"
+
+
+def _cpu(topology: Topology, cpu: Cpu, folder: str, said: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    def sharing(level: str) -> list[int]:
+        part = getattr(cpu, level)
+        return [cpu.cpu] if part is None else [other.cpu for other in topology.cpus if getattr(other, level) == part]
+
+    core, package = sharing("core"), sharing("socket")
+    yield f"{folder}/online", "1\n"
+    yield f"{folder}/topology/physical_package_id", f"{cpu.socket or 0}\n"
+    yield f"{folder}/topology/core_id", f"{cpu.core if cpu.core is not None else cpu.cpu}\n"
+    yield f"{folder}/topology/die_id", f"{cpu.socket or 0}\n"
+    yield f"{folder}/topology/thread_siblings_list", cpu_list(core) + "\n"
+    yield f"{folder}/topology/core_cpus_list", cpu_list(core) + "\n"
+    yield f"{folder}/topology/core_siblings_list", cpu_list(package) + "\n"
+    yield f"{folder}/topology/package_cpus_list", cpu_list(package) + "\n"
+    yield f"{folder}/cpufreq/scaling_governor", said["governor"] + "\n"
+    l3 = sharing("ccx") if cpu.ccx is not None else package
+    for index, (level, kind, size, shared) in enumerate(
+        (
+            (1, "Data", "32K", core),
+            (1, "Instruction", "32K", core),
+            (2, "Unified", "512K", core),
+            (3, "Unified", "32768K", l3),
+        )
+    ):
+        cache = f"{folder}/cache/index{index}"
+        yield f"{cache}/level", f"{level}\n"
+        yield f"{cache}/type", kind + "\n"
+        yield f"{cache}/size", size + "\n"
+        yield f"{cache}/shared_cpu_list", cpu_list(shared) + "\n"
+        yield f"{cache}/coherency_line_size", "64\n"
+
+
+def _cpuinfo(topology: Topology, cpu: Cpu, said: Mapping[str, str]) -> str:
+    machine = topology.machine
+    apicid = cpu.apicid if cpu.apicid is not None else cpu.cpu
+    return (
+        f"processor\t: {cpu.cpu}\nvendor_id\t: {machine.vendor or 'unknown'}\n"
+        f"cpu family\t: {machine.family or 0}\n"
+        f"model\t\t: {machine.model or 0}\nmodel name\t: {machine.name or 'simulated'}\n"
+        f"stepping\t: {machine.stepping or 0}\n"
+        f"microcode\t: {said['microcode']}\ncpu MHz\t\t: 2000.000\nphysical id\t: {cpu.socket or 0}\n"
+        f"core id\t\t: {cpu.core if cpu.core is not None else cpu.cpu}\n"
+        f"apicid\t\t: {apicid}\ninitial apicid\t: {apicid}\n"
+        "flags\t\t: fpu tsc cx16 constant_tsc nonstop_tsc\n\n"
+    )
+
+
+def _kib(node: NumaNode) -> int:
+    """A node's memory in KiB; where the topology does not tell, 256 GiB beside CPUs: none seems to be missing."""
+    return (256 << 20 if node.cpus else 0) if node.memory_bytes is None else node.memory_bytes // 1024

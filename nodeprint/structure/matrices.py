@@ -1,0 +1,140 @@
+"""Arithmetic on latency matrices: symmetrising, block medians, the additive fit, and how alike two partitions are.
+
+Matrices are square float64 arrays with NaN where nothing was measured; labels are int arrays that number groups from 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Matrix = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int64]
+
+
+def symmetrised(latency_ns: npt.NDArray[Any]) -> Matrix:
+    """The mean of both directions (or the one that is there), NaN on the diagonal; not positive or infinite counts as
+    missing.
+
+    `latency_ns` is (n, n), whole or one triangle.
+    """
+    values = np.array(latency_ns, dtype=np.float64)
+    values[~np.isfinite(values) | (values <= 0)] = np.nan
+    np.fill_diagonal(values, np.nan)
+    both = (values + values.T) / 2
+    out: Matrix = np.where(np.isnan(both), np.where(np.isnan(values), values.T, values), both)
+    return out
+
+
+def numbered(labels: npt.NDArray[Any]) -> Labels:
+    """The same partition with groups numbered 0, 1, ... in order of their first member."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    out: Labels = rank[inverse]
+    return out
+
+
+def sizes(labels: Labels) -> npt.NDArray[np.int64]:
+    """Members of each group."""
+    return np.bincount(labels)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The measured cells of the upper triangle of a symmetric (n, n) matrix, by value: sorted once, every median after
+    that is counting.
+    """
+
+    count: int
+    rows: npt.NDArray[np.int64]
+    columns: npt.NDArray[np.int64]
+    values: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, matrix: Matrix) -> Cells:
+        """The cells of a symmetric matrix with NaN where nothing was measured."""
+        rows, columns = np.nonzero(np.triu(~np.isnan(matrix), 1))
+        values = matrix[rows, columns]
+        order = np.argsort(values)
+        return cls(len(matrix), rows[order], columns[order], values[order])
+
+    def only(self, chosen: npt.NDArray[np.bool_]) -> Cells:
+        """Those of the cells, (cells,)."""
+        return Cells(self.count, self.rows[chosen], self.columns[chosen], self.values[chosen])
+
+    def block_medians(self, labels: Labels) -> Matrix:
+        """(g, g) medians of the cells between every two groups, inside a group on the diagonal; NaN where no cell was
+        measured.
+
+        The lower of two middle cells: what disturbs a cell adds to it.
+        """
+        groups = int(labels.max()) + 1
+        one, other = labels[self.rows], labels[self.columns]
+        out = _medians(np.minimum(one, other) * groups + np.maximum(one, other), self.values, groups * groups)
+        out = out.reshape(groups, groups)
+        return np.where(np.isnan(out), out.T, out)
+
+    def row_medians(self, labels: Labels) -> Matrix:
+        """(n, g) medians of every row's cells to each group, as above."""
+        groups = int(labels.max()) + 1
+        one, other = self.rows * groups + labels[self.columns], self.columns * groups + labels[self.rows]
+        cell = np.stack([one, other], axis=1).ravel()
+        return _medians(cell, np.repeat(self.values, 2), self.count * groups).reshape(self.count, groups)
+
+
+def _medians(cell: npt.NDArray[np.int64], values: npt.NDArray[np.float64], cells: int) -> npt.NDArray[np.float64]:
+    """(cells,) lower median of the ascending `values` that belong to each cell."""
+    values = values[np.argsort(cell.astype(np.min_scalar_type(cells)), kind="stable")]
+    count = np.bincount(cell, minlength=cells)
+    out = np.full(cells, np.nan)
+    some = count > 0
+    out[some] = values[(np.cumsum(count) - count + (count - 1) // 2)[some]]
+    return out
+
+
+def additive_residual(blocks: Matrix) -> tuple[Matrix, npt.NDArray[np.float64]]:
+    """What a fit of `offset[i] + offset[j]` leaves of the cells off the diagonal (least squares), and the offsets.
+
+    The double centring of a matrix without a diagonal; missing cells and the diagonal have residual 0. (g, g) and (g,),
+    g at least 3.
+    """
+    g = len(blocks)
+    known = ~np.isnan(blocks) & ~np.eye(g, dtype=bool)
+    system = known.astype(np.float64) + np.diag(known.sum(1))
+    offsets = np.linalg.lstsq(system, np.where(known, blocks, 0.0).sum(1), rcond=None)[0]
+    return np.where(known, blocks - offsets[:, None] - offsets[None, :], 0.0), offsets
+
+
+def profile_distances(blocks: Matrix, rows: npt.NDArray[np.int64]) -> Matrix:
+    """(r, r) root mean squares of the difference between two blocks' rows, over the columns that are neither of the
+    two.
+    """
+    table = blocks[rows]
+    out = np.zeros((len(rows), len(rows)))
+    columns = np.arange(len(blocks))
+    for i in range(len(rows)):
+        squares = (table - table[i]) ** 2
+        squares[:, rows[i]] = np.nan
+        squares[columns[None, :] == rows[:, None]] = np.nan
+        count = np.maximum((~np.isnan(squares)).sum(1), 1)
+        out[i] = np.sqrt(np.nansum(squares, axis=1) / count)
+    return out
+
+
+def rand_index(one: Labels, other: Labels) -> float:
+    """Adjusted Rand index of two partitions of the same members: 1 is equal, 0 unrelated (Hubert and Arabie 1985)."""
+    table = np.zeros((int(one.max()) + 1, int(other.max()) + 1))
+    np.add.at(table, (one, other), 1)
+
+    def pairs(counts: npt.NDArray[Any]) -> float:
+        return float((counts * (counts - 1) / 2).sum())
+
+    together, first, second = pairs(table), pairs(table.sum(1)), pairs(table.sum(0))
+    total = len(one) * (len(one) - 1) / 2
+    expected = first * second / total if total else 0.0
+    largest = (first + second) / 2
+    return 1.0 if largest == expected else (together - expected) / (largest - expected)

@@ -1,0 +1,132 @@
+"""What is found in a matrix: levels of groups, their agreement with labels, symmetry, and findings in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+#: From fine to coarse. `group` is a level that the matrix shows and whose name it does not tell.
+LevelName = Literal["smt", "ccx", "quadrant", "half", "socket", "group"]
+Relation = Literal["agrees", "finer", "coarser", "contradicts", "not found"]
+Severity = Literal["info", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLevel:
+    """A partition of the CPUs (OS numbers, sorted; a group of one is a CPU that has no partner).
+
+    `within_ns` is the median over pairs that share a group of this level and none of a finer one; `between_ns` over
+    pairs that share the coarser level's group and none of this level. `stability` is the mean adjusted Rand index over
+    resampled CPUs, 1 at best.
+    """
+
+    name: LevelName
+    groups: tuple[tuple[int, ...], ...]
+    within_ns: float
+    between_ns: float
+    stability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """A found level held against a level of the labels; `cpus` are those that make the difference, empty where they
+    agree.
+    """
+
+    level: LevelName
+    label: str
+    relation: Relation
+    cpus: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Symmetry:
+    """Parts of a level that should be alike: the median inside each (in order of the level's groups), largest over
+    smallest.
+    """
+
+    level: LevelName
+    medians_ns: tuple[float | None, ...]
+    ratio: float
+    alike: bool
+    cpus: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A sentence for the reader. `id` is stable, `advice` says what to do."""
+
+    id: str
+    severity: Severity
+    text: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """Everything found in one matrix; `levels` from fine to coarse."""
+
+    levels: tuple[FoundLevel, ...]
+    agreement: tuple[Agreement, ...]
+    symmetry: tuple[Symmetry, ...]
+    findings: tuple[Finding, ...]
+
+    def level(self, name: LevelName) -> FoundLevel | None:
+        """The level of that name (the finest of several), None where it was not found."""
+        return next((level for level in self.levels if level.name == name), None)
+
+    def as_json(self) -> dict[str, Any]:
+        """The object of `nodeprint structure --json`: levels, agreement, symmetry, findings."""
+        return {
+            "levels": [
+                {
+                    "name": level.name,
+                    "groups": [list(group) for group in level.groups],
+                    "within_ns": _rounded(level.within_ns),
+                    "between_ns": _rounded(level.between_ns),
+                    "stability": round(level.stability, 3),
+                }
+                for level in self.levels
+            ],
+            "agreement": [
+                {"level": item.level, "label": item.label, "relation": item.relation, "cpus": list(item.cpus)}
+                for item in self.agreement
+            ],
+            "symmetry": [
+                {
+                    "level": item.level,
+                    "medians_ns": [_rounded(value) for value in item.medians_ns],
+                    "ratio": round(item.ratio, 3),
+                    "alike": item.alike,
+                    "cpus": list(item.cpus),
+                }
+                for item in self.symmetry
+            ],
+            "findings": [
+                {"id": item.id, "severity": item.severity, "text": item.text, "advice": item.advice}
+                for item in self.findings
+            ],
+        }
+
+    def as_text(self) -> str:
+        """For a terminal: a line a level, what labels say of it, and the findings."""
+        lines = [
+            f"{level.name}: {len(level.groups)} groups of {_sizes(level.groups)} CPUs, {level.within_ns:.1f} ns within "
+            f"and {level.between_ns:.1f} ns between, stability {level.stability:.2f}"
+            for level in self.levels
+        ] or ["no groups: every CPU is about as far from every other"]
+        lines += [f"labels: {item.level} {item.relation} {item.label or ''}".rstrip() for item in self.agreement]
+        lines += [f"{item.severity}: {item.text} {item.advice}" for item in self.findings]
+        return "\n".join(lines)
+
+
+def _sizes(groups: Sequence[Sequence[int]]) -> str:
+    found = sorted({len(group) for group in groups})
+    return str(found[0]) if len(found) == 1 else f"{found[0]} to {found[-1]}"
+
+
+def _rounded(value: float | None) -> float | None:
+    """To a thousandth; None where it is unknown, as JSON has no NaN."""
+    return None if value is None or math.isnan(value) else round(value, 3)

@@ -1,0 +1,45 @@
+"""What a machine is made of, read from Linux, lstopo or CPUID, with the provenance of every label."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nodeprint.topology import cpuid, hwloc_xml, sysfs
+from nodeprint.topology.keys import Comparison, Key, canonical_keys, compare
+from nodeprint.topology.label import label
+from nodeprint.topology.model import Topology
+from nodeprint.topology.presets import from_part, preset
+from nodeprint.topology.text import as_json, as_text, from_json
+from nodeprint.tree import Tree
+
+__all__ = [
+    "Comparison",
+    "Key",
+    "Topology",
+    "as_json",
+    "as_text",
+    "canonical_keys",
+    "compare",
+    "from_json",
+    "from_part",
+    "label",
+    "preset",
+    "read",
+    "read_cpuid",
+    "read_xml",
+]
+
+
+def read(tree: Tree) -> Topology:
+    """The topology of the live system, a captured root or a survey. Raises NodeprintError where it tells of no CPU."""
+    return label(sysfs.read(tree))
+
+
+def read_xml(path: Path) -> Topology:
+    """The topology in an lstopo XML. Raises NodeprintError naming the file."""
+    return label(hwloc_xml.read(path))
+
+
+def read_cpuid(path: Path) -> Topology:
+    """The topology by a folder or archive of CPUID dumps, one a CPU. Raises NodeprintError naming file and line."""
+    return label(cpuid.read(path))

@@ -1,0 +1,230 @@
+"""CPUID dumps, a file for each CPU, in the format of hwloc-gather-cpuid: `mask in[4] => out[4]`, hexadecimal.
+
+Leaves as in the AMD64 Architecture Programmer's Manual, volume 3, appendix E, and Intel's Software Developer's
+Manual, volume 2A, CPUID: 0xB and 0x1F (topology), 4 and 0x8000001D (caches), 0x8000001E (Zen 1's node),
+0x80000026 (core, CCX, CCD and socket from Zen 4 on).
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.topology.facts import CPU_LIMIT, Facts, is_finer
+from nodeprint.topology.model import Machine
+from nodeprint.tree import Tree, open_tree
+
+#: Registers (EAX, EBX, ECX, EDX) by leaf and sub-leaf.
+Leaves = Mapping[tuple[int, int], tuple[int, int, int, int]]
+
+_LINE = re.compile(r"([0-9a-fA-F]{1,8})((?: [0-9a-fA-F]{1,8}){4}) =>((?: [0-9a-fA-F]{1,8}){4})\s*")
+_USES_ECX = 4  # bit of the mask: the sub-leaf counts
+
+_AMD_LEVELS = {1: "core", 2: "ccx", 3: "ccd", 4: "socket"}  # leaf 0x80000026, ECX[15:8]
+_SMT, _DIE = 1, 5  # leaf 0x1F, ECX[15:8]
+_KINDS = {0x20: "efficiency", 0x40: "performance"}  # leaf 0x1A, EAX[31:24]
+
+
+def read(path: Path) -> Facts:
+    """What a folder (or archive) of dumps `pu0`, `pu1`, ... tells. Raises NodeprintError naming file and line."""
+    tree = open_tree(path, marks=("",))
+    for _ in range(3):  # an archive has its folder on top
+        names = tree.names("")
+        if len(names) == 1 and not _numbers(tree):
+            tree = tree.subtree(names[0])
+    dumps = _dumps(tree)
+    if not dumps:
+        raise NodeprintError(
+            "holds no CPUID dump (pu0, pu1, ...)", where=path, advice="give a folder of `hwloc-gather-cpuid`"
+        )
+    facts = Facts(str(path), _machine(next(iter(dumps.values()))), tuple(dumps))
+    facts.apicids = _apicids(dumps)
+    if facts.apicids:
+        facts.provenance["apicid"] = "cpuid"
+        _label(dumps, facts)
+    else:
+        facts.warn("apicids-repeat", "APIC ids repeat and are not used", "gather the dumps pinned to each CPU")
+    return facts
+
+
+def enrich(tree: Tree, facts: Facts) -> None:
+    """Add what the dumps in `tree` tell beyond Linux: APIC ids, and the dies and shifts of AMD. No dumps, no change."""
+    dumps = {cpu: leaves for cpu, leaves in _dumps(tree).items() if cpu in facts.cpus}
+    told = Facts(tree.source, facts.machine, facts.cpus)
+    told.apicids = _apicids(dumps)
+    if not told.apicids or any(facts.apicids.get(cpu, apicid) != apicid for cpu, apicid in told.apicids.items()):
+        return
+    _label(dumps, told)
+    facts.shifts = told.shifts
+    if len(dumps) < len(facts.cpus):
+        return
+    if not facts.apicids:
+        facts.apicids, facts.provenance["apicid"] = told.apicids, "cpuid"
+    sockets = facts.parts.get("socket", {})
+    if is_finer(told.parts.get("die", {}), sockets) and not is_finer(facts.parts.get("die", {}), sockets):
+        facts.parts["die"], facts.provenance["die"] = told.parts["die"], "cpuid"
+
+
+def _numbers(tree: Tree) -> list[int]:
+    found = (re.fullmatch(r"pu(\d{1,6})", name) for name in tree.names(""))
+    return sorted(int(match[1]) for match in found if match and int(match[1]) < CPU_LIMIT)
+
+
+def _dumps(tree: Tree) -> dict[int, Leaves]:
+    return {cpu: _parse(tree.read_text(f"pu{cpu}") or "", f"{tree.source}/pu{cpu}") for cpu in _numbers(tree)}
+
+
+def _parse(text: str, where: str) -> Leaves:
+    leaves: dict[tuple[int, int], tuple[int, int, int, int]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise NodeprintError(f"{printable(line, 60)!r} is no line of a CPUID dump", where=where, line=number)
+        leaf, _, sub, _ = (int(word, 16) for word in match[2].split())
+        eax, ebx, ecx, edx = (int(word, 16) for word in match[3].split())
+        leaves.setdefault((leaf, sub if int(match[1], 16) & _USES_ECX else 0), (eax, ebx, ecx, edx))
+    if (0, 0) not in leaves or (1, 0) not in leaves:
+        raise NodeprintError("has no leaf 0 and 1", where=where, advice="gather the dump again")
+    return leaves
+
+
+def _machine(leaves: Leaves) -> Machine:
+    def text(*words: int) -> str:
+        raw = b"".join(word.to_bytes(4, "little") for word in words)
+        return printable(" ".join(raw.split(b"\0")[0].decode("latin-1").split()))
+
+    _, ebx, ecx, edx = leaves[0, 0]
+    version, _, features, _ = leaves[1, 0]
+    family, model = version >> 8 & 15, version >> 4 & 15
+    if family in (6, 15):
+        model |= version >> 12 & 0xF0
+    if family == 15:
+        family += version >> 20 & 0xFF
+    brand = [word for leaf in (0x80000002, 0x80000003, 0x80000004) for word in leaves.get((leaf, 0), ())]
+    return Machine(
+        vendor=text(ebx, edx, ecx),
+        family=family,
+        model=model,
+        stepping=version & 15,
+        name=text(*brand) or None,
+        architecture="x86_64",
+        virtual=bool(features >> 31),
+    )
+
+
+def _apicids(dumps: Mapping[int, Leaves]) -> dict[int, int]:
+    """Each CPU's APIC id; none where they repeat."""
+    out = {}
+    for cpu, leaves in dumps.items():
+        none = (0, 0, 0, 0)
+        extended = next(
+            (leaves[leaf, 0][3] for leaf in (0x80000026, 0x1F, 0xB) if leaves.get((leaf, 0), none)[1]), None
+        )
+        if extended is None and (0x8000001E, 0) in leaves:
+            extended = leaves[0x8000001E, 0][0]
+        out[cpu] = leaves[1, 0][1] >> 24 if extended is None else extended
+    return out if len(set(out.values())) == len(out) else {}
+
+
+def _label(dumps: Mapping[int, Leaves], facts: Facts) -> None:
+    """Sockets, dies, CCXs, clusters and cores from APIC ids and the shifts that each CPU tells."""
+    parts: dict[str, dict[int, int]] = {level: {} for level in ("socket", "die", "ccx", "cluster", "core")}
+    expected: dict[int, int] = {}
+    kinds: dict[int, str] = {}
+    for cpu, leaves in dumps.items():
+        apicid = facts.apicids[cpu]
+        shifts, per_socket = _shifts(leaves)
+        for level, shift in {**shifts, **_cache_shifts(leaves, shifts)}.items():
+            if level in parts:
+                parts[level][cpu] = apicid >> shift
+        nodes = leaves.get((0x8000001E, 0), (0, 0, 0, 0))[2]
+        if nodes >> 8 & 7:
+            parts["die"][cpu] = parts["socket"][cpu] << 8 | nodes & 0xFF
+        expected[parts["socket"][cpu]] = per_socket
+        facts.shifts = {level: shift for level, shift in shifts.items() if (0x80000026, 0) in leaves}
+        kind = _KINDS.get(leaves.get((0x1A, 0), (0, 0, 0, 0))[0] >> 24)
+        if kind is not None:
+            kinds[cpu] = kind
+    core_count = len(set(parts["core"].values()))
+    for level, of in parts.items():
+        joins = len(set(of.values())) < core_count or level != "cluster"
+        if len(of) == len(dumps) and joins:
+            facts.parts[level], facts.provenance[level] = of, "cpuid"
+    if len(set(kinds.values())) > 1:
+        facts.kinds = kinds
+    facts.complete = len(dumps) >= sum(expected.values())
+    if not facts.complete:
+        missing = sum(expected.values()) - len(dumps)
+        facts.warn("offline-cpus", f"{missing} CPUs of the machine have no dump", "gather dumps with all CPUs online")
+
+
+def _shifts(leaves: Leaves) -> tuple[dict[str, int], int]:
+    """APIC id shifts by level, and how many CPUs a socket has."""
+    amd: dict[str, int] = {}
+    count = 0
+    for eax, ebx, ecx, _ in _subleaves(leaves, 0x80000026):
+        level = _AMD_LEVELS.get(ecx >> 8 & 0xFF)
+        if level is None:
+            break
+        amd[level], count = eax & 31, ebx & 0xFFFF
+    if {"core", "socket"} <= amd.keys():
+        return amd, count
+    for leaf in (0x1F, 0xB):
+        out, shift = {}, 0
+        for eax, ebx, ecx, _ in _subleaves(leaves, leaf):
+            kind = ecx >> 8 & 0xFF
+            if kind == 0 or not ebx:
+                break
+            if kind == _DIE:
+                out["die"] = shift  # an id begins where the level below ends
+            shift, count = eax & 31, ebx & 0xFFFF
+            if kind == _SMT:
+                out["core"] = shift
+        if "core" in out:
+            return {**out, "socket": shift}, count
+    return _old_shifts(leaves)
+
+
+def _old_shifts(leaves: Leaves) -> tuple[dict[str, int], int]:
+    """Shifts of processors without an extended topology leaf."""
+    none = (0, 0, 0, 0)
+    size = leaves.get((0x80000008, 0), none)[2]
+    if (0x8000001E, 0) in leaves:
+        threads = (leaves[0x8000001E, 0][1] >> 8 & 0xFF) + 1
+        count = (size & 0xFF) + 1
+        return {"core": _bits(threads), "socket": size >> 12 & 15 or _bits(count)}, count
+    logical = leaves[1, 0][1] >> 16 & 0xFF if leaves[1, 0][3] >> 28 & 1 else 1
+    cores = (leaves.get((4, 0), none)[0] >> 26) + 1
+    socket = _bits(max(logical, 1))
+    return {"core": max(socket - _bits(cores), 0), "socket": socket}, max(logical, 1)
+
+
+def _cache_shifts(leaves: Leaves, shifts: Mapping[str, int]) -> dict[str, int]:
+    """Shifts of the CPUs that share an L3 (the CCX) and an L2 (the cluster)."""
+    out: dict[str, int] = {}
+    for leaf in (0x8000001D, 4):
+        for eax, *_ in _subleaves(leaves, leaf):
+            kind, level, sharers = eax & 31, eax >> 5 & 7, (eax >> 14 & 0xFFF) + 1
+            if kind == 0:
+                break
+            if level in (2, 3):
+                out.setdefault("ccx" if level == 3 else "cluster", _bits(sharers))
+        if out:
+            break
+    if "ccx" in shifts and "ccx" in out:
+        out["ccx"] = shifts["ccx"]
+    return out
+
+
+def _subleaves(leaves: Leaves, leaf: int) -> list[tuple[int, int, int, int]]:
+    return [leaves[leaf, sub] for sub in itertools.takewhile(lambda sub: (leaf, sub) in leaves, itertools.count())]
+
+
+def _bits(count: int) -> int:
+    """Bits of an id for `count` things."""
+    return (count - 1).bit_length()

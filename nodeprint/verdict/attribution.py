@@ -1,0 +1,153 @@
+"""From a node's residuals to causes: which term explains most, what is left without it, and so on.
+
+One cause, one finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.layout import Ints
+from nodeprint.verdict.terms import TERM_OF_FAMILY, Terms
+
+Floats = npt.NDArray[np.float64]
+
+#: A node never has more findings a matrix than this: beyond, it is another node altogether.
+MOST_CAUSES = 6
+#: A cause that covers several terms must show in each within this share of its size (a whole node: within 1 %,
+#: docs/method.md).
+_AGREE_SHARE, _AGREE, _AGREE_SCALES = 0.3, 0.01, 3.0
+#: A run shows a cause with at least this share of it.
+RUN_SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A term or several with one effect, relative and in ns.
+
+    `constant_in` says which of the two holds over the terms.
+
+    `members` are numbers of terms, `weights` how their deviations make the effect.
+    """
+
+    term: str
+    where: Mapping[str, int]
+    members: Ints
+    weights: Floats
+    effect: float
+    effect_ns: float
+    constant_in: str
+
+    def effect_of(self, deviation: Floats) -> Floats:
+        """The relative effect in other deviations (..., term)."""
+        return np.asarray(deviation[..., self.members] @ self.weights, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    term: str
+    where: Mapping[str, int]
+    members: Ints
+    covers: Ints
+
+
+def causes(
+    residual: npt.NDArray[np.float32],
+    terms: Terms,
+    *,
+    centre: Floats,
+    threshold: Floats,
+    scale: Floats,
+    level_ns: Floats,
+    template: npt.NDArray[np.float32],
+    accepted: npt.NDArray[np.bool_],
+) -> list[Cause]:
+    """The causes in `residual` (pair, relative; 0 where missing), the largest first.
+
+    Per term: `centre` of its peers, `threshold`, `scale`, `level_ns` (the template's mean), and whether its runs bear
+    it out.
+    """
+    left = residual.astype(np.float64)
+    found: list[Cause] = []
+    matrix = terms.contrast
+    candidates = _candidates(terms)
+    count = np.array([len(term.covers) for term in terms.terms], dtype=np.float64)
+    while len(found) < MOST_CAUSES:
+        deviation = matrix @ left.astype(np.float32) - centre
+        beyond = (np.abs(deviation) > threshold) & accepted
+        if not beyond.any():
+            break
+        best, best_gain = None, 0.0
+        for candidate in candidates:
+            if not beyond[candidate.members].any():
+                continue
+            fit = _fit(candidate, deviation, count, scale, level_ns)
+            if fit is not None and fit[1] > best_gain:
+                best, best_gain = (fit[0], candidate), fit[1]
+        if best is None:
+            break
+        cause, candidate = best
+        found.append(cause)
+        if cause.constant_in == "ns":
+            left[candidate.covers] -= cause.effect_ns / template[candidate.covers]
+        else:
+            left[candidate.covers] -= cause.effect
+    return found
+
+
+def _candidates(terms: Terms) -> list[_Candidate]:
+    single = [
+        _Candidate(TERM_OF_FAMILY[term.family], _named(term.family, term.where), np.array([i]), term.covers)
+        for i, term in enumerate(terms.terms)
+    ]
+    return single + [_Candidate(c.term, c.where, c.members, c.covers) for c in terms.composites]
+
+
+def _named(family: str, where: Mapping[str, int]) -> Mapping[str, int]:
+    scope = {"core-in": {"inside": 1}, "core-near": {"near": 1}, "core-far": {"across": 1}}
+    return {**where, **scope.get(family, {})}
+
+
+def _fit(
+    candidate: _Candidate, deviation: Floats, count: Floats, scale: Floats, level_ns: Floats
+) -> tuple[Cause, float] | None:
+    """The best of a relative and a constant effect over the candidate's terms.
+
+    And how much of the residual it explains.
+    """
+    members = candidate.members
+    d, n, level = deviation[members], count[members], level_ns[members]
+    if len(members) == 1:
+        effect = float(d[0])
+        cause = Cause(candidate.term, candidate.where, members, np.ones(1), effect, effect * float(level[0]), "either")
+        return cause, float(n[0] * effect**2)
+    best: tuple[Cause, float] | None = None
+    for constant_in, shape in (("percent", np.ones(len(members))), ("ns", 1 / level)):
+        weights = n * shape / float(np.sum(n * shape**2))
+        amplitude = float(weights @ d)
+        gain = amplitude**2 * float(np.sum(n * shape**2))
+        expected = amplitude * shape
+        share = 0.0 if candidate.term == "node" else _AGREE_SHARE
+        tolerance = np.maximum(np.maximum(_AGREE, share * np.abs(expected)), _AGREE_SCALES * scale[members])
+        if np.any(np.abs(d - expected) > tolerance) or np.any(expected * d < 0):
+            continue
+        relative = float(n @ expected / n.sum())
+        nanoseconds = float(n @ (expected * level) / n.sum())
+        if best is None or gain > best[1]:
+            factor = relative / amplitude if amplitude else 0.0
+            best = (
+                Cause(candidate.term, candidate.where, members, weights * factor, relative, nanoseconds, constant_in),
+                gain,
+            )
+    return best
+
+
+def shown_by_runs(values: Floats, centre: Floats, deviation: Floats) -> npt.NDArray[np.bool_]:
+    """Per term, whether every run (run, term) shows the deviation with its sign and at least a quarter of its size."""
+    with np.errstate(invalid="ignore"):
+        each = (values - centre) * np.sign(deviation) >= RUN_SHARE * np.abs(deviation)
+    return np.asarray(np.all(each | np.isnan(values), axis=0), dtype=np.bool_)

@@ -1,0 +1,534 @@
+"""One kind of nodes, judged.
+
+Every matrix's statistics, what they say of each node, and what a second job says of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from nodeprint.layout import CLASSES, Ints
+from nodeprint.verdict import thresholds
+from nodeprint.verdict.acceptance import Acceptance
+from nodeprint.verdict.attribution import Cause, causes, shown_by_runs
+from nodeprint.verdict.matrices import Matrix, Reduced, of_jobs
+from nodeprint.verdict.terms import FAMILIES, TERM_OF_FAMILY
+from nodeprint.verdict.thresholds import Spread, Statistics
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+#: A second job confirms a term that shows at least this share of its effect with the same sign.
+CONFIRM_SHARE = 0.5
+#: From this share of the nodes on, three at least, a shared deviation is a population and nobody is blamed.
+CROWD = 0.2
+#: Up to this many nodes one is blamed only where all others agree.
+FEW_NODES = 4
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One matrix of a kind.
+
+    Its first-judged job with statistics, the latest job where a node has two, spread over passes.
+    """
+
+    matrix: Matrix
+    stats: Statistics
+    last: Matrix | None
+    last_deviation: Floats
+    level_ns: Floats
+    wobble: Statistics | None
+    runs_differ: Bools
+    last_runs_differ: Bools
+
+    @property
+    def last_of(self) -> dict[int, int]:
+        """Row of a fleet node in `last`."""
+        return {} if self.last is None else {int(node): i for i, node in enumerate(self.last.nodes)}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A cause seen in a node: by which matrix, in how many jobs, effects with intervals, and which runs show it."""
+
+    cause: Cause
+    matrix: Matrix
+    effect: float
+    effect_ns: float
+    interval: tuple[float, float]
+    runs: tuple[str, ...]
+    confirmed: bool
+    refuted: bool
+    new: bool = False
+
+
+@dataclass
+class NodeEvidence:
+    """What is known of one node within its kind."""
+
+    shown: list[Shown] = field(default_factory=list)
+    unstable: list[str] = field(default_factory=list)
+    unstable_jobs: set[int] = field(default_factory=set)
+    jobs: int = 1
+    runs: int = 0
+    within: bool = True
+    worst: tuple[str, float, float] = ("", 0.0, 0.0)
+    differs: list[Shown] = field(default_factory=list)
+    untested: bool = False
+
+
+@dataclass(frozen=True)
+class KindResult:
+    """A kind's evidence by node, and what it could have found."""
+
+    nodes: Ints
+    evidence: list[Evidence]
+    by_node: dict[int, NodeEvidence]
+    smallest: dict[str, float]
+    resolvable: dict[str, float]
+    bounds: dict[str, float]
+    spreads: dict[str, Spread]
+    tests: int
+    wide: dict[str, float]
+    shared: list[tuple[int, int, Ints]]
+
+
+def tests_of(reduced: Sequence[Reduced], nodes: int) -> int:
+    """How many tests a kind of `nodes` takes: terms, and the spread of every core."""
+    each = 0
+    for r in reduced:
+        passes = r.stack.values.shape[1] > 1
+        each += len(r.stack.homes) * (len(r.terms.terms) + (int(r.cores.max(initial=0)) + 1 if passes else 0))
+    return nodes * each
+
+
+def families_of(reduced: Sequence[Reduced]) -> int:
+    """Families of terms over all matrices, the spread over passes counted as one."""
+    return sum(len(r.stack.homes) * (len(np.unique(r.terms.pool)) + (r.stack.values.shape[1] > 1)) for r in reduced)
+
+
+def evaluate(
+    reduced: Sequence[Reduced], screened: Sequence[Matrix], nodes: Ints, acceptance: Acceptance, alpha: float
+) -> KindResult:
+    """Judge the nodes of one kind, two or more, with false rate `alpha` a node and family of a matrix.
+
+    `screened` from `screen`.
+    """
+    by_stack = {id(r.stack): r for r in reduced}
+    evidence = [_evidence(by_stack[id(matrix.stack)], matrix, acceptance, alpha) for matrix in screened]
+    by_node = {int(node): NodeEvidence() for node in nodes}
+    for one in evidence:
+        _shown(one, by_node, acceptance)
+    smallest, resolvable, bounds = _power(evidence)
+    for one in evidence:
+        _equivalence(one, by_node)
+    spreads, wide = _wide(evidence)
+    shared = [
+        (number, int(term), one.matrix.nodes[beyond[:, term]])
+        for number, one in enumerate(evidence)
+        if len(one.matrix.nodes) > FEW_NODES
+        for beyond in [np.abs(one.stats.deviation) > one.stats.threshold]
+        for term in np.flatnonzero(beyond.sum(axis=0) >= max(3, int(np.ceil(CROWD * len(one.matrix.nodes)))))
+    ]
+    return KindResult(
+        nodes, evidence, by_node, smallest, resolvable, bounds, spreads, tests_of(reduced, len(nodes)), wide, shared
+    )
+
+
+def bounds_of(matrix: Matrix, acceptance: Acceptance, level_ns: Floats) -> Floats:
+    """Relative bound of each term: the largest of percent, nanoseconds and clock ticks, at the template's level."""
+    percent = np.array([acceptance.bounds[TERM_OF_FAMILY[term.family]] for term in matrix.terms.terms])
+    least = max(acceptance.least_ns, acceptance.clock_ticks * matrix.stack.tick_ns)
+    return np.asarray(np.maximum(percent, least / level_ns), dtype=np.float64)
+
+
+def levels(matrix: Matrix) -> Floats:
+    """The template's mean over each term's pairs, in the measurement's unit."""
+    template = np.nan_to_num(matrix.template.astype(np.float64), nan=float(np.nanmedian(matrix.template)))
+    return np.array([template[term.covers].mean() for term in matrix.terms.terms])
+
+
+def screen(reduced: Sequence[Reduced], nodes: Ints) -> list[Matrix]:
+    """The first-judged jobs of `nodes`, a matrix a measurement and home that two of them have."""
+    found = []
+    for one in reduced:
+        for home in range(len(one.stack.homes)):
+            matrix = of_jobs(one, home, nodes, _screening) if len(one.terms.terms) else None
+            if matrix is not None and len(matrix.nodes) > 1:
+                found.append(_ordered(matrix))
+    return found
+
+
+def _evidence(reduced: Reduced, matrix: Matrix, acceptance: Acceptance, alpha: float) -> Evidence:
+    terms, home = matrix.terms, matrix.home
+    level_ns = levels(matrix)
+    bound = bounds_of(matrix, acceptance, level_ns)
+    prior = acceptance.prior_of_family()
+    trusted: Bools = np.all(np.any(np.isfinite(matrix.values), axis=1), axis=1)
+    if trusted.sum() < 2:
+        trusted = np.ones(len(matrix.nodes), dtype=np.bool_)
+    values = np.where(np.isfinite(matrix.values), matrix.values, np.nan)
+    values = _filled(values)
+    stats = thresholds.statistics(values, terms.pool, bound, prior=prior, alpha=alpha, trusted=trusted)
+    outliers: Bools = np.asarray((np.abs(stats.deviation) > stats.threshold).any(axis=1), dtype=np.bool_)
+    if outliers.any() and (trusted & ~outliers).sum() >= max(2, 0.6 * trusted.sum()):  # repeat once without them
+        stats = thresholds.statistics(values, terms.pool, bound, prior=prior, alpha=alpha, trusted=trusted & ~outliers)
+    last = of_jobs(reduced, home, matrix.nodes, _latest, matrix.template)
+    last_deviation = np.zeros((0, len(terms.terms)))
+    if last is not None:
+        last = _ordered(last)
+        last_deviation = _last_deviation(matrix, stats, last, outliers)
+    differ = _runs_differ(matrix, stats, alpha)
+    last_differ = (
+        _runs_differ(last, stats, alpha) if last is not None else np.zeros((0, len(terms.terms)), dtype=np.bool_)
+    )
+    return Evidence(
+        matrix,
+        stats,
+        last,
+        last_deviation,
+        level_ns,
+        _wobble(matrix, acceptance, alpha, trusted & ~outliers),
+        differ,
+        last_differ,
+    )
+
+
+def _screening(jobs: list[int]) -> int | None:
+    return jobs[-2] if len(jobs) > 1 else jobs[-1]
+
+
+def _latest(jobs: list[int]) -> int | None:
+    return jobs[-1] if len(jobs) > 1 else None
+
+
+def _filled(values: Floats) -> Floats:
+    """Terms that no run of a node has become the fleet's middle.
+
+    They are no evidence (the node is told so by its quality).
+    """
+    empty = ~np.isfinite(values).any(axis=1)
+    if empty.any():
+        middle = np.nanmedian(np.where(np.isfinite(values), values, np.nan), axis=(0, 1))
+        values = values.copy()
+        for i, t in zip(*np.nonzero(empty), strict=True):
+            values[i, :, t] = middle[t] if np.isfinite(middle[t]) else 0.0
+    return values
+
+
+def _ordered(matrix: Matrix) -> Matrix:
+    """Where ranks are no places, each CCX's cores in order of their own value: only sorted profiles are compared."""
+    layout = matrix.terms.layout
+    if not layout.harvested:
+        return matrix
+    values = matrix.values.copy()
+    inside = matrix.terms.indices("core-in")
+    slots = np.unique(layout.slots[:, :5], axis=0)
+    ccx = np.array([hash(tuple(slots[matrix.terms.terms[i].where["core"], :4].tolist())) for i in inside])
+    means = np.nanmean(matrix.values, axis=1)
+    for part in np.unique(ccx):
+        mine = inside[ccx == part]
+        order = np.argsort(means[:, mine], axis=1, kind="stable")
+        for node in range(len(values)):
+            values[node][:, mine] = matrix.values[node][:, mine[order[node]]]
+    return replace(matrix, values=values)
+
+
+def _last_deviation(matrix: Matrix, stats: Statistics, last: Matrix, outliers: Bools) -> Floats:
+    """Deviations in the latest jobs, from peers' latest jobs where half of them have one.
+
+    Else from the first jobs' centre moved by what the unsuspected nodes measured beside it moved by.
+    """
+    mean: Floats = np.nanmean(_filled(last.values), axis=1)
+    at = {int(node): i for i, node in enumerate(matrix.nodes)}
+    rows = np.array([at[int(node)] for node in last.nodes])
+    calm = ~outliers[rows]
+    if calm.sum() >= max(3, len(matrix.nodes) / 2):
+        out = np.empty_like(mean)
+        for i in range(len(mean)):
+            peers = calm.copy()
+            peers[i] = False
+            out[i] = mean[i] - np.median(mean[peers], axis=0)
+        return out
+    centre = stats.centre[rows]
+    if calm.sum() >= 2:
+        first = np.nanmean(_filled(matrix.values), axis=1)[rows]
+        moved = (mean - first)[calm]
+        shift = np.median(moved, axis=0)
+        noise = stats.run_scale * np.sqrt(2 / max(last.values.shape[1], 1) / calm.sum())
+        centre = centre + np.where(np.abs(shift) > 2 * noise, shift, 0.0)
+    return np.asarray(mean - centre, dtype=np.float64)
+
+
+def _runs_differ(matrix: Matrix, stats: Statistics, alpha: float) -> Bools:
+    """Per node and term, whether the node's own runs are further apart than runs are, and than twice the bound."""
+    values = matrix.values
+    if values.shape[1] < 2:
+        return np.zeros((len(values), values.shape[2]), dtype=np.bool_)
+    apart = np.nanmax(_filled(values), axis=1) - np.nanmin(_filled(values), axis=1)
+    scale = stats.run_scale * np.sqrt(2)
+    pooled = apart / scale
+    tail = np.ones(values.shape[2])
+    for number in np.unique(matrix.terms.pool):
+        mine = matrix.terms.pool == number
+        tail[mine] = thresholds.run_quantile(pooled[:, mine], alpha / mine.sum())
+    return np.asarray(apart > np.maximum(2 * stats.bound, tail * scale))
+
+
+def _wobble(matrix: Matrix, acceptance: Acceptance, alpha: float, trusted: Bools) -> Statistics | None:
+    values = matrix.wobble
+    if not np.isfinite(values).any() or np.nanmin(np.where(np.isfinite(values), values, 1)) <= 0:
+        return None
+    logs = _filled(np.log(values))
+    family = np.full(logs.shape[2], 2 * FAMILIES.index("core-near"), dtype=np.int64)
+    bound = np.full(logs.shape[2], np.log(acceptance.spread_factor))
+    prior = dict.fromkeys(FAMILIES, acceptance.priors["spread"])
+    keep = trusted if trusted.sum() >= 2 else np.ones(len(trusted), dtype=np.bool_)
+    return thresholds.statistics(logs, family, bound, prior=prior, alpha=alpha, trusted=keep, run_prior=0.1)
+
+
+def _shown(one: Evidence, by_node: dict[int, NodeEvidence], acceptance: Acceptance) -> None:
+    matrix, stats = one.matrix, one.stats
+    last_of = one.last_of
+    beyond = np.abs(stats.deviation) > stats.threshold
+    n = len(matrix.nodes)
+    for i, number in enumerate(matrix.nodes.tolist()):
+        node = by_node[number]
+        finite_runs = int(np.isfinite(matrix.values[i]).any(axis=1).sum())
+        node.runs = max(node.runs, finite_runs)
+        row = last_of.get(number)
+        node.jobs = max(node.jobs, 2 if row is not None else 1)
+        _instability(one, i, row, node)
+        found: list[Shown] = []
+        if beyond[i].any():
+            accepted = shown_by_runs(matrix.values[i], stats.centre[i], stats.deviation[i])
+            for cause in _causes(one, matrix, i, i, stats.centre[i], accepted):
+                found.append(_confirm(one, cause, i, row))
+        if row is not None:
+            assert one.last is not None
+            deviation = one.last_deviation[row]
+            if (np.abs(deviation) > stats.threshold[i]).any():
+                centre = np.nanmean(one.last.values[row], axis=0) - deviation
+                accepted = shown_by_runs(one.last.values[row], centre, deviation)
+                known = [set(s.cause.members.tolist()) for s in found if not s.refuted]
+                for cause in _causes(one, one.last, row, i, centre, accepted):
+                    if not any(known_one & set(cause.members.tolist()) for known_one in known):
+                        found.append(_new(one, cause, row, i))
+        if n <= FEW_NODES:
+            blamed = [s for s in found if _others_agree(one, s.cause, i)]
+            node.differs += [s for s in found if s not in blamed]
+            found = blamed if n > 2 else []
+        node.shown += found
+
+
+def _instability(one: Evidence, i: int, row: int | None, node: NodeEvidence) -> None:
+    for job, differ in ((1, one.runs_differ[i]), (2, one.last_runs_differ[row] if row is not None else None)):
+        if differ is not None and differ.any():
+            node.unstable_jobs.add(job)
+            if job == (2 if row is not None else 1):
+                terms = one.matrix.terms.terms
+                worst = next(k for k in np.argsort(-np.abs(one.stats.deviation[i])) if differ[k])
+                node.unstable.append(f"runs differ in {TERM_OF_FAMILY[terms[worst].family]} {dict(terms[worst].where)}")
+    if one.wobble is not None:
+        high = one.wobble.deviation[i] > one.wobble.threshold[i]
+        runs = shown_by_runs(np.log(one.matrix.wobble[i]), one.wobble.centre[i], one.wobble.deviation[i])
+        cores = np.flatnonzero(high & runs)
+        if len(cores):
+            node.unstable_jobs.add(1)
+            again = row is None
+            if row is not None and one.last is not None:
+                later = np.log(np.nanmean(one.last.wobble[row], axis=0)) - one.wobble.centre[i]
+                if (later[cores] >= CONFIRM_SHARE * one.wobble.deviation[i][cores]).any():
+                    node.unstable_jobs.add(2)
+                    again = True
+            if again:
+                worst = int(cores[np.argmax(one.wobble.deviation[i][cores])])
+                factor = float(np.exp(one.wobble.deviation[i][worst]))
+                node.unstable.append(f"core {worst} spreads {factor:.1f} times as wide over passes as its peers")
+
+
+def _causes(one: Evidence, matrix: Matrix, row: int, i: int, centre: Floats, accepted: Bools) -> list[Cause]:
+    with np.errstate(invalid="ignore"):
+        latency = np.nanmean(matrix.latency[row], axis=0) if matrix.latency.shape[1] > 1 else matrix.latency[row, 0]
+    residual = np.nan_to_num(latency / matrix.template - 1)
+    return causes(
+        residual,
+        matrix.terms,
+        centre=_unordered(one, matrix, row, centre),
+        threshold=one.stats.threshold[i],
+        scale=one.stats.scale[i],
+        level_ns=one.level_ns,
+        template=matrix.template,
+        accepted=accepted,
+    )
+
+
+def _unordered(one: Evidence, matrix: Matrix, row: int, centre: Floats) -> Floats:
+    """Centres of sorted profiles put back to the cores of this node."""
+    layout = matrix.terms.layout
+    if not layout.harvested:
+        return centre
+    out = centre.copy()
+    inside = matrix.terms.indices("core-in")
+    residual = np.nan_to_num(np.nanmean(matrix.latency[row], axis=0) / matrix.template - 1)
+    raw = matrix.terms.contrast[inside] @ residual
+    slots = np.unique(layout.slots[:, :5], axis=0)
+    ccx = np.array([hash(tuple(slots[matrix.terms.terms[i].where["core"], :4].tolist())) for i in inside])
+    for part in np.unique(ccx):
+        mine = np.flatnonzero(ccx == part)
+        order = mine[np.argsort(raw[mine], kind="stable")]
+        out[inside[order]] = centre[inside[mine]]
+    return out
+
+
+def _interval(one: Evidence, cause: Cause, effect: float, runs: int, i: int) -> tuple[float, float]:
+    """95 % bounds of an effect: run-to-run scale over the runs, and the template's error."""
+    others = max(len(one.matrix.nodes) - 1, 1)
+    variance = one.stats.run_scale**2 / max(runs, 1) + 1.57 * one.stats.scale[i] ** 2 / others
+    half = float(stdtrit(max(4.0, 2.0 * others), 0.975) * np.abs(cause.weights) @ np.sqrt(variance[cause.members]))
+    return effect - half, effect + half
+
+
+def _showing(values: Floats, centre: Floats, cause: Cause, job: int) -> tuple[str, ...]:
+    each = cause.effect_of(values - centre)
+    size = min(abs(cause.effect), float(np.nanmax(np.abs(each)))) if np.isfinite(each).any() else 0.0
+    return tuple(
+        f"job{job}/run{r + 1}"
+        for r, value in enumerate(np.atleast_1d(each))
+        if np.isfinite(value) and value * np.sign(cause.effect) >= RUN_HALF * size
+    )
+
+
+#: A run is named as showing an effect from this share of it on.
+RUN_HALF = 0.5
+
+
+def _confirm(one: Evidence, cause: Cause, i: int, row: int | None) -> Shown:
+    matrix = one.matrix
+    runs = _showing(matrix.values[i], one.stats.centre[i], cause, int(matrix.job[i]))
+    if row is None or one.last is None:
+        interval = _interval(one, cause, cause.effect, matrix.values.shape[1], i)
+        return Shown(cause, matrix, cause.effect, cause.effect_ns, interval, runs, confirmed=False, refuted=False)
+    # both jobs' deviations count pairs up to the same limit, the cause's own size has none: the ratio is what compares
+    first, later = (float(cause.effect_of(d)) for d in (one.stats.deviation[i], one.last_deviation[row]))
+    ratio = later / first if first * cause.effect > 0 else 0.0
+    confirmed = ratio >= CONFIRM_SHARE
+    centre = np.nanmean(one.last.values[row], axis=0) - one.last_deviation[row]
+    runs += _showing(one.last.values[row], centre, cause, int(one.last.job[row]))
+    effect = cause.effect * ratio
+    interval = _interval(one, cause, effect, one.last.values.shape[1], i)
+    return Shown(
+        cause, matrix, effect, cause.effect_ns * ratio, interval, runs, confirmed=confirmed, refuted=not confirmed
+    )
+
+
+def _new(one: Evidence, cause: Cause, row: int, i: int) -> Shown:
+    assert one.last is not None
+    centre = np.nanmean(one.last.values[row], axis=0) - one.last_deviation[row]
+    runs = _showing(one.last.values[row], centre, cause, int(one.last.job[row]))
+    interval = _interval(one, cause, cause.effect, one.last.values.shape[1], i)
+    return Shown(
+        cause, one.last, cause.effect, cause.effect_ns, interval, runs, confirmed=False, refuted=False, new=True
+    )
+
+
+def _others_agree(one: Evidence, cause: Cause, i: int) -> bool:
+    """Whether all other nodes agree among themselves in a cause's terms.
+
+    So that one of three or four can be told apart.
+    """
+    if len(one.matrix.nodes) < 3:
+        return False
+    others = np.arange(len(one.matrix.nodes)) != i
+    mean = np.nanmean(_filled(one.matrix.values), axis=1)[others]
+    apart = mean.max(axis=0) - mean.min(axis=0)
+    return bool(np.all(apart[cause.members] <= one.stats.threshold[i][cause.members]))
+
+
+def _equivalence(one: Evidence, by_node: dict[int, NodeEvidence]) -> None:
+    """Whether every term's 90 % interval is inside its bound, in the latest job."""
+    stats, matrix = one.stats, one.matrix
+    deviation = stats.deviation.copy()
+    last_of = one.last_of
+    for i, number in enumerate(matrix.nodes.tolist()):
+        if number in last_of:
+            deviation[i] = one.last_deviation[last_of[number]]
+    others = max(len(matrix.nodes) - 1, 1)
+    runs = np.maximum(np.isfinite(matrix.values).any(axis=2).sum(axis=1), 1)[:, None]
+    degrees = max(2.0, float((runs - 1).sum()))
+    half = float(stdtrit(degrees, 0.95)) * np.sqrt(stats.run_scale**2 / runs + 1.57 * stats.scale**2 / others)
+    reach = np.abs(deviation) + half
+    excess = reach / stats.bound
+    worst = np.argmax(excess, axis=1)
+    for i, number in enumerate(matrix.nodes.tolist()):
+        node = by_node[number]
+        w = int(worst[i])
+        node.within &= bool(excess[i, w] <= 1)
+        if excess[i, w] > node.worst[1]:
+            term = matrix.terms.terms[w]
+            node.worst = (
+                f"{TERM_OF_FAMILY[term.family]} {place(term.where)}",
+                float(excess[i, w]),
+                float(stats.bound[w]),
+            )
+        node.untested |= not bool(np.isfinite(matrix.values[i]).any(axis=0).all())
+
+
+def place(where: Mapping[str, int]) -> str:
+    """A term's place in words for messages."""
+    return ", ".join(CLASSES[v] if k == "class" else f"{k.replace('_', ' ')} {v}" for k, v in where.items())
+
+
+def _power(evidence: list[Evidence]) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
+    """By family: what can be found here.
+
+    The smallest effect found when injected into these nodes' data, in nine of ten of them at the middle place; the
+    smallest that noise alone would let stand out; the bound.
+    """
+    smallest: dict[str, float] = {}
+    resolvable: dict[str, float] = {}
+    bounds: dict[str, float] = {}
+    for one in evidence:
+        stats = one.stats
+        for number in np.unique(one.matrix.terms.family):
+            mine = one.matrix.terms.family == number
+            name = FAMILIES[number]
+            need = np.concatenate(
+                [(stats.threshold - stats.deviation)[:, mine], (stats.threshold + stats.deviation)[:, mine]]
+            )
+            per_place = np.quantile(need, 0.9, axis=0)
+            # classes are told apart to very different degrees: the sharpest finds what shows in several
+            middle = np.min(per_place) if name == "class" else np.median(per_place)
+            smallest[name] = max(smallest.get(name, 0.0), float(middle))
+            reach = stats.z * stats.scale
+            ratio = reach[:, mine] / stats.bound[mine]
+            worst = float(np.median(ratio))
+            bound = float(np.median(stats.bound[mine]))
+            bounds[name] = max(bounds.get(name, 0.0), bound)
+            resolvable[name] = max(resolvable.get(name, 0.0), worst * bound)
+    return smallest, resolvable, bounds
+
+
+def _wide(evidence: list[Evidence]) -> tuple[dict[str, Spread], dict[str, float]]:
+    """Spread by family, and the families whose chips alone spread so that one node in twenty is beyond the bound."""
+    spreads: dict[str, Spread] = {}
+    wide: dict[str, float] = {}
+    for one in evidence:
+        if len(one.matrix.nodes) < 5:
+            continue
+        runs = one.matrix.values.shape[1]
+        for name, spread in one.stats.families.items():
+            mine = one.matrix.terms.family == FAMILIES.index(name)
+            bound = float(np.median(one.stats.bound[mine]))
+            if name not in spreads or spread.total > spreads[name].total:
+                spreads[name] = spread
+            # both larger than half of the bound and clear of what runs alone would give
+            if spread.chip > bound / 2 and spread.total**2 > 2 * spread.run**2 / runs:
+                wide[name] = max(wide.get(name, 0.0), spread.chip)
+    return spreads, wide

@@ -1,0 +1,618 @@
+"""From a campaign to its verdict."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint import __version__, discover, packed
+from nodeprint.layout import Ints
+from nodeprint.packed import PackedFleet, PackedNode
+from nodeprint.verdict import acceptance as accepted
+from nodeprint.verdict import configuration, evaluate, groups, history, matrices, outputs, terms, thresholds, wording
+from nodeprint.verdict.acceptance import Acceptance
+from nodeprint.verdict.configuration import Difference
+from nodeprint.verdict.evaluate import KindResult, NodeEvidence, Shown
+from nodeprint.verdict.figures import figures_of
+from nodeprint.verdict.matrices import Matrix, Reduced
+from nodeprint.verdict.outcome import NODE_OUTCOMES, ClassFigure, Finding, FleetVerdict, NodeVerdict, Verdict
+from nodeprint.verdict.terms import FAMILIES, TERM_OF_FAMILY
+
+#: More than this share of nodes alone in their configuration, and the key that splits them is told first.
+_ALONE_SHARE = 0.05
+#: Families that two populations may differ in; a core or one CCX is a node's own.
+_SPLIT_FAMILIES = ("class", "quadrant", "link", "ccd")
+_MODEL = "pairs"
+
+Floats = npt.NDArray[np.float64]
+#: A node is measured again at most so often.
+_MOST_JOBS = 3
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """Nodes that are compared with each other: a configuration, or a population of one.
+
+    `term` told a population apart.
+    """
+
+    nodes: Ints
+    term: str
+    result: KindResult | None
+
+
+def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | None = None) -> Verdict:
+    """Judge a campaign from what is there and write verdict.json, JUnit, Prometheus text and drain.sh.
+
+    Packs the fleet first where needed; `baseline` is a folder of `history.save`.
+
+    Raises NodeprintError when there is no campaign, or `acceptance` or `baseline` cannot be used.
+    """
+    rules = accepted.load(acceptance)
+    result = judge_fleet(packed.pack(campaign), rules)
+    unjudged = _unjudged(campaign, result)
+    if unjudged:
+        note = f"measured, but not judged or drawn: {', '.join(unjudged)}; their records are in nodes/"
+        result = replace(result, fleet=replace(result.fleet, notes=(*result.fleet.notes, note)))
+    if baseline is not None:
+        result = history.against(result, packed.read(campaign), baseline, rules)
+    outputs.write(result, campaign, _slurm_reasons(campaign))
+    return result
+
+
+def _unjudged(campaign: Path, result: Verdict) -> list[str]:
+    """Measurements of the plan that have no figure in the verdict; none where nothing was judged."""
+    plan = campaign / "plan.tsv"
+    planned = [line.split("\t")[0] for line in plan.read_text().splitlines()] if plan.exists() else []
+    judged = {figure.measurement for node in result.nodes.values() for figure in node.classes}
+    return [name for name in planned if name not in judged] if judged else []
+
+
+def _slurm_reasons(campaign: Path) -> dict[str, tuple[str, str]]:
+    sheet = campaign / "nodes.tsv"
+    nodes = discover.read_sheet(sheet) if sheet.exists() else []
+    return {node.node: (node.state, node.reason) for node in nodes}
+
+
+def judge_fleet(fleet: PackedFleet, rules: Acceptance | None = None) -> Verdict:
+    """The verdict of a packed fleet; writes nothing."""
+    rules = rules if rules is not None else accepted.load()
+    reduced = _reduced(fleet)
+    measured = [node for node in fleet.nodes if node.state == "measured"]
+    differing = configuration.differences(measured, rules)
+    number = {node.name: i for i, node in enumerate(fleet.nodes)}
+    named = configuration.groups(measured, _layouts(fleet), differing)
+    kinds, tests = _kinds([np.array([number[name] for name in names]) for names in named], reduced, rules)
+    figures = figures_of(reduced, len(fleet.nodes))
+    return _Writer(fleet, rules, kinds, figures, differing, reduced, tests).verdict()
+
+
+def _reduced(fleet: PackedFleet) -> list[Reduced]:
+    return [
+        matrices.reduce(stack, terms.of(stack.layout))
+        for stack in fleet.stacks
+        if stack.model == _MODEL and len(stack.layout.pairs)
+    ]
+
+
+def _layouts(fleet: PackedFleet) -> dict[str, str]:
+    """By name of each node with a matrix, what its places look like."""
+    keys: dict[int, set[str]] = {}
+    for stack in fleet.stacks:
+        digest = hashlib.sha256(stack.layout.key).hexdigest()
+        for node in np.unique(stack.node).tolist():
+            keys.setdefault(node, set()).add(digest)
+    return {fleet.nodes[node].name: " ".join(sorted(found)) for node, found in keys.items()}
+
+
+def _kinds(configurations: Sequence[Ints], reduced: Sequence[Reduced], rules: Acceptance) -> tuple[list[_Kind], int]:
+    """The kinds within each configuration, the number of tests."""
+    largest = len(configurations[0]) if configurations else 0
+    judged = [nodes for nodes in configurations if len(nodes) >= groups.MIN_NODES or 1 < len(nodes) == largest]
+    tests = sum(evaluate.tests_of(_with(reduced, nodes), len(nodes)) for nodes in judged)
+    # an equal share to every node, matrix and family, within it to every term
+    families = sum(len(nodes) * evaluate.families_of(_with(reduced, nodes)) for nodes in judged)
+    alpha = rules.false_alarm / max(families, 1)
+    kinds: list[_Kind] = []
+    for nodes in configurations:
+        if any(nodes is one for one in judged):
+            kinds += _populations(nodes, _with(reduced, nodes), rules, alpha)
+        else:
+            kinds.append(_Kind(nodes, "", None))
+    return sorted(kinds, key=lambda kind: (kind.result is None, -len(kind.nodes), int(kind.nodes[0]))), tests
+
+
+def _with(reduced: Sequence[Reduced], nodes: Ints) -> list[Reduced]:
+    return [one for one in reduced if np.isin(one.stack.node, nodes).any()]
+
+
+def _populations(nodes: Ints, reduced: Sequence[Reduced], rules: Acceptance, alpha: float) -> list[_Kind]:
+    """Populations before templates.
+
+    Cut where the coarse terms fall apart, or where a fifth of the nodes deviate alike.
+    """
+    screened = evaluate.screen(reduced, nodes)
+    parts = _split(screened, nodes, rules)
+    kinds = []
+    for part, term in parts:
+        again = screened if len(parts) == 1 else evaluate.screen(reduced, part)
+        result = evaluate.evaluate(reduced, again, part, rules, alpha) if len(part) > 1 else None
+        sides = _shared(part, result) if result is not None else None
+        if sides is None:
+            kinds.append(_Kind(part, term, result))
+            continue
+        for side in sides[0]:
+            of_side = evaluate.evaluate(reduced, evaluate.screen(reduced, side), side, rules, alpha)
+            kinds.append(_Kind(side, sides[1], of_side))
+    return kinds
+
+
+def _split(screened: Sequence[Matrix], nodes: Ints, rules: Acceptance) -> list[tuple[Ints, str]]:
+    whole = [m for m in screened if len(m.nodes) == len(nodes)]
+    if not whole or len(nodes) < 2 * groups.MIN_NODES:
+        return [(nodes, "")]
+    means, bounds, floors, names = [], [], [], []
+    prior = rules.prior_of_family()
+    for matrix in whole:
+        mine = np.isin(matrix.terms.family, [FAMILIES.index(name) for name in _SPLIT_FAMILIES])
+        values = matrix.values[:, :, mine]
+        if not np.isfinite(values).any(axis=1).all():
+            continue
+        pool = matrix.terms.pool[mine]
+        run = thresholds.run_scales(values, pool)
+        chip = np.array([prior[terms.family_of_pool(int(p))] for p in pool])
+        means.append(np.nanmean(values, axis=1))
+        bounds.append(evaluate.bounds_of(matrix, rules, evaluate.levels(matrix))[mine])
+        floors.append(np.sqrt(run**2 / values.shape[1] + chip**2))
+        names += [_term_name(matrix, int(i)) for i in np.flatnonzero(mine)]
+    if not means:
+        return [(nodes, "")]
+    parts = groups.split(np.concatenate(means, axis=1), np.concatenate(bounds), np.concatenate(floors))
+    return [(nodes[part], names[term] if term >= 0 else "") for part, term in parts]
+
+
+def _term_name(matrix: Matrix, term: int) -> str:
+    one = matrix.terms.terms[term]
+    where = wording.numbered(one.where, matrix.terms.layout, PackedNode(""))
+    return wording.spoken(TERM_OF_FAMILY[one.family], where)
+
+
+def _shared(nodes: Ints, result: KindResult) -> tuple[tuple[Ints, Ints], str] | None:
+    """The two sides of the term that most nodes deviate in, where they are too many to be accused."""
+    least = max(groups.MIN_NODES, int(np.ceil(groups.MIN_SHARE * len(nodes))))
+    if len(nodes) < 2 * groups.MIN_NODES:
+        return None
+    for number, term, _ in sorted(result.shared, key=lambda entry: -len(entry[2])):
+        one = result.evidence[number]
+        if len(one.matrix.nodes) != len(nodes):
+            continue
+        values = np.nanmean(one.matrix.values[:, :, term], axis=1)
+        sides = groups.cut_at(values, least, float(one.stats.bound[term]))
+        if sides is not None:
+            return (one.matrix.nodes[sides[0]], one.matrix.nodes[sides[1]]), _term_name(one.matrix, term)
+    return None
+
+
+@dataclass  # not frozen: its properties are computed once
+class _Writer:
+    """Everything that is known, put into outcomes and words."""
+
+    fleet: PackedFleet
+    rules: Acceptance
+    kinds: Sequence[_Kind]
+    figures: Sequence[Sequence[ClassFigure]]
+    differing: Mapping[str, Sequence[Difference]]
+    reduced: Sequence[Reduced]
+    tests: int
+
+    @cached_property
+    def rows(self) -> list[dict[int, list[int]]]:
+        """Per stack, the rows of each node's latest job."""
+        out = []
+        for one in self.reduced:
+            jobs = one.stack.job.tolist()
+            rows: dict[int, list[int]] = {}
+            for row, node in enumerate(one.stack.node.tolist()):
+                known = rows.get(node)
+                if known is None or jobs[known[0]] < jobs[row]:
+                    rows[node] = [row]
+                elif jobs[known[0]] == jobs[row]:
+                    known.append(row)
+            out.append(rows)
+        return out
+
+    @cached_property
+    def missing(self) -> list[Floats]:
+        """Per stack, the share of pairs that each row lacks."""
+        return [np.isnan(one.latency).mean(axis=(1, 2)) for one in self.reduced]
+
+    def verdict(self) -> Verdict:
+        """The whole."""
+        nodes = {node.name: self._unjudged(i, node) for i, node in enumerate(self.fleet.nodes)}
+        populations = [kind for kind in self.kinds if kind.result is not None]
+        for k, kind in enumerate(populations):
+            letter = _letter(k) if len(populations) > 1 else ""
+            for i in kind.nodes.tolist():
+                node = self.fleet.nodes[i]
+                nodes[node.name] = self._judged(i, node, kind, letter)
+        for name, verdict in nodes.items():
+            nodes[name] = self._suppressed(name, verdict)
+        counts = Counter(verdict.verdict for verdict in nodes.values())
+        ordered = {outcome: counts[outcome] for outcome in NODE_OUTCOMES if counts[outcome]}
+        fleet = self._fleet(nodes, populations, ordered)
+        versions = {"nodeprint": __version__, **self.fleet.versions}
+        return Verdict(self.fleet.campaign, self.fleet.simulated, versions, fleet, nodes, self._recheck(nodes))
+
+    def _base(self, i: int, node: PackedNode) -> NodeVerdict:
+        soft = tuple(
+            {
+                "id": f"fingerprint-{d.key}",
+                "text": f"{d.key} is {d.value}, most nodes have {d.majority}",
+                "advice": "make it alike, or say so in acceptance.yaml",
+            }
+            for d in self.differing.get(node.name, ())
+        )
+        return NodeVerdict(
+            "INCONCLUSIVE",
+            "",
+            quality=(*node.quality, *self._gaps(i)),
+            fingerprint=node.fingerprint,
+            warnings=(*node.warnings, *soft),
+            classes=tuple(self.figures[i]),
+            reason=node.reason,
+            log_tail=node.log_tail,
+            rack=node.rack,
+        )
+
+    def _gaps(self, i: int) -> list[str]:
+        """What makes a node's latest job no evidence."""
+        out, present = [], set()
+        for one, rows, missing in zip(self.reduced, self.rows, self.missing, strict=True):
+            mine = rows.get(i)
+            if not mine:
+                continue
+            stack = one.stack
+            present.add(stack.measurement)
+            share = float(np.mean(missing[mine]))
+            if share > self.rules.missing_pairs:
+                out.append(f"invalid: {stack.measurement}: {share * 100:.0f} % of the pairs are missing")
+            disturbed = float(stack.disturbed[mine].mean()) if len(stack.disturbed) else 0.0
+            if disturbed > self.rules.disturbed_pairs:
+                out.append(f"invalid: {stack.measurement}: {disturbed * 100:.0f} % of the pairs were disturbed")
+        out += [f"invalid: {name} was not measured" for name in self.rules.required if name not in present]
+        return out
+
+    def _unjudged(self, i: int, node: PackedNode) -> NodeVerdict:
+        base = self._base(i, node)
+        if node.state != "measured":
+            return replace(base, verdict="NOT MEASURED", text=node.reason or "not measured")
+        measured = [other for other in self.fleet.nodes if other.state == "measured"]
+        if len(measured) == 1:
+            limits = self._limits(i, node)
+            if limits:
+                return replace(base, verdict="OUTSIDE LIMIT", text=limits[0].text, findings=tuple(limits))
+            return replace(
+                base, verdict="NO PEER", text="the only measured node; measure alike nodes to compare it with"
+            )
+        return self._other_configuration(i, node, base)
+
+    def _other_configuration(self, i: int, node: PackedNode, base: NodeVerdict) -> NodeVerdict:
+        """A node that few or no others are meant to be like, beside the largest group's class medians."""
+        peers = self.kinds[0].nodes.tolist() if self.kinds else []
+        if i in peers:
+            peers = [j for kind in self.kinds[1:] for j in kind.nodes.tolist()]
+        keys = [d.key for d in self.differing.get(node.name, ()) if d.hard] or ["its layout of sockets, CCDs and cores"]
+        said = []
+        for figure in self.figures[i]:
+            others = [
+                f.median_ns
+                for j in peers
+                for f in self.figures[j]
+                if (f.name, f.measurement, f.home) == (figure.name, figure.measurement, figure.home)
+            ]
+            if others:
+                said.append(f"{figure.name} {(figure.median_ns / float(np.median(others)) - 1) * 100:+.1f} %")
+        text = f"differs in {', '.join(keys)}; against the others: {', '.join(said) or 'nothing to compare'}"
+        limits = self._limits(i, node)
+        return replace(
+            base, verdict="OUTSIDE LIMIT" if limits else "DIFFERENT CONFIGURATION", text=text, findings=tuple(limits)
+        )
+
+    def _limits(self, i: int, node: PackedNode) -> list[Finding]:
+        out = []
+        for limit in self.rules.limits:
+            for figure in self.figures[i]:
+                if (figure.measurement, figure.name) != (limit.measurement, limit.class_name):
+                    continue
+                over = limit.at_most is not None and figure.median_ns > limit.at_most
+                under = limit.at_least is not None and figure.median_ns < limit.at_least
+                if over or under:
+                    allowed = limit.at_most if over else limit.at_least
+                    assert allowed is not None
+                    effect = figure.median_ns / allowed - 1
+                    out.append(
+                        Finding(
+                            "outside-limit",
+                            "error",
+                            "limit",
+                            {},
+                            effect,
+                            figure.median_ns - allowed,
+                            (effect, effect),
+                            (),
+                            (),
+                            (),
+                            "hold the vendor to the contract",
+                            f"{figure.name} takes {figure.median_ns:.1f}, the limit is {allowed:g} ({limit.reason})",
+                            figure.measurement,
+                            figure.home,
+                        )
+                    )
+        return out
+
+    def _judged(self, i: int, node: PackedNode, kind: _Kind, letter: str) -> NodeVerdict:
+        assert kind.result is not None
+        known = kind.result.by_node[i]
+        base = replace(self._base(i, node), group=letter)
+        soft = [f"{d.key} differs: {d.value}, most have {d.majority}" for d in self.differing.get(node.name, ())]
+        limits = self._limits(i, node)
+        steady = _merged([shown for shown in known.shown if shown.confirmed])
+        fresh = _merged([shown for shown in known.shown if not shown.confirmed and not shown.refuted])
+        gone = _merged([shown for shown in known.shown if shown.refuted])
+        differs = _merged(known.differs)
+        unstable = tuple(known.unstable)
+        findings = [
+            *limits,
+            *(wording.finding(s, node, soft, "error") for s in steady),
+            *(wording.finding(s, node, soft, "warning") for s in (*fresh, *differs)),
+            *(replace(wording.finding(s, node, soft, "info"), id="not-confirmed") for s in gone),
+            *(_unstable_finding(text) for text in unstable),
+        ]
+        text = findings[0].text if findings else ""
+        invalid = [q for q in base.quality if q.startswith("invalid: ")]
+        many = self._too_many(kind, [*steady, *fresh])
+        if limits:
+            outcome = "OUTSIDE LIMIT"
+        elif steady and not many:
+            outcome = "DEVIATES"
+        elif unstable and {1, 2} <= known.unstable_jobs:
+            outcome, text = "UNSTABLE", unstable[0] + ", in two jobs"
+        elif invalid or unstable:
+            reason = invalid[0].removeprefix("invalid: ") if invalid else unstable[0]
+            outcome, text = ("UNSTABLE" if invalid and known.jobs > 1 else "INVALID"), reason + "; measure it again"
+        elif (fresh or steady) and not many:
+            outcome, text = "SUSPECT", text + "; a second job tells"
+        elif differs:
+            outcome = "DIFFER"
+        elif steady or fresh:
+            outcome, text = "INCONCLUSIVE", text + "; too many nodes show the same to tell which is right"
+        else:
+            outcome, text = self._sameness(known, kind, letter)
+            if gone:
+                text += f"; job 1 showed {wording.spoken(gone[0].cause.term, gone[0].cause.where)}, the second did not"
+        return replace(base, verdict=outcome, text=text, findings=tuple(findings))
+
+    def _too_many(self, kind: _Kind, shown: Sequence[Shown]) -> bool:
+        """Whether a fifth of the kind deviates in one and the same term: then nobody is blamed."""
+        assert kind.result is not None
+        crowd = {
+            (id(kind.result.evidence[number].matrix.stack), kind.result.evidence[number].matrix.home, term)
+            for number, term, _ in kind.result.shared
+        }
+        return bool(shown) and all(
+            any((id(s.matrix.stack), s.matrix.home, int(m)) in crowd for m in s.cause.members) for s in shown
+        )
+
+    def _sameness(self, known: NodeEvidence, kind: _Kind, letter: str) -> tuple[str, str]:
+        assert kind.result is not None
+        blind = {name: value for name, value in kind.result.resolvable.items() if value > kind.result.bounds[name]}
+        if blind:
+            name = max(blind, key=lambda key: blind[key] / kind.result.bounds[key] if kind.result else 0.0)
+            return "INCONCLUSIVE", (
+                f"nothing deviates, but {name} could not be told below {blind[name] * 100:.1f} %, beyond its bound of "
+                f"{kind.result.bounds[name] * 100:.1f} %; more runs or nodes would settle it"
+            )
+        if known.runs < 2:
+            return "INCONCLUSIVE", "one run only: it says nothing of how runs differ; measure two or more"
+        if known.untested:
+            return "INCONCLUSIVE", "some terms have too few pairs to be told; measure the missing pairs"
+        if not known.within:
+            return "INCONCLUSIVE", (
+                f"nothing deviates, but the interval of {known.worst[0]} reaches beyond its bound of "
+                f"{known.worst[2] * 100:.1f} %; more runs would settle it"
+            )
+        percents = "/".join(f"{self.rules.bounds[term] * 100:g}" for term in ("class", "ccd", "block", "core"))
+        which = f"group {letter}" if letter else "the group"
+        names = ", ".join(sorted({one.matrix.stack.measurement for one in kind.result.evidence}))
+        said = f"same within {percents} % of {which}'s median, for {names}, {known.runs} runs"
+        return ("SAME AS GROUP", f"same as group {letter}: {said}") if letter else ("SAME", said)
+
+    def _suppressed(self, name: str, verdict: NodeVerdict) -> NodeVerdict:
+        """Findings that are known are marked; where all are, the outcome counts no more."""
+        findings = []
+        for found in verdict.findings:
+            reason = next(
+                (
+                    f"{s.reason} (until {s.until})"
+                    for s in self.rules.suppressions
+                    if s.node == name and s.finding in ("*", found.id) and s.until.isoformat() >= self._day()
+                ),
+                "",
+            )
+            findings.append(replace(found, suppressed=reason) if reason else found)
+        if findings and all(found.suppressed for found in findings) and verdict.verdict != "NOT MEASURED":
+            return replace(
+                verdict, findings=tuple(findings), verdict="INCONCLUSIVE", text=f"suppressed: {findings[0].suppressed}"
+            )
+        return replace(verdict, findings=tuple(findings))
+
+    def _day(self) -> str:
+        """The day of the newest run: a verdict depends on its input, not on when it is made."""
+        return max((s for one in self.reduced for s in one.stack.started), default="")[:10]
+
+    def _recheck(self, nodes: Mapping[str, NodeVerdict]) -> tuple[str, ...]:
+        """Suspects and invalid nodes, and two unsuspected ones of their kind beside each."""
+        jobs: dict[int, int] = {}
+        for one in self.reduced:
+            for node, job in zip(one.stack.node.tolist(), one.stack.job.tolist(), strict=True):
+                jobs[node] = max(job, jobs.get(node, 0))
+        chosen: set[str] = set()
+        for kind in self.kinds:
+            names = [self.fleet.nodes[i].name for i in kind.nodes.tolist()]
+            calm = [name for name in names if nodes[name].verdict in ("SAME", "SAME AS GROUP", "INCONCLUSIVE")]
+            for i, name in zip(kind.nodes.tolist(), names, strict=True):
+                if nodes[name].verdict in ("SUSPECT", "INVALID") and jobs.get(i, 0) < _MOST_JOBS:
+                    near = sorted(calm, key=lambda other: (abs(names.index(other) - names.index(name)), other))
+                    chosen |= {name, *near[:2]}
+        return tuple(sorted(chosen))
+
+    def _fleet(
+        self, nodes: Mapping[str, NodeVerdict], populations: Sequence[_Kind], counts: Mapping[str, int]
+    ) -> FleetVerdict:
+        measured = [node for node in self.fleet.nodes if node.state == "measured"]
+        results = [kind.result for kind in populations if kind.result is not None]
+        smallest, resolvable = _largest([r.smallest for r in results]), _largest([r.resolvable for r in results])
+        wide = _largest([r.wide for r in results])
+        bad = sum(counts.get(outcome, 0) for outcome in ("DEVIATES", "OUTSIDE LIMIT", "SUSPECT", "UNSTABLE", "DIFFER"))
+        same = counts.get("SAME", 0)
+        if not measured:
+            outcome = "NOT MEASURED"
+        elif len(measured) == 1:
+            outcome = "NO PEER"
+        elif len(populations) > 1:
+            outcome = "TWO POPULATIONS"
+        elif wide:
+            outcome = "NOT UNIFORM"
+        elif bad:
+            outcome = "DEVIATIONS"
+        elif same and same + counts.get("NOT MEASURED", 0) == len(nodes):
+            outcome = "UNIFORM"
+        else:
+            outcome = "INCONCLUSIVE"
+        text = f"{len(measured)} of {len(nodes)} nodes measured: {outcome}; "
+        text += ", ".join(f"{count} {name}" for name, count in counts.items())
+        alone = [kind for kind in self.kinds if len(kind.nodes) == 1]
+        if len(self.kinds) > 1 and len(alone) > _ALONE_SHARE * len(measured):
+            keys = Counter(d.key for name in nodes for d in self.differing.get(name, ()) if d.hard)
+            key = keys.most_common(1)[0][0] if keys else "layout"
+            text = f"{key} splits the fleet: {len(alone)} nodes are alone in their configuration. " + text
+        notes = self._notes(nodes, populations, wide)
+        spread = {
+            name: {"total": s.total, "run": s.run, "chip": s.chip, "tail_df": s.tail_df, "z": s.z}
+            for result in results[:1]
+            for name, s in result.spreads.items()
+        }
+        return FleetVerdict(
+            outcome,
+            text,
+            self._groups(populations),
+            _by_term(smallest),
+            _by_term(resolvable),
+            spread,
+            counts,
+            self.tests,
+            self.rules.false_alarm if self.tests else 0.0,
+            notes,
+        )
+
+    def _groups(self, populations: Sequence[_Kind]) -> tuple[Mapping[str, object], ...]:
+        out: list[Mapping[str, object]] = []
+        for k, kind in enumerate(populations):
+            names = [self.fleet.nodes[i].name for i in kind.nodes.tolist()]
+            out.append({"name": _letter(k), "nodes": names, "told_apart_by": kind.term, "fields": self._fields(kind)})
+        return tuple(out)
+
+    def _fields(self, kind: _Kind) -> list[str]:
+        """Fingerprint fields in which all nodes of a kind have one value, and no other node has it."""
+        mine = [configuration.normalised(self.fleet.nodes[i].fingerprint, self.rules) for i in kind.nodes.tolist()]
+        inside = set(kind.nodes.tolist())
+        others = [
+            configuration.normalised(node.fingerprint, self.rules)
+            for i, node in enumerate(self.fleet.nodes)
+            if i not in inside and node.state == "measured"
+        ]
+        out = []
+        for key, value in (mine[0] if mine else {}).items():
+            if all(f.get(key) == value for f in mine) and others and all(key in f and f[key] != value for f in others):
+                out.append(f"{key}={value}")
+        return sorted(out)
+
+    def _notes(
+        self, nodes: Mapping[str, NodeVerdict], populations: Sequence[_Kind], wide: Mapping[str, float]
+    ) -> tuple[str, ...]:
+        notes = ["the same is not good: all nodes may share a fault"]
+        for name, chip in sorted(wide.items()):
+            notes.append(
+                f"chips spread by {chip * 100:.1f} % (SD) in {name}: the fleet itself is wider than the bound allows"
+            )
+        shared = Counter(
+            (found.id, tuple(sorted((k, v) for k, v in found.where.items() if k != "cpu")))
+            for verdict in nodes.values()
+            if verdict.verdict in ("DEVIATES", "SUSPECT")
+            for found in verdict.findings
+        )
+        for (identity, where), count in sorted(shared.items()):
+            if count > 1:
+                notes.append(f"{count} nodes share a deviation: {identity} at {dict(where)}")
+        for k, kind in enumerate(populations if len(populations) > 1 else ()):
+            by = f", told apart by {kind.term}" if kind.term else ""
+            fields = self._fields(kind)
+            notes.append(f"group {_letter(k)}: {len(kind.nodes)} nodes{by}{'; ' + ', '.join(fields) if fields else ''}")
+        return tuple(notes)
+
+
+def _letter(number: int) -> str:
+    return chr(ord("A") + number) if number < 26 else f"Z{number}"
+
+
+def _largest(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    out: dict[str, float] = {}
+    for part in parts:
+        for name, value in part.items():
+            out[name] = max(value, out.get(name, 0.0))
+    return out
+
+
+def _by_term(by_family: Mapping[str, float]) -> dict[str, float | None]:
+    """By term and by family: a term that several families show is found by the best of them."""
+    out: dict[str, float | None] = dict(by_family)
+    cores = [by_family[family] for family, term in TERM_OF_FAMILY.items() if term == "core" and family in by_family]
+    for family in FAMILIES:
+        out.setdefault(family, None)
+    out["core"] = min(cores, default=None)
+    out["node"] = out["socket"] = by_family.get("class")
+    return out
+
+
+def _merged(shown: Sequence[Shown]) -> list[Shown]:
+    """One finding a cause: the same cause in several matrices is told by the largest."""
+    best: dict[tuple[str, tuple[tuple[str, int], ...]], Shown] = {}
+    for one in shown:
+        key = (one.cause.term, tuple(sorted(one.cause.where.items())))
+        if key not in best or abs(one.effect) > abs(best[key].effect):
+            best[key] = one
+    return sorted(best.values(), key=lambda one: (-abs(one.effect) * len(one.cause.members), one.cause.term))
+
+
+def _unstable_finding(text: str) -> Finding:
+    return Finding(
+        "unstable",
+        "warning",
+        "spread",
+        {},
+        0.0,
+        0.0,
+        (0.0, 0.0),
+        (),
+        ("a busy core", "a part that fails now and then"),
+        (),
+        "look for load on the node, measure it again",
+        text,
+    )

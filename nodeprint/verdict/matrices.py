@@ -1,0 +1,212 @@
+"""From packed values to one number per node, run and term.
+
+Medians over passes, residuals from the template, contrasts.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.layout import Ints
+from nodeprint.packed import Stack
+from nodeprint.verdict.terms import Terms
+
+Floats = npt.NDArray[np.float64]
+Singles = npt.NDArray[np.float32]
+
+#: Rows that are in memory at once while passes are reduced.
+_CHUNK = 128
+#: A pair's residual counts up to this much, or ten times the spread of its cells: bursts in a few cells are no term.
+_CLIP, _CLIP_SCALES = 0.25, 10.0
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """A stack with passes reduced.
+
+    `latency` (row, home, pair) in its unit, `wobble` (row, home, core) its spread over passes.
+
+    `wobble` is the mean over a core's pairs of the range over passes, relative; NaN with one pass.
+    """
+
+    stack: Stack
+    terms: Terms
+    latency: Singles
+    wobble: Singles
+    cores: Ints
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """One home of a stack over the nodes of one group: `latency` (node, run, pair), `values` (node, run, term).
+
+    `nodes` are numbers in the fleet, `job` the job that the latencies are of; NaN where a run is missing.
+    """
+
+    stack: Stack
+    home: int
+    terms: Terms
+    nodes: Ints
+    job: Ints
+    latency: Singles
+    template: Singles
+    values: Floats
+    wobble: Floats
+
+
+def reduce(stack: Stack, terms: Terms) -> Reduced:
+    """Median and range over passes, a few rows at a time, so that memory stays bounded."""
+    rows, passes, homes, pairs = stack.values.shape
+    latency = np.empty((rows, homes, pairs), dtype=np.float32)
+    codes = np.unique(stack.layout.slots[:, :5], axis=0, return_inverse=True)[1].reshape(-1)
+    ends = codes[stack.layout.pairs]
+    n_cores = int(codes.max(initial=0)) + 1
+    member = np.zeros((pairs, n_cores), dtype=np.float32)
+    member[np.arange(pairs), ends[:, 0]] = member[np.arange(pairs), ends[:, 1]] = 1
+    member /= np.maximum(member.sum(axis=0), 1)
+    wobble = np.full((rows, homes, n_cores), np.nan, dtype=np.float32)
+    for start in range(0, rows, _CHUNK):
+        block = np.asarray(stack.values[start : start + _CHUNK])
+        span = slice(start, start + len(block))
+        middle, spread = _over_passes(block)
+        latency[span] = middle
+        if passes > 1:
+            np.divide(spread, middle, out=spread)
+            np.nan_to_num(spread, copy=False)
+            np.minimum(spread, 1, out=spread)
+            wobble[span] = spread @ member
+    return Reduced(stack, terms, latency, wobble, codes.astype(np.int64))
+
+
+def _over_passes(block: Singles) -> tuple[Singles, Singles]:
+    """Median and range over axis 1 of (row, pass, home, pair), NaN where no pass measured a pair."""
+    passes = block.shape[1]
+    if passes == 1:
+        return block[:, 0], np.zeros_like(block[:, 0])
+    gaps = bool(np.isnan(np.sum(block)))
+    if passes == 3 and not gaps:  # the default, several times faster than a sort
+        low, high = np.minimum(block[:, 0], block[:, 1]), np.maximum(block[:, 0], block[:, 1])
+        middle = np.minimum(high, block[:, 2])
+        np.maximum(low, middle, out=middle)
+        np.maximum(high, block[:, 2], out=high)
+        np.minimum(low, block[:, 2], out=low)
+        np.subtract(high, low, out=high)
+        return middle, high
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a pair that no pass measured stays NaN
+        middle = np.asarray(np.nanmedian(block, axis=1) if gaps else np.median(block, axis=1), dtype=np.float32)
+        return middle, np.asarray(np.nanmax(block, axis=1) - np.nanmin(block, axis=1), dtype=np.float32)
+
+
+def of_jobs(
+    reduced: Reduced, home: int, nodes: Ints, job_of: Callable[[list[int]], int | None], template: Singles | None = None
+) -> Matrix | None:
+    """The matrix of `nodes` with the job that `job_of` chooses from each node's jobs.
+
+    Nodes it gives None are left out.
+    """
+    stack = reduced.stack
+    by_node: dict[int, dict[int, list[int]]] = {}
+    for row, (node, job) in enumerate(zip(stack.node.tolist(), stack.job.tolist(), strict=True)):
+        by_node.setdefault(node, {}).setdefault(job, []).append(row)
+    chosen, rows = [], []
+    for node in nodes.tolist():
+        jobs = by_node.get(node, {})
+        job = job_of(sorted(jobs)) if jobs else None
+        if job is not None:
+            chosen.append((node, job))
+            rows.append(np.array(jobs[job], dtype=np.int64))
+    return _matrix(reduced, home, chosen, rows, template) if chosen else None
+
+
+def _matrix(
+    reduced: Reduced, home: int, chosen: list[tuple[int, int]], rows: list[Ints], template: Singles | None
+) -> Matrix:
+    runs = max(len(mine) for mine in rows)
+    flat = np.concatenate(rows)
+    regular = all(len(mine) == runs for mine in rows)
+    if regular:
+        latency = reduced.latency[flat, home].reshape(len(chosen), runs, -1)
+        wobble = reduced.wobble[flat, home].reshape(len(chosen), runs, -1).astype(np.float64)
+    else:
+        latency = np.full((len(chosen), runs, reduced.latency.shape[2]), np.nan, dtype=np.float32)
+        wobble = np.full((len(chosen), runs, reduced.wobble.shape[2]), np.nan)
+        for i, mine in enumerate(rows):
+            latency[i, : len(mine)] = reduced.latency[mine, home]
+            wobble[i, : len(mine)] = reduced.wobble[mine, home]
+    if template is None:
+        template = _median(_mean(latency))
+    values = contrasts(latency, template, reduced.terms)
+    nodes, job = np.array(chosen, dtype=np.int64).T
+    return Matrix(reduced.stack, home, reduced.terms, nodes, job, latency, template, values, wobble)
+
+
+def _mean(latency: Singles) -> Singles:
+    if latency.shape[1] == 1:
+        return latency[:, 0]
+    if np.isnan(np.sum(latency)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return np.asarray(np.nanmean(latency, axis=1), dtype=np.float32)
+    return np.asarray(latency.mean(axis=1), dtype=np.float32)
+
+
+def _median(mean: Singles) -> Singles:
+    columns = np.ascontiguousarray(mean.T)  # a median along contiguous memory is several times faster
+    if np.isnan(np.sum(columns)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return np.asarray(np.nanmedian(columns, axis=1), dtype=np.float32)
+    return np.asarray(np.median(columns, axis=1, overwrite_input=True), dtype=np.float32)
+
+
+def contrasts(latency: Singles, template: Singles, terms: Terms) -> Floats:
+    """Every term's value (node, run, term), relative to the template; NaN for a run that has no pair."""
+    nodes, runs, pairs = latency.shape
+    flat = latency.reshape(-1, pairs) / template - np.float32(1)
+    limit = _limits(flat, terms)
+    np.clip(flat, -limit, limit, out=flat)
+    bad = np.isnan(flat.sum(axis=1))
+    values = np.empty((len(flat), len(terms.terms)))
+    if bad.any():
+        values[bad] = _with_gaps(flat[bad], terms)
+        flat[bad] = 0
+    product = flat @ terms.contrast.T
+    values[~bad] = product[~bad]
+    return values.reshape(nodes, runs, -1)
+
+
+def _limits(flat: Singles, terms: Terms) -> Singles:
+    """What a pair's residual counts up to, by class."""
+    limit = np.full(flat.shape[1], _CLIP, dtype=np.float32)
+    sample = flat[:: max(1, len(flat) // 64)]
+    for number in np.unique(terms.layout.classes):
+        mine = terms.layout.classes == number
+        cells = sample[:, mine]
+        cells = cells[np.isfinite(cells)]
+        if len(cells):
+            spread = 1.4826 * float(np.median(np.abs(cells - np.median(cells))))
+            limit[mine] = max(_CLIP, _CLIP_SCALES * spread)
+    return limit
+
+
+def _with_gaps(flat: Singles, terms: Terms) -> Floats:
+    """Contrasts of rows with missing pairs: means over the pairs that are there.
+
+    NaN where half of a term's pairs are missing.
+    """
+    positive, negative = np.maximum(terms.contrast, 0), np.maximum(-terms.contrast, 0)
+    there = np.isfinite(flat).astype(np.float32)
+    filled = np.nan_to_num(flat)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share, other = there @ positive.T, there @ negative.T
+        has_other = negative.sum(axis=1) > 0
+        result = (filled @ positive.T) / share
+        result = result - np.where(has_other, (filled @ negative.T) / np.where(has_other, other, 1), 0)
+        result[(share < 0.5) | (has_other & (other < 0.5))] = np.nan
+    return np.asarray(result, dtype=np.float64)

@@ -1,0 +1,162 @@
+"""What a verdict is made of, and its words."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+SCHEMA = 1
+
+#: Outcomes of a node, the one that counts first: a node with findings of several kinds gets the first of them.
+NODE_OUTCOMES = (
+    "NOT MEASURED",
+    "OUTSIDE LIMIT",
+    "DEVIATES",
+    "UNSTABLE",
+    "INVALID",
+    "SUSPECT",
+    "DIFFER",
+    "DIFFERENT CONFIGURATION",
+    "NO PEER",
+    "INCONCLUSIVE",
+    "SAME AS GROUP",
+    "SAME",
+)
+FLEET_OUTCOMES = ("NOT MEASURED", "NO PEER", "TWO POPULATIONS", "NOT UNIFORM", "DEVIATIONS", "INCONCLUSIVE", "UNIFORM")
+#: What `--fail-on` counts.
+FAIL_ON: Mapping[str, tuple[str, ...]] = {
+    "deviates": ("DEVIATES", "OUTSIDE LIMIT"),
+    "invalid": ("INVALID", "UNSTABLE", "NOT MEASURED"),
+    "any": (
+        "DEVIATES",
+        "OUTSIDE LIMIT",
+        "INVALID",
+        "UNSTABLE",
+        "NOT MEASURED",
+        "SUSPECT",
+        "DIFFER",
+        "DIFFERENT CONFIGURATION",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One cause, one finding: `effect` relative to the template, `interval` its 95 % bounds, from the last job."""
+
+    id: str
+    severity: str
+    term: str
+    where: Mapping[str, int]
+    effect: float
+    effect_ns: float
+    interval: tuple[float, float]
+    runs: tuple[str, ...]
+    consistent_with: tuple[str, ...]
+    evidence: tuple[str, ...]
+    remedy: str
+    text: str
+    measurement: str = ""
+    home: int = -1
+    constant_in: str = "either"
+    suppressed: str = ""
+
+
+@dataclass(frozen=True)
+class ClassFigure:
+    """A class of pairs on one node: median in ns with the interval over its runs (95 %)."""
+
+    name: str
+    measurement: str
+    home: int
+    median_ns: float
+    ci_low_ns: float
+    ci_high_ns: float
+    pairs: int
+
+
+@dataclass(frozen=True)
+class NodeVerdict:
+    """A node's outcome and why."""
+
+    verdict: str
+    text: str
+    findings: tuple[Finding, ...] = ()
+    quality: tuple[str, ...] = ()
+    fingerprint: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[Mapping[str, str], ...] = ()
+    classes: tuple[ClassFigure, ...] = ()
+    reason: str = ""
+    log_tail: tuple[str, ...] = ()
+    group: str = ""
+    rack: str = ""
+
+
+@dataclass(frozen=True)
+class FleetVerdict:
+    """The fleet's outcome. `smallest_effect` is the smallest relative effect found, a term; None untested."""
+
+    outcome: str
+    text: str
+    groups: tuple[Mapping[str, Any], ...] = ()
+    smallest_effect: Mapping[str, float | None] = field(default_factory=dict)
+    resolvable_effect: Mapping[str, float | None] = field(default_factory=dict)
+    spread: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    tests: int = 0
+    expected_false_accusations: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict of a campaign; `recheck` are the nodes to measure again: suspects and two companions each."""
+
+    campaign: str
+    simulated: bool
+    versions: Mapping[str, str]
+    fleet: FleetVerdict
+    nodes: Mapping[str, NodeVerdict]
+    recheck: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in verdict.json (docs/formats.md)."""
+        body = {
+            "schema": SCHEMA, "campaign": self.campaign, "simulated": self.simulated, "versions": dict(self.versions),
+            "fleet": asdict(self.fleet), "nodes": {name: asdict(node) for name, node in sorted(self.nodes.items())},
+            "recheck": list(self.recheck),
+        }  # fmt: skip
+        rounded: dict[str, Any] = _rounded(body)
+        return rounded
+
+    def json(self) -> str:
+        """verdict.json's text: the same for the same input."""
+        return json.dumps(self.to_dict(), indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+    def text(self) -> str:
+        """For a terminal: the fleet in a line, then every node that is not SAME."""
+        lines = [("SIMULATED: " if self.simulated else "") + self.fleet.text]
+        lines += [
+            f"{name}: {node.verdict}. {node.text}"
+            for name, node in sorted(self.nodes.items())
+            if node.verdict != "SAME"
+        ]
+        return "\n".join(lines)
+
+    def fails(self, on: str) -> bool:
+        """Whether `--fail-on` ON (a key of FAIL_ON) counts an outcome that is there and not suppressed."""
+        return any(node.verdict in FAIL_ON[on] for node in self.nodes.values())
+
+
+def _rounded(value: Any) -> Any:
+    """Floats to 6 significant digits, which keeps equal input byte-identical over machines; NaN becomes null."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(item) for item in value]
+    return value

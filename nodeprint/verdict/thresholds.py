@@ -1,0 +1,284 @@
+"""Scales, tails and thresholds: how far a healthy node's term may be from its peers.
+
+The evidence is a value per node, run and term. Scales come from the spread between nodes, never from cells; a node is
+compared with a centre and a scale that it is not in where the group is small. docs/method.md, the verdict, has the
+derivation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri, stdtr, stdtrit
+
+from nodeprint.verdict.terms import family_of_pool
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+#: Below this many nodes centre and scale leave the judged node out; above, one node in a median is no matter.
+LEAVE_OUT_BELOW = 16
+#: Weight of the family's scale against a position's own, in degrees of freedom, and of the prior against the data.
+_FAMILY_DF, _PRIOR_DF = 20.0, 8.0
+#: Run-to-run spread of a term where no node has two runs: 0.31 % is what a node term showed over runs of one node.
+_RUN_PRIOR = 0.0031
+_WINSOR = 3.5
+_MAD = 1.4826
+_MAX_TAIL_DF = 200.0
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Of one family, relative: the scale between nodes, of runs, of chips, and the tail's degrees of freedom."""
+
+    total: float
+    run: float
+    chip: float
+    tail_df: float
+    z: float
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Per node and term: deviation from the peers, its scale, the threshold.
+
+    Per term the run-to-run scale (relative).
+    """
+
+    deviation: Floats
+    scale: Floats
+    threshold: Floats
+    centre: Floats
+    run_scale: Floats
+    z: Floats
+    bound: Floats
+    families: Mapping[str, Spread]
+
+
+def statistics(
+    values: Floats,
+    pool: npt.NDArray[np.int64],
+    bound: Floats,
+    *,
+    prior: Mapping[str, float],
+    alpha: float,
+    trusted: Bools,
+    run_prior: float = _RUN_PRIOR,
+) -> Statistics:
+    """Thresholds for `values` (node, run, term.
+
+    NaN where a run is missing) at a false rate `alpha` a node and family, two-sided.
+
+    `trusted` nodes make centres and scales; `bound` and `prior` (chip spread by family) are relative.
+    """
+    mean = np.nanmean(values, axis=1)
+    terms = mean.shape[1]
+    runs = float(np.median(np.isfinite(values[:, :, 0]).sum(axis=1))) if terms else 1.0
+    run_scale = run_scales(values, pool, run_prior)
+    centre, v_family, v_position, others = _spreads(mean, pool, trusted)
+    deviation = mean - centre
+    prior_variance = np.array([prior[family_of_pool(int(p))] for p in pool]) ** 2 + run_scale**2 / max(runs, 1.0)
+    scale = np.empty_like(deviation)
+    z = np.empty(terms)
+    families: dict[str, Spread] = {}
+    core_tail = _MAX_TAIL_DF
+    for number in np.unique(pool)[::-1]:  # cores first: a CCX is a mean of few of them and has their tail
+        mine = pool == number
+        df = max(others - 1.0, 0.0)
+        v_f = (df * v_family[:, mine] + _PRIOR_DF * prior_variance[mine]) / (df + _PRIOR_DF)
+        v_t = (_FAMILY_DF * v_f + df * v_position[:, mine]) / (_FAMILY_DF + df)
+        template_error = 1.57 / max(others, 1.0) if others < 1000 else 0.0  # a median's variance is pi/2 over n
+        scale[:, mine] = np.sqrt(v_t * (1 + template_error))
+        standard = deviation[:, mine] / scale[:, mine]
+        many = mine.sum() >= _MANY_PLACES and family_of_pool(int(number)) in _SINGLE_PARTS
+        calm = _calmest(standard[trusted], few_places=not many)
+        independent = _independent(calm)
+        tail = _tail_df(calm, independent, feared=many) if others >= 3 else _MAX_TAIL_DF
+        name = family_of_pool(int(number))
+        if name in _SINGLE_PARTS:
+            core_tail = min(core_tail, tail)
+        elif name == "ccx" and core_tail <= _HEAVY:
+            tail = min(tail, core_tail)
+        degrees = _degrees(df, independent)
+        heavy = min(tail, degrees)
+        z_f = _quantile(alpha / mine.sum(), heavy) * (_tail_check(calm, heavy) if many else 1.0)
+        z[mine] = z_f
+        total = float(np.sqrt(np.median(v_t)))
+        run = float(np.sqrt(np.mean(run_scale[mine] ** 2)))
+        chip = float(np.sqrt(max(total**2 - run**2 / max(runs, 1.0), 0.0)))
+        if name not in families or families[name].total < total:
+            families[name] = Spread(total, run, chip, tail, z_f)
+    threshold = np.maximum(bound, z * scale)
+    return Statistics(deviation, scale, threshold, centre, run_scale, z, bound, families)
+
+
+def run_scales(values: Floats, family: npt.NDArray[np.int64], prior: float = _RUN_PRIOR) -> Floats:
+    """Run-to-run standard deviation of each term, shrunk to its family; from differences of runs of one node."""
+    _, runs, terms = values.shape
+    if runs < 2:
+        return np.full(terms, prior)
+    differences = (np.diff(values, axis=1) / np.sqrt(2)).reshape(-1, terms)
+    differences = differences[np.isfinite(differences).all(axis=1)]
+    if not len(differences):
+        return np.full(terms, prior)
+    out = np.empty(terms)
+    count = len(differences)
+    for number in np.unique(family):
+        mine = family == number
+        pooled = _MAD * np.median(np.abs(differences[:, mine]))
+        pooled2 = (count * pooled**2 + _PRIOR_DF * prior**2) / (count + _PRIOR_DF)
+        clipped = (
+            np.clip(differences[:, mine], -_WINSOR * pooled, _WINSOR * pooled) if pooled > 0 else differences[:, mine]
+        )
+        own = np.mean(clipped**2, axis=0)
+        out[mine] = np.sqrt((_FAMILY_DF * pooled2 + count * own) / (_FAMILY_DF + count))
+    return out
+
+
+def _spreads(mean: Floats, family: npt.NDArray[np.int64], trusted: Bools) -> tuple[Floats, Floats, Floats, float]:
+    """Centre, family variance and position variance (node x term), and how many others each node is compared with."""
+    n = len(mean)
+    if n >= LEAVE_OUT_BELOW:
+        centre, v_family, v_position = _spread_of(mean[trusted], family)
+        shape = mean.shape
+        return (
+            np.broadcast_to(centre, shape),
+            np.broadcast_to(v_family, shape),
+            np.broadcast_to(v_position, shape),
+            float(trusted.sum()),
+        )
+    centres, families, positions = (np.zeros_like(mean) for _ in range(3))
+    for i in range(n):
+        others = trusted.copy()
+        others[i] = False
+        if others.sum() < min(2, n - 1):
+            others = np.arange(n) != i
+        if others.any():
+            centres[i], families[i], positions[i] = _spread_of(mean[others], family)
+        else:
+            centres[i] = mean[i]
+    return centres, families, positions, float(max(trusted.sum() - 1, min(n - 1, 1)))
+
+
+def _spread_of(mean: Floats, family: npt.NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
+    n = len(mean)
+    centre = np.median(mean, axis=0)
+    if n < 2:
+        return centre, np.zeros_like(centre), np.zeros_like(centre)
+    residual = mean - centre
+    correction = n / (n - 1)
+    v_family, v_position = np.empty_like(centre), np.empty_like(centre)
+    for number in np.unique(family):
+        mine = family == number
+        pooled = _MAD * float(np.median(np.abs(residual[:, mine])))
+        clipped = np.clip(residual[:, mine], -_WINSOR * pooled, _WINSOR * pooled) if pooled > 0 else residual[:, mine]
+        v_family[mine] = max(pooled**2, float(np.mean(clipped**2))) * correction
+        v_position[mine] = np.mean(clipped**2, axis=0) * correction
+    return centre, v_family, v_position
+
+
+def _calmest(standard: Floats, *, few_places: bool) -> Floats:
+    """The nodes without those that reach furthest: a defect must not make the tail that excuses it.
+
+    With few places one node in four where they are few, one in twenty where they are many; with many places, which
+    show a tail by themselves, only the one that reaches half again as far as any other.
+    """
+    n = len(standard)
+    reach = np.max(np.abs(standard), axis=1)
+    order = np.argsort(reach, kind="stable")
+    drop = n // 4 if n < LEAVE_OUT_BELOW else max(2, n // 20)
+    if not few_places:
+        drop = int(n > 2 and reach[order[-1]] > 1.5 * reach[order[-2]])
+    return standard[np.sort(order[: n - drop])]
+
+
+def _independent(standard: Floats) -> float:
+    """How many of a family's terms are independent, by how much their mean square differs between nodes."""
+    squares = np.mean(standard**2, axis=1)
+    middle = float(np.median(squares)) if len(squares) else 0.0
+    wobble = _MAD * float(np.median(np.abs(squares - middle))) / middle if middle > 0 else np.inf
+    return float(np.clip(2 / wobble**2, 1.0, standard.shape[1])) if wobble > 0 else float(standard.shape[1])
+
+
+def _degrees(df: float, independent: float) -> float:
+    """Degrees of freedom behind a scale that mixes prior, family and position (Welch and Satterthwaite)."""
+    w_prior = _PRIOR_DF / (df + _PRIOR_DF)
+    w_position = df / (_FAMILY_DF + df)
+    w_family = (1 - w_position) * (1 - w_prior)
+    inverse = 0.0
+    if df > 0:
+        inverse += w_family**2 / (df * independent) + w_position**2 / df
+    inverse += ((1 - w_position) * w_prior) ** 2 / _PRIOR_DF
+    return float(1 / inverse) if inverse > 0 else _MAX_TAIL_DF
+
+
+#: Families of single parts of silicon, whose tail is feared; with as many places they show it whatever a few of them
+#: are.
+_SINGLE_PARTS = ("core-in", "core-near", "core-far")
+_MANY_PLACES = 32
+#: Degrees of freedom from which on down a tail is plainly there.
+_HEAVY = 6.0
+#: At least this share of many places counts as independent, whatever a few nodes' wobble says.
+_LEAST_SHARE = 0.3
+#: Degrees of freedom that a tail is told apart by; values beyond three scales count as beyond and no more, so that a
+#: defect does not make the tail that excuses it.
+_DEGREES = (2.2, 2.4, 2.6, 2.8, 3.0, 3.3, 3.6, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 10.0, 14.0, 20.0, 40.0, _MAX_TAIL_DF)
+_EDGES = np.append(np.linspace(0.0, 3.0, 61), np.inf)
+_SCALES = np.linspace(0.75, 1.35, 25)
+
+
+@lru_cache(maxsize=1)
+def _log_probabilities() -> Floats:
+    """Of |z| falling between edges.
+
+    (degrees, scale, bin), for Student's t with MAD-consistent scale 1 times `scale`.
+    """
+    tables = []
+    for df in _DEGREES:
+        unit = float(stdtrit(df, 0.75) / ndtri(0.75))
+        cumulative = 2 * stdtr(df, _EDGES[None, :] * unit / _SCALES[:, None]) - 1
+        tables.append(np.log(np.maximum(np.diff(cumulative, axis=1), 1e-300)))
+    return np.stack(tables)
+
+
+def _tail_df(standard: Floats, independent: float, *, feared: bool) -> float:
+    """The heaviest Student's t that pooled values (node x term) do not rule out, by its degrees of freedom.
+
+    By likelihood with the scale free. Where tails are `feared` it is two standard errors towards the heavy side, else
+    the most likely: means over many parts are near normal, single cores need not be. `independent` of the terms
+    count, the others repeat them. Fewer than 100 values make no tail.
+    """
+    pooled = np.abs(standard[np.isfinite(standard)])
+    if len(pooled) < 100:
+        return _MAX_TAIL_DF
+    counts = np.histogram(pooled, _EDGES)[0]
+    share = float(np.clip(independent / standard.shape[1], _LEAST_SHARE if feared else 0.0, 1.0))
+    likelihood = (_log_probabilities() @ counts).max(axis=1) * share
+    return float(_DEGREES[int(np.argmax(likelihood >= likelihood.max() - (2.0 if feared else 0.0)))])
+
+
+def _quantile(alpha: float, degrees: float) -> float:
+    """The two-sided `alpha` quantile of Student's t, in units of its MAD-consistent scale."""
+    return float(-stdtrit(degrees, alpha / 2) * ndtri(0.75) / stdtrit(degrees, 0.75))
+
+
+def _tail_check(standard: Floats, degrees: float) -> float:
+    """How much further than the fitted tail the tenth largest value is, at least 1."""
+    pooled = np.sort(np.abs(standard[np.isfinite(standard)]))[::-1]
+    if len(pooled) < 500:
+        return 1.0
+    factor = float(pooled[9]) / _quantile(9.7 / len(pooled), degrees)
+    return factor if factor > 1.1 else 1.0
+
+
+def run_quantile(standard: Floats, alpha: float) -> float:
+    """How many scales two runs of a node (node x term) are apart with probability `alpha`.
+
+    From the tail of calm nodes.
+    """
+    tail = _tail_df(standard, _independent(standard), feared=False)
+    return _quantile(alpha, tail) * _tail_check(standard, tail)

@@ -1,0 +1,137 @@
+"""What the tests share: real parts that may be missing, reference data, and campaigns made up in the real formats."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).parent.parent
+
+# No test depends on how fast or quiet the machine is.
+settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any-machine")
+
+
+def need(*tools: str) -> None:
+    """Skip the test, with the reason, where a real part is missing; with NODEPRINT_REQUIRE=all that is a failure."""
+    missing = [tool for tool in tools if shutil.which(tool) is None]
+    if not missing:
+        return
+    reason = f"not installed: {', '.join(missing)}"
+    if os.environ.get("NODEPRINT_REQUIRE") == "all":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def environment() -> dict[str, str]:
+    # the call is a user's: nothing of the test run's own make
+    return {k: v for k, v in os.environ.items() if not k.startswith("MAKE")} | {"SYSTEM": "no", "PYTHONPATH": "."}
+
+
+@pytest.fixture(scope="session")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A working copy of the project with the environment and the kernels of this one, so that results stay apart."""
+    copy = tmp_path_factory.mktemp("house")
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    for name in listed:
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, copy / name)
+    shutil.copytree(ROOT / "kernels/build", copy / "kernels/build", dirs_exist_ok=True)
+    (copy / ".venv").symlink_to(ROOT / ".venv")
+    return copy
+
+
+@pytest.fixture
+def data() -> Path:
+    """Published matrices and captured machines; tests that use them run where NODEPRINT_DATA names them."""
+    folder = os.environ.get("NODEPRINT_DATA")
+    if not folder:
+        pytest.skip("NODEPRINT_DATA is not set: no reference data")
+    return Path(folder)
+
+
+def header(**changes: object) -> dict[str, object]:
+    """A record file's header as the coherence kernel writes it."""
+    return {
+        "record": "header", "schema": 1, "segment": 0, "kernel": "coherence", "operation": "cas", "quantity": "hop",
+        "unit": "ns", "host": "n1", "boot_id": "b", "job": 1, "run": 1, "seed": 7, "start_time": "2026-01-01T00:00:00Z",
+        "arguments": ["--op", "cas"], "kernel_hash": "0123456789abcdef", "compiler": "gcc 12",
+        "clock": {"source": "tsc", "hz": 2.3e9, "step_ns": 0.43}, "cpus": [0, 1], "home": "first", "passes": 2,
+        "lines": 32, "batches": 2, "round_trips": 25, "pinned_by": "native", "placement": {},
+    } | changes  # fmt: skip
+
+
+def pair(a: int, b: int, number: int = 0, latency_ns: float = 50.0, **changes: object) -> dict[str, object]:
+    """A pair's record."""
+    return {
+        "record": "pair", "a": a, "b": b, "home": 0, "pass": number, "latency_ns": latency_ns,
+        "ci_low_ns": latency_ns * 0.99, "ci_high_ns": latency_ns * 1.01, "min_ns": latency_ns * 0.95,
+        "median_ns": latency_ns * 1.02, "p99_ns": latency_ns * 1.4, "line_sd_ns": latency_ns * 0.03, "flags": [],
+    } | changes  # fmt: skip
+
+
+def cell_header(**changes: object) -> dict[str, object]:
+    """A record file's header as a kernel writes it whose results are no pairs."""
+    cells = {"dims": ["cpu", "level"], "values": {"latency_ns": "ns", "core_hz": "Hz"}}
+    return header(kernel="chase", operation="levels", quantity="load", cells=cells) | changes
+
+
+def cell(cpu: int, level: str, number: int = 0, latency_ns: float = 5.0, **changes: object) -> dict[str, object]:
+    """A cell's record, as cell_header() declares it."""
+    return {
+        "record": "cell", "cpu": cpu, "level": level, "pass": number, "latency_ns": latency_ns, "core_hz": 3e9,
+        "flags": [],
+    } | changes  # fmt: skip
+
+
+TRAILER: dict[str, object] = {
+    "record": "trailer", "elapsed_s": 0.1, "pairs": 2, "voluntary_switches": 1, "involuntary_switches": 2,
+    "steal_s": 0.0, "complete": True,
+}  # fmt: skip
+
+
+def lines(*content: dict[str, object]) -> str:
+    """Records as JSON Lines."""
+    return "".join(json.dumps(record) + "\n" for record in content)
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Callable[..., Path]:
+    """`campaign(nodes...)` makes a campaign of two-CPU nodes, two runs of two passes each; returns its folder."""
+
+    def make(*nodes: str) -> Path:
+        folder = tmp_path / "results" / "main"
+        rows = ["node\thost\tjob\tgroup\tpartition\tcpus\track\tswitch\tstate\treason\tmeasure"]
+        for node in nodes:
+            rows.append(f"{node}\t{node}\t1\t\t\t2\t\t\there\t\tyes")
+            job = folder / "nodes" / node / "job1"
+            for run in (1, 2):
+                (job / f"run{run}").mkdir(parents=True)
+                passes = (pair(0, 1, number, 50.0 + run + number / 10) for number in (0, 1))
+                text = lines(header(host=node, run=run), *passes, TRAILER)
+                (job / f"run{run}" / "coherence-cas.jsonl").write_text(text)
+            done = [
+                {"name": "coherence-cas", "run": run, "outcome": "done", "exit_code": 0, "seconds": 0.1,
+                 "pinned_by": "native", "message": ""}
+                for run in (1, 2)
+            ]  # fmt: skip
+            status = {
+                "schema": 1, "node": node, "host": node, "job": 1, "started": "2026-01-01T00:00:00Z",
+                "ended": "2026-01-01T00:00:10Z", "runs": 2, "outcome": "complete", "cpus_allowed": 2,
+                "cpus_expected": 2, "simulated": False, "measurements": done,
+            }  # fmt: skip
+            (job / "status.json").write_text(json.dumps(status))
+        (folder / "nodes.tsv").write_text("\n".join(rows) + "\n")
+        (folder / "plan.tsv").write_text("coherence-cas\tcoherence\t--op cas\n")
+        return folder
+
+    return make

@@ -1,0 +1,63 @@
+"""Files held against the JSON schemas of nodeprint/schemas/, which docs/formats.md explains."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+#: Files of a campaign that are one JSON object, and their schema.
+_OBJECTS = {"status.json": "status", "topology.json": "topology", "fleet.json": "fleet", "verdict.json": "verdict"}
+#: Pairs, cells and the like are alike: so many of a file are looked at, spread over all of it.
+_MOST = 200
+
+
+@cache
+def schema(name: str) -> dict[str, Any]:
+    """The schema nodeprint/schemas/<name>.json."""
+    content = json.loads((files("nodeprint") / "schemas" / f"{name}.json").read_text())
+    assert isinstance(content, dict)
+    return content
+
+
+@cache
+def _validator(name: str, part: str = "") -> jsonschema.Draft202012Validator:
+    """Of a whole schema, or of one of its definitions: that alone is faster, and complains of what it means."""
+    whole = schema(name)
+    return jsonschema.Draft202012Validator({"$ref": f"#/$defs/{part}", "$defs": whole["$defs"]} if part else whole)
+
+
+def valid(content: object, name: str, where: object = "", part: str = "") -> None:
+    """Assert that `content` is as the schema `name` (or its definition `part`) says."""
+    error = jsonschema.exceptions.best_match(_validator(name, part).iter_errors(content))
+    assert error is None, f"{where or name} {part}: {error.json_path}: {error.message}"
+
+
+def valid_records(path: Path) -> None:
+    """Assert that a record file, plain or compressed, is as its schema says; a last line that was cut is left out."""
+    text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    lines = [json.loads(line) for line in text.split(b"\n")[:-1]]
+    many = [record for record in lines if record["record"] in ("pair", "cell")]
+    few = [record for record in lines if record["record"] not in ("pair", "cell")]
+    assert few and few[0]["record"] == "header", path
+    for record in few[:_MOST] + few[-1:] + many[:: len(many) // _MOST + 1]:
+        assert record["record"] in schema("record")["$defs"], f"{path}: record {record['record']}"
+        valid(record, "record", path, record["record"])
+
+
+def valid_campaign(folder: Path) -> list[str]:
+    """Assert that every record file and every JSON file of a campaign is as its schema says; their names, each once."""
+    seen = []
+    for path in sorted(folder.rglob("*")):
+        if path.name.endswith((".jsonl", ".jsonl.gz")):
+            valid_records(path)
+            seen.append("records")
+        elif path.name in _OBJECTS:
+            valid(json.loads(path.read_text()), _OBJECTS[path.name], path)
+            seen.append(path.name)
+    return sorted(set(seen))

@@ -1,0 +1,194 @@
+"""Configuration, plan and sample sheet: what is right, and what is said about what is wrong."""
+
+import socket
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodeprint import campaign, config, discover
+from nodeprint.discover import Node
+from nodeprint.errors import NodeprintError
+
+from .conftest import ROOT, header, lines
+
+
+def load(tmp_path: Path, text: str) -> dict[str, object]:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    return config.load(path)
+
+
+def test_the_shipped_configuration_has_every_default(tmp_path: Path) -> None:
+    assert config.load(ROOT / "config/config.yaml") == load(tmp_path, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("preset: fastest", "preset"),
+        ("slurn: {}", "slurn"),
+        ("site: {set_up: x}", "site.set_up"),
+        ("runs: many", "runs"),
+        ("runs: 0", "runs"),
+        ("campaign: ../x", "campaign"),
+        ("campaign: 'a b'", "campaign"),
+        ("measure: [coherence-sca]", "measure[0]"),
+        ("measure: []", "measure"),
+        ("arguments: {nothing: --passes 3}", "arguments.nothing"),
+        ("arguments: {coherence-cas: '--passes $(reboot)'}", "arguments.coherence-cas"),
+        ("site: {setup: \"x'; reboot '\"}", "site.setup"),
+        ("a: [", "line 1, column 5"),
+        ("- a", "config.yaml"),
+    ],
+)
+def test_a_wrong_key_is_named(tmp_path: Path, text: str, key: str) -> None:
+    with pytest.raises(NodeprintError) as refusal:
+        load(tmp_path, text)
+    assert f"{key}:" in str(refusal.value)
+    assert "config.yaml" in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_the_plan_puts_the_users_arguments_last(tmp_path: Path) -> None:
+    text = "measure: [coherence-cas]\narguments: {coherence-cas: --passes 99}"
+    name, kernel, arguments = config.plan(load(tmp_path, text)).rstrip("\n").split("\t")
+    assert (name, kernel) == ("coherence-cas", "coherence")
+    assert arguments.endswith("--passes 99")
+
+
+def test_a_preset_leaves_out_what_it_has_no_time_for(tmp_path: Path) -> None:
+    text = "measure: [coherence-cas, bandwidth-cpus]\npreset: "
+    assert config.plan(load(tmp_path, text + "quick")).count("\n") == 1
+    assert config.plan(load(tmp_path, text + "thorough")).count("\n") == 2
+    with pytest.raises(NodeprintError, match="preset quick leaves out every measurement"):
+        load(tmp_path, "measure: [bandwidth-cpus]\npreset: quick")
+
+
+@pytest.mark.parametrize("name", config.measurements())
+def test_every_measurement_says_what_each_preset_asks(name: str) -> None:
+    what = config.measurements()[name]
+    assert set(what["presets"]) == {"quick", "standard", "thorough", "test"}
+    assert what["presets"]["thorough"] is not None
+    assert what["arguments"].startswith("--op ")
+
+
+def test_this_host() -> None:
+    node = discover.local()
+    assert node.host == socket.gethostname().split(".")[0]
+    assert node.cpus >= 1
+
+
+NAMES = st.from_regex(r"[a-z][a-z0-9]{0,8}", fullmatch=True)
+TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=20)
+
+
+@given(
+    names=st.lists(NAMES, unique=True, max_size=5),
+    reason=TEXT,
+    state=st.from_regex(r"[a-z*]{0,9}", fullmatch=True),
+    cpus=st.integers(0, 4096),
+    measure=st.booleans(),
+)
+def test_the_sheet_reads_as_it_was_written(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str], reason: str, state: str, cpus: int, measure: bool
+) -> None:
+    path = tmp_path_factory.mktemp("sheet") / "nodes.tsv"
+    nodes = [Node(name, name, cpus=cpus, state=state, reason=reason, measure=measure) for name in names]
+    discover.write_sheet(path, nodes)
+    assert [n.node for n in discover.read_sheet(path)] == names
+    assert all(n.cpus == cpus and n.measure == measure and n.state == state for n in discover.read_sheet(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "no column 'node'"),
+        ("host\nx\n", "no column 'node'"),
+        ("node\tcolour\nx\tred\n", "'colour'"),
+        ("node\n-c\n", "line 2"),
+        ("node\n../../etc\n", "line 2"),
+        ("node\n$(reboot)\n", "line 2"),
+        ("node\na\na\n", "twice"),
+        ("node\tcpus\na\tmany\n", "'cpus'"),
+        ("node\tjob\na\t0\n", "'job'"),
+        ("node\tmeasure\na\tmaybe\n", "'measure'"),
+        ("node\ta\tb\nx\n", "unknown column"),
+        ("node\thost\nx\n", "cells"),
+    ],
+)
+def test_a_wrong_sheet_is_named(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "nodes.tsv"
+    path.write_text(text)
+    with pytest.raises(NodeprintError) as refusal:
+        discover.read_sheet(path)
+    assert says in str(refusal.value)
+    assert "nodes.tsv" in str(refusal.value)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> dict[str, object]:
+    return load(tmp_path, f"results: {tmp_path}/results")
+
+
+def test_the_sheet_is_frozen_and_a_node_can_be_measured_again(settings: dict[str, object]) -> None:
+    folder = campaign.prepare(settings, lambda: [Node("a", "a"), Node("b", "b")], [], {})
+    campaign.prepare(settings, lambda: [Node("c", "c")], ["b"], {})
+    assert [(n.node, n.job) for n in discover.read_sheet(folder / "nodes.tsv")] == [("a", 1), ("b", 2)]
+    with pytest.raises(NodeprintError, match="NODES"):
+        campaign.prepare(settings, lambda: [], ["z"], {})
+
+
+def test_a_failed_outcome_is_set_aside_and_a_complete_one_stays(settings: dict[str, object]) -> None:
+    nodes = [Node("good", "good"), Node("bad", "bad"), Node("cut", "cut")]
+    folder = campaign.prepare(settings, lambda: nodes, [], {})
+    for node, text in zip(nodes, ('{"outcome": "complete"}', '{"outcome": "partial"}', "{"), strict=True):
+        status = campaign.job_folder(folder, node) / "status.json"
+        status.parent.mkdir(parents=True)
+        status.write_text(text)
+    campaign.prepare(settings, lambda: [], [], {})
+    assert [(campaign.job_folder(folder, node) / "status.json").exists() for node in nodes] == [True, False, False]
+
+
+def test_a_complete_job_with_a_record_file_that_is_none_is_measured_again(settings: dict[str, object]) -> None:
+    folder = campaign.prepare(settings, lambda: [Node("a", "a")], [], {})
+    job = folder / "nodes/a/job1"
+    (job / "run1").mkdir(parents=True)
+    (job / "status.json").write_text('{"outcome": "complete"}')
+    (job / "run1/coherence-cas.jsonl.gz").write_bytes(b"\x1f\x8b and so on")
+    campaign.prepare(settings, lambda: [], [], {})
+    assert (job / "status.json").exists()
+    (job / "run1/coherence-cas.jsonl.gz").write_bytes(b"\0" * 100)
+    campaign.prepare(settings, lambda: [], [], {})
+    assert not (job / "status.json").exists()
+
+
+def test_a_change_of_an_existing_campaigns_configuration_is_said(
+    settings: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    campaign.prepare(settings, lambda: [Node("a", "a")], [], {})
+    assert capsys.readouterr().err == ""
+    campaign.prepare(settings | {"runs": 9}, lambda: [], [], {})
+    assert "changes in runs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("plan", "kernel_hash", "job"), [(None, "h1", 1), ("other\n", "h1", 2), (None, "h2", 2)])
+def test_an_unfinished_job_of_another_plan_or_kernel_stays(
+    settings: dict[str, object], plan: str | None, kernel_hash: str, job: int
+) -> None:
+    folder = campaign.prepare(settings, lambda: [Node("a", "a")], [], {})
+    begun = folder / "nodes/a/job1"
+    (begun / "run1").mkdir(parents=True)
+    (begun / "run1/coherence-cas.jsonl").write_text(lines(header(kernel_hash="h1")))
+    (begun / "plan.tsv").write_text(plan or (folder / "plan.tsv").read_text())
+    campaign.prepare(settings, lambda: [], [], {"coherence": kernel_hash})
+    assert discover.read_sheet(folder / "nodes.tsv")[0].job == job
+    assert (begun / "run1/coherence-cas.jsonl").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    settings = load(tmp_path, f"results: {tmp_path}/file")
+    with pytest.raises(NodeprintError, match="cannot be written"):
+        campaign.prepare(settings, lambda: [Node("a", "a")], [], {})

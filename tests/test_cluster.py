@@ -1,0 +1,287 @@
+"""The main job through a real Slurm of three virtual nodes, and that nothing of it stays behind."""
+
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodeprint import discover, records
+
+from .conftest import ROOT, environment, need
+
+CLUSTER = ROOT / "tests/cluster/cluster"
+NODES = ("cn01", "cn02", "cn03")
+
+
+def cluster(*words: str | Path, state: Path | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """Call tests/cluster/cluster."""
+    done = subprocess.run(
+        [CLUSTER, *words], env=environment() | ({"CLUSTER_STATE": str(state)} if state else {}),
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert not check or done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+def up(state: Path, count: int) -> Path:
+    need("slurmctld", "slurmd", "munged", "ip", "nsenter")
+    if os.geteuid() != 0:
+        (pytest.fail if os.environ.get("NODEPRINT_REQUIRE") == "all" else pytest.skip)("a virtual cluster takes root")
+    cluster("up", str(count), "--state", state)
+    return state
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cluster of three nodes; its state folder."""
+    state = up(tmp_path_factory.mktemp("cluster") / "state", len(NODES))
+    yield state
+    cluster("down", state=state)
+
+
+@pytest.fixture(scope="module")
+def crashing(house: Path) -> Path:
+    """The house with a kernel that crashes on the host that kernels/build/crash names; that file."""
+    kernel, crash = house / "kernels/build/coherence", house / "kernels/build/crash"
+    real = kernel.rename(kernel.with_name("coherence.real"))
+    kernel.write_text(
+        f'#!/bin/sh\ncase $* in *--out*) [ "$(cat {crash})" != "$(uname -n)" ] || kill -SEGV $$ ;; esac\n'
+        f'exec {real} "$@"\n'
+    )
+    kernel.chmod(0o755)
+    crash.write_text("nowhere")
+    return crash
+
+
+def main_job(house: Path, slurm: Path, config: dict[str, Any], *more: str) -> subprocess.CompletedProcess[str]:
+    """The main job on the login node."""
+    path = house / f"{config['campaign']}.yaml"
+    path.write_text(json.dumps({"preset": "test", "measure": ["coherence-cas"]} | config))
+    return subprocess.run(
+        [CLUSTER, "exec", "login", house / "workflow/run", "--config", path.name, "--profile", "tests/cluster/profile",
+         *more],
+        cwd=house, env=environment() | {"CLUSTER_STATE": str(slurm)}, capture_output=True, text=True, timeout=600,
+        check=False,
+    )  # fmt: skip
+
+
+def scontrol(slurm: Path, *words: str) -> None:
+    cluster("exec", "login", "scontrol", *words, state=slurm)
+
+
+def verdicts(campaign: Path) -> dict[str, Any]:
+    nodes = json.loads((campaign / "verdict.json").read_text())["nodes"]
+    assert isinstance(nodes, dict)
+    return nodes
+
+
+def outcome(campaign: Path, node: str, job: int = 1) -> str:
+    return str(json.loads((campaign / f"nodes/{node}/job{job}/status.json").read_text())["outcome"])
+
+
+def text_of(campaign: Path) -> str:
+    pdf = subprocess.run(
+        ["pdftotext", campaign / "report/cluster.pdf", "-"], capture_output=True, text=True, check=True
+    )
+    return " ".join(pdf.stdout.replace("\u200b", "").split())
+
+
+def hosts(campaign: Path, node: str) -> set[str]:
+    return {str(records.read(path).header["host"]) for path in (campaign / "nodes" / node).glob("job*/run*/*.jsonl*")}
+
+
+def test_three_nodes_through_the_profile_one_of_which_crashes(house: Path, slurm: Path, crashing: Path) -> None:
+    need("pdftotext")
+    config = {"campaign": "profile", "launch": "slurm", "slurm": {"deadline_hours": 1}}
+    campaign = house / "results/profile"
+
+    crashing.write_text("cn02")
+    first = main_job(house, slurm, config)
+    crashing.write_text("nowhere")
+    assert first.returncode == 0, first.stdout + first.stderr
+    assert [outcome(campaign, node) for node in NODES] == ["complete", "failed", "complete"]
+    assert all(hosts(campaign, node) == {node} for node in ("cn01", "cn03"))
+    found = verdicts(campaign)
+    assert found["cn02"]["verdict"] == "NOT MEASURED"
+    assert all(found[node]["verdict"] != "NOT MEASURED" for node in ("cn01", "cn03"))
+    page = text_of(campaign)
+    assert "cn02" in page
+    assert "killed by signal 11" in page
+    assert "node-run: run 1 of 2" in page  # the end of its log
+    assert {node.node: node.switch for node in discover.read_sheet(campaign / "nodes.tsv")} == {
+        "cn01": "leaf0", "cn02": "leaf0", "cn03": "leaf1",
+    }  # fmt: skip
+
+    # The next call tries the failed node again, and no other.
+    before = {p: p.stat().st_mtime_ns for node in ("cn01", "cn03") for p in (campaign / "nodes" / node).rglob("*.gz")}
+    second = main_job(house, slurm, config)
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert outcome(campaign, "cn02") == "complete"
+    assert verdicts(campaign)["cn02"]["verdict"] != "NOT MEASURED"
+
+    # A node that was taken out of service, asked for by name, waits until the deadline and not for ever.
+    scontrol(slurm, "update", "nodename=cn03", "state=drain", "reason=taken out")
+    short = config | {"slurm": {"minutes": 1, "deadline_hours": 0.018}}
+    third = main_job(house, slurm, short, "--again", "cn03")
+    scontrol(slurm, "update", "nodename=cn03", "state=resume")
+    assert third.returncode == 0, third.stdout + third.stderr
+    assert "DEADLINE" in (campaign / "nodes/cn03/job2/submission.txt").read_text()
+    problems = {node["node"]: node["problems"] for node in json.loads((campaign / "fleet.json").read_text())["nodes"]}
+    assert any("DEADLINE" in problem for problem in problems["cn03"])
+    assert hosts(campaign, "cn03") == {"cn03"}
+
+
+def test_a_sweep_with_a_drained_node_and_a_bundle_of_another_host(house: Path, slurm: Path, crashing: Path) -> None:
+    need("pdftotext")
+    assert crashing.read_text() == "nowhere"
+    config = {"campaign": "sweep", "launch": "sweep", "slurm": {"wave": 1, "deadline_hours": 1}}
+    campaign = house / "results/sweep"
+
+    scontrol(slurm, "update", "nodename=cn03", "state=drain", "reason=DIMM 7 is bad")
+    done = main_job(house, slurm, config)
+    scontrol(slurm, "update", "nodename=cn03", "state=resume")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (back,) = (campaign / "sweeps").glob("*.tsv")
+    assert [line.split("\t")[:3] for line in back.read_text().splitlines()] == [
+        ["cn01", "1", "complete"],
+        ["cn02", "1", "complete"],
+    ]
+    assert all(hosts(campaign, node) == {node} for node in ("cn01", "cn02"))
+    assert verdicts(campaign)["cn03"]["verdict"] == "NOT MEASURED"
+    assert "DIMM 7 is bad" in text_of(campaign)
+    assert not (campaign / "nodes/cn03").exists()
+
+    shutil.copytree(campaign / "nodes/cn01", campaign / "nodes/cn03")
+    for command in (["judge", campaign], ["report", campaign]):
+        subprocess.run(["nodeprint", *command], cwd=house, env=environment(), check=True, capture_output=True)
+    assert "written on host cn01" in verdicts(campaign)["cn03"]["reason"]
+    page = text_of(campaign)
+    assert "cn03" in page
+    assert "written on host cn01, not on cn03" in page
+
+
+def test_the_local_executor_does_not_measure_under_other_names(house: Path) -> None:
+    campaign = house / "results/elsewhere"
+    discover.write_sheet(campaign / "nodes.tsv", [discover.Node("cn01", "cn01", partition="main", cpus=2)])
+    (house / "elsewhere.yaml").write_text("campaign: elsewhere\nlaunch: slurm\npreset: test\n")
+    done = subprocess.run(
+        ["snakemake", "--configfile", "elsewhere.yaml"],
+        cwd=house, env=environment(), capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "cn01 is not this host" in done.stdout + done.stderr
+    assert not (campaign / "nodes").exists()
+
+
+SNAKEMAKE_LOG = """\
+[Fri Nov 20 11:41:03 2026]
+rule measure:
+    output: results/g/nodes/cn02/job1/status.json
+[Fri Nov 20 11:41:36 2026]
+Error in rule measure:
+    message: SLURM-job '9' failed, SLURM status is: 'DEADLINE'. Detailed failure reason unavailable (...).For further
+    jobid: 5
+    output: results/g/nodes/cn03/job1/status.json
+    external_jobid: 9
+Error in rule measure:
+    message: SLURM sbatch failed. The error message was 'sbatch: error: Batch job submission failed: Invalid license'.
+    sbatch call:
+        sbatch --parsable --wrap="x"
+    jobid: 4
+    output: results/g/nodes/gpu-c.x/job12/status.json
+Error in rule gather:
+    message: None
+    output: results/g/fleet.json
+"""
+
+
+def test_reasons_of_failed_jobs_are_read_from_snakemakes_log() -> None:
+    spec = importlib.util.spec_from_file_location("failures", ROOT / "workflow/scripts/failures.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found = module.failures(SNAKEMAKE_LOG)
+    assert set(found) == {("cn03", "job1"), ("gpu-c.x", "job12")}
+    assert found["cn03", "job1"].startswith("Slurm job 9: DEADLINE")
+    assert found["gpu-c.x", "job12"] == "sbatch refused it: Batch job submission failed: Invalid license"
+    assert module.failures("") == {}
+
+
+def namespaces(pid: str) -> set[str]:
+    """Network, mount, PID, host-name and IPC namespaces of a process; none where it is gone."""
+    try:
+        return {str(Path(f"/proc/{pid}/ns/{kind}").readlink()) for kind in ("net", "mnt", "pid", "uts", "ipc")}
+    except OSError:
+        return set()
+
+
+def inside(spaces: set[str]) -> list[str]:
+    """Processes in any of these namespaces."""
+    return [entry.name for entry in Path("/proc").iterdir() if entry.name.isdigit() and namespaces(entry.name) & spaces]
+
+
+def test_nothing_is_left(tmp_path: Path) -> None:
+    interfaces = {p.name for p in Path("/sys/class/net").iterdir()}
+    etc = {path: path.stat().st_mtime_ns for path in (Path("/etc"), Path("/etc/hosts"), Path("/etc/slurm"))}
+    state, other = up(tmp_path / "one", 2), up(tmp_path / "two", 1)
+    processes = [p for p in Path("/proc").iterdir() if p.name.isdigit() and namespaces(p.name)]
+    host = namespaces("self")
+    mine = str(json.loads((state / "cluster.json").read_text())["pid"])
+    spaces = namespaces(mine)
+    for node in ("login", "cn01", "cn02"):
+        shown = cluster(
+            "exec", node, "readlink", *(f"/proc/self/ns/{k}" for k in ("net", "mnt", "pid", "uts", "ipc")), state=state
+        )
+        spaces |= set(shown.stdout.split())
+    assert len(spaces) == 15
+    assert not spaces & host
+    assert processes
+    names = cluster("exec", "login", "srun", "-N2", "--exclusive", "hostname", state=state)
+    assert sorted(names.stdout.split()) == ["cn01", "cn02"]
+    cluster("exec", "login", "sbatch", "-N2", "-o", tmp_path / "job", "--wrap", "srun sleep 300", state=state)
+    cluster("crash", "cn02", state=state)
+    assert cluster("exec", "cn02", "true", state=state, check=False).returncode == 1
+    assert len(inside(spaces)) > 3
+
+    cluster("down", state=state)
+    assert inside(spaces) == []
+    assert not state.exists()
+    assert str(state) not in Path("/proc/self/mountinfo").read_text()
+    assert not {"br0", "v1", "v2"} & ({p.name for p in Path("/sys/class/net").iterdir()} - interfaces)
+    assert {path: path.stat().st_mtime_ns for path in etc} == etc
+
+    # The other one is not touched; and it goes too where its first process was killed.
+    assert cluster("exec", "login", "srun", "hostname", state=other).stdout.split() == ["cn01"]
+    pid = int(json.loads((other / "cluster.json").read_text())["pid"])
+    spaces = namespaces(str(pid))
+    os.kill(pid, signal.SIGKILL)
+    cluster("down", state=other)
+    assert inside(spaces) == []
+    assert not other.exists()
+
+
+def test_a_cluster_that_does_not_start_leaves_nothing(tmp_path: Path) -> None:
+    need("slurmctld", "slurmd", "munged", "ip", "nsenter")
+    state = tmp_path / "state"
+    done = cluster("up", "1", "--state", state, "--conf", "NoSuchKey=1", check=False)
+    assert done.returncode == 1
+    assert "slurmctld" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not state.exists()
+    known = [entry for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    assert not any(str(state) in _cmdline(entry) for entry in known)
+
+
+def _cmdline(entry: Path) -> str:
+    try:
+        return (entry / "cmdline").read_text(errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,172 @@
+"""Findings on curves that are made up, so that what is true is known."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodeprint import curves
+
+KIB, MIB = 2**10, 2**20
+SIZES = sorted({int(half * 2**octave) for octave in range(14, 31) for half in (1, 1.5)})
+TOLD = {"L1": 32 * KIB, "L2": MIB, "L3": 32 * MIB}
+
+
+def staircase(steps: dict[int, float], top: float, noise: float = 0.0, seed: int = 0) -> list[float]:
+    """Latencies at SIZES: that of the first step whose size holds the working set, with multiplicative noise."""
+    spread = np.random.default_rng(seed).normal(0, noise, len(SIZES))
+    plain = [next((ns for size, ns in steps.items() if working <= size), top) for working in SIZES]
+    return [float(ns * math.exp(e)) for ns, e in zip(plain, spread, strict=True)]
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01, 0.02])
+def test_plateaus_of_a_staircase(noise: float) -> None:
+    found = curves.plateaus(SIZES, staircase({32 * KIB: 1.5, MIB: 5.0, 32 * MIB: 20.0}, 110.0, noise))
+    assert [plateau.first_bytes for plateau in found] == [16 * KIB, 48 * KIB, MIB * 3 // 2, 48 * MIB]
+    assert [plateau.last_bytes for plateau in found] == [32 * KIB, MIB, 32 * MIB, SIZES[-1]]
+    np.testing.assert_allclose([plateau.latency_ns for plateau in found], [1.5, 5, 20, 110], rtol=2 * noise + 1e-9)
+
+
+def test_a_slope_is_no_plateau() -> None:
+    assert curves.plateaus(SIZES, [2.0**i for i in range(len(SIZES))]) == ()
+
+
+def test_levels_as_told() -> None:
+    found = curves.levels(SIZES, staircase({32 * KIB: 1.5, MIB: 5.0, 32 * MIB: 20.0}, 110.0, 0.01), TOLD)
+    assert [level.agrees for level in found] == [True, True, True]
+    assert [level.effective_bytes for level in found] == [32 * KIB, MIB, 32 * MIB]
+
+
+def test_an_l3_that_is_fiction_gives_its_effective_size() -> None:
+    """As in a virtual machine: a large cache is told and a small part of it is one's own."""
+    told = TOLD | {"L3": 256 * MIB}
+    l1, l2, l3 = curves.levels(SIZES, staircase({32 * KIB: 1.5, MIB: 5.0, 12 * MIB: 50.0}, 130.0, 0.01), told)
+    assert l1.agrees and l2.agrees and not l3.agrees
+    assert l3.effective_bytes == 12 * MIB
+    assert "effective size 12 MiB" in l3.sentence and "256 MiB" in l3.sentence
+
+
+def test_a_cache_that_fills_up_in_steps_is_one_cache() -> None:
+    steps = {32 * KIB: 1.5, 256 * KIB: 5.0, MIB: 6.5, 32 * MIB: 20.0}
+    _, l2, _ = curves.levels(SIZES, staircase(steps, 110.0), TOLD | {"L2": 2 * MIB})
+    assert (l2.latency_ns, l2.effective_bytes) == (5.0, MIB)
+    assert l2.agrees
+
+
+def test_no_l3_at_all_is_said_and_memory_is_not_taken_for_it() -> None:
+    *_, l3 = curves.levels(SIZES, staircase({32 * KIB: 1.5, MIB: 5.0}, 110.0, 0.01), TOLD)
+    assert l3.effective_bytes is None and not l3.agrees
+    assert "no plateau" in l3.sentence
+
+
+def test_a_cache_that_is_not_told_is_left_out() -> None:
+    found = curves.levels(SIZES, staircase({32 * KIB: 1.5}, 110.0), TOLD | {"L2": 0})
+    assert [level.name for level in found] == ["L1", "L3"]
+
+
+def test_knee_is_the_first_point_by_rate() -> None:
+    found = curves.knee([40e9, 10e9, 20e9, 30e9], [400.0, 101.0, 120.0, 150.0], 100.0)
+    assert found.reached
+    assert (found.rate_bytes_per_s, found.latency_ns) == (30e9, 150.0)
+    flat = curves.knee([10e9, 25e9, 20e9], [101.0, 149.0, 120.0], 100.0)
+    assert not flat.reached
+    assert flat.sentence == "no knee reached at 25.0 GB/s"
+
+
+@given(st.lists(st.floats(100, 149.9), min_size=1, max_size=20))
+def test_below_the_threshold_there_is_never_a_knee(latencies: list[float]) -> None:
+    assert not curves.knee([float(i) for i in range(len(latencies))], latencies, 100.0).reached
+
+
+def trials(rates: list[float], noise: float, seed: int = 1) -> dict[int, list[float]]:
+    generator = np.random.default_rng(seed)
+    return {i + 1: list(rate * generator.normal(1, noise, 12)) for i, rate in enumerate(rates)}
+
+
+def test_more_pairs_are_slower_from_the_first_that_is() -> None:
+    assert curves.slower_from(trials([10, 20, 30, 40, 30, 25, 20, 18], 0.01)) == 5
+    assert curves.slower_from(trials([10, 20, 30, 40], 0.01)) is None
+    assert curves.slower_from(trials([40, 40, 40, 40], 0.05)) is None
+    assert curves.slower_from({}) is None
+
+
+def test_a_dip_that_recovers_is_no_decline() -> None:
+    assert curves.slower_from(trials([10, 40, 20, 40, 40], 0.01)) is None
+
+
+def test_a_decline_within_noise_is_none() -> None:
+    found = [curves.slower_from(trials([40.0, 39.9, 39.8], 0.05, seed)) for seed in range(100)]
+    assert sum(number is not None for number in found) <= 5
+
+
+@given(st.integers(6, 60), st.integers(0, 2**32 - 1))
+def test_the_interval_holds_its_median(count: int, seed: int) -> None:
+    values = np.random.default_rng(seed).normal(5, 1, count)
+    interval = curves.median_interval(values)
+    assert interval.low <= interval.middle <= interval.high
+    assert interval.low in values and interval.high in values
+
+
+def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
+    for count in (6, 9, 20, 31):
+        generator = np.random.default_rng(count)
+        held = sum(curves.median_interval(generator.lognormal(0, 1, count)).holds(1.0) for _ in range(2000))
+        assert held / 2000 >= 0.94
+    assert curves.median_interval([1.0, math.nan, 3.0]).count == 2
+    with pytest.raises(ValueError):
+        curves.median_interval([math.nan])
+
+
+def test_touch_on_one_node_says_so() -> None:
+    fine = curves.touch_sentence(curves.Interval(1.0, 0.99, 1.01, 31), 1)
+    assert "one NUMA node" in fine and "as it must be" in fine
+    assert "disturbed" in curves.touch_sentence(curves.Interval(2.3, 2.1, 2.5, 31), 1)
+    assert "1.50" in curves.touch_sentence(curves.Interval(1.5, 1.45, 1.56, 31), 2)
+
+
+def test_loudest_and_what_they_explain() -> None:
+    cpus = list(range(20))
+    share = [0.001] * 20
+    share[7], share[3] = 0.5, 0.1
+    assert curves.loudest(cpus, share, 2) == ((7, 0.5), (3, 0.1))
+    generator = np.random.default_rng(3)
+    noisy = list(generator.uniform(0, 1, 20))
+    assert curves.explained_by_jitter(noisy, [2 * x + 0.01 for x in noisy]).correlation == pytest.approx(1)
+    assert curves.explained_by_jitter(noisy, list(generator.uniform(0, 1, 20))).p_value > 0.01
+    assert math.isnan(curves.explained_by_jitter(share, [1.0] * 20).correlation)
+
+
+def test_slow_clocks_are_named() -> None:
+    assert curves.slow_clocks([0, 1, 2, 3], [3.0e9, 2.4e9, 3.0e9, 2.9e9]) == ((1, pytest.approx(1 - 2.4 / 2.95)),)
+    assert curves.slow_clocks([0, 1], [3e9, 3e9]) == ()
+
+
+def test_cycles() -> None:
+    np.testing.assert_allclose(curves.cycles(np.array([1.671]), np.array([2.992e9])), [5.0], rtol=1e-3)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_additive_gives_back_what_was_put_in(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    row, column = generator.normal(0, 3, 8), generator.normal(0, 3, 2)
+    row, column = row - row.mean(), column - column.mean()
+    local = np.repeat(np.eye(2, dtype=bool), 4, axis=0)
+    matrix = 120 + row[:, None] + column[None, :] - 30 * local
+    found = curves.additive(matrix, local)
+    np.testing.assert_allclose(found.residual, 0, atol=1e-9)
+    np.testing.assert_allclose(found.row, row, atol=1e-9)
+    np.testing.assert_allclose(found.column, column, atol=1e-9)
+    assert found.mean == pytest.approx(120) and found.local == pytest.approx(-30)
+
+
+def test_additive_without_a_second_node_or_with_holes() -> None:
+    one = curves.additive(np.array([[100.0], [104.0]]), np.ones((2, 1), dtype=bool))
+    np.testing.assert_allclose(one.row, [-2, 2])
+    assert one.local == pytest.approx(0)
+    holed = np.array([[100.0, 150.0], [np.nan, 150.0], [150.0, 100.0]])
+    found = curves.additive(holed, np.array([[True, False], [True, False], [False, True]]))
+    assert np.isnan(found.residual[1, 0]) and np.nanmax(np.abs(found.residual)) < 1e-9
+    with pytest.raises(ValueError):
+        curves.additive(np.full((2, 2), np.nan), np.eye(2, dtype=bool))

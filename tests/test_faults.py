@@ -1,0 +1,143 @@
+"""The whole main job where the disk is full or read-only, and with names that nobody should give a machine."""
+
+import gzip
+import io
+import json
+import os
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nodeprint import fingerprint, fleet, preflight, report, simulate, topology, verdict
+from nodeprint.tree import open_tree
+
+from .conftest import environment, need
+from .schemas import valid_campaign
+from .test_report import assert_harmless, page_count
+
+#: Where room ends: with the survey and the records, when they are packed, at the report.
+SIZES = ("64k", "128k", "256k")
+
+
+def run(house: Path, config: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [house / "workflow/run", "--config", config.name], cwd=house, env=environment(), capture_output=True, text=True,
+        timeout=600, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def small(house: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Path, Path]]:
+    """A small tmpfs in the house, and a configuration whose results are there."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a small file system")
+    name = f"small-{request.node.callspec.id}"
+    folder = house / name
+    folder.mkdir()
+    size = request.param if hasattr(request, "param") else "64k"
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True, check=False
+    )
+    if made.returncode:
+        pytest.skip(f"no tmpfs can be mounted here: {made.stderr.decode()}")
+    config = house / f"{name}.yaml"
+    config.write_text(f"results: {name}\npreset: test\nruns: 1\nmeasure: [coherence-cas]\n")
+    yield folder, config
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+@pytest.mark.parametrize("small", SIZES, indirect=True, ids=SIZES)
+def test_a_full_disk_is_told_and_then_gone_on_from(house: Path, small: tuple[Path, Path]) -> None:
+    folder, config = small
+    first = run(house, config)
+    said = first.stdout + first.stderr
+    assert "Traceback" not in said
+    assert first.returncode != 0
+    assert "cannot be written" in said or "No space left" in said
+    before = {path: path.read_bytes() for path in folder.rglob("*.jsonl.gz")}
+    subprocess.run(["mount", "-o", "remount,size=64m", folder], check=True)
+    second = run(house, config)
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert {path: path.read_bytes() for path in before} == before, "what was measured is not measured again"
+    assert valid_campaign(folder / "main") == ["fleet.json", "records", "status.json", "verdict.json"]
+    assert (folder / "main/report/cluster.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("small", ["64m"], indirect=True, ids=["read-only"])
+def test_a_results_folder_that_became_read_only(house: Path, small: tuple[Path, Path]) -> None:
+    folder, config = small
+    subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+    first = run(house, config)
+    said = first.stdout + first.stderr
+    assert first.returncode == 2
+    assert "cannot be written" in said
+    assert folder.name in said
+    assert "Traceback" not in said
+    subprocess.run(["mount", "-o", "remount,rw", folder], check=True)
+    second = run(house, config)
+    assert second.returncode == 0, second.stdout + second.stderr
+
+
+HOSTILE = (
+    '"; rm -rf / #',
+    "$(touch owned)",
+    "<script>alert(1)</script>",
+    '#eval("1+1") *bold* _it_ @label',
+    "[red]markup[/red]",
+    "{{ 7 * 7 }} {% raw %}",
+    "\x1b[2J\x1b]0;title\x07\r\n\t\x00end",
+    "\u202eright to left\u2066",
+    "a" * 5000,
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_firmware_through_survey_fingerprint_and_report(text: str, house: Path, tmp_path: Path) -> None:
+    """Strings of a BIOS, of the kernel's command line and of tools end up printable on a page, and nowhere else."""
+    need("pdfinfo")
+    folder = simulated(tmp_path / "campaign", text)
+    survey = next(folder.glob("nodes/*/job1/survey.tar.gz"))
+    said = fingerprint.read(open_tree(survey))
+    assert all(value.isprintable() for value in said.values() if isinstance(value, str))
+    assert all(w.text.isprintable() and w.advice.isprintable() for w in preflight.check(open_tree(survey)))
+    fleet.gather(folder, 1)
+    verdict.judge(folder)
+    paths = report.write(folder)
+    assert "verdict.json" in valid_campaign(folder)
+    for path in paths:
+        if path.suffix == ".html":
+            assert_harmless(path, "")
+        else:
+            assert page_count(path) >= 1
+    assert not list(tmp_path.rglob("owned"))
+
+
+def simulated(folder: Path, text: str) -> Path:
+    """A campaign of two small nodes, whose survey has `text` wherever firmware, kernel and tools speak."""
+    plan = simulate.Plan(topology.preset("graviton3-64"), nodes=2, runs=1, passes=1)
+    simulate.write(plan, folder)
+    wherever = ["sys/class/dmi/id/bios_version", "sys/class/dmi/id/product_name", "sys/class/dmi/id/bios_vendor",
+                "proc/cmdline", "proc/version", "nodeprint/dmidecode.txt", "nodeprint/versions.txt",
+                "nodeprint/likwid-pin.txt", "nodeprint/hostname", "etc/os-release"]  # fmt: skip
+    for survey in folder.glob("nodes/*/job1/survey.tar.gz"):
+        with tarfile.open(survey) as archive:
+            members = [(m, archive.extractfile(m).read()) for m in archive.getmembers() if m.isfile()]  # type: ignore[union-attr]
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w") as archive:
+            for member, content in members:
+                if member.name not in wherever:
+                    archive.addfile(member, io.BytesIO(content))
+            for name in wherever:
+                content = f"linux\t{text}\nPRETTY_NAME={text}\n".encode(errors="surrogateescape")
+                member = tarfile.TarInfo(name)
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+        survey.write_bytes(gzip.compress(out.getvalue(), mtime=0))
+    status = next(folder.glob("nodes/*/job1/status.json"))
+    content = json.loads(status.read_text())
+    content["measurements"][0] |= {"message": "".join(c if " " <= c <= "~" else "?" for c in text)}
+    status.write_text(json.dumps(content))
+    return folder

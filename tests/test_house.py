@@ -1,0 +1,134 @@
+"""What holds the house together: true documents, one list of packages, imports that go down only."""
+
+import ast
+import re
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+import rattler
+import yaml
+
+from nodeprint.verdict.outcome import FLEET_OUTCOMES, NODE_OUTCOMES
+
+from .conftest import ROOT
+
+#: The floors of nodeprint/, from top to bottom; a module imports only from lower floors or its own room.
+FLOORS = [
+    {"__main__"},
+    {"cli"},
+    {"report"},
+    {"verdict"},
+    {"structure", "simulate", "importers", "export"},
+    {"packed"},
+    {"fleet"},
+    {"bundle", "campaign"},
+    {"layout", "topology", "fingerprint", "preflight", "doctor", "cgroup", "records", "discover", "config", "curves"},
+    {"sources"},
+    {"tree"},
+    {"errors"},
+]
+
+
+def rooms() -> dict[str, list[Path]]:
+    out: dict[str, list[Path]] = {}
+    for path in sorted((ROOT / "nodeprint").rglob("*.py")):
+        room = path.relative_to(ROOT / "nodeprint").parts[0].removesuffix(".py")
+        if room != "__init__":
+            out.setdefault(room, []).append(path)
+    return out
+
+
+def imported(path: Path) -> set[str]:
+    """Rooms of nodeprint that a file imports."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {a.name.split(".")[1] for a in node.names if a.name.startswith("nodeprint.")}
+        elif isinstance(node, ast.ImportFrom) and node.module == "nodeprint":
+            found |= {a.name for a in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("nodeprint."):
+            found.add((node.module or "").split(".")[1])
+    return found - {"__version__"}
+
+
+def test_every_room_has_its_floor() -> None:
+    assert set(rooms()) <= set().union(*FLOORS)
+
+
+def test_imports_go_down_only() -> None:
+    floor = {room: number for number, names in enumerate(FLOORS) for room in names}
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {other}"
+        for room, paths in rooms().items()
+        for path in paths
+        for other in imported(path)
+        if other != room and floor[other] < floor[room]
+    ]
+    assert not wrong
+
+
+def keys(schema: dict[str, object], prefix: str = "") -> set[str]:
+    out: set[str] = set()
+    properties = schema.get("properties", {})
+    assert isinstance(properties, dict)
+    for key, sub in properties.items():
+        below = keys(sub, f"{prefix}{key}.")
+        out |= below or {f"{prefix}{key}"}
+    return out
+
+
+def test_every_configuration_key_is_explained() -> None:
+    schema = yaml.safe_load((files("nodeprint") / "schemas/config.yaml").read_text())
+    explained = set(re.findall(r"^\| `([a-z_.]+)` \|", (ROOT / "config/README.md").read_text(), re.MULTILINE))
+    assert explained == keys(schema)
+
+
+def requirement(spec: str) -> tuple[str, str]:
+    match = re.fullmatch(r"([A-Za-z0-9_.-]+)\s*([<>=!~].*)?", spec.split(" #", maxsplit=1)[0].strip())
+    assert match, spec
+    return match[1].lower(), (match[2] or "").replace(" ", "")
+
+
+def test_conda_and_pip_ask_for_the_same_packages() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    pip = dict(map(requirement, project["dependencies"] + project["optional-dependencies"]["workflow"]))
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    specs = [spec for spec in environment["dependencies"] if isinstance(spec, str)]
+    specs += next(d["pip"] for d in environment["dependencies"] if isinstance(d, dict))
+    other_name = {"matplotlib-base": "matplotlib", "snakemake-minimal": "snakemake"}
+    conda = {other_name.get(name, name): version for name, version in map(requirement, specs)}
+    assert {name: conda.get(name) for name in pip} == pip
+    assert set(conda) - set(pip) == {"python", "pip", "gcc_linux-64", "make"}
+
+
+@pytest.mark.parametrize(
+    "spec", [s for s in yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"] if isinstance(s, str)]
+)
+def test_conda_reads_each_line(spec: str) -> None:
+    assert rattler.MatchSpec(spec, strict=True).name
+
+
+def test_every_locked_package_is_pinned() -> None:
+    for lock in ("requirements.lock", "requirements-dev.lock"):
+        pinned = [line for line in (ROOT / lock).read_text().splitlines() if line and not line.lstrip().startswith("#")]
+        assert pinned
+        assert all(re.fullmatch(r"[a-z0-9_.-]+==[^ ]+", line) for line in pinned), lock
+
+
+def test_every_outcome_is_explained_to_administrators() -> None:
+    page = (ROOT / "docs/administrators.md").read_text()
+    assert all(f"`{outcome}`" in page for outcome in (*NODE_OUTCOMES, *FLEET_OUTCOMES))
+
+
+def test_documents_name_files_that_are_there() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"), ROOT / "config/README.md"]
+    rooms = "bench|config|docs|kernels|nodeprint|profiles|setup|tests|workflow"
+    missing = [
+        f"{page.name}: {name}"
+        for page in pages
+        for name in re.findall(rf"[`(]((?:{rooms})/[\w./-]+\w/?)[`)]", page.read_text())
+        if not (ROOT / name).exists() and not name.startswith(("kernels/build/", "bench/results/", "kernels/fence"))
+    ]
+    assert not missing

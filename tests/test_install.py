@@ -1,0 +1,108 @@
+"""nodeprint as a package: built as a wheel, installed elsewhere, used with nothing of the checkout."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from nodeprint import sources
+from nodeprint.errors import NodeprintError
+
+from .conftest import ROOT, need
+from .schemas import valid, valid_campaign
+
+UV = ROOT / ".venv/bin/uv"
+
+
+def call(*command: str | Path, cwd: Path, **environment: str) -> str:
+    """Standard output of a command that must succeed, called as a user does."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "PYTHON", "VIRTUAL_ENV"))}
+    done = subprocess.run(
+        command, cwd=cwd, env=clean | environment, capture_output=True, text=True, timeout=400, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(house: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bin folder of a fresh environment with the wheel and the locked packages."""
+    if not UV.exists():
+        pytest.skip("no uv in .venv: the environment is conda's")
+    folder = tmp_path_factory.mktemp("installed")
+    call(UV, "build", "--quiet", "--wheel", "--no-build-isolation", "--python", ROOT / ".venv/bin/python",
+         "--out-dir", folder, ".", cwd=house)  # fmt: skip
+    (wheel,) = folder.glob("*.whl")
+    call(UV, "venv", "--quiet", "--python", ROOT / ".venv/bin/python", folder / "venv", cwd=folder)
+    python = folder / "venv/bin/python"
+    call(UV, "pip", "install", "--quiet", "--python", python, "-r", ROOT / "requirements.lock", wheel, cwd=folder)
+    return folder / "venv/bin"
+
+
+def test_the_whole_package_works_from_another_folder(installed: Path, tmp_path: Path) -> None:
+    nodeprint = installed / "nodeprint"
+    assert call(nodeprint, "--version", cwd=tmp_path).startswith("nodeprint ")
+    valid(json.loads(call(nodeprint, "topology", "--json", cwd=tmp_path)), "topology")
+    call(
+        nodeprint,
+        "simulate",
+        "graviton3-64",
+        "--nodes",
+        "3",
+        "--runs",
+        "1",
+        "--passes",
+        "1",
+        "--out",
+        "c",
+        cwd=tmp_path,
+    )
+    call(nodeprint, "judge", "c", cwd=tmp_path)
+    printed = call(nodeprint, "report", "c", cwd=tmp_path).splitlines()
+    assert "c/report/cluster.pdf" in printed
+    assert (tmp_path / "c/report/cluster.pdf").read_bytes().startswith(b"%PDF")
+    assert "verdict.json" in valid_campaign(tmp_path / "c")
+
+
+def test_the_workflow_of_the_package_measures_here(installed: Path, tmp_path: Path) -> None:
+    need("make", "gcc")
+    folder = tmp_path / "site"
+    path = {"PATH": f"{installed}:{os.environ['PATH']}"}
+    call(installed / "nodeprint", "sources", "--to", folder, cwd=tmp_path)
+    call("make", "-C", "kernels", "-j2", cwd=folder, **path)
+    (folder / "config/config.yaml").write_text("preset: test\nruns: 1\nmeasure: [coherence-cas]\n")
+    call("nodeprint", "discover", cwd=folder, **path)
+    call("snakemake", "--cores", "all", cwd=folder, **path)
+    assert (folder / "results/main/report/cluster.pdf").exists()
+    assert "records" in valid_campaign(folder / "results/main")
+
+
+def test_the_workflow_as_a_module_of_another(installed: Path, tmp_path: Path) -> None:
+    """What snakedeploy writes: a Snakefile of one's own that takes all rules from nodeprint's."""
+    folder = tmp_path / "site"
+    path = {"PATH": f"{installed}:{os.environ['PATH']}"}
+    place = Path(call(installed / "nodeprint", "sources", cwd=tmp_path).strip())
+    assert place.is_relative_to(installed.parent)
+    shutil.copytree(place / "kernels", folder / "kernels")
+    shutil.copytree(ROOT / "kernels/build", folder / "kernels/build")
+    (folder / "config").mkdir()
+    (folder / "workflow").mkdir()
+    (folder / "config/config.yaml").write_text("preset: test\nruns: 1\nmeasure: [coherence-cas]\n")
+    (folder / "workflow/Snakefile").write_text(
+        f'configfile: "config/config.yaml"\nmodule nodeprint:\n    snakefile: "{place}/workflow/Snakefile"\n'
+        "    config: config\nuse rule * from nodeprint\n"
+    )
+    call("nodeprint", "discover", cwd=folder, **path)
+    call("snakemake", "--cores", "all", cwd=folder, **path)
+    assert (folder / "results/main/report/cluster.pdf").exists()
+
+
+def test_the_sources_are_copied_into_a_new_folder_only(tmp_path: Path) -> None:
+    out = sources.copy(tmp_path / "new")
+    assert os.access(out / "kernels/node-run", os.X_OK)
+    assert not (out / "kernels/build").exists()
+    with pytest.raises(NodeprintError, match="is not empty"):
+        sources.copy(tmp_path / "new")

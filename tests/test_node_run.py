@@ -1,0 +1,646 @@
+"""node-run, the driver on the node: a job that is killed, crashed, refused or starved is continued, and never lies.
+
+Most tests drive `fake_kernel.sh`, which crashes and refuses on request; the last ones drive the real kernel.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tarfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodeprint import fingerprint, preflight
+from nodeprint.tree import open_tree
+
+from .conftest import ROOT, need
+from .schemas import valid, valid_records
+from .test_fingerprint import CPU, EDAC, healthy
+
+NODE_RUN = ROOT / "kernels" / "node-run"
+FAKE = Path(__file__).with_name("fake_kernel.sh")
+SHELLS = {"dash": ["dash"], "busybox": ["busybox", "sh"]}
+HOST = os.uname().nodename.split(".")[0]
+
+
+def wait_for(condition: Callable[[], Any], what: str, seconds: float = 30) -> Any:
+    """The first true value of `condition`."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    pytest.fail(f"not within {seconds} s: {what}")
+
+
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with every program of /bin and /sbin but likwid, lscpu, hwloc, dmidecode: a bare node, soon surveyed."""
+    folder = tmp_path_factory.mktemp("tools")
+    for place in ("/usr/bin", "/bin", "/usr/sbin", "/sbin"):
+        for program in Path(place).iterdir() if Path(place).is_dir() else ():
+            if not program.name.startswith(("likwid", "lscpu", "lstopo", "hwloc", "dmidecode")):
+                link = folder / program.name
+                if not link.is_symlink():
+                    link.symlink_to(program)
+    return folder
+
+
+class Campaign:
+    """A campaign folder, and node-run on it."""
+
+    def __init__(self, folder: Path, tools: Path, shell: str) -> None:
+        self.folder, self.shell = folder, SHELLS[shell]
+        self.tmp = folder.parent / "tmp"
+        self.kernels = folder.parent / "kernels"
+        for path in (folder, self.tmp, self.kernels):
+            path.mkdir(parents=True, exist_ok=True)
+        shutil.copy(FAKE, self.kernels / "fake")
+        # node-run appends the administrator's folders to PATH; here they are the bare ones
+        self.environment = {"PATH": str(tools), "TMPDIR": str(self.tmp), "HOME": str(folder.parent)}
+        self.job = folder / "nodes" / "n1" / "job1"
+        self.plan("a\tfake\t--steps 3")
+
+    def plan(self, *lines: str) -> None:
+        (self.folder / "plan.tsv").write_text("".join(line + "\n" for line in lines))
+
+    def command(self, *arguments: str) -> list[str]:
+        own = {
+            "--campaign": str(self.folder),
+            "--node": "n1",
+            "--job": "1",
+            "--runs": "1",
+            "--kernels": str(self.kernels),
+        }
+        given = dict(zip(arguments[::2], arguments[1::2], strict=True))
+        return [*self.shell, str(NODE_RUN), *(word for pair in {**own, **given}.items() for word in pair)]
+
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self.command(*arguments),
+            env={**self.environment, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+        )
+
+    def run(self, *arguments: str, **environment: str) -> tuple[int, str]:
+        process = self.start(*arguments, **environment)
+        _, said = process.communicate(timeout=120)
+        return process.returncode, said
+
+    def status(self) -> dict[str, Any]:
+        status: dict[str, Any] = json.loads((self.job / "status.json").read_text(encoding="ascii"))
+        valid(status, "status")
+        return status
+
+    def outcomes(self) -> dict[tuple[int, str], dict[str, Any]]:
+        return {(m["run"], m["name"]): m for m in self.status()["measurements"]}
+
+    def records(self, name: str = "a", run: int = 1) -> list[dict[str, Any]]:
+        plain = self.job / f"run{run}" / f"{name}.jsonl"
+        packed = plain.with_name(plain.name + ".gz")
+        text = gzip.decompress(packed.read_bytes()) if packed.exists() else plain.read_bytes()
+        return [json.loads(line) for line in text.splitlines()]
+
+    def pairs(self, name: str = "a", run: int = 1) -> list[int]:
+        try:
+            return [r["n"] for r in self.records(name, run) if r["record"] == "pair"]
+        except FileNotFoundError:
+            return []
+
+    def kernel_pid(self) -> int:
+        header = wait_for(
+            lambda: (self.job / "run1" / "a.jsonl").exists() and self.pairs() and self.records(), "a record"
+        )
+        return int([r for r in header if r["record"] == "header"][-1]["pid"])
+
+    def is_whole(self, steps: int, name: str = "a", run: int = 1) -> bool:
+        """Every pair is there once, with a trailer, and nothing is left beside it."""
+        records = self.records(name, run)
+        files = {path.name for path in (self.job / f"run{run}").iterdir() if path.name.startswith(name)}
+        return (
+            self.pairs(name, run) == list(range(steps))
+            and records[-1]["record"] == "trailer"
+            and files == {f"{name}.jsonl.gz"}
+        )
+
+
+@pytest.fixture(params=SHELLS)
+def campaign(request: pytest.FixtureRequest, tmp_path: Path, tools: Path) -> Iterator[Campaign]:
+    need(SHELLS[request.param][0])
+    need("flock")
+    yield Campaign(tmp_path / "c", tools, request.param)
+
+
+@pytest.fixture
+def one_shell(tmp_path: Path, tools: Path) -> Campaign:
+    """For what does not hang on the shell."""
+    need("flock")
+    return Campaign(tmp_path / "c", tools, "dash" if shutil.which("dash") else "busybox")
+
+
+def test_a_job_is_measured_once_and_described(campaign: Campaign) -> None:
+    campaign.plan("# what to measure", "a\tfake\t--steps 3", "", "b\tfake")
+    code, said = campaign.run("--runs", "2")
+    assert code == 0, said
+    status = campaign.status()
+    assert status["outcome"] == "complete"
+    assert (status["schema"], status["node"], status["host"], status["job"], status["runs"]) == (1, "n1", HOST, 1, 2)
+    assert status["cpus_allowed"] == len(os.sched_getaffinity(0))
+    assert set(campaign.outcomes()) == {(1, "a"), (1, "b"), (2, "a"), (2, "b")}
+    assert all(
+        m["outcome"] == "done" and m["exit_code"] == 0 and m["pinned_by"] == "native" for m in status["measurements"]
+    )
+    assert campaign.is_whole(3, "a", 1) and campaign.is_whole(3, "b", 2)
+    seeds = {campaign.records(name, run)[0]["seed"] for name in "ab" for run in (1, 2)}
+    assert len(seeds) == 4, "each measurement of each run draws its own lines and order"
+    assert not list(campaign.tmp.iterdir()), "nothing is left in the temporary folder"
+
+    before = {path: path.read_bytes() for path in campaign.job.glob("run*/*")} | {
+        campaign.job / "survey.tar.gz": (campaign.job / "survey.tar.gz").read_bytes()
+    }
+    assert campaign.run("--runs", "2")[0] == 0
+    assert {path: path.read_bytes() for path in before} == before, "nothing is measured or surveyed twice"
+    assert campaign.status()["measurements"] == status["measurements"]
+
+
+@pytest.mark.parametrize("victims", ["node-run", "kernel", "both"])
+@pytest.mark.parametrize("after", [0.0, 0.35])
+def test_killed_in_the_middle_is_continued(campaign: Campaign, victims: str, after: float) -> None:
+    campaign.plan("a\tfake\t--steps 12 --pause 0.1")
+    process = campaign.start()
+    kernel = campaign.kernel_pid()
+    time.sleep(after)
+    if victims in ("node-run", "both"):
+        process.kill()
+    if victims in ("kernel", "both"):
+        os.kill(kernel, signal.SIGKILL)
+    process.wait(timeout=60)
+    assert process.stderr is not None
+    process.stderr.close()  # an orphan finds nobody to talk to, and measures on
+    assert not (campaign.job / "run1" / "a.jsonl.gz").exists()
+    if victims == "kernel":
+        assert campaign.status()["outcome"] == "failed"
+        assert "signal 9" in campaign.outcomes()[1, "a"]["message"]
+    else:
+        assert not (campaign.job / "status.json").exists()
+
+    code, said = campaign.run()
+    assert code == 0, said
+    assert campaign.is_whole(12)
+    assert campaign.status()["outcome"] == "complete"
+    if victims == "node-run":
+        assert f"node-run {process.pid} (node n1, since 20" in said and "its kernel still runs" in said
+        assert len([r for r in campaign.records() if r["record"] == "header"]) == 1, "the orphan ended what it began"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_stops_the_kernel_first(campaign: Campaign, number: signal.Signals) -> None:
+    campaign.plan("a\tfake\t--steps 40 --pause 0.1")
+    process = campaign.start()
+    kernel = campaign.kernel_pid()
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == -number
+    assert not Path(f"/proc/{kernel}").exists(), "node-run waited for its kernel"
+    assert "fake: leaving" in said and "run again to continue" in said
+    assert "fake: leaving" in (campaign.job / "node-run.log").read_text()
+    assert not (campaign.job / "status.json").exists()
+    assert not list(campaign.tmp.iterdir())
+    done = len(campaign.pairs())
+    campaign.plan(f"a\tfake\t--steps {done + 2}")
+    assert campaign.run()[0] == 0
+    assert campaign.is_whole(done + 2)
+
+
+def test_killed_between_compressing_and_cleaning_up(campaign: Campaign) -> None:
+    assert campaign.run()[0] == 0
+    folder = campaign.job / "run1"
+    plain = gzip.decompress((folder / "a.jsonl.gz").read_bytes())
+    (folder / "a.jsonl").write_bytes(plain)
+    (folder / "a.jsonl.gz.tmp").write_bytes(b"half")
+    assert campaign.run()[0] == 0
+    assert not (folder / "a.jsonl").exists()
+    assert gzip.decompress((folder / "a.jsonl.gz").read_bytes()) == plain
+
+
+def test_a_held_lock_is_waited_for_and_its_holder_named(campaign: Campaign) -> None:
+    campaign.plan("a\tfake\t--steps 8 --pause 0.2")
+    first = campaign.start()
+    campaign.kernel_pid()
+    second = campaign.start("--node", "n2")
+    code = second.wait(timeout=60)
+    assert first.wait(timeout=60) == 0 and code == 0
+    assert second.stderr is not None and first.stderr is not None
+    said = second.stderr.read()
+    assert f"waiting: {HOST} is measured by process {first.pid} (node n1) since 20" in said
+    ended = campaign.status()["ended"]
+    begun = json.loads((campaign.folder / "nodes/n2/job1/status.json").read_text())["ended"]
+    assert begun > ended, "never two at once"
+    first.stderr.close()
+    second.stderr.close()
+
+
+def test_a_dead_owner_is_taken_over(campaign: Campaign) -> None:
+    (campaign.folder / "locks").mkdir()
+    (campaign.folder / "locks" / f"{HOST}.lock").write_text(f"{HOST}\t4194300\tn1\t2020-01-01T00:00:00Z\n")
+    code, said = campaign.run()
+    assert code == 0 and "waiting" not in said
+    assert str(4194300) not in (campaign.folder / "locks" / f"{HOST}.lock").read_text()
+
+
+def test_a_kernel_that_crashes_does_not_stop_the_others(campaign: Campaign) -> None:
+    campaign.plan(
+        "a\tfake\t--crash SEGV", "b\tfake\t--refuse 3 --words cannot\\040be\\040bound", "c\tfake", "d\tfake\t--refuse 7"
+    )
+    assert campaign.run()[0] == 0
+    outcomes = campaign.outcomes()
+    assert [outcomes[1, name]["outcome"] for name in "abcd"] == ["failed", "refused", "done", "failed"]
+    assert [outcomes[1, name]["exit_code"] for name in "abcd"] == [139, 3, 0, 7]
+    assert "signal 11" in outcomes[1, "a"]["message"]
+    assert outcomes[1, "b"]["message"] == "cannot be bound"
+    assert campaign.status()["outcome"] == "partial"
+    campaign.plan("a\tfake", "b\tfake", "c\tfake", "d\tfake")
+    assert campaign.run()[0] == 0
+    assert campaign.status()["outcome"] == "complete", "failed outcomes are tried again"
+    assert all(m["message"] == "" for m in campaign.status()["measurements"])
+
+
+@pytest.mark.parametrize("garbage", [b"\0" * 4096, b"what is this\n", b'{"record": "header"}\n\xff\xfe\n'])
+def test_a_malformed_file_is_set_aside_and_measured_again(campaign: Campaign, garbage: bytes) -> None:
+    file = campaign.job / "run1" / "a.jsonl"
+    file.parent.mkdir(parents=True)
+    (file.parent / "a.jsonl.bad").write_bytes(b"an older one")
+    file.write_bytes(garbage)
+    code, said = campaign.run()
+    assert code == 0 and "a.jsonl.bad2" in said
+    assert (file.parent / "a.jsonl.bad").read_bytes() == b"an older one"
+    assert (file.parent / "a.jsonl.bad2").read_bytes() == garbage
+    assert campaign.pairs() == [0, 1, 2]
+    assert campaign.status()["outcome"] == "complete"
+
+
+def test_a_cut_archive_is_set_aside(campaign: Campaign) -> None:
+    assert campaign.run()[0] == 0
+    packed = campaign.job / "run1" / "a.jsonl.gz"
+    packed.write_bytes(packed.read_bytes()[:-9])
+    code, said = campaign.run()
+    assert code == 0 and "a.jsonl.gz.bad" in said
+    assert campaign.pairs() == [0, 1, 2]
+
+
+def test_a_good_file_is_not_blamed_for_bad_arguments(campaign: Campaign) -> None:
+    campaign.plan("a\tfake\t--steps 2 --crash KILL")
+    assert campaign.run()[0] == 0
+    file = campaign.job / "run1" / "a.jsonl"
+    before = file.read_bytes()
+    assert before
+    campaign.plan("a\tfake\t--steps 2 --nonsense")
+    assert campaign.run()[0] == 0
+    assert campaign.outcomes()[1, "a"]["outcome"] == "refused"
+    assert "unknown argument --nonsense" in campaign.outcomes()[1, "a"]["message"]
+    assert file.read_bytes() == before
+    assert not list(file.parent.glob("*.bad*"))
+    file.unlink()
+    assert "malformed" not in campaign.run()[1], "there is no file to blame"
+
+
+def test_hostile_words_stay_words(campaign: Campaign) -> None:
+    campaign.plan('a\tfake\t--refuse 3 --words "}\\\\\\047$(touch\\040pwned)`\\011\\001\\033[31m\\0377{"')
+    assert campaign.run()[0] == 0
+    message = campaign.outcomes()[1, "a"]["message"]
+    assert message == '"}\\\'$(touch pwned)`   [31m?{"'
+    assert not list(campaign.folder.parent.rglob("pwned"))
+    (campaign.job / "outcomes.tsv").write_bytes(b'1\ta\tdone\t0\t"\\\xff\tx\n\0\0\n1\tb')
+    assert campaign.run()[0] == 0
+    assert campaign.outcomes()[1, "a"]["outcome"] == "refused"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may name a host, in a namespace of its own")
+@pytest.mark.parametrize("host", ["../../evil", "a b$(touch pwned)\"'", "-rf", "\x01\xff", "n1.example.org"])
+def test_hostile_host_names(one_shell: Campaign, host: str) -> None:
+    rename = ["unshare", "--uts", "sh", "-c", 'printf %s "$0" >/proc/sys/kernel/hostname && exec "$@"', host]
+    probe = subprocess.run([*rename, "true"], check=False, capture_output=True)
+    if probe.returncode != 0:
+        pytest.skip(f"no namespace of host names here: {probe.stderr.decode()}")
+    done = subprocess.run(
+        [*rename, *one_shell.command()], check=False, capture_output=True, env=one_shell.environment, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert one_shell.status()["outcome"] == "complete"
+    locks = list((one_shell.folder / "locks").iterdir())
+    assert len(locks) == 1 and locks[0].is_file()
+    assert set(os.listdir(one_shell.folder)) == {"locks", "nodes", "plan.tsv"}  # noqa: PTH208
+    assert not list(one_shell.folder.parent.rglob("pwned"))
+    if host.startswith("n1."):
+        assert one_shell.status()["host"] == "n1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--node", "../x"], "--node '../x'"),
+        (["--node", "-x"], "--node '-x'"),
+        (["--node", ""], "--node ''"),
+        (["--node", "a\nb"], "--node 'a b'"),
+        (["--job", "0"], "--job must be at least 1"),
+        (["--job", "one"], "--job takes a whole number"),
+        (["--job", "08"], "--job takes a whole number"),
+        (["--job", "99999999999999999999"], "--job takes a whole number"),
+        (["--runs", "-1"], "--runs takes a whole number"),
+        (["--expect-cpus", "1.5"], "--expect-cpus takes a whole number"),
+        (["--campaign", "/nonexistent"], "no such folder"),
+        (["--nonsense", "1"], "unknown argument '--nonsense'"),
+    ],
+)
+def test_bad_arguments_get_one_sentence(campaign: Campaign, arguments: list[str], complaint: str) -> None:
+    code, said = campaign.run(*arguments)
+    assert code == 2
+    assert complaint in said
+    assert said.count("\n") == 1
+    assert not (campaign.folder / "nodes").exists(), "bad arguments leave nothing behind"
+
+
+@pytest.mark.parametrize(
+    ("plan", "complaint"),
+    [
+        ("", "line 0: there is no measurement in it"),
+        ("# nothing\n", "there is no measurement in it"),
+        ("a fake\n", "line 1: two or three columns"),
+        ("a\tfake\nb/../c\tfake\n", "line 2: names of measurements"),
+        ("a\t../fake\n", "line 1: names of measurements"),
+        ("-a\tfake\n", "line 1: names of measurements"),
+        ("a\tfake\n\na\tfake\t--steps 4\n", "line 3: this measurement is there twice"),
+        ("a\tfa`touch pwned`ke\n", "line 1: names of measurements"),
+    ],
+)
+def test_a_bad_plan_gets_one_sentence_with_its_line(campaign: Campaign, plan: str, complaint: str) -> None:
+    (campaign.folder / "plan.tsv").write_text(plan)
+    code, said = campaign.run()
+    assert code == 2
+    assert complaint in said and "plan.tsv" in said
+    assert said.count("\n") == 1
+
+
+def test_a_missing_plan(campaign: Campaign) -> None:
+    (campaign.folder / "plan.tsv").unlink()
+    code, said = campaign.run()
+    assert code == 2 and "plan.tsv: cannot be read" in said and said.count("\n") == 1
+
+
+def test_a_plan_from_elsewhere(campaign: Campaign) -> None:
+    """Carriage returns, and a last line without its newline."""
+    (campaign.folder / "plan.tsv").write_bytes(b"a\tfake\t--steps 1\r\n\r\nb\tfake\t--steps 2")
+    assert campaign.run()[0] == 0
+    assert campaign.is_whole(1, "a") and campaign.is_whole(2, "b")
+
+
+def test_an_unknown_kernel_is_an_outcome(campaign: Campaign) -> None:
+    campaign.plan("a\tfake", "b\tcoherance")
+    assert campaign.run()[0] == 0
+    assert campaign.outcomes()[1, "a"]["outcome"] == "done"
+    failed = campaign.outcomes()[1, "b"]
+    assert failed["outcome"] == "failed" and "no kernel coherance in" in failed["message"]
+
+
+def test_a_static_kernel_stands_in_for_one_that_does_not_start(campaign: Campaign) -> None:
+    (campaign.kernels / "static").mkdir()
+    shutil.copy(FAKE, campaign.kernels / "static" / "fake")
+    (campaign.kernels / "fake").write_bytes(b"\x7fELF of another machine")
+    code, said = campaign.run()
+    assert code == 0, said
+    assert campaign.is_whole(3)
+    shutil.rmtree(campaign.kernels / "static")
+    (campaign.job / "run1" / "a.jsonl.gz").unlink()
+    assert campaign.run()[0] == 0
+    assert "kernel fake does not start" in campaign.outcomes()[1, "a"]["message"]
+
+
+def test_fewer_cpus_than_expected_is_refused(campaign: Campaign) -> None:
+    allowed = len(os.sched_getaffinity(0))
+    assert campaign.run("--expect-cpus", str(allowed + 1))[0] == 0
+    outcome = campaign.outcomes()[1, "a"]
+    assert outcome["outcome"] == "refused"
+    assert f"only {allowed} of {allowed + 1} CPUs are allowed" in outcome["message"]
+    assert (campaign.status()["cpus_allowed"], campaign.status()["cpus_expected"]) == (allowed, allowed + 1)
+    assert not (campaign.job / "run1").exists(), "nothing is measured on a wrong mask"
+    assert campaign.run("--expect-cpus", str(allowed))[0] == 0
+    assert campaign.status()["outcome"] == "complete"
+
+
+def test_setup_is_sourced_and_the_environment_is_clean(campaign: Campaign) -> None:
+    setup = campaign.folder / "site setup.sh"
+    setup.write_text("module() { :; }\nmodule load x\nexport SITE_LOADED='a\nb'\"'\"'c'\nexport OMP_STACKSIZE=1\n")
+    campaign.plan("a\tfake\t--environment")
+    code, said = campaign.run(
+        "--setup", str(setup), HWLOC_XMLFILE="/nonexistent", MALLOC_ARENA_MAX="1", LD_BIND_NOW="1"
+    )
+    assert code == 0, said
+    assert campaign.records()[0]["seen"] == "1", "SITE_LOADED alone"
+    for name in ("HWLOC_XMLFILE", "MALLOC_ARENA_MAX", "OMP_STACKSIZE", "LD_BIND_NOW"):
+        assert f"environment: {name} removed" in said
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("echo no such module >&2\nfalse\n", "exit code 1: no such module"),
+        ("exit 5\n", "exit code 5"),
+        ("exit 0\n", "exit code 0"),
+        ("if then (\n", "exit code 2"),
+        (None, "exit code"),
+    ],
+)
+def test_a_setup_that_fails_is_an_outcome(campaign: Campaign, script: str | None, reason: str) -> None:
+    setup = campaign.folder / "setup.sh"
+    if script is not None:
+        setup.write_text(script)
+    assert campaign.run("--setup", str(setup))[0] == 0
+    outcome = campaign.outcomes()[1, "a"]
+    assert outcome["outcome"] == "failed"
+    assert f"setup {setup} failed with {reason}" in outcome["message"]
+    assert not (campaign.job / "run1").exists()
+
+
+def test_the_survey_reads_like_a_root(campaign: Campaign, tmp_path: Path) -> None:
+    assert campaign.run()[0] == 0
+    with tarfile.open(campaign.job / "survey.tar.gz") as archive:
+        archive.extractall(tmp_path / "root", filter="data")
+    root = tmp_path / "root"
+    for path in ("proc/cmdline", "proc/version", "sys/devices/system/cpu/online", "sys/devices/system/node/online"):
+        if Path("/", path).exists():
+            assert (root / path).read_bytes() == Path("/", path).read_bytes(), path
+    assert (root / "nodeprint" / "hostname").read_text().strip() == HOST
+    topology = "sys/devices/system/cpu/cpu0/topology/physical_package_id"
+    if Path("/", topology).exists():
+        assert (root / topology).stat().st_size < 16, "no padding"
+    versions = dict(line.split("\t", 1) for line in (root / "nodeprint" / "versions.txt").read_text().splitlines())
+    assert versions["linux"] == os.uname().release
+    assert not (root / "nodeprint" / "lscpu.txt").exists(), "absent, not empty, where lscpu is not installed"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount another /sys, in a namespace of its own")
+def test_the_survey_of_a_made_up_machine(campaign: Campaign, tmp_path: Path) -> None:
+    """Links as the kernel has them, and words of a hostile BIOS."""
+    fake = tmp_path / "fake"
+    files = {path: text for path, text in healthy().items() if path.startswith("sys/")}
+    files |= {"sys/devices/pci/hwmon/hwmon0/name": "k10temp\n", "sys/devices/pci/hwmon/hwmon0/temp1_input": "91000\n"}
+    files |= {"sys/devices/virtual/dmi/id/bios_version": 'v1"$(reboot)\x1b[31m\n', f"{EDAC}/mc0/ce_count": "3\n"}
+    files = {re.sub(r"cpu/cpu(\d+)/cpufreq/", r"cpu/cpufreq/policy\1/", path): text for path, text in files.items()}
+    del files["sys/class/dmi/id/bios_version"]
+    links = {f"{CPU}/cpu{cpu}/cpufreq": f"../cpufreq/policy{cpu}" for cpu in range(16)}
+    links["sys/class/hwmon/hwmon0"] = "../../devices/pci/hwmon/hwmon0"
+    links["sys/class/dmi/id"] = "../../devices/virtual/dmi/id"
+    for path, text in files.items():
+        (fake / path).parent.mkdir(parents=True, exist_ok=True)
+        (fake / path).write_text(text)
+    for path, target in links.items():
+        (fake / path).parent.mkdir(parents=True, exist_ok=True)
+        (fake / path).symlink_to(target)
+    inside = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /sys && exec "$@"', str(fake / "sys")]
+    if subprocess.run([*inside, "true"], check=False, capture_output=True).returncode != 0:
+        pytest.skip("no namespace of mounts here")
+    subprocess.run([*inside, *campaign.command()], check=True, env=campaign.environment, timeout=60)
+    survey, truth = open_tree(campaign.job / "survey.tar.gz"), open_tree(fake)
+    names = ("governor", "boost", "bios", "cores_per_l3", "numa_distances", "memory_per_node_gib", "thp", "mitigations")
+    said, expected = fingerprint.read(survey), fingerprint.read(truth)
+    assert {name: said[name] for name in names} == {name: expected[name] for name in names}
+    assert said["bios"] == 'v1"$(reboot)?[31m'
+    assert {"hot", "edac"} <= {warning.id for warning in preflight.check(survey)}
+
+
+def test_without_flock(one_shell: Campaign, tools: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "no-flock"
+    shutil.copytree(tools, bare, symlinks=True)
+    (bare / "flock").unlink()
+    # /sbin and /usr/sbin are appended by node-run; flock is not there on any system we know
+    code, _ = one_shell.run(PATH=str(bare))
+    assert code == 0
+    assert "flock is not installed; install util-linux" in one_shell.outcomes()[1, "a"]["message"]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A tmpfs of 64 KiB, for root."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a small file system")
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], check=False, capture_output=True)
+    if made.returncode != 0:
+        pytest.skip(f"no tmpfs can be mounted here: {made.stderr.decode()}")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_a_full_disk_is_told_and_nothing_is_lost(tools: Path, small_disk: Path) -> None:
+    campaign = Campaign(small_disk / "c", tools, "dash")
+    campaign.environment["TMPDIR"] = "/tmp"
+    campaign.plan("a\tfake\t--steps 2", "b\tfake\t--steps 2000")
+    code, said = campaign.run()
+    assert "No space left" in said or "cannot be written" in said
+    assert campaign.is_whole(2, "a"), "what was measured before is there"
+    if code == 0:
+        assert campaign.outcomes()[1, "a"]["outcome"] == "done"
+        assert campaign.outcomes()[1, "b"]["outcome"] == "failed"
+    else:
+        assert code == 1
+        assert not (campaign.job / "status.json").exists()
+        assert "status.json: cannot be written" in said
+    subprocess.run(["mount", "-o", "remount,size=4m", small_disk], check=True)
+    if (campaign.job / "run1" / "b.jsonl").exists():
+        lines = (campaign.job / "run1" / "b.jsonl").read_bytes().splitlines(keepends=True)
+        (campaign.job / "run1" / "b.jsonl").write_bytes(b"".join(line for line in lines if line.endswith(b"\n")))
+    assert campaign.run()[0] == 0
+    assert campaign.status()["outcome"] == "complete"
+    assert campaign.is_whole(2, "a") and campaign.is_whole(2000, "b")
+
+
+def test_read_only_results(tools: Path, small_disk: Path) -> None:
+    campaign = Campaign(small_disk / "c", tools, "dash")
+    campaign.environment["TMPDIR"] = "/tmp"
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    code, said = campaign.run()
+    assert code == 1
+    assert "cannot be written; check permissions, quota and free space" in said and said.count("\n") == 1
+
+
+@pytest.fixture
+def real(one_shell: Campaign) -> Campaign:
+    """The campaign with the real kernel and all that is installed."""
+    need("make")
+    subprocess.run(["make", "-C", str(ROOT / "kernels")], check=True, capture_output=True, timeout=600)
+    one_shell.kernels = ROOT / "kernels" / "build"
+    one_shell.plan("a\tcoherence\t--op cas --passes 2")
+    return one_shell
+
+
+def pids_writing(file: Path) -> list[int]:
+    """Processes that have `file` open."""
+    found = []
+    for descriptor in Path("/proc").glob("[0-9]*/fd/*"):
+        try:
+            if descriptor.readlink() == file:
+                found.append(int(descriptor.parts[2]))
+        except OSError:
+            continue
+    return found
+
+
+def test_the_real_kernel_without_likwid(real: Campaign) -> None:
+    code, said = real.run()
+    assert code == 0, said
+    assert real.status()["outcome"] == "complete"
+    valid_records(real.job / "run1" / "a.jsonl.gz")
+    header = real.records()[0]
+    assert (header["host"], header["job"], header["run"], header["pinned_by"]) == (HOST, 1, 1, "native")
+    assert real.records()[-1]["complete"] is True
+
+
+def test_the_real_kernel_under_likwid_pin(real: Campaign) -> None:
+    need("likwid-pin")
+    real.environment["PATH"] = os.environ["PATH"]
+    code, said = real.run()
+    assert code == 0, said
+    assert real.outcomes()[1, "a"]["pinned_by"] == "likwid-pin"
+    assert real.records()[0]["pinned_by"] == "likwid-pin"
+    with tarfile.open(real.job / "survey.tar.gz") as archive:
+        assert "nodeprint/likwid-topology.csv" in archive.getnames()
+
+
+def test_the_real_kernel_is_killed_and_continues_its_file(real: Campaign) -> None:
+    real.plan("a\tcoherence\t--op cas --passes 2000")
+    process = real.start()
+    file = real.job / "run1" / "a.jsonl"
+    wait_for(lambda: file.exists() and b'"pair"' in file.read_bytes(), "the first pairs")
+    process.kill()
+    for pid in pids_writing(file):
+        os.kill(pid, signal.SIGKILL)
+    process.communicate(timeout=60)
+    wait_for(lambda: not pids_writing(file), "the end of the kernel")
+    whole_lines = file.read_bytes().rpartition(b"\n")[0] + b"\n"
+    process = real.start()
+    wait_for(lambda: len(file.read_bytes()) > len(whole_lines) + 1000, "a continuation")
+    process.terminate()
+    process.communicate(timeout=60)
+    valid_records(file)
+    text = file.read_bytes()
+    assert text.startswith(whole_lines) and text.endswith(b"\n")
+    records = [json.loads(line) for line in text.splitlines()]
+    assert [r["segment"] for r in records if r["record"] == "header"] == [0, 1]
+    done = [(r["a"], r["b"], r["home"], r["pass"]) for r in records if r["record"] == "pair"]
+    assert len(done) == len(set(done)), "no pair is measured twice"

@@ -1,0 +1,499 @@
+"""The kernels of memory, bandwidth, jitter and clock as programs. Invariants only, never a figure of a machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nodeprint import curves, records
+
+from .conftest import ROOT, need
+
+KERNELS = ROOT / "kernels"
+ALLOWED = sorted(os.sched_getaffinity(0))
+MIB = 2**20
+SANITIZE = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
+NAMES = ("bandwidth", "chase", "clock", "jitter", "loaded", "remap", "touch")
+
+needs_two_cpus = pytest.mark.skipif(len(ALLOWED) < 2, reason="two CPUs are needed")
+
+#: Every operation with arguments that keep it short.
+SHORT = {
+    "chase latency": ["--op", "latency", "--size-mib", "8"],
+    "chase levels": ["--op", "levels"],
+    "chase curve": ["--op", "curve", "--size-mib", "4"],
+    "loaded latency": ["--op", "latency"],
+    "touch ratio": ["--op", "ratio"],
+    "remap pairs": ["--op", "pairs", "--size-mib", "1"],
+    "jitter detours": ["--op", "detours", "--seconds", "1"],
+    "clock alone": ["--op", "alone"],
+    "clock together": ["--op", "together", "--seconds", "1"],
+    "bandwidth nodes": ["--op", "nodes", "--streams", "load,copy_mem"],
+    "bandwidth scaling": ["--op", "scaling"],
+    "bandwidth cpus": ["--op", "cpus"],
+}
+
+
+def build(folder: Path, *variables: str) -> Path:
+    targets = [f"{folder}/{name}" for name in NAMES]
+    command = ["make", "-s", "-j2", "-C", str(KERNELS), f"BUILD={folder}", *variables, *targets]
+    subprocess.run(command, check=True, capture_output=True, timeout=600)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("plain"))
+
+
+@pytest.fixture(scope="session")
+def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("sanitized"), f"CFLAGS={SANITIZE}")
+
+
+@pytest.fixture(scope="session")
+def aarch64(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    need("aarch64-linux-gnu-gcc", "qemu-aarch64")
+    return build(tmp_path_factory.mktemp("aarch64"), "CC=aarch64-linux-gnu-gcc", "LDFLAGS=-static")
+
+
+def call(
+    folder: Path, kernel: str, out: Path | None, *arguments: str, emulator: str = "", **more: Any
+) -> subprocess.CompletedProcess[str]:
+    command = [*([emulator] if emulator else []), str(folder / kernel), *arguments]
+    command += ["--out", str(out)] if out is not None else []
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, **more)
+
+
+def measured(folder: Path, kernel: str, out: Path, *arguments: str, **more: Any) -> records.Records:
+    """The records of a call that did its work."""
+    result = call(folder, kernel, out, *arguments, **more)
+    assert result.returncode == 0, result.stderr
+    file = records.read(out)
+    assert file.complete and file.notes == ()
+    return file
+
+
+def refused(result: subprocess.CompletedProcess[str], *words: str) -> None:
+    """Exit code 3 and one sentence."""
+    assert result.returncode == 3, (result.returncode, result.stderr)
+    assert len(result.stderr.splitlines()) == 1, result.stderr
+    for word in words:
+        assert word in result.stderr
+
+
+# ---- every kernel ----
+
+
+@needs_two_cpus
+@pytest.mark.parametrize("what", SHORT)
+@pytest.mark.parametrize("how", ["plain", "sanitized", "aarch64"])
+def test_every_operation_writes_what_its_plan_says(
+    request: pytest.FixtureRequest, tmp_path: Path, how: str, what: str
+) -> None:
+    kernel = what.split(maxsplit=1)[0]
+    if kernel == "bandwidth":
+        need("likwid-bench")
+    folder = request.getfixturevalue(how)
+    emulator = "qemu-aarch64" if how == "aarch64" else ""
+    arguments = [*SHORT[what], "--cpus", f"{ALLOWED[0]},{ALLOWED[1]}", "--passes", "1", "--seed", "7"]
+    out = tmp_path / "r.jsonl"
+    planned = call(folder, kernel, None, *arguments, "--plan", emulator=emulator).stdout
+    facts = dict(line.split(" ", 1) for line in planned.splitlines())
+    file = measured(folder, kernel, out, *arguments, emulator=emulator)
+    assert f"{file.header['kernel']} {file.header['operation']}" == what
+    assert len(file.cells["pass"]) == int(facts["cells"]) == file.trailer["cells"]  # type: ignore[index]
+    assert len(set(zip(*(file.cells[dim] for dim in file.dims), strict=True))) == int(facts["cells"])
+    assert float(facts["seconds"]) > 0
+    for name, values in file.cells.items():
+        if values.dtype.kind == "f":
+            assert np.isfinite(values).all() or name in {"median_ns", "p90_ns", "p99_ns", "placed_share"}
+            assert (values[np.isfinite(values)] >= 0).all()
+    for value in file.header["placement"].values():
+        assert value["verified_by"] in {"move_pages", "numa_maps", "one_node"}
+    again = call(folder, kernel, out, *arguments, emulator=emulator)
+    assert again.returncode == 0 and "complete" in again.stderr
+
+
+@needs_two_cpus
+@pytest.mark.parametrize(
+    ("kernel", "arguments"),
+    [
+        ("touch", ["--op", "ratio", "--passes", "60"]),
+        ("clock", ["--op", "together", "--seconds", "3", "--passes", "3"]),
+        ("jitter", ["--op", "detours", "--seconds", "3", "--passes", "3"]),
+        ("bandwidth", ["--op", "cpus", "--passes", "4"]),
+    ],
+)
+def test_a_signal_leaves_a_readable_file_that_is_continued(
+    plain: Path, tmp_path: Path, kernel: str, arguments: list[str]
+) -> None:
+    if kernel == "bandwidth":
+        need("likwid-bench")
+    out = tmp_path / "r.jsonl"
+    command = [str(plain / kernel), *arguments, "--out", str(out)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not (out.exists() and b'"record":"cell"' in out.read_bytes()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    begun = time.monotonic()
+    assert process.wait(timeout=30) == 128 + signal.SIGTERM
+    assert time.monotonic() - begun < 20
+    before = records.read(out)
+    assert not before.complete and before.trailer is None
+    if kernel == "touch":
+        return  # sixty passes are not waited for
+    after = measured(plain, kernel, out, *arguments)
+    assert len(after.headers) == 2
+    units = list(zip(after.cells["pass"], *(after.cells[dim] for dim in after.dims), strict=True))
+    assert len(units) == len(set(units))
+    assert len(units) > len(before.cells["pass"]) > 0
+
+
+@pytest.mark.parametrize("kernel", NAMES)
+def test_help_shows_an_example(plain: Path, kernel: str) -> None:
+    result = call(plain, kernel, None, "--help")
+    assert result.returncode == 0
+    for heading in ("USAGE", "example:", "REQUIREMENTS", "OVERHEAD", "WARNING", "OPERATIONS"):
+        assert heading in result.stdout
+
+
+# ---- chase ----
+
+
+def test_levels_of_the_hierarchy_are_in_order(plain: Path, tmp_path: Path) -> None:
+    levels = measured(plain, "chase", tmp_path / "l.jsonl", "--op", "levels", "--passes", "3").cells
+    memory = measured(plain, "chase", tmp_path / "m.jsonl", "--op", "latency", "--passes", "3").cells
+    by_level = [np.median(levels["latency_ns"][levels["level"] == name]) for name in sorted(set(levels["level"]))]
+    assert by_level == sorted(by_level)
+    assert np.median(memory["latency_ns"]) > by_level[0] * 5
+    assert (levels["ci_low_ns"] <= levels["latency_ns"]).all() and (levels["latency_ns"] <= levels["ci_high_ns"]).all()
+    assert (levels["core_hz"] > 1e8).all() and (levels["core_hz"] < 1e10).all()
+
+
+def test_the_curve_goes_from_half_the_l1_to_the_size_asked(plain: Path, tmp_path: Path) -> None:
+    file = measured(plain, "chase", tmp_path / "c.jsonl", "--op", "curve", "--size-mib", "16", "--passes", "1")
+    sizes = np.sort(file.cells["size_bytes"])
+    assert sizes[-1] == 16 * MIB
+    assert file.header["cache_bytes"]["l1"] / 4 <= sizes[0] <= max(file.header["cache_bytes"]["l1"], 32 * 1024) / 2
+    assert (sizes[1:] / sizes[:-1] <= 1.5).all()
+    order = np.argsort(file.cells["size_bytes"])
+    assert file.cells["latency_ns"][order[-1]] > 2 * file.cells["latency_ns"][order[0]]
+
+
+def test_pages_are_read_back(plain: Path, tmp_path: Path) -> None:
+    def pages(kind: str) -> dict[str, Any]:
+        arguments = ("--op", "latency", "--size-mib", "8", "--passes", "1", "--pages", kind)
+        header = measured(plain, "chase", tmp_path / f"{kind}.jsonl", *arguments).header
+        assert header["pages_asked"] == kind
+        return next(iter(header["placement"].values()))
+
+    base, transparent = pages("base"), pages("thp")
+    assert (base["pages"], base["huge_bytes"]) == ("base", 0)
+    assert transparent["huge_bytes"] <= transparent["bytes"]
+    assert transparent["pages"] == {0: "base", transparent["bytes"]: "thp"}.get(transparent["huge_bytes"], "mixed")
+    enabled = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if enabled.exists() and "[never]" not in enabled.read_text():
+        assert transparent["huge_bytes"] > 0
+
+
+def test_huge_pages_that_are_not_reserved_are_refused_with_the_figure(plain: Path, tmp_path: Path) -> None:
+    free = [path.read_text() for path in Path("/sys/kernel/mm/hugepages").glob("*/free_hugepages")]
+    if any(int(text) > 0 for text in free):
+        pytest.skip("huge pages are reserved here")
+    result = call(plain, "chase", tmp_path / "r.jsonl", "--op", "latency", "--size-mib", "8", "--pages", "huge")
+    refused(result, "4 huge pages", "0 are free", "--pages thp")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="reserving huge pages needs root")
+def test_huge_pages_that_are_reserved_are_used(plain: Path, tmp_path: Path) -> None:
+    reserve = Path("/proc/sys/vm/nr_hugepages")
+    former = reserve.read_text()
+    try:
+        reserve.write_text(str(int(former) + 8))
+    except OSError:
+        pytest.skip("huge pages cannot be reserved here")
+    try:
+        if int(reserve.read_text()) < int(former) + 8:
+            pytest.skip("the system has no eight huge pages")
+        file = measured(
+            plain,
+            "chase",
+            tmp_path / "r.jsonl",
+            "--op",
+            "latency",
+            "--size-mib",
+            "8",
+            "--pages",
+            "huge",
+            "--passes",
+            "1",
+        )
+    finally:
+        reserve.write_text(former)
+    where = next(iter(file.header["placement"].values()))
+    assert (where["pages"], where["huge_bytes"]) == ("huge", where["bytes"])
+
+
+# ---- what memory allows ----
+
+
+def test_ulimit_is_a_refusal_with_the_figure(plain: Path, tmp_path: Path) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (400 * MIB, 400 * MIB))
+
+    asked = call(plain, "chase", tmp_path / "a.jsonl", "--op", "latency", "--size-mib", "512", preexec_fn=limit)
+    refused(asked, "512 MiB", "left by ulimit -v")
+    file = measured(plain, "chase", tmp_path / "b.jsonl", "--op", "latency", "--passes", "1", preexec_fn=limit)
+    assert next(iter(file.header["placement"].values()))["bytes"] < 400 * MIB
+
+
+@contextmanager
+def memory_group(limit_bytes: int) -> Iterator[Path]:
+    """A control group with a memory limit, of either version; skips where none can be made."""
+    version_1 = Path("/sys/fs/cgroup/memory")
+    root, name = (version_1, "memory.limit_in_bytes") if version_1.is_dir() else (Path("/sys/fs/cgroup"), "memory.max")
+    group = root / f"nodeprint-test-{os.getpid()}"
+    try:
+        group.mkdir()
+        (group / name).write_text(str(limit_bytes))
+    except OSError as error:
+        if group.is_dir():
+            group.rmdir()
+        pytest.skip(f"no control group can be made ({error})")
+    try:
+        yield group
+    finally:
+        deadline = time.monotonic() + 5
+        while group.is_dir() and time.monotonic() < deadline:
+            with suppress(OSError):  # until the kernel has let go of the last process
+                group.rmdir()
+
+
+def test_a_control_group_is_a_refusal_and_never_a_kill(plain: Path, tmp_path: Path) -> None:
+    with memory_group(300 * MIB) as group:
+
+        def enter() -> None:
+            (group / "cgroup.procs").write_text(str(os.getpid()))
+
+        for kernel, arguments in (
+            ("chase", ["--op", "latency", "--size-mib", "512"]),
+            ("remap", ["--op", "pairs", "--size-mib", "256", "--same-cpu"]),
+        ):
+            refused(call(plain, kernel, tmp_path / f"{kernel}.jsonl", *arguments, preexec_fn=enter), "control group")
+        file = measured(plain, "chase", tmp_path / "b.jsonl", "--op", "latency", "--passes", "1", preexec_fn=enter)
+        assert next(iter(file.header["placement"].values()))["bytes"] < 300 * MIB
+
+
+# ---- loaded, touch, remap ----
+
+
+@needs_two_cpus
+def test_load_is_what_the_injectors_draw(plain: Path, tmp_path: Path) -> None:
+    file = measured(plain, "loaded", tmp_path / "r.jsonl", "--op", "latency", "--passes", "2")
+    idle = file.cells["delay"] == -1
+    assert idle.any() and (file.cells["rate_bytes_per_s"][idle] == 0).all()
+    assert (file.cells["injectors"][idle] == 0).all()
+    assert (file.cells["rate_bytes_per_s"][~idle] > 0).all()
+    for place in set(file.cells["place"]):
+        cpus = file.header["injectors"][place]
+        here = ~idle & (file.cells["place"] == place)
+        assert file.header["measurer"] not in cpus
+        assert set(file.cells["injectors"][here]) == {len(cpus)}
+        slow, fast = (here & (file.cells["delay"] == delay) for delay in (512, 0))
+        assert file.cells["rate_bytes_per_s"][slow].max() < file.cells["rate_bytes_per_s"][fast].max()
+
+
+def test_one_cpu_cannot_load_itself_and_the_record_says_so(plain: Path, tmp_path: Path) -> None:
+    for kernel, op in (("loaded", "latency"), ("touch", "ratio"), ("remap", "pairs")):
+        file = measured(plain, kernel, tmp_path / f"{kernel}.jsonl", "--op", op, "--cpus", str(ALLOWED[0]))
+        assert file.not_applicable is not None and "one CPU" in file.not_applicable
+        assert len(file.cells["pass"]) == 0
+
+
+@contextmanager
+def busy(*cpus: int) -> Iterator[None]:
+    """Something else that runs on these CPUs."""
+    loops = [subprocess.Popen(["taskset", "-c", str(cpu), "sh", "-c", "while :; do :; done"]) for cpu in cpus]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+@needs_two_cpus
+@pytest.mark.parametrize("load", [(), (ALLOWED[0], ALLOWED[-1])], ids=["quiet", "loaded"])
+def test_on_one_node_the_ratio_is_one(plain: Path, tmp_path: Path, load: tuple[int, ...]) -> None:
+    """Also under load, where a single sample of each case showed 2.3; three per cent is left to chance."""
+    with busy(*load):
+        file = measured(plain, "touch", tmp_path / "r.jsonl", "--op", "ratio", "--passes", "5")
+    if len(set(file.header["nodes"].values())) > 1:
+        pytest.skip("there is more than one NUMA node")
+    ratio = curves.median_interval(file.cells["ratio"])
+    assert ratio.low * 0.97 <= 1 <= ratio.high * 1.03
+    assert set(file.cells["together"]) == {"alone", "both"}
+    assert all(not where["bound"] for where in file.header["placement"].values())
+
+
+@needs_two_cpus
+def test_remap_goes_from_all_pairs_to_one(plain: Path, tmp_path: Path) -> None:
+    arguments = ("--op", "pairs", "--size-mib", "1", "--passes", "3")
+    file = measured(plain, "remap", tmp_path / "two.jsonl", *arguments)
+    assert set(file.cells["pairs"]) == set(range(1, len(file.header["cpus"]) // 2 + 1))
+    same = measured(plain, "remap", tmp_path / "one.jsonl", *arguments, "--same-cpu")
+    assert set(same.cells["pairs"]) == set(range(1, len(same.header["cpus"]) + 1))
+    for cells in (file.cells, same.cells):
+        assert (cells["ci_low_bytes_per_s"] <= cells["rate_bytes_per_s"]).all()
+        assert (cells["written_bytes_per_s"] > 0).all() and (cells["read_bytes_per_s"] > 0).all()
+
+
+def test_two_addresses_are_as_far_apart_as_asked(plain: Path, tmp_path: Path) -> None:
+    arguments = ("--op", "pairs", "--cpus", str(ALLOWED[0]), "--same-cpu", "--size-mib", "1", "--passes", "1")
+    same = measured(plain, "remap", tmp_path / "s.jsonl", *arguments, "--alias", "same").header
+    different = measured(plain, "remap", tmp_path / "d.jsonl", *arguments, "--alias", "different").header
+    assert same["address_distance_bytes"] % 2**28 == 0 and same["address_distance_bytes"] > 0
+    assert different["address_distance_bytes"] == different["placement"]["space"]["bytes"] + 4096
+    assert call(plain, "remap", tmp_path / "x.jsonl", *arguments, "--alias", "both").returncode == 2
+
+
+@needs_two_cpus
+def test_aliasing_beyond_one_core_is_not_applicable(plain: Path, tmp_path: Path) -> None:
+    siblings = Path(f"/sys/devices/system/cpu/cpu{ALLOWED[0]}/topology/thread_siblings_list").read_text().strip()
+    if siblings != str(ALLOWED[0]):
+        pytest.skip("the CPUs have sibling threads")
+    file = measured(plain, "remap", tmp_path / "r.jsonl", "--op", "pairs", "--alias", "same")
+    assert file.not_applicable is not None and "one core" in file.not_applicable
+
+
+# ---- jitter and clock ----
+
+
+@needs_two_cpus
+def test_a_busy_cpu_is_loud(plain: Path, tmp_path: Path) -> None:
+    with busy(ALLOWED[1]):
+        file = measured(plain, "jitter", tmp_path / "r.jsonl", "--op", "detours", "--seconds", "2", "--passes", "1")
+    share = dict(zip(file.cells["cpu"], file.cells["share"], strict=True))
+    assert share[ALLOWED[1]] > 0.2
+    assert all(0 <= value <= 1 for value in share.values())
+    cells = file.cells
+    heard = cells["detours"] > 0
+    assert (cells["median_ns"][heard] <= cells["p99_ns"][heard]).all()
+    assert (cells["p99_ns"][heard] <= cells["longest_ns"][heard]).all()
+
+
+def test_the_clock_is_the_same_beside_a_busy_neighbour(plain: Path, tmp_path: Path) -> None:
+    """What takes time away from a core does not look like a slow clock; the mean shows it."""
+    arguments = ("--op", "alone", "--cpus", str(ALLOWED[0]), "--passes", "3")
+    quiet = measured(plain, "clock", tmp_path / "q.jsonl", *arguments).cells
+    with busy(ALLOWED[0]):
+        shared = measured(plain, "clock", tmp_path / "s.jsonl", *arguments).cells
+    assert np.median(shared["core_hz"]) == pytest.approx(np.median(quiet["core_hz"]), rel=0.1)
+    assert np.median(shared["mean_hz"]) < 0.8 * np.median(quiet["core_hz"])
+    assert (quiet["ci_low_hz"] <= quiet["core_hz"]).all() and (quiet["core_hz"] <= quiet["ci_high_hz"]).all()
+
+
+def test_sensors_are_those_of_the_system(plain: Path, tmp_path: Path) -> None:
+    tree = {
+        "class/hwmon/hwmon0/name": "k10temp", "class/hwmon/hwmon0/temp1_input": "45250",
+        "class/hwmon/hwmon0/temp1_label": "Tctl", "devices/system/edac/mc/mc0/ce_count": "3",
+        "devices/system/edac/mc/mc0/ue_count": "0",
+        f"devices/system/cpu/cpu{ALLOWED[0]}/thermal_throttle/core_throttle_count": "5",
+        f"devices/system/cpu/cpu{ALLOWED[0]}/thermal_throttle/package_throttle_count": "0",
+    }  # fmt: skip
+    for path, content in tree.items():
+        file = tmp_path / "sys" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content + "\n")
+    arguments = ("--op", "alone", "--cpus", str(ALLOWED[0]), "--passes", "1")
+    found = measured(
+        plain, "clock", tmp_path / "r.jsonl", *arguments, env=os.environ | {"NODEPRINT_SYSFS": str(tmp_path / "sys")}
+    )
+    expected = {
+        "temperatures_c": {"k10temp0/Tctl": 45.2}, "edac": {"mc0": {"ce": 3, "ue": 0}},
+        "throttle_core": {str(ALLOWED[0]): 5}, "throttle_package": {},
+    }  # fmt: skip
+    assert found.trailer is not None
+    for sensors in (found.header["sensors"], found.trailer["sensors"]):
+        assert sensors["temperatures_c"]["k10temp0/Tctl"] == pytest.approx(45.25, abs=0.051)
+        assert {**sensors, "temperatures_c": expected["temperatures_c"]} == expected
+
+
+# ---- bandwidth ----
+
+
+def fake_likwid(folder: Path, output: str) -> dict[str, str]:
+    """An environment in which likwid-bench lists its kernels and prints `output` for whatever it is to measure."""
+    listed = KERNELS / "tests/data/likwid-bench-a.txt"
+    (folder / "output").write_text(output)
+    script = folder / "likwid-bench"
+    script.write_text(
+        f'#!/bin/sh\ncase $1 in -a) cat {listed} ;; -l) echo "Number of streams: 1" ;; *) cat {folder}/output ;; esac\n'
+    )
+    script.chmod(0o755)
+    return os.environ | {"PATH": f"{folder}:/usr/bin:/bin"}
+
+
+ONE_THREAD = f"Group: 0 Thread 0 Global Thread 0 running on hwthread {ALLOWED[0]} - Vector length 1 Offset 0\n"
+
+
+def test_without_likwid_bench_the_record_says_so(plain: Path, tmp_path: Path) -> None:
+    file = measured(plain, "bandwidth", tmp_path / "r.jsonl", "--op", "nodes", env={"PATH": str(tmp_path)})
+    assert file.not_applicable is not None and "likwid-bench is not installed" in file.not_applicable
+
+
+def test_the_rate_is_the_one_printed_and_the_text_is_kept(plain: Path, tmp_path: Path) -> None:
+    output = ONE_THREAD + "MByte/s:\t\t12345.67\n"
+    arguments = ("--op", "cpus", "--cpus", str(ALLOWED[0]), "--passes", "1")
+    out = tmp_path / "r.jsonl"
+    file = measured(plain, "bandwidth", out, *arguments, env=fake_likwid(tmp_path, output))
+    assert list(file.cells["rate_bytes_per_s"]) == [pytest.approx(12345.67e6)]
+    cell = next(r for r in map(json.loads, out.read_text().splitlines()) if r["record"] == "cell")
+    assert cell["raw"].split() == output.split()
+
+
+@pytest.mark.parametrize(
+    ("output", "word"),
+    [
+        (ONE_THREAD, "no rate"),
+        ("", "no rate"),
+        (ONE_THREAD + "MByte/s:\t\tnan\n", "no rate"),
+        ("MByte/s:\t\t12345.67\n", "ran 0 threads"),
+        (ONE_THREAD + ONE_THREAD + "MByte/s:\t\t12345.67\n", "ran 2 threads"),
+    ],
+)
+def test_output_that_does_not_say_what_was_asked_is_a_failure(
+    plain: Path, tmp_path: Path, output: str, word: str
+) -> None:
+    arguments = ("--op", "cpus", "--cpus", str(ALLOWED[0]), "--passes", "1")
+    result = call(plain, "bandwidth", tmp_path / "r.jsonl", *arguments, env=fake_likwid(tmp_path, output))
+    refused(result, word, "likwid-bench")
+    assert not records.read(tmp_path / "r.jsonl").complete
+
+
+@needs_two_cpus
+def test_streams_are_named_placed_and_counted(plain: Path, tmp_path: Path) -> None:
+    need("likwid-bench")
+    out = tmp_path / "r.jsonl"
+    file = measured(plain, "bandwidth", out, "--op", "nodes", "--streams", "triad,store_mem", "--passes", "1")
+    assert set(file.header["benchmarks"]) == {"triad", "store_mem"}
+    assert file.header["benchmarks"]["triad"]["streams"] == 4
+    cells = [r for r in map(json.loads, out.read_text().splitlines()) if r["record"] == "cell"]
+    for cell in cells:
+        assert f"Test: {file.header['benchmarks'][cell['stream']]['kernel']}" in cell["raw"]
+        assert f"Using {cell['threads']} threads" in cell["raw"]
+        assert cell.get("placed_share", 1) > 0.95
+    assert call(plain, "bandwidth", out, "--op", "nodes", "--streams", "lode").returncode == 2

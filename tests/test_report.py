@@ -1,0 +1,292 @@
+"""The report: what is on its pages, that it is the same every time, and that no text can break it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodeprint import report
+from nodeprint.errors import NodeprintError
+from nodeprint.report import figures, node, pages, pdf, scale, words
+
+from .conftest import need
+from .made_up import ALONE, FINDING, MACHINES, WARNING, Campaign, alone, fleet, machine
+
+HOSTILE = [
+    "#panic()", "]", "$", "\\", "*_`<x>@y", '"#{1/0}"', '[#import "/etc/passwd"]', "a" * 300,
+    "\u202eevil\x1b[31m", "名前 ✕ é",
+    "//", "/*", "~", "{{ 1 }}", "<script>alert(1)</script>", "",
+]  # fmt: skip
+
+
+def text(path: Path) -> str:
+    """The text of a PDF, in reading order, with blanks collapsed and break opportunities removed."""
+    need("pdftotext")
+    out = subprocess.run(["pdftotext", "-layout", str(path), "-"], check=True, capture_output=True, timeout=60)
+    return re.sub(r"\s+", " ", out.stdout.decode().replace("\u200b", ""))
+
+
+def page_count(path: Path) -> int:
+    need("pdfinfo")
+    out = subprocess.run(["pdfinfo", str(path)], check=True, capture_output=True, timeout=60).stdout.decode()
+    return int(re.search(r"Pages:\s+(\d+)", out)[1])  # type: ignore[index]
+
+
+def assert_harmless(path: Path, hostile: str) -> None:
+    """The page holds no element and no address that the template has not put there."""
+    page = path.read_text()
+    tags = set(re.findall(r"<([a-zA-Z!][a-zA-Z0-9]*)", page))
+    ours = """!doctype html head meta title style body header h1 h2 h3 h4 p span b a table tr th td ul li dl dt dd pre
+        div section svg image text rect path g circle figure figcaption small i em br img"""
+    assert tags <= set(ours.split())
+    assert not re.search(r'(?:href|src)="(?!data:image/(?:png|svg\+xml);base64,|#node-)', page)
+    if hostile.isascii() and hostile.isprintable():
+        assert " ".join(hostile.split())[:200] in unescape(page)
+
+
+@pytest.mark.parametrize("cpus", sorted(MACHINES))
+def test_one_node(cpus: int, tmp_path: Path) -> None:
+    made = alone(tmp_path / "main", cpus)
+    cluster, html, node = report.write(made.install())
+    assert (cluster.name, html.name, node.name) == ("cluster.pdf", "cluster.html", f"node{cpus}.pdf")
+    assert page_count(cluster) >= 2
+    seen = text(node)
+    assert "NO PEER" in seen and ALONE["text"] in seen
+    assert WARNING["text"] in seen and WARNING["advice"] in seen
+    assert "AMD EPYC 7742 64-Core Processor" in seen
+    if cpus == 1:
+        assert "there is no pair to measure" in seen
+        return
+    for name in (c["name"] for c in made.verdict["nodes"][f"node{cpus}"]["classes"]):
+        assert name in seen
+    for fact in (
+        "cas",
+        "round trip / 2",
+        "likwid-pin",
+        "2.300 GHz",
+        "0123456789abcdef",
+        "gcc 12.2.0",
+        "3 passes in each of 2 runs",
+    ):
+        assert fact in seen, fact
+    assert node.stat().st_size < 400_000
+
+
+def test_outlines_are_named(tmp_path: Path) -> None:
+    *_, node = report.write(alone(tmp_path / "main", 128).install())
+    seen = text(node)
+    assert "Floor plan" in seen and "agrees ccx" in seen
+    for name in ("CCX", "CCD", "quadrant", "NUMA = socket"):
+        assert name in seen
+
+
+def test_same_bytes_twice(tmp_path: Path) -> None:
+    campaign = fleet(tmp_path / "main", 5).install()
+    first = report.write(campaign, out=tmp_path / "a")
+    second = report.write(campaign, out=tmp_path / "elsewhere" / "b")
+    assert [p.name for p in first] == [p.name for p in second]
+    assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
+
+
+@pytest.mark.parametrize("count", [3, 20, 64])
+def test_fleet(count: int, tmp_path: Path) -> None:
+    made = fleet(tmp_path / "main", count, cpus=4)
+    written = report.write(made.install(), nodes=[])
+    assert [p.name for p in written] == ["cluster.pdf", "cluster.html"]
+    seen = text(written[0])
+    assert "NOT UNIFORM" in seen and f"Of {count} nodes one deviates" in seen
+    assert all(name in seen for name in made.verdict["nodes"])
+    assert "DEVIATES" in seen and FINDING["text"][:40] in seen
+    assert "Not responding [root@2026-01-01]" in seen
+    if count > 4:
+        assert "ended by signal 11" in seen and "Segmentation fault" in seen
+    assert "all nodes" in seen
+
+
+def test_marked_when_simulated_or_imported(tmp_path: Path) -> None:
+    made = fleet(tmp_path / "simulated", 3, cpus=4)
+    made.verdict["simulated"] = True
+    cluster, html, *own = report.write(made.install())
+    assert html.read_text().count("SIMULATED") == 1 + len(own) + 1
+    for path in (cluster, *own):
+        assert text(path).count("SIMULATED") == page_count(path)
+    brought = Campaign(tmp_path / "imported")
+    source = {"format": "core-to-core-latency", "source": "x.csv", "unknown": ["home"]}
+    brought.add("cn1", MACHINES[4], header={"imported": source, "home": None}, **ALONE)
+    node = report.write(brought.install())[-1]
+    assert text(node).count("IMPORTED, not measured") == page_count(node)
+    assert "home unknown" in text(node) and "x.csv" in text(node)
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_hostile_text_prints_harmlessly(hostile: str, tmp_path: Path) -> None:
+    made = Campaign(tmp_path / "main")
+    said = {
+        "text": hostile, "reason": hostile, "log_tail": [hostile], "quality": [hostile], "verdict": hostile,
+        "warnings": [{"id": hostile, "text": hostile, "advice": hostile}],
+        "fingerprint": {hostile: hostile, "bios": hostile},
+        "findings": [{**FINDING, "text": hostile, "where": hostile, "evidence": [hostile]}],
+    }  # fmt: skip
+    made.add("cn1", MACHINES[4], header={"host": hostile, "compiler": hostile, "arguments": [hostile]}, **said)
+    made.verdict["nodes"][hostile or "-"] = said
+    made.verdict["campaign"] = hostile
+    made.verdict["fleet"] = {
+        "outcome": hostile,
+        "text": hostile,
+        "groups": {hostile: [hostile]},
+        "smallest_effect": {hostile: 1.0},
+    }
+    for path in report.write(made.install()):
+        if path.suffix == ".html":
+            assert_harmless(path, hostile)
+            continue
+        assert path.parent == tmp_path / "main" / "report"
+        seen = text(path).replace(" ", "")
+        expected = "".join(c if c.isprintable() else "?" for c in hostile).replace(" ", "")
+        if expected.isascii():
+            assert expected[:20] in seen
+
+
+@given(st.text(max_size=80))
+def test_every_string_reaches_the_page_as_one_printable_line(anything: str) -> None:
+    shown = pdf.breakable(anything).replace("\u200b", "")
+    assert shown.isprintable() or shown == ""
+    assert len(shown) <= 600
+
+
+@given(st.text(max_size=300))
+def test_file_names_stay_in_their_folder(node: str) -> None:
+    name = report.file_name(node)
+    assert Path(name).name == name and len(name.encode()) < 255
+    assert name not in ("cluster.pdf", ".pdf") and not name.startswith(".")
+
+
+def test_file_names_differ() -> None:
+    names = ["cluster", "a/b", "a_b", "a b", "..", ".", "x" * 300, "x" * 301]
+    assert len({report.file_name(name) for name in names}) == len(names)
+
+
+def test_no_verdict_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(NodeprintError, match="verdict"):
+        report.write(tmp_path)
+
+
+def test_unknown_node_is_named(tmp_path: Path) -> None:
+    campaign = alone(tmp_path / "main", 2).install()
+    with pytest.raises(NodeprintError, match="cn9 is not part"):
+        report.write(campaign, nodes=["cn9"])
+
+
+def test_flagged_nodes_stand_beside_a_healthy_one(tmp_path: Path) -> None:
+    cluster = text(report.write(fleet(tmp_path / "main", 9, cpus=4).install(), nodes=[])[0])
+    assert "cn002, flagged" in cluster and "cn004, flagged" in cluster
+    assert "against the median of 4 unsuspected nodes" in cluster
+    assert not {f"cn{i:03d}, not flagged" for i in (2, 3, 4, 5)} & set(re.findall(r"cn\d+, not flagged", cluster))
+
+
+def test_before_and_after(tmp_path: Path) -> None:
+    """A node that was measured again is shown with its newest job, and what has changed."""
+    made = Campaign(tmp_path / "main")
+    made.add("cn1", MACHINES[4], seed=1, **ALONE)
+    made.add("again", MACHINES[4], seed=2, factor=1.5, **ALONE)
+    made.jobs["cn1"] += made.jobs.pop("again")
+    seen = text(report.write(made.install(), nodes=["cn1"])[-1])
+    assert "each pair in job 2 against job 1" in seen
+    assert re.search(r"\b36\.\d\b", seen) and "job 2" in seen
+
+
+def test_a_node_that_cannot_be_read_does_not_stop_the_report(tmp_path: Path) -> None:
+    campaign = fleet(tmp_path / "main", 3, cpus=4).install()
+    (campaign / "nodes" / "cn001" / "node.nc").write_text("not what it says")
+    cluster = report.write(campaign)[0]
+    assert "not a packed node; remove it" in text(cluster) and "DEVIATES" in text(cluster)
+
+
+def test_refused_node_shows_no_figures(tmp_path: Path) -> None:
+    """Records of another host stay in the folder; what they hold is not this node's."""
+    made = Campaign(tmp_path / "main")
+    reason = "its records were written on host other, not on cn1: measure it again"
+    made.add("cn1", MACHINES[4], header={"host": "other"}, verdict="NOT MEASURED", text="", reason=reason, classes=[])
+    cluster, *_ = report.write(made.install())
+    assert reason in text(cluster)
+    assert "Core to core" not in text(cluster)
+
+
+def test_unwritable_folder_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NodeprintError, match="cannot be written"):
+        report.write(alone(tmp_path / "main", 2).install(), out=tmp_path / "file" / "report")
+
+
+def test_verdicts_differ_without_colour() -> None:
+    marks = list(pages._MARKS.values())
+    assert len({m.word for m in marks}) == len(marks)
+    nodes = [m for m in marks if m.word not in ("UNIFORM", "NOT UNIFORM", "TWO POPULATIONS", "DEVIATIONS")]
+    assert len({m.symbol for m in nodes}) == len(nodes)
+
+
+@pytest.mark.parametrize("cpus", [4, 64, 128, 256, 512])
+def test_outlines_nest_and_cover(cpus: int) -> None:
+    topology = MACHINES[cpus]
+    drawn = figures.order([c.cpu for c in topology.cpus], topology)
+    finer: set[int] | None = None
+    for band in figures.bands(drawn, topology):
+        cuts = {group.start for group in band.groups} | {group.stop for group in band.groups}
+        assert sum(group.stop - group.start for group in band.groups) == cpus
+        assert finer is None or cuts <= finer, "a coarser level cuts through a finer one"
+        finer = cuts
+
+
+def test_drawn_in_topology_order_whatever_the_numbers(tmp_path: Path) -> None:
+    """Two machines that differ in their numbering alone are drawn alike."""
+    made = Campaign(tmp_path)
+    topology = machine(2, 1, 1, 2, 2)
+    made.add("straight", topology, seed=3)
+    turned = {c.cpu: 7 - c.cpu for c in topology.cpus}
+    renumbered = sorted((replace(c, cpu=turned[c.cpu]) for c in topology.cpus), key=lambda c: c.cpu)
+    made.add("turned", topology, seed=3)
+    data = made.jobs["turned"][0]["coherence-cas"]
+    data = data.assign_coords(a=[turned[int(c)] for c in data["a"]], b=[turned[int(c)] for c in data["b"]])
+    made.jobs["turned"] = [{"coherence-cas": data}]
+    made.topologies["turned"] = replace(topology, cpus=tuple(renumbered))
+    made.install()
+    (straight,), (other,) = (node.Shown.of(tmp_path / "nodes" / name).matrices for name in ("straight", "turned"))
+    assert other.cpus == tuple(turned[cpu] for cpu in straight.cpus) and other.cpus != straight.cpus
+    np.testing.assert_array_equal(straight.values, other.values)
+
+
+@given(st.lists(st.floats(0.1, 1e6), min_size=1, max_size=20), st.floats(0.1, 1e6))
+def test_scale_is_monotonic_and_missing_stays_missing(values: list[float], spread: float) -> None:
+    low = min(values)
+    entries = scale.Scale(low, low + spread).index([*sorted(values), np.nan])
+    assert (np.diff(entries[:-1].astype(int)) >= 0).all() and entries[0] == 0
+    assert entries[-1] == scale.MISSING and entries[:-1].max() < scale.LEVELS
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
+def test_ticks_lie_on_the_scale(low: float, length: float) -> None:
+    found = scale.ticks(low, low + length)
+    assert len(found) <= 10
+    for value, label in found:
+        assert low - 1e-6 * length <= value <= low + 1.000001 * length
+        assert abs(float(label) - value) <= 1e-6 * max(1.0, abs(value), length)
+
+
+def test_one_broken_node_keeps_the_contrast_of_the_others() -> None:
+    healthy = scale.of_nodes([(20.0, 200.0)] * 40)
+    assert scale.of_nodes([(20.0, 200.0)] * 40 + [(20.0, 2000.0)]) == healthy
+
+
+def test_node_lists_are_short() -> None:
+    assert words.node_list([f"cn{i:03d}" for i in range(1, 401)]) == "cn[001-400]"
+    assert words.node_list(["cn8", "cn9", "cn10"]) == "cn[8-10]"
+    assert words.node_list(["a", "b"]) == "a, b"
+    assert "and 3 more" in words.node_list([f"{c}x" for c in "abcdefghijklmno"])

@@ -1,0 +1,132 @@
+"""The schemas themselves, and what is made without a machine: simulated, imported and printed by the command line."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import fields
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, get_args
+
+import jsonschema
+import numpy as np
+import pytest
+
+from nodeprint import fleet, records, simulate, structure, topology, verdict
+from nodeprint.structure.model import LevelName, Relation
+from nodeprint.topology.model import LEVELS, Cpu, Machine, Provenance
+from nodeprint.verdict.outcome import FLEET_OUTCOMES, NODE_OUTCOMES
+
+from .conftest import ROOT, TRAILER, cell, cell_header, header, lines, pair
+from .schemas import schema, valid, valid_campaign, valid_records
+
+NAMES = sorted(
+    path.name.removesuffix(".json")
+    for path in (files("nodeprint") / "schemas").iterdir()
+    if path.name.endswith(".json")
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_schema_is_one_and_is_documented(name: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(schema(name))
+    documents = (ROOT / "docs/formats.md").read_text() + (ROOT / "config/README.md").read_text()
+    assert f"schemas/{name}.json" in documents
+
+
+def test_the_words_are_those_of_the_code() -> None:
+    judged = schema("verdict")["properties"]
+    assert judged["nodes"]["additionalProperties"]["properties"]["verdict"]["enum"] == list(NODE_OUTCOMES)
+    assert judged["fleet"]["properties"]["outcome"]["enum"] == list(FLEET_OUTCOMES)
+    labels = schema("topology")["properties"]
+    assert set(labels["cpus"]["items"]["properties"]) == {field.name for field in fields(Cpu)}
+    assert set(labels["machine"]["properties"]) == {field.name for field in fields(Machine)} | {"numa_nodes"}
+    assert labels["levels"]["items"]["properties"]["name"]["enum"] == [*LEVELS, "numa"]
+    assert set(labels["provenance"]["additionalProperties"]["enum"]) == set(get_args(Provenance))
+    found = schema("structure")["properties"]
+    assert found["levels"]["items"]["properties"]["name"]["enum"] == list(get_args(LevelName))
+    assert found["agreement"]["items"]["properties"]["relation"]["enum"] == list(get_args(Relation))
+    pairs = schema("record")["$defs"]["pair"]["properties"]
+    assert set(records.PAIR_KEYS) | set(records.PAIR_VALUES) <= set(pairs)
+    assert set(schema("record")["$defs"]) == records.COMPANIONS | {"header", "pass", "pair", "cell", "trailer", "flags"}
+    assert set(schema("record")["$defs"]["flags"]["items"]["enum"]) == set(records.FLAGS)
+
+
+def test_every_key_of_a_header_is_explained() -> None:
+    document = (ROOT / "docs/formats.md").read_text()
+    table = document.split("**header**")[1].split("**pass**")[0]
+    explained = {
+        key for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for key in re.findall(r"`(\w+)`", row)
+    }
+    named = set(schema("record")["$defs"]["header"]["properties"]) - {"cells", "applicable", "reason"}
+    assert named <= explained
+
+
+@pytest.mark.parametrize(
+    ("record", "change"),
+    [
+        ("header", {"quantity": "speed"}),
+        ("header", {"home": None, "imported": None}),
+        ("header", {"start_time": "yesterday"}),
+        ("header", {"cpus": [0, 0]}),
+        ("header", {"applicable": False}),
+        ("pair", {"latency_ns": 0}),
+        ("pair", {"latency": 3}),
+        ("pair", {"flags": ["odd"]}),
+        ("trailer", {"cells": 3}),
+    ],
+)
+def test_a_wrong_record_is_refused(record: str, change: dict[str, Any], tmp_path: Path) -> None:
+    good = {"header": header(), "pair": pair(0, 1), "trailer": TRAILER}
+    path = tmp_path / "r.jsonl"
+    path.write_text(lines(*good.values()))
+    valid_records(path)
+    path.write_text(lines(*(good | {record: good[record] | change}).values()))
+    with pytest.raises(AssertionError, match=f"r.jsonl {record}"):
+        valid_records(path)
+
+
+def test_cells_and_what_is_not_applicable(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    head = {key: value for key, value in cell_header().items() if key != "home"}
+    tail = {key: value for key, value in TRAILER.items() if key != "pairs"} | {"cells": 1}
+    path.write_text(lines(head, cell(0, "l1"), tail))
+    valid_records(path)
+    path.write_text(lines(head | {"applicable": False, "reason": "one NUMA node"}, tail))
+    valid_records(path)
+
+
+def test_a_simulated_campaign(tmp_path: Path) -> None:
+    plan = simulate.Plan(topology.preset("graviton3-64"), nodes=3, runs=1, passes=1, defects=("node002: missing",))
+    folder = simulate.write(plan, tmp_path / "c")
+    fleet.gather(folder, 1)
+    verdict.judge(folder)
+    assert valid_campaign(folder) == ["fleet.json", "records", "status.json", "verdict.json"]
+
+
+def test_a_campaign_made_up_by_the_tests(campaign: Callable[..., Path]) -> None:
+    folder = campaign("n1", "n2")
+    fleet.gather(folder, 1)
+    assert valid_campaign(folder) == ["fleet.json", "records", "status.json"]
+
+
+@pytest.mark.parametrize("name", ["rome-2x64", "graviton3-64"])
+def test_labels(name: str) -> None:
+    valid(json.loads(json.dumps(topology.as_json(topology.preset(name)))), "topology")
+
+
+def test_labels_that_are_not_known() -> None:
+    valid(topology.as_json(topology.Topology(Machine(), (Cpu(0), Cpu(3)))), "topology")
+
+
+def test_structure() -> None:
+    rng = np.random.default_rng(1)
+    group = np.arange(16) // 4
+    matrix = np.where(group[:, None] == group, 30.0, 120.0) + rng.normal(0, 1, (16, 16))
+    matrix = (matrix + matrix.T) / 2
+    np.fill_diagonal(matrix, np.nan)
+    labels = topology.Topology(Machine(), tuple(Cpu(i, socket=0, ccx=i // 4, core=i) for i in range(16)))
+    found = structure.find(matrix, tuple(range(16)), labels, None).as_json()
+    assert found["levels"]
+    assert found["agreement"]
+    valid(found, "structure")

@@ -1,0 +1,333 @@
+"""Labels of machines that were laid out by hand: every part where it was put, and what is not known unknown."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nodeprint import topology
+from nodeprint.errors import NodeprintError
+from nodeprint.topology.facts import cpu_list, cpu_mask, list_text
+from nodeprint.topology.model import Level, Topology
+from nodeprint.tree import open_tree
+from tests import machines
+from tests.machines import Epyc, Fake, Row, arm, epyc, xeon
+
+
+def read(fake: Fake, root: Path) -> Topology:
+    return topology.read(open_tree(fake.write(root)))
+
+
+def parts(labels: Topology, level: Level) -> set[tuple[int, ...]]:
+    return set(labels.groups(level).values())
+
+
+def ids(labels: Topology) -> set[str]:
+    return {warning.id for warning in labels.warnings}
+
+
+def assert_labelled(labels: Topology, fake: Fake, *levels: Level) -> None:
+    for level in levels:
+        assert parts(labels, level) == fake.partition("node" if level == "numa" else level), level
+
+
+@pytest.mark.parametrize("nps", [0, 1, 2, 4])
+@pytest.mark.parametrize("name", machines.WHOLE)
+def test_a_whole_epyc(tmp_path: Path, name: str, nps: int) -> None:
+    fake = epyc(machines.WHOLE[name], nps=nps)
+    labels = read(fake, tmp_path)
+    assert_labelled(labels, fake, "socket", "quadrant", "ccd", "ccx", "core", "numa")
+    assert {row.cpu: row.quadrant for row in fake.rows} == {c.cpu: c.quadrant for c in labels.cpus}
+    assert labels.machine.nps == nps
+    assert labels.provenance["quadrant"] == ("numa" if nps == 4 else "table")
+    has_halves = nps == 2 and name != "naples"
+    assert parts(labels, "half") == (fake.partition("node") if has_halves else set())
+    assert labels.provenance["half"] == ("numa" if has_halves else "unknown")
+    assert labels.machine.core_positions and labels.machine.ccd_positions
+    assert labels.machine.generation and labels.machine.generation.lower().split()[-1] == name
+    assert not ids(labels)
+    per_ccx = machines.WHOLE[name].cores
+    assert [c.rank for c in labels.cpus[: 2 * per_ccx]] == [*range(per_ccx)] * 2
+    assert {c.thread for c in labels.cpus} == {0, 1}
+
+
+@settings(max_examples=6, deadline=None)
+@given(seed=st.integers(0, 2**32), name=st.sampled_from(sorted(machines.WHOLE)))
+def test_labels_follow_cpus_whatever_their_numbers(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, name: str
+) -> None:
+    fake = epyc(machines.WHOLE[name], sockets=1)
+    numbers = random.Random(seed).sample(range(3 * len(fake.rows)), len(fake.rows))
+    shuffled = fake.renumbered(numbers.__getitem__)
+    labels = read(shuffled, tmp_path_factory.mktemp("root"))
+    assert_labelled(labels, shuffled, "socket", "quadrant", "ccd", "ccx", "core")
+    plain = read(fake, tmp_path_factory.mktemp("root"))
+    place = {c.cpu: replace(c, cpu=0) for c in labels.cpus}
+    assert all(replace(c, cpu=0) == place[numbers[c.cpu]] for c in plain.cpus)
+
+
+HARVESTED = {
+    "9454": Epyc(0x11, 0x19, "AMD EPYC 9454 48-Core Processor", (0, 4, 2, 6, 3, 7, 1, 5), 1, 6, 8, lambda c: c % 4),
+    "9555": Epyc(0x02, 0x1A, "AMD EPYC 9555 64-Core Processor", (0, 4, 2, 6, 3, 7, 1, 5), 1, 8, 8, lambda c: c % 4),
+    "7402": Epyc(0x31, 0x17, "AMD EPYC 7402 24-Core Processor", (0, 1, 2, 3), 2, 3, 4, lambda c: c),
+    "7R13": Epyc(0x01, 0x19, "AMD EPYC 7R13 Processor", (0, 1, 2, 3, 4, 5), 1, 8, 8, lambda c: c),
+}
+
+
+@pytest.mark.parametrize("name", HARVESTED)
+def test_a_harvested_part_has_no_positions(tmp_path: Path, name: str) -> None:
+    fake = epyc(HARVESTED[name])
+    labels = read(fake, tmp_path)
+    assert_labelled(labels, fake, "socket", "ccd", "ccx", "core", "numa")
+    assert labels.machine.ccd_positions is False
+    assert parts(labels, "quadrant") == set()
+    assert labels.provenance["quadrant"] == "unknown"
+    assert {"ccds-fused-off", "quadrant-unknown"} <= ids(labels)
+    whole_ccx = HARVESTED[name].cores == HARVESTED[name].core_stride
+    assert labels.machine.core_positions is whole_ccx
+    assert ("cores-fused-off" in ids(labels)) is not whole_ccx
+
+
+@pytest.mark.parametrize("name", ["9454", "9555", "7402"])
+def test_nps4_gives_the_quadrants_of_a_harvested_part(tmp_path: Path, name: str) -> None:
+    fake = epyc(HARVESTED[name], nps=4)
+    labels = read(fake, tmp_path)
+    assert_labelled(labels, fake, "quadrant", "ccd", "numa")
+    assert labels.provenance["quadrant"] == "numa"
+    assert "numa-contradicts-table" not in ids(labels)
+
+
+@pytest.mark.parametrize("name", machines.WHOLE)
+def test_smt_off_in_the_firmware(tmp_path: Path, name: str) -> None:
+    fake = epyc(machines.WHOLE[name], threads=1)
+    labels = read(fake, tmp_path)
+    assert labels.machine.smt is False
+    assert_labelled(labels, fake, "quadrant", "ccd", "ccx", "core")
+
+
+def test_smt_off_by_the_kernel_hides_no_core(tmp_path: Path) -> None:
+    fake = epyc(machines.ROME)
+    fake = fake.but(
+        offline=frozenset(r.cpu for r in fake.rows if r.thread), files={"sys/devices/system/cpu/smt/control": "off"}
+    )
+    labels = read(fake, tmp_path)
+    assert_labelled(labels, fake, "quadrant", "ccd", "ccx", "core")
+    assert not ids(labels)
+
+
+@pytest.mark.parametrize("name", ["rome", "milan"])
+def test_offline_cpus_do_not_move_the_others(tmp_path: Path, name: str) -> None:
+    fake = epyc(machines.WHOLE[name])
+    gone = {fake.rows[0].ccx, fake.rows[0].ccx + 2} if fake.rows[0].ccx is not None else set()
+    fake = fake.but(offline=frozenset(r.cpu for r in fake.rows if r.ccx in gone))
+    labels = read(fake, tmp_path)
+    assert "offline-cpus" in ids(labels)
+    assert_labelled(labels, fake, "socket", "quadrant", "ccd", "ccx", "core")
+    assert {row.cpu: row.quadrant for row in fake.online} == {c.cpu: c.quadrant for c in labels.cpus}
+    assert labels.machine.core_positions and labels.machine.ccd_positions
+
+
+def test_offline_cpus_of_an_unlisted_part_leave_the_ccd_unknown(tmp_path: Path) -> None:
+    fake = epyc(machines.ROME)
+    fake = fake.but(name="AMD EPYC 7xyz", offline=frozenset(r.cpu for r in fake.rows if r.ccx == 0))
+    labels = read(fake, tmp_path)
+    assert parts(labels, "quadrant") == parts(labels, "ccd") == set()
+    assert_labelled(labels, fake, "ccx", "core")
+
+
+@pytest.mark.parametrize("nps", [1, 4])
+@pytest.mark.parametrize("name", ["rome", "milan", "genoa"])
+def test_a_virtual_machine_knows_only_numa(tmp_path: Path, name: str, nps: int) -> None:
+    fake = epyc(machines.WHOLE[name], nps=nps).but(flags="fpu hypervisor")
+    labels = read(fake, tmp_path)
+    assert labels.machine.virtual
+    assert labels.machine.ccd_positions is None and labels.machine.core_positions is None
+    assert parts(labels, "quadrant") == (fake.partition("node") if nps == 4 else set())
+    assert labels.provenance["quadrant"] == ("numa" if nps == 4 else "unknown")
+    assert ("quadrant-unknown" in ids(labels)) is (nps == 1)
+
+
+def test_numa_nodes_overrule_the_table(tmp_path: Path) -> None:
+    def swapped(row: Row) -> Row:
+        return replace(row, node={0: 1, 1: 0}[row.node] if row.ccd in (0, 2) and row.node in (0, 1) else row.node)
+
+    fake = epyc(machines.ROME, nps=4).with_rows(swapped)
+    labels = read(fake, tmp_path)
+    assert "numa-contradicts-table" in ids(labels)
+    assert parts(labels, "quadrant") == fake.partition("node")
+    assert labels.provenance["quadrant"] == "numa"
+
+
+def test_numa_nodes_that_cut_ccds_are_no_quadrants(tmp_path: Path) -> None:
+    fake = epyc(machines.MILAN, nps=4)
+    odd = fake.with_rows(lambda row: replace(row, node=1) if row.cpu in (0, 128) else row)
+    labels = read(odd, tmp_path)
+    assert "numa-contradicts-table" in ids(labels)
+    assert labels.provenance["quadrant"] == "table"
+    assert_labelled(labels, fake, "quadrant", "ccd")
+
+
+def test_each_l3_a_numa_node_is_no_nps(tmp_path: Path) -> None:
+    fake = epyc(machines.MILAN).with_rows(lambda row: replace(row, node=row.ccx // 2 if row.ccx is not None else None))
+    labels = read(fake, tmp_path)
+    assert "l3-as-numa" in ids(labels)
+    assert labels.machine.nps is None
+    assert_labelled(labels, fake, "quadrant", "ccd", "numa")
+    assert labels.provenance["quadrant"] == "table"
+
+
+@pytest.mark.parametrize(("near", "nps"), [(11, None), (12, 4)])
+def test_one_ccx_a_node_on_a_part_of_four(tmp_path: Path, near: int, nps: int | None) -> None:
+    fake = epyc(Epyc(1, 0x19, "AMD EPYC 7513 32-Core Processor", (0, 1, 2, 3), 1, 8, 8, lambda c: c), nps=4)
+    labels = read(fake.but(distance=lambda a, b: 10 if a == b else near if a // 4 == b // 4 else 32), tmp_path)
+    assert labels.machine.nps == nps
+    assert len(parts(labels, "quadrant")) == (8 if nps else 0)
+
+
+def test_a_part_with_one_ccd(tmp_path: Path) -> None:
+    fake = epyc(Epyc(0x21, 0x19, "AMD Ryzen 7 5800X 8-Core Processor", (0,), 1, 8, 8, lambda c: 0), sockets=1)
+    labels = read(fake, tmp_path)
+    assert_labelled(labels, fake, "socket", "ccd", "ccx", "core")
+    assert parts(labels, "quadrant") == set()
+    assert not ids(labels)
+
+
+def test_an_unknown_part_is_said_to_be_one(tmp_path: Path) -> None:
+    labels = read(epyc(machines.ROME).but(model=0xFE, family=0x1F), tmp_path)
+    assert "unknown-part" in ids(labels)
+    assert parts(labels, "quadrant") == parts(labels, "ccd") == set()
+    assert labels.machine.generation is None
+
+
+def test_dies_of_linux_are_ccds_where_they_can_be(tmp_path: Path) -> None:
+    fake = epyc(machines.TURIN).with_rows(lambda row: replace(row, die=row.ccd))
+    labels = read(fake, tmp_path / "a")
+    assert labels.provenance["ccd"] == "sysfs"
+    assert_labelled(labels, fake, "quadrant", "ccd")
+    unlisted = read(fake.but(with_die_lists=False), tmp_path / "b")
+    assert parts(unlisted, "ccd") == fake.partition("ccd")
+
+
+def test_snc_with_interleaved_numbers_and_memory_nodes(tmp_path: Path) -> None:
+    fake = xeon(snc=2, interleaved=True).but(empty_nodes=(4, 5))
+    labels = read(fake, tmp_path)
+    assert_labelled(labels, fake, "socket", "ccx", "numa", "core")
+    assert labels.machine.nps == 2
+    assert [n.node for n in labels.numa_nodes if not n.cpus] == [4, 5]
+    assert all(len(n.distances) == 6 and n.memory_bytes == 1 << 30 for n in labels.numa_nodes)
+    assert parts(labels, "quadrant") == parts(labels, "ccd") == parts(labels, "half") == set()
+
+
+def test_big_and_little_cores(tmp_path: Path) -> None:
+    fake = arm(8, parts=(0xD46, 0xD47))
+    labels = read(fake, tmp_path)
+    assert [c.kind for c in labels.cpus] == ["part 0xd46"] * 4 + ["part 0xd47"] * 4
+    assert_labelled(labels, fake, "socket", "ccx", "core")
+
+
+def test_intel_hybrid_cores(tmp_path: Path) -> None:
+    rows = [Row(c, 0, c // 2, c % 2, ccx=0, l2=c // 2, apicid=c) for c in range(8)]
+    rows += [Row(c, 0, c, 0, ccx=0, l2=10 + c // 4, apicid=2 * c) for c in range(8, 16)]
+    fake = replace(
+        xeon(1),
+        rows=tuple(rows),
+        model=0x97,
+        files={"sys/devices/cpu_core/cpus": "0-7", "sys/devices/cpu_atom/cpus": "8-15"},
+    )
+    labels = read(fake, tmp_path)
+    assert {c.kind for c in labels.cpus[:8]} == {"performance"}
+    assert {c.kind for c in labels.cpus[8:]} == {"efficiency"}
+    assert parts(labels, "cluster") == fake.partition("l2")
+
+
+def test_clusters_of_arm(tmp_path: Path) -> None:
+    fake = arm(32, sockets=2, cluster=4)
+    assert parts(read(fake, tmp_path), "cluster") == fake.partition("l2")
+
+
+def test_no_l3(tmp_path: Path) -> None:
+    fake = arm(8, cluster=2).with_rows(lambda row: replace(row, ccx=None))
+    labels = read(fake, tmp_path)
+    assert "no-l3" in ids(labels)
+    assert parts(labels, "ccx") == set() and {c.rank for c in labels.cpus} == {None}
+    assert parts(labels, "cluster") == fake.partition("l2")
+
+
+def test_more_than_a_thousand_cpus(tmp_path: Path) -> None:
+    fake = xeon(sockets=4, cores=160, threads=2)
+    labels = read(fake, tmp_path)
+    assert len(labels.cpus) == 1280
+    assert_labelled(labels, fake, "socket", "ccx", "core", "numa")
+
+
+def test_holes_in_the_numbers(tmp_path: Path) -> None:
+    fake = xeon().renumbered(lambda cpu: cpu * 3 + 100)
+    assert_labelled(read(fake, tmp_path), fake, "socket", "ccx", "core", "numa")
+
+
+def test_a_limited_view_is_said_to_be_one(tmp_path: Path) -> None:
+    fake = xeon().but(files={"proc/self/status": "Name:\tx\nCpus_allowed_list:\t0-3\n"})
+    labels = read(fake, tmp_path)
+    assert "cpus-not-allowed" in ids(labels)
+    assert_labelled(labels, fake, "socket", "ccx", "core", "numa")
+
+
+def test_an_l3_over_two_sockets_is_none(tmp_path: Path) -> None:
+    labels = read(xeon().with_rows(lambda row: replace(row, ccx=0)), tmp_path)
+    assert "ccx-contradicts-socket" in ids(labels)
+    assert parts(labels, "ccx") == set()
+
+
+def test_only_proc_and_only_nodes(tmp_path: Path) -> None:
+    fake = xeon()
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/cpuinfo").write_text("\n".join(fake._cpuinfo(row) for row in fake.rows))
+    labels = topology.read(open_tree(tmp_path))
+    assert_labelled(labels, fake, "socket", "core")
+    assert parts(labels, "numa") == parts(labels, "ccx") == set()
+    node = tmp_path / "nodes/sys/devices/system/node/node0"
+    node.mkdir(parents=True)
+    (node / "cpulist").write_text("0-3\n")
+    labels = topology.read(open_tree(tmp_path / "nodes"))
+    assert parts(labels, "numa") == {(0, 1, 2, 3)} and parts(labels, "socket") == set()
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("sys/devices/system/cpu/online", "0-zz"),
+        ("sys/devices/system/cpu/online", "0-99999999"),
+        ("sys/devices/system/node/node0/cpulist", "a"),
+        ("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0;1"),
+    ],
+)
+def test_a_garbled_file_is_named(tmp_path: Path, path: str, content: str) -> None:
+    with pytest.raises(NodeprintError, match=path):
+        read(xeon().but(files={path: content}), tmp_path)
+
+
+def test_json_is_the_same_after_a_round_trip(tmp_path: Path) -> None:
+    labels = read(epyc(machines.ROME, sockets=1), tmp_path)
+    shape = topology.as_json(labels)
+    assert list(shape) == ["machine", "levels", "cpus", "provenance", "warnings"]
+    assert shape["cpus"][0].items() >= {"cpu": 0, "socket": 0, "half": None, "quadrant": 0, "apicid": 0}.items()
+    path = tmp_path / "topology.json"
+    path.write_text(json.dumps(shape))
+    assert topology.from_json(path) == labels
+    path.write_text('{"machine": 3}')
+    with pytest.raises(NodeprintError, match=r"topology\.json"):
+        topology.from_json(path)
+
+
+@given(st.frozensets(st.integers(0, 3000)))
+def test_lists_and_masks_say_the_same(cpus: frozenset[int]) -> None:
+    assert cpu_list(list_text(cpus), "x") == tuple(sorted(cpus))
+    mask = sum(1 << cpu for cpu in cpus)
+    words = [f"{mask >> shift & 0xFFFFFFFF:08x}" for shift in range(0, 3008, 32)][::-1]
+    assert cpu_mask(",".join(words), "x") == tuple(sorted(cpus))

@@ -1,0 +1,402 @@
+"""The verdict's promises on simulated fleets, with bounds that fail when the method breaks, and its files."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import subprocess
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+import yaml
+
+from bench import other
+from bench import verdict as bench
+from nodeprint import packed
+from nodeprint.errors import NodeprintError
+from nodeprint.export import COLUMNS, export
+from nodeprint.layout import Layout
+from nodeprint.packed import PackedFleet, PackedNode
+from nodeprint.simulate import Plan, Spread, fleet, write
+from nodeprint.topology.presets import preset
+from nodeprint.verdict import acceptance, history, judge, judge_fleet, outputs
+from nodeprint.verdict import terms as tested
+from nodeprint.verdict.outcome import FAIL_ON, NODE_OUTCOMES
+
+ROOT = Path(__file__).parent.parent
+QUIET = Spread(core=0.002)
+ROME = preset("rome-2x64")
+SMALL = preset("naples-2x32")
+
+
+def outcomes(defects: tuple[str, ...] = (), nodes: int = 8, seed: int = 1, jobs: int = 1) -> dict[str, str]:
+    found = judge_fleet(fleet(Plan(SMALL, nodes=nodes, seed=seed, jobs=jobs, spread=QUIET, defects=defects)))
+    return {name: node.verdict for name, node in found.nodes.items()}
+
+
+# --- promises over fleets ---------------------------------------------------------------------------------------------
+
+
+def test_healthy_fleets_are_not_accused():
+    accused = 0
+    for seed in range(12):
+        make = (
+            bench.simulated(SMALL, 8, seed, Spread(core=0.005))
+            if seed % 2
+            else bench.others(SMALL, 8, seed, other.Other(core_tail=0))
+        )
+        _, verdict = bench.flow(make)
+        accused += verdict.fleet.counts.get("DEVIATES", 0)
+    assert accused == 0
+
+
+def test_quiet_fleets_of_sixteen_are_the_same():
+    same = [
+        judge_fleet(fleet(Plan(preset("milan-2x64"), nodes=16, seed=seed, spread=QUIET))).fleet.counts.get("SAME", 0)
+        for seed in range(4)
+    ]
+    assert sum(same) >= 0.7 * 64
+
+
+@pytest.mark.parametrize("planted", bench.PLANTED, ids=lambda p: p.text.split("{")[0])
+def test_planted_defects_are_found_and_named(planted):
+    found = right = 0
+    for seed in range(4):
+        clean = judge_fleet(bench.simulated(ROME, 8, seed, QUIET)({}))
+        size = clean.fleet.smallest_effect[planted.effect]
+        assert size is not None
+        text = f"node001: {planted.text.format(120 * size)}"
+        _, verdict = bench.flow(bench.simulated(ROME, 8, seed, QUIET, (text,)))
+        found += verdict.nodes["node001"].verdict == "DEVIATES"
+        right += bench.named(verdict, "node001", planted)
+        assert all(v.verdict != "DEVIATES" for name, v in verdict.nodes.items() if name != "node001")
+    assert found >= 3
+    assert right >= 3
+
+
+def test_effects_far_below_the_smallest_are_not_found():
+    for seed in range(3):
+        clean = judge_fleet(bench.simulated(ROME, 8, seed, QUIET)({}))
+        text = f"node001: ccd 3 {50 * clean.fleet.smallest_effect['ccd']:+.3f}%"
+        _, verdict = bench.flow(bench.simulated(ROME, 8, seed, QUIET, (text,)))
+        assert verdict.nodes["node001"].verdict != "DEVIATES"
+
+
+@pytest.mark.parametrize("text", ["core 37 +6ns", "half-row 37 +14%", "core-clock 37 -30%"])
+def test_defects_that_are_no_terms_are_found(text):
+    _, verdict = bench.flow(bench.simulated(ROME, 8, 1, QUIET, (f"node001: {text}",)))
+    assert verdict.nodes["node001"].verdict == "DEVIATES"
+    assert verdict.nodes["node001"].findings[0].where["core"] == 37
+
+
+def test_one_cause_is_one_finding_and_two_are_two():
+    _, one = bench.flow(bench.simulated(ROME, 8, 1, QUIET, ("node001: core 37 +30%",)))
+    assert [f.term for f in one.nodes["node001"].findings] == ["core"]
+    _, two = bench.flow(bench.simulated(ROME, 8, 1, QUIET, ("node001: core 37 +15%", "node001: link q0-q2 +8%")))
+    assert {f.term for f in two.nodes["node001"].findings} == {"core", "link"}
+
+
+def test_a_busy_core_is_measured_again_and_cleared():
+    first, final = bench.flow(bench.simulated(ROME, 8, 1, QUIET, ("node001: busy core 5 run 1",)))
+    assert first.nodes["node001"].verdict == "INVALID"
+    assert final.nodes["node001"].verdict in ("SAME", "INCONCLUSIVE")
+    both = ("node001: busy core 5 run 1", "node001: busy core 5 run 2")
+    first, final = bench.flow(bench.simulated(ROME, 8, 1, QUIET, both))
+    assert first.nodes["node001"].verdict in ("SUSPECT", "INVALID")
+    assert final.nodes["node001"].verdict in ("SAME", "INCONCLUSIVE")
+
+
+def test_one_job_is_at_most_suspect():
+    assert outcomes(("node001: global +20%",))["node001"] == "SUSPECT"
+    assert outcomes(("node001: global +20%",), jobs=2)["node001"] == "DEVIATES"
+
+
+def test_recheck_names_the_suspect_and_two_beside_it():
+    verdict = judge_fleet(fleet(Plan(SMALL, nodes=8, spread=QUIET, defects=("node003: global +20%",))))
+    assert "node003" in verdict.recheck
+    assert len(verdict.recheck) == 3
+
+
+# --- sizes and populations --------------------------------------------------------------------------------------------
+
+
+def test_alone_and_two():
+    assert outcomes(nodes=1) == {"node000": "NO PEER"}
+    for seed in range(4):
+        for text in ("global +3%", "core 5 +6%"):
+            assert outcomes((f"node001: {text}",), nodes=2, seed=seed)["node001"] not in ("SAME", "DEVIATES")
+    both = outcomes(("node001: global +20%",), nodes=2, jobs=2)
+    assert both == {"node000": "DIFFER", "node001": "DIFFER"}
+
+
+@pytest.mark.parametrize("nodes", [3, 4])
+def test_of_three_or_four_one_is_blamed_only_when_the_others_agree(nodes):
+    assert outcomes(("node001: global +20%",), nodes=nodes, jobs=2)["node001"] == "DEVIATES"
+    apart = outcomes(("node001: global +20%", "node002: global -20%"), nodes=nodes, jobs=2)
+    assert "DEVIATES" not in apart.values()
+
+
+def test_two_populations_blame_nobody():
+    half = tuple(f"node{i:03d}: fabric +6%" for i in range(4))
+    verdict = judge_fleet(fleet(Plan(ROME, nodes=8, jobs=2, spread=QUIET, defects=half)))
+    assert verdict.fleet.outcome == "TWO POPULATIONS"
+    assert not {"DEVIATES", "SUSPECT", "SAME"} & set(verdict.fleet.counts)
+    assert {tuple(g["nodes"]) for g in verdict.fleet.groups} == {
+        tuple(f"node{i:03d}" for i in range(4)),
+        tuple(f"node{i:03d}" for i in range(4, 8)),
+    }
+
+
+def test_a_wide_fleet_does_not_excuse_itself():
+    verdict = judge_fleet(fleet(Plan(SMALL, nodes=16, seed=3, spread=dataclasses.replace(QUIET, node=0.05))))
+    assert verdict.fleet.outcome in ("NOT UNIFORM", "TWO POPULATIONS")
+    assert verdict.fleet.counts.get("SAME", 0) == 0
+
+
+def test_other_configurations_are_named():
+    defects = ("node001: fingerprint governor=powersave", "node002: harvest 1")
+    verdict = judge_fleet(fleet(Plan(SMALL, nodes=8, spread=QUIET, defects=defects)))
+    assert verdict.nodes["node001"].verdict == verdict.nodes["node002"].verdict == "DIFFERENT CONFIGURATION"
+    assert "governor" in verdict.nodes["node001"].text
+
+
+# --- invariances ------------------------------------------------------------------------------------------------------
+
+
+def _shuffled(found: PackedFleet, order: list[int]) -> PackedFleet:
+    at = {old: new for new, old in enumerate(order)}
+    stacks = []
+    for stack in found.stacks:
+        rows = np.argsort([at[n] for n in stack.node.tolist()], kind="stable")
+        stacks.append(
+            dataclasses.replace(
+                stack,
+                node=np.array([at[n] for n in stack.node.tolist()])[rows],
+                job=stack.job[rows],
+                run=stack.run[rows],
+                values=np.asarray(stack.values)[rows],
+            )
+        )
+    return dataclasses.replace(found, nodes=tuple(found.nodes[i] for i in order), stacks=tuple(stacks))
+
+
+def test_node_order_cpu_numbers_and_units_do_not_matter():
+    defects = ("node001: core 5 +15%",)
+    found = fleet(Plan(SMALL, nodes=8, jobs=2, spread=QUIET, defects=defects))
+    plain = judge_fleet(found)
+    other_order = judge_fleet(_shuffled(found, [3, 1, 4, 0, 5, 7, 2, 6]))
+    assert {n: v.verdict for n, v in plain.nodes.items()} == {n: v.verdict for n, v in other_order.nodes.items()}
+    renumbered = outcomes((*defects, "node002: renumbered", "node005: renumbered"), jobs=2)
+    assert renumbered["node001"] == "DEVIATES"
+    assert "DEVIATES" not in (renumbered["node002"], renumbered["node005"])
+    scaled = dataclasses.replace(
+        found, stacks=tuple(dataclasses.replace(s, values=np.asarray(s.values) * np.float32(4)) for s in found.stacks)
+    )
+    assert judge_fleet(scaled).nodes["node001"].verdict == plain.nodes["node001"].verdict == "DEVIATES"
+
+
+def test_a_larger_defect_is_never_a_milder_verdict():
+    rank = {"SAME": 0, "INCONCLUSIVE": 1, "SUSPECT": 2, "DEVIATES": 3}
+    for text in ("core 5 +{}%", "global +{}%", "ccd 3 to-others +{}%"):
+        seen = [
+            rank[outcomes((f"node001: {text.format(size)}",), jobs=2)["node001"]] for size in (0, 2, 5, 10, 20, 40, 80)
+        ]
+        assert seen == sorted(seen), (text, seen)
+        assert seen[-1] == 3
+
+
+def test_adding_healthy_nodes_keeps_the_finding():
+    for nodes in (6, 8, 20):
+        assert outcomes(("node001: core 5 +20%",), nodes=nodes, jobs=2)["node001"] == "DEVIATES"
+
+
+# --- mutations: each must break a promise -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["no z", "template holds the node", "no grouping", "no parents"])
+def test_mutations_are_caught(name):
+    with bench.mutated(name):
+        assert bench.failures(3, 8, Spread(core=0.005))
+
+
+def test_the_method_itself_passes_what_catches_mutations():
+    assert bench.failures(3, 8, Spread(core=0.005)) == []
+
+
+# --- terms ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["naples-2x32", "rome-2x64", "icelake-2x40", "graviton3-64"])
+def test_contrasts_answer_to_their_own_pairs_and_not_to_a_common_shift(name):
+    layout: Layout = fleet(Plan(preset(name), nodes=1)).stacks[0].layout
+    built = tested.of(layout)
+    assert len(built.terms)
+    for number, term in enumerate(built.terms):
+        row = built.contrast[number].astype(np.float64)
+        own = np.zeros(len(layout.pairs))
+        own[term.covers] = 1
+        assert row @ own == pytest.approx(1, abs=1e-4)
+        shift = row @ np.ones(len(layout.pairs))
+        assert shift == pytest.approx(0 if len(term.against) else 1, abs=1e-4)
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A simulated campaign of records of eight nodes, judged."""
+    folder = tmp_path_factory.mktemp("verdict") / "sim"
+    defects = ("node001: core 5 +20%", "node002: missing", "node003: cut", "node004: renumbered")
+    write(Plan(SMALL, nodes=8, jobs=2, passes=2, spread=QUIET, defects=defects), folder)
+    judge(folder)
+    return folder
+
+
+def test_records_are_judged_like_the_same_draws_packed(campaign):
+    verdict = json.loads((campaign / "verdict.json").read_text())
+    assert verdict["simulated"] is True
+    assert verdict["nodes"]["node001"]["verdict"] == "DEVIATES"
+    assert verdict["nodes"]["node001"]["findings"][0]["where"]["core"] == 5
+    assert verdict["nodes"]["node002"]["verdict"] == "NOT MEASURED"
+    assert verdict["nodes"]["node004"]["verdict"] in ("SAME", "INCONCLUSIVE")
+    assert all(c["pairs"] for c in verdict["nodes"]["node003"]["classes"])
+
+
+def test_verdict_json_has_its_schema_and_is_the_same_again(campaign):
+    schema = json.loads((ROOT / "nodeprint/schemas/verdict.json").read_text())
+    text = (campaign / "verdict.json").read_text()
+    jsonschema.validate(json.loads(text), schema)
+    assert judge(campaign).json() == text
+    shutil.rmtree(campaign / "packed")
+    assert judge(campaign).json() == text
+
+
+def test_files_for_other_tools(campaign):
+    verdict = judge(campaign)
+    tree = ET.parse(campaign / "verdict.xml")
+    failed = {case.get("name") for case in tree.iter("testcase") if case.find("failure") is not None}
+    assert failed == {"node001"}
+    prom = (campaign / "verdict.prom").read_text()
+    assert 'node="node001",verdict="DEVIATES"} 1' in prom
+    script = (campaign / "drain.sh").read_text()
+    assert "node001" in script
+    assert not [line for line in script.splitlines() if line and not line.startswith("#")]
+    real = dataclasses.replace(verdict, simulated=False)
+    assert "scontrol update NodeName='node001' State=DRAIN" in outputs.drain(real, {})
+    left = outputs.drain(real, {"node001": ("drained", "disk; rm -rf /")})
+    assert not [line for line in left.splitlines() if line.startswith("scontrol")]
+    assert subprocess.run(["sh", "-n"], input=outputs.drain(real, {}), text=True, check=False).returncode == 0
+
+
+def test_fail_on_counts_known_outcomes(campaign):
+    verdict = judge(campaign)
+    assert {outcome for outcomes_of in FAIL_ON.values() for outcome in outcomes_of} <= set(NODE_OUTCOMES)
+    assert verdict.fails("deviates") and verdict.fails("invalid") and verdict.fails("any")
+
+
+def test_export_has_every_pair(campaign, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    found = packed.pack(campaign)
+    table = pandas.read_parquet(export(found, tmp_path / "out.parquet"))
+    text = pandas.read_csv(export(found, tmp_path / "out.csv"))
+    count = sum(int(np.isfinite(np.asarray(s.values)).sum()) for s in found.stacks)
+    assert len(table) == len(text) == count
+    assert list(table.columns) == list(COLUMNS)
+    with pytest.raises(NodeprintError, match="neither"):
+        export(found, tmp_path / "out.xlsx")
+
+
+def test_baseline_names_what_changed(tmp_path):
+    for seed, name in enumerate(("a", "b", "c")):
+        found = fleet(Plan(SMALL, nodes=6, runs=3, seed=7, jobs=1, spread=dataclasses.replace(QUIET, run=0.001)))
+        nodes = tuple(dataclasses.replace(node, boots=(f"{seed}", f"{seed}b")) for node in found.nodes)
+        packed.write(dataclasses.replace(found, campaign=name, nodes=nodes), tmp_path / name)
+    history.save(tmp_path / "a", tmp_path / "base")
+    history.save(tmp_path / "b", tmp_path / "base")
+    with pytest.raises(NodeprintError, match="already"):
+        history.save(tmp_path / "a", tmp_path / "base")
+    calm = judge(tmp_path / "c", baseline=tmp_path / "base")
+    assert not [f for node in calm.nodes.values() for f in node.findings if f.id == "changed"]
+    changed = fleet(Plan(SMALL, nodes=6, runs=3, seed=7, spread=QUIET, defects=("node001: global +15%",)))
+    packed.write(changed, tmp_path / "d")
+    later = judge(tmp_path / "d", baseline=tmp_path / "base")
+    assert {n for n, v in later.nodes.items() if any(f.id == "changed" for f in v.findings)} == {"node001"}
+    changes = history.compare(calm, later)
+    assert {c.node for c in changes if abs(c.change) > 0.1} == {"node001"}
+
+
+def test_drift_names_the_field():
+    found = fleet(Plan(SMALL, nodes=5, defects=("node002: fingerprint microcode=0x99",)))
+    drift = history.drift(found, acceptance.load())
+    assert {name: [d.key for d in fields] for name, fields in drift.items()} == {"node002": ["microcode"]}
+
+
+# --- acceptance -------------------------------------------------------------------------------------------------------
+
+
+def test_the_shipped_acceptance_file_is_the_default():
+    assert acceptance.load(ROOT / "config/acceptance.yaml") == acceptance.load()
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("bounds: {percent: {core: -1}}", "bounds.percent.core"),
+        ("bounds: {percnt: 1}", "bounds"),
+        ("limits: [{measurement: coherence-cas, class: other socket, reason: x}]", "limits.0"),
+        ("priors: {core: {percent: 1}}", "priors.core"),
+    ],
+)
+def test_wrong_keys_are_named(tmp_path, text, key):
+    path = tmp_path / "acceptance.yaml"
+    path.write_text(text)
+    with pytest.raises(NodeprintError, match=key.replace(".", r"\.")):
+        acceptance.load(path)
+
+
+def test_limits_and_suppressions(tmp_path):
+    path = tmp_path / "acceptance.yaml"
+    limit = {"measurement": "coherence-cas", "class": "other socket", "at_most": 20, "reason": "contract 1"}
+    path.write_text(yaml.safe_dump({"limits": [limit]}))
+    found = fleet(Plan(SMALL, nodes=4, jobs=2, spread=QUIET, defects=("node001: global +20%",)))
+    verdict = judge_fleet(found, acceptance.load(path))
+    assert set(verdict.fleet.counts) == {"OUTSIDE LIMIT"}
+    known = {"node": "node001", "finding": "*", "reason": "ticket 1", "until": "2999-12-31"}
+    path.write_text(yaml.safe_dump({"suppressions": [known]}))
+    verdict = judge_fleet(found, acceptance.load(path))
+    assert verdict.nodes["node001"].findings[0].suppressed
+    assert not verdict.fails("deviates")
+
+
+# --- packed fleets ----------------------------------------------------------------------------------------------------
+
+
+def test_packed_fleets_come_back_and_bad_ones_are_named(tmp_path):
+    found = fleet(Plan(SMALL, nodes=3))
+    packed.write(found, tmp_path)
+    back = packed.read(tmp_path)
+    assert back.nodes == found.nodes
+    assert np.array_equal(back.stacks[0].values, found.stacks[0].values)
+    index = tmp_path / "packed/index.json"
+    index.write_text(index.read_text().replace('"homes":[-1]', '"homes":[0,1]'))
+    with pytest.raises(NodeprintError, match="shape"):
+        packed.read(tmp_path)
+    index.write_text("{")
+    with pytest.raises(NodeprintError, match="not a packed fleet"):
+        packed.read(tmp_path)
+
+
+def test_a_node_without_most_pairs_is_invalid():
+    found = fleet(Plan(SMALL, nodes=5, spread=QUIET))
+    stack = found.stacks[0]
+    values = np.asarray(stack.values).copy()
+    values[stack.node == 2, :, :, ::3] = np.nan
+    verdict = judge_fleet(dataclasses.replace(found, stacks=(dataclasses.replace(stack, values=values),)))
+    assert verdict.nodes["node002"].verdict == "INVALID"
+    assert "missing" in verdict.nodes["node002"].text
+    assert PackedNode("x").state == "measured"

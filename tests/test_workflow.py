@@ -1,0 +1,202 @@
+"""The main job on this machine, through make: done, done again, killed in the middle, and given bad input."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nodeprint import records
+
+from .conftest import environment
+from .schemas import valid_campaign
+
+
+def config(house: Path, campaign: str, text: str = "") -> Path:
+    path = house / f"{campaign}.yaml"
+    path.write_text(f"campaign: {campaign}\npreset: test\nmeasure: [coherence-cas]\n{text}")
+    return path
+
+
+def run(house: Path, path: Path, *more: str, timeout: int = 300) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [house / "workflow/run", "--config", path.name, *more],
+        cwd=house, env=environment(), capture_output=True, text=True, timeout=timeout, check=False,
+    )  # fmt: skip
+
+
+def job(house: Path, campaign: str, number: int = 1) -> Path:
+    (node,) = (house / "results" / campaign / "nodes").iterdir()
+    return node / f"job{number}"
+
+
+def record_files(folder: Path) -> list[records.Records]:
+    return [records.read(path) for path in sorted(folder.glob("run*/*.jsonl*"))]
+
+
+@pytest.fixture(scope="session")
+def done(house: Path) -> subprocess.CompletedProcess[str]:
+    """The main job, once."""
+    return run(house, config(house, "done"))
+
+
+def test_the_main_job_ends_with_a_pdf(house: Path, done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 0, done.stderr
+    pdf = house / "results/done/report/cluster.pdf"
+    assert pdf.read_bytes().startswith(b"%PDF")
+    assert "report: results/done/report/cluster.pdf" in done.stdout
+    assert "NO PEER" in done.stdout
+    info = subprocess.run(["pdfinfo", pdf], capture_output=True, text=True, check=True).stdout
+    assert int(info.split("Pages:")[1].split()[0]) >= 2
+
+
+def test_every_pair_of_every_pass_is_there(house: Path, done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 0, done.stderr
+    files = record_files(job(house, "done"))
+    assert [file.header["run"] for file in files] == [1, 2]
+    for file in files:
+        assert file.complete
+        keys = list(zip(*(file.pairs[key] for key in ("a", "b", "home", "pass")), strict=True))
+        assert len(keys) == len(set(keys))
+        cpus = len(file.header["cpus"])
+        assert len(keys) == cpus * (cpus - 1) // 2 * file.header["passes"]
+    assert files[0].header["seed"] != files[1].header["seed"]
+
+
+def test_every_file_is_as_its_schema_says(house: Path, done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 0, done.stderr
+    assert valid_campaign(house / "results/done") == ["fleet.json", "records", "status.json", "verdict.json"]
+
+
+def test_a_second_call_measures_nothing(house: Path, done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 0, done.stderr
+    watched = [
+        path for path in (house / "results/done").rglob("*") if ".jsonl" in path.name or path.name == "status.json"
+    ]
+    before = {path: path.stat().st_mtime_ns for path in watched}
+    assert before
+    again = run(house, house / "done.yaml")
+    assert again.returncode == 0, again.stderr
+    assert {path: path.stat().st_mtime_ns for path in watched} == before
+    assert "report: results/done/report/cluster.pdf" in again.stdout
+
+
+def test_a_node_is_measured_again_as_a_new_job(house: Path, done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 0, done.stderr
+    path = config(house, "twice")
+    assert run(house, path).returncode == 0
+    node = job(house, "twice").parent.name
+    second = run(house, path, "--again", node)
+    assert second.returncode == 0, second.stderr
+    assert len(record_files(job(house, "twice", 1))) == len(record_files(job(house, "twice", 2))) == 2
+
+
+def processes(campaign: Path) -> dict[str, list[int]]:
+    """Processes at work on a campaign, by what they are: snakemake, node-run, coherence."""
+    found: dict[str, list[int]] = {"snakemake": [], "node-run": [], "coherence": []}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            cwd = (entry / "cwd").readlink()
+        except OSError:
+            continue
+        if campaign.name not in " ".join(words) and not cwd.is_relative_to(campaign):
+            continue
+        for name, pids in found.items():
+            if any(Path(word).name == name for word in words[:3]):
+                pids.append(int(entry.name))
+    return found
+
+
+@pytest.fixture
+def started(house: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Path, Path, subprocess.Popen[str]]]:
+    """A call in the middle of a measurement of many passes: configuration, job folder, process."""
+    campaign = f"killed-{request.node.callspec.id}".replace("+", "-")
+    path = config(house, campaign, "runs: 1\narguments: {coherence-cas: --passes 10000}\n")
+    process = subprocess.Popen(
+        [house / "workflow/run", "--config", path.name],
+        cwd=house, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    folder = house / "results" / campaign
+    deadline = time.monotonic() + 120
+    while not any(p.stat().st_size > 20_000 for p in folder.glob("nodes/*/job1/run1/*.jsonl")):
+        assert time.monotonic() < deadline, "nothing was measured in two minutes"
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.05)
+    yield path, job(house, campaign), process
+    for pids in processes(folder).values():
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize(
+    "victims", [("snakemake",), ("node-run",), ("coherence",), ("snakemake", "node-run", "coherence")], ids="+".join
+)
+def test_killed_in_the_middle_then_continued(
+    house: Path, started: tuple[Path, Path, subprocess.Popen[str]], victims: tuple[str, ...]
+) -> None:
+    path, folder, process = started
+    (cut,) = folder.glob("run1/*.jsonl")
+    alive = processes(folder.parent.parent.parent)
+    for victim in victims:
+        assert alive[victim], alive
+        for pid in alive[victim]:
+            os.kill(pid, signal.SIGKILL)
+    process.wait(timeout=300)
+    measured = records.read(cut).pairs["latency_ns"] if "coherence" in victims else []
+    result = run(house, path)
+    assert result.returncode == 0, result.stdout + result.stderr
+    (file,) = record_files(folder)
+    assert file.complete
+    keys = list(zip(*(file.pairs[key] for key in ("a", "b", "home", "pass")), strict=True))
+    assert len(keys) == len(set(keys)) == len(file.header["cpus"]) * (len(file.header["cpus"]) - 1) // 2 * 10_000
+    if "coherence" in victims:
+        assert 0 < len(measured) < len(keys)
+        assert list(file.pairs["latency_ns"][: len(measured)]) == list(measured)
+        assert len(file.headers) == 2, "the same file, continued once"
+
+
+def test_a_configuration_error_ends_before_snakemake(house: Path) -> None:
+    result = run(house, config(house, "wrong", "presets: quick\n"))
+    assert result.returncode == 2
+    assert "wrong.yaml: presets: unknown key" in result.stderr
+    assert "Traceback" not in result.stderr + result.stdout
+    assert not (house / "results/wrong").exists()
+
+
+def test_a_kernel_that_fails_is_a_reason_not_a_crash(house: Path) -> None:
+    result = run(house, config(house, "fails", "arguments: {coherence-cas: --op nothing}\n"))
+    assert "Traceback" not in result.stderr + result.stdout
+    assert result.returncode == 1
+    status = json.loads((job(house, "fails") / "status.json").read_text())
+    assert status["outcome"] == "failed"
+    assert "NOT MEASURED" in result.stdout
+    assert (house / "results/fails/report/cluster.pdf").exists()
+
+
+def test_a_results_folder_that_cannot_be_written(house: Path) -> None:
+    (house / "blocked").write_text("a file, not a folder")
+    result = run(house, config(house, "blocked-campaign", "results: blocked\n"))
+    assert result.returncode == 2
+    assert "blocked" in result.stderr
+    assert "cannot be written" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_another_call_is_waited_for(house: Path, done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 0, done.stderr
+    lock = house / ".snakemake/nodeprint.lock"
+    holder = subprocess.Popen(["flock", lock, "sleep", "3"])
+    time.sleep(0.5)
+    result = run(house, house / "done.yaml")
+    assert holder.wait() == 0
+    assert result.returncode == 0
+    assert "another call is at work" in result.stderr

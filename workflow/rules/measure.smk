@@ -1,0 +1,22 @@
+# One job a node: kernels/node-run takes the node's lock, surveys, and runs the kernels one after another.
+# The records beside status.json are its own: Snakemake deletes the declared outputs of a job that fails.
+rule measure:
+    output:
+        CAMPAIGN / "nodes/{node}/job{job}/status.json",
+    log:
+        # written by node-run itself
+        CAMPAIGN / "nodes/{node}/job{job}/node-run.log",
+    conda:
+        "../../environment.yml"
+    # all of the machine: nothing runs beside a measurement. Slurm gives the whole node by --exclusive.
+    threads: 1 if SLURM else workflow.cores
+    resources:
+        **slurm_resources(),
+    params:
+        campaign=CAMPAIGN,
+        runs=config["runs"],
+        cpus=lambda wildcards: NODES[wildcards.node].cpus,
+        setup=config["site"]["setup"],
+    shell:
+        "kernels/node-run --campaign {params.campaign} --node {wildcards.node} --job {wildcards.job}"
+        " --runs {params.runs} --expect-cpus {params.cpus} --setup '{params.setup}'"

@@ -1,0 +1,14 @@
+# Draw what was decided.
+rule report:
+    input:
+        CAMPAIGN / "verdict.json",
+    output:
+        CAMPAIGN / "report/cluster.pdf",
+    log:
+        CAMPAIGN / "logs/report.log",
+    conda:
+        "../../environment.yml"
+    params:
+        campaign=CAMPAIGN,
+    shell:
+        "nodeprint report {params.campaign} >{log}"

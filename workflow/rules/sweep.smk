@@ -1,0 +1,21 @@
+# One allocation per partition and CPU count, one node-run a node in it: what sites want above some 64 nodes.
+# `nodeprint discover` lists the nodes that are still to be measured; a newer list is swept again.
+rule sweep:
+    input:
+        CAMPAIGN / "sweeps/{sweep}.nodes",
+    output:
+        CAMPAIGN / "sweeps/{sweep}.tsv",
+    log:
+        CAMPAIGN / "logs/sweep-{sweep}.log",
+    conda:
+        "../../environment.yml"
+    params:
+        options=lambda wildcards: sweep_options(wildcards.sweep),
+        campaign=CAMPAIGN,
+        runs=config["runs"],
+        setup=config["site"]["setup"],
+        wave=config["slurm"]["wave"],
+        minutes=lambda wildcards: planned_minutes(SWEEPS[wildcards.sweep][0].cpus),
+    shell:
+        "workflow/sweep --campaign {params.campaign} --nodes {input} --out {output} --runs {params.runs}"
+        " --wave {params.wave} --minutes {params.minutes} --setup '{params.setup}' -- {params.options} 2>&1 | tee {log} >&2"

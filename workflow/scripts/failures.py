@@ -1,0 +1,44 @@
+"""Why jobs of nodes failed, from Snakemake's log into the submission.txt of each job: failures.py CAMPAIGN LOG"""
+
+import re
+import sys
+from pathlib import Path
+
+#: What Snakemake prints of a failed job of rule measure.
+BLOCK = re.compile(
+    r"^Error in rule measure:\n    message: (?P<message>.*)\n(?:(?!Error in rule ).*\n)*?"
+    r"    output: \S*?/nodes/(?P<node>[^/\s]+)/(?P<job>job[1-9]\d*)/status\.json$",
+    re.MULTILINE,
+)
+STATUS = re.compile(r"SLURM-job '(\d+)' failed.*?SLURM status is: '(\w+)'")
+REFUSED = re.compile(r"SLURM sbatch failed\. The error message was '(?:sbatch: error: )?(.*?)'\.?$")
+ADVICE = {
+    "DEADLINE": "it could not start in time; see slurm.deadline_hours",
+    "TIMEOUT": "it took longer than its time limit; see slurm.minutes",
+    "NODE_FAIL": "the node was lost",
+    "CANCELLED": "somebody cancelled it",
+    "OUT_OF_MEMORY": "it had too little memory",
+}
+
+
+def reason(message: str) -> str:
+    """One sentence from the message of the executor."""
+    if status := STATUS.search(message):
+        number, state = status.groups()
+        return f"Slurm job {number}: {state}" + (f", {ADVICE[state]}" if state in ADVICE else "")
+    if refused := REFUSED.search(message):
+        return f"sbatch refused it: {refused[1]}"
+    return message[:200]
+
+
+def failures(log: str) -> dict[tuple[str, str], str]:
+    """The reason of every failed job, by node and job folder."""
+    return {(block["node"], block["job"]): reason(block["message"]) for block in BLOCK.finditer(log)}
+
+
+if __name__ == "__main__":
+    campaign, log = map(Path, sys.argv[1:])
+    for (node, job), text in failures(log.read_text(errors="replace")).items():
+        folder = campaign / "nodes" / node / job
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "submission.txt").write_text(text + "\n")
