@@ -5,6 +5,7 @@ A bundle is read tolerantly: a file that cannot be used is left out and named in
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -54,12 +55,16 @@ class Job:
 
 @dataclass(frozen=True)
 class Bundle:
-    """All jobs of a node, by number. `problems` are sentences about files that were left out."""
+    """All jobs of a node, by number. `problems` are sentences about files that were left out.
+
+    `labels` is the topology as node.nc has it (JSON), None where there is none or it was labelled by other rules.
+    """
 
     node: str
     path: Path
     jobs: tuple[Job, ...]
     problems: tuple[str, ...]
+    labels: str | None = None
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -85,7 +90,9 @@ class Bundle:
 
     @cached_property
     def topology(self) -> Topology | None:
-        """Labels of the node's CPUs, from a topology.json beside imported records or from the survey."""
+        """Labels of the node's CPUs: as packed, from a topology.json beside imported records, or from the survey."""
+        if self.labels is not None:
+            return topology.from_text(self.labels)
         for path in sorted(self.path.glob("job*/topology.json"), key=_job_number, reverse=True):
             return topology.from_json(path)
         return topology.read(self.survey) if self.survey else None
@@ -132,6 +139,12 @@ def pack(node_dir: Path) -> Path:
 
 def _write(bundle: Bundle, path: Path) -> Path:
     root = xr.Dataset(attrs={"node": bundle.node, "problems": json.dumps(bundle.problems)})
+    # Unpacking a survey and labelling take longer than all else that a report reads of a node.
+    with contextlib.suppress(NodeprintError):  # who needs the labels meets the error again
+        if bundle.topology is not None:
+            # a variable: an HDF5 attribute holds 64 KiB
+            root["topology"] = ((), json.dumps(topology.as_json(bundle.topology)))
+            root["topology"].attrs["labelled_by"] = topology.labelled_by()
     root.to_netcdf(path, mode="w", engine="h5netcdf")
     for job in bundle.jobs:
         status = xr.Dataset(
@@ -158,7 +171,8 @@ def _job_number(path: Path) -> int:
 
 
 def _newest(node_dir: Path) -> int:
-    files = [*node_dir.glob("job*/run*/*.jsonl*"), *node_dir.glob("job*/status.json")]
+    patterns = ("run*/*.jsonl*", "status.json", "survey.tar.gz", "topology.json")
+    files = (file for pattern in patterns for file in node_dir.glob(f"job*/{pattern}"))
     return max((file.stat().st_mtime_ns for file in files), default=0)
 
 
@@ -182,7 +196,9 @@ def _load_packed(node_dir: Path, packed: Path) -> Bundle:
             )
         )
     tree.close()
-    return Bundle(node_dir.name, node_dir, tuple(jobs), tuple(json.loads(tree.attrs["problems"])))
+    kept = tree.get("topology")
+    labels = str(kept.item()) if kept is not None and kept.attrs["labelled_by"] == topology.labelled_by() else None
+    return Bundle(node_dir.name, node_dir, tuple(jobs), tuple(json.loads(tree.attrs["problems"])), labels)
 
 
 def _load_records(node_dir: Path) -> Bundle:

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from nodeprint import bundle, fleet
+from nodeprint import bundle, fleet, topology
 from nodeprint.errors import NodeprintError
+from nodeprint.simulate.survey import survey
+from nodeprint.topology.presets import preset
 
 from .conftest import TRAILER, cell, cell_header, header, lines, pair
 
@@ -38,6 +40,20 @@ def test_packed_reads_as_the_records(campaign: Make) -> None:
     assert after.jobs[0].status == before.jobs[0].status
     assert after.jobs[0].header("coherence-cas")["operation"] == "cas"
     assert after.host == "n1"
+
+
+def test_labels_are_packed_and_made_anew_by_other_rules(campaign: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = campaign("n1") / "nodes" / "n1"
+    (node / "job1/survey.tar.gz").write_bytes(survey(preset("rome-2x64"), "n1", {}))
+    labels = bundle.load(node).topology
+    assert labels is not None and len(labels.groups("ccx")) == 32
+    bundle.pack(node)
+    with monkeypatch.context() as patch:
+        patch.setattr(bundle, "open_tree", lambda _: pytest.fail("the survey was read"))
+        assert bundle.load(node).topology == labels
+    monkeypatch.setattr(topology, "labelled_by", lambda: "other rules")
+    assert bundle.load(node).labels is None
+    assert bundle.load(node).topology == labels
 
 
 def test_newer_records_win_over_the_packed_file(campaign: Make) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 from pathlib import Path
 
 from nodeprint.topology import cpuid, hwloc_xml, sysfs
@@ -9,7 +11,7 @@ from nodeprint.topology.keys import Comparison, Key, canonical_keys, compare
 from nodeprint.topology.label import label
 from nodeprint.topology.model import Topology
 from nodeprint.topology.presets import from_part, preset
-from nodeprint.topology.text import as_json, as_text, from_json
+from nodeprint.topology.text import as_json, as_text, from_json, from_text
 from nodeprint.tree import Tree
 
 __all__ = [
@@ -22,7 +24,9 @@ __all__ = [
     "compare",
     "from_json",
     "from_part",
+    "from_text",
     "label",
+    "labelled_by",
     "preset",
     "read",
     "read_cpuid",
@@ -43,3 +47,13 @@ def read_xml(path: Path) -> Topology:
 def read_cpuid(path: Path) -> Topology:
     """The topology by a folder or archive of CPUID dumps, one a CPU. Raises NodeprintError naming file and line."""
     return label(cpuid.read(path))
+
+
+@functools.cache
+def labelled_by() -> str:
+    """A hash of what labels CPUs, code and table of parts: labels that were kept are made anew where it has changed."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.*")):
+        if path.suffix in (".py", ".toml"):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

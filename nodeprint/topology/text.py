@@ -63,21 +63,26 @@ def as_json(topology: Topology) -> dict[str, Any]:
 def from_json(path: Path) -> Topology:
     """The topology in the file `path`, as `as_json` gives it. Raises NodeprintError where it is none."""
     try:
-        data = json.loads(path.read_text("utf-8"))
-        machine = {field.name: data["machine"].get(field.name) for field in fields(Machine)}
-        cpus = sorted((Cpu(**cpu) for cpu in data["cpus"]), key=lambda cpu: cpu.cpu)
-        nodes = [
-            NumaNode(node["node"], tuple(node["cpus"]), node["memory_bytes"], tuple(node["distances"]))
-            for node in data["machine"]["numa_nodes"]
-        ]
-        warnings = [Warning(**warning) for warning in data["warnings"]]
-        return Topology(Machine(**machine), tuple(cpus), tuple(nodes), data["provenance"], tuple(warnings))
+        return from_text(path.read_text("utf-8"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise NodeprintError(
             f"is no topology of nodeprint ({type(error).__name__}: {error})",
             where=path,
             advice="write it with `nodeprint topology --json`",
         ) from None
+
+
+def from_text(text: str) -> Topology:
+    """The topology in JSON text of `as_json`; ValueError, KeyError, TypeError or AttributeError on other text."""
+    data = json.loads(text)
+    machine = {field.name: data["machine"].get(field.name) for field in fields(Machine)}
+    cpus = sorted((Cpu(**cpu) for cpu in data["cpus"]), key=lambda cpu: cpu.cpu)
+    nodes = [
+        NumaNode(node["node"], tuple(node["cpus"]), node["memory_bytes"], tuple(node["distances"]))
+        for node in data["machine"]["numa_nodes"]
+    ]
+    warnings = [Warning(**warning) for warning in data["warnings"]]
+    return Topology(Machine(**machine), tuple(cpus), tuple(nodes), data["provenance"], tuple(warnings))
 
 
 def as_text(topology: Topology) -> RichTree:
