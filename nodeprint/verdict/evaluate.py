@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,16 @@ CONFIRM_SHARE = 0.5
 CROWD = 0.2
 #: Up to this many nodes one is blamed only where all others agree.
 FEW_NODES = 4
+
+
+class OfJobs(Protocol):
+    """Values (node, run, term) of one job of each node; `nodes` are numbers in the fleet."""
+
+    @property
+    def nodes(self) -> Ints: ...
+
+    @property
+    def values(self) -> Floats: ...
 
 
 @dataclass(frozen=True)
@@ -159,7 +170,7 @@ def screen(reduced: Sequence[Reduced], nodes: Ints) -> list[Matrix]:
     found = []
     for one in reduced:
         for home in range(len(one.stack.homes)):
-            matrix = of_jobs(one, home, nodes, _screening) if len(one.terms.terms) else None
+            matrix = of_jobs(one, home, nodes, screening) if len(one.terms.terms) else None
             if matrix is not None and len(matrix.nodes) > 1:
                 found.append(_ordered(matrix))
     return found
@@ -174,19 +185,19 @@ def _evidence(reduced: Reduced, matrix: Matrix, acceptance: Acceptance, alpha: f
     if trusted.sum() < 2:
         trusted = np.ones(len(matrix.nodes), dtype=np.bool_)
     values = np.where(np.isfinite(matrix.values), matrix.values, np.nan)
-    values = _filled(values)
+    values = filled(values)
     stats = thresholds.statistics(values, terms.pool, bound, prior=prior, alpha=alpha, trusted=trusted)
     outliers: Bools = np.asarray((np.abs(stats.deviation) > stats.threshold).any(axis=1), dtype=np.bool_)
     if outliers.any() and (trusted & ~outliers).sum() >= max(2, 0.6 * trusted.sum()):  # repeat once without them
         stats = thresholds.statistics(values, terms.pool, bound, prior=prior, alpha=alpha, trusted=trusted & ~outliers)
-    last = of_jobs(reduced, home, matrix.nodes, _latest, matrix.template)
+    last = of_jobs(reduced, home, matrix.nodes, latest, matrix.template)
     last_deviation = np.zeros((0, len(terms.terms)))
     if last is not None:
         last = _ordered(last)
-        last_deviation = _last_deviation(matrix, stats, last, outliers)
-    differ = _runs_differ(matrix, stats, alpha)
+        last_deviation = deviation_again(matrix, stats, last, outliers)
+    differ = runs_differ(matrix.values, terms.pool, stats, alpha)
     last_differ = (
-        _runs_differ(last, stats, alpha) if last is not None else np.zeros((0, len(terms.terms)), dtype=np.bool_)
+        runs_differ(last.values, terms.pool, stats, alpha) if last is not None else np.zeros((0, len(terms.terms)), dtype=np.bool_)
     )
     return Evidence(
         matrix,
@@ -200,15 +211,15 @@ def _evidence(reduced: Reduced, matrix: Matrix, acceptance: Acceptance, alpha: f
     )
 
 
-def _screening(jobs: list[int]) -> int | None:
+def screening(jobs: list[int]) -> int | None:
     return jobs[-2] if len(jobs) > 1 else jobs[-1]
 
 
-def _latest(jobs: list[int]) -> int | None:
+def latest(jobs: list[int]) -> int | None:
     return jobs[-1] if len(jobs) > 1 else None
 
 
-def _filled(values: Floats) -> Floats:
+def filled(values: Floats) -> Floats:
     """Terms that no run of a node has become the fleet's middle.
 
     They are no evidence (the node is told so by its quality).
@@ -240,12 +251,12 @@ def _ordered(matrix: Matrix) -> Matrix:
     return replace(matrix, values=values)
 
 
-def _last_deviation(matrix: Matrix, stats: Statistics, last: Matrix, outliers: Bools) -> Floats:
+def deviation_again(matrix: OfJobs, stats: Statistics, last: OfJobs, outliers: Bools) -> Floats:
     """Deviations in the latest jobs, from peers' latest jobs where half of them have one.
 
     Else from the first jobs' centre moved by what the unsuspected nodes measured beside it moved by.
     """
-    mean: Floats = np.nanmean(_filled(last.values), axis=1)
+    mean: Floats = np.nanmean(filled(last.values), axis=1)
     at = {int(node): i for i, node in enumerate(matrix.nodes)}
     rows = np.array([at[int(node)] for node in last.nodes])
     calm = ~outliers[rows]
@@ -258,7 +269,7 @@ def _last_deviation(matrix: Matrix, stats: Statistics, last: Matrix, outliers: B
         return out
     centre = stats.centre[rows]
     if calm.sum() >= 2:
-        first = np.nanmean(_filled(matrix.values), axis=1)[rows]
+        first = np.nanmean(filled(matrix.values), axis=1)[rows]
         moved = (mean - first)[calm]
         shift = np.median(moved, axis=0)
         noise = stats.run_scale * np.sqrt(2 / max(last.values.shape[1], 1) / calm.sum())
@@ -266,17 +277,16 @@ def _last_deviation(matrix: Matrix, stats: Statistics, last: Matrix, outliers: B
     return np.asarray(mean - centre, dtype=np.float64)
 
 
-def _runs_differ(matrix: Matrix, stats: Statistics, alpha: float) -> Bools:
+def runs_differ(values: Floats, pool: Ints, stats: Statistics, alpha: float) -> Bools:
     """Per node and term, whether the node's own runs are further apart than runs are, and than twice the bound."""
-    values = matrix.values
     if values.shape[1] < 2:
         return np.zeros((len(values), values.shape[2]), dtype=np.bool_)
-    apart = np.nanmax(_filled(values), axis=1) - np.nanmin(_filled(values), axis=1)
+    apart = np.nanmax(filled(values), axis=1) - np.nanmin(filled(values), axis=1)
     scale = stats.run_scale * np.sqrt(2)
     pooled = apart / scale
     tail = np.ones(values.shape[2])
-    for number in np.unique(matrix.terms.pool):
-        mine = matrix.terms.pool == number
+    for number in np.unique(pool):
+        mine = pool == number
         tail[mine] = thresholds.run_quantile(pooled[:, mine], alpha / mine.sum())
     return np.asarray(apart > np.maximum(2 * stats.bound, tail * scale))
 
@@ -285,7 +295,7 @@ def _wobble(matrix: Matrix, acceptance: Acceptance, alpha: float, trusted: Bools
     values = matrix.wobble
     if not np.isfinite(values).any() or np.nanmin(np.where(np.isfinite(values), values, 1)) <= 0:
         return None
-    logs = _filled(np.log(values))
+    logs = filled(np.log(values))
     family = np.full(logs.shape[2], 2 * FAMILIES.index("core-near"), dtype=np.int64)
     bound = np.full(logs.shape[2], np.log(acceptance.spread_factor))
     prior = dict.fromkeys(FAMILIES, acceptance.priors["spread"])
@@ -446,7 +456,7 @@ def _others_agree(one: Evidence, cause: Cause, i: int) -> bool:
     if len(one.matrix.nodes) < 3:
         return False
     others = np.arange(len(one.matrix.nodes)) != i
-    mean = np.nanmean(_filled(one.matrix.values), axis=1)[others]
+    mean = np.nanmean(filled(one.matrix.values), axis=1)[others]
     apart = mean.max(axis=0) - mean.min(axis=0)
     return bool(np.all(apart[cause.members] <= one.stats.threshold[i][cause.members]))
 
