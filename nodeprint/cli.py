@@ -89,7 +89,11 @@ def discover(
     config: Annotated[Path, typer.Option(help="The configuration.")] = Path("config/config.yaml"),
     again: Annotated[str, typer.Option(help="Nodes to measure again as a new job, separated by commas.")] = "",
     hashes: Annotated[
-        Path, typer.Option(help="The built kernels' hashes: an unfinished job of other kernels is left as it is.")
+        Path,
+        typer.Option(
+            help="The hashes of the built kernels, which lie beside it: these are asked whether the arguments are "
+            "right, and an unfinished job of others is left as it is."
+        ),
     ] = Path("kernels/build/hashes.tsv"),
     slurm: Annotated[
         bool, typer.Option("--slurm", help="Ask Slurm for the nodes even where the configuration says `launch: here`.")
@@ -99,12 +103,14 @@ def discover(
     from nodeprint import campaign
     from nodeprint import config as configuration
     from nodeprint import discover as sheet
+    from nodeprint.discover import plans
     from nodeprint.discover import slurm as slurm_sheet
 
     settings = configuration.load(config)
     names = [name for name in again.replace(",", " ").split() if name]
     if slurm and settings["launch"] == "here":
         settings["launch"] = "slurm"
+    plans.check(configuration.plan(settings), hashes.parent, config, here=settings["launch"] == "here")
 
     def find() -> list[sheet.Node]:
         return [sheet.local()] if settings["launch"] == "here" else slurm_sheet.find(settings["slurm"])

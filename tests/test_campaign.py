@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodeprint import campaign, config, discover
-from nodeprint.discover import Node
+from nodeprint.discover import Node, plans
 from nodeprint.errors import NodeprintError
 
 from .conftest import ROOT, header, lines
@@ -64,6 +64,61 @@ def test_a_preset_leaves_out_what_it_has_no_time_for(tmp_path: Path) -> None:
     assert config.plan(load(tmp_path, text + "thorough")).count("\n") == 2
     with pytest.raises(NodeprintError, match="preset quick leaves out every measurement"):
         load(tmp_path, "measure: [bandwidth-cpus]\npreset: quick")
+
+
+KERNEL = """\
+#!/bin/sh
+case $* in
+*--passes*x*) echo "coherence: --passes takes a whole number" >&2; exit 2 ;;
+*--home*7*) echo "coherence: there is no NUMA node 7 on this machine" >&2; exit 2 ;;
+*--alone*) echo "coherence: a pair needs two CPUs, and here is 1" >&2; exit 3 ;;
+*9999*) printf 'cpus 0,9999\\nseconds 1\\n' ;;
+*) printf 'cpus 0\\nseconds 2.5\\nseconds_at_195_ns 3.5\\n'; echo "coherence: a note" >&2 ;;
+esac
+"""
+
+
+@pytest.fixture
+def kernels(tmp_path: Path) -> Path:
+    """A folder of built kernels: coherence, whose dynamic build does not start here."""
+    folder = tmp_path / "build"
+    (folder / "static").mkdir(parents=True)
+    for path, text in ((folder / "coherence", "not for this machine"), (folder / "static/coherence", KERNEL)):
+        path.write_text(text)
+        path.chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "here", "says"),
+    [
+        ("--passes 3", True, ""),
+        ("--passes x", True, "arguments.coherence-cas: --passes takes a whole number; "),
+        ("--passes x", False, "arguments.coherence-cas: --passes takes a whole number; "),
+        ("--home 7", True, "there is no NUMA node 7"),
+        ("--home 7", False, ""),
+        ("--alone", True, ""),
+        ("--cpus 0,9999", True, "CPU 9999 is not online on this machine, whose CPUs are 0"),
+        ("--cpus 0,9999", False, ""),
+        ("--help", False, "nothing is measured with --help"),
+    ],
+)
+def test_the_kernels_are_asked_about_their_arguments(kernels: Path, words: str, here: bool, says: str) -> None:
+    plan = f"coherence-cas\tcoherence\t--op cas {words}\nother\tnot-built\t--op x\n"
+    if not says:
+        plans.check(plan, kernels, Path("config.yaml"), here)
+        return
+    with pytest.raises(NodeprintError) as refusal:
+        plans.check(plan, kernels, Path("config.yaml"), here)
+    assert str(refusal.value).startswith("config.yaml: arguments.coherence-cas: ")
+    assert says in str(refusal.value)
+
+
+def test_the_kernels_are_asked_how_long_they_take(kernels: Path) -> None:
+    assert plans.seconds(kernels, "coherence", ["--op", "cas"]) == 3.5
+    for kernel, words in (("coherence", ["--passes", "x"]), ("not-built", [])):
+        with pytest.raises(NodeprintError, match=r"slurm\.minutes"):
+            plans.seconds(kernels, kernel, words)
 
 
 @pytest.mark.parametrize("name", config.measurements())

@@ -172,12 +172,34 @@ def test_a_configuration_error_ends_before_snakemake(house: Path) -> None:
     assert not (house / "results/wrong").exists()
 
 
+def test_a_kernels_refusal_of_its_arguments_ends_before_snakemake(house: Path) -> None:
+    result = run(house, config(house, "refused", "arguments: {coherence-cas: --op nothing}\n"))
+    assert result.returncode == 2
+    assert "refused.yaml: arguments.coherence-cas: there is no operation nothing" in result.stderr
+    assert "Traceback" not in result.stderr + result.stdout
+    assert not (house / "results/refused").exists()
+
+
+@pytest.fixture
+def failing(house: Path) -> Iterator[None]:
+    """The house with a kernel that fails in the middle of a measurement of the campaign `fails`."""
+    kernel = house / "kernels/build/coherence"
+    real = kernel.rename(kernel.with_name("coherence.real"))
+    fails = 'echo "coherence: the memory of node 0 is gone" >&2; exit 4'
+    kernel.write_text(f'#!/bin/sh\ncase "$PWD $*" in */fails/*--out*) {fails} ;; esac\nexec {real} "$@"\n')
+    kernel.chmod(0o755)
+    yield
+    real.rename(kernel)
+
+
+@pytest.mark.usefixtures("failing")
 def test_a_kernel_that_fails_is_a_reason_not_a_crash(house: Path) -> None:
-    result = run(house, config(house, "fails", "arguments: {coherence-cas: --op nothing}\n"))
+    result = run(house, config(house, "fails"))
     assert "Traceback" not in result.stderr + result.stdout
     assert result.returncode == 1
     status = json.loads((job(house, "fails") / "status.json").read_text())
     assert status["outcome"] == "failed"
+    assert "the memory of node 0 is gone" in status["measurements"][0]["message"]
     assert "NOT MEASURED" in result.stdout
     assert (house / "results/fails/report/cluster.pdf").exists()
 

@@ -2,10 +2,9 @@
 # from Slurm; see config/README.md, `slurm`.
 import math
 import socket
-import subprocess
 from functools import cache
 
-from nodeprint.discover import slurm
+from nodeprint.discover import plans, slurm
 
 SWEEP = config["launch"] == "sweep"
 SLURM = config["launch"] != "here" or any(node.partition for node in NODES.values())
@@ -20,25 +19,12 @@ def planned_minutes(cpus):
     for name, kernel, arguments in (
         row.split("\t") for row in configuration.plan(config).splitlines()
     ):
-        program = Path("kernels/build") / kernel
-        command = [
-            str(program if program.exists() else program.parent / "static" / kernel),
-            *arguments.split(),
-            "--cpus",
-            f"0-{max(cpus, 2) - 1}",
-            "--plan",
-        ]
-        done = subprocess.run(command, capture_output=True, text=True)
-        plan = dict(
-            line.split(maxsplit=1) for line in done.stdout.splitlines() if " " in line
-        )
-        time = plan.get("seconds_at_195_ns", plan.get("seconds"))
-        if done.returncode or time is None:
-            said = done.stderr.strip().splitlines() or [
-                "no time in its plan; set slurm.minutes"
-            ]
-            raise WorkflowError(f"{CONFIG}: {name}: {said[-1]}")
-        seconds += config["runs"] * float(time)
+        words = [*arguments.split(), "--cpus", f"0-{max(cpus, 2) - 1}"]
+        try:
+            time = plans.seconds(Path("kernels/build"), kernel, words)
+        except NodeprintError as error:
+            raise WorkflowError(f"{CONFIG}: arguments.{name}: {error}")
+        seconds += config["runs"] * time
     # Twice the time at a slow interconnect's 195 ns a hop, and five minutes for start, survey and pinning.
     return 5 + math.ceil(2 * seconds / 60)
 
