@@ -6,8 +6,10 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,15 +21,47 @@ settings.register_profile("any-machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any-machine")
 
 
-def need(*tools: str) -> None:
-    """Skip the test, with the reason, where a real part is missing; with NODEPRINT_REQUIRE=all that is a failure."""
-    missing = [tool for tool in tools if shutil.which(tool) is None]
-    if not missing:
-        return
-    reason = f"not installed: {', '.join(missing)}"
+#: CPUs that the tests may use.
+ALLOWED = sorted(os.sched_getaffinity(0))
+
+
+def need(*tools: str, root: str = "", cpus: int = 1) -> None:
+    """Skip the test where a real part is missing: `tools`, rights (`root` says what for), or a number of CPUs."""
+    lacking = [tool for tool in tools if shutil.which(tool) is None]
+    if lacking:
+        missing(f"not installed: {', '.join(lacking)}")
+    if root and os.geteuid() != 0:
+        missing(f"only root may {root}")
+    if len(ALLOWED) < cpus:
+        missing(f"{cpus} CPUs are needed")
+
+
+def missing(reason: str) -> NoReturn:
+    """Skip the test, with the reason; with NODEPRINT_REQUIRE=all a skipped test is a failure."""
     if os.environ.get("NODEPRINT_REQUIRE") == "all":
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+@pytest.fixture
+def two_cpus() -> None:
+    """For tests that measure a pair."""
+    need(cpus=2)
+
+
+@contextmanager
+def small_file_system(folder: Path, size: str) -> Iterator[None]:
+    """`folder`, new, as a tmpfs of `size`."""
+    need(root="mount a small file system")
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder]
+    made = subprocess.run(mount, check=False, capture_output=True, text=True)
+    if made.returncode != 0:
+        missing(f"no tmpfs can be mounted here: {made.stderr}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
 
 
 def environment() -> dict[str, str]:

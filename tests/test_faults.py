@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import os
 import subprocess
 import tarfile
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ import pytest
 from nodeprint import fingerprint, fleet, preflight, report, simulate, topology, verdict
 from nodeprint.tree import open_tree
 
-from .conftest import environment, need
+from .conftest import environment, need, small_file_system
 from .schemas import valid_campaign
 from .test_report import assert_harmless, page_count
 
@@ -32,21 +31,12 @@ def run(house: Path, config: Path) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def small(house: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Path, Path]]:
     """A small tmpfs in the house, and a configuration whose results are there."""
-    if os.geteuid() != 0:
-        pytest.skip("only root may mount a small file system")
     name = f"small-{request.node.callspec.id}"
     folder = house / name
-    folder.mkdir()
-    size = request.param if hasattr(request, "param") else "64k"
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True, check=False
-    )
-    if made.returncode:
-        pytest.skip(f"no tmpfs can be mounted here: {made.stderr.decode()}")
     config = house / f"{name}.yaml"
     config.write_text(f"results: {name}\npreset: test\nruns: 1\nmeasure: [coherence-cas]\n")
-    yield folder, config
-    subprocess.run(["umount", "-l", folder], check=True)
+    with small_file_system(folder, request.param if hasattr(request, "param") else "64k"):
+        yield folder, config
 
 
 @pytest.mark.parametrize("small", SIZES, indirect=True, ids=SIZES)

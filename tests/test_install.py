@@ -11,7 +11,7 @@ import pytest
 from nodeprint import sources
 from nodeprint.errors import NodeprintError
 
-from .conftest import ROOT, need
+from .conftest import ROOT, missing, need
 from .schemas import valid, valid_campaign
 
 UV = ROOT / ".venv/bin/uv"
@@ -31,7 +31,7 @@ def call(*command: str | Path, cwd: Path, **environment: str) -> str:
 def installed(house: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bin folder of a fresh environment with the wheel and the locked packages."""
     if not UV.exists():
-        pytest.skip("no uv in .venv: the environment is conda's")
+        missing("no uv in .venv: the environment is conda's")
     folder = tmp_path_factory.mktemp("installed")
     call(UV, "build", "--quiet", "--wheel", "--no-build-isolation", "--python", ROOT / ".venv/bin/python",
          "--out-dir", folder, ".", cwd=house)  # fmt: skip

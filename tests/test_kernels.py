@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -15,13 +14,12 @@ import pytest
 
 from nodeprint.records import read as read_records
 
+from .conftest import ALLOWED, need, small_file_system
 from .schemas import valid_records
 
 KERNELS = Path(__file__).parent.parent / "kernels"
-ALLOWED = sorted(os.sched_getaffinity(0))
 
-needs_two_cpus = pytest.mark.skipif(len(ALLOWED) < 2, reason="a pair needs two CPUs")
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+needs_two_cpus = pytest.mark.usefixtures("two_cpus")
 
 
 @pytest.fixture(scope="session")
@@ -265,26 +263,19 @@ def test_output_that_cannot_be(coherence: Path, tmp_path: Path, name: str) -> No
     refused(run(coherence, tmp_path / name), 2, str(tmp_path))
 
 
-@needs_root
 @needs_two_cpus
 def test_read_only_folder(coherence: Path, tmp_path: Path) -> None:
     mounted = tmp_path / "ro"
-    mounted.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "none", str(mounted)], check=True)
-    try:
+    with small_file_system(mounted, "64k"):
+        subprocess.run(["mount", "-o", "remount,ro", str(mounted)], check=True)
         refused(run(coherence, mounted / "r.jsonl"), 3, "Read-only")
-    finally:
-        subprocess.run(["umount", str(mounted)], check=True)
 
 
-@needs_root
 @needs_two_cpus
 def test_full_disk_leaves_a_readable_file(coherence: Path, tmp_path: Path) -> None:
     mounted = tmp_path / "small"
-    mounted.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(mounted)], check=True)
     out = mounted / "r.jsonl"
-    try:
+    with small_file_system(mounted, "64k"):
         refused(run(coherence, out, "--passes", "400", "--lines", "6"), 3, "No space left", "continues")
         kept = len(records(out, "pair"))
         assert 0 < kept < 400
@@ -292,8 +283,6 @@ def test_full_disk_leaves_a_readable_file(coherence: Path, tmp_path: Path) -> No
         result = run(coherence, out, "--passes", "400", "--lines", "6")
         assert result.returncode == 0, result.stderr
         assert [c[3] for c in coordinates(out)] == list(range(400))
-    finally:
-        subprocess.run(["umount", str(mounted)], check=True)
 
 
 # ---- continuation ----
@@ -324,10 +313,9 @@ def test_stopped_and_continued(coherence: Path, tmp_path: Path, number: signal.S
 @pytest.fixture
 def finished(coherence: Path, tmp_path: Path) -> Path:
     """A complete file of six passes."""
+    need(cpus=2)
     out = tmp_path / "done.jsonl"
     result = run(coherence, out, "--passes", "6", "--seed", "3")
-    if result.returncode == 3 and len(ALLOWED) < 2:
-        pytest.skip("a pair needs two CPUs")
     assert result.returncode == 0, result.stderr
     return out
 
@@ -739,9 +727,8 @@ def test_one_per(coherence: Path, tmp_path: Path, part: str, count: int) -> None
 # ---- pinning ----
 
 
-@pytest.mark.skipif(shutil.which("likwid-pin") is None, reason="likwid is not installed")
-@needs_two_cpus
 def test_under_likwid_pin(coherence: Path, tmp_path: Path) -> None:
+    need("likwid-pin", cpus=2)
     plan = run(coherence, None, "--plan", "--cpus", "all").stdout
     pin_list = dict(line.split(" ", 1) for line in plan.splitlines())["pin_list"]
     arguments = ["--op", "cas", "--cpus", "all", "--passes", "2"]

@@ -23,7 +23,7 @@ import pytest
 from nodeprint import fingerprint, preflight
 from nodeprint.tree import open_tree
 
-from .conftest import ROOT, need
+from .conftest import ROOT, missing, need, small_file_system
 from .schemas import valid, valid_records
 from .test_fingerprint import CPU, EDAC, healthy
 
@@ -330,13 +330,13 @@ def test_hostile_words_stay_words(campaign: Campaign) -> None:
     assert campaign.outcomes()[1, "a"]["outcome"] == "refused"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may name a host, in a namespace of its own")
 @pytest.mark.parametrize("host", ["../../evil", "a b$(touch pwned)\"'", "-rf", "\x01\xff", "n1.example.org"])
 def test_hostile_host_names(one_shell: Campaign, host: str) -> None:
+    need("unshare", root="name a host, in a namespace of its own")
     rename = ["unshare", "--uts", "sh", "-c", 'printf %s "$0" >/proc/sys/kernel/hostname && exec "$@"', host]
     probe = subprocess.run([*rename, "true"], check=False, capture_output=True)
     if probe.returncode != 0:
-        pytest.skip(f"no namespace of host names here: {probe.stderr.decode()}")
+        missing(f"no namespace of host names here: {probe.stderr.decode()}")
     done = subprocess.run(
         [*rename, *one_shell.command()], check=False, capture_output=True, env=one_shell.environment, timeout=60
     )
@@ -493,7 +493,6 @@ def test_the_survey_reads_like_a_root(campaign: Campaign, tmp_path: Path) -> Non
     assert not (root / "nodeprint" / "lscpu.txt").exists(), "absent, not empty, where lscpu is not installed"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount another /sys, in a namespace of its own")
 def test_the_survey_of_a_made_up_machine(campaign: Campaign, tmp_path: Path) -> None:
     """Links as the kernel has them, and words of a hostile BIOS."""
     fake = tmp_path / "fake"
@@ -511,9 +510,10 @@ def test_the_survey_of_a_made_up_machine(campaign: Campaign, tmp_path: Path) -> 
     for path, target in links.items():
         (fake / path).parent.mkdir(parents=True, exist_ok=True)
         (fake / path).symlink_to(target)
+    need("unshare", root="mount another /sys, in a namespace of its own")
     inside = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /sys && exec "$@"', str(fake / "sys")]
     if subprocess.run([*inside, "true"], check=False, capture_output=True).returncode != 0:
-        pytest.skip("no namespace of mounts here")
+        missing("no namespace of mounts here")
     subprocess.run([*inside, *campaign.command()], check=True, env=campaign.environment, timeout=60)
     survey, truth = open_tree(campaign.job / "survey.tar.gz"), open_tree(fake)
     names = ("governor", "boost", "bios", "cores_per_l3", "numa_distances", "memory_per_node_gib", "thp", "mitigations")
@@ -537,14 +537,8 @@ def test_without_flock(one_shell: Campaign, tools: Path, tmp_path: Path) -> None
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A tmpfs of 64 KiB, for root."""
     folder = tmp_path / "small"
-    folder.mkdir()
-    if os.geteuid() != 0:
-        pytest.skip("only root may mount a small file system")
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], check=False, capture_output=True)
-    if made.returncode != 0:
-        pytest.skip(f"no tmpfs can be mounted here: {made.stderr.decode()}")
-    yield folder
-    subprocess.run(["umount", "-l", folder], check=True)
+    with small_file_system(folder, "64k"):
+        yield folder
 
 
 def test_a_full_disk_is_told_and_nothing_is_lost(tools: Path, small_disk: Path) -> None:

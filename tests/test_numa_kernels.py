@@ -18,15 +18,14 @@ import pytest
 
 from nodeprint import curves, records
 
-from .conftest import ROOT, need
+from .conftest import ALLOWED, ROOT, missing, need
 
 KERNELS = ROOT / "kernels"
-ALLOWED = sorted(os.sched_getaffinity(0))
 MIB = 2**20
 SANITIZE = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
 NAMES = ("bandwidth", "chase", "clock", "jitter", "loaded", "remap", "touch")
 
-needs_two_cpus = pytest.mark.skipif(len(ALLOWED) < 2, reason="two CPUs are needed")
+needs_two_cpus = pytest.mark.usefixtures("two_cpus")
 
 #: Every operation with arguments that keep it short.
 SHORT = {
@@ -212,22 +211,22 @@ def test_pages_are_read_back(plain: Path, tmp_path: Path) -> None:
 def test_huge_pages_that_are_not_reserved_are_refused_with_the_figure(plain: Path, tmp_path: Path) -> None:
     free = [path.read_text() for path in Path("/sys/kernel/mm/hugepages").glob("*/free_hugepages")]
     if any(int(text) > 0 for text in free):
-        pytest.skip("huge pages are reserved here")
+        missing("huge pages are reserved here")
     result = call(plain, "chase", tmp_path / "r.jsonl", "--op", "latency", "--size-mib", "8", "--pages", "huge")
     refused(result, "4 huge pages", "0 are free", "--pages thp")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="reserving huge pages needs root")
 def test_huge_pages_that_are_reserved_are_used(plain: Path, tmp_path: Path) -> None:
+    need(root="reserve huge pages")
     reserve = Path("/proc/sys/vm/nr_hugepages")
     former = reserve.read_text()
     try:
         reserve.write_text(str(int(former) + 8))
     except OSError:
-        pytest.skip("huge pages cannot be reserved here")
+        missing("huge pages cannot be reserved here")
     try:
         if int(reserve.read_text()) < int(former) + 8:
-            pytest.skip("the system has no eight huge pages")
+            missing("the system has no eight huge pages")
         file = measured(
             plain,
             "chase",
@@ -272,7 +271,7 @@ def memory_group(limit_bytes: int) -> Iterator[Path]:
     except OSError as error:
         if group.is_dir():
             group.rmdir()
-        pytest.skip(f"no control group can be made ({error})")
+        missing(f"no control group can be made ({error})")
     try:
         yield group
     finally:
@@ -342,7 +341,7 @@ def test_on_one_node_the_ratio_is_one(plain: Path, tmp_path: Path, load: tuple[i
     with busy(*load):
         file = measured(plain, "touch", tmp_path / "r.jsonl", "--op", "ratio", "--passes", "5")
     if len(set(file.header["nodes"].values())) > 1:
-        pytest.skip("there is more than one NUMA node")
+        missing("there is more than one NUMA node")
     ratio = curves.median_interval(file.cells["ratio"])
     assert ratio.low * 0.97 <= 1 <= ratio.high * 1.03
     assert set(file.cells["together"]) == {"alone", "both"}
@@ -374,7 +373,7 @@ def test_two_addresses_are_as_far_apart_as_asked(plain: Path, tmp_path: Path) ->
 def test_aliasing_beyond_one_core_is_not_applicable(plain: Path, tmp_path: Path) -> None:
     siblings = Path(f"/sys/devices/system/cpu/cpu{ALLOWED[0]}/topology/thread_siblings_list").read_text().strip()
     if siblings != str(ALLOWED[0]):
-        pytest.skip("the CPUs have sibling threads")
+        missing("the CPUs have sibling threads")
     file = measured(plain, "remap", tmp_path / "r.jsonl", "--op", "pairs", "--alias", "same")
     assert file.not_applicable is not None and "one core" in file.not_applicable
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import jsonschema
 import numpy as np
+import pandas
 import pytest
 import yaml
 
@@ -300,7 +301,6 @@ def test_fail_on_counts_known_outcomes(campaign):
 
 
 def test_export_has_every_pair(campaign, tmp_path):
-    pandas = pytest.importorskip("pandas")
     found = packed.pack(campaign)
     table = pandas.read_parquet(export(found, tmp_path / "out.parquet"))
     text = pandas.read_csv(export(found, tmp_path / "out.csv"))
