@@ -29,7 +29,7 @@ Ints = npt.NDArray[np.int64]
 class Layout:
     """Slots (n x 6, sorted) and pairs (p x 2 rows of `slots`) of one kind of node.
 
-    `harvested`: fewer cores or CCDs are active than the die has, so that a rank says nothing of the place on the die.
+    `harvested`: fewer cores of a CCX are active than the die has, so that a rank says nothing of the place on the die.
     """
 
     slots: Ints
@@ -107,29 +107,9 @@ def pair_classes(slots: Ints, pairs: Ints) -> Ints:
     return result
 
 
-#: Cores a CCX and CCDs a socket of the full die, by generation (docs/method.md, topology).
-_FULL_DIE = {
-    "zen 1": (4, 4),
-    "zen 2": (4, 8),
-    "zen 3": (8, 8),
-    "zen 4": (8, 12),
-    "zen 4c": (8, 8),
-    "zen 5": (8, 16),
-    "zen 5c": (16, 12),
-}
-
-
 def is_harvested(topology: Topology) -> bool:
-    """Whether fewer cores a CCX or CCDs a socket are active than the die has, where the generation is known."""
-    full = _FULL_DIE.get((topology.machine.generation or "").lower())
-    if full is None:
-        return False
-    cores: dict[int | None, set[int | None]] = {}
-    dies: dict[int | None, set[int | None]] = {}
-    for cpu in topology.cpus:
-        cores.setdefault(cpu.ccx, set()).add(cpu.core)
-        dies.setdefault(cpu.socket, set()).add(cpu.ccd)
-    return max(map(len, cores.values())) < full[0] or max(map(len, dies.values())) < full[1]
+    """Whether cores of its CCXs are known to be fused off."""
+    return topology.machine.core_positions is False
 
 
 def pairs_of(n: int, present: npt.NDArray[Any]) -> Ints:

@@ -164,7 +164,7 @@ def _places(topology: Topology) -> tuple[Layout, list[int]]:
     first = slots[:, layout.THREAD] == 0
     a, b = np.triu_indices(len(slots), 1)
     keep = (first[a] & first[b]) | np.all(slots[a, : layout.RANK + 1] == slots[b, : layout.RANK + 1], axis=1)
-    return Layout(slots, np.stack([a[keep], b[keep]], axis=1)), cpus
+    return Layout(slots, np.stack([a[keep], b[keep]], axis=1), layout.is_harvested(topology)), cpus
 
 
 def _harvested(topology: Topology, count: int) -> Topology:
@@ -178,7 +178,8 @@ def _harvested(topology: Topology, count: int) -> Topology:
     if len({cpu.core for cpu in kept}) < 2:
         raise NodeprintError(f"harvest {count} leaves no two cores", advice="use a smaller number")
     new = {cpu.cpu: number for number, cpu in enumerate(kept)}
-    return _with_numbers(replace(topology, cpus=tuple(kept)), new)
+    machine = replace(topology.machine, core_positions=False)
+    return _with_numbers(replace(topology, cpus=tuple(kept), machine=machine), new)
 
 
 def _renumbered(topology: Topology, cpus: list[int], rng: np.random.Generator) -> tuple[Topology, list[int]]:

@@ -7,6 +7,7 @@ import io
 import tarfile
 from collections.abc import Iterable, Mapping
 
+from nodeprint.topology.facts import list_text
 from nodeprint.topology.model import Cpu, NumaNode, Topology
 
 #: What every simulated node says of itself unless a defect changes it.
@@ -35,20 +36,9 @@ def survey(topology: Topology, host: str, changes: Mapping[str, str]) -> bytes:
     return gzip.compress(raw.getvalue(), compresslevel=1, mtime=0)
 
 
-def cpu_list(cpus: Iterable[int]) -> str:
-    """CPU numbers as Linux writes them: `0-3,8`."""
-    runs: list[list[int]] = []
-    for cpu in sorted(cpus):
-        if runs and cpu == runs[-1][1] + 1:
-            runs[-1][1] = cpu
-        else:
-            runs.append([cpu, cpu])
-    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in runs)
-
-
 def _files(topology: Topology, host: str, said: Mapping[str, str]) -> Iterable[tuple[str, str]]:
     numbers = [cpu.cpu for cpu in topology.cpus]
-    everything = cpu_list(numbers) + "\n"
+    everything = list_text(numbers) + "\n"
     base = "sys/devices/system"
     yield f"{base}/cpu/online", everything
     yield f"{base}/cpu/present", everything
@@ -59,11 +49,11 @@ def _files(topology: Topology, host: str, said: Mapping[str, str]) -> Iterable[t
         yield from _cpu(topology, cpu, f"{base}/cpu/cpu{cpu.cpu}", said)
     nodes = topology.numa_nodes
     if nodes:
-        yield f"{base}/node/online", cpu_list(node.node for node in nodes) + "\n"
-        yield f"{base}/node/possible", cpu_list(node.node for node in nodes) + "\n"
-        yield f"{base}/node/has_memory", cpu_list(node.node for node in nodes) + "\n"
+        yield f"{base}/node/online", list_text(node.node for node in nodes) + "\n"
+        yield f"{base}/node/possible", list_text(node.node for node in nodes) + "\n"
+        yield f"{base}/node/has_memory", list_text(node.node for node in nodes) + "\n"
     for node in nodes:
-        yield f"{base}/node/node{node.node}/cpulist", cpu_list(node.cpus) + "\n"
+        yield f"{base}/node/node{node.node}/cpulist", list_text(node.cpus) + "\n"
         yield f"{base}/node/node{node.node}/distance", " ".join(map(str, node.distances)) + "\n"
         kib = _kib(node)
         yield (
@@ -96,10 +86,10 @@ def _cpu(topology: Topology, cpu: Cpu, folder: str, said: Mapping[str, str]) -> 
     yield f"{folder}/topology/physical_package_id", f"{cpu.socket or 0}\n"
     yield f"{folder}/topology/core_id", f"{cpu.core if cpu.core is not None else cpu.cpu}\n"
     yield f"{folder}/topology/die_id", f"{cpu.socket or 0}\n"
-    yield f"{folder}/topology/thread_siblings_list", cpu_list(core) + "\n"
-    yield f"{folder}/topology/core_cpus_list", cpu_list(core) + "\n"
-    yield f"{folder}/topology/core_siblings_list", cpu_list(package) + "\n"
-    yield f"{folder}/topology/package_cpus_list", cpu_list(package) + "\n"
+    yield f"{folder}/topology/thread_siblings_list", list_text(core) + "\n"
+    yield f"{folder}/topology/core_cpus_list", list_text(core) + "\n"
+    yield f"{folder}/topology/core_siblings_list", list_text(package) + "\n"
+    yield f"{folder}/topology/package_cpus_list", list_text(package) + "\n"
     yield f"{folder}/cpufreq/scaling_governor", said["governor"] + "\n"
     l3 = sharing("ccx") if cpu.ccx is not None else package
     for index, (level, kind, size, shared) in enumerate(
@@ -114,7 +104,7 @@ def _cpu(topology: Topology, cpu: Cpu, folder: str, said: Mapping[str, str]) -> 
         yield f"{cache}/level", f"{level}\n"
         yield f"{cache}/type", kind + "\n"
         yield f"{cache}/size", size + "\n"
-        yield f"{cache}/shared_cpu_list", cpu_list(shared) + "\n"
+        yield f"{cache}/shared_cpu_list", list_text(shared) + "\n"
         yield f"{cache}/coherency_line_size", "64\n"
 
 

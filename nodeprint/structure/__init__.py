@@ -17,6 +17,7 @@ from nodeprint.structure.levels import Partition, detect
 from nodeprint.structure.matrices import Labels, Matrix, numbered, rand_index, sizes, symmetrised
 from nodeprint.structure.model import Agreement, Finding, FoundLevel, Structure, Symmetry
 from nodeprint.structure.source import Source, of_bundle, read
+from nodeprint.topology.facts import list_text
 from nodeprint.topology.model import Topology
 
 __all__ = ["Agreement", "Finding", "FoundLevel", "Source", "Structure", "Symmetry", "find", "of_bundle", "read"]
@@ -70,7 +71,7 @@ def find(
     alike = checks.symmetry(matrix, partitions, numbers)
     found = checks.findings(levels, agreed, alike, home_controlled)
     if absent:
-        text = f"No pair of CPUs {checks.listed(absent)} was measured."
+        text = f"No pair of CPUs {list_text(absent)} was measured."
         found += (Finding("unmeasured-cpus", "info", text, "Measure them, or leave them out of the matrix."),)
     return Structure(levels, agreed, alike, found)
 

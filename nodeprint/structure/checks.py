@@ -11,6 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from nodeprint.structure.levels import Partition
 from nodeprint.structure.matrices import Labels, Matrix, numbered, rand_index, sizes
 from nodeprint.structure.model import Agreement, Finding, FoundLevel, LevelName, Relation, Symmetry
+from nodeprint.topology.facts import list_text
 from nodeprint.topology.model import Level, Topology
 
 #: The label that a found level should equal. `group` has none and is held against the label that is nearest.
@@ -28,17 +29,6 @@ _NEAREST: tuple[Level, ...] = ("cluster", "ccx", "ccd", "quadrant", "numa", "hal
 #: whose line had one home for all pairs 1.65 to 2.02; parts of one I/O die differ by their distance to that
 #: home.
 ALIKE: dict[LevelName, float] = {"ccx": 1.3, "quadrant": 1.3, "half": 1.3, "socket": 1.3}
-
-
-def listed(cpus: Sequence[int]) -> str:
-    """CPU numbers as in a cpuset: `0-3,8`."""
-    runs: list[list[int]] = []
-    for cpu in sorted(cpus):
-        if runs and cpu == runs[-1][-1] + 1:
-            runs[-1][-1] = cpu
-        else:
-            runs.append([cpu, cpu])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
 def agreement(levels: Sequence[Partition], cpus: Sequence[int], topology: Topology) -> tuple[Agreement, ...]:
@@ -176,7 +166,7 @@ def _home_artefact(level: FoundLevel, item: Symmetry, home_controlled: bool | No
     return Finding(
         "home-artefact",
         "warning",
-        f"The socket of CPUs {listed(item.cpus)} shows {slow:.0f} ns between its CCXs where the other shows "
+        f"The socket of CPUs {list_text(item.cpus)} shows {slow:.0f} ns between its CCXs where the other shows "
         f"{fast:.0f} ns "
         f"({item.ratio:.2f} times), about as much as across sockets ({level.between_ns:.0f} ns). On "
         f"two-socket EPYC this is an artefact "
@@ -193,7 +183,7 @@ def _unlike(item: Symmetry) -> Finding:
         f"unlike-{item.level}s",
         "warning" if item.level in ("socket", "ccx") else "info",
         f"The {item.level}s differ inside by a factor of {item.ratio:.2f}: medians {parts} ns in order; "
-        f"slow are CPUs {listed(item.cpus)}.",
+        f"slow are CPUs {list_text(item.cpus)}.",
         "Compare with another node of the same model: where it shows the same, it is the design or the "
         "place of the measured line.",
     )
@@ -204,7 +194,7 @@ def _disagreement(item: Agreement) -> Finding:
         return Finding(
             "labels-contradict",
             "warning",
-            f"The matrix groups CPUs {listed(item.cpus)} otherwise than the label {item.label} says (level "
+            f"The matrix groups CPUs {list_text(item.cpus)} otherwise than the label {item.label} says (level "
             f"{item.level}).",
             "Check the topology that was given or read, and whether the CPUs of the matrix carry the "
             "numbers it assumes; labels stay as they are.",
@@ -221,7 +211,7 @@ def _disagreement(item: Agreement) -> Finding:
         f"labels-{item.relation}",
         "info",
         f"The matrix shows {item.level} groups {item.relation} than the label {item.label}, at CPUs "
-        f"{listed(item.cpus)}.",
+        f"{list_text(item.cpus)}.",
         "Look at the pairs of these CPUs: disturbed or missing cells split groups, a part that the labels "
         "do not know does too.",
     )

@@ -7,7 +7,6 @@ import hashlib
 from pathlib import Path
 
 from nodeprint.topology import cpuid, hwloc_xml, sysfs
-from nodeprint.topology.keys import Comparison, Key, canonical_keys, compare
 from nodeprint.topology.label import label
 from nodeprint.topology.model import Topology
 from nodeprint.topology.presets import from_part, preset
@@ -15,13 +14,9 @@ from nodeprint.topology.text import as_json, as_text, from_json, from_text
 from nodeprint.tree import Tree
 
 __all__ = [
-    "Comparison",
-    "Key",
     "Topology",
     "as_json",
     "as_text",
-    "canonical_keys",
-    "compare",
     "from_json",
     "from_part",
     "from_text",

@@ -1,0 +1,67 @@
+"""The same place has the same slot under any numbering, and harvested parts are told."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nodeprint import layout
+from nodeprint.simulate import Plan, Spread, fleet
+from nodeprint.topology import from_part
+from nodeprint.verdict import judge_fleet
+from tests import machines
+from tests.machines import arm, epyc, xeon
+from tests.test_topology import read
+
+MACHINES = {
+    **{f"{name}-nps{nps}": epyc(recipe, nps=nps) for name, recipe in machines.WHOLE.items() for nps in (1, 4)},
+    "snc": xeon(snc=2, interleaved=True),
+    "flat": arm(32),
+    "clusters": arm(32, cluster=4),
+    "no-l3": arm(8).with_rows(lambda row: replace(row, ccx=None)),
+}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_slots_are_unique_and_sorted(tmp_path: Path, name: str) -> None:
+    labels = read(MACHINES[name], tmp_path)
+    slots, cpus = layout.slots_of(labels, [cpu.cpu for cpu in labels.cpus])
+    rows = [tuple(row) for row in slots.tolist()]
+    assert rows == sorted(set(rows)) and len(rows) == len(labels.cpus)
+    assert sorted(cpus) == [cpu.cpu for cpu in labels.cpus]
+
+
+@settings(max_examples=6)
+@given(seed=st.integers(0, 2**32), name=st.sampled_from(["rome-nps1", "genoa-nps4", "naples-nps4", "snc"]))
+def test_slots_do_not_depend_on_numbers(tmp_path_factory: pytest.TempPathFactory, seed: int, name: str) -> None:
+    fake = MACHINES[name]
+    numbers = list(range(len(fake.rows)))
+    random.Random(seed).shuffle(numbers)
+    a = read(fake, tmp_path_factory.mktemp("a"))
+    b = read(fake.renumbered(numbers.__getitem__), tmp_path_factory.mktemp("b"))
+    slots_a, cpus_a = layout.slots_of(a, range(len(numbers)))
+    slots_b, cpus_b = layout.slots_of(b, range(len(numbers)))
+    np.testing.assert_array_equal(slots_a, slots_b)
+    assert cpus_b == [numbers[cpu] for cpu in cpus_a]
+
+
+@pytest.mark.parametrize("part, harvested", [("EPYC 7402", True), ("EPYC 7502", False), ("EPYC 7742", False)])
+def test_cores_fused_off_are_told(part: str, harvested: bool) -> None:
+    """Of 3, 4 and 4 cores in each CCX; that the 7502 has half the CCDs says nothing of ranks."""
+    assert layout.is_harvested(from_part(part, 2)) is harvested
+
+
+def test_a_slow_core_of_a_harvested_part_is_named_by_its_cpu() -> None:
+    """Other cores are fused off on each chip: cores of a CCX are compared as sorted profiles."""
+    spread = Spread(core=0.002, fused=True)
+    made = fleet(Plan(from_part("EPYC 7402", 2), nodes=16, jobs=2, spread=spread, defects=("node003: core 7 +6%",)))
+    assert made.stacks[0].layout.harvested
+    found = judge_fleet(made).nodes
+    assert {name for name, node in found.items() if node.findings} == {"node003"}
+    assert [(finding.term, finding.where["cpu"]) for finding in found["node003"].findings] == [("core", 7)]
