@@ -206,10 +206,10 @@ FINGERPRINT = {
     "cpu_model": "AMD EPYC 7742 64-Core Processor", "stepping": 0, "smt": False, "nps": 1, "memory_gib": 503,
     "governor": "performance", "boost": True, "microcode": "0x8301055", "bios": "2.4",
     "kernel": "5.14.0-427.el9.x86_64", "numa_distances": [[10, 32], [32, 10]],
-    "command_line": "quiet mitigations=off " + "isolcpus=1,2,3,4 " * 6,
+    "cmdline": "quiet mitigations=off " + "isolcpus=1,2,3,4 " * 6,
 }  # fmt: skip
 FINDING = {
-    "id": "term-block", "severity": "warning", "term": "CCD block", "where": {"socket": 1, "ccd": 5}, "effect": 0.062,
+    "id": "term-block", "severity": "warning", "term": "ccd", "where": {"ccd": 5}, "effect": 0.062,
     "effect_ns": 6.9, "interval": [0.051, 0.073], "runs": ["job1/run1", "job1/run2"],
     "consistent_with": ["a link or I/O-die port"],
     "evidence": ["core clock by probe as its peers", "no EDAC counts"], "measurement": "coherence-cas", "home": -1,

@@ -64,7 +64,9 @@ def write(campaign: Path, out: Path | None = None, nodes: Sequence[str] | None =
     pages = {one.page.node: one.page for one in printed if one.page is not None}
     methods = dict.fromkeys(method for one in printed for method in one.methods)
     problems = {one.node: one.problems for one in printed}
-    first = cluster.cluster_page(verdict, list(methods), problems, len(task.own - task.within))
+    # The page of an only node says all that the cluster's would.
+    alone = len(looks) == 1
+    first = None if alone else cluster.cluster_page(verdict, list(methods), problems, len(task.own - task.within))
     shown = [pages[node] for node in within]
     with pdf.Printer() as printer:
         document = pdf.write(task.out / "cluster.pdf", printer.pdf(first, shown))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,12 +25,16 @@ from nodeprint.report.pages import (
 
 #: From this many nodes on, those that are like the others are listed by name and value only.
 MOST_ROWS = 60
-#: Fleets up to this size have every node's pages in cluster.pdf, larger ones only those of nodes that are not SAME.
-SMALL_FLEET = 8
+#: Fleets up to this size have every node's pages in cluster.pdf, larger ones only those of nodes with something found.
+SMALL_FLEET = 2
 #: At most this many nodes have their pages in cluster.pdf; the others have a file of their own anyway.
 MOST_NODE_PAGES = 40
+#: Reasons of inconclusive nodes that the first page gives.
+_MOST_REASONS = 3
 #: Class medians in the table of nodes.
 MOST_COLUMNS = 3
+#: Nodes with pages in cluster.pdf whether a part is named or not.
+_ALARMS = ("OUTSIDE LIMIT", "DEVIATES", "DIFFER", "UNSTABLE", "SUSPECT", "INVALID")
 #: Nodes that are not drawn as odd ones.
 _LIKE_OTHERS = ("SAME", "NO PEER", "INCONCLUSIVE")
 
@@ -67,7 +71,8 @@ def with_pages(verdict: Mapping[str, Any]) -> list[str]:
     found = marks(verdict)
     if len(found) <= SMALL_FLEET:
         return list(found)
-    odd = [node for node, m in found.items() if m.word not in ("SAME", "NOT MEASURED")]
+    nodes = verdict["nodes"]
+    odd = [n for n, m in found.items() if m.word != "NOT MEASURED" and (m.word in _ALARMS or nodes[n].get("findings"))]
     return sorted(odd, key=lambda node: found[node].rank)[:MOST_NODE_PAGES]
 
 
@@ -101,11 +106,11 @@ def cluster_page(
         mark=mark(str(fleet.get("outcome", ""))),
         text=str(fleet.get("text", "")),
         counts=_counts(looks.values()),
-        notes=tuple(words.sentence(note) for note in fleet.get("notes", ())),
+        notes=(*words.notes(verdict), *_undecided(nodes, looks)),
         place="group, rack" if any(row.place for row in rows) else "",
         columns=tuple(name for _, _, name in columns),
-        rows=tuple(row for row in rows if not many or row.mark.word != "SAME"),
-        compact=tuple(row for row in rows if many and row.mark.word == "SAME"),
+        rows=tuple(row for row in rows if not many or _asks(row)),
+        compact=tuple(row for row in rows if many and not _asks(row)),
         classes=_fleet_tables(by_class, looks),
         groups=tuple((name, words.node_list(members)) for name, members in groups) if len(groups) > 1 else (),
         certainty=_certainty(fleet),
@@ -115,6 +120,21 @@ def cluster_page(
         methods=tuple(methods) or ((Method("versions", versions),) if versions else ()),
         elsewhere=f"{elsewhere} more nodes have their pages in files of their own." if elsewhere else "",
     )
+
+
+def _asks(row: NodeRow) -> bool:
+    """Whether a node asks for attention: an odd one, or one of which something is said."""
+    return row.mark.word not in _LIKE_OTHERS or row.note != ""
+
+
+def _undecided(nodes: Mapping[str, Any], looks: Mapping[str, Mark]) -> list[str]:
+    """Why nodes are inconclusive, each reason once."""
+    why: dict[str, list[str]] = {}
+    for node, look in looks.items():
+        if look.word == "INCONCLUSIVE" and nodes[node].get("text"):
+            why.setdefault(str(nodes[node]["text"]), []).append(node)
+    most = sorted(why.items(), key=lambda item: -len(item[1]))[:_MOST_REASONS]
+    return [f"INCONCLUSIVE, {words.node_list(on)}: {text}" for text, on in most]
 
 
 def _note(said: Mapping[str, Any]) -> str:
@@ -186,46 +206,48 @@ def _fleet_class(
     )
 
 
+#: Columns of spread as the verdict names them: between nodes, of the chips alone, between runs; the threshold in
+#: scales, and the degrees of freedom of the tail.
+_SPREADS = {"total": "nodes", "chip": "chips", "run": "runs", "z": "z", "tail_df": "tail, d.f."}
+
+
 def _certainty(fleet: Mapping[str, Any]) -> Table:
-    """What the fleet's data could tell, a row a term."""
-    smallest, resolvable = fleet.get("smallest_effect") or {}, fleet.get("resolvable_effect") or {}
-    if not isinstance(smallest, Mapping) or not isinstance(resolvable, Mapping):
-        return Table((), ())
-    rows = []
-    for term in dict.fromkeys((*smallest, *resolvable)):
-        if smallest.get(term) is None and resolvable.get(term) is None:
-            continue
-        found = [
-            words.percent(given) or str(given or "not tested") for given in (smallest.get(term), resolvable.get(term))
-        ]
-        rows.append((str(term).replace("_", " "), *found[: 2 if resolvable else 1]))
-    header = ("term", "smallest effect that would be found", "smallest that these data could resolve")
-    return Table(header[: 3 if resolvable else 2], tuple(rows))
+    """What the fleet's data could tell, a row a term that was tested."""
+    columns = {
+        "smallest effect found": _by_term(fleet.get("smallest_effect"), words.percent),
+        "could resolve": _by_term(fleet.get("resolvable_effect"), words.percent),
+    }
+    spread = fleet.get("spread")
+    levels = spread if isinstance(spread, Mapping) else {}
+    for key, name in _SPREADS.items():
+        written = (lambda value: f"{value:.3g}") if key in ("z", "tail_df") else words.percent
+        given = {term: of.get(key) for term, of in levels.items() if isinstance(of, Mapping)}
+        columns[f"spread: {name}" if written is words.percent else name] = _by_term(given, written)
+    known = {name: column for name, column in columns.items() if column}
+    terms = dict.fromkeys(term for column in known.values() for term in column)
+    rows = ((term.replace("_", " "), *(column.get(term, "") for column in known.values())) for term in terms)
+    return Table(("term", *known), tuple(rows)) if terms else Table((), ())
+
+
+def _by_term(values: Any, written: Callable[[float], str]) -> dict[str, str]:
+    """The numbers of an object in words."""
+    items = values.items() if isinstance(values, Mapping) else ()
+    return {str(term): written(number) for term, value in items if (number := words.number(value)) is not None}
 
 
 def _trust(fleet: Mapping[str, Any]) -> Facts:
-    """How many questions were asked of the data, how often chance would accuse, and how much it spreads."""
+    """How many questions were asked of the data, how often chance would accuse, and what was not asked."""
     rows = []
     if words.number(fleet.get("tests")):
         rows.append(("tests made", words.thousands(fleet["tests"])))
     expected = words.number(fleet.get("expected_false_accusations"))
     if expected:
         rows.append(("expected false accusations", f"{expected:.3g}"))
-    spread = fleet.get("spread")
-    for name, levels in spread.items() if isinstance(spread, Mapping) else ():
-        items = levels.items() if isinstance(levels, Mapping) else [("", levels)]
-        text = ", ".join(f"{level} {_spread(level, value)}".strip() for level, value in items if words.number(value))
-        if text:
-            rows.append((f"spread, {name}", text))
+    smallest = fleet.get("smallest_effect")
+    untested = [term for term, value in smallest.items() if value is None] if isinstance(smallest, Mapping) else []
+    if untested:
+        rows.append(("not tested", ", ".join(str(term).replace("_", " ") for term in untested)))
     return tuple(rows)
-
-
-#: What is no share: the threshold in scales, and the degrees of freedom of the tail.
-_IN_SCALES = {"z": "z", "tail_df": "tail's degrees of freedom"}
-
-
-def _spread(level: str, value: Any) -> str:
-    return f"{float(value):.3g}" if level in _IN_SCALES else words.percent(value)
 
 
 def _unmeasured(nodes: Mapping[str, Any], looks: Mapping[str, Mark]) -> tuple[Unmeasured, ...]:

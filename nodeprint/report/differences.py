@@ -15,6 +15,8 @@ from nodeprint.report.pages import Comparison
 
 #: Nodes whose cell by cell median is what a node is held against, and one more to be shown beside it.
 _TEMPLATE = 9
+#: One peer to show, and two to hold it against.
+_LEAST_PEERS = 3
 #: A difference scale reaches at least so far, in percent: noise must not fill it.
 _LEAST_REACH = 5.0
 
@@ -23,8 +25,13 @@ _Key = tuple[str, int, str, int, tuple[Band, ...]]
 
 
 def chosen(nodes: Mapping[str, Any]) -> list[str]:
-    """Unsuspected nodes that serve as peers, spread evenly over the fleet's order."""
-    same = [node for node, said in nodes.items() if said.get("verdict") == "SAME"]
+    """Unsuspected nodes that serve as peers, spread evenly over the fleet's order.
+
+    Those of which nothing was found but that noise hides something step in where too few are the same.
+    """
+    same = [node for node, said in nodes.items() if said.get("verdict") in ("SAME", "SAME AS GROUP")]
+    if len(same) < _LEAST_PEERS:
+        same = [n for n, s in nodes.items() if n in same or (s.get("verdict") == "INCONCLUSIVE" and not s["findings"])]
     count = min(len(same), _TEMPLATE + 1)
     return [same[i * len(same) // count] for i in range(count)]
 
@@ -41,12 +48,15 @@ class Peers:
             self._matrices.setdefault(_key(group, shown, one), []).append((node, one.values))
 
     def compare(self, node: str, group: str, shown: Shown) -> tuple[Comparison, ...]:
-        """A comparison for each matrix of `node` with at least three peers like it: one stands beside, the others are
-        the template."""
+        """A comparison for each matrix of `node`: of its peers one stands beside, the others are the template."""
         out = []
         for one in shown.matrices:
+            if len(one.cpus) < 3:
+                continue
             peers = [peer for peer in self._matrices.get(_key(group, shown, one), ()) if peer[0] != node]
-            if len(peers) < 3 or len(one.cpus) < 3:
+            if len(peers) < _LEAST_PEERS:
+                found = f"{len(peers)} unsuspected nodes of its kind were measured, {_LEAST_PEERS} are needed"
+                out.append(Comparison(f"{_name(one)}: no map against the others: {found}.", (), ()))
                 continue
             (beside, healthy), *rest = peers
             template = np.median(np.stack([values for _, values in rest]), axis=0)

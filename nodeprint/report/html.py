@@ -10,8 +10,8 @@ import jinja2
 from nodeprint.report.pages import ClusterPage, NodePage, line, plain
 
 
-def page(cluster: ClusterPage, nodes: Sequence[NodePage]) -> str:
-    """The HTML of a cluster's page and those of `nodes`; the same text for the same pages. Every string is escaped."""
+def page(cluster: ClusterPage | None, nodes: Sequence[NodePage]) -> str:
+    """The HTML of a cluster's page (if any) and those of `nodes`, every string escaped; the same text each time."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("nodeprint.report"),
         autoescape=True,

@@ -5,6 +5,7 @@ Keys that are absent are left off the page.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,11 +39,14 @@ from nodeprint.report.pages import (
 )
 from nodeprint.report.scale import Ends, Scale
 from nodeprint.topology.model import Topology
+from nodeprint.verdict.wording import spoken
 
 #: A class of pairs of a measurement: (measurement, home, class); home -1 where it follows from the policy.
 ClassKey = tuple[str, int, str]
 
 _DIMS = ("run", "pass", "home", "a", "b")
+#: A fact as long as all others together.
+_COMMAND_LINE = "cmdline"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +145,14 @@ def node_page(
     comparisons: Sequence[Comparison] = (),
     with_structure: bool = False,
 ) -> NodePage:
-    """The page of `node`.
+    """The page of `node`, with the fleet's notes where it is the only one.
 
     `with_structure` asks the matrices for their groups, which takes longer than all else on the page.
     `scales` are the report's colour scales by measurement, `fleet` the fleet's class medians in ns (empty for one).
     """
     said = verdict["nodes"][node]
     job, topology = shown.job, shown.topology
+    fingerprint = words.facts(said.get("fingerprint", {}))
     warnings = [advice(item) for item in said.get("warnings", ())]
     if topology is not None:
         known = {one.text for one in warnings}
@@ -159,16 +164,19 @@ def node_page(
         origin=_origin(verdict, job),
         mark=mark(str(said.get("verdict", ""))),
         text=str(said.get("text", "")),
+        place=", ".join(f"{key} {said[key]}" for key in ("group", "rack") if said.get(key)),
+        notes=words.notes(verdict) if len(verdict["nodes"]) == 1 else (),
         reason=str(said.get("reason") or ""),
         log_tail=tuple(str(line) for line in said.get("log_tail") or ()),
         nothing=_nothing(job, topology),
-        findings=tuple(_finding(item) for item in said.get("findings", ())),
+        findings=tuple(_finding(item, str(said.get("text", ""))) for item in said.get("findings", ())),
         plates=_plates(shown, said, scales, fleet),
         comparisons=tuple(comparisons),
         floorplan=_floorplan(shown),
         structure=_structure(shown) if with_structure else (),
-        runs=_runs(shown.bundle.jobs if shown.bundle is not None else ()),
-        fingerprint=words.facts(said.get("fingerprint", {})),
+        runs=_runs(shown.bundle.jobs if shown.bundle is not None else (), said.get("findings", ())),
+        fingerprint=tuple(fact for fact in fingerprint if fact[0] != _COMMAND_LINE),
+        command_line=dict(fingerprint).get(_COMMAND_LINE, ""),
         warnings=tuple(warnings),
         quality=tuple(words.sentence(item) for item in said.get("quality", ())),
         problems=shown.problems,
@@ -198,7 +206,8 @@ def advice(item: Any) -> Advice:
     return Advice(str(item), "")
 
 
-def _finding(item: Mapping[str, Any]) -> Finding:
+def _finding(item: Mapping[str, Any], said: str) -> Finding:
+    """A finding; its sentence is left out where the node's own, `said`, is the same."""
     rows = []
     if item.get("measurement"):
         home = words.number(item.get("home"))
@@ -211,11 +220,22 @@ def _finding(item: Mapping[str, Any]) -> Finding:
     interval = item.get("interval")
     if isinstance(interval, list) and len(interval) == 2:
         rows.append(("95 % interval", " to ".join(words.percent(end, True) for end in interval)))
-    for key in ("runs", "consistent_with", "evidence", "remedy", "suppressed"):
+    if item.get("runs"):
+        rows.append(("runs that show it", words.node_list([str(run) for run in item["runs"]])))
+    for key in ("consistent_with", "evidence", "remedy", "suppressed"):
         if item.get(key):
             rows.append((key.replace("_", " "), words.sentence(item[key])))
-    title = " ".join(filter(None, (str(item.get("term", "")), words.sentence(item.get("where") or ""))))
-    return Finding(title or str(item.get("id", "finding")), str(item.get("text", "")), tuple(rows))
+    text = str(item.get("text", ""))
+    return Finding(_title(item), text if text != said else "", tuple(rows))
+
+
+def _title(item: Mapping[str, Any]) -> str:
+    """What deviates, in the verdict's words; as it comes where the verdict is of another version."""
+    term, where = str(item.get("term", "")), item.get("where") or {}
+    try:
+        return spoken(term, where)
+    except (AttributeError, KeyError, IndexError, TypeError):
+        return " ".join(filter(None, (term, words.sentence(where)))) or str(item.get("id", "finding"))
 
 
 # --- figures ---
@@ -292,12 +312,11 @@ def _belongs(c: Mapping[str, Any], one: Drawn) -> bool:
 
 def _matrix_facts(one: Drawn, measured: int, topology: Topology | None) -> Facts:
     finite = one.values[np.isfinite(one.values) & ~np.eye(len(one.cpus), dtype=bool)]
-    rows = [("CPUs", words.thousands(len(one.cpus))), ("pairs", words.thousands(int(finite.size) // 2))]
+    drawn_of = f" of {words.thousands(measured)}" if measured > len(one.cpus) else ""
+    rows = [("CPUs", words.thousands(len(one.cpus)) + drawn_of), ("pairs", words.thousands(int(finite.size) // 2))]
     if finite.size:
         for name, value in (("lowest", finite.min()), ("median", np.median(finite)), ("highest", finite.max())):
             rows.append((name, three_digits(float(value))))
-    if measured > len(one.cpus):
-        rows.append(("siblings", f"{measured - len(one.cpus)} not drawn"))
     rows.append(("order", "topology" if topology is not None else "OS number"))
     return tuple(rows)
 
@@ -461,9 +480,10 @@ def _structure(shown: Shown) -> tuple[Found, ...]:
     return tuple(out)
 
 
-def _runs(jobs: Sequence[Job]) -> Table:
-    """Every run of every job: what it gave and how it went."""
-    header = ("job", "measurement", "run", "passes", "median ns", "between passes", "flagged", "s", "start")
+def _runs(jobs: Sequence[Job], findings: Sequence[Mapping[str, Any]]) -> Table:
+    """Every run of every job, in their order: what it gave, how it went, and how many findings it shows."""
+    header = ("job", "measurement", "run", "passes", "median ns", "between passes", "flagged", "s", "start", "findings")
+    showing = Counter((item.get("measurement"), run) for item in findings for run in item.get("runs") or ())
     rows: list[tuple[str, ...]] = []
     for job in jobs:
         for name, data in _pairwise(job):
@@ -485,9 +505,11 @@ def _runs(jobs: Sequence[Job]) -> Table:
                         words.percent(float((flags[r][measured] != 0).mean())),
                         f"{seconds:.1f}" if seconds is not None else "",
                         str(data["start_time"].to_numpy()[r]) if "start_time" in data else "",
+                        str(showing[name, f"job{job.number}/run{run}"] or ""),
                     )
                 )
-    return Table(header, tuple(rows))
+    width = len(header) if showing else len(header) - 1
+    return Table(header[:width], tuple(row[:width] for row in rows))
 
 
 # --- method ---

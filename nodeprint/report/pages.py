@@ -164,7 +164,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Difference maps on one scale, side by side, with a caption each."""
+    """Difference maps on one scale, side by side, with a caption each; none where `text` says why there is none."""
 
     text: str
     captions: tuple[str, ...]
@@ -182,7 +182,7 @@ class Method:
 @dataclass(frozen=True, slots=True)
 class NodePage:
     """Everything on the pages of one node. `origin` marks what was not measured here (SIMULATED, IMPORTED);
-    `floorplan` is an SVG."""
+    `place` is its group and rack, `notes` are the fleet's where this is all of it, `floorplan` is an SVG."""
 
     campaign: str
     node: str
@@ -190,7 +190,9 @@ class NodePage:
     origin: str
     mark: Mark
     text: str
+    place: str
     reason: str
+    notes: tuple[str, ...]
     log_tail: tuple[str, ...]
     nothing: str
     findings: tuple[Finding, ...]
@@ -200,6 +202,7 @@ class NodePage:
     structure: tuple[Found, ...]
     runs: Table
     fingerprint: Facts
+    command_line: str
     warnings: tuple[Advice, ...]
     quality: tuple[str, ...]
     problems: tuple[str, ...]

@@ -6,6 +6,7 @@ A host name or a BIOS string is a value of a JSON file that the template reads, 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -21,8 +22,9 @@ from nodeprint.report.pages import ClusterPage, NodePage, line, plain
 
 TEMPLATES = Path(__file__).parent / "templates"
 
-#: Words longer than this may be broken, after each so many characters.
-_UNBROKEN, _PIECE = 24, 8
+#: Words longer than this may be broken, after signs that separate, and where there are none after so many characters.
+_UNBROKEN = 24
+_PIECE = re.compile(r".{3,23}?[,/=:;](?=.)|.{1,24}")
 _BREAK = "\u200b"
 
 
@@ -70,8 +72,7 @@ class Printer(AbstractContextManager["Printer"]):
 def breakable(text: str) -> str:
     """`text` as `pages.line` has it, with places where a very long word may be broken."""
     return " ".join(
-        _BREAK.join(word[i : i + _PIECE] for i in range(0, len(word), _PIECE)) if len(word) > _UNBROKEN else word
-        for word in line(text).split(" ")
+        _BREAK.join(_PIECE.findall(word)) if len(word) > _UNBROKEN else word for word in line(text).split(" ")
     )
 
 

@@ -37,6 +37,11 @@ def sentence(item: Any) -> str:
     return ", ".join(map(str, item)) if isinstance(item, list | tuple) else str(item)
 
 
+def notes(verdict: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the verdict says of the whole fleet."""
+    return tuple(sentence(note) for note in (verdict.get("fleet") or {}).get("notes", ()))
+
+
 def number(value: Any) -> float | None:
     """`value` when it is a finite number, else None."""
     plain = isinstance(value, int | float) and not isinstance(value, bool)
