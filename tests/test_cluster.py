@@ -45,7 +45,7 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def crashing(house: Path) -> Path:
+def crashing(house: Path) -> Iterator[Path]:
     """The house with a kernel that crashes on the host that kernels/build/crash names; that file."""
     kernel, crash = house / "kernels/build/coherence", house / "kernels/build/crash"
     real = kernel.rename(kernel.with_name("coherence.real"))
@@ -55,7 +55,8 @@ def crashing(house: Path) -> Path:
     )
     kernel.chmod(0o755)
     crash.write_text("nowhere")
-    return crash
+    yield crash
+    real.rename(kernel)  # other tests use the house too
 
 
 def main_job(house: Path, slurm: Path, config: dict[str, Any], *more: str) -> subprocess.CompletedProcess[str]:

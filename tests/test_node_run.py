@@ -88,7 +88,8 @@ class Campaign:
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            self.command(*arguments),
+            # what ignores signals (nohup, a shell's background) hands that down, and a shell cannot undo it
+            ["env", "--default-signal=INT,HUP", *self.command(*arguments)],
             env={**self.environment, **environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -118,7 +118,7 @@ def processes(campaign: Path) -> dict[str, list[int]]:
 def started(house: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Path, Path, subprocess.Popen[str]]]:
     """A call in the middle of a measurement of many passes: configuration, job folder, process."""
     campaign = f"killed-{request.node.callspec.id}".replace("+", "-")
-    path = config(house, campaign, "runs: 1\narguments: {coherence-cas: --passes 10000}\n")
+    path = config(house, campaign, "runs: 1\narguments: {coherence-cas: --passes 5000}\n")
     process = subprocess.Popen(
         [house / "workflow/run", "--config", path.name],
         cwd=house, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -157,7 +157,7 @@ def test_killed_in_the_middle_then_continued(
     (file,) = record_files(folder)
     assert file.complete
     keys = list(zip(*(file.pairs[key] for key in ("a", "b", "home", "pass")), strict=True))
-    assert len(keys) == len(set(keys)) == len(file.header["cpus"]) * (len(file.header["cpus"]) - 1) // 2 * 10_000
+    assert len(keys) == len(set(keys)) == len(file.header["cpus"]) * (len(file.header["cpus"]) - 1) // 2 * 5_000
     if "coherence" in victims:
         assert 0 < len(measured) < len(keys)
         assert list(file.pairs["latency_ns"][: len(measured)]) == list(measured)
