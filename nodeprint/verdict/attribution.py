@@ -21,6 +21,8 @@ MOST_CAUSES = 6
 #: A cause that covers several terms must show in each within this share of its size (a whole node: within 1 %,
 #: docs/method.md).
 _AGREE_SHARE, _AGREE, _AGREE_SCALES = 0.3, 0.01, 3.0
+#: A part explains what is beyond around it from this share of its own threshold on.
+_PART_SHARE = 0.5
 #: A run shows a cause with at least this share of it.
 RUN_SHARE = 0.25
 
@@ -81,9 +83,16 @@ def causes(
         beyond = (np.abs(deviation) > threshold) & accepted
         if not beyond.any():
             break
+        covered = np.zeros(len(left), dtype=np.bool_)
+        for number in np.flatnonzero(beyond):
+            covered[terms.terms[number].covers] = True
+        plain = (np.abs(deviation) > _PART_SHARE * threshold) & accepted
         best, best_gain = None, 0.0
         for candidate in candidates:
-            if not beyond[candidate.members].any():
+            # a part within what is beyond may explain it better, without being beyond its own, wider threshold
+            if not beyond[candidate.members].any() and not (
+                plain[candidate.members].any() and covered[candidate.covers].all()
+            ):
                 continue
             fit = _fit(candidate, deviation, count, scale, level_ns)
             if fit is not None and fit[1] > best_gain:

@@ -85,26 +85,27 @@ def statistics(
     scale = np.empty_like(deviation)
     z = np.empty(terms)
     families: dict[str, Spread] = {}
-    core_tail = _MAX_TAIL_DF
-    for number in np.unique(pool)[::-1]:  # cores first: a CCX is a mean of few of them and has their tail
+    silicon = _MAX_TAIL_DF
+    for number in np.unique(pool)[::-1]:  # cores first: coarser parts are too few to show a tail of their own
         mine = pool == number
+        name = family_of_pool(int(number))
+        many = mine.sum() >= _MANY_PLACES and name in _SINGLE_PARTS
         df = max(others - 1.0, 0.0)
-        v_f = (df * v_family[:, mine] + _PRIOR_DF * prior_variance[mine]) / (df + _PRIOR_DF)
+        # values by the family's own scale tell how many of its terms are independent, whatever the scale
+        raw = _calmest((deviation[:, mine] / np.sqrt(v_family[:, mine] + _TINY))[trusted], few_places=not many)
+        independent = _independent(raw)
+        family_df = df * float(np.clip(independent / 2, 1.0, _MOST_INDEPENDENT))
+        v_f = (family_df * v_family[:, mine] + _PRIOR_DF * prior_variance[mine]) / (family_df + _PRIOR_DF)
         v_t = (_FAMILY_DF * v_f + df * v_position[:, mine]) / (_FAMILY_DF + df)
         template_error = 1.57 / max(others, 1.0) if others < 1000 else 0.0  # a median's variance is pi/2 over n
         scale[:, mine] = np.sqrt(v_t * (1 + template_error))
-        standard = deviation[:, mine] / scale[:, mine]
-        many = mine.sum() >= _MANY_PLACES and family_of_pool(int(number)) in _SINGLE_PARTS
-        calm = _calmest(standard[trusted], few_places=not many)
-        independent = _independent(calm)
+        calm = _calmest((deviation[:, mine] / scale[:, mine])[trusted], few_places=not many)
         tail = _tail_df(calm, independent, feared=many) if others >= 3 else _MAX_TAIL_DF
-        name = family_of_pool(int(number))
-        if name in _SINGLE_PARTS:
-            core_tail = min(core_tail, tail)
-        elif name == "ccx" and core_tail <= _HEAVY:
-            tail = min(tail, core_tail)
-        degrees = _degrees(df, independent)
-        heavy = min(tail, degrees)
+        if many and name in _SILICON:
+            silicon = min(silicon, tail)
+        elif silicon <= _HEAVY:
+            tail = min(tail, silicon)
+        heavy = min(tail, _degrees(df, family_df))
         z_f = _quantile(alpha / mine.sum(), heavy) * (_tail_check(calm, heavy) if many else 1.0)
         z[mine] = z_f
         total = float(np.sqrt(np.median(v_t)))
@@ -204,14 +205,14 @@ def _independent(standard: Floats) -> float:
     return float(np.clip(2 / wobble**2, 1.0, standard.shape[1])) if wobble > 0 else float(standard.shape[1])
 
 
-def _degrees(df: float, independent: float) -> float:
+def _degrees(df: float, family_df: float) -> float:
     """Degrees of freedom behind a scale that mixes prior, family and position (Welch and Satterthwaite)."""
-    w_prior = _PRIOR_DF / (df + _PRIOR_DF)
+    w_prior = _PRIOR_DF / (family_df + _PRIOR_DF)
     w_position = df / (_FAMILY_DF + df)
     w_family = (1 - w_position) * (1 - w_prior)
     inverse = 0.0
     if df > 0:
-        inverse += w_family**2 / (df * independent) + w_position**2 / df
+        inverse += w_family**2 / family_df + w_position**2 / df
     inverse += ((1 - w_position) * w_prior) ** 2 / _PRIOR_DF
     return float(1 / inverse) if inverse > 0 else _MAX_TAIL_DF
 
@@ -220,10 +221,19 @@ def _degrees(df: float, independent: float) -> float:
 #: are.
 _SINGLE_PARTS = ("core-in", "core-near", "core-far")
 _MANY_PLACES = 32
-#: Degrees of freedom from which on down a tail is plainly there.
+#: Of them those that are means over many pairs, so that their tail is the chips' and not the cells'.
+_SILICON = ("core-near", "core-far")
+#: Degrees of freedom from which on down the chips' tail is plainly there: then coarser parts have it too.
 _HEAVY = 6.0
+#: A family's scale counts for at most so many independent places; beyond, the prior has no weight anyway.
+_MOST_INDEPENDENT = 10.0
+_TINY = 1e-18
+#: How the far end of a tail is checked: on so many resamples of the nodes, among so many of the largest values.
+_RESAMPLES, _FAR_VALUES, _TENTH = 200, 200, 10
 #: At least this share of many places counts as independent, whatever a few nodes' wobble says.
 _LEAST_SHARE = 0.3
+#: Of the cores of a CCX of four, each against the others, three are free.
+_FREE_SHARE = 0.75
 #: Degrees of freedom that a tail is told apart by; values beyond three scales count as beyond and no more, so that a
 #: defect does not make the tail that excuses it.
 _DEGREES = (2.2, 2.4, 2.6, 2.8, 3.0, 3.3, 3.6, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 10.0, 14.0, 20.0, 40.0, _MAX_TAIL_DF)
@@ -256,7 +266,10 @@ def _tail_df(standard: Floats, independent: float, *, feared: bool) -> float:
     if len(pooled) < 100:
         return _MAX_TAIL_DF
     counts = np.histogram(pooled, _EDGES)[0]
-    share = float(np.clip(independent / standard.shape[1], _LEAST_SHARE if feared else 0.0, 1.0))
+    share = float(np.clip(independent / standard.shape[1], 0.0, 1.0))
+    if feared:  # few nodes tell the share badly: then what the contrasts within a CCX leave free counts too
+        weight = len(standard) / (len(standard) + _PRIOR_DF)
+        share = float(np.clip(share, _LEAST_SHARE, 1.0) ** weight * _FREE_SHARE ** (1 - weight))
     likelihood = (_log_probabilities() @ counts).max(axis=1) * share
     return float(_DEGREES[int(np.argmax(likelihood >= likelihood.max() - (2.0 if feared else 0.0)))])
 
@@ -267,12 +280,24 @@ def _quantile(alpha: float, degrees: float) -> float:
 
 
 def _tail_check(standard: Floats, degrees: float) -> float:
-    """How much further than the fitted tail the tenth largest value is, at least 1."""
-    pooled = np.sort(np.abs(standard[np.isfinite(standard)]))[::-1]
-    if len(pooled) < 500:
+    """How much further than the fitted tail the far values are, at least 1, from resampled nodes.
+
+    The tenth largest value against what the fit expects, over resamples of whole nodes (their terms are no independent
+    draws): where nineteen of twenty lie beyond the fit, the nineteenth counts. One odd node is absent from every third
+    resample and moves nothing.
+    """
+    values = np.abs(standard)
+    nodes, terms = values.shape
+    if values.size < 500:
         return 1.0
-    factor = float(pooled[9]) / _quantile(9.7 / len(pooled), degrees)
-    return factor if factor > 1.1 else 1.0
+    far = np.argpartition(values, -_FAR_VALUES, axis=None)[-_FAR_VALUES:]
+    far = far[np.argsort(-values.ravel()[far], kind="stable")]
+    rng = np.random.default_rng(20240602)
+    copies = rng.multinomial(nodes, np.full(nodes, 1 / nodes), size=_RESAMPLES)[:, far // terms]
+    tenth = values.ravel()[far[np.argmax(np.cumsum(copies, axis=1) >= _TENTH, axis=1)]]
+    ratio = tenth / _quantile((_TENTH - 0.3) / values.size, degrees)
+    low, high = np.quantile(ratio, [0.05, 0.95])
+    return float(high) if low > 1 else 1.0
 
 
 def run_quantile(standard: Floats, alpha: float) -> float:
