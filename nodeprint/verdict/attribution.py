@@ -6,7 +6,7 @@ One cause, one finding.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,8 @@ class Cause:
 
     `constant_in` says which of the two holds over the terms.
 
-    `members` are numbers of terms, `weights` how their deviations make the effect.
+    `members` are numbers of terms, `weights` how their deviations make the effect; `beyond` the terms whose thresholds
+    were passed.
     """
 
     term: str
@@ -43,6 +44,7 @@ class Cause:
     effect: float
     effect_ns: float
     constant_in: str
+    beyond: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def effect_of(self, deviation: Floats) -> Floats:
         """The relative effect in other deviations (..., term)."""
@@ -100,12 +102,18 @@ def causes(
         if best is None:
             break
         cause, candidate = best
-        found.append(cause)
+        own = candidate.members[beyond[candidate.members]]
+        found.append(replace(cause, beyond=own if len(own) else np.flatnonzero(beyond & _shares(terms, candidate))))
         if cause.constant_in == "ns":
             left[candidate.covers] -= cause.effect_ns / template[candidate.covers]
         else:
             left[candidate.covers] -= cause.effect
     return found
+
+
+def _shares(terms: Terms, candidate: _Candidate) -> npt.NDArray[np.bool_]:
+    """The terms that cover a pair of the candidate's."""
+    return np.array([bool(np.isin(candidate.covers, term.covers).any()) for term in terms.terms])
 
 
 def _candidates(terms: Terms) -> list[_Candidate]:

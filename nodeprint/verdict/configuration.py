@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nodeprint.fingerprint import NODE_TOKENS, normalised_cmdline
+from nodeprint import fingerprint
+from nodeprint.fingerprint import NODE_TOKENS, Value, normalised_cmdline
 from nodeprint.packed import PackedNode
 from nodeprint.verdict.acceptance import Acceptance
 
@@ -22,10 +22,10 @@ class Difference:
     hard: bool
 
 
-def normalised(fingerprint: Mapping[str, Any], acceptance: Acceptance) -> dict[str, str]:
+def normalised(fields: Mapping[str, Any], acceptance: Acceptance) -> dict[str, Value]:
     """Known keys as text, the kernel command line without each node's own tokens."""
-    out = {}
-    for key, value in fingerprint.items():
+    out: dict[str, Value] = {}
+    for key, value in fields.items():
         if value is None or value == "":
             continue
         text = str(value)
@@ -35,26 +35,15 @@ def normalised(fingerprint: Mapping[str, Any], acceptance: Acceptance) -> dict[s
     return out
 
 
-def majority(fingerprints: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """The most frequent known value of each key, of equals the first by text."""
-    counts: dict[str, Counter[str]] = {}
-    for fingerprint in fingerprints:
-        for key, value in fingerprint.items():
-            counts.setdefault(key, Counter())[value] += 1
-    return {key: min(c, key=lambda value: (-c[value], value)) for key, c in sorted(counts.items())}
-
-
 def differences(nodes: Sequence[PackedNode], acceptance: Acceptance) -> dict[str, list[Difference]]:
     """By node, the hard and soft keys that differ from the majority; a key that is unknown never differs."""
     known = {node.name: normalised(node.fingerprint, acceptance) for node in nodes}
-    common = majority(list(known.values()))
-    out = {}
-    for name, fingerprint in known.items():
-        out[name] = [
-            Difference(key, fingerprint[key], common[key], key in acceptance.hard_keys)
-            for key in (*acceptance.hard_keys, *acceptance.soft_keys)
-            if key in fingerprint and fingerprint[key] != common[key]
-        ]
+    judged = set(acceptance.hard_keys) | set(acceptance.soft_keys)
+    told = {name: {key: value for key, value in fields.items() if key in judged} for name, fields in known.items()}
+    out: dict[str, list[Difference]] = {name: [] for name in known}
+    for one in fingerprint.differences(told, acceptance.hard_keys):
+        for name, value in one.others.items():
+            out[name].append(Difference(one.field, str(value), str(one.majority), one.hard))
     return out
 
 

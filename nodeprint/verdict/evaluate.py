@@ -26,6 +26,8 @@ Bools = npt.NDArray[np.bool_]
 
 #: A second job confirms a term that shows at least this share of its effect with the same sign.
 CONFIRM_SHARE = 0.5
+#: And this share of what noise alone could have reached: a first job was chosen for its noise, a second was not.
+CONFIRM_REACH = 0.7
 #: From this share of the nodes on, three at least, a shared deviation is a population and nobody is blamed.
 CROWD = 0.2
 #: Up to this many nodes one is blamed only where all others agree.
@@ -197,7 +199,9 @@ def _evidence(reduced: Reduced, matrix: Matrix, acceptance: Acceptance, alpha: f
         last_deviation = deviation_again(matrix, stats, last, outliers)
     differ = runs_differ(matrix.values, terms.pool, stats, alpha)
     last_differ = (
-        runs_differ(last.values, terms.pool, stats, alpha) if last is not None else np.zeros((0, len(terms.terms)), dtype=np.bool_)
+        runs_differ(last.values, terms.pool, stats, alpha)
+        if last is not None
+        else np.zeros((0, len(terms.terms)), dtype=np.bool_)
     )
     return Evidence(
         matrix,
@@ -428,7 +432,15 @@ def _confirm(one: Evidence, cause: Cause, i: int, row: int | None) -> Shown:
     # both jobs' deviations count pairs up to the same limit, the cause's own size has none: the ratio is what compares
     first, later = (float(cause.effect_of(d)) for d in (one.stats.deviation[i], one.last_deviation[row]))
     ratio = later / first if first * cause.effect > 0 else 0.0
-    confirmed = ratio >= CONFIRM_SHARE
+    # what was beyond its threshold must be there again, not only what a wider cause has beside it
+    before, after = one.stats.deviation[i][cause.beyond], one.last_deviation[row][cause.beyond]
+    if len(before):
+        size = float(np.linalg.norm(before))
+        again = float(before @ after) / size
+        reach = float(np.abs(before) @ (one.stats.z * one.stats.scale[i])[cause.beyond]) / size
+        confirmed = ratio >= CONFIRM_SHARE and again >= max(CONFIRM_SHARE * size, CONFIRM_REACH * reach)
+    else:
+        confirmed = ratio >= CONFIRM_SHARE
     centre = np.nanmean(one.last.values[row], axis=0) - one.last_deviation[row]
     runs += _showing(one.last.values[row], centre, cause, int(one.last.job[row]))
     effect = cause.effect * ratio

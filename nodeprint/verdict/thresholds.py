@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri, stdtr, stdtrit
+from scipy.special import ndtri, polygamma, stdtr, stdtrit
 
 from nodeprint.verdict.terms import family_of_pool
 
@@ -26,6 +26,7 @@ LEAVE_OUT_BELOW = 16
 _FAMILY_DF, _PRIOR_DF = 20.0, 8.0
 #: Run-to-run spread of a term where no node has two runs: 0.31 % is what a node term showed over runs of one node.
 _RUN_PRIOR = 0.0031
+_ALIKE: Floats = np.linspace(2.0, _FAMILY_DF, 37)
 _WINSOR = 3.5
 _MAD = 1.4826
 _MAX_TAIL_DF = 200.0
@@ -85,34 +86,36 @@ def statistics(
     scale = np.empty_like(deviation)
     z = np.empty(terms)
     families: dict[str, Spread] = {}
-    silicon = _MAX_TAIL_DF
+    silicon = _NORMAL
     for number in np.unique(pool)[::-1]:  # cores first: coarser parts are too few to show a tail of their own
         mine = pool == number
         name = family_of_pool(int(number))
-        many = mine.sum() >= _MANY_PLACES and name in _SINGLE_PARTS
+        many = bool(mine.sum() >= _MANY_PLACES)
         df = max(others - 1.0, 0.0)
         # values by the family's own scale tell how many of its terms are independent, whatever the scale
         raw = _calmest((deviation[:, mine] / np.sqrt(v_family[:, mine] + _TINY))[trusted], few_places=not many)
         independent = _independent(raw)
         family_df = df * float(np.clip(independent / 2, 1.0, _MOST_INDEPENDENT))
         v_f = (family_df * v_family[:, mine] + _PRIOR_DF * prior_variance[mine]) / (family_df + _PRIOR_DF)
-        v_t = (_FAMILY_DF * v_f + df * v_position[:, mine]) / (_FAMILY_DF + df)
+        alike = _alikeness(v_position[:, mine].mean(axis=0), df)
+        v_t = (alike * v_f + df * v_position[:, mine]) / (alike + df)
         template_error = 1.57 / max(others, 1.0) if others < 1000 else 0.0  # a median's variance is pi/2 over n
         scale[:, mine] = np.sqrt(v_t * (1 + template_error))
         calm = _calmest((deviation[:, mine] / scale[:, mine])[trusted], few_places=not many)
-        tail = _tail_df(calm, independent, feared=many) if others >= 3 else _MAX_TAIL_DF
+        feared = _ALL if name in _SINGLE_PARTS else _BULK
+        tail = _tail(calm, independent, feared if many else _NO) if others >= 3 else _NORMAL
         if many and name in _SILICON:
-            silicon = min(silicon, tail)
-        elif silicon <= _HEAVY:
-            tail = min(tail, silicon)
-        heavy = min(tail, _degrees(df, family_df))
-        z_f = _quantile(alpha / mine.sum(), heavy) * (_tail_check(calm, heavy) if many else 1.0)
+            silicon = tail if _middle(tail) < _middle(silicon) else silicon
+        elif _middle(silicon) <= _HEAVY and _middle(silicon) < _middle(tail):
+            tail = silicon
+        degrees = _degrees(df, family_df, alike)
+        z_f = _quantile(alpha / mine.sum(), tail, degrees) * (_tail_check(calm, tail, degrees) if many else 1.0)
         z[mine] = z_f
         total = float(np.sqrt(np.median(v_t)))
         run = float(np.sqrt(np.mean(run_scale[mine] ** 2)))
         chip = float(np.sqrt(max(total**2 - run**2 / max(runs, 1.0), 0.0)))
         if name not in families or families[name].total < total:
-            families[name] = Spread(total, run, chip, tail, z_f)
+            families[name] = Spread(total, run, chip, _middle(tail), z_f)
     threshold = np.maximum(bound, z * scale)
     return Statistics(deviation, scale, threshold, centre, run_scale, z, bound, families)
 
@@ -205,10 +208,22 @@ def _independent(standard: Floats) -> float:
     return float(np.clip(2 / wobble**2, 1.0, standard.shape[1])) if wobble > 0 else float(standard.shape[1])
 
 
-def _degrees(df: float, family_df: float) -> float:
+def _alikeness(variances: Floats, df: float) -> float:
+    """How many degrees of freedom the family's variance counts beside a place's own, at most _FAMILY_DF.
+
+    Few where places spread unlike: by how much more the logarithms of their `variances`, of `df` degrees of freedom
+    each, differ than chance explains (Smyth 2004).
+    """
+    if df < 1 or len(variances) < 3 or variances.min() <= 0:
+        return _FAMILY_DF
+    excess = float(np.var(np.log(variances), ddof=1)) - float(polygamma(1, df / 2))
+    return float(_ALIKE[int(np.argmin(np.abs(polygamma(1, _ALIKE / 2) - excess)))])
+
+
+def _degrees(df: float, family_df: float, alike: float) -> float:
     """Degrees of freedom behind a scale that mixes prior, family and position (Welch and Satterthwaite)."""
     w_prior = _PRIOR_DF / (family_df + _PRIOR_DF)
-    w_position = df / (_FAMILY_DF + df)
+    w_position = df / (alike + df)
     w_family = (1 - w_position) * (1 - w_prior)
     inverse = 0.0
     if df > 0:
@@ -217,17 +232,21 @@ def _degrees(df: float, family_df: float) -> float:
     return float(1 / inverse) if inverse > 0 else _MAX_TAIL_DF
 
 
-#: Families of single parts of silicon, whose tail is feared; with as many places they show it whatever a few of them
-#: are.
-_SINGLE_PARTS = ("core-in", "core-near", "core-far")
+#: With so many places a family shows its tail whatever a few of them are; then it is feared.
 _MANY_PLACES = 32
-#: Of them those that are means over many pairs, so that their tail is the chips' and not the cells'.
+_SINGLE_PARTS = ("core-in", "core-near", "core-far")
+_NO, _BULK, _ALL = range(3)
+#: Means over several parts have no heavier tail than this, unless silicon's is.
+_LIGHT = 8.0
+#: Families of single parts of silicon that are means over many pairs: their tail is the chips' and not the cells'.
 _SILICON = ("core-near", "core-far")
 #: Degrees of freedom from which on down the chips' tail is plainly there: then coarser parts have it too.
 _HEAVY = 6.0
 #: A family's scale counts for at most so many independent places; beyond, the prior has no weight anyway.
 _MOST_INDEPENDENT = 10.0
 _TINY = 1e-18
+#: By so much in logarithms a tail must be less likely than the likeliest to be ruled out.
+_NOT_RULED_OUT = 3.0
 #: How the far end of a tail is checked: on so many resamples of the nodes, among so many of the largest values.
 _RESAMPLES, _FAR_VALUES, _TENTH = 200, 200, 10
 #: At least this share of many places counts as independent, whatever a few nodes' wobble says.
@@ -237,6 +256,9 @@ _FREE_SHARE = 0.75
 #: Degrees of freedom that a tail is told apart by; values beyond three scales count as beyond and no more, so that a
 #: defect does not make the tail that excuses it.
 _DEGREES = (2.2, 2.4, 2.6, 2.8, 3.0, 3.3, 3.6, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 10.0, 14.0, 20.0, 40.0, _MAX_TAIL_DF)
+_NORMAL: Floats = np.eye(len(_DEGREES))[-1]
+#: Before the data, every octave of degrees of freedom is as likely.
+_BEFORE: Floats = np.gradient(np.log(np.array(_DEGREES)))
 _EDGES = np.append(np.linspace(0.0, 3.0, 61), np.inf)
 _SCALES = np.linspace(0.75, 1.35, 25)
 
@@ -255,31 +277,54 @@ def _log_probabilities() -> Floats:
     return np.stack(tables)
 
 
-def _tail_df(standard: Floats, independent: float, *, feared: bool) -> float:
-    """The heaviest Student's t that pooled values (node x term) do not rule out, by its degrees of freedom.
+def _tail(standard: Floats, independent: float, feared: int = _NO) -> Floats:
+    """How likely each tail of _DEGREES is, from pooled values (node x term), by likelihood with the scale free.
 
-    By likelihood with the scale free. Where tails are `feared` it is two standard errors towards the heavy side, else
-    the most likely: means over many parts are near normal, single cores need not be. `independent` of the terms
-    count, the others repeat them. Fewer than 100 values make no tail.
+    `feared` _NO: the likeliest alone, as means over many parts are near normal. _BULK: every light tail by its weight.
+    _ALL, for single parts: also the heaviest that is not ruled out, where that is plainly heavy, as noise makes the
+    body look lighter than the far tail is. `independent` of the terms count, the others repeat them. Fewer than 100
+    values make no tail.
     """
     pooled = np.abs(standard[np.isfinite(standard)])
     if len(pooled) < 100:
-        return _MAX_TAIL_DF
+        return _NORMAL
     counts = np.histogram(pooled, _EDGES)[0]
     share = float(np.clip(independent / standard.shape[1], 0.0, 1.0))
-    if feared:  # few nodes tell the share badly: then what the contrasts within a CCX leave free counts too
+    if feared != _NO:  # few nodes tell the share badly: then what the contrasts within a CCX leave free counts too
         weight = len(standard) / (len(standard) + _PRIOR_DF)
         share = float(np.clip(share, _LEAST_SHARE, 1.0) ** weight * _FREE_SHARE ** (1 - weight))
     likelihood = (_log_probabilities() @ counts).max(axis=1) * share
-    return float(_DEGREES[int(np.argmax(likelihood >= likelihood.max() - (2.0 if feared else 0.0)))])
+    if feared == _NO:
+        return np.asarray(np.eye(len(_DEGREES))[int(np.argmax(likelihood))])
+    heaviest = int(np.argmax(likelihood >= likelihood.max() - _NOT_RULED_OUT))
+    if feared == _ALL and _DEGREES[heaviest] <= _HEAVY:
+        return np.asarray(np.eye(len(_DEGREES))[heaviest])
+    before = _BEFORE if feared == _ALL else _BEFORE * (np.array(_DEGREES) >= _LIGHT)
+    weights = before * np.exp(likelihood - likelihood.max())
+    return np.asarray(weights / weights.sum())
 
 
-def _quantile(alpha: float, degrees: float) -> float:
-    """The two-sided `alpha` quantile of Student's t, in units of its MAD-consistent scale."""
-    return float(-stdtrit(degrees, alpha / 2) * ndtri(0.75) / stdtrit(degrees, 0.75))
+def _middle(tail: Floats) -> float:
+    """One number of degrees of freedom for a tail, in the mean of their inverses."""
+    return float(1 / (tail @ (1 / np.array(_DEGREES))))
 
 
-def _tail_check(standard: Floats, degrees: float) -> float:
+def _quantile(alpha: float, tail: Floats, most: float = _MAX_TAIL_DF) -> float:
+    """What |z| is beyond with probability `alpha`, over all tails as likely as they are, in MAD-consistent scales.
+
+    `most` degrees of freedom are behind the scale.
+    """
+    degrees = np.minimum(np.array(_DEGREES), most)
+    unit = stdtrit(degrees, 0.75) / ndtri(0.75)
+    low, high = 0.0, float(np.max(-stdtrit(degrees, alpha / 2) / unit))
+    for _ in range(50):
+        middle = (low + high) / 2
+        beyond = float(tail @ (2 * stdtr(degrees, -middle * unit)))
+        low, high = (middle, high) if beyond > alpha else (low, middle)
+    return high
+
+
+def _tail_check(standard: Floats, tail: Floats, most: float = _MAX_TAIL_DF) -> float:
     """How much further than the fitted tail the far values are, at least 1, from resampled nodes.
 
     The tenth largest value against what the fit expects, over resamples of whole nodes (their terms are no independent
@@ -295,7 +340,7 @@ def _tail_check(standard: Floats, degrees: float) -> float:
     rng = np.random.default_rng(20240602)
     copies = rng.multinomial(nodes, np.full(nodes, 1 / nodes), size=_RESAMPLES)[:, far // terms]
     tenth = values.ravel()[far[np.argmax(np.cumsum(copies, axis=1) >= _TENTH, axis=1)]]
-    ratio = tenth / _quantile((_TENTH - 0.3) / values.size, degrees)
+    ratio = tenth / _quantile((_TENTH - 0.3) / values.size, tail, most)
     low, high = np.quantile(ratio, [0.05, 0.95])
     return float(high) if low > 1 else 1.0
 
@@ -305,5 +350,5 @@ def run_quantile(standard: Floats, alpha: float) -> float:
 
     From the tail of calm nodes.
     """
-    tail = _tail_df(standard, _independent(standard), feared=False)
+    tail = _tail(standard, _independent(standard))
     return _quantile(alpha, tail) * _tail_check(standard, tail)
