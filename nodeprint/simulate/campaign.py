@@ -94,6 +94,7 @@ def fleet(plan: Plan, jobs_of: Mapping[str, int] | None = None) -> PackedFleet:
             Stack(
                 _MEASUREMENT, "cas", "hop", "ns", plan.homes, layouts[key], np.array([n for n, _, _ in rows]),
                 np.array([j for _, j, _ in rows]), runs, values, disturbed=np.zeros(len(rows)),
+                started=tuple(_started(j, int(run)) for (_, j, _), run in zip(rows, runs, strict=True)),
             )
         )  # fmt: skip
     return PackedFleet("simulated", True, tuple(nodes), tuple(stacks))
@@ -236,6 +237,11 @@ def _write_node(plan: Plan, number: int, node: _NodePlan, folder: Path) -> None:
         (job_dir / "status.json").write_text(json.dumps(status, indent=1) + "\n")
 
 
+def _started(job: int, run: int) -> str:
+    """When a run begins: jobs are an hour apart."""
+    return _time(_EPOCH + timedelta(hours=job, minutes=run))
+
+
 def _time(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -243,7 +249,6 @@ def _time(moment: datetime) -> str:
 def _records(
     plan: Plan, number: int, node: _NodePlan, values: npt.NDArray[np.float32], *, job: int, run: int, cut: bool
 ) -> str:
-    began = _EPOCH + timedelta(hours=job)
     header: dict[str, Any] = {
         "record": "header",
         "schema": 1,
@@ -257,7 +262,7 @@ def _records(
         "job": job,
         "run": run,
         "seed": plan.seed * 1_000_003 + number * 1009 + job * 101 + run,
-        "start_time": _time(began + timedelta(minutes=run)),
+        "start_time": _started(job, run),
         "arguments": ["--op", "cas", "--cpus", "cores", "--siblings"],
         "kernel_hash": "0000000000000000",
         "compiler": "simulated",

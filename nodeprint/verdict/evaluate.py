@@ -5,8 +5,9 @@ Every matrix's statistics, what they say of each node, and what a second job say
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from scipy.special import stdtrit
 from nodeprint.layout import CLASSES, Ints
 from nodeprint.verdict import thresholds
 from nodeprint.verdict.acceptance import Acceptance
-from nodeprint.verdict.attribution import Cause, causes, shown_by_runs
+from nodeprint.verdict.attribution import RUN_SHARE, Cause, causes, shown_by_runs
 from nodeprint.verdict.matrices import Matrix, Reduced, of_jobs
 from nodeprint.verdict.terms import FAMILIES, TERM_OF_FAMILY
 from nodeprint.verdict.thresholds import Spread, Statistics
@@ -48,22 +49,55 @@ class OfJobs(Protocol):
 class Evidence:
     """One matrix of a kind.
 
-    Its first-judged job with statistics, the latest job where a node has two, spread over passes.
+    Its first job with statistics, what came `later` (of the nodes that have so many jobs), spread over passes.
+    `last_runs_differ` by node of the fleet, of its newest job.
     """
 
     matrix: Matrix
     stats: Statistics
-    last: Matrix | None
-    last_deviation: Floats
+    later: tuple[Later, ...]
     level_ns: Floats
     wobble: Statistics | None
     runs_differ: Bools
-    last_runs_differ: Bools
+    last_runs_differ: Mapping[int, Bools]
+
+
+@dataclass(frozen=True)
+class Again:
+    """Runs of later jobs, deviations (node, term) from what the peers show, and the row of each fleet node."""
+
+    matrix: Matrix
+    deviation: Floats
+    row: Mapping[int, int]
+
+    def of(self, node: int) -> Observed:
+        """What is observed of a fleet node."""
+        row = self.row[node]
+        centre = np.nanmean(filled(self.matrix.values)[row], axis=0) - self.deviation[row]
+        return Observed(self.matrix, row, centre, self.deviation[row])
+
+
+@dataclass(frozen=True)
+class Later:
+    """Of the nodes that have it: one job after the first, and all jobs from it on."""
+
+    one: Again
+    rest: Again
+
+
+@dataclass(frozen=True)
+class Observed:
+    """One node in one matrix: its row, the centre of its peers and its deviation from it, by term."""
+
+    matrix: Matrix
+    row: int
+    centre: Floats
+    deviation: Floats
 
     @property
-    def last_of(self) -> dict[int, int]:
-        """Row of a fleet node in `last`."""
-        return {} if self.last is None else {int(node): i for i, node in enumerate(self.last.nodes)}
+    def values(self) -> Floats:
+        """By run and term."""
+        return np.asarray(self.matrix.values[self.row], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -78,7 +112,6 @@ class Shown:
     runs: tuple[str, ...]
     confirmed: bool
     refuted: bool
-    new: bool = False
 
 
 @dataclass
@@ -89,6 +122,7 @@ class NodeEvidence:
     unstable: list[str] = field(default_factory=list)
     unstable_jobs: set[int] = field(default_factory=set)
     jobs: int = 1
+    too_soon: bool = False
     runs: int = 0
     within: bool = True
     worst: tuple[str, float, float] = ("", 0.0, 0.0)
@@ -137,7 +171,7 @@ def evaluate(
     evidence = [_evidence(by_stack[id(matrix.stack)], matrix, acceptance, alpha) for matrix in screened]
     by_node = {int(node): NodeEvidence() for node in nodes}
     for one in evidence:
-        _shown(one, by_node, acceptance)
+        _shown(one, by_node, by_stack[id(one.matrix.stack)].sittings)
     smallest, resolvable, bounds = _power(evidence)
     for one in evidence:
         _equivalence(one, by_node)
@@ -172,7 +206,7 @@ def screen(reduced: Sequence[Reduced], nodes: Ints) -> list[Matrix]:
     found = []
     for one in reduced:
         for home in range(len(one.stack.homes)):
-            matrix = of_jobs(one, home, nodes, screening) if len(one.terms.terms) else None
+            matrix = of_jobs(one, home, nodes, _first_of) if len(one.terms.terms) else None
             if matrix is not None and len(matrix.nodes) > 1:
                 found.append(_ordered(matrix))
     return found
@@ -192,27 +226,53 @@ def _evidence(reduced: Reduced, matrix: Matrix, acceptance: Acceptance, alpha: f
     outliers: Bools = np.asarray((np.abs(stats.deviation) > stats.threshold).any(axis=1), dtype=np.bool_)
     if outliers.any() and (trusted & ~outliers).sum() >= max(2, 0.6 * trusted.sum()):  # repeat once without them
         stats = thresholds.statistics(values, terms.pool, bound, prior=prior, alpha=alpha, trusted=trusted & ~outliers)
-    last = of_jobs(reduced, home, matrix.nodes, latest, matrix.template)
-    last_deviation = np.zeros((0, len(terms.terms)))
-    if last is not None:
-        last = _ordered(last)
-        last_deviation = deviation_again(matrix, stats, last, outliers)
-    differ = runs_differ(matrix.values, terms.pool, stats, alpha)
-    last_differ = (
-        runs_differ(last.values, terms.pool, stats, alpha)
-        if last is not None
-        else np.zeros((0, len(terms.terms)), dtype=np.bool_)
-    )
+    later = _later(reduced, home, matrix, stats, outliers)
+    newest: dict[int, Bools] = {}
+    for one in later:
+        differ = runs_differ(one.one.matrix.values, terms.pool, stats, alpha)
+        newest |= {node: differ[row] for node, row in one.one.row.items()}
     return Evidence(
         matrix,
         stats,
-        last,
-        last_deviation,
+        later,
         level_ns,
         _wobble(matrix, acceptance, alpha, trusted & ~outliers),
-        differ,
-        last_differ,
+        runs_differ(matrix.values, terms.pool, stats, alpha),
+        newest,
     )
+
+
+def _later(reduced: Reduced, home: int, matrix: Matrix, stats: Statistics, outliers: Bools) -> tuple[Later, ...]:
+    """What came after the first job, one entry a further job."""
+
+    def again(choose: Callable[[list[list[int]]], list[int]]) -> Again | None:
+        found = of_jobs(reduced, home, matrix.nodes, choose, matrix.template)
+        if found is None:
+            return None
+        found = _ordered(found)
+        row = {int(node): i for i, node in enumerate(found.nodes)}
+        return Again(found, deviation_again(matrix, stats, found, outliers), row)
+
+    most = max((len(reduced.sittings[node]) for node in matrix.nodes.tolist()), default=1)
+    out = []
+    for number in range(1, most):
+        one, rest = again(partial(_one_of, number)), again(partial(_from_on, number))
+        if one is not None and rest is not None:
+            out.append(Later(one, rest))
+    return tuple(out)
+
+
+def _first_of(sittings: list[list[int]]) -> list[int]:
+    """The first job; of jobs that follow each other too soon the last, as it was measured again for a reason."""
+    return sittings[0][-1:]
+
+
+def _one_of(number: int, sittings: list[list[int]]) -> list[int]:
+    return sittings[number][-1:] if len(sittings) > number else []
+
+
+def _from_on(number: int, sittings: list[list[int]]) -> list[int]:
+    return [job for sitting in sittings[number:] for job in sitting]
 
 
 def screening(jobs: list[int]) -> int | None:
@@ -307,33 +367,33 @@ def _wobble(matrix: Matrix, acceptance: Acceptance, alpha: float, trusted: Bools
     return thresholds.statistics(logs, family, bound, prior=prior, alpha=alpha, trusted=keep, run_prior=0.1)
 
 
-def _shown(one: Evidence, by_node: dict[int, NodeEvidence], acceptance: Acceptance) -> None:
+def _shown(one: Evidence, by_node: dict[int, NodeEvidence], sittings: Mapping[int, list[list[int]]]) -> None:
     matrix, stats = one.matrix, one.stats
-    last_of = one.last_of
-    beyond = np.abs(stats.deviation) > stats.threshold
     n = len(matrix.nodes)
     for i, number in enumerate(matrix.nodes.tolist()):
         node = by_node[number]
-        finite_runs = int(np.isfinite(matrix.values[i]).any(axis=1).sum())
-        node.runs = max(node.runs, finite_runs)
-        row = last_of.get(number)
-        node.jobs = max(node.jobs, 2 if row is not None else 1)
-        _instability(one, i, row, node)
+        node.runs = max(node.runs, int(np.isfinite(matrix.values[i]).any(axis=1).sum()))
+        later = [step for step in one.later if number in step.one.row]
+        node.jobs = max(node.jobs, 1 + len(later))
+        node.too_soon |= not later and len(sittings[number][0]) > 1
+        _instability(one, i, later, number, node)
         found: list[Shown] = []
-        if beyond[i].any():
-            accepted = shown_by_runs(matrix.values[i], stats.centre[i], stats.deviation[i])
-            for cause in _causes(one, matrix, i, i, stats.centre[i], accepted):
-                found.append(_confirm(one, cause, i, row))
-        if row is not None:
-            assert one.last is not None
-            deviation = one.last_deviation[row]
-            if (np.abs(deviation) > stats.threshold[i]).any():
-                centre = np.nanmean(one.last.values[row], axis=0) - deviation
-                accepted = shown_by_runs(one.last.values[row], centre, deviation)
-                known = [set(s.cause.members.tolist()) for s in found if not s.refuted]
-                for cause in _causes(one, one.last, row, i, centre, accepted):
-                    if not any(known_one & set(cause.members.tolist()) for known_one in known):
-                        found.append(_new(one, cause, row, i))
+        jobs = [Observed(matrix, i, stats.centre[i], stats.deviation[i]), *(step.one.of(number) for step in later)]
+        for k, job in enumerate(jobs):
+            if not (np.abs(job.deviation) > stats.threshold[i]).any():
+                continue
+            for cause in _causes(one, job, i):
+                like = [s for s in found if set(s.cause.members.tolist()) & set(cause.members.tolist())]
+                if any(not s.refuted for s in like):
+                    continue
+                if k == len(later):
+                    found.append(_alone(one, cause, job, i))
+                    continue
+                shown = _confirm(one, cause, i, job, later[k].rest.of(number), jobs[-1])
+                if shown.confirmed:
+                    found = [s for s in found if s not in like]
+                if shown.confirmed or not like:
+                    found.append(shown)
         if n <= FEW_NODES:
             blamed = [s for s in found if _others_agree(one, s.cause, i)]
             node.differs += [s for s in found if s not in blamed]
@@ -341,11 +401,11 @@ def _shown(one: Evidence, by_node: dict[int, NodeEvidence], acceptance: Acceptan
         node.shown += found
 
 
-def _instability(one: Evidence, i: int, row: int | None, node: NodeEvidence) -> None:
-    for job, differ in ((1, one.runs_differ[i]), (2, one.last_runs_differ[row] if row is not None else None)):
+def _instability(one: Evidence, i: int, later: Sequence[Later], number: int, node: NodeEvidence) -> None:
+    for job, differ in ((1, one.runs_differ[i]), (2, one.last_runs_differ.get(number))):
         if differ is not None and differ.any():
             node.unstable_jobs.add(job)
-            if job == (2 if row is not None else 1):
+            if job == (2 if later else 1):
                 terms = one.matrix.terms.terms
                 worst = next(k for k in np.argsort(-np.abs(one.stats.deviation[i])) if differ[k])
                 node.unstable.append(f"runs differ in {TERM_OF_FAMILY[terms[worst].family]} {dict(terms[worst].where)}")
@@ -355,10 +415,11 @@ def _instability(one: Evidence, i: int, row: int | None, node: NodeEvidence) -> 
         cores = np.flatnonzero(high & runs)
         if len(cores):
             node.unstable_jobs.add(1)
-            again = row is None
-            if row is not None and one.last is not None:
-                later = np.log(np.nanmean(one.last.wobble[row], axis=0)) - one.wobble.centre[i]
-                if (later[cores] >= CONFIRM_SHARE * one.wobble.deviation[i][cores]).any():
+            again = not later
+            if later:
+                newest = later[-1].one.of(number)
+                wobble = np.log(np.nanmean(newest.matrix.wobble[newest.row], axis=0)) - one.wobble.centre[i]
+                if (wobble[cores] >= CONFIRM_SHARE * one.wobble.deviation[i][cores]).any():
                     node.unstable_jobs.add(2)
                     again = True
             if again:
@@ -367,23 +428,23 @@ def _instability(one: Evidence, i: int, row: int | None, node: NodeEvidence) -> 
                 node.unstable.append(f"core {worst} spreads {factor:.1f} times as wide over passes as its peers")
 
 
-def _causes(one: Evidence, matrix: Matrix, row: int, i: int, centre: Floats, accepted: Bools) -> list[Cause]:
+def _causes(one: Evidence, job: Observed, i: int) -> list[Cause]:
+    latency, template = job.matrix.latency[job.row], job.matrix.template
     with np.errstate(invalid="ignore"):
-        latency = np.nanmean(matrix.latency[row], axis=0) if matrix.latency.shape[1] > 1 else matrix.latency[row, 0]
-    residual = np.nan_to_num(latency / matrix.template - 1)
+        mean = np.nanmean(latency, axis=0) if len(latency) > 1 else latency[0]
     return causes(
-        residual,
-        matrix.terms,
-        centre=_unordered(one, matrix, row, centre),
+        np.nan_to_num(mean / template - 1),
+        job.matrix.terms,
+        centre=_unordered(job.matrix, job.row, job.centre),
         threshold=one.stats.threshold[i],
         scale=one.stats.scale[i],
         level_ns=one.level_ns,
-        template=matrix.template,
-        accepted=accepted,
+        template=template,
+        accepted=shown_by_runs(job.values, job.centre, job.deviation),
     )
 
 
-def _unordered(one: Evidence, matrix: Matrix, row: int, centre: Floats) -> Floats:
+def _unordered(matrix: Matrix, row: int, centre: Floats) -> Floats:
     """Centres of sorted profiles put back to the cores of this node."""
     layout = matrix.terms.layout
     if not layout.harvested:
@@ -409,12 +470,14 @@ def _interval(one: Evidence, cause: Cause, effect: float, runs: int, i: int) -> 
     return effect - half, effect + half
 
 
-def _showing(values: Floats, centre: Floats, cause: Cause, job: int) -> tuple[str, ...]:
-    each = cause.effect_of(values - centre)
+def _showing(job: Observed, cause: Cause) -> tuple[str, ...]:
+    """The runs that show a cause."""
+    names = job.matrix.runs[job.row]
+    each = cause.effect_of(job.values - job.centre)[: len(names)]
     size = min(abs(cause.effect), float(np.nanmax(np.abs(each)))) if np.isfinite(each).any() else 0.0
     return tuple(
-        f"job{job}/run{r + 1}"
-        for r, value in enumerate(np.atleast_1d(each))
+        name
+        for name, value in zip(names, each.tolist(), strict=True)
         if np.isfinite(value) and value * np.sign(cause.effect) >= RUN_HALF * size
     )
 
@@ -423,40 +486,34 @@ def _showing(values: Floats, centre: Floats, cause: Cause, job: int) -> tuple[st
 RUN_HALF = 0.5
 
 
-def _confirm(one: Evidence, cause: Cause, i: int, row: int | None) -> Shown:
-    matrix = one.matrix
-    runs = _showing(matrix.values[i], one.stats.centre[i], cause, int(matrix.job[i]))
-    if row is None or one.last is None:
-        interval = _interval(one, cause, cause.effect, matrix.values.shape[1], i)
-        return Shown(cause, matrix, cause.effect, cause.effect_ns, interval, runs, confirmed=False, refuted=False)
+def _alone(one: Evidence, cause: Cause, job: Observed, i: int) -> Shown:
+    """A cause that the newest job shows and no later one can tell of."""
+    interval = _interval(one, cause, cause.effect, len(job.matrix.runs[job.row]), i)
+    runs = _showing(job, cause)
+    return Shown(cause, job.matrix, cause.effect, cause.effect_ns, interval, runs, confirmed=False, refuted=False)
+
+
+def _confirm(one: Evidence, cause: Cause, i: int, job: Observed, rest: Observed, newest: Observed) -> Shown:
+    """What all jobs after `job` say of a cause that it shows; size and interval are theirs.
+
+    Half the effect with the same sign confirms it, unless the newest job has nothing of it.
+    """
     # both jobs' deviations count pairs up to the same limit, the cause's own size has none: the ratio is what compares
-    first, later = (float(cause.effect_of(d)) for d in (one.stats.deviation[i], one.last_deviation[row]))
+    first, later, last = (float(cause.effect_of(seen.deviation)) for seen in (job, rest, newest))
     ratio = later / first if first * cause.effect > 0 else 0.0
-    # what was beyond its threshold must be there again, not only what a wider cause has beside it
-    before, after = one.stats.deviation[i][cause.beyond], one.last_deviation[row][cause.beyond]
-    if len(before):
+    confirmed = ratio >= CONFIRM_SHARE and last / first >= RUN_SHARE
+    if confirmed and len(cause.beyond):
+        # what was beyond its threshold must be there again, not only what a wider cause has beside it
+        before = job.deviation[cause.beyond]
         size = float(np.linalg.norm(before))
-        again = float(before @ after) / size
+        again = float(before @ rest.deviation[cause.beyond]) / size
         reach = float(np.abs(before) @ (one.stats.z * one.stats.scale[i])[cause.beyond]) / size
-        confirmed = ratio >= CONFIRM_SHARE and again >= max(CONFIRM_SHARE * size, CONFIRM_REACH * reach)
-    else:
-        confirmed = ratio >= CONFIRM_SHARE
-    centre = np.nanmean(one.last.values[row], axis=0) - one.last_deviation[row]
-    runs += _showing(one.last.values[row], centre, cause, int(one.last.job[row]))
+        confirmed = again >= max(CONFIRM_SHARE * size, CONFIRM_REACH * reach)
+    runs = _showing(job, cause) + _showing(rest, cause)
     effect = cause.effect * ratio
-    interval = _interval(one, cause, effect, one.last.values.shape[1], i)
+    interval = _interval(one, cause, effect, len(rest.matrix.runs[rest.row]), i)
     return Shown(
-        cause, matrix, effect, cause.effect_ns * ratio, interval, runs, confirmed=confirmed, refuted=not confirmed
-    )
-
-
-def _new(one: Evidence, cause: Cause, row: int, i: int) -> Shown:
-    assert one.last is not None
-    centre = np.nanmean(one.last.values[row], axis=0) - one.last_deviation[row]
-    runs = _showing(one.last.values[row], centre, cause, int(one.last.job[row]))
-    interval = _interval(one, cause, cause.effect, one.last.values.shape[1], i)
-    return Shown(
-        cause, one.last, cause.effect, cause.effect_ns, interval, runs, confirmed=False, refuted=False, new=True
+        cause, job.matrix, effect, cause.effect_ns * ratio, interval, runs, confirmed=confirmed, refuted=not confirmed
     )
 
 
@@ -474,15 +531,16 @@ def _others_agree(one: Evidence, cause: Cause, i: int) -> bool:
 
 
 def _equivalence(one: Evidence, by_node: dict[int, NodeEvidence]) -> None:
-    """Whether every term's 90 % interval is inside its bound, in the latest job."""
+    """Whether every term's 90 % interval is inside its bound, in the later jobs where there are any."""
     stats, matrix = one.stats, one.matrix
     deviation = stats.deviation.copy()
-    last_of = one.last_of
-    for i, number in enumerate(matrix.nodes.tolist()):
-        if number in last_of:
-            deviation[i] = one.last_deviation[last_of[number]]
     others = max(len(matrix.nodes) - 1, 1)
     runs = np.maximum(np.isfinite(matrix.values).any(axis=2).sum(axis=1), 1)[:, None]
+    for i, number in enumerate(matrix.nodes.tolist() if one.later else ()):
+        rest = one.later[0].rest
+        if number in rest.row:  # the first job may have been chosen for its noise
+            deviation[i] = rest.deviation[rest.row[number]]
+            runs[i] = len(rest.matrix.runs[rest.row[number]])
     degrees = max(2.0, float((runs - 1).sum()))
     half = float(stdtrit(degrees, 0.95)) * np.sqrt(stats.run_scale**2 / runs + 1.57 * stats.scale**2 / others)
     reach = np.abs(deviation) + half

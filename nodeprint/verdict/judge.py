@@ -389,7 +389,12 @@ class _Writer:
             reason = invalid[0].removeprefix("invalid: ") if invalid else unstable[0]
             outcome, text = ("UNSTABLE" if invalid and known.jobs > 1 else "INVALID"), reason + "; measure it again"
         elif (fresh or steady) and not many:
-            outcome, text = "SUSPECT", text + "; a second job tells"
+            why = (
+                "its second job began less than 10 minutes after the first and proves no more; measure it again"
+                if known.too_soon
+                else "a second job, at least 10 minutes later, tells"
+            )
+            outcome, text = "SUSPECT", f"{text}; {why}"
         elif differs:
             outcome = "DIFFER"
         elif steady or fresh:
@@ -397,7 +402,10 @@ class _Writer:
         else:
             outcome, text = self._sameness(known, kind, letter)
             if gone:
-                text += f"; job 1 showed {wording.spoken(gone[0].cause.term, gone[0].cause.where)}, the second did not"
+                text += (
+                    f"; {wording.spoken(gone[0].cause.term, gone[0].cause.where)} was seen in {', '.join(gone[0].runs)} "
+                    f"and not confirmed by the jobs after"
+                )
         return replace(base, verdict=outcome, text=text, findings=tuple(findings))
 
     def _too_many(self, kind: _Kind, shown: Sequence[Shown]) -> bool:

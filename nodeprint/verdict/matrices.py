@@ -6,8 +6,9 @@ Medians over passes, residuals from the template, contrasts.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,8 @@ from nodeprint.verdict.terms import Terms
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
 
+#: Two jobs are two witnesses from this distance of their beginnings on.
+APART = timedelta(minutes=10)
 #: Rows that are in memory at once while passes are reduced.
 _CHUNK = 128
 #: A pair's residual counts up to this much, or ten times the spread of its cells: bursts in a few cells are no term.
@@ -32,6 +35,7 @@ class Reduced:
     `latency` (row, home, pair) in its unit, `wobble` (row, home, core) its spread over passes.
 
     `wobble` is the mean over a core's pairs of the range over passes, relative; NaN with one pass.
+    `sittings` has each node's jobs, see `sittings`.
     """
 
     stack: Stack
@@ -39,20 +43,21 @@ class Reduced:
     latency: Singles
     wobble: Singles
     cores: Ints
+    sittings: Mapping[int, list[list[int]]]
 
 
 @dataclass(frozen=True)
 class Matrix:
     """One home of a stack over the nodes of one group: `latency` (node, run, pair), `values` (node, run, term).
 
-    `nodes` are numbers in the fleet, `job` the job that the latencies are of; NaN where a run is missing.
+    `nodes` are numbers in the fleet, `runs` the names of each one's runs (job1/run1); NaN where a run is missing.
     """
 
     stack: Stack
     home: int
     terms: Terms
     nodes: Ints
-    job: Ints
+    runs: tuple[tuple[str, ...], ...]
     latency: Singles
     template: Singles
     values: Floats
@@ -80,7 +85,40 @@ def reduce(stack: Stack, terms: Terms) -> Reduced:
             np.nan_to_num(spread, copy=False)
             np.minimum(spread, 1, out=spread)
             wobble[span] = spread @ member
-    return Reduced(stack, terms, latency, wobble, codes.astype(np.int64))
+    return Reduced(stack, terms, latency, wobble, codes.astype(np.int64), sittings(stack))
+
+
+def sittings(stack: Stack) -> dict[int, list[list[int]]]:
+    """By node, its jobs in order, those together that began less than APART after the one before.
+
+    What disturbed a job may still be there a moment later, so that a second job that soon proves no more than the
+    first. A job whose time is not known counts as one of its own.
+    """
+    begun: dict[int, dict[int, list[str]]] = {}
+    times = stack.started or ("",) * len(stack.node)
+    for node, job, time in zip(stack.node.tolist(), stack.job.tolist(), times, strict=True):
+        begun.setdefault(node, {}).setdefault(job, []).append(time)
+    found: dict[int, list[list[int]]] = {}
+    for node, jobs in begun.items():
+        parts: list[list[int]] = []
+        before: datetime | None = None
+        for job in sorted(jobs):
+            known = [moment for moment in map(_moment, jobs[job]) if moment is not None]
+            if parts and before is not None and known and min(known) - before < APART:
+                parts[-1].append(job)
+            else:
+                parts.append([job])
+            before = max(known, default=None)
+        found[node] = parts
+    return found
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _over_passes(block: Singles) -> tuple[Singles, Singles]:
@@ -104,11 +142,15 @@ def _over_passes(block: Singles) -> tuple[Singles, Singles]:
 
 
 def of_jobs(
-    reduced: Reduced, home: int, nodes: Ints, job_of: Callable[[list[int]], int | None], template: Singles | None = None
+    reduced: Reduced,
+    home: int,
+    nodes: Ints,
+    choose: Callable[[list[list[int]]], list[int]],
+    template: Singles | None = None,
 ) -> Matrix | None:
-    """The matrix of `nodes` with the job that `job_of` chooses from each node's jobs.
+    """The matrix of `nodes` with the runs of the jobs that `choose` takes from each node's sittings.
 
-    Nodes it gives None are left out.
+    Nodes without any are left out.
     """
     stack = reduced.stack
     by_node: dict[int, dict[int, list[int]]] = {}
@@ -116,17 +158,14 @@ def of_jobs(
         by_node.setdefault(node, {}).setdefault(job, []).append(row)
     chosen, rows = [], []
     for node in nodes.tolist():
-        jobs = by_node.get(node, {})
-        job = job_of(sorted(jobs)) if jobs else None
-        if job is not None:
-            chosen.append((node, job))
-            rows.append(np.array(jobs[job], dtype=np.int64))
+        jobs = choose(reduced.sittings[node]) if node in by_node else []
+        if jobs:
+            chosen.append(node)
+            rows.append(np.array([row for job in jobs for row in by_node[node][job]], dtype=np.int64))
     return _matrix(reduced, home, chosen, rows, template) if chosen else None
 
 
-def _matrix(
-    reduced: Reduced, home: int, chosen: list[tuple[int, int]], rows: list[Ints], template: Singles | None
-) -> Matrix:
+def _matrix(reduced: Reduced, home: int, chosen: list[int], rows: list[Ints], template: Singles | None) -> Matrix:
     runs = max(len(mine) for mine in rows)
     flat = np.concatenate(rows)
     regular = all(len(mine) == runs for mine in rows)
@@ -142,8 +181,10 @@ def _matrix(
     if template is None:
         template = _median(_mean(latency))
     values = contrasts(latency, template, reduced.terms)
-    nodes, job = np.array(chosen, dtype=np.int64).T
-    return Matrix(reduced.stack, home, reduced.terms, nodes, job, latency, template, values, wobble)
+    job, run = reduced.stack.job, reduced.stack.run
+    names = tuple(tuple(f"job{job[row]}/run{run[row]}" for row in mine.tolist()) for mine in rows)
+    nodes = np.array(chosen, dtype=np.int64)
+    return Matrix(reduced.stack, home, reduced.terms, nodes, names, latency, template, values, wobble)
 
 
 def _mean(latency: Singles) -> Singles:

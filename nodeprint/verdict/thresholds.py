@@ -247,6 +247,8 @@ _MOST_INDEPENDENT = 10.0
 _TINY = 1e-18
 #: By so much in logarithms a tail must be less likely than the likeliest to be ruled out.
 _NOT_RULED_OUT = 3.0
+#: What is assumed at least where a tail is plainly heavy: its far end is never seen, and noise lightens the body.
+_FEARED = 3.0
 #: How the far end of a tail is checked: on so many resamples of the nodes, among so many of the largest values.
 _RESAMPLES, _FAR_VALUES, _TENTH = 200, 200, 10
 #: At least this share of many places counts as independent, whatever a few nodes' wobble says.
@@ -281,8 +283,8 @@ def _tail(standard: Floats, independent: float, feared: int = _NO) -> Floats:
     """How likely each tail of _DEGREES is, from pooled values (node x term), by likelihood with the scale free.
 
     `feared` _NO: the likeliest alone, as means over many parts are near normal. _BULK: every light tail by its weight.
-    _ALL, for single parts: also the heaviest that is not ruled out, where that is plainly heavy, as noise makes the
-    body look lighter than the far tail is. `independent` of the terms count, the others repeat them. Fewer than 100
+    _ALL, for single parts: also the heaviest that is not ruled out, t3 or heavier, where that is plainly heavy.
+    `independent` of the terms count, the others repeat them. Fewer than 100
     values make no tail.
     """
     pooled = np.abs(standard[np.isfinite(standard)])
@@ -298,7 +300,7 @@ def _tail(standard: Floats, independent: float, feared: int = _NO) -> Floats:
         return np.asarray(np.eye(len(_DEGREES))[int(np.argmax(likelihood))])
     heaviest = int(np.argmax(likelihood >= likelihood.max() - _NOT_RULED_OUT))
     if feared == _ALL and _DEGREES[heaviest] <= _HEAVY:
-        return np.asarray(np.eye(len(_DEGREES))[heaviest])
+        return np.asarray(np.eye(len(_DEGREES))[min(heaviest, _DEGREES.index(_FEARED))])
     before = _BEFORE if feared == _ALL else _BEFORE * (np.array(_DEGREES) >= _LIGHT)
     weights = before * np.exp(likelihood - likelihood.max())
     return np.asarray(weights / weights.sum())
