@@ -126,6 +126,7 @@ class NodeEvidence:
     runs: int = 0
     within: bool = True
     worst: tuple[str, float, float] = ("", 0.0, 0.0)
+    settled_by: str = ""
     differs: list[Shown] = field(default_factory=list)
     untested: bool = False
 
@@ -140,6 +141,7 @@ class KindResult:
     smallest: dict[str, float]
     resolvable: dict[str, float]
     bounds: dict[str, float]
+    settled_by: dict[str, str]
     spreads: dict[str, Spread]
     tests: int
     wide: dict[str, float]
@@ -172,7 +174,7 @@ def evaluate(
     by_node = {int(node): NodeEvidence() for node in nodes}
     for one in evidence:
         _shown(one, by_node, by_stack[id(one.matrix.stack)].sittings)
-    smallest, resolvable, bounds = _power(evidence)
+    smallest, resolvable, bounds, settled_by = _power(evidence)
     for one in evidence:
         _equivalence(one, by_node)
     spreads, wide = _wide(evidence)
@@ -184,7 +186,17 @@ def evaluate(
         for term in np.flatnonzero(beyond.sum(axis=0) >= max(3, int(np.ceil(CROWD * len(one.matrix.nodes)))))
     ]
     return KindResult(
-        nodes, evidence, by_node, smallest, resolvable, bounds, spreads, tests_of(reduced, len(nodes)), wide, shared
+        nodes,
+        evidence,
+        by_node,
+        smallest,
+        resolvable,
+        bounds,
+        settled_by,
+        spreads,
+        tests_of(reduced, len(nodes)),
+        wide,
+        shared,
     )
 
 
@@ -542,7 +554,8 @@ def _equivalence(one: Evidence, by_node: dict[int, NodeEvidence]) -> None:
             deviation[i] = rest.deviation[rest.row[number]]
             runs[i] = len(rest.matrix.runs[rest.row[number]])
     degrees = max(2.0, float((runs - 1).sum()))
-    half = float(stdtrit(degrees, 0.95)) * np.sqrt(stats.run_scale**2 / runs + 1.57 * stats.scale**2 / others)
+    quantile = float(stdtrit(degrees, 0.95))
+    half = quantile * np.sqrt(stats.run_scale**2 / runs + 1.57 * stats.scale**2 / others)
     reach = np.abs(deviation) + half
     excess = reach / stats.bound
     worst = np.argmax(excess, axis=1)
@@ -557,7 +570,24 @@ def _equivalence(one: Evidence, by_node: dict[int, NodeEvidence]) -> None:
                 float(excess[i, w]),
                 float(stats.bound[w]),
             )
+            fixed = 1.57 * float(stats.scale[i, w]) ** 2 / others
+            spare = float(stats.bound[w] - np.abs(deviation[i, w]))
+            node.settled_by = _more_runs(spare, quantile, fixed, float(stats.run_scale[w]), int(runs[i, 0]))
         node.untested |= not bool(np.isfinite(matrix.values[i]).any(axis=0).all())
+
+
+def _more_runs(spare: float, quantile: float, fixed: float, run_scale: float, runs: int) -> str:
+    """How many more runs would bring an interval to the half width `spare`; `fixed` is the template's variance."""
+    left = (spare / quantile) ** 2 - fixed
+    needed = int(np.ceil(run_scale**2 / left)) if spare > 0 and left > 0 else MOST_RUNS + 1
+    if needed <= MOST_RUNS:
+        more = max(needed - runs, 1)
+        return f"about {more} more run{'s' if more > 1 else ''} would settle it"
+    return f"more than {MOST_RUNS} runs would be needed: it is itself near its bound"
+
+
+#: Nobody is told to measure more runs than this.
+MOST_RUNS = 20
 
 
 def place(where: Mapping[str, int]) -> str:
@@ -565,15 +595,18 @@ def place(where: Mapping[str, int]) -> str:
     return ", ".join(CLASSES[v] if k == "class" else f"{k.replace('_', ' ')} {v}" for k, v in where.items())
 
 
-def _power(evidence: list[Evidence]) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
+def _power(
+    evidence: list[Evidence],
+) -> tuple[dict[str, float], dict[str, float], dict[str, float], dict[str, str]]:
     """By family: what can be found here.
 
     The smallest effect found when injected into these nodes' data, in nine of ten of them at the middle place; the
-    smallest that noise alone would let stand out; the bound.
+    smallest that noise alone would let stand out; the bound; how much more evidence would bring that below the bound.
     """
     smallest: dict[str, float] = {}
     resolvable: dict[str, float] = {}
     bounds: dict[str, float] = {}
+    settled_by: dict[str, str] = {}
     for one in evidence:
         stats = one.stats
         for number in np.unique(one.matrix.terms.family):
@@ -591,8 +624,11 @@ def _power(evidence: list[Evidence]) -> tuple[dict[str, float], dict[str, float]
             worst = float(np.median(ratio))
             bound = float(np.median(stats.bound[mine]))
             bounds[name] = max(bounds.get(name, 0.0), bound)
+            if worst * bound > max(resolvable.get(name, 0.0), bound):
+                nodes, runs = one.matrix.values.shape[:2]
+                settled_by[name] = stats.families[name].settled_by(worst * bound, bound, nodes, runs)
             resolvable[name] = max(resolvable.get(name, 0.0), worst * bound)
-    return smallest, resolvable, bounds
+    return smallest, resolvable, bounds, settled_by
 
 
 def _wide(evidence: list[Evidence]) -> tuple[dict[str, Spread], dict[str, float]]:

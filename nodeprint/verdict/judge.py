@@ -402,10 +402,8 @@ class _Writer:
         else:
             outcome, text = self._sameness(known, kind, letter)
             if gone:
-                text += (
-                    f"; {wording.spoken(gone[0].cause.term, gone[0].cause.where)} was seen in {', '.join(gone[0].runs)} "
-                    f"and not confirmed by the jobs after"
-                )
+                place = wording.spoken(gone[0].cause.term, gone[0].cause.where)
+                text += f"; {place} was seen in {', '.join(gone[0].runs)} and not confirmed by the jobs after"
         return replace(base, verdict=outcome, text=text, findings=tuple(findings))
 
     def _too_many(self, kind: _Kind, shown: Sequence[Shown]) -> bool:
@@ -426,7 +424,7 @@ class _Writer:
             name = max(blind, key=lambda key: blind[key] / kind.result.bounds[key] if kind.result else 0.0)
             return "INCONCLUSIVE", (
                 f"nothing deviates, but {name} could not be told below {blind[name] * 100:.1f} %, beyond its bound of "
-                f"{kind.result.bounds[name] * 100:.1f} %; more runs or nodes would settle it"
+                f"{kind.result.bounds[name] * 100:.1f} %; {kind.result.settled_by[name]}"
             )
         if known.runs < 2:
             return "INCONCLUSIVE", "one run only: it says nothing of how runs differ; measure two or more"
@@ -435,7 +433,7 @@ class _Writer:
         if not known.within:
             return "INCONCLUSIVE", (
                 f"nothing deviates, but the interval of {known.worst[0]} reaches beyond its bound of "
-                f"{known.worst[2] * 100:.1f} %; more runs would settle it"
+                f"{known.worst[2] * 100:.1f} %; {known.settled_by}"
             )
         percents = "/".join(f"{self.rules.bounds[term] * 100:g}" for term in ("class", "ccd", "block", "core"))
         which = f"group {letter}" if letter else "the group"
