@@ -1,0 +1,99 @@
+"""docs/add-a-machine.md, done: its example is unknown before it is in the table, and labelled and found after."""
+
+import re
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nodeprint import layout, structure
+from nodeprint.errors import NodeprintError
+from nodeprint.simulate import Plan, Spread, fleet
+from nodeprint.topology import from_part, labelled_by
+from nodeprint.topology import parts as table
+
+from .conftest import ROOT
+from .machines import Epyc, epyc
+from .test_topology import assert_labelled, ids, read
+
+PAGE = (ROOT / "docs/add-a-machine.md").read_text()
+ENTRY = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)[0]
+FIXTURE, TEST = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.fixture
+def example() -> Epyc:
+    """The fixture that the page lays out."""
+    names: dict[str, object] = {"Epyc": Epyc}
+    exec(FIXTURE, names)
+    found = names["EXAMPLE"]
+    assert isinstance(found, Epyc)
+    return found
+
+
+@pytest.fixture
+def entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The table with the page's entry at its end."""
+    whole = files("nodeprint.topology").joinpath("parts.toml").read_text("utf-8")
+    (tmp_path / "parts.toml").write_text(f"{whole}\n{ENTRY}")
+    monkeypatch.setattr(table, "files", lambda _: tmp_path)
+    table._table.cache_clear()
+    yield
+    table._table.cache_clear()
+
+
+def run_the_pages_test(example: Epyc, tmp_path: Path) -> None:
+    names = {"EXAMPLE": example, "epyc": epyc, "read": read, "assert_labelled": assert_labelled, "tmp_path": tmp_path}
+    exec(TEST, names)
+
+
+def test_it_is_unknown_before(example: Epyc, tmp_path: Path) -> None:
+    labels = read(epyc(example), tmp_path / "root")
+    assert {level for level in ("ccd", "quadrant") if labels.provenance[level] == "unknown"} == {"ccd", "quadrant"}
+    assert_labelled(labels, epyc(example), "socket", "ccx", "core")
+    assert ids(labels) == {"unknown-part"}
+    with pytest.raises(AssertionError):
+        run_the_pages_test(example, tmp_path / "page")
+    with pytest.raises(NodeprintError, match="no part"):
+        from_part("EPYC 1F01", 2)
+
+
+@pytest.mark.usefixtures("entered")
+def test_it_is_labelled_after(example: Epyc, tmp_path: Path) -> None:
+    run_the_pages_test(example, tmp_path / "page")
+    for number, fake in enumerate((epyc(example, nps=4), epyc(example, threads=1))):
+        assert_labelled(read(fake, tmp_path / str(number)), fake, "quadrant", "ccd", "ccx", "core", "numa")
+
+
+@pytest.mark.usefixtures("entered")
+def test_it_is_simulated_and_its_matrix_agrees_with_its_labels() -> None:
+    topology = from_part("EPYC 1F01", 2)
+    (stack,) = fleet(Plan(topology, nodes=1, spread=Spread(core=0.002))).stacks
+    slots, cpus = layout.slots_of(topology, [cpu.cpu for cpu in topology.cpus])
+    assert (slots == stack.layout.slots).all()
+    latency = np.full((len(cpus), len(cpus)), np.nan)
+    a, b = stack.layout.pairs.T
+    latency[a, b] = latency[b, a] = np.asarray(stack.values).mean(axis=(0, 1, 2))
+    first = [i for i, slot in enumerate(slots) if slot[layout.THREAD] == 0]
+    seen = structure.find(latency[np.ix_(first, first)], [cpus[i] for i in first], topology, True)
+    relations = {item.level: (item.relation, item.label) for item in seen.agreement}
+    assert relations["quadrant"] == ("agrees", "quadrant") and relations["ccx"] == ("agrees", "ccx")
+
+
+def test_labels_kept_before_are_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """node.nc holds labels with a hash of what made them, and the table is part of it."""
+    folder = Path(str(files("nodeprint.topology")))
+    for path in folder.glob("*.*"):
+        if path.is_file():
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    monkeypatch.setattr("nodeprint.topology.__file__", str(tmp_path / "__init__.py"))
+    labelled_by.cache_clear()
+    before = labelled_by()
+    (tmp_path / "parts.toml").write_text((tmp_path / "parts.toml").read_text() + ENTRY)
+    labelled_by.cache_clear()
+    after = labelled_by()
+    monkeypatch.undo()
+    labelled_by.cache_clear()
+    assert before == labelled_by() != after
