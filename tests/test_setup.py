@@ -100,3 +100,42 @@ def test_static_kernels_stand_in_for_a_compiler(bare: Path, tmp_path: Path) -> N
     done = kernels(tmp_path, str(bare))
     assert done.returncode == 0, done.stderr
     assert (static.parent / "hashes.tsv").read_text() == "coherence\t0123\n"
+
+
+@pytest.mark.parametrize(
+    "tool, command", [("micromamba", "create"), ("mamba", "env create"), ("conda", "env create")]
+)  # fmt: skip
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+def test_conda_is_asked_once_for_the_environment(bare: Path, tool: str, command: str, lock: str) -> None:
+    """A fake conda notes its arguments and makes what the script looks for; that conda-forge has the packages is not
+    proved here."""
+    folder, called = bare.parent / "house", bare.parent / "called"
+    (folder / "made").mkdir(parents=True)
+    add(folder / "made", "python", f'echo python "$@" >>{called}')
+    add(folder / "made", "snakemake", "exit 1")
+    (bare / "cp").symlink_to("/bin/cp")
+    add(bare, tool, f'echo {tool} "$@" >>{called}; cp -r made .venv && cp -r made .venv/bin')
+
+    def venv() -> list[str]:
+        called.unlink(missing_ok=True)
+        done = subprocess.run(
+            [ROOT / "setup/venv", lock], env={"PATH": str(bare), "ENV": "conda"}, cwd=folder, capture_output=True,
+            text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return called.read_text().splitlines()
+
+    more = [f"python -m pip install --quiet -r {lock}"] if "dev" in lock else []
+    packages = [*more, "python -m pip install --quiet --no-deps -e ."]
+    asked = f"{tool} {command} --yes --prefix {folder}/.venv --file environment.yml"
+    assert venv() == [asked, *packages]
+    assert venv() == packages, "what is there is not made again"
+
+
+def test_without_any_conda_it_says_so(bare: Path) -> None:
+    done = subprocess.run(
+        [ROOT / "setup/venv", "requirements.lock"], env={"PATH": str(bare), "ENV": "conda"}, cwd=bare.parent,
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "none of micromamba, mamba and conda is on the PATH" in done.stderr
