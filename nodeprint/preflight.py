@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from statistics import median
 
 from nodeprint import cgroup, fingerprint
 from nodeprint.errors import NodeprintError, printable
@@ -15,11 +14,14 @@ from nodeprint.tree import Tree
 _CPU = "sys/devices/system/cpu"
 _NODE = "sys/devices/system/node"
 
-#: A kernel takes 16 MiB on each home node; below this a bound allocation may end in an OOM kill.
+#: A kernel takes 16 MiB on each home node; below four of them a bound allocation may end in an OOM kill.
 _LEAST_FREE_BYTES = 64 << 20
+#: One module of 24 (two a channel of a Zen 4 or 5 socket) is 4 % of a node; the nodes of two captured machines are
+#: within 2 % of their largest, which is what kernel and firmware keep. No module of a server has less than 2 GiB.
+_EVEN_SHARE, _LEAST_MODULE_BYTES = 0.97, 2 << 30
 #: Share of stolen time since boot from which it shows in medians.
 _STEAL = 0.001
-#: Sensors read this at full load on healthy servers, not while nothing runs.
+#: The lower of the two temperatures at which Intel's processors cool themselves by force (Linux, hwmon/coretemp).
 _HOT_CELSIUS = 85
 #: Parameters of the command line that take CPUs, memory or NUMA nodes away.
 _LIMITING = re.compile(r"^(?:maxcpus|nr_cpus|mem|memmap|numa|possible_cpus|nosmp|idle|clocksource|tsc|notsc)(?:=|$)")
@@ -222,12 +224,12 @@ def _memory(tree: Tree) -> Iterator[Warning]:
     populated = {
         node: size for node, size in sizes.items() if (tree.read_text(f"{_NODE}/node{node}/cpulist") or "").strip()
     }
-    usual = median(populated.values()) if populated else 0
+    most = max(populated.values(), default=0)
     for node, size in populated.items():
-        if size < 0.9 * usual:
+        if size < _EVEN_SHARE * most and most - size >= _LEAST_MODULE_BYTES:
             yield Warning(
                 "memory-uneven",
-                f"NUMA node {node} has {size / 2**30:.0f} GiB, the others {usual / 2**30:.0f} GiB",
+                f"NUMA node {node} has {size / 2**30:.0f} GiB, another {most / 2**30:.0f} GiB",
                 "a memory module may be missing, failed or mapped out; see the BIOS log and dmidecode -t memory",
             )
     speeds = {

@@ -341,6 +341,7 @@ def test_a_quiet_server_has_nothing_but_its_smt(root: Callable[..., Tree]) -> No
         ("low-memory", {f"{NODE}/node1/meminfo": memory(1, 64 << 20, 20_000)}),
         ("node-without-memory", {f"{NODE}/node1/meminfo": memory(1, 0, 0)}),
         ("memory-uneven", {f"{NODE}/node2/meminfo": memory(2, 48 << 20)}),
+        ("memory-uneven", {f"{NODE}/node2/meminfo": memory(2, 60 << 20)}),
         ("dimm-speeds", {"nodeprint/dmidecode.txt": module(2933) + module(3200)}),
         (
             "edac",

@@ -122,6 +122,19 @@ def test_every_outcome_is_explained_to_administrators() -> None:
     assert all(f"`{outcome}`" in page for outcome in (*NODE_OUTCOMES, *FLEET_OUTCOMES))
 
 
+@pytest.mark.parametrize("page, sources", [("method.md", "preflight.py"), ("topology.md", "topology/*.py")])
+def test_every_warning_is_explained(page: str, sources: str) -> None:
+    text = (ROOT / "docs" / page).read_text()
+    found = {
+        str(call.args[0].value)
+        for source in (ROOT / "nodeprint").glob(sources)
+        for call in ast.walk(ast.parse(source.read_text()))
+        if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] in ("Warning", "warn")
+        and call.args and isinstance(call.args[0], ast.Constant)
+    }  # fmt: skip
+    assert len(found) > 5 and [name for name in found if f"`{name}`" not in text] == []
+
+
 def test_documents_name_files_that_are_there() -> None:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"), ROOT / "config/README.md"]
     rooms = "bench|config|docs|kernels|nodeprint|profiles|setup|tests|workflow"
