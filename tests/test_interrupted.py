@@ -1,0 +1,118 @@
+"""The main job on this machine, interrupted by its user, or left by whoever read its output."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nodeprint import records
+
+from .conftest import environment
+
+PASSES = 10_000
+
+
+def call(house: Path, campaign: str, passes: int = PASSES) -> subprocess.Popen[str]:
+    """A call that measures `passes` passes."""
+    path = house / f"{campaign}.yaml"
+    path.write_text(
+        f"campaign: {campaign}\npreset: test\nruns: 1\nmeasure: [coherence-cas]\n"
+        f"arguments: {{coherence-cas: --passes {passes}}}\n"
+    )
+    return subprocess.Popen(
+        [house / "workflow/run", "--config", path.name], cwd=house, env=environment(), text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
+
+
+def at_work(campaign: Path) -> list[str]:
+    """Command lines of processes that name the campaign's folder or work in it."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().decode(errors="replace").replace("\0", " ")
+            inside = (entry / "cwd").readlink().is_relative_to(campaign)
+        except OSError:
+            continue
+        if inside or f"results/{campaign.name} " in words or f"{campaign.name}.yaml" in words:
+            found.append(words)
+    return found
+
+
+@pytest.fixture
+def begun(house: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """A call in the middle of its measurement, and its record file."""
+    process = call(house, "interrupted")
+    deadline = time.monotonic() + 120
+    while not (
+        found := [p for p in house.glob("results/interrupted/nodes/*/job1/run1/*.jsonl") if p.stat().st_size > 20_000]
+    ):
+        assert time.monotonic() < deadline, "nothing was measured in two minutes"
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.05)
+    yield process, found[0]
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def test_an_interrupted_call_says_what_is_kept_and_is_continued(
+    house: Path, begun: tuple[subprocess.Popen[str], Path]
+) -> None:
+    process, cut = begun
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    said = process.communicate(timeout=120)[0]
+    assert process.returncode == 130, said
+    campaign = house / "results/interrupted"
+    sentence = said.splitlines()[-1]
+    assert sentence.startswith("nodeprint: interrupted: what was measured is kept in results/interrupted")
+    assert "(0 record files complete, 1 begun); `make run` continues it" in sentence
+    assert "Traceback" not in said
+    assert "Terminating processes" not in said
+    assert "Error in rule" not in said
+    assert at_work(campaign) == []
+    assert not (campaign / "verdict.json").exists(), "nothing is judged that is half measured"
+    kept = records.read(cut)
+    assert not kept.complete
+    measured = list(kept.pairs["latency_ns"])
+    assert 0 < len(measured) < PASSES
+
+    assert (again := call(house, "interrupted")).communicate(timeout=300)[0]
+    assert again.returncode == 0
+    (path,) = cut.parent.glob("*.jsonl.gz")
+    file = records.read(path)
+    assert file.complete
+    assert len(file.headers) == 2, "the same file, continued once"
+    assert list(file.pairs["latency_ns"][: len(measured)]) == measured
+
+
+def test_an_interruption_before_measuring_leaves_nothing(house: Path) -> None:
+    lock = house / ".snakemake/nodeprint.lock"
+    lock.parent.mkdir(exist_ok=True)
+    holder = subprocess.Popen(["flock", lock, "sleep", "60"], start_new_session=True)
+    time.sleep(0.5)
+    process = call(house, "early")
+    assert process.stdout is not None
+    assert "another call is at work" in process.stdout.readline()
+    os.killpg(process.pid, signal.SIGINT)
+    said = process.communicate(timeout=60)[0]
+    os.killpg(holder.pid, signal.SIGKILL)
+    holder.wait()
+    assert process.returncode == 130, said
+    assert said.split("\n")[-2:] == ["nodeprint: interrupted before anything was measured", ""]
+    assert not (house / "results/early").exists()
+
+
+def test_a_reader_that_leaves_stops_nothing(house: Path) -> None:
+    process = call(house, "unread", passes=3)
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=300) == 0
+    campaign = house / "results/unread"
+    assert (campaign / "report/cluster.pdf").read_bytes().startswith(b"%PDF")
+    assert (campaign / "verdict.json").exists()
