@@ -40,6 +40,10 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:  # a path that nobody expected to be as it is: too long, a loop, a broken disk
+        what = f"{printable(str(error.filename))}: {error.strerror}" if error.filename else printable(str(error))
+        print(f"nodeprint: {what}; check the path, its file system and your rights there", file=sys.stderr)
+        sys.exit(2)
 
 
 class FailOn(StrEnum):

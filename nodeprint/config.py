@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -12,7 +13,7 @@ from typing import Any
 import jsonschema
 import yaml
 
-from nodeprint.errors import NodeprintError, printable
+from nodeprint.errors import NodeprintError, printable, unreadable
 
 #: Arguments end up on a command line of node-run: words of option letters, numbers, names and lists.
 _WORD = re.compile(r"[A-Za-z0-9_.,:=/+%@-]+")
@@ -55,7 +56,7 @@ def complete(config: dict[str, Any], path: Path) -> None:
             raise NodeprintError(
                 "no such measurement",
                 where=path,
-                key=f"arguments.{printable(name, 60)}",
+                key=f"arguments.{printable(str(name), 60)}",
                 advice=f"known are {', '.join(known)}",
             )
         bad = [word for word in words.split() if not _WORD.fullmatch(word)]
@@ -96,34 +97,61 @@ def measurements() -> dict[str, Any]:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """A YAML mapping. Raises NodeprintError naming file, line and column."""
+    """A YAML mapping of plain, finite values. Raises NodeprintError naming file, line and column."""
     try:
-        content = yaml.safe_load(path.read_text())
+        content = yaml.load(path.read_text(), Loader=_Loader)
     except OSError as error:
-        raise NodeprintError(
-            f"cannot be read ({error.strerror})", where=path, advice="name an existing file"
-        ) from error
+        raise unreadable(path, error) from error
     except UnicodeDecodeError as error:
-        raise NodeprintError("not text", where=path) from error
+        advice = "name a YAML file, in UTF-8"
+        raise NodeprintError("not text", where=path, advice=advice) from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         raise NodeprintError(
-            f"not YAML ({error.problem})",
+            printable(str(error.problem or error.context)),
             where=path,
             line=mark.line + 1 if mark else None,
             column=mark.column + 1 if mark else None,
+            advice="write it as YAML: `key: value`, a line each",
         ) from error
-    except yaml.YAMLError as error:
-        raise NodeprintError("not YAML", where=path) from error
+    except (yaml.YAMLError, RecursionError) as error:
+        what = "nested too deeply" if isinstance(error, RecursionError) else "not YAML, but control characters"
+        raise NodeprintError(what, where=path, advice="write it as YAML: `key: value`, a line each") from error
     if content is None:
         return {}
     if not isinstance(content, dict):
-        raise NodeprintError("not a mapping of keys to values", where=path)
+        raise NodeprintError("no keys with values", where=path, advice="write `key: value`, a line each")
     return content
 
 
-def check(content: dict[str, Any], schema: Mapping[str, Any], path: Path) -> None:
-    """Check `content` against a JSON schema and fill its defaults in, in place.
+class _Loader(yaml.SafeLoader):
+    """YAML's plain values; a key that is there twice, a number or a date that cannot be: an error with its place."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    problem=f"{printable(key.value, 60)} is there twice", problem_mark=key.start_mark
+                )
+            seen |= {key.value} if isinstance(key, yaml.ScalarNode) else set()
+        return super().construct_mapping(node, deep)
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            value = super().construct_object(node, deep)
+        except ValueError as error:
+            what = f"not a number or date that can be ({str(error).partition(';')[0]})"
+            raise yaml.constructor.ConstructorError(problem=what, problem_mark=node.start_mark) from error
+        if isinstance(value, float) and not math.isfinite(value):
+            raise yaml.constructor.ConstructorError(problem="not a finite number", problem_mark=node.start_mark)
+        return value
+
+
+def check(
+    content: dict[str, Any], schema: Mapping[str, Any], path: Path | str, guide: str = "config/README.md"
+) -> None:
+    """Check `content` against a JSON schema and fill its defaults in, in place; `guide` explains the keys.
 
     Raises NodeprintError naming the file and the path of the first wrong key.
     """
@@ -134,28 +162,54 @@ def check(content: dict[str, Any], schema: Mapping[str, Any], path: Path) -> Non
     )
     if error is not None:
         key, what, advice = _explained(error)
-        raise NodeprintError(what, where=path, key=key, advice=advice)
+        raise NodeprintError(what, where=path, key=key, advice=advice or f"{guide} explains every key")
     _fill(content, schema)
 
 
+#: What a value must be, by the type that a schema asks for.
+_TYPES = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "keys with values",
+}
+#: What is wrong with a value, by the rule of the schema that it breaks.
+_RULES = {
+    "type": "must be {rule}, not {value}",
+    "minimum": "must be at least {rule}, not {value}",
+    "exclusiveMinimum": "must be more than {rule}, not {value}",
+    "maximum": "must be at most {rule}, not {value}",
+    "pattern": "{value} has a character or a form that is not allowed here",
+    "minItems": "must not be empty",
+    "minLength": "must not be empty",
+    "uniqueItems": "{value} has something twice",
+}
+
+
 def _explained(error: jsonschema.ValidationError) -> tuple[str, str, str]:
-    """The key's path, what is wrong with it, and what would be right."""
+    """The key's path, what is wrong with it, and what would be right where that is more than the guide says."""
     rule: Any = error.validator_value
     schema: Any = error.schema
     value: Any = error.instance
-    key = error.json_path.removeprefix("$").removeprefix(".") or "the file"
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path)
+    key = printable("".join(parts).removeprefix(".") or "the file")
+    shown = "nothing" if value is None else printable(repr(value), 60)
     if error.validator == "additionalProperties":
         known = list(schema.get("properties", {}))
         unknown = next(str(name) for name in value if name not in known)
         path = f"{key}.{unknown}" if key != "the file" else unknown
         return printable(path), "unknown key", f"known are {', '.join(known)}"
     if error.validator == "enum":
-        return (
-            key,
-            f"{printable(repr(value), 60)} is not allowed",
-            f"choose from {', '.join(map(str, rule))}",
-        )
-    return printable(key), printable(error.message), "see config/README.md"
+        return key, f"{shown} is not allowed", f"choose from {', '.join(map(str, rule))}"
+    if error.validator == "required":
+        return key, f"{next(name for name in rule if name not in value)} is missing", ""
+    if error.validator == "anyOf":
+        return key, " or ".join(name for one in rule for name in one.get("required", ())) + " is missing", ""
+    if error.validator in _RULES:
+        return key, _RULES[str(error.validator)].format(rule=_TYPES.get(str(rule), rule), value=shown), ""
+    return key, printable(error.message), ""
 
 
 def _fill(content: dict[str, Any], schema: Mapping[str, Any]) -> None:

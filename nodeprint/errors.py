@@ -39,6 +39,18 @@ class CannotWriteError(NodeprintError):
     """Nothing is wrong with what was read; what follows from it could not be kept (a full disk, a read-only folder)."""
 
 
+def unreadable(path: Path | str, error: OSError, advice: str = "") -> NodeprintError:
+    """What to raise where `path` cannot be opened or read."""
+    known = {
+        FileNotFoundError: "check the name",
+        IsADirectoryError: "it is a folder; name a file",
+        NotADirectoryError: "a part of the path is a file; check the name",
+        PermissionError: "ask its owner for the right to read it",
+    }
+    advice = advice or known.get(type(error), "check the path and its file system")
+    return NodeprintError(f"cannot be read ({error.strerror})", where=path, advice=advice)
+
+
 def printable(text: str, limit: int = 200) -> str:
     """`text` on one line without control characters, cut to `limit`, for terminals and pages."""
     clean = "".join(c if c.isprintable() else "?" for c in text)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.errors import NodeprintError, printable
+from nodeprint.errors import NodeprintError, printable, unreadable
 
 SCHEMA = 1
 
@@ -154,7 +154,7 @@ def _content(path: Path, notes: list[str]) -> bytes:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise NodeprintError(f"cannot be read ({error.strerror})", where=path) from error
+        raise unreadable(path, error) from error
     if raw[:2] != b"\x1f\x8b":
         return raw
     try:

@@ -37,5 +37,5 @@ def copy(to: Path) -> Path:
             else:
                 shutil.copy2(place / room, to / room)
     except OSError as error:
-        raise NodeprintError(f"cannot be written ({error.strerror})", where=to) from error
+        raise NodeprintError(f"cannot be written ({error.strerror})", where=to, advice="name a new folder") from error
     return to

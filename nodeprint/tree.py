@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, Protocol, cast
 
-from nodeprint.errors import NodeprintError
+from nodeprint.errors import NodeprintError, unreadable
 
 #: What the root of a machine holds, best first.
 ROOT_MARKS = ("sys/devices/system/cpu", "sys/devices/system/node", "proc/cpuinfo")
@@ -307,7 +307,7 @@ def open_tree(path: Path, marks: Sequence[str] = ROOT_MARKS) -> Tree:
             raise NodeprintError(
                 "no such folder or archive", where=path, advice="give a root folder or a tar file of one"
             )
-    except PermissionError as error:
-        raise NodeprintError(f"cannot be read ({error.strerror})", where=path) from None
+    except OSError as error:
+        raise unreadable(path, error) from None
     wanted = re.sub(r", (?=[^,]*$)", " or ", ", ".join(marks))
     raise NodeprintError(f"holds no {wanted}", where=path, advice="give the root of a machine's files")

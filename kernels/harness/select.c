@@ -8,6 +8,7 @@
 
 #include "cache.h"
 #include "fail.h"
+#include "text.h"
 
 const char *const closeness_names[] = {"core", "l3", "node", "socket", "machine", NULL};
 
@@ -82,13 +83,19 @@ static void add_cores(struct cpulist *chosen, const struct machine *machine) {
 }
 
 static void check_cpus(const struct cpulist *chosen, const struct machine *machine) {
+    struct text online = {0}, allowed = {0};
+    cpulist_write(&online, &machine->online, true);
+    cpulist_write(&allowed, &machine->allowed, true);
     for (size_t i = 0; i < chosen->count; i++) {
         if (!cpulist_has(&machine->online, chosen->cpu[i]))
-            fail(EXIT_BAD_INPUT, "CPU %d is not online on this machine", chosen->cpu[i]);
+            fail(EXIT_BAD_INPUT, "CPU %d is not online on this machine, whose CPUs are %s", chosen->cpu[i],
+                 online.data);
         if (!cpulist_has(&machine->allowed, chosen->cpu[i]))
-            fail(EXIT_NOT_AS_ASKED, "CPU %d is online but not allowed to this process (affinity or cpuset)",
-                 chosen->cpu[i]);
+            fail(EXIT_NOT_AS_ASKED, "CPU %d is online but not allowed to this process (affinity or cpuset), %s is",
+                 chosen->cpu[i], allowed.data);
     }
+    text_free(&online);
+    text_free(&allowed);
 }
 
 static int part(const struct cpu_place *place, const char *what) {

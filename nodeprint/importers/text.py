@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.errors import NodeprintError, printable
+from nodeprint.errors import NodeprintError, printable, unreadable
 
 _NUMBER = re.compile(r"\+?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 #: What stands on the diagonal instead of a latency.
@@ -24,7 +24,7 @@ def lines_of(path: Path) -> list[str]:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise NodeprintError(f"cannot be read ({error.strerror})", where=path) from error
+        raise unreadable(path, error) from error
     wide = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
         text = raw.decode("utf-16" if wide else "utf-8-sig")

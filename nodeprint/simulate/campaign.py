@@ -106,8 +106,8 @@ def write(plan: Plan, campaign: Path) -> Path:
     Returns the folder.
     Raises NodeprintError when the folder exists and holds something, or cannot be written.
     """
-    if campaign.exists() and any(campaign.iterdir()):
-        raise NodeprintError("is not empty", where=campaign, advice="name a new folder for a simulated campaign")
+    if campaign.exists() and not (campaign.is_dir() and not any(campaign.iterdir())):
+        raise NodeprintError("is no empty folder", where=campaign, advice="name a new folder for a simulated campaign")
     sheet = []
     for number, node in enumerate(_nodes(plan)):
         sheet.append(

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-from nodeprint.errors import NodeprintError, printable
+from nodeprint.errors import NodeprintError, printable, unreadable
 from nodeprint.topology.facts import CPU_LIMIT, Facts, cpu_mask, list_text
 from nodeprint.topology.machine import virtual_by_name
 from nodeprint.topology.model import Machine, NumaNode, Provenance
@@ -77,7 +77,7 @@ def _load(path: Path) -> ElementTree.Element:
             raise NodeprintError("is no XML of lstopo", where=path, advice="write it with `lstopo file.xml`")
         root = ElementTree.fromstring(data)
     except OSError as error:
-        raise NodeprintError(f"cannot be read ({error.strerror})", where=path) from None
+        raise unreadable(path, error) from None
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         line, column = getattr(error, "position", (None, None))
         raise NodeprintError(

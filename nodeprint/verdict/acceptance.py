@@ -13,9 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-import yaml
-
+from nodeprint import config
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.verdict.terms import TERM_OF_FAMILY
 
@@ -72,16 +70,9 @@ def load(path: Path | None = None) -> Acceptance:
 
     Raises NodeprintError naming the key's path.
     """
-    default = _read(
-        importlib.resources.files("nodeprint.verdict").joinpath("acceptance.yaml").read_text(), "acceptance.yaml"
-    )
-    if path is None:
-        return _build(default)
-    try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise NodeprintError(f"cannot be read ({error})", where=path, advice="name an acceptance.yaml") from error
-    return _build(_merged(default, _read(text, path)))
+    with importlib.resources.as_file(importlib.resources.files("nodeprint.verdict") / "acceptance.yaml") as own:
+        default = _read(own)
+    return _build(default if path is None else _merged(default, _read(path)))
 
 
 def schema() -> dict[str, Any]:
@@ -91,23 +82,20 @@ def schema() -> dict[str, Any]:
     return loaded
 
 
-def _read(text: str, where: Path | str) -> dict[str, Any]:
-    try:
-        content = yaml.safe_load(text) or {}
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = mark.line + 1 if mark is not None else None
-        raise NodeprintError("not YAML", where=where, line=line, advice="correct it") from error
-    validator = jsonschema.Draft202012Validator(schema())
-    errors = sorted(validator.iter_errors(content), key=lambda e: [str(part) for part in e.absolute_path])
-    if errors:
-        first = errors[0]
-        key = ".".join(str(part) for part in first.absolute_path) or "(top)"
-        raise NodeprintError(
-            printable(first.message), where=where, key=key, advice="config/acceptance.yaml explains every key"
-        )
-    loaded: dict[str, Any] = content
-    return loaded
+def _read(path: Path) -> dict[str, Any]:
+    content = config.read_yaml(path)
+    config.check(content, schema(), path, guide="config/acceptance.yaml")
+    for number, entry in enumerate(content.get("suppressions", ())):
+        try:
+            entry["until"] = datetime.date.fromisoformat(str(entry["until"]))
+        except ValueError as error:
+            raise NodeprintError(
+                f"{printable(repr(str(entry['until'])), 40)} is no date",
+                where=path,
+                key=f"suppressions[{number}].until",
+                advice="write it as 2026-12-31",
+            ) from error
+    return content
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,7 +127,6 @@ def _build(content: Mapping[str, Any]) -> Acceptance:
             for e in content["limits"]
         ),
         suppressions=tuple(
-            Suppression(e["node"], e["finding"], e["reason"], datetime.date.fromisoformat(str(e["until"])))
-            for e in content["suppressions"]
+            Suppression(e["node"], e["finding"], e["reason"], e["until"]) for e in content["suppressions"]
         ),
     )
