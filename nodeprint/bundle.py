@@ -257,7 +257,7 @@ def _status(path: Path, problems: list[str]) -> dict[str, Any]:
             raise ValueError("not an object")
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         problems.append(f"{path}: not readable as JSON; its outcome is unknown")
         return {}
     return status

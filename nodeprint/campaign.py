@@ -117,7 +117,7 @@ def _damaged(job: Path) -> bool:
 def _outcome(status: Path) -> str | None:
     try:
         content = json.loads(status.read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return content.get("outcome") if isinstance(content, dict) else None
 
@@ -139,7 +139,7 @@ def _of_other_kernel(records: Path, hashes: Mapping[str, str]) -> bool:
     try:
         with records.open("rb") as file:
             header = json.loads(file.readline(1 << 20))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     if not isinstance(header, dict) or header.get("kernel") not in hashes:
         return False

@@ -133,7 +133,7 @@ def read(campaign: Path) -> PackedFleet:
         raise NodeprintError(
             f"cannot be read ({error.strerror})", where=path, advice="gather the campaign again"
         ) from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError) as error:
         raise NodeprintError(
             f"not a packed fleet ({type(error).__name__}: {error})",
             where=path,
@@ -145,12 +145,16 @@ def read(campaign: Path) -> PackedFleet:
 def pack(campaign: Path) -> PackedFleet:
     """Pack a campaign from its gathered nodes and write it; where nothing is newer, read it.
 
-    Raises NodeprintError when there is no campaign.
+    What was packed and cannot be read is packed again. Raises NodeprintError when there is no campaign.
     """
-    index = campaign / FOLDER / "index.json"
+    index, sheet_there = campaign / FOLDER / "index.json", (campaign / "nodes.tsv").exists()
     if index.exists() and index.stat().st_mtime_ns >= _newest(campaign):
-        return read(campaign)
-    if not (campaign / "nodes.tsv").exists():
+        try:
+            return read(campaign)
+        except NodeprintError:
+            if not sheet_there:
+                raise
+    if not sheet_there:
         raise NodeprintError("no campaign is there", where=campaign, advice="name a folder that holds nodes.tsv")
     # xarray and pandas take a second to import, and a packed fleet needs neither
     from nodeprint import discover  # noqa: PLC0415

@@ -22,7 +22,7 @@ def read_verdict(campaign: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         advice = "call `make run` again (what was measured is kept), or `nodeprint judge`"
         raise NodeprintError("no verdict yet", where=path, advice=advice) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise NodeprintError("not readable as JSON", where=path, advice=f"run `nodeprint judge {campaign}`") from error
     if not isinstance(verdict, dict) or not isinstance(verdict.get("nodes"), dict):
         raise NodeprintError("not a verdict", where=path, advice=f"run `nodeprint judge {campaign}`")
@@ -47,11 +47,43 @@ def summary(campaign: Path) -> tuple[str, bool]:
         lines += [f"  {'':{width}}  {printable(str(text), 300)}" for text in node.get("quality", ())]
     if len(shown) < len(nodes):
         lines.append(f"  and {len(nodes) - len(shown)} nodes that ask for nothing")
+    lines += [f"  {text}" for text in _counted(campaign, nodes)]
     lines += [f"  note: {printable(str(note), 400)}" for note in fleet.get("notes", ())]
     pdf = campaign / "report" / "cluster.pdf"
     measured = any(node.get("verdict") != "NOT MEASURED" for node in nodes.values())
     lines.append(f"report: {pdf}" if pdf.exists() else f"no report yet: run `nodeprint report {campaign}`")
     return "\n".join(lines), measured and pdf.exists()
+
+
+def _counted(campaign: Path, nodes: dict[str, Any]) -> list[str]:
+    """What no verdict says and nobody should miss: settings that differ, and records that are damaged or refused."""
+    differing: dict[str, list[str]] = {}
+    for name, node in sorted(nodes.items()):
+        for warning in node.get("warnings", ()):
+            kind, _, key = str(warning.get("id")).partition("-")
+            if kind == "fingerprint":
+                differing.setdefault(key, []).append(name)
+    damaged = sorted(name for name, node in nodes.items() if node.get("quality"))
+    aside = sum(1 for _ in campaign.glob("nodes/*/job*/run*/*.bad*"))
+    texts = [
+        f"{printable(key)} differs from the majority on {_names(names)}; `nodeprint drift {campaign}` lists it"
+        for key, names in sorted(differing.items())
+    ]
+    if damaged:
+        texts.append(
+            f"records are damaged, refused or missing on {_names(damaged)}; `make run NODES=...` measures again"
+        )
+    if aside:
+        texts.append(
+            f"{aside} malformed record {'file was' if aside == 1 else 'files were'} kept as .bad and measured again"
+        )
+    return texts
+
+
+def _names(names: list[str]) -> str:
+    """How many nodes, and the first of them: `4 nodes (a, b, c, ...)`."""
+    first = ", ".join(printable(name) for name in names[:3])
+    return f"{len(names)} {'node' if len(names) == 1 else 'nodes'} ({first}{', ...' if len(names) > 3 else ''})"
 
 
 def _said(node: dict[str, Any]) -> str:

@@ -70,7 +70,7 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
 def _unjudged(campaign: Path, result: Verdict) -> list[str]:
     """Measurements of the plan that have no figure in the verdict; none where nothing was judged."""
     plan = campaign / "plan.tsv"
-    lines = plan.read_text().splitlines() if plan.exists() else []
+    lines = plan.read_text(errors="replace").splitlines() if plan.exists() else []
     planned = [line.split("\t")[0] for line in lines if line.strip() and not line.startswith("#")]
     judged = {figure.measurement for node in result.nodes.values() for figure in node.classes}
     return [name for name in planned if name not in judged] if judged else []

@@ -1,0 +1,52 @@
+"""The last lines of a run: nobody misses settings that differ, and records that are damaged or refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from nodeprint import packed
+from nodeprint.report import terminal
+from nodeprint.verdict import judge
+
+from .conftest import header, lines
+
+
+def shown(campaign: Path, nodes: dict[str, Any]) -> str:
+    campaign.mkdir(exist_ok=True)
+    (campaign / "verdict.json").write_text(json.dumps({"nodes": nodes, "fleet": {"text": "20 of 20 nodes measured"}}))
+    return terminal.summary(campaign)[0]
+
+
+def test_what_many_quiet_nodes_hide_is_counted(tmp_path: Path) -> None:
+    nodes: dict[str, Any] = {f"n{number:02}": {"verdict": "SAME", "text": ""} for number in range(20)}
+    assert "differs" not in shown(tmp_path, nodes)
+    assert "records" not in shown(tmp_path, nodes)
+    for name in ("n03", "n05", "n07", "n11"):
+        nodes[name]["warnings"] = [{"id": "fingerprint-microcode", "text": "..."}, {"id": "boost", "text": "..."}]
+    nodes["n09"]["quality"] = ["run1/coherence-cas.jsonl.gz, line 3: cut"]
+    aside = tmp_path / "nodes/n13/job1/run1/coherence-cas.jsonl.gz.bad"
+    aside.parent.mkdir(parents=True)
+    aside.touch()
+    text = shown(tmp_path, nodes)
+    assert f"microcode differs from the majority on 4 nodes (n03, n05, n07, ...); `nodeprint drift {tmp_path}`" in text
+    assert "records are damaged, refused or missing on 1 node (n09)" in text
+    assert "1 malformed record file was kept as .bad" in text
+    assert "boost" not in text
+
+
+def test_a_damaged_record_of_a_real_campaign_is_counted(campaign: Any) -> None:
+    folder = campaign("a", "b", "c")
+    (folder / "nodes/b/job1/run2/coherence-cas.jsonl").write_text(lines(header(host="b", run=2)) + "garbled\n")
+    judge(folder)
+    assert "records are damaged, refused or missing on 1 node (b)" in terminal.summary(folder)[0]
+
+
+def test_what_was_packed_and_is_garbled_is_packed_again(campaign: Any) -> None:
+    folder = campaign("a", "b", "c")
+    before = judge(folder).json()
+    for garbled in (folder / "packed").iterdir():
+        for content in (b"", b"garbled", b"\x93NUMPY\x01\x00v\x00{'descr'", b"[" * 50_000):
+            garbled.write_bytes(content)
+            (folder / "packed/index.json").touch()
+            assert judge(folder).json() == before, garbled
+    assert packed.read(folder).nodes[0].name == "a"
