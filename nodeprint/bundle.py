@@ -47,6 +47,11 @@ class Job:
     cells: Mapping[str, xr.Dataset] = field(default_factory=dict)
     not_applicable: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Everything that was measured, pairs first."""
+        return (*self.measurements, *self.cells)
+
     def header(self, measurement: str) -> dict[str, Any]:
         """The header keys that hold for all runs of a measurement."""
         data = self.measurements[measurement] if measurement in self.measurements else self.cells[measurement]
@@ -69,7 +74,7 @@ class Bundle:
     @property
     def hosts(self) -> tuple[str, ...]:
         """Every host name that the records and outcomes carry; one, unless bundles were mixed up."""
-        names = {str(job.header(name)["host"]) for job in self.jobs for name in (*job.measurements, *job.cells)}
+        names = {str(job.header(name)["host"]) for job in self.jobs for name in job.names}
         names |= {str(job.status["host"]) for job in self.jobs if "host" in job.status}
         return tuple(sorted(names))
 

@@ -219,7 +219,7 @@ def simulate(
         return
     if out is None:
         raise NodeprintError("no folder for the campaign", key="--out", advice="name a new one, or ask for --power")
-    plan = simulator.Plan(machine, nodes, jobs, runs, passes, seed, defects=tuple(defect or ()))
+    plan = simulator.Plan(machine, nodes, jobs, runs, passes, seed, defects=tuple(defect or ()), cells=True)
     typer.echo(simulator.write(plan, out))
 
 

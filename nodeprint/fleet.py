@@ -85,7 +85,7 @@ def _state(folder: Path, node: Node) -> NodeState:
     ]
     submission = _submission(campaign.job_folder(folder, node))
     problems = (*found.problems, *failed, *([submission] if submission else []))
-    if any(job.measurements for job in found.jobs):
+    if any(job.names for job in found.jobs):
         tail = _log_tail(campaign.job_folder(folder, node)) if problems else ()
         return NodeState(node.node, node.host, "measured", problems=problems, log_tail=tail)
     known = (submission, *failed, *problems, "its job ended before anything was measured")

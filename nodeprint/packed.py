@@ -1,7 +1,7 @@
 """The fleet as arrays: every node's matrices in canonical order, one memory-mapped float32 file a kind of matrix.
 
 A stack holds what can be compared place by place: one measurement over the nodes of one layout. Its rows are runs, the
-unit of evidence. docs/formats.md, packed, has the files.
+unit of evidence. What is no pair of CPUs is in cells (nodeprint.cells). docs/formats.md, packed, has the files.
 """
 
 from __future__ import annotations
@@ -16,13 +16,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint import cells as quantities
 from nodeprint import fingerprint, preflight
+from nodeprint.cells import Cells
 from nodeprint.errors import NodeprintError
 from nodeprint.layout import Ints, Layout, is_harvested, pairs_of, slots_of
 from nodeprint.topology.model import Cpu, Machine, Topology
 
 if TYPE_CHECKING:
-    from nodeprint.bundle import Bundle
+    import xarray as xr
+
+    from nodeprint.bundle import Bundle, Job
 
 SCHEMA = 1
 FOLDER = "packed"
@@ -34,7 +38,11 @@ Part = tuple[int, int, Layout, Mapping[str, Any], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class PackedNode:
-    """What is known of a node apart from its matrices. `cpus` and `cores` are OS and core numbers by slot."""
+    """What is known of a node apart from its matrices. `cpus` and `cores` are OS and core numbers by slot.
+
+    `numbers` are those of the whole machine, which cells are on: OS numbers of CPUs (`cpu`) and cores (`core`) by slot,
+    of NUMA nodes (`node`) by their order.
+    """
 
     name: str
     host: str = ""
@@ -49,6 +57,7 @@ class PackedNode:
     rack: str = ""
     switch: str = ""
     boots: tuple[str, ...] = ()
+    numbers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -77,13 +86,14 @@ class Stack:
 
 @dataclass(frozen=True)
 class PackedFleet:
-    """A campaign's nodes by name, and its stacks."""
+    """A campaign's nodes by name, its stacks of pairs, and its cells."""
 
     campaign: str
     simulated: bool
     nodes: tuple[PackedNode, ...]
     stacks: tuple[Stack, ...]
     versions: Mapping[str, str] = field(default_factory=dict)
+    cells: tuple[Cells, ...] = ()
 
 
 def write(fleet: PackedFleet, campaign: Path) -> Path:
@@ -98,6 +108,11 @@ def write(fleet: PackedFleet, campaign: Path) -> Path:
             name = f"{stack.measurement}-{number}.npy"
             np.save(partial / name, np.asarray(stack.values, dtype=np.float32))
             stacks.append(_stack_entry(stack, name))
+        cells = []
+        for number, one in enumerate(fleet.cells):
+            name = f"cells-{one.measurement}-{number}.npy"
+            np.save(partial / name, np.asarray(one.values, dtype=np.float32))
+            cells.append(quantities.entry(one, name))
         index = {
             "schema": SCHEMA,
             "campaign": fleet.campaign,
@@ -105,6 +120,7 @@ def write(fleet: PackedFleet, campaign: Path) -> Path:
             "versions": dict(fleet.versions),
             "nodes": [asdict(node) for node in fleet.nodes],
             "stacks": stacks,
+            "cells": cells,
         }
         (partial / "index.json").write_text(json.dumps(index, separators=(",", ":")) + "\n")
         shutil.rmtree(folder, ignore_errors=True)
@@ -126,7 +142,14 @@ def read(campaign: Path) -> PackedFleet:
         if index["schema"] != SCHEMA:
             raise NodeprintError(f"schema version {index['schema']}, this nodeprint reads {SCHEMA}", where=path)
         nodes = tuple(_node(entry) for entry in index["nodes"])
-        stacks = tuple(_stack(path.parent, entry, len(nodes)) for entry in index["stacks"])
+        stacks = tuple(_stack(path.parent, entry) for entry in index["stacks"])
+        cells = tuple(
+            quantities.from_entry(entry, np.load(path.parent / str(entry["file"]), mmap_mode="r"))
+            for entry in index.get("cells", ())
+        )
+        for name, rows in (*((s.measurement, s.node) for s in stacks), *((c.measurement, c.node) for c in cells)):
+            if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < len(nodes):
+                raise ValueError(f"{name}: a row's node is not in the index")
     except NodeprintError:
         raise
     except OSError as error:
@@ -139,7 +162,8 @@ def read(campaign: Path) -> PackedFleet:
             where=path,
             advice="remove the folder; it is made again",
         ) from error
-    return PackedFleet(str(index["campaign"]), bool(index["simulated"]), nodes, stacks, dict(index.get("versions", {})))
+    versions = dict(index.get("versions", {}))
+    return PackedFleet(str(index["campaign"]), bool(index["simulated"]), nodes, stacks, versions, cells)
 
 
 def pack(campaign: Path) -> PackedFleet:
@@ -165,6 +189,7 @@ def pack(campaign: Path) -> PackedFleet:
     sheet = {node.node: node for node in discover.read_sheet(campaign / "nodes.tsv")}
     nodes: list[PackedNode] = []
     parts: list[Part] = []
+    cells: list[quantities.Part] = []
     simulated = False
     versions: dict[str, str] = {}
     for number, state in enumerate(gathered.nodes):
@@ -181,18 +206,19 @@ def pack(campaign: Path) -> PackedFleet:
         )
         if state.state == "measured":
             bundle = load(campaign / "nodes" / state.node)
-            known, of_node = _from_bundle(known, number, bundle)
+            known, of_node, of_cells = _from_bundle(known, number, bundle)
             parts += of_node
+            cells += of_cells
             simulated |= any(bool(job.status.get("simulated")) for job in bundle.jobs) or any(
-                bool(job.header(name).get("simulated")) for job in bundle.jobs for name in job.measurements
+                bool(job.header(name).get("simulated")) for job in bundle.jobs for name in job.names
             )
             versions |= {
                 f"kernel {job.header(name).get('kernel')}": str(job.header(name).get("kernel_hash", ""))
                 for job in bundle.jobs
-                for name in job.measurements
+                for name in job.names
             }
         nodes.append(known)
-    fleet = PackedFleet(campaign.name, simulated, tuple(nodes), assemble(parts), versions)
+    fleet = PackedFleet(campaign.name, simulated, tuple(nodes), assemble(parts), versions, quantities.assemble(cells))
     write(fleet, campaign)
     return fleet
 
@@ -211,7 +237,7 @@ def _newest(campaign: Path) -> int:
     return max((file.stat().st_mtime_ns for file in files if file.exists()), default=0)
 
 
-def _from_bundle(node: PackedNode, number: int, bundle: Bundle) -> tuple[PackedNode, list[Part]]:
+def _from_bundle(node: PackedNode, number: int, bundle: Bundle) -> tuple[PackedNode, list[Part], list[quantities.Part]]:
     from nodeprint.records import FLAGS  # noqa: PLC0415
 
     topology = bundle.topology
@@ -221,10 +247,12 @@ def _from_bundle(node: PackedNode, number: int, bundle: Bundle) -> tuple[PackedN
         for name, data in sorted(job.measurements.items())
         if {"a", "b"} <= set(data.dims)
     ]
+    cells = [(job, name, data) for job in bundle.jobs for name, data in sorted(job.cells.items())]
     cpus = sorted({int(cpu) for _, _, data in measured for cpu in data["a"].values})
+    everywhere = sorted({int(cpu) for job, name, _ in (*measured, *cells) for cpu in job.header(name)["cpus"]})
     warnings: list[Mapping[str, str]] = []
     if topology is None:
-        topology = Topology(Machine(), tuple(Cpu(cpu=cpu) for cpu in cpus))
+        topology = Topology(Machine(), tuple(Cpu(cpu=cpu) for cpu in everywhere))
         warnings.append({
             "id": "no-topology", "text": f"{node.name} has no survey: its CPUs are compared by OS number",
             "advice": "measure it again with node-run",
@@ -252,7 +280,8 @@ def _from_bundle(node: PackedNode, number: int, bundle: Bundle) -> tuple[PackedN
             "started": [str(s) for s in data["start_time"].values],
         }
         parts.append((number, job.number, Layout(slots, index[pairs], harvested), header, arrays))
-    boots = sorted({str(boot) for _, _, data in measured for boot in data["boot_id"].values})
+    whole = quantities.machine(topology, everywhere)
+    boots = sorted({str(boot) for _, _, data in (*measured, *cells) for boot in data["boot_id"].values})
     cores = {cpu.cpu: cpu.core for cpu in topology.cpus}
     numbers = tuple(cpu if (core := cores.get(cpu)) is None else core for cpu in order)
     known = replace(
@@ -262,8 +291,23 @@ def _from_bundle(node: PackedNode, number: int, bundle: Bundle) -> tuple[PackedN
         fingerprint=_fingerprint(bundle),
         warnings=tuple(warnings),
         boots=tuple(boots),
+        numbers={"cpu": whole.cpus, "core": whole.cores, "node": whole.nodes},
     )
-    return known, parts
+    return known, parts, [_cell_part(number, job, name, data, whole) for job, name, data in cells if _has_model(name)]
+
+
+def _has_model(measurement: str) -> bool:
+    return measurement in quantities.models()
+
+
+def _cell_part(number: int, job: Job, name: str, data: xr.Dataset, whole: quantities.Machine) -> quantities.Part:
+    values = data[quantities.models()[name].value]
+    dims = [str(dim) for dim in values.dims if dim not in ("run", "pass")]
+    return quantities.part(
+        number, job.number, name, job.header(name), whole, {dim: data[dim].values.tolist() for dim in dims},
+        values.transpose("run", "pass", *dims).values, data["run"].values.tolist(),
+        [str(start) for start in data["start_time"].values],
+    )  # fmt: skip
 
 
 def _fingerprint(bundle: Bundle) -> dict[str, Any]:
@@ -295,11 +339,12 @@ def _node(entry: Mapping[str, Any]) -> PackedNode:
         str(entry["name"]),
         state=str(entry.get("state", "measured")),
         fingerprint=dict(entry.get("fingerprint", {})),
+        numbers={key: tuple(numbers) for key, numbers in entry.get("numbers", {}).items()},
         **(lists | texts),
     )
 
 
-def _stack(folder: Path, entry: Mapping[str, Any], nodes: int) -> Stack:
+def _stack(folder: Path, entry: Mapping[str, Any]) -> Stack:
     layout = Layout(
         np.array(entry["slots"], dtype=np.int64).reshape(-1, 6),
         np.array(entry["pairs"], dtype=np.int64).reshape(-1, 2),
@@ -312,8 +357,6 @@ def _stack(folder: Path, entry: Mapping[str, Any], nodes: int) -> Stack:
         raise ValueError(
             f"{entry['file']} has shape {values.shape}, its index says {expected[0]}, passes, {expected[1:]}"
         )
-    if len(node) and not 0 <= int(node.min()) <= int(node.max()) < nodes:
-        raise ValueError(f"{entry['file']}: a row's node is not in the index")
     disturbed = np.array(entry.get("disturbed") or np.zeros(len(node)), dtype=np.float64)
     return Stack(
         str(entry["measurement"]), str(entry["operation"]), str(entry["quantity"]), str(entry["unit"]),

@@ -23,7 +23,7 @@ FLOORS = [
     {"structure", "simulate", "importers", "export"},
     {"packed"},
     {"fleet"},
-    {"bundle", "campaign"},
+    {"bundle", "campaign", "cells"},
     {"layout", "topology", "fingerprint", "preflight", "doctor", "cgroup", "records", "discover", "config", "curves"},
     {"sources"},
     {"tree"},

@@ -171,6 +171,7 @@ def node_page(
         nothing=_nothing(job, topology),
         findings=tuple(_finding(item, str(said.get("text", ""))) for item in said.get("findings", ())),
         plates=_plates(shown, said, scales, fleet),
+        quantities=_quantities(said.get("cells") or ()),
         comparisons=tuple(comparisons),
         floorplan=_floorplan(shown),
         structure=_structure(shown) if with_structure else (),
@@ -303,6 +304,27 @@ def _plates(
             )
         )
     return tuple(out)
+
+
+def _quantities(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """What is no pair of CPUs: a row a kind of cell, beside the group where there is one."""
+    grouped = any(words.number(row.get("group")) for row in rows)
+    group_columns = ("group's median", "to it") if grouped else ()
+    header = ("measurement", "of", "median", "95 % interval", *group_columns, "worst", "where")
+    out, before = [], ""
+    for row in rows:
+        name, unit = str(row.get("measurement", "")), str(row.get("unit", ""))
+        median, group = words.number(row.get("median")), words.number(row.get("group"))
+        ends = [words.with_unit(row.get(key), unit) for key in ("ci_low", "ci_high")]
+        beside = words.percent(median / group - 1, signed=True) if median is not None and group else ""
+        worst = (words.with_unit(row.get("worst_value"), unit), str(row["worst"])) if row.get("worst") else ("", "")
+        out.append((
+            name if name != before else "", str(row.get("name", "")), words.with_unit(median, unit),
+            f"{ends[0].split(' ')[0]} to {ends[1]}" if all(ends) else "",
+            *((words.with_unit(group, unit), beside) if grouped else ()), *worst,
+        ))  # fmt: skip
+        before = name
+    return Table(header, tuple(out))
 
 
 def _belongs(c: Mapping[str, Any], one: Drawn) -> bool:

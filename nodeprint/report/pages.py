@@ -197,6 +197,7 @@ class NodePage:
     nothing: str
     findings: tuple[Finding, ...]
     plates: tuple[Plate, ...]
+    quantities: Table
     comparisons: tuple[Comparison, ...]
     floorplan: bytes | None
     structure: tuple[Found, ...]

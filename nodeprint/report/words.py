@@ -54,6 +54,17 @@ def percent(value: Any, signed: bool = False) -> str:
     return "" if share is None else f"{100 * share:{'+' if signed else ''}.1f} %"
 
 
+#: Units that are read in others: factor, name.
+_UNITS = {"Hz": (1e-9, "GHz"), "B/s": (1e-9, "GB/s"), "1": (1.0, "")}
+
+
+def with_unit(value: Any, unit: str) -> str:
+    """Four digits of a value with its unit; empty when unknown."""
+    known = number(value)
+    factor, name = _UNITS.get(unit, (1.0, unit))
+    return "" if known is None else f"{known * factor:.4g} {name}".rstrip()
+
+
 def thousands(value: Any) -> str:
     """A whole number with thin spaces between its thousands."""
     return f"{value:,}".replace(",", "\u202f") if isinstance(value, int) else str(value or "")

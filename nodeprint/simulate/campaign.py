@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint import discover, layout
+from nodeprint import cells as quantities
+from nodeprint import config, discover, layout
 from nodeprint.errors import NodeprintError
 from nodeprint.layout import Layout
 from nodeprint.packed import PackedFleet, PackedNode, Stack
+from nodeprint.simulate import cells as drawn
 from nodeprint.simulate import defects as planted
 from nodeprint.simulate import silicon
 from nodeprint.simulate.silicon import Spread
@@ -29,7 +31,10 @@ _MEASUREMENT = "coherence-cas"
 
 @dataclass(frozen=True)
 class Plan:
-    """What is simulated. `homes` are NUMA nodes of the line, or (-1,) for the home policy `first`."""
+    """What is simulated. `homes` are NUMA nodes of the line, or (-1,) for the home policy `first`.
+
+    `cells`: memory, caches, bandwidth, clock and jitter beside the pairs.
+    """
 
     topology: Topology
     nodes: int = 8
@@ -40,6 +45,7 @@ class Plan:
     spread: Spread = field(default_factory=Spread)
     defects: tuple[str, ...] = ()
     homes: tuple[int, ...] = (-1,)
+    cells: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -56,6 +62,7 @@ class _NodePlan:
     cores: tuple[int, ...]
     truth: list[silicon.Floats]
     path: silicon.Paths
+    chip: silicon.Chip
     state: planted.Node
 
 
@@ -67,8 +74,10 @@ def fleet(plan: Plan, jobs_of: Mapping[str, int] | None = None) -> PackedFleet:
     nodes: list[PackedNode] = []
     parts: dict[bytes, list[tuple[int, int, npt.NDArray[np.float32]]]] = {}
     layouts: dict[bytes, Layout] = {}
+    cells: list[quantities.Part] = []
     for number, node in enumerate(_nodes(plan)):
         missing = node.state.missing
+        machine = quantities.machine(node.topology)
         nodes.append(
             PackedNode(
                 node.name,
@@ -78,6 +87,7 @@ def fleet(plan: Plan, jobs_of: Mapping[str, int] | None = None) -> PackedFleet:
                 cpus=tuple(node.cpus),
                 cores=node.cores,
                 fingerprint={**FINGERPRINT, **node.state.fingerprint},
+                numbers={"cpu": machine.cpus, "core": machine.cores, "node": machine.nodes},
             )
         )
         if missing:
@@ -86,6 +96,7 @@ def fleet(plan: Plan, jobs_of: Mapping[str, int] | None = None) -> PackedFleet:
         for job in range(1, (jobs_of or {}).get(node.name, plan.jobs) + 1):
             for run in range(1, plan.runs + 1):
                 parts.setdefault(node.layout.key, []).append((number, job, _draw(plan, number, node, job, run)))
+                cells += [_part(number, job, run, machine, one) for one in _draw_cells(plan, number, node, job, run)]
     stacks = []
     for key, rows in parts.items():
         values = np.stack([values for _, _, values in rows])
@@ -97,7 +108,26 @@ def fleet(plan: Plan, jobs_of: Mapping[str, int] | None = None) -> PackedFleet:
                 started=tuple(_started(j, int(run)) for (_, j, _), run in zip(rows, runs, strict=True)),
             )
         )  # fmt: skip
-    return PackedFleet("simulated", True, tuple(nodes), tuple(stacks))
+    return PackedFleet("simulated", True, tuple(nodes), tuple(stacks), cells=quantities.assemble(cells))
+
+
+def _part(number: int, job: int, run: int, machine: quantities.Machine, one: drawn.Drawn) -> quantities.Part:
+    _, values = one.values[quantities.models()[one.measurement].value]
+    header = {"operation": one.operation, "quantity": one.quantity, "cells": _declared(one)}
+    return quantities.part(
+        number, job, one.measurement, header, machine, one.coordinates, values[None], [run], [_started(job, run)]
+    )
+
+
+def _declared(one: drawn.Drawn) -> dict[str, Any]:
+    return {"dims": list(one.coordinates), "values": {key: unit for key, (unit, _) in one.values.items()}}
+
+
+def _draw_cells(plan: Plan, number: int, node: _NodePlan, job: int, run: int) -> list[drawn.Drawn]:
+    if not plan.cells:
+        return []
+    seeds = (plan.seed, number, job, run)
+    return drawn.draw(node.topology, node.cpus, node.path, node.chip, node.state, seeds=seeds, passes=plan.passes)
 
 
 def write(plan: Plan, campaign: Path) -> Path:
@@ -117,9 +147,10 @@ def write(plan: Plan, campaign: Path) -> Path:
         )
         if not node.state.missing:
             _write_node(plan, number, node, campaign / "nodes" / node.name)
-    discover.write_text(
-        campaign / "plan.tsv", f"# simulated\n{_MEASUREMENT}\tcoherence\t--op cas --cpus cores --siblings\n"
-    )
+    known = config.measurements()
+    measured = [_MEASUREMENT, *(drawn.MEASUREMENTS if plan.cells else ())]
+    rows = [f"{name}\t{known[name]['kernel']}\t{known[name]['arguments']}\n" for name in measured]
+    discover.write_text(campaign / "plan.tsv", "# simulated\n" + "".join(rows))
     discover.write_sheet(campaign / "nodes.tsv", sheet)
     return campaign
 
@@ -148,7 +179,7 @@ def _nodes(plan: Plan) -> Iterator[_NodePlan]:
         truth = [silicon.latency(path, chip, -1 if home < 0 else sockets.get(home, 0)) for home in plan.homes]
         by_cpu = {cpu.cpu: cpu.core for cpu in topology.cpus}
         cores = tuple(core if (core := by_cpu.get(cpu)) is not None else cpu for cpu in cpus)
-        yield _NodePlan(name, topology, places, cpus, cores, truth, path, state)
+        yield _NodePlan(name, topology, places, cpus, cores, truth, path, chip, state)
 
 
 def _draw(plan: Plan, number: int, node: _NodePlan, job: int, run: int) -> npt.NDArray[np.float32]:
@@ -214,11 +245,12 @@ def _write_node(plan: Plan, number: int, node: _NodePlan, folder: Path) -> None:
             path = job_dir / f"run{run}" / f"{_MEASUREMENT}.jsonl{'' if cut else '.gz'}"
             path.parent.mkdir(parents=True)
             path.write_bytes(text.encode() if cut else gzip.compress(text.encode(), compresslevel=1, mtime=0))
-            outcome = "failed" if cut else "done"
-            measurements.append({
-                "name": _MEASUREMENT, "run": run, "outcome": outcome, "exit_code": 137 if cut else 0, "seconds": 8.0,
-                "pinned_by": "native", "message": "simulated: killed" if cut else "",
-            })  # fmt: skip
+            measurements.append(_outcome(_MEASUREMENT, run, cut))
+            for one in _draw_cells(plan, number, node, job, run):
+                text = _cell_records(plan, number, node, one, job=job, run=run)
+                path = job_dir / f"run{run}" / f"{one.measurement}.jsonl.gz"
+                path.write_bytes(gzip.compress(text.encode(), compresslevel=1, mtime=0))
+                measurements.append(_outcome(one.measurement, run, cut=False))
         (job_dir / "survey.tar.gz").write_bytes(survey(node.topology, node.name, node.state.fingerprint))
         status = {
             "schema": 1,
@@ -242,40 +274,87 @@ def _started(job: int, run: int) -> str:
     return _time(_EPOCH + timedelta(hours=job, minutes=run))
 
 
+def _outcome(name: str, run: int, cut: bool) -> dict[str, Any]:
+    return {
+        "name": name, "run": run, "outcome": "failed" if cut else "done", "exit_code": 137 if cut else 0,
+        "seconds": 8.0, "pinned_by": "native", "message": "simulated: killed" if cut else "",
+    }  # fmt: skip
+
+
 def _time(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _records(
-    plan: Plan, number: int, node: _NodePlan, values: npt.NDArray[np.float32], *, job: int, run: int, cut: bool
-) -> str:
-    header: dict[str, Any] = {
+def _header(plan: Plan, number: int, node: _NodePlan, *, job: int, run: int) -> dict[str, Any]:
+    """What the records of a run have in common."""
+    return {
         "record": "header",
         "schema": 1,
         "segment": 0,
-        "kernel": "coherence",
-        "operation": "cas",
-        "quantity": "hop",
-        "unit": "ns",
         "host": node.name,
         "boot_id": f"00000000-0000-4000-8000-{plan.seed % 16**6:06x}{number:06x}",
         "job": job,
         "run": run,
         "seed": plan.seed * 1_000_003 + number * 1009 + job * 101 + run,
         "start_time": _started(job, run),
-        "arguments": ["--op", "cas", "--cpus", "cores", "--siblings"],
         "kernel_hash": "0000000000000000",
         "compiler": "simulated",
         "clock": {"source": "tsc", "hz": 2.0e9, "step_ns": 10.0},
-        "cpus": sorted(node.cpus),
-        "home": "first" if plan.homes == (-1,) else "each",
         "passes": plan.passes,
-        "lines": plan.spread.lines,
-        "batches": 2,
-        "round_trips": 40,
         "pinned_by": "native",
         "placement": {},
         "simulated": True,
+    }
+
+
+def _trailer(counted: str, count: int) -> str:
+    trailer = {
+        "record": "trailer",
+        "elapsed_s": 8.0,
+        counted: count,
+        "voluntary_switches": 0,
+        "involuntary_switches": 0,
+        "steal_s": 0.0,
+        "complete": True,
+    }
+    return json.dumps(trailer) + "\n"
+
+
+def _cell_records(plan: Plan, number: int, node: _NodePlan, one: drawn.Drawn, *, job: int, run: int) -> str:
+    keys = list(one.coordinates)
+    cpus = one.coordinates.get("cpu") or sorted(node.cpus)
+    header = _header(plan, number, node, job=job, run=run) | {
+        "kernel": one.kernel,
+        "operation": one.operation,
+        "quantity": one.quantity,
+        "unit": one.unit,
+        "arguments": ["--op", one.operation, "--cpus", "cores"],
+        "cpus": sorted(int(cpu) for cpu in cpus),
+        "cells": _declared(one),
+    }
+    lines = [json.dumps(header)]
+    shape = next(iter(one.values.values()))[1].shape
+    for at in np.ndindex(*shape):
+        place = {key: one.coordinates[key][i] for key, i in zip(keys, at[1:], strict=True)}
+        values = {key: float(f"{array[at]:.6g}") for key, (_, array) in one.values.items()}
+        lines.append(json.dumps({"record": "cell", **place, "pass": at[0], **values, "flags": []}))
+    return "\n".join(lines) + "\n" + _trailer("cells", len(lines) - 1)
+
+
+def _records(
+    plan: Plan, number: int, node: _NodePlan, values: npt.NDArray[np.float32], *, job: int, run: int, cut: bool
+) -> str:
+    header = _header(plan, number, node, job=job, run=run) | {
+        "kernel": "coherence",
+        "operation": "cas",
+        "quantity": "hop",
+        "unit": "ns",
+        "arguments": ["--op", "cas", "--cpus", "cores", "--siblings"],
+        "cpus": sorted(node.cpus),
+        "home": "first" if plan.homes == (-1,) else "each",
+        "lines": plan.spread.lines,
+        "batches": 2,
+        "round_trips": 40,
     }
     rng = np.random.default_rng([plan.seed, number, job, run, 99])
     cpus, pairs = np.array(node.cpus), node.layout.pairs
@@ -298,13 +377,4 @@ def _records(
                 )
     if cut:
         return "\n".join(lines[: len(lines) * 2 // 3]) + '\n{"record":"pair","a":'
-    trailer = {
-        "record": "trailer",
-        "elapsed_s": 8.0,
-        "pairs": int(values.size),
-        "voluntary_switches": 0,
-        "involuntary_switches": 0,
-        "steal_s": 0.0,
-        "complete": True,
-    }
-    return "\n".join(lines) + "\n" + json.dumps(trailer) + "\n"
+    return "\n".join(lines) + "\n" + _trailer("pairs", int(values.size))

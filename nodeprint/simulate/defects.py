@@ -187,12 +187,13 @@ def _whole(name: str) -> Callable[[re.Match[str]], Effect]:
 def _disturbed(rate: float) -> Callable[[re.Match[str]], Effect]:
     def build(match: re.Match[str]) -> Effect:
         groups = match.groupdict()
-        by = _factor(match) if groups.get("size") else 1.5
+        busy = not groups.get("size")
+        by = 1.5 if busy else _factor(match)
         core, run = int(match["n"]), int(groups.get("run") or 0)
 
         def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
             _at(chip.core, core, "core")
-            return chip, replace(node, disturbances=(*node.disturbances, Disturbance(core, by, run, rate)))
+            return chip, replace(node, disturbances=(*node.disturbances, Disturbance(core, by, run, rate, busy)))
 
         return effect
 

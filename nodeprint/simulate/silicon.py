@@ -80,6 +80,11 @@ class Paths:
         """The first slot of each core."""
         return np.unique(_codes(self.layout.slots[:, :5]), return_index=True)[1].astype(np.int64)
 
+    @property
+    def ccx_of_core(self) -> Ints:
+        """The CCX of each core."""
+        return _codes(self.layout.slots[:, : CCX + 1])[self.core_slots]
+
 
 def _codes(columns: Ints) -> Ints:
     return np.unique(columns, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
@@ -192,12 +197,16 @@ def latency(path: Paths, chip: Chip, home_socket: int = -1) -> Floats:
 
 @dataclass(frozen=True)
 class Disturbance:
-    """Factor `by` on the pairs of a core, with probability `rate` each, in run `run` (from 1; 0 is every run)."""
+    """Factor `by` on the pairs of a core, with probability `rate` each, in run `run` (from 1; 0 is every run).
+
+    `busy`: something else takes the core's time.
+    """
 
     core: int
     by: float
     run: int = 0
     rate: float = 1.0
+    busy: bool = False
 
 
 def draw_run(

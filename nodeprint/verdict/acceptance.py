@@ -40,8 +40,16 @@ class Suppression:
 
 
 @dataclass(frozen=True)
+class CellBound:
+    """Of quantities that are no pairs: how far one may be from its group, and the spread assumed of healthy nodes."""
+
+    bound: float
+    prior: float
+
+
+@dataclass(frozen=True)
 class Acceptance:
-    """Bounds are relative and in ns; priors the chip-to-chip standard deviation by term."""
+    """Bounds are relative and in ns; priors the chip-to-chip standard deviation by term; `cells` by a model's term."""
 
     bounds: Mapping[str, float]
     least_ns: float
@@ -57,6 +65,11 @@ class Acceptance:
     cmdline_ignored: tuple[str, ...]
     limits: tuple[Limit, ...] = field(default=())
     suppressions: tuple[Suppression, ...] = field(default=())
+    cells: Mapping[str, CellBound] = field(default_factory=dict)
+
+    def cell(self, term: str) -> CellBound:
+        """Of a term of nodeprint/measurements.yaml, `other` where it has none of its own."""
+        return self.cells.get(term) or self.cells["other"]
 
     def prior_of_family(self) -> dict[str, float]:
         """Chip spread by family of terms."""
@@ -129,4 +142,5 @@ def _build(content: Mapping[str, Any]) -> Acceptance:
         suppressions=tuple(
             Suppression(e["node"], e["finding"], e["reason"], e["until"]) for e in content["suppressions"]
         ),
+        cells={term: CellBound(e["percent"] / 100, e["prior"] / 100) for term, e in content["cells"].items()},
     )

@@ -218,7 +218,7 @@ def screen(reduced: Sequence[Reduced], nodes: Ints) -> list[Matrix]:
     found = []
     for one in reduced:
         for home in range(len(one.stack.homes)):
-            matrix = of_jobs(one, home, nodes, _first_of) if len(one.terms.terms) else None
+            matrix = of_jobs(one, home, nodes, first_of) if len(one.terms.terms) else None
             if matrix is not None and len(matrix.nodes) > 1:
                 found.append(_ordered(matrix))
     return found
@@ -268,31 +268,23 @@ def _later(reduced: Reduced, home: int, matrix: Matrix, stats: Statistics, outli
     most = max((len(reduced.sittings[node]) for node in matrix.nodes.tolist()), default=1)
     out = []
     for number in range(1, most):
-        one, rest = again(partial(_one_of, number)), again(partial(_from_on, number))
+        one, rest = again(partial(one_of, number)), again(partial(from_on, number))
         if one is not None and rest is not None:
             out.append(Later(one, rest))
     return tuple(out)
 
 
-def _first_of(sittings: list[list[int]]) -> list[int]:
+def first_of(sittings: list[list[int]]) -> list[int]:
     """The first job; of jobs that follow each other too soon the last, as it was measured again for a reason."""
     return sittings[0][-1:]
 
 
-def _one_of(number: int, sittings: list[list[int]]) -> list[int]:
+def one_of(number: int, sittings: list[list[int]]) -> list[int]:
     return sittings[number][-1:] if len(sittings) > number else []
 
 
-def _from_on(number: int, sittings: list[list[int]]) -> list[int]:
+def from_on(number: int, sittings: list[list[int]]) -> list[int]:
     return [job for sitting in sittings[number:] for job in sitting]
-
-
-def screening(jobs: list[int]) -> int | None:
-    return jobs[-2] if len(jobs) > 1 else jobs[-1]
-
-
-def latest(jobs: list[int]) -> int | None:
-    return jobs[-1] if len(jobs) > 1 else None
 
 
 def filled(values: Floats) -> Floats:

@@ -13,16 +13,38 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint import __version__, discover, packed
+from nodeprint.cells import models
 from nodeprint.layout import Ints
 from nodeprint.packed import PackedFleet, PackedNode
 from nodeprint.verdict import acceptance as accepted
-from nodeprint.verdict import configuration, evaluate, groups, history, matrices, outputs, terms, thresholds, wording
+from nodeprint.verdict import (
+    cell_words,
+    cells,
+    configuration,
+    evaluate,
+    groups,
+    history,
+    matrices,
+    outputs,
+    terms,
+    thresholds,
+    wording,
+)
 from nodeprint.verdict.acceptance import Acceptance
+from nodeprint.verdict.cells import Judged
 from nodeprint.verdict.configuration import Difference
 from nodeprint.verdict.evaluate import KindResult, NodeEvidence, Shown
 from nodeprint.verdict.figures import figures_of
 from nodeprint.verdict.matrices import Matrix, Reduced
-from nodeprint.verdict.outcome import NODE_OUTCOMES, ClassFigure, Finding, FleetVerdict, NodeVerdict, Verdict
+from nodeprint.verdict.outcome import (
+    NODE_OUTCOMES,
+    CellFigure,
+    ClassFigure,
+    Finding,
+    FleetVerdict,
+    NodeVerdict,
+    Verdict,
+)
 from nodeprint.verdict.terms import FAMILIES, TERM_OF_FAMILY
 
 #: More than this share of nodes alone in their configuration, and the key that splits them is told first.
@@ -46,6 +68,7 @@ class _Kind:
     nodes: Ints
     term: str
     result: KindResult | None
+    cells: Sequence[Judged] = ()
 
 
 def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | None = None) -> Verdict:
@@ -59,7 +82,7 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
     result = judge_fleet(packed.pack(campaign), rules)
     unjudged = _unjudged(campaign, result)
     if unjudged:
-        note = f"measured, but not judged or drawn: {', '.join(unjudged)}; their records are in nodes/"
+        note = f"measured, but not judged, as no model is stated: {', '.join(unjudged)}; the records are in nodes/"
         result = replace(result, fleet=replace(result.fleet, notes=(*result.fleet.notes, note)))
     if baseline is not None:
         result = history.against(result, packed.read(campaign), baseline, rules)
@@ -68,12 +91,12 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
 
 
 def _unjudged(campaign: Path, result: Verdict) -> list[str]:
-    """Measurements of the plan that have no figure in the verdict; none where nothing was judged."""
+    """Measurements of the plan that are no pairs and state no model; none where nothing was judged."""
     plan = campaign / "plan.tsv"
     lines = plan.read_text(errors="replace").splitlines() if plan.exists() else []
     planned = [line.split("\t")[0] for line in lines if line.strip() and not line.startswith("#")]
     judged = {figure.measurement for node in result.nodes.values() for figure in node.classes}
-    return [name for name in planned if name not in judged] if judged else []
+    return [name for name in planned if name not in judged | set(models())] if judged else []
 
 
 def _slurm_reasons(campaign: Path) -> dict[str, tuple[str, str]]:
@@ -90,9 +113,25 @@ def judge_fleet(fleet: PackedFleet, rules: Acceptance | None = None) -> Verdict:
     differing = configuration.differences(measured, rules)
     number = {node.name: i for i, node in enumerate(fleet.nodes)}
     named = configuration.groups(measured, _layouts(fleet), differing)
-    kinds, tests = _kinds([np.array([number[name] for name in names]) for names in named], reduced, rules)
+    kinds, tests = _kinds([np.array([number[name] for name in names]) for names in named], reduced, fleet, rules)
     figures = figures_of(reduced, len(fleet.nodes))
-    return _Writer(fleet, rules, kinds, figures, differing, reduced, tests).verdict()
+    rows = _beside_groups(cell_words.figures_of(fleet.cells, fleet.nodes), kinds)
+    return _Writer(fleet, rules, kinds, figures, rows, differing, reduced, tests).verdict()
+
+
+def _beside_groups(rows: Sequence[Sequence[CellFigure]], kinds: Sequence[_Kind]) -> list[tuple[CellFigure, ...]]:
+    """Figures of cells with the median over the nodes of each kind."""
+    out = [tuple(mine) for mine in rows]
+    for kind in kinds:
+        if len(kind.nodes) < 2:
+            continue
+        known: dict[tuple[str, str], list[float]] = {}
+        for i in kind.nodes.tolist():
+            for figure in rows[i]:
+                known.setdefault((figure.measurement, figure.name), []).append(figure.median)
+        for i in kind.nodes.tolist():
+            out[i] = tuple(replace(f, group=float(np.median(known[f.measurement, f.name]))) for f in rows[i])
+    return out
 
 
 def _reduced(fleet: PackedFleet) -> list[Reduced]:
@@ -110,21 +149,43 @@ def _layouts(fleet: PackedFleet) -> dict[str, str]:
         digest = hashlib.sha256(stack.layout.key).hexdigest()
         for node in np.unique(stack.node).tolist():
             keys.setdefault(node, set()).add(digest)
-    return {fleet.nodes[node].name: " ".join(sorted(found)) for node, found in keys.items()}
+    layouts = {node: " ".join(sorted(found)) for node, found in keys.items()}
+    machines: dict[bytes, set[int]] = {}
+    for one in fleet.cells:
+        machines.setdefault(one.slots.tobytes() + one.numa.tobytes(), set()).update(one.node.tolist())
+    for machine, nodes in machines.items():  # a node without pairs is like those that have its CPUs and NUMA nodes
+        known = Counter(layouts[node] for node in sorted(nodes) if node in layouts)
+        common = known.most_common(1)[0][0] if known else hashlib.sha256(machine).hexdigest()
+        layouts |= {node: common for node in nodes if node not in layouts}
+    return {fleet.nodes[node].name: layout for node, layout in layouts.items()}
 
 
-def _kinds(configurations: Sequence[Ints], reduced: Sequence[Reduced], rules: Acceptance) -> tuple[list[_Kind], int]:
-    """The kinds within each configuration, the number of tests."""
+def _kinds(
+    configurations: Sequence[Ints], reduced: Sequence[Reduced], fleet: PackedFleet, rules: Acceptance
+) -> tuple[list[_Kind], int]:
+    """The kinds within each configuration, the number of tests.
+
+    Pairs and cells have half of the false alarms each, where there are both.
+    """
     largest = len(configurations[0]) if configurations else 0
     judged = [nodes for nodes in configurations if len(nodes) >= groups.MIN_NODES or 1 < len(nodes) == largest]
     tests = sum(evaluate.tests_of(_with(reduced, nodes), len(nodes)) for nodes in judged)
     # an equal share to every node, matrix and family, within it to every term
     families = sum(len(nodes) * evaluate.families_of(_with(reduced, nodes)) for nodes in judged)
-    alpha = rules.false_alarm / max(families, 1)
+    quantities = [cells.of_kind(fleet.cells, nodes) for nodes in judged]
+    others = sum(len(nodes) * cells.families_of(mine) for nodes, mine in zip(judged, quantities, strict=True))
+    tests += sum(len(nodes) * cells.tests_of(mine) for nodes, mine in zip(judged, quantities, strict=True))
+    share = 0.5 if families and others else 1.0
+    alpha, alpha_cells = (share * rules.false_alarm / max(count, 1) for count in (families, others))
     kinds: list[_Kind] = []
     for nodes in configurations:
         if any(nodes is one for one in judged):
-            kinds += _populations(nodes, _with(reduced, nodes), rules, alpha)
+            kinds += [
+                replace(kind, cells=cells.evaluate_kind(fleet.cells, kind.nodes, rules, alpha_cells))
+                if kind.result is not None
+                else kind
+                for kind in _populations(nodes, _with(reduced, nodes), rules, alpha)
+            ]
         else:
             kinds.append(_Kind(nodes, "", None))
     return sorted(kinds, key=lambda kind: (kind.result is None, -len(kind.nodes), int(kind.nodes[0]))), tests
@@ -209,6 +270,7 @@ class _Writer:
     rules: Acceptance
     kinds: Sequence[_Kind]
     figures: Sequence[Sequence[ClassFigure]]
+    quantities: Sequence[tuple[CellFigure, ...]]
     differing: Mapping[str, Sequence[Difference]]
     reduced: Sequence[Reduced]
     tests: int
@@ -267,6 +329,7 @@ class _Writer:
             fingerprint=node.fingerprint,
             warnings=(*node.warnings, *soft),
             classes=tuple(self.figures[i]),
+            cells=self.quantities[i],
             reason=node.reason,
             log_tail=node.log_tail,
             rack=node.rack,
@@ -274,7 +337,7 @@ class _Writer:
 
     def _gaps(self, i: int) -> list[str]:
         """What makes a node's latest job no evidence."""
-        out, present = [], set()
+        out, present = [], {figure.measurement for figure in self.quantities[i]}
         for one, rows, missing in zip(self.reduced, self.rows, self.missing, strict=True):
             mine = rows.get(i)
             if not mine:
@@ -368,39 +431,49 @@ class _Writer:
         fresh = _merged([shown for shown in known.shown if not shown.confirmed and not shown.refuted])
         gone = _merged([shown for shown in known.shown if shown.refuted])
         differs = _merged(known.differs)
-        unstable = tuple(known.unstable)
+        seen = [one.by_node[i] for one in kind.cells if i in one.by_node]
+        unstable = (*known.unstable, *(other.unstable for other in seen if other.unstable))
+        unstable_jobs = set().union(known.unstable_jobs, *(other.unstable_jobs for other in seen))
+        found = cell_words.findings(kind.cells, i, node, soft)
         findings = [
             *limits,
             *(wording.finding(s, node, soft, "error") for s in steady),
+            *found["confirmed"],
             *(wording.finding(s, node, soft, "warning") for s in (*fresh, *differs)),
+            *found["fresh"],
+            *found["differs"],
+            *found["crowd"],
             *(replace(wording.finding(s, node, soft, "info"), id="not-confirmed") for s in gone),
+            *found["refuted"],
             *(_unstable_finding(text) for text in unstable),
         ]
         text = findings[0].text if findings else ""
         invalid = [q for q in base.quality if q.startswith("invalid: ")]
+        jobs = max((known.jobs, *(other.jobs for other in seen)))
+        too_soon = known.too_soon or any(other.too_soon for other in seen)
         many = self._too_many(kind, [*steady, *fresh])
         if limits:
             outcome = "OUTSIDE LIMIT"
-        elif steady and not many:
+        elif (steady and not many) or found["confirmed"]:
             outcome = "DEVIATES"
-        elif unstable and {1, 2} <= known.unstable_jobs:
+        elif unstable and {1, 2} <= unstable_jobs:
             outcome, text = "UNSTABLE", unstable[0] + ", in two jobs"
         elif invalid or unstable:
             reason = invalid[0].removeprefix("invalid: ") if invalid else unstable[0]
-            outcome, text = ("UNSTABLE" if invalid and known.jobs > 1 else "INVALID"), reason + "; measure it again"
-        elif (fresh or steady) and not many:
+            outcome, text = ("UNSTABLE" if invalid and jobs > 1 else "INVALID"), reason + "; measure it again"
+        elif ((fresh or steady) and not many) or found["fresh"]:
             why = (
                 "its second job began less than 10 minutes after the first and proves no more; measure it again"
-                if known.too_soon
+                if too_soon
                 else "a second job, at least 10 minutes later, tells"
             )
             outcome, text = "SUSPECT", f"{text}; {why}"
-        elif differs:
+        elif differs or found["differs"]:
             outcome = "DIFFER"
-        elif steady or fresh:
+        elif steady or fresh or found["crowd"]:
             outcome, text = "INCONCLUSIVE", text + "; too many nodes show the same to tell which is right"
         else:
-            outcome, text = self._sameness(known, kind, letter)
+            outcome, text = self._sameness(i, known, kind, letter)
             if gone:
                 place = wording.spoken(gone[0].cause.term, gone[0].cause.where)
                 text += f"; {place} was seen in {', '.join(gone[0].runs)} and not confirmed by the jobs after"
@@ -417,29 +490,42 @@ class _Writer:
             any((id(s.matrix.stack), s.matrix.home, int(m)) in crowd for m in s.cause.members) for s in shown
         )
 
-    def _sameness(self, known: NodeEvidence, kind: _Kind, letter: str) -> tuple[str, str]:
+    def _sameness(self, i: int, known: NodeEvidence, kind: _Kind, letter: str) -> tuple[str, str]:
+        """The outcome of a node that nothing is seen of: pairs must be told, cells are named where they are."""
         assert kind.result is not None
-        blind = {name: value for name, value in kind.result.resolvable.items() if value > kind.result.bounds[name]}
-        if blind:
-            name = max(blind, key=lambda key: blind[key] / kind.result.bounds[key] if kind.result else 0.0)
-            return "INCONCLUSIVE", (
-                f"nothing deviates, but {name} could not be told below {blind[name] * 100:.1f} %, beyond its bound of "
-                f"{kind.result.bounds[name] * 100:.1f} %; {kind.result.settled_by[name]}"
-            )
-        if known.runs < 2:
-            return "INCONCLUSIVE", "one run only: it says nothing of how runs differ; measure two or more"
-        if known.untested:
-            return "INCONCLUSIVE", "some terms have too few pairs to be told; measure the missing pairs"
-        if not known.within:
-            return "INCONCLUSIVE", (
-                f"nothing deviates, but the interval of {known.worst[0]} reaches beyond its bound of "
-                f"{known.worst[2] * 100:.1f} %; {known.settled_by}"
-            )
-        percents = "/".join(f"{self.rules.bounds[term] * 100:g}" for term in ("class", "ccd", "block", "core"))
+        pairs = bool(kind.result.evidence)
+        told, not_told = cell_words.told_within(kind.cells, i, self.rules)
+        beside = f"; not told within their bounds: {', '.join(not_told)}" if not_told else ""
+        doubt = self._doubt(known, kind.result) if pairs else "" if told else "nothing is told within its bound"
+        if doubt:
+            return "INCONCLUSIVE", f"nothing deviates, but {doubt}{beside}"
         which = f"group {letter}" if letter else "the group"
         names = ", ".join(sorted({one.matrix.stack.measurement for one in kind.result.evidence}))
-        said = f"same within {percents} % of {which}'s median, for {names}, {known.runs} runs"
+        percents = "/".join(f"{self.rules.bounds[term] * 100:g}" for term in ("class", "ccd", "block", "core"))
+        within = [f"{percents} % of {which}'s median, for {names}, {known.runs} runs"] if pairs else []
+        said = "same within " + "; within ".join([*within, *([", ".join(told)] if told else [])]) + beside
         return ("SAME AS GROUP", f"same as group {letter}: {said}") if letter else ("SAME", said)
+
+    @staticmethod
+    def _doubt(known: NodeEvidence, result: KindResult) -> str:
+        """Why a node's pairs cannot be called the same; empty where they can."""
+        blind = {name: value for name, value in result.resolvable.items() if value > result.bounds[name]}
+        if blind:
+            name = max(blind, key=lambda key: blind[key] / result.bounds[key])
+            return (
+                f"{name} could not be told below {blind[name] * 100:.1f} %, beyond its bound of "
+                f"{result.bounds[name] * 100:.1f} %; {result.settled_by[name]}"
+            )
+        if known.runs < 2:
+            return "there is one run only: it says nothing of how runs differ; measure two or more"
+        if known.untested:
+            return "some terms have too few pairs to be told; measure the missing pairs"
+        if not known.within:
+            return (
+                f"the interval of {known.worst[0]} reaches beyond its bound of "
+                f"{known.worst[2] * 100:.1f} %; {known.settled_by}"
+            )
+        return ""
 
     def _suppressed(self, name: str, verdict: NodeVerdict) -> NodeVerdict:
         """Findings that are known are marked; where all are, the outcome counts no more."""
@@ -462,13 +548,15 @@ class _Writer:
 
     def _day(self) -> str:
         """The day of the newest run: a verdict depends on its input, not on when it is made."""
-        return max((s for one in self.reduced for s in one.stack.started), default="")[:10]
+        started = [one.stack.started for one in self.reduced] + [one.started for one in self.fleet.cells]
+        return max((s for one in started for s in one), default="")[:10]
 
     def _recheck(self, nodes: Mapping[str, NodeVerdict]) -> tuple[str, ...]:
         """Suspects and invalid nodes, and two unsuspected ones of their kind beside each."""
         jobs: dict[int, int] = {}
-        for one in self.reduced:
-            for node, job in zip(one.stack.node.tolist(), one.stack.job.tolist(), strict=True):
+        rows = [(one.stack.node, one.stack.job) for one in self.reduced]
+        for of_row, job_of_row in rows + [(one.node, one.job) for one in self.fleet.cells]:
+            for node, job in zip(of_row.tolist(), job_of_row.tolist(), strict=True):
                 jobs[node] = max(job, jobs.get(node, 0))
         chosen: set[str] = set()
         for kind in self.kinds:
@@ -520,8 +608,8 @@ class _Writer:
             outcome,
             text,
             self._groups(populations),
-            _by_term(smallest),
-            _by_term(resolvable),
+            {**_by_term(smallest), **cell_words.smallest([one for kind in populations for one in kind.cells])},
+            {**_by_term(resolvable), **cell_words.resolvable([one for kind in populations for one in kind.cells])},
             spread,
             counts,
             self.tests,

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint.cells import Cells
 from nodeprint.layout import Ints
 from nodeprint.packed import Stack
 from nodeprint.verdict.terms import Terms
@@ -88,7 +89,7 @@ def reduce(stack: Stack, terms: Terms) -> Reduced:
     return Reduced(stack, terms, latency, wobble, codes.astype(np.int64), sittings(stack))
 
 
-def sittings(stack: Stack) -> dict[int, list[list[int]]]:
+def sittings(stack: Stack | Cells) -> dict[int, list[list[int]]]:
     """By node, its jobs in order, those together that began less than APART after the one before.
 
     What disturbed a job may still be there a moment later, so that a second job that soon proves no more than the

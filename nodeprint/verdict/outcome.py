@@ -50,7 +50,7 @@ class Finding:
     id: str
     severity: str
     term: str
-    where: Mapping[str, int]
+    where: Mapping[str, int | str]
     effect: float
     effect_ns: float
     interval: tuple[float, float]
@@ -79,6 +79,23 @@ class ClassFigure:
 
 
 @dataclass(frozen=True)
+class CellFigure:
+    """Cells of one kind on one node: the median with its interval over runs (95 %), the median over the node's group
+    (NaN without one), and the worst cell, all in `unit`."""
+
+    measurement: str
+    name: str
+    unit: str
+    median: float
+    ci_low: float
+    ci_high: float
+    group: float
+    worst: str
+    worst_value: float
+    cells: int
+
+
+@dataclass(frozen=True)
 class NodeVerdict:
     """A node's outcome and why."""
 
@@ -89,6 +106,7 @@ class NodeVerdict:
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[Mapping[str, str], ...] = ()
     classes: tuple[ClassFigure, ...] = ()
+    cells: tuple[CellFigure, ...] = ()
     reason: str = ""
     log_tail: tuple[str, ...] = ()
     group: str = ""

@@ -1,0 +1,143 @@
+"""What a simulated node's memory, caches, clock and jitter are: cells as the kernels write them.
+
+Base figures are those of a two-socket EPYC: DRAM 95 ns (other socket 200), 150 GB/s a NUMA node (the link to another
+socket carries 70), 3.4 GHz, caches of 4, 14 and 46 cycles. Each node's memory, links and cores are drawn by its
+seed, and runs apart from each other, as for pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.cells import Key
+from nodeprint.simulate.defects import Node
+from nodeprint.simulate.silicon import Chip, Paths
+from nodeprint.topology.model import Topology
+
+Floats = npt.NDArray[np.float64]
+
+#: DRAM latency by distance: a part in the core's clock, a part of the fabric and memory.
+_CORE_NS, _DRAM_NS = 12.0, {"own": 83.0, "near": 98.0, "far": 188.0}
+_RATE, _LINK_RATE = {"load": 150e9, "store": 75e9, "copy": 110e9, "triad": 115e9}, 70e9
+_HZ = 3.4e9
+_CYCLES = {"l1": 4.0, "l2": 14.0, "l3": 46.0}
+#: Relative standard deviations: between nodes' memories and links, between cores, of a run, of a cell in a run, of a
+#: pass of it. What nobody asked a CPU for takes 0.02 % of its time, on the first core five times as much.
+_MEMORY, _CORE, _RUN, _CELL, _PASS = 0.004, 0.0015, 0.003, 0.005, 0.006
+_LOST, _LOST_SD, _FIRST_CORE, _BUSY = 2e-4, 0.6, 5.0, 0.45
+
+#: What `draw` gives.
+MEASUREMENTS = ("chase-latency", "chase-levels", "jitter-detours", "clock-together", "bandwidth-nodes")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One run of one measurement: `coordinates` by dimension, `values` (pass, a dimension each) with their units."""
+
+    measurement: str
+    kernel: str
+    operation: str
+    quantity: str
+    unit: str
+    coordinates: Mapping[str, list[Key]]
+    values: Mapping[str, tuple[str, Floats]]
+
+
+def draw(
+    topology: Topology, cpus: list[int], path: Paths, chip: Chip, state: Node, *, seeds: tuple[int, int, int, int],
+    passes: int,
+) -> list[Drawn]:  # fmt: skip
+    """One run's cells; `cpus` are OS numbers by slot, `seeds` those of the campaign, node, job and run.
+
+    A disturbance of one run shows in the first job's.
+    """
+    silicon = np.random.default_rng([*seeds[:2], 0, 7])
+    rng = np.random.default_rng([*seeds, 7])
+    core_of = np.unique(path.layout.slots[:, :5], axis=0, return_inverse=True)[1].reshape(-1)
+    members = [[cpus[slot] for slot in np.flatnonzero(core_of == core)] for core in range(path.n_cores)]
+    first = [min(mine) for mine in members]
+    nodes = [n for n in topology.numa_nodes if n.cpus] or []
+    numbers = [n.node for n in nodes] or [0]
+    home = {cpu: n.node for n in nodes for cpu in n.cpus}
+    socket = {cpu.cpu: cpu.socket for cpu in topology.cpus}
+    of_node = {n.node: socket.get(n.cpus[0]) for n in nodes}
+
+    def factor(sd: float, size: int | tuple[int, ...]) -> Floats:
+        return np.asarray(1 + sd * silicon.standard_normal(size))
+
+    memory = factor(_MEMORY, len(numbers))
+    link = factor(_MEMORY, (len(numbers), len(numbers)))
+    clock = chip.core_clock * factor(_CORE, path.n_cores)
+    ccx = chip.ccx[path.ccx_of_core]
+    busy = np.ones(path.n_cores)
+    lost = _LOST * np.exp(_LOST_SD * rng.standard_normal((passes, path.n_cores)))
+    lost[:, 0] *= _FIRST_CORE
+    for one in state.disturbances:
+        if one.run in (0, seeds[3]) and (one.run == 0 or seeds[2] == 1):
+            busy[one.core] = 1 + (one.by - 1) * one.rate
+            if one.busy:
+                lost[:, one.core] = _BUSY * rng.uniform(0.9, 1.1, passes)
+
+    def seen(truth: Floats, noise: float = 1.0) -> Floats:
+        """Passes of a run over true cells: the run's own shift, what stays in it, and each pass's noise."""
+        tails = rng.standard_t(4, (passes, *truth.shape)) / np.sqrt(2)
+        stays = 1 + _RUN * rng.standard_normal() + noise * _CELL * rng.standard_normal(truth.shape)
+        return np.asarray(truth * stays * (1 + noise * _PASS * tails))
+
+    def distance(a: int, b: int) -> str:
+        return "own" if a == b else "near" if of_node.get(a) == of_node.get(b) else "far"
+
+    of_core = [numbers.index(home.get(cpu, numbers[0])) for cpu in first]
+    dram = np.array([[_DRAM_NS[distance(numbers[c], m)] for m in numbers] for c in of_core])
+    latency = (_CORE_NS / clock * busy)[:, None] + dram * link[of_core] / memory * chip.fabric
+    levels = np.stack([cycles / _HZ * 1e9 / clock * busy for cycles in _CYCLES.values()], axis=1)
+    levels[:, 2] = (0.4 / clock + 0.6 * ccx) * _CYCLES["l3"] / _HZ * 1e9 * busy
+    channels = np.array([state.memory_channel.get(number, 1.0) for number in numbers])
+    rates = np.array([
+        [[rate * memory[m] * channels[m] if c == m else min(_LINK_RATE * link[c, m], rate * memory[m] * channels[m])
+          for rate in _RATE.values()] for m in range(len(numbers))]
+        for c in range(len(numbers))
+    ])  # fmt: skip
+    hz = seen(_HZ * clock, 0.2)[:1]  # a median over a second's windows
+    chase = seen(latency * chip.whole)
+    caches = seen(levels * chip.whole)
+    rate = seen(rates / chip.whole)[:1]
+    cores: list[Key] = list(first)
+    memories: list[Key] = list(numbers)
+    streams: list[Key] = list(_RATE)
+    return [
+        Drawn("chase-latency", "chase", "latency", "load", "ns", {"cpu": cores, "memory_node": memories}, {
+            **_statistics(chase), "core_hz": ("Hz", np.broadcast_to((_HZ * clock)[None, :, None], chase.shape)),
+        }),
+        Drawn("chase-levels", "chase", "levels", "load", "ns", {"cpu": cores, "level": list(_CYCLES)}, {
+            **_statistics(caches), "core_hz": ("Hz", np.broadcast_to((_HZ * clock)[None, :, None], caches.shape)),
+        }),
+        Drawn("jitter-detours", "jitter", "detours", "detour", "ns", {"cpu": cores}, {
+            "detours": ("1", np.round(lost[:1] * 1e5)), "share": ("1", lost[:1]), "longest_ns": ("ns", lost[:1] * 1e8),
+        }),
+        Drawn("clock-together", "clock", "together", "frequency", "Hz", {"cpu": cores}, {
+            "core_hz": ("Hz", hz), "ci_low_hz": ("Hz", hz * 0.9995), "ci_high_hz": ("Hz", hz * 1.0005),
+            "start_hz": ("Hz", hz), "end_hz": ("Hz", hz), "mean_hz": ("Hz", hz * (1 - lost[:1])),
+        }),
+        Drawn(
+            "bandwidth-nodes", "bandwidth", "nodes", "rate", "B/s",
+            {"cpu_node": memories, "memory_node": memories, "stream": streams}, {"rate_bytes_per_s": ("B/s", rate)},
+        ),
+    ]  # fmt: skip
+
+
+def _statistics(value: Floats) -> dict[str, tuple[str, Floats]]:
+    """A chase's values around its latency."""
+    shares = {
+        "latency_ns": 1.0,
+        "ci_low_ns": 0.997,
+        "ci_high_ns": 1.003,
+        "min_ns": 0.97,
+        "median_ns": 1.0,
+        "p99_ns": 1.1,
+    }
+    return {key: ("ns", value * share) for key, share in shares.items()}

@@ -1,0 +1,276 @@
+"""What was found in cells, in words and figures: places in the node's own numbers, values with units, remedies."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from nodeprint.cells import Cells, Key, Model, models
+from nodeprint.packed import PackedNode
+from nodeprint.verdict.acceptance import Acceptance
+from nodeprint.verdict.cells import Cause, Judged, labels_of
+from nodeprint.verdict.outcome import CellFigure, Finding
+
+Floats = npt.NDArray[np.float64]
+
+_UNITS: Mapping[str, tuple[float, str]] = {"Hz": (1e-9, "GHz"), "B/s": (1e-9, "GB/s"), "ns": (1.0, "ns")}
+
+
+#: Of causes in one place the first term here is told, the others are evidence for it: what takes a CPU away or slows
+#: its clock shows in everything that runs there.
+_FIRST = ("jitter", "clock", "bandwidth", "numa", "cache")
+_SEVERITY: Mapping[str, str] = {
+    "confirmed": "error", "fresh": "warning", "differs": "warning", "crowd": "warning", "refuted": "info",
+}  # fmt: skip
+
+
+def findings(judged: Sequence[Judged], i: int, node: PackedNode, evidence: Sequence[str]) -> dict[str, list[Finding]]:
+    """A node's findings by state (confirmed, fresh, differs, crowd: shown by too many, refuted), one a place."""
+    places: dict[str, dict[tuple[object, ...], list[Finding]]] = {state: {} for state in _SEVERITY}
+    for one in sorted(
+        judged, key=lambda one: _FIRST.index(one.model.term) if one.model.term in _FIRST else len(_FIRST)
+    ):
+        for cause in one.by_node[i].causes if i in one.by_node else ():
+            state = "crowd" if cause.number in one.crowd and cause.state != "refuted" else cause.state
+            told = finding(one, cause, node, evidence, _SEVERITY[state])
+            if state == "refuted":
+                told = replace(told, id="not-confirmed")
+            places[state].setdefault(_place(told.where), []).append(told)
+    return {
+        state: [
+            replace(first, evidence=(*first.evidence, *(other.text for other in rest)))
+            for first, *rest in by_place.values()
+        ]
+        for state, by_place in places.items()
+    }
+
+
+def _place(where: Mapping[str, Key]) -> tuple[object, ...]:
+    """What two findings have in common that are one cause: the core, the memory, or all of it."""
+    for key in ("core", "memory_node", "ccx", "ccd", "socket"):
+        if key in where:
+            return key, where[key]
+    return tuple(sorted((key, str(value)) for key, value in where.items()))
+
+
+def told_within(judged: Sequence[Judged], i: int, rules: Acceptance) -> tuple[list[str], list[str]]:
+    """What a node is the same in (`5 % for chase-latency`), and the measurements that could not tell."""
+    told, open_ = [], []
+    for one in judged:
+        known = one.by_node.get(i)
+        if known is None:
+            continue
+        if one.settled and known.within and known.runs > 1:
+            told.append(f"{rules.cell(one.model.term).bound * 100:g} % for {one.cells.measurement}")
+        else:
+            open_.append(one.cells.measurement)
+    return told, open_
+
+
+def smallest(judged: Sequence[Judged]) -> dict[str, float]:
+    """By term the smallest effect that its sharpest measurement finds."""
+    return _by_term(judged, lambda one: one.relative(one.smallest))
+
+
+def resolvable(judged: Sequence[Judged]) -> dict[str, float]:
+    """By term what would stand out of the noise of its sharpest measurement, whatever the bound."""
+    return _by_term(judged, lambda one: one.relative(one.resolvable * float(np.max(one.stats.bound))))
+
+
+def _by_term(judged: Sequence[Judged], value: Callable[[Judged], float]) -> dict[str, float]:
+    out: dict[str, float] = {}
+    for one in judged:
+        out[one.model.term] = min(value(one), out.get(one.model.term, float("inf")))
+    return out
+
+
+def finding(one: Judged, cause: Cause, node: PackedNode, evidence: Sequence[str], severity: str) -> Finding:
+    """A finding with its place in the node's own numbers."""
+    model, term = one.model, one.model.term
+    labels, place = one.sets.labels[cause.number], one.sets.where[cause.number]
+    where = numbered(labels, place, node, model)
+    effect = one.relative(cause.effect)
+    interval = (one.relative(cause.interval[0]), one.relative(cause.interval[1]))
+    high = effect > 0
+    bad = high == (model.better == "lower")
+    peers = one.level(cause.number)
+    unit = one.cells.unit
+    if model.scale == "share":
+        change = f"loses {effect * 100:.1f} % of its time more than its peers, who lose {peers * 100:.2g} %"
+    else:
+        change = (
+            f"{said(peers * (1 + effect), unit)}, its peers {said(peers, unit)} "
+            f"({effect * 100:+.1f} % [{interval[0] * 100:.1f} to {interval[1] * 100:.1f} %])"
+        )
+    text = f"{one.cells.measurement}, {spoken(where)}: {change}, in {', '.join(cause.runs) or 'no run alone'}"
+    return Finding(
+        id=f"{term}-{_SIDES.get(term, ('high', 'low'))[0 if high else 1]}",
+        severity=severity,
+        term=term,
+        where=where,
+        effect=effect,
+        effect_ns=effect * peers if unit == "ns" and model.scale != "share" else float("nan"),
+        interval=interval,
+        runs=cause.runs,
+        consistent_with=_CONSISTENT.get(term, ()) if bad else ("other settings than its peers'",),
+        evidence=tuple(evidence),
+        remedy=_REMEDY.get(term, "measure the node again and compare"),
+        text=text,
+        measurement=one.cells.measurement,
+        constant_in="percent" if model.scale == "log" else "either",
+    )
+
+
+def numbered(labels: Sequence[str], place: Sequence[Key], node: PackedNode, model: Model) -> dict[str, Key]:
+    """A place in the numbers of the node's topology: OS numbers of CPUs, cores and NUMA nodes, words as they are."""
+    out: dict[str, Key] = {}
+    for label, key in zip(labels, place, strict=True):
+        kind = model.labels.get(label)
+        if kind == "cpu":
+            slot = int(key)
+            core, cpu = ("core", "cpu") if label == "cpu" else (f"core_{label}", f"cpu_{label}")
+            out[core] = _at(node.numbers.get("core", ()), slot)
+            out[cpu] = _at(node.numbers.get("cpu", ()), slot)
+        elif kind in ("node", "node_of_cpu"):
+            name = label if kind == "node" else f"node_{label}"
+            out[name] = _at(node.numbers.get("node", ()), int(key))
+        else:
+            out[label] = key
+    return out
+
+
+def _at(numbers: Sequence[int], index: int) -> int:
+    return numbers[index] if 0 <= index < len(numbers) else index
+
+
+def spoken(where: Mapping[str, Key]) -> str:
+    """A place for people."""
+    if not where:
+        return "the whole node"
+    parts = []
+    for key, value in where.items():
+        if key == "core":
+            parts.append(f"core {value} (CPU {where['cpu']})" if "cpu" in where else f"core {value}")
+        elif key == "distance":
+            parts.append({"own node": "memory of the own node", "same socket": "memory of the same socket"}.get(
+                str(value), "memory of the other socket"))  # fmt: skip
+        elif key != "cpu":
+            name = key.replace("_", " ")
+            parts.append(
+                str(value) if isinstance(value, str) else f"{name.upper() if name in _ACRONYMS else name} {value}"
+            )
+    return ", ".join(parts)
+
+
+def _brief(where: Mapping[str, Key]) -> str:
+    """A place in few words, for a table."""
+    names = {"cpu": "CPU", "cpu_node": "CPU node", "memory_node": "memory"}
+    told = [(names.get(key, key.replace("_", " ")), value) for key, value in where.items() if key != "core"]
+    return ", ".join(str(value) if isinstance(value, str) else f"{name} {value}" for name, value in told)
+
+
+_ACRONYMS = ("ccd", "ccx")
+
+
+def said(value: float, unit: str) -> str:
+    """A value with its unit."""
+    factor, name = _UNITS.get(unit, (1.0, "" if unit == "1" else unit))
+    return f"{value * factor:.4g} {name}".rstrip()
+
+
+def figures_of(cells: Sequence[Cells], nodes: Sequence[PackedNode]) -> list[list[CellFigure]]:
+    """By node: per row of a measurement's table the median of its cells, with its interval over runs and worst cell.
+
+    Of each node's latest job; the interval (95 %) is Student's over runs, NaN with one.
+    """
+    out: list[list[CellFigure]] = [[] for _ in nodes]
+    for one in cells:
+        model = models().get(one.measurement)
+        if model is None or not one.places:
+            continue
+        rows = _table_rows(one, model)
+        latest: dict[int, int] = {}
+        for number, job in zip(one.node.tolist(), one.job.tolist(), strict=True):
+            latest[number] = max(job, latest.get(number, 0))
+        for number in sorted(latest):
+            mine = np.flatnonzero((one.node == number) & (one.job == latest[number]))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)
+                values = np.nanmedian(np.asarray(one.values[mine], dtype=np.float64), axis=1)
+                for name, places in rows:
+                    out[number] += _figure(one, model, nodes[number], name, places, values[:, places])
+    return out
+
+
+def _table_rows(cells: Cells, model: Model) -> list[tuple[str, list[int]]]:
+    """Rows of the table: their names and places."""
+    labels = labels_of(cells, model)
+    kept = range(len(cells.places))
+    for dim, at in model.at.items():
+        found = [int(key) for key in labels[dim] if isinstance(key, int)]
+        wanted = {"least": min(found, default=0), "most": max(found, default=0)}.get(str(at), at)
+        kept = [place for place in kept if labels[dim][place] == wanted]  # type: ignore[assignment]
+    if not set(model.rows) <= set(labels):
+        return [("all", list(kept))]
+    rows: dict[str, list[int]] = {}
+    for place in kept:
+        keys = [labels[label][place] for label in model.rows]
+        rows.setdefault(", ".join(str(key) for key in keys if key is not None) or "all", []).append(place)
+    return list(rows.items())
+
+
+def _figure(
+    cells: Cells, model: Model, node: PackedNode, name: str, places: Sequence[int], values: Floats
+) -> list[CellFigure]:
+    """A row's figure from its cells (run, place); none where nothing was measured."""
+    of_runs = [float(np.nanmedian(run)) for run in values if np.isfinite(run).any()]
+    if not of_runs:
+        return []
+    middle, half = float(np.median(of_runs)), float("nan")
+    if len(of_runs) > 1:
+        half = float(stdtrit(len(of_runs) - 1, 0.975) * np.std(of_runs, ddof=1) / np.sqrt(len(of_runs)))
+    by_place = np.nanmean(values, axis=0)
+    known = np.isfinite(by_place)
+    order = np.where(known, by_place, -np.inf if model.better == "lower" else np.inf)
+    worst = int(np.argmax(order) if model.better == "lower" else np.argmin(order))
+    where = numbered(cells.dims, cells.places[places[worst]], node, model)
+    shown = {key: value for key, value in where.items() if str(value) not in name.split(", ")}
+    return [
+        CellFigure(
+            cells.measurement, name, cells.unit, middle, middle - half, middle + half, float("nan"),
+            _brief(shown) if len(places) > 1 else "", float(by_place[worst]), len(places),
+        )
+    ]  # fmt: skip
+
+
+_SIDES: Mapping[str, tuple[str, str]] = {
+    "numa": ("slow", "fast"),
+    "cache": ("slow", "fast"),
+    "loaded": ("slow", "fast"),
+    "touch": ("slow", "fast"),
+    "bandwidth": ("fast", "slow"),
+    "clock": ("fast", "slow"),
+    "remap": ("fast", "slow"),
+    "jitter": ("loud", "quiet"),
+}
+_CONSISTENT: Mapping[str, tuple[str, ...]] = {
+    "numa": ("a missing or slow memory channel", "memory speed or interleaving"),
+    "cache": ("the core's clock", "a slow or smaller cache"),
+    "bandwidth": ("a missing or slow memory channel", "memory speed or interleaving"),
+    "clock": ("cooling (paste, fan, airflow)", "a power limit", "boost settings"),
+    "loaded": ("a missing or slow memory channel", "the memory controller"),
+    "touch": ("memory of the other node", "interleaving"),
+    "jitter": ("a daemon or interrupts on the CPU", "a hypervisor that takes it away"),
+}
+_REMEDY: Mapping[str, str] = {
+    "numa": "check that all DIMMs are there and run at their speed, compare memory settings with a node that is SAME",
+    "bandwidth": "check that all DIMMs are there and run at their speed, then report the channel with this page",
+    "cache": "compare clocks, then report the core to the vendor with this page",
+    "clock": "compare temperatures and power limits with a node that is SAME; renew the cooling",
+    "jitter": "look for daemons and interrupts on the CPU, and move them",
+}

@@ -1,0 +1,218 @@
+"""Quantities that are no pairs of CPUs, judged: found and named, healthy ones left alone, by place."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nodeprint import cells, packed
+from nodeprint.fleet import gather
+from nodeprint.packed import PackedFleet
+from nodeprint.simulate import Plan, Spread, fleet, write
+from nodeprint.topology.presets import from_part, preset
+from nodeprint.verdict import cells as quantities
+from nodeprint.verdict import judge, judge_fleet
+from nodeprint.verdict.outcome import Verdict
+
+from .schemas import valid, valid_campaign
+
+SMALL = preset("naples-2x32")
+QUIET = Spread(core=0.002)
+ACCUSED = ("DEVIATES", "SUSPECT", "UNSTABLE", "INVALID", "DIFFER")
+
+
+def judged(*defects: str, nodes: int = 8, seed: int = 1, jobs: int = 1) -> Verdict:
+    """The verdict of a simulated fleet with cells, without its pairs: what is found is the cells'."""
+    plan = Plan(SMALL, nodes=nodes, seed=seed, jobs=jobs, passes=1, spread=QUIET, defects=defects, cells=True)
+    return judge_fleet(dataclasses.replace(fleet(plan), stacks=()))
+
+
+PLANTED = [
+    ("memory-channel node 1 -12%", "bandwidth", {"memory_node": 1}),
+    ("core-clock 37 -15%", "clock", {"core": 37}),
+    ("global +12%", "bandwidth", {}),
+]
+
+
+@pytest.mark.parametrize(("text", "term", "where"), PLANTED)
+def test_planted_defects_are_found_named_and_confirmed(text, term, where):
+    for seed in (1, 2):
+        first = judged(f"node001: {text}", seed=seed)
+        assert first.nodes["node001"].verdict == "SUSPECT"
+        assert "node001" in first.recheck
+        verdict = judged(f"node001: {text}", seed=seed, jobs=2)
+        node = verdict.nodes["node001"]
+        assert node.verdict == "DEVIATES"
+        finding = node.findings[0]
+        assert (finding.term, finding.severity) == (term, "error")
+        assert where.items() <= finding.where.items()
+        assert finding.interval[0] < finding.effect < finding.interval[1]
+        assert {run.split("/")[0] for run in finding.runs} == {"job1", "job2"}
+        assert [name for name, v in verdict.nodes.items() if v.verdict in ACCUSED] == ["node001"]
+
+
+def test_healthy_fleets_are_not_accused():
+    outcomes = [v.verdict for seed in range(8) for v in judged(nodes=8, seed=seed).nodes.values()]
+    assert not set(outcomes) & {"DEVIATES", "UNSTABLE", "DIFFER"}
+    assert sum(outcome in ACCUSED for outcome in outcomes) <= 1
+    assert outcomes.count("SAME") >= 48
+
+
+def test_a_busy_cpu_is_told_and_cleared():
+    both = ("node001: busy core 5 run 1", "node001: busy core 5 run 2")
+    first, final = judged(*both), judged(*both, jobs=2)
+    (finding,) = [f for f in first.nodes["node001"].findings if f.term == "jitter"]
+    assert finding.where["core"] == 5
+    assert finding.effect > 0.3
+    assert first.nodes["node001"].verdict == "SUSPECT"
+    assert final.nodes["node001"].verdict in ("SAME", "INCONCLUSIVE")
+    once = judged("node001: busy core 5 run 1").nodes["node001"]
+    assert not [f for f in once.findings if f.term == "jitter"]
+
+
+def test_one_cause_is_one_finding():
+    node = judged("node001: core-clock 37 -15%", jobs=2).nodes["node001"]
+    (finding,) = node.findings
+    assert any("chase-levels" in text for text in finding.evidence)
+
+
+def test_few_nodes_blame_as_pairs_do():
+    assert judged(nodes=1).nodes["node000"].verdict == "NO PEER"
+    two = judged("node001: memory-channel node 1 -20%", nodes=2, jobs=2)
+    assert {v.verdict for v in two.nodes.values()} == {"DIFFER"}
+    four = judged("node001: memory-channel node 1 -20%", nodes=4, jobs=2)
+    assert four.nodes["node001"].verdict == "DEVIATES"
+
+
+def test_a_crowd_is_not_blamed():
+    half = tuple(f"node{i:03d}: memory-channel node 1 -12%" for i in range(4))
+    verdict = judged(*half, jobs=2)
+    assert not {"DEVIATES", "SUSPECT"} & set(verdict.fleet.counts)
+    assert verdict.fleet.counts.get("SAME", 0) < 8
+
+
+def test_smallest_effects_are_told_and_hold():
+    calm = judged()
+    size = calm.fleet.smallest_effect["bandwidth"]
+    assert size is not None and 0.03 < size < 0.15
+    found = judged(f"node001: memory-channel node 1 {-150 * size:.2f}%", jobs=2)
+    assert found.nodes["node001"].verdict == "DEVIATES"
+    missed = judged(f"node001: memory-channel node 1 {-50 * size:.2f}%", jobs=2)
+    assert missed.nodes["node001"].verdict not in ACCUSED
+
+
+# --- invariances ------------------------------------------------------------------------------------------------------
+
+
+def test_node_order_and_cpu_numbers_do_not_matter():
+    defects = ("node001: core-clock 5 -15%", "node002: memory-channel node 0 -12%")
+    plan = Plan(SMALL, nodes=8, jobs=2, passes=1, spread=QUIET, defects=defects, cells=True)
+    found = fleet(plan)
+    plain = judge_fleet(found)
+    order = [3, 1, 4, 0, 5, 7, 2, 6]
+    other = judge_fleet(_shuffled(found, order))
+    assert {n: v.verdict for n, v in plain.nodes.items()} == {n: v.verdict for n, v in other.nodes.items()}
+    again = ("node001: renumbered", "node005: renumbered")
+    renumbered = judge_fleet(fleet(dataclasses.replace(plan, defects=(*defects, *again))))
+    for verdict in (plain, other, renumbered):
+        assert [n for n, v in verdict.nodes.items() if v.verdict == "DEVIATES"] == ["node001", "node002"]
+        assert verdict.nodes["node001"].findings[0].where["core"] == 5
+
+
+def _shuffled(found: PackedFleet, order: list[int]) -> PackedFleet:
+    at = {old: new for new, old in enumerate(order)}
+
+    def moved(one):
+        rows = np.argsort([at[n] for n in one.node.tolist()], kind="stable")
+        node = np.array([at[n] for n in one.node.tolist()])[rows]
+        values = np.asarray(one.values)[rows]
+        return dataclasses.replace(one, node=node, job=one.job[rows], run=one.run[rows], values=values)
+
+    return dataclasses.replace(
+        found,
+        nodes=tuple(found.nodes[i] for i in order),
+        stacks=tuple(moved(s) for s in found.stacks),
+        cells=tuple(moved(c) for c in found.cells),
+    )
+
+
+def test_numa_nodes_are_places_by_their_cpus():
+    topology = from_part("EPYC 7742", 2, nps=4)
+    machine = cells.machine(topology)
+    swapped = {0: 5, 5: 0}
+    nodes = tuple(dataclasses.replace(n, node=swapped.get(n.node, n.node)) for n in topology.numa_nodes)
+    again = cells.machine(dataclasses.replace(topology, numa_nodes=nodes))
+    assert machine.key == again.key
+    assert [swapped.get(n, n) for n in machine.nodes] == list(again.nodes)
+
+
+def test_distances_and_sets_of_four_nodes_a_socket():
+    found = fleet(Plan(from_part("EPYC 7742", 2, nps=4), nodes=2, runs=1, passes=1, cells=True))
+    one = next(c for c in found.cells if c.measurement == "bandwidth-nodes")
+    model = cells.models()[one.measurement]
+    distance = quantities.labels_of(one, model)["distance"]
+    streams = 4
+    assert [distance.count(word) for word in ("own node", "same socket", "other socket")] == [
+        8 * streams, 8 * 3 * streams, 8 * 4 * streams,
+    ]  # fmt: skip
+    sets = quantities.sets_of(one, model)
+    assert sets.labels[0] == () and sets.member[0].all()
+    assert len({row.tobytes() for row in sets.member}) == len(sets.member)
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Records of a fleet in the kernels' formats, judged; one node has no pairs."""
+    folder = tmp_path_factory.mktemp("cells") / "sim"
+    defects = ("node001: memory-channel node 1 -12%", "node002: renumbered")
+    write(Plan(SMALL, nodes=8, jobs=2, passes=1, spread=QUIET, defects=defects, cells=True), folder)
+    for path in (folder / "nodes/node003").glob("job*/run*/coherence-cas.jsonl.gz"):
+        path.unlink()
+    judge(folder)
+    return folder
+
+
+def test_records_are_judged_like_the_same_draws_packed(campaign):
+    verdict = json.loads((campaign / "verdict.json").read_text())
+    valid(verdict, "verdict")
+    node = verdict["nodes"]["node001"]
+    assert node["verdict"] == "DEVIATES"
+    assert node["findings"][0]["term"] == "bandwidth"
+    assert node["findings"][0]["where"]["memory_node"] == 1
+    plan = Plan(SMALL, nodes=8, jobs=2, passes=1, spread=QUIET, defects=("node001: memory-channel node 1 -12%",))
+    direct = judge_fleet(fleet(dataclasses.replace(plan, cells=True))).nodes["node001"].findings[0]
+    assert node["findings"][0]["effect"] == pytest.approx(direct.effect, rel=0.05)
+    assert not any("not judged" in note for note in verdict["fleet"]["notes"])
+
+
+def test_files_are_as_their_schemas_say_and_the_same_again(campaign):
+    assert "records" in valid_campaign(campaign)
+    text = (campaign / "verdict.json").read_text()
+    assert judge(campaign).json() == text
+    stored = packed.read(campaign)
+    assert {one.measurement for one in stored.cells} >= {"chase-latency", "clock-together", "bandwidth-nodes"}
+
+
+def test_a_node_without_pairs_is_measured_and_compared(campaign):
+    states = {node.node: node.state for node in gather(campaign).nodes}
+    assert states["node003"] == "measured"
+    node = json.loads((campaign / "verdict.json").read_text())["nodes"]["node003"]
+    assert node["verdict"] not in ("NOT MEASURED", "DIFFERENT CONFIGURATION")
+    assert {row["measurement"] for row in node["cells"]} >= {"chase-latency", "bandwidth-nodes"}
+
+
+def test_figures_name_the_worst_cell_and_the_group(campaign):
+    nodes = json.loads((campaign / "verdict.json").read_text())["nodes"]
+    rows = {(row["measurement"], row["name"]): row for row in nodes["node001"]["cells"]}
+    slow = rows["bandwidth-nodes", "triad, own node"]
+    assert slow["unit"] == "B/s"
+    assert slow["worst"] == "CPU node 1, memory 1"
+    assert slow["worst_value"] < 0.93 * slow["group"]
+    assert rows["chase-latency", "own node"]["median"] < rows["chase-latency", "other socket"]["median"]
