@@ -592,6 +592,25 @@ def test_pairs_file(coherence: Path, tmp_path: Path) -> None:
     assert [p["pass"] for p in after if "mixed_lines" in p["flags"]] == [0] * 7
 
 
+@pytest.mark.parametrize("times", [1, 4, 6])
+@pytest.mark.parametrize("complete", [True, False])
+def test_another_list_of_pairs_is_a_new_job(coherence: Path, tmp_path: Path, times: int, complete: bool) -> None:
+    """Under the same name; the file is fine, so it is not called malformed, which would have it measured again."""
+    a, b = ALLOWED[:2]
+    pairs, out = tmp_path / "pairs", tmp_path / "r.jsonl"
+    pairs.write_text(f"{a} {b}\n" * 5)
+    arguments = ("--pairs", str(pairs), "--passes", "1", "--lines", "6")
+    assert run(coherence, out, *arguments).returncode == 0
+    if not complete:
+        out.write_text("".join(out.read_text().splitlines(keepends=True)[:-2]))
+    content = out.read_bytes()
+    pairs.write_text(f"{a} {b}\n" * times)
+    refused(run(coherence, out, *arguments), 3, "other pairs", "new job")
+    assert out.read_bytes() == content
+    pairs.write_text(f"# as before\n{a} {b}\n{b},{a}\n" + f"{a} {b}\n" * 3)
+    assert run(coherence, out, *arguments).returncode == 0
+
+
 @pytest.mark.parametrize("content", ["0\n", "0 0\n", "0 1 2\n", "a b\n", "0 1x\n", "-1 0\n", f"{max(ALLOWED)} 99998\n"])
 def test_bad_pairs_file(coherence: Path, tmp_path: Path, content: str) -> None:
     pairs = tmp_path / "pairs"

@@ -524,14 +524,32 @@ def test_the_survey_of_a_made_up_machine(campaign: Campaign, tmp_path: Path) -> 
     assert {"hot", "edac"} <= {warning.id for warning in preflight.check(survey)}
 
 
-def test_without_flock(one_shell: Campaign, tools: Path, tmp_path: Path) -> None:
-    bare = tmp_path / "no-flock"
+@pytest.mark.parametrize(("tool", "package"), [("flock", "util-linux"), ("cksum", "coreutils")])
+def test_without_a_tool(one_shell: Campaign, tools: Path, tmp_path: Path, tool: str, package: str) -> None:
+    bare = tmp_path / "bare"
     shutil.copytree(tools, bare, symlinks=True)
-    (bare / "flock").unlink()
-    # /sbin and /usr/sbin are appended by node-run; flock is not there on any system we know
+    (bare / tool).unlink()
+    one_shell.shell = SHELLS["dash"] if shutil.which("dash") else one_shell.shell  # busybox has tools of its own
+    # /sbin and /usr/sbin are appended by node-run; these tools are not there on any system we know
     code, _ = one_shell.run(PATH=str(bare))
     assert code == 0
-    assert "flock is not installed; install util-linux" in one_shell.outcomes()[1, "a"]["message"]
+    assert f"{tool} is not installed; install {package}" in one_shell.outcomes()[1, "a"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("features", "lse"), [("fp asimd atomics cpuid", True), ("fp atomics", True), ("fp asimd atomicsx", False)]
+)
+def test_atomic_instructions_are_used_where_the_cpu_has_them(
+    campaign: Campaign, tmp_path: Path, features: str, lse: bool
+) -> None:
+    (campaign.kernels / "lse").mkdir()
+    other = campaign.kernels / "lse" / "fake"
+    other.write_text((campaign.kernels / "fake").read_text().replace('"seen": ', '"lse": true, "seen": '))
+    other.chmod(0o755)
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text(f"processor\t: 0\nFeatures\t: {features}\nCPU part\t: 0xd0c\n")
+    assert campaign.run(NODEPRINT_CPUINFO=str(cpuinfo))[0] == 0
+    assert campaign.records()[0].get("lse", False) is lse
 
 
 @pytest.fixture

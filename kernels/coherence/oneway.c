@@ -87,64 +87,64 @@ static void plan(struct run *run) {
         run_not_measured(run, "asymmetry", "undecidable within half a round trip: needs a third CPU");
 }
 
-/* Offsets of the counters by least squares over all pairs and passes, the first CPU's being 0 (Gauss and Seidel). */
-static void solve(const struct run *run, double *offset, const size_t *a, const size_t *b, const double *difference) {
-    double *sum = grow(NULL, run->cpus.count, sizeof *sum), *count = grow(NULL, run->cpus.count, sizeof *count);
-    for (size_t cpu = 0; cpu < run->cpus.count; cpu++) offset[cpu] = 0;
-    for (int sweep = 0; sweep < MOST_SWEEPS; sweep++) {
+void oneway_solve(const struct pair_offset *pairs, size_t count, double *offset, size_t cpus) {
+    double *sum = grow(NULL, cpus, sizeof *sum), *met = grow(NULL, cpus, sizeof *met);
+    for (size_t cpu = 0; cpu < cpus; cpu++) offset[cpu] = 0;
+    for (int sweep = 0; sweep < MOST_SWEEPS; sweep++) { /* Jacobi's iteration */
         double change = 0;
-        for (size_t cpu = 0; cpu < run->cpus.count; cpu++) sum[cpu] = count[cpu] = 0;
-        for (size_t i = 0; i < run->unit_count; i++) {
-            sum[a[i]] += offset[b[i]] - difference[i];
-            sum[b[i]] += offset[a[i]] + difference[i];
-            count[a[i]]++;
-            count[b[i]]++;
+        for (size_t cpu = 0; cpu < cpus; cpu++) sum[cpu] = met[cpu] = 0;
+        for (const struct pair_offset *pair = pairs; pair < pairs + count; pair++) {
+            sum[pair->a] += offset[pair->b] - pair->ns;
+            sum[pair->b] += offset[pair->a] + pair->ns;
+            met[pair->a]++;
+            met[pair->b]++;
         }
-        for (size_t cpu = 0; cpu < run->cpus.count; cpu++) {
-            if (count[cpu] == 0) continue;
-            double better = (sum[cpu] / count[cpu] + offset[cpu]) / 2; /* damped: all are moved at once */
+        for (size_t cpu = 0; cpu < cpus; cpu++) {
+            if (met[cpu] == 0) continue;
+            double better = (sum[cpu] / met[cpu] + offset[cpu]) / 2; /* damped: all are moved at once */
             change = fmax(change, fabs(better - offset[cpu]));
             offset[cpu] = better;
         }
         if (change < 1e-6) break;
     }
-    for (size_t cpu = run->cpus.count; cpu-- > 0;) offset[cpu] -= offset[0];
+    for (size_t cpu = cpus; cpu-- > 0;) offset[cpu] -= offset[0];
     free(sum);
-    free(count);
+    free(met);
 }
 
-static double closure_rms, closure_worst;
+struct closure oneway_closure(const struct pair_offset *pairs, size_t count, const double *offset) {
+    struct closure closure = {0};
+    for (size_t i = 0; i < count; i++) {
+        double rest = pairs[i].ns - (offset[pairs[i].b] - offset[pairs[i].a]);
+        closure.rms_ns += rest * rest / (double)count;
+        closure.worst_ns = fmax(closure.worst_ns, fabs(rest));
+    }
+    closure.rms_ns = sqrt(closure.rms_ns);
+    return closure;
+}
+
+static struct closure closure;
 
 static void finish(struct run *run, struct text *records) {
-    size_t *a = grow(NULL, run->unit_count, sizeof *a), *b = grow(NULL, run->unit_count, sizeof *b);
-    double *difference = grow(NULL, run->unit_count, sizeof *difference);
+    struct pair_offset *pairs = grow(NULL, run->unit_count, sizeof *pairs);
     double *offset = grow(NULL, run->cpus.count, sizeof *offset);
     for (size_t i = 0; i < run->unit_count; i++) {
-        a[i] = run_worker(run, run->units[i].key[0]);
-        b[i] = run_worker(run, run->units[i].key[1]);
-        difference[i] = 0;
+        const struct unit *unit = &run->units[i];
+        pairs[i] = (struct pair_offset){run_worker(run, unit->key[0]), run_worker(run, unit->key[1]), 0};
         for (size_t pass = 0; pass < run->passes; pass++)
-            difference[i] += run->kept[pass * run->unit_count + i] / (double)run->passes;
+            pairs[i].ns += run->kept[pass * run->unit_count + i] / (double)run->passes;
     }
-    solve(run, offset, a, b, difference);
+    oneway_solve(pairs, run->unit_count, offset, run->cpus.count);
+    closure = oneway_closure(pairs, run->unit_count, offset);
     for (size_t cpu = 0; cpu < run->cpus.count; cpu++)
         text_add(records, "{\"record\":\"offset\",\"cpu\":%d,\"offset_ns\":%.3f}\n", run->cpus.cpu[cpu], offset[cpu]);
-    closure_rms = closure_worst = 0;
-    for (size_t i = 0; i < run->unit_count; i++) {
-        double rest = difference[i] - (offset[b[i]] - offset[a[i]]);
-        closure_rms += rest * rest / (double)run->unit_count;
-        closure_worst = fmax(closure_worst, fabs(rest));
-    }
-    closure_rms = sqrt(closure_rms);
-    free(a);
-    free(b);
-    free(difference);
+    free(pairs);
     free(offset);
 }
 
 static void facts(struct run *run, bool end, struct text *members) {
     if (end && run->cpus.count >= 3)
-        text_add(members, ",\"closure_rms_ns\":%.3f,\"closure_worst_ns\":%.3f", closure_rms, closure_worst);
+        text_add(members, ",\"closure_rms_ns\":%.3f,\"closure_worst_ns\":%.3f", closure.rms_ns, closure.worst_ns);
 }
 
 static double seconds(const struct run *run, const struct unit *unit, double hop_ns) {

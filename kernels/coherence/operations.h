@@ -16,6 +16,21 @@ extern const struct operation operation_oneway, operation_payload, operation_con
 /* The shortest a batch may be: below it the clock's grain and the reading of it show. */
 bool long_enough(double ticks);
 
+/* What the stamps of a pair say: b's counter is `ns` ahead of a's, were the way as long there as back. */
+struct pair_offset {
+    size_t a, b; /* indices of CPUs */
+    double ns;
+};
+
+/* What no offsets explain. */
+struct closure {
+    double rms_ns, worst_ns;
+};
+
+/* The counter's offset of each of `cpus` CPUs by least squares, the first one's being 0. */
+void oneway_solve(const struct pair_offset *pairs, size_t count, double *offset, size_t cpus);
+struct closure oneway_closure(const struct pair_offset *pairs, size_t count, const double *offset);
+
 static inline void relax(void) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();

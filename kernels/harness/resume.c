@@ -44,6 +44,8 @@ static void take_header(const struct json_object *object, size_t line, struct re
         differs = "another version of this kernel";
     else if (!same_text(object, "arguments", identity->arguments.data))
         differs = "other arguments";
+    else if (*identity->pairs != '\0' && !json_is(object, "pairs_hash", identity->pairs))
+        differs = "other pairs under the same name of --pairs";
     else if (!same_text(object, "cpus", identity->cpus.data))
         differs = "other CPUs";
     else if (!same_text(object, "host", identity->host.data))

@@ -7,6 +7,7 @@
 /* What a continuation must have in common with the file, as JSON text. */
 struct identity {
     struct text host, arguments, cpus;
+    char pairs[17]; /* hash of the pairs that --pairs named, as its file may change under its name; empty without */
     uint64_t job, run;
 };
 

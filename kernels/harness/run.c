@@ -26,7 +26,6 @@ enum purpose { DRAW_ORDER = 1, DRAW_LINES = 2 };
 enum done { TO_DO, DONE, MOVED_TO_DO };
 
 static const double SENTINEL_EVERY_S = 0.25, SENTINEL_SHARE = 0.05, AGAIN_SD = 4;
-static const size_t FEWEST_DIFFERENCES = 20; /* below them their spread is not known */
 
 #if defined(__x86_64__)
 #define ATOMICS "lock"
@@ -255,6 +254,16 @@ static void boot_id(char id[64]) {
     id[strcspn(id, "\n")] = '\0';
 }
 
+/* FNV-1a over the keys of the units, 16 hexadecimal digits. */
+static void hash_units(const struct run *run, char hash[17]) {
+    uint64_t sum = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < run->unit_count; i++)
+        for (size_t k = 0; k < MAX_KEYS; k++)
+            for (unsigned bits = 0; bits < 64; bits += 8)
+                sum = (sum ^ ((uint64_t)run->units[i].key[k] >> bits & 255)) * 0x100000001b3u;
+    snprintf(hash, 17, "%016" PRIx64, sum);
+}
+
 static struct identity identify(const struct run *run) {
     struct identity identity = {.job = job, .run = run_number};
     const struct setting *const tables[] = {select_settings, common, pair_settings, run->kernel->settings};
@@ -272,6 +281,7 @@ static struct identity identify(const struct run *run) {
     text_add(&identity.cpus, "[");
     cpulist_write(&identity.cpus, &run->cpus, false);
     text_add(&identity.cpus, "]");
+    if (select_pairs_named()) hash_units(run, identity.pairs);
     return identity;
 }
 
@@ -292,6 +302,7 @@ static void add_header(struct run *run, const struct identity *identity, struct 
     text_add(out, ",\"arguments\":%s,\"kernel_hash\":\"%s\",\"compiler\":", identity->arguments.data,
              run->kernel->hash);
     text_add_json(out, COMPILER);
+    if (*identity->pairs != '\0') text_add(out, ",\"pairs_hash\":\"%s\"", identity->pairs);
     text_add(out, ",\"atomics\":\"" ATOMICS "\",\"clock\":{\"source\":\"%s\",\"hz\":%.1f,\"step_ns\":%.3f}",
              clock_facts.source, clock_facts.hz, clock_facts.step_ticks * clock_facts.ns_per_tick);
     text_add(out, ",\"cpus\":%s", identity->cpus.data);
@@ -564,25 +575,6 @@ static void measure_pass(struct sweep *sweep, uint32_t pass) {
 
 /* ---- second looks ---- */
 
-static int ascending_float(const void *a, const void *b) {
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
-/* 1.4826 times the median absolute difference between passes of the same unit; 0 when there are too few. */
-static double robust_pass_sd(const struct former *former, size_t units, size_t pass_count) {
-    float *differences = grow(NULL, units * pass_count * pass_count / 2 + 1, sizeof *differences);
-    size_t count = 0;
-    for (size_t unit = 0; unit < units; unit++)
-        for (size_t p = 0; p < pass_count; p++)
-            for (size_t q = p + 1; q < pass_count; q++)
-                differences[count++] = (float)fabs(former->value[p * units + unit] - former->value[q * units + unit]);
-    qsort(differences, count, sizeof *differences, ascending_float);
-    double sd = count < FEWEST_DIFFERENCES ? 0 : 1.4826 * (double)differences[count / 2];
-    free(differences);
-    return sd;
-}
-
 /* Measure one unit once more, alone and on lines of its own. */
 static double look_again(struct sweep *sweep, uint32_t pass, size_t unit, size_t use_lines, const char *reason) {
     struct run *run = sweep->run;
@@ -602,7 +594,7 @@ static double look_again(struct sweep *sweep, uint32_t pass, size_t unit, size_t
 static size_t look_where_passes_differ(struct sweep *sweep, uint32_t *pass) {
     struct run *run = sweep->run;
     const struct former *former = sweep->former;
-    double sd = robust_pass_sd(former, run->unit_count, run->passes);
+    double sd = robust_pass_sd(former->value, run->unit_count, run->passes);
     size_t looked = 0;
     for (size_t unit = 0; sd > 0 && unit < run->unit_count && stop_signal == 0; unit++) {
         double low = former->value[unit], high = low;

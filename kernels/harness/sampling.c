@@ -51,6 +51,22 @@ void summary_write(struct text *members, const struct summary *s, const char *un
         text_add(members, ",\"%s_%s\":%.3f", written[i].name, unit, written[i].value);
 }
 
+double robust_pass_sd(const double *values, size_t units, size_t passes) {
+    enum { MOST_PAIRED = 9, FEWEST_DIFFERENCES = 20 };
+    size_t furthest = passes <= MOST_PAIRED ? passes / 2 : 1, count = 0;
+    double *differences = grow(NULL, units * passes * furthest + 1, sizeof *differences);
+    for (size_t apart = 1; apart <= furthest; apart++) {
+        size_t firsts = 2 * apart == passes ? apart : passes; /* half way round each pair is met from both ends */
+        for (size_t p = 0; p < firsts; p++)
+            for (size_t unit = 0; unit < units; unit++)
+                differences[count++] = fabs(values[p * units + unit] - values[(p + apart) % passes * units + unit]);
+    }
+    sort_ascending(differences, count);
+    double sd = count < FEWEST_DIFFERENCES ? 0 : 1.4826 * differences[count / 2];
+    free(differences);
+    return sd;
+}
+
 /* A batch that was interrupted says nothing of the line: deviations beyond half the value are cut there. */
 static double cut(double deviation) {
     return fmax(-0.5, fmin(0.5, deviation));

@@ -25,6 +25,11 @@ double summary_half_width(const struct summary *summary);
 /* Append ,"latency_ns":... and the other members, each with `unit` behind its name ("ns"). */
 void summary_write(struct text *members, const struct summary *summary, const char *unit);
 
+/* 1.4826 times the median absolute difference between passes of the same unit, `values` by pass and unit; 0 when there
+ * are too few to tell. Of up to nine passes all pairs count; of more, those that follow each other, the first being the
+ * last one's next, so that time and memory grow as the passes do. */
+double robust_pass_sd(const double *values, size_t units, size_t passes);
+
 /* Standard deviations as shares of a pair's value: `line`, what all pairs of a pass see alike in a line; `line_pair`,
  * what only one pair sees in it; `revisit`, between the batches of one visit. NAN where there is nothing to tell by. */
 struct spread {

@@ -110,6 +110,35 @@ static void test_summary(void) {
     CHECK(summary_half_width(&summary) == 0.5);
 }
 
+/* Up to nine passes every pair of passes counts once; beyond, neighbours; either way the SD of what was drawn is found. */
+static void test_pass_sd(void) {
+    enum { UNITS = 10, FEW = 3 };
+    static const size_t many_passes = 10000;
+    double few[FEW * UNITS];
+    for (size_t unit = 0; unit < UNITS; unit++) { /* differences 1, 2 and 3: the middle one is 2 */
+        few[unit] = 100;
+        few[UNITS + unit] = 101;
+        few[(size_t)2 * UNITS + unit] = 103;
+    }
+    CHECK(fabs(robust_pass_sd(few, UNITS, FEW) - 1.4826 * 2) < 1e-12);
+    CHECK(robust_pass_sd(few, 6, FEW) == 0); /* 18 differences are too few to tell */
+    CHECK(robust_pass_sd(few, sizeof few / sizeof *few, 1) == 0);
+    /* differences 1, 2, 9, 10, 11 and 12; were those of opposite passes (1 and 2) met twice the middle one would be 9 */
+    static const double of_four[] = {0, 10, 1, 12};
+    double four[4 * UNITS];
+    for (size_t i = 0; i < sizeof four / sizeof *four; i++) four[i] = of_four[i / UNITS];
+    CHECK(fabs(robust_pass_sd(four, UNITS, 4) - 1.4826 * 10) < 1e-12);
+    struct random random = random_stream(5, 6, 7);
+    double *many = grow(NULL, many_passes * 2, sizeof *many);
+    for (size_t i = 0; i < many_passes * 2; i++) { /* a sum of twelve has the SD 1 */
+        many[i] = -6;
+        for (int k = 0; k < 12; k++) many[i] += (double)random_below(&random, 1 << 20) / (1 << 20);
+    }
+    double sd = robust_pass_sd(many, 2, many_passes); /* a difference's median is 0.6745 x sqrt(2) SD */
+    CHECK(sd > 1.36 && sd < 1.47);
+    free(many);
+}
+
 /* Values made with known effects give these effects back: of lines 3 %, of line x pair 2 %, of the revisit 1 %. */
 static void test_spread(void) {
     enum { PAIRS = 400, TEST_LINES = 32, TEST_BATCHES = 2, SETS = 20 };
@@ -289,6 +318,7 @@ int main(void) {
     test_order_statistics();
     test_interval();
     test_summary();
+    test_pass_sd();
     test_spread();
     test_census();
     test_schedule();

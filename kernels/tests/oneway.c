@@ -1,0 +1,91 @@
+/* Offsets of counters and asymmetry of ways, planted in made-up stamps and found again. Prints nothing when all holds. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coherence/operations.h"
+#include "harness/schedule.h"
+#include "tests/check.h"
+
+enum { CPUS = 4, PAIRS = CPUS * (CPUS - 1) / 2, RING = 64 };
+static const double OFFSETS[CPUS] = {0, 1234.5, -87.25, 4e6}; /* ns ahead of the first CPU's counter */
+
+/* What the kernel makes of stamps: the way there and back, each with the difference of the counters in it. */
+static struct pair_offset stamped(size_t a, size_t b, double there_ns, double back_ns) {
+    double ab = there_ns + OFFSETS[b] - OFFSETS[a], ba = back_ns + OFFSETS[a] - OFFSETS[b];
+    return (struct pair_offset){a, b, (ab - ba) / 2};
+}
+
+/* All pairs; ways are as long there as back, but for what `longer` says of a way from a CPU to another, in ns. */
+static void stamp_all(struct pair_offset pairs[PAIRS], const double longer[CPUS][CPUS]) {
+    size_t count = 0;
+    for (size_t a = 0; a < CPUS; a++)
+        for (size_t b = a + 1; b < CPUS; b++) {
+            double way_ns = 50 + 30 * (double)(b - a);
+            pairs[count++] = stamped(a, b, way_ns + longer[a][b], way_ns + longer[b][a]);
+        }
+}
+
+static bool near(double a, double b) {
+    return fabs(a - b) < 1e-3;
+}
+
+static void test_offsets(void) {
+    struct pair_offset pairs[PAIRS];
+    double offset[CPUS];
+    stamp_all(pairs, (const double[CPUS][CPUS]){{0}});
+    oneway_solve(pairs, PAIRS, offset, CPUS);
+    for (size_t cpu = 0; cpu < CPUS; cpu++) CHECK(near(offset[cpu], OFFSETS[cpu]));
+    struct closure closure = oneway_closure(pairs, PAIRS, offset);
+    CHECK(near(closure.rms_ns, 0) && near(closure.worst_ns, 0));
+}
+
+/* A way of one pair that is 16 ns longer one way. Of the 8 ns in its difference, least squares over n CPUs give 8 / n to
+ * each of its two offsets; 8 (1 - 2 / n) stay on the pair, 8 / n on each of the 2 (n - 2) pairs that share a CPU with it. */
+static void test_asymmetry(void) {
+    struct pair_offset pairs[PAIRS];
+    double offset[CPUS];
+    stamp_all(pairs, (const double[CPUS][CPUS]){[1][2] = 16});
+    oneway_solve(pairs, PAIRS, offset, CPUS);
+    struct closure closure = oneway_closure(pairs, PAIRS, offset);
+    CHECK(near(closure.worst_ns, 4));
+    CHECK(near(closure.rms_ns, sqrt((4.0 * 4 + 4 * 2.0 * 2) / PAIRS)));
+    CHECK(near(offset[1], OFFSETS[1] - 2) && near(offset[2], OFFSETS[2] + 2) && near(offset[3], OFFSETS[3]));
+}
+
+/* What cannot be told: a CPU from which all ways are longer looks like an offset, and so does any way between two. */
+static void test_what_closes(void) {
+    struct pair_offset pairs[PAIRS], one;
+    double offset[CPUS];
+    stamp_all(pairs, (const double[CPUS][CPUS]){[2] = {10, 10, 0, 10}});
+    oneway_solve(pairs, PAIRS, offset, CPUS);
+    CHECK(near(offset[2], OFFSETS[2] - 5) && near(offset[1], OFFSETS[1]));
+    CHECK(near(oneway_closure(pairs, PAIRS, offset).worst_ns, 0));
+    one = stamped(0, 1, 60, 40);
+    oneway_solve(&one, 1, offset, 2);
+    CHECK(near(offset[1], OFFSETS[1] + 10) && near(oneway_closure(&one, 1, offset).worst_ns, 0));
+}
+
+/* Pairs that were named may be few: round a ring everything is still tied, and all that does not close is shared. */
+static void test_ring(void) {
+    struct pair_offset pairs[RING];
+    double planted[RING], offset[RING];
+    struct random random = random_stream(1, 2, 3);
+    for (size_t cpu = 0; cpu < RING; cpu++) planted[cpu] = cpu == 0 ? 0 : (double)random_below(&random, 1000);
+    for (size_t cpu = 0; cpu < RING; cpu++) {
+        size_t next = (cpu + 1) % RING;
+        pairs[cpu] = (struct pair_offset){cpu, next, planted[next] - planted[cpu] + (cpu == 5 ? 6.4 : 0)};
+    }
+    oneway_solve(pairs, RING, offset, RING);
+    struct closure closure = oneway_closure(pairs, RING, offset);
+    CHECK(fabs(closure.rms_ns - 6.4 / RING) < 0.01 && fabs(closure.worst_ns - 6.4 / RING) < 0.01);
+    for (size_t cpu = 1; cpu < RING; cpu++) CHECK(fabs(offset[cpu] - planted[cpu]) < 6.4);
+}
+
+int main(void) {
+    test_offsets();
+    test_asymmetry();
+    test_what_closes();
+    test_ring();
+    return failures == 0 ? 0 : 1;
+}
