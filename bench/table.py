@@ -55,25 +55,48 @@ def row(name: str, values: float | Sequence[float], limit: float | None = None, 
     return Row(name, (float(values),) if isinstance(values, int | float) else tuple(map(float, values)), limit, unit)
 
 
-def text(rows: Sequence[Row], last: dict[str, float]) -> str:
-    """The table; `last` are the medians of the last time by row's name."""
-    lines = [f"{'':54}{'median':>11}{'spread':>9}{'limit':>9}{'last':>11}"]
+@dataclass(frozen=True)
+class Last:
+    """The newest measurement before: when it ended, of which commit, and its medians by row's name."""
+
+    ended: str
+    commit: str
+    medians: dict[str, float]
+
+
+def text(rows: Sequence[Row], last: Last | None) -> str:
+    """The table, beside the last time's medians and the change since, and what it is compared with."""
+    lines = [f"{'':54}{'median':>11}{'spread':>9}{'limit':>9}{'last':>11}{'change':>9}"]
     for one in rows:
         spread = "" if one.spread is None else f"{one.spread:.1%}"
         limit = "" if one.limit is None else f"{one.limit:g}"
-        before = f"{last[one.name]:.4g}" if one.name in last else ""
+        former = last.medians.get(one.name) if last is not None else None
+        before = "" if former is None else f"{former:.4g}"
+        change = f"{one.median / former - 1:+.1%}" if former else ""
         end = "" if one.limit is None else ("  MISSED" if one.missed else "  holds")
-        lines.append(f"{one.name:54}{one.median:11.4g}{spread:>9}{limit:>9}{before:>11} {one.unit}{end}".rstrip())
+        columns = f"{one.median:11.4g}{spread:>9}{limit:>9}{before:>11}{change:>9}"
+        lines.append(f"{one.name:54}{columns} {one.unit}{end}".rstrip())
+    if last is None:
+        lines.append("nothing to compare with: no earlier measurement of this host in bench/results")
+    else:
+        lines.append(f"last: {last.ended}, commit {last.commit or 'unknown'}")
+        new = [one.name for one in rows if one.name not in last.medians]
+        if new:
+            lines.append(f"not measured then: {', '.join(new)}")
     return "\n".join(lines)
 
 
-def last_medians(bench: str) -> dict[str, float]:
-    """Medians by row's name of the newest measurement of `bench` on this host; empty where there is none."""
+def last_time(bench: str) -> Last | None:
+    """The newest measurement of `bench` on this host; None where there is none. A file that is none is passed over."""
     for path in sorted(KEPT.glob(f"{bench}-*.json"), reverse=True):
-        kept = json.loads(path.read_text())
-        if kept["host"] == platform.node():
-            return {one["name"]: float(np.median(one["values"])) for one in kept["rows"]}
-    return {}
+        try:
+            kept = json.loads(path.read_text())
+            if kept["host"] == platform.node():
+                medians = {one["name"]: float(np.median(one["values"])) for one in kept["rows"]}
+                return Last(kept["ended"], kept["commit"], medians)
+        except (OSError, ValueError, KeyError, TypeError):
+            print(f"{path}: no measurement of this benchmark; remove it")
+    return None
 
 
 def keep(bench: str, rows: Sequence[Row], load: float, **raw: Any) -> None:
@@ -85,7 +108,7 @@ def keep(bench: str, rows: Sequence[Row], load: float, **raw: Any) -> None:
     commit = subprocess.run(
         ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
     ).stdout.strip()
-    print(f"\n{bench}\n{text(rows, last_medians(bench))}")
+    print(f"\n{bench}\n{text(rows, last_time(bench))}")
     if load > QUIET_LOAD:
         print(f"load average {load:.1f} before: the machine was not quiet")
     KEPT.mkdir(exist_ok=True)
