@@ -13,8 +13,8 @@ from typing import Any
 import yaml
 
 from nodeprint import config as configuration
-from nodeprint import discover
-from nodeprint.discover import Node, write_text
+from nodeprint import discover, files
+from nodeprint.discover import Node
 
 
 def prepare(
@@ -37,15 +37,15 @@ def prepare(
     nodes = discover.again(nodes, again)
     nodes = [_refreshed(folder, node, plan, hashes) for node in nodes]
     _note_changes(folder / "config.yaml", config)
-    write_text(folder / "config.yaml", yaml.safe_dump(config, sort_keys=True))
-    write_text(folder / "plan.tsv", plan)
+    files.write(folder / "config.yaml", yaml.safe_dump(config, sort_keys=True))
+    files.write(folder / "plan.tsv", plan)
     discover.write_sheet(sheet, nodes)
     if config["launch"] == "sweep":
         for name, members in sweeps(nodes).items():
             pending = [node for node in members if not (job_folder(folder, node) / "status.json").exists()]
             if pending:
                 rows = (f"{node.node}\t{node.job}\t{node.cpus}\n" for node in pending)
-                write_text(folder / "sweeps" / f"{name}.nodes", "".join(rows))
+                files.write(folder / "sweeps" / f"{name}.nodes", "".join(rows))
     return folder
 
 

@@ -233,13 +233,12 @@ def judge(
     json: Json = False,
 ) -> None:
     """Judge a campaign from what is there: verdict.json, JUnit, Prometheus, drain.sh; prints the verdict."""
-    from nodeprint import verdict
-    from nodeprint.discover import write_text
+    from nodeprint import files, verdict
     from nodeprint.verdict import outputs
 
     result = verdict.judge(campaign, baseline=baseline, acceptance=acceptance)
     if recheck:
-        write_text(recheck, outputs.recheck(result))
+        files.write(recheck, outputs.recheck(result))
     typer.echo(result.json().rstrip("\n") if json else result.text())
     if fail_on and result.fails(fail_on.value):
         raise typer.Exit(1)
@@ -289,10 +288,10 @@ def compare(
     json: Json = False,
 ) -> None:
     """Print what changed between two judged campaigns, node by node and class by class."""
-    from nodeprint.report.terminal import read_verdict
     from nodeprint.verdict import history
+    from nodeprint.verdict.outputs import read
 
-    changes = history.compare(read_verdict(before), read_verdict(after))
+    changes = history.compare(read(before), read(after))
     if json:
         print_json([asdict(change) for change in changes])
         return

@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from nodeprint import bundle, campaign, discover
+from nodeprint import bundle, campaign, discover, files
 from nodeprint.bundle import Bundle
-from nodeprint.discover import Node, short, write_text
+from nodeprint.discover import Node, short
 from nodeprint.errors import CannotWriteError, NodeprintError, printable
 
 State = Literal["measured", "refused", "not measured"]
@@ -58,7 +58,7 @@ def gather(folder: Path, workers: int | None = None) -> Fleet:
             states = list(pool.map(_state, [folder] * len(nodes), nodes, chunksize=4))
     fleet = Fleet(folder, tuple(sorted(states, key=lambda state: state.node)))
     text = json.dumps({"schema": 1, "nodes": [asdict(state) for state in fleet.nodes]}, indent=1)
-    write_text(folder / "fleet.json", text + "\n")
+    files.write(folder / "fleet.json", text + "\n")
     return fleet
 
 

@@ -26,7 +26,7 @@ FLOORS = [
     {"bundle", "campaign", "cells"},
     {"layout", "topology", "fingerprint", "preflight", "doctor", "cgroup", "records", "discover", "config", "curves"},
     {"sources"},
-    {"tree"},
+    {"tree", "files"},
     {"errors"},
 ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import os
@@ -12,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
+from nodeprint import files
 from nodeprint.errors import NodeprintError, printable
 
 #: A node's name is part of paths and of command lines: a host name, and nothing that looks like an option.
@@ -80,24 +80,7 @@ def write_sheet(path: Path, nodes: Sequence[Node]) -> None:
     sheet.writeheader()
     for node in nodes:
         sheet.writerow(asdict(node) | {"measure": "yes" if node.measure else "no", "reason": printable(node.reason)})
-    write_text(path, out.getvalue())
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file in one step, so that a reader sees the old one or the new one."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text)
-        partial.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            partial.unlink()
-        raise NodeprintError(
-            f"cannot be written ({error.strerror})",
-            where=path,
-            advice="make the folder writable or set `results` in the configuration",
-        ) from error
+    files.write(path, out.getvalue())
 
 
 def checked_name(name: str, where: Path | str, line: int | None = None) -> str:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from nodeprint import discover, topology
-from nodeprint.discover import Node, write_text
+from nodeprint import discover, files, topology
+from nodeprint.discover import Node
 from nodeprint.errors import NodeprintError
 from nodeprint.importers.model import CoreMatrix, Imported
 from nodeprint.topology.model import Topology
@@ -59,9 +59,9 @@ def write_campaign(
         for measurement, records in written.items():
             _write(job / "run1" / f"{measurement}.jsonl.gz", records)
         if machine is not None:
-            write_text(job / "topology.json", json.dumps(topology.as_json(machine), indent=1) + "\n")
+            files.write(job / "topology.json", json.dumps(topology.as_json(machine), indent=1) + "\n")
         cpus = len(item.cores.cpus) if item.cores else 0
-        write_text(job / "status.json", json.dumps(_status(name, cpus, list(written)), indent=1) + "\n")
+        files.write(job / "status.json", json.dumps(_status(name, cpus, list(written)), indent=1) + "\n")
         sheet.append(Node(name, name, cpus=cpus, state="imported", reason=f"from {item.source.name}", measure=False))
     discover.write_sheet(campaign / "nodes.tsv", sheet)
     return names
@@ -135,14 +135,8 @@ def _pairs(header: Record, cores: CoreMatrix) -> tuple[str, list[Record]]:
 
 
 def _write(path: Path, records: Sequence[Record]) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        text = "".join(json.dumps(record) + "\n" for record in records)
-        path.write_bytes(gzip.compress(text.encode(), mtime=0))
-    except OSError as error:
-        raise NodeprintError(
-            f"cannot be written ({error.strerror})", where=path, advice="make room or make the folder writable"
-        ) from error
+    text = "".join(json.dumps(record) + "\n" for record in records)
+    files.write(path, gzip.compress(text.encode(), mtime=0))
 
 
 def _status(node: str, cpus: int, done: Sequence[str]) -> dict[str, Any]:

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nodeprint import files
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.report import cluster, html, pdf, scale, terminal
+from nodeprint.report import cluster, html, pdf, scale
 from nodeprint.report.differences import Peers, chosen, since_former_job
 from nodeprint.report.node import ClassKey, Shown, node_page, scale_ends
 from nodeprint.report.pages import Method, NodePage
 from nodeprint.report.scale import Ends, Scale
+from nodeprint.verdict import outputs
 
 __all__ = ["write"]
 
@@ -36,7 +38,7 @@ def write(campaign: Path, out: Path | None = None, nodes: Sequence[str] | None =
     PDF of their own; by default all that have a folder. The same campaign gives the same bytes. Raises NodeprintError
     when there is no verdict, a node is not part of it, or a file cannot be written.
     """
-    verdict = terminal.read_verdict(campaign)
+    verdict = outputs.read(campaign)
     looks = cluster.marks(verdict)
     for node in nodes or ():
         if node not in looks:
@@ -69,8 +71,8 @@ def write(campaign: Path, out: Path | None = None, nodes: Sequence[str] | None =
     first = None if alone else cluster.cluster_page(verdict, list(methods), problems, len(task.own - task.within))
     shown = [pages[node] for node in within]
     with pdf.Printer() as printer:
-        document = pdf.write(task.out / "cluster.pdf", printer.pdf(first, shown))
-    single_file = pdf.write(task.out / "cluster.html", html.page(first, shown).encode())
+        document = files.write(task.out / "cluster.pdf", printer.pdf(first, shown))
+    single_file = files.write(task.out / "cluster.html", html.page(first, shown).encode())
     return [document, single_file, *(one.path for one in printed if one.path is not None)]
 
 
@@ -127,7 +129,7 @@ class _Task:
         compared = self.peers.compare(node, _group(self.verdict, node), shown) if flagged else ()
         compared += since_former_job(shown)
         page = node_page(self.verdict, node, shown, self.scales, self.fleet, compared, node in self.within)
-        path = pdf.write(self.out / file_name(node), printer.pdf(None, [page])) if node in self.own else None
+        path = files.write(self.out / file_name(node), printer.pdf(None, [page])) if node in self.own else None
         return _Printed(node, path, page if node in self.within else None, page.methods, page.problems)
 
 

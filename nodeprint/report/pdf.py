@@ -10,14 +10,13 @@ import re
 import shutil
 import tempfile
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 
 import matplotlib
 import typst
 
-from nodeprint.errors import NodeprintError
 from nodeprint.report.pages import ClusterPage, NodePage, line, plain
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -74,19 +73,3 @@ def breakable(text: str) -> str:
     return " ".join(
         _BREAK.join(_PIECE.findall(word)) if len(word) > _UNBROKEN else word for word in line(text).split(" ")
     )
-
-
-def write(path: Path, content: bytes) -> Path:
-    """Write a file in one step, so that nobody sees half of it. Raises NodeprintError when it cannot be written."""
-    partial = path.with_name(f".{path.name[:100]}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(content)
-        partial.replace(path)
-    except OSError as error:
-        with suppress(OSError):
-            partial.unlink()
-        raise NodeprintError(
-            f"cannot be written ({error.strerror or error})", where=path, advice="make room or make the folder writable"
-        ) from error
-    return path

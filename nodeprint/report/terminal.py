@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from nodeprint.errors import NodeprintError, printable
+from nodeprint.verdict import outputs
 
 #: Above this many nodes only those that ask for attention are listed.
 _ALL_NODES = 16
@@ -14,25 +14,10 @@ _ALL_NODES = 16
 _QUIET = ("SAME", "NO PEER")
 
 
-def read_verdict(campaign: Path) -> dict[str, Any]:
-    """verdict.json of a campaign. Raises NodeprintError when there is none or it cannot be read."""
-    path = campaign / "verdict.json"
-    try:
-        verdict = json.loads(path.read_text())
-    except FileNotFoundError as error:
-        advice = "call `make run` again (what was measured is kept), or `nodeprint judge`"
-        raise NodeprintError("no verdict yet", where=path, advice=advice) from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise NodeprintError("not readable as JSON", where=path, advice=f"run `nodeprint judge {campaign}`") from error
-    if not isinstance(verdict, dict) or not isinstance(verdict.get("nodes"), dict):
-        raise NodeprintError("not a verdict", where=path, advice=f"run `nodeprint judge {campaign}`")
-    return verdict
-
-
 def summary(campaign: Path) -> tuple[str, bool]:
     """The last lines of a run, and whether there is a measured node, a verdict and a PDF of it."""
     try:
-        verdict = read_verdict(campaign)
+        verdict = outputs.read(campaign)
     except NodeprintError as error:
         return str(error), False
     nodes: dict[str, Any] = verdict["nodes"]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint import cells as quantities
-from nodeprint import config, discover, layout
+from nodeprint import config, discover, files, layout
 from nodeprint.errors import NodeprintError
 from nodeprint.layout import Layout
 from nodeprint.packed import PackedFleet, PackedNode, Stack
@@ -150,7 +150,7 @@ def write(plan: Plan, campaign: Path) -> Path:
     known = config.measurements()
     measured = [_MEASUREMENT, *(drawn.MEASUREMENTS if plan.cells else ())]
     rows = [f"{name}\t{known[name]['kernel']}\t{known[name]['arguments']}\n" for name in measured]
-    discover.write_text(campaign / "plan.tsv", "# simulated\n" + "".join(rows))
+    files.write(campaign / "plan.tsv", "# simulated\n" + "".join(rows))
     discover.write_sheet(campaign / "nodes.tsv", sheet)
     return campaign
 

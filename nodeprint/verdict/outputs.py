@@ -1,17 +1,18 @@
-"""The verdict for other tools.
-
-JUnit, Prometheus' text file, suggested scontrol lines, and the nodes to measure again.
+"""The verdict as files: verdict.json, and for other tools JUnit, Prometheus' text file, suggested scontrol lines, and
+the nodes to measure again.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from nodeprint.discover import write_text
-from nodeprint.errors import printable
+from nodeprint import files
+from nodeprint.errors import NodeprintError, printable
 from nodeprint.verdict.outcome import NODE_OUTCOMES, NodeVerdict, Verdict
 
 _FAILURES = ("DEVIATES", "OUTSIDE LIMIT", "UNSTABLE", "SUSPECT", "DIFFER", "DIFFERENT CONFIGURATION")
@@ -33,8 +34,23 @@ def write(verdict: Verdict, folder: Path, sheet: Mapping[str, tuple[str, str]] |
         "drain.sh": drain(verdict, sheet or {}),
     }
     for name, text in texts.items():
-        write_text(folder / name, text)
+        files.write(folder / name, text)
     return [folder / name for name in texts]
+
+
+def read(campaign: Path) -> dict[str, Any]:
+    """verdict.json of a campaign. Raises NodeprintError when there is none or it cannot be read."""
+    path = campaign / "verdict.json"
+    try:
+        verdict = json.loads(path.read_text())
+    except FileNotFoundError as error:
+        advice = "call `make run` again (what was measured is kept), or `nodeprint judge`"
+        raise NodeprintError("no verdict yet", where=path, advice=advice) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise NodeprintError("not readable as JSON", where=path, advice=f"run `nodeprint judge {campaign}`") from error
+    if not isinstance(verdict, dict) or not isinstance(verdict.get("nodes"), dict):
+        raise NodeprintError("not a verdict", where=path, advice=f"run `nodeprint judge {campaign}`")
+    return verdict
 
 
 def junit(verdict: Verdict) -> str:
