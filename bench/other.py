@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,9 @@ import numpy.typing as npt
 from nodeprint.layout import CCX, RANK, Layout
 from nodeprint.packed import PackedFleet, PackedNode, Stack
 from nodeprint.simulate.campaign import _places
+from nodeprint.structure.matrices import symmetrised
 from nodeprint.topology.model import Topology
+from tests import published
 
 Floats = npt.NDArray[np.float64]
 #: Changes the true latencies (pair) of a node in a job: (node, job, run, latency, layout) -> latency.
@@ -63,7 +66,7 @@ def fleet(
     names = [f"node{i:03d}" for i in range(nodes)]
     base = _base(layout, np.random.default_rng([seed, 1_000_000]))
     pool = _skewed() if pool is None else pool
-    rows, node_of, job_of, run_of = [], [], [], []
+    rows, node_of, job_of, run_of, started = [], [], [], [], []
     for i, name in enumerate(names):
         rng = np.random.default_rng([seed, i])
         truth = base * _chip(layout, p, pool, rng)
@@ -73,15 +76,46 @@ def fleet(
                 own = truth if plant is None else plant(i, job, run, truth.copy(), layout)
                 rows.append(_run(own, layout, p, states, np.random.default_rng([seed, i, job, run]), passes))
                 node_of.append(i), job_of.append(job), run_of.append(run)
+                started.append(f"2026-01-01T{job:02d}:{run:02d}:00+00:00")
     stack = Stack(
         "coherence-cas", "cas", "hop", "ns", (-1,), layout, np.array(node_of), np.array(job_of), np.array(run_of),
         np.stack(rows)[:, :, None, :].astype(np.float32), disturbed=np.zeros(len(rows)),
+        started=tuple(started),
     )  # fmt: skip
     packed = tuple(
         PackedNode(name, name, cpus=tuple(cpus), cores=tuple(_codes(layout.slots[:, : RANK + 1]).tolist()))
         for name in names
     )
     return PackedFleet("other", True, packed, (stack,))
+
+
+def published_pool(folder: Path) -> Floats:
+    """What is left of published matrices without class medians and cores, each in its own standard deviations.
+
+    `folder` holds core-to-core-latency's files. One thread of each core, machines of 16 cores and more. The shape is
+    theirs, heavy tails and skew; how large it is `Other.keeps` says.
+    """
+    parts = []
+    for name in (*published.CHOSEN_ON, *published.HELD_OUT):
+        known = published.machine(folder, name)
+        n = len(known.matrix)
+        first = np.unique(known.parts.get("smt", np.arange(n)), return_index=True)[1]
+        if len(first) < 16:
+            continue
+        matrix = symmetrised(known.matrix)[np.ix_(first, first)]
+        a, b = np.triu_indices(len(first), 1)
+        levels = [labels[first] for level, labels in sorted(known.parts.items()) if level != "smt"]
+        same = np.array([labels[a] == labels[b] for labels in levels]).reshape(len(levels), len(a)).T
+        sides = np.array([np.minimum(labels[a], labels[b]) for labels in levels[-1:]]).reshape(-1, len(a)).T
+        classes = _codes(np.concatenate([same.astype(np.int64), sides], axis=1)) if levels else np.zeros(len(a), int)
+        left = np.log(matrix[a, b])
+        for _ in range(3):
+            for number in np.unique(classes):
+                left[classes == number] -= np.median(left[classes == number])
+            cores = np.array([np.median(left[(a == core) | (b == core)]) for core in range(len(first))])
+            left -= cores[a] + cores[b]
+        parts.append((left - left.mean()) / left.std())
+    return np.concatenate(parts)
 
 
 def _codes(columns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
