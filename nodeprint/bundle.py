@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from nodeprint import records, topology
@@ -301,11 +302,24 @@ def dataset(runs: Sequence[Records]) -> xr.Dataset:
     result = xr.Dataset(
         {key: (dims, array, {"units": "ns"}) for key, array in arrays.items()}
         | {"flags": (dims, flags), "pair_home": (dims, pair_home)}
+        | {"clock_ghz": (("run", "a"), np.stack([_clocks(run, cpus) for run in runs]), {"units": "GHz"})}
         | _per_run(runs),
         coords={"run": numbers, "pass": passes, "home": homes, "a": cpus, "b": cpus},
     )
     result.attrs = _attributes(header)
     return result
+
+
+def _clocks(run: Records, cpus: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """The median clock of each CPU just before its pairs, GHz; NaN where no pair tells."""
+    cpu = np.concatenate([run.pairs["a"], run.pairs["b"]])
+    clock = np.concatenate([run.pairs[key] for key in records.PAIR_CLOCKS])
+    out = np.full(len(cpus), np.nan, np.float32)
+    for i, one in enumerate(cpus):
+        mine = clock[(cpu == one) & (clock > 0)]
+        if len(mine):
+            out[i] = np.median(mine)
+    return out
 
 
 def _cells(runs: Sequence[Records]) -> xr.Dataset:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint import cells as quantities
-from nodeprint import fingerprint, preflight
+from nodeprint import fingerprint, preflight, senses
 from nodeprint.cells import Cells
 from nodeprint.errors import NodeprintError
 from nodeprint.layout import Ints, Layout, is_harvested, pairs_of, slots_of
@@ -42,6 +42,7 @@ class PackedNode:
 
     `numbers` are those of the whole machine, which cells are on: OS numbers of CPUs (`cpu`) and cores (`core`) by slot,
     of NUMA nodes (`node`) by their order.
+    `senses` as of `nodeprint.senses`: what its clocks, thermometers and memory controllers said.
     """
 
     name: str
@@ -58,6 +59,7 @@ class PackedNode:
     switch: str = ""
     boots: tuple[str, ...] = ()
     numbers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    senses: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -292,6 +294,7 @@ def _from_bundle(node: PackedNode, number: int, bundle: Bundle) -> tuple[PackedN
         warnings=tuple(warnings),
         boots=tuple(boots),
         numbers={"cpu": whole.cpus, "core": whole.cores, "node": whole.nodes},
+        senses=senses.of(bundle, order),
     )
     return known, parts, [_cell_part(number, job, name, data, whole) for job, name, data in cells if _has_model(name)]
 
@@ -340,6 +343,7 @@ def _node(entry: Mapping[str, Any]) -> PackedNode:
         state=str(entry.get("state", "measured")),
         fingerprint=dict(entry.get("fingerprint", {})),
         numbers={key: tuple(numbers) for key, numbers in entry.get("numbers", {}).items()},
+        senses=dict(entry.get("senses", {})),
         **(lists | texts),
     )
 

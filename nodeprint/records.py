@@ -22,6 +22,8 @@ SCHEMA = 1
 PAIR_KEYS = ("a", "b", "home", "pass")
 #: Columns of a pair in ns; `latency_ns` must be there, positive and finite, the others may be absent or null.
 PAIR_VALUES = ("latency_ns", "ci_low_ns", "ci_high_ns", "min_ns", "median_ns", "p99_ns", "line_sd_ns")
+#: What else a pair may have: the clocks of both cores just before it.
+PAIR_CLOCKS = ("clock_a_ghz", "clock_b_ghz")
 #: Flags of a pair and their bit in the packed mask.
 FLAGS: Mapping[str, int] = {"mixed_lines": 1, "disturbed": 2, "moved": 4}
 
@@ -208,7 +210,7 @@ def _checked_pair(path: Path, line: int, record: dict[str, Any]) -> dict[str, An
     for key in PAIR_KEYS:
         if type(record.get(key)) is not int:
             raise _malformed(path, line, f"pair key {key!r} is not a whole number")
-    for key in PAIR_VALUES:
+    for key in (*PAIR_VALUES, *PAIR_CLOCKS):
         value = record.get(key)
         if value is None and key != "latency_ns":
             continue
@@ -265,7 +267,7 @@ def _columns(pairs: list[dict[str, Any]]) -> dict[str, npt.NDArray[Any]]:
     columns: dict[str, npt.NDArray[Any]] = {
         key: np.array([pair[key] for pair in pairs], dtype=np.int64) for key in PAIR_KEYS
     }
-    for key in PAIR_VALUES:
+    for key in (*PAIR_VALUES, *PAIR_CLOCKS):
         values = [pair.get(key) for pair in pairs]
         columns[key] = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
     columns["flags"] = _flag_column(pairs)

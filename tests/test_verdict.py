@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import json
+import re
 import shutil
 import subprocess
 import xml.etree.ElementTree as ET
@@ -24,9 +26,9 @@ from nodeprint.layout import Layout
 from nodeprint.packed import PackedFleet, PackedNode
 from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import preset
-from nodeprint.verdict import acceptance, history, judge, judge_fleet, outputs
+from nodeprint.verdict import acceptance, history, judge, judge_fleet, outputs, thresholds
 from nodeprint.verdict import terms as tested
-from nodeprint.verdict.outcome import FAIL_ON, NODE_OUTCOMES
+from nodeprint.verdict.outcome import FAIL_ON, NODE_OUTCOMES, Finding
 
 ROOT = Path(__file__).parent.parent
 QUIET = Spread(core=0.002)
@@ -114,6 +116,93 @@ def test_a_busy_core_is_measured_again_and_cleared():
 def test_one_job_is_at_most_suspect():
     assert outcomes(("node001: global +20%",))["node001"] == "SUSPECT"
     assert outcomes(("node001: global +20%",), jobs=2)["node001"] == "DEVIATES"
+
+
+def _begun(found: PackedFleet, minutes: dict[int, int]) -> PackedFleet:
+    """The fleet with each job beginning at so many minutes."""
+    stacks = [
+        dataclasses.replace(
+            s, started=tuple(f"2026-01-01T{minutes[j] // 60:02d}:{minutes[j] % 60:02d}:00Z" for j in s.job)
+        )
+        for s in found.stacks
+    ]
+    return dataclasses.replace(found, stacks=tuple(stacks))
+
+
+def test_a_second_job_too_soon_proves_no_more_than_the_first():
+    found = fleet(Plan(SMALL, nodes=8, jobs=2, spread=QUIET, defects=("node001: global +20%",)))
+    soon = judge_fleet(_begun(found, {1: 0, 2: 9})).nodes["node001"]
+    assert soon.verdict == "SUSPECT"
+    assert "less than 10 minutes" in soon.text
+    assert judge_fleet(_begun(found, {1: 0, 2: 10})).nodes["node001"].verdict == "DEVIATES"
+
+
+def test_all_later_jobs_speak_and_the_newest_may_clear():
+    plan = Plan(SMALL, nodes=8, jobs=3, spread=QUIET)
+    calm = fleet(plan)
+    bad = fleet(dataclasses.replace(plan, defects=("node001: core 5 +25%",)))
+
+    def mixed(shows: set[int]) -> str:
+        """The verdict of node001 where only some of its jobs have the defect."""
+        stack, other_stack = calm.stacks[0], bad.stacks[0]
+        rows = (stack.node == 1) & np.isin(stack.job, list(shows))
+        values = np.where(rows[:, None, None, None], other_stack.values, stack.values)
+        return (
+            judge_fleet(dataclasses.replace(calm, stacks=(dataclasses.replace(stack, values=values),)))
+            .nodes["node001"]
+            .verdict
+        )
+
+    assert mixed({1, 2, 3}) == mixed({2, 3}) == "DEVIATES"
+    assert mixed({3}) == "SUSPECT"
+    assert mixed({1, 3}) in ("SUSPECT", "DEVIATES")  # half of what came after the first shows it
+    for repaired in ({1}, {1, 2}):
+        assert mixed(repaired) in ("SAME", "INCONCLUSIVE")
+
+
+def test_inconclusive_says_what_would_settle_it():
+    texts = [
+        node.text
+        for node in judge_fleet(bench.simulated(ROME, 8, 0, Spread(core=0.01))({})).nodes.values()
+        if node.verdict == "INCONCLUSIVE"
+    ]
+    assert texts
+    assert all(re.search(r"\d+ (more )?(runs?|nodes)|only a wider bound", text) for text in texts)
+    known = thresholds.Spread(0.004, 0.003, 0.0026, 200.0, 5.0, 1e-6, 15.0)
+    now = known.resolvable(16, 2)
+    enough = known.settled_by(now, known.resolvable(16, 5), 16, 2)
+    assert enough.startswith("about 3 more runs")
+    assert known.settled_by(now, 0.5 * known.chip, 16, 2).startswith("no number of runs or nodes")
+
+
+def test_evidence_names_what_was_seen_and_what_is_missing():
+    found = fleet(Plan(SMALL, nodes=8, jobs=2, spread=QUIET, defects=("node001: core 5 +20%",)))
+    blind = judge_fleet(found).nodes["node001"].findings[0]
+    assert "not known: temperature" in blind.evidence
+    assert any(text.startswith("not known: core clocks") for text in blind.evidence)
+    slots = found.stacks[0].layout.slots
+    mine = np.unique(slots[:, :5], axis=0, return_inverse=True)[1].reshape(-1) == 5
+
+    def told(factor: float) -> Finding:
+        nodes = tuple(
+            dataclasses.replace(
+                node,
+                senses={
+                    "clock_ghz": np.where(mine & (node.name == "node001"), 3 * factor, 3.0).tolist(),
+                    "temperature_c": 80.0 if node.name == "node001" else 60.0,
+                    "memory_errors": 0,
+                },
+            )
+            for node in found.nodes
+        )
+        return judge_fleet(dataclasses.replace(found, nodes=nodes)).nodes["node001"].findings[0]
+
+    slow, alike = told(0.85), told(1.0)
+    assert slow.consistent_with == ("core clock",)
+    assert "seen: core clock -15.0 % against the peers'" in slow.evidence
+    assert "seen: temperature 80 C, the peers have 60 C" in slow.evidence
+    assert "not seen: memory errors (EDAC), 0" in slow.evidence
+    assert alike.consistent_with and not any("clock" in text for text in alike.consistent_with)
 
 
 def test_recheck_names_the_suspect_and_two_beside_it():
@@ -266,6 +355,21 @@ def test_records_are_judged_like_the_same_draws_packed(campaign):
     assert verdict["nodes"]["node002"]["verdict"] == "NOT MEASURED"
     assert verdict["nodes"]["node004"]["verdict"] in ("SAME", "INCONCLUSIVE")
     assert all(c["pairs"] for c in verdict["nodes"]["node003"]["classes"])
+
+
+def test_clocks_of_the_records_come_to_the_verdict(tmp_path):
+    write(Plan(SMALL, nodes=3, jobs=2, runs=1, passes=1, spread=QUIET, defects=("node001: core 5 +30%",)), tmp_path)
+    for path in tmp_path.glob("nodes/*/job*/run1/*.jsonl.gz"):
+        lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+        for record in lines:
+            if record["record"] == "pair":
+                for side in "ab":
+                    record[f"clock_{side}_ghz"] = 2.4 if record[side] in (5, 69) and "node001" in str(path) else 3.0
+        path.write_bytes(gzip.compress("".join(json.dumps(record) + "\n" for record in lines).encode()))
+    shown = judge(tmp_path).nodes["node001"].findings[0]
+    assert shown.where["core"] == 5
+    assert shown.consistent_with == ("core clock",)
+    assert "seen: core clock -20.0 % against the peers'" in shown.evidence
 
 
 def test_verdict_json_has_its_schema_and_is_the_same_again(campaign):

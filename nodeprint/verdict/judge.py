@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from nodeprint import __version__, discover, packed
 from nodeprint.cells import models
-from nodeprint.layout import Ints
+from nodeprint.layout import CLASSES, Ints
 from nodeprint.packed import PackedFleet, PackedNode
 from nodeprint.verdict import acceptance as accepted
 from nodeprint.verdict import (
@@ -426,6 +426,7 @@ class _Writer:
         known = kind.result.by_node[i]
         base = replace(self._base(i, node), group=letter)
         soft = [f"{d.key} differs: {d.value}, most have {d.majority}" for d in self.differing.get(node.name, ())]
+        peers = [self.fleet.nodes[j] for j in kind.nodes.tolist()]
         limits = self._limits(i, node)
         steady = _merged([shown for shown in known.shown if shown.confirmed])
         fresh = _merged([shown for shown in known.shown if not shown.confirmed and not shown.refuted])
@@ -437,13 +438,13 @@ class _Writer:
         found = cell_words.findings(kind.cells, i, node, soft)
         findings = [
             *limits,
-            *(wording.finding(s, node, soft, "error") for s in steady),
+            *(wording.finding(s, node, peers, soft, "error") for s in steady),
             *found["confirmed"],
-            *(wording.finding(s, node, soft, "warning") for s in (*fresh, *differs)),
+            *(wording.finding(s, node, peers, soft, "warning") for s in (*fresh, *differs)),
             *found["fresh"],
             *found["differs"],
             *found["crowd"],
-            *(replace(wording.finding(s, node, soft, "info"), id="not-confirmed") for s in gone),
+            *(replace(wording.finding(s, node, peers, soft, "info"), id="not-confirmed") for s in gone),
             *found["refuted"],
             *(_unstable_finding(text) for text in unstable),
         ]
@@ -647,6 +648,9 @@ class _Writer:
             notes.append(
                 f"chips spread by {chip * 100:.1f} % (SD) in {name}: the fleet itself is wider than the bound allows"
             )
+        matrices_of = [one.matrix for kind in populations if kind.result is not None for one in kind.result.evidence]
+        if any(_no_core_inside(matrix.terms) for matrix in matrices_of):
+            notes.append("CCXs have too few pairs inside to tell which of their cores is slow there: told by the CCX")
         shared = Counter(
             (found.id, tuple(sorted((k, v) for k, v in found.where.items() if k != "cpu")))
             for verdict in nodes.values()
@@ -661,6 +665,12 @@ class _Writer:
             fields = self._fields(kind)
             notes.append(f"group {_letter(k)}: {len(kind.nodes)} nodes{by}{'; ' + ', '.join(fields) if fields else ''}")
         return tuple(notes)
+
+
+def _no_core_inside(tested: terms.Terms) -> bool:
+    """Whether there are pairs inside CCXs, but no core can be told by them: with two cores there is one pair."""
+    inside = tested.layout.classes == CLASSES.index("same CCX")
+    return bool(inside.any()) and not len(tested.indices("core-in"))
 
 
 def _letter(number: int) -> str:

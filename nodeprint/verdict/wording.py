@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from nodeprint import senses
 from nodeprint.layout import CCD, CCX, CLASSES, QUADRANT, SOCKET, Layout
 from nodeprint.packed import PackedNode
 from nodeprint.verdict.evaluate import Shown
@@ -12,15 +15,16 @@ from nodeprint.verdict.outcome import Finding
 _LEVEL = {"socket": SOCKET, "quadrant": QUADRANT, "ccd": CCD, "ccx": CCX}
 
 
-def finding(shown: Shown, node: PackedNode, evidence: Sequence[str], severity: str) -> Finding:
-    """A finding with its place in the node's own numbers."""
+def finding(shown: Shown, node: PackedNode, peers: Sequence[PackedNode], soft: Sequence[str], severity: str) -> Finding:
+    """A finding with its place in the node's own numbers, and the evidence there is beside `soft` differences."""
     layout = shown.matrix.terms.layout
     where = numbered(shown.cause.where, layout, node)
     term = shown.cause.term
     if term == "class" and len(shown.cause.members) == 1 and "to_socket" in where:
         where.pop("beyond_class", None)
     direction = "slow" if shown.effect > 0 else "fast"
-    what = _consistent(term, shown, direction)
+    clock, instruments = _instruments(shown, node, peers)
+    what = _by_clock(_consistent(term, shown, direction), clock, shown.effect)
     name = spoken(term, where)
     low, high = shown.interval
     change = "slower" if shown.effect > 0 else "faster"
@@ -38,7 +42,7 @@ def finding(shown: Shown, node: PackedNode, evidence: Sequence[str], severity: s
         interval=shown.interval,
         runs=shown.runs,
         consistent_with=what,
-        evidence=tuple(evidence),
+        evidence=(*soft, *instruments),
         remedy=_REMEDY.get(term, "measure the node again and compare"),
         text=text,
         measurement=shown.matrix.stack.measurement,
@@ -112,6 +116,56 @@ def _consistent(term: str, shown: Shown, direction: str) -> tuple[str, ...]:
     return _CONSISTENT.get(term, ()) if direction == "slow" else ("a higher clock", *_CONSISTENT.get(term, ())[:1])
 
 
+#: A clock that differs by more than this is seen; a processor this much hotter than its peers too.
+_CLOCK_SEEN, _HOTTER = 0.02, 8.0
+
+
+def _instruments(shown: Shown, node: PackedNode, peers: Sequence[PackedNode]) -> tuple[float | None, tuple[str, ...]]:
+    """The clock of what a finding covers against the peers', and what every instrument said or did not."""
+    others = [peer.senses for peer in peers if peer.name != node.name]
+    ratio = senses.clock_against(node.senses, others, _slots(shown))
+    out = []
+    if ratio is None:
+        out.append("not known: core clocks (no probe of them in the records)")
+    elif abs(ratio - 1) > _CLOCK_SEEN:
+        out.append(f"seen: core clock {(ratio - 1) * 100:+.1f} % against the peers'")
+    else:
+        out.append(f"not seen: core clock is that of the peers ({(ratio - 1) * 100:+.1f} %)")
+    heat, usual = node.senses.get("temperature_c"), [o["temperature_c"] for o in others if "temperature_c" in o]
+    if heat is None or not usual:
+        out.append("not known: temperature")
+    else:
+        middle = sorted(usual)[len(usual) // 2]
+        what = "seen" if heat - middle > _HOTTER else "not seen"
+        out.append(f"{what}: temperature {heat:.0f} C, the peers have {middle:.0f} C")
+    for key, name in (("throttled", "thermal throttling"), ("memory_errors", "memory errors (EDAC)")):
+        count = node.senses.get(key)
+        out.append(f"not known: {name}" if count is None else f"{'seen' if count else 'not seen'}: {name}, {count}")
+    return ratio, tuple(out)
+
+
+def _slots(shown: Shown) -> list[int]:
+    """The slots of the parts that a finding names; all where it names none."""
+    slots = shown.matrix.terms.layout.slots
+    levels = {"socket": SOCKET, "quadrant": QUADRANT, "ccd": CCD, "ccx": CCX, "core": 4}
+    for name, value in shown.cause.where.items():
+        if name in levels:
+            level = CCX if name == "ccd" and slots[:, CCD].min() < 0 else levels[name]  # where dies are not told
+            codes = np.unique(slots[:, : level + 1], axis=0, return_inverse=True)[1].reshape(-1)
+            return [int(slot) for slot in np.flatnonzero(codes == value)]
+    return list(range(len(slots)))
+
+
+def _by_clock(what: tuple[str, ...], clock: float | None, effect: float) -> tuple[str, ...]:
+    """Core clock alone where its probe explains the effect; without it where the probe rules it out."""
+    if clock is None:
+        return what
+    if abs(clock - 1) > _CLOCK_SEEN and (clock - 1) * effect < 0:
+        return ("core clock",)
+    kept = tuple(one for one in what if one not in ("core clock", "the core's clock", "a higher clock"))
+    return tuple("fabric clock" if one == "core and fabric clock together" else one for one in kept)
+
+
 _CONSISTENT: Mapping[str, tuple[str, ...]] = {
     "node": ("core and fabric clock together", "power limit", "firmware settings"),
     "socket": ("clock or power limit of the socket", "temperature"),
@@ -120,7 +174,7 @@ _CONSISTENT: Mapping[str, tuple[str, ...]] = {
     "ccd": ("the CCD's port to the I/O die", "the CCD's clock"),
     "link": ("a path inside the I/O die",),
     "block": ("the link between two parts, or an I/O-die port",),
-    "core": ("the core itself", "interrupts", "a daemon pinned there"),
+    "core": ("the core's clock", "the core itself", "interrupts", "a daemon pinned there"),
 }
 _REMEDY: Mapping[str, str] = {
     "node": "compare BIOS, clock and power settings with a node that is SAME",
