@@ -276,8 +276,8 @@ def _degrees(df: float, family_df: float, alike: float) -> float:
 _MANY_PLACES = 32
 _SINGLE_PARTS = ("core-in", "core-near", "core-far")
 _NO, _BULK, _ALL = range(3)
-#: Means over several parts have no heavier tail than this, unless silicon's is.
-_LIGHT = 8.0
+#: Tails heavier than this are seldom in single parts, and means over several have none unless silicon's is.
+_LIGHT, _SELDOM = 8.0, 0.05
 #: Families of single parts of silicon that are means over many pairs: their tail is the chips' and not the cells'.
 _SILICON = ("core-near", "core-far")
 #: Degrees of freedom from which on down the chips' tail is plainly there: then coarser parts have it too.
@@ -285,10 +285,13 @@ _HEAVY = 6.0
 #: A family's scale counts for at most so many independent places; beyond, the prior has no weight anyway.
 _MOST_INDEPENDENT = 10.0
 _TINY = 1e-18
-#: By so much in logarithms a tail must be less likely than the likeliest to be ruled out.
-_NOT_RULED_OUT = 3.0
+#: By so much in logarithms a tail must be less likely than the likeliest to be ruled out, and a normal one to be
+#: thought heavy: the one mistake accuses, the other blinds.
+_NOT_RULED_OUT, _PLAIN = 3.0, 1.0
 #: What is assumed at least where a tail is plainly heavy: its far end is never seen, and noise lightens the body.
 _FEARED = 3.0
+#: And what the likeliest tail looks like then, noise included.
+_PLAINLY = 14.0
 #: What is tried when it is asked how much more would settle a question.
 _MORE_RUNS = (*range(2, 11), 12, 15, 20)
 _MORE_NODES = (*range(3, 17), 20, 24, 32, 48, 64, 128, 256, 512, 1024)
@@ -326,8 +329,8 @@ def _tail(standard: Floats, independent: float, feared: int = _NO) -> Floats:
     """How likely each tail of _DEGREES is, from pooled values (node x term), by likelihood with the scale free.
 
     `feared` _NO: the likeliest alone, as means over many parts are near normal. _BULK: every light tail by its weight.
-    _ALL, for single parts: also the heaviest that is not ruled out, t3 or heavier, where that is plainly heavy.
-    `independent` of the terms count, the others repeat them. Fewer than 100
+    _ALL, for single parts: every tail by its weight, and where the values speak for a heavy one the heaviest that they
+    do not rule out, t3 or heavier. `independent` of the terms count, the others repeat them. Fewer than 100
     values make no tail.
     """
     pooled = np.abs(standard[np.isfinite(standard)])
@@ -341,11 +344,12 @@ def _tail(standard: Floats, independent: float, feared: int = _NO) -> Floats:
     likelihood = (_log_probabilities() @ counts).max(axis=1) * share
     if feared == _NO:
         return np.asarray(np.eye(len(_DEGREES))[int(np.argmax(likelihood))])
-    heaviest = int(np.argmax(likelihood >= likelihood.max() - _NOT_RULED_OUT))
-    if feared == _ALL and _DEGREES[heaviest] <= _HEAVY:
-        return np.asarray(np.eye(len(_DEGREES))[min(heaviest, _DEGREES.index(_FEARED))])
-    before = _BEFORE if feared == _ALL else _BEFORE * (np.array(_DEGREES) >= _LIGHT)
-    weights = before * np.exp(likelihood - likelihood.max())
+    open_still = likelihood >= likelihood.max() - _NOT_RULED_OUT
+    plain = _DEGREES[int(np.argmax(likelihood))] <= _PLAINLY and likelihood[-1] < likelihood.max() - _PLAIN
+    if feared == _ALL and plain:
+        return np.asarray(np.eye(len(_DEGREES))[min(int(np.argmax(open_still)), _DEGREES.index(_FEARED))])
+    heavy_share = _SELDOM if feared == _ALL else 0.0
+    weights = _BEFORE * np.where(np.array(_DEGREES) < _LIGHT, heavy_share, 1.0) * np.exp(likelihood - likelihood.max())
     return np.asarray(weights / weights.sum())
 
 
