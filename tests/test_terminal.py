@@ -34,6 +34,16 @@ def test_what_many_quiet_nodes_hide_is_counted(tmp_path: Path) -> None:
     assert "boost" not in text
 
 
+def test_nodes_of_the_same_words_share_a_line(tmp_path: Path) -> None:
+    words = "nothing deviates, but one run says little"
+    nodes: dict[str, Any] = {f"n{number:03}": {"verdict": "INCONCLUSIVE", "text": words} for number in range(400)}
+    nodes["n007"] = {"verdict": "DEVIATES", "text": "core 37 is slower"}
+    text = shown(tmp_path, nodes)
+    assert f"399 nodes (n000, n001, n002, ...)  INCONCLUSIVE: {words}" in text
+    assert "  n007" in text and "DEVIATES: core 37 is slower" in text
+    assert len(text.splitlines()) == 4
+
+
 def test_a_damaged_record_of_a_real_campaign_is_counted(campaign: Any) -> None:
     folder = campaign("a", "b", "c")
     (folder / "nodes/b/job1/run2/coherence-cas.jsonl").write_text(lines(header(host="b", run=2)) + "garbled\n")

@@ -7,6 +7,7 @@ from typing import Any
 
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.verdict import outputs
+from nodeprint.verdict.outcome import folded, some_names
 
 #: Above this many nodes only those that ask for attention are listed.
 _ALL_NODES = 16
@@ -24,12 +25,19 @@ def summary(campaign: Path) -> tuple[str, bool]:
     fleet = verdict.get("fleet", {})
     lines = [("SIMULATED: " if verdict.get("simulated") else "") + printable(str(fleet.get("text", "")), 400)]
     shown = {n: v for n, v in nodes.items() if len(nodes) <= _ALL_NODES or v.get("verdict") not in _QUIET}
-    width = max((len(name) for name in shown), default=0)
-    for name, node in sorted(shown.items()):
-        lines.append(
-            f"  {printable(name):{width}}  {printable(str(node.get('verdict')))}: {printable(_said(node), 300)}"
+    said = {
+        name: "\n".join(
+            [f"{printable(str(node.get('verdict')))}: {printable(_said(node), 300)}"]
+            + [printable(str(text), 300) for text in node.get("quality", ())]
         )
-        lines += [f"  {'':{width}}  {printable(str(text), 300)}" for text in node.get("quality", ())]
+        for name, node in shown.items()
+    }
+    rows = folded(said)
+    width = max((len(names) for names, _ in rows), default=0)
+    for names, words in rows:
+        first, *more = words.split("\n")
+        lines.append(f"  {names:{width}}  {first}")
+        lines += [f"  {'':{width}}  {text}" for text in more]
     if len(shown) < len(nodes):
         lines.append(f"  and {len(nodes) - len(shown)} nodes that ask for nothing")
     lines += [f"  {text}" for text in _counted(campaign, nodes)]
@@ -51,24 +59,18 @@ def _counted(campaign: Path, nodes: dict[str, Any]) -> list[str]:
     damaged = sorted(name for name, node in nodes.items() if node.get("quality"))
     aside = sum(1 for _ in campaign.glob("nodes/*/job*/run*/*.bad*"))
     texts = [
-        f"{printable(key)} differs from the majority on {_names(names)}; `nodeprint drift {campaign}` lists it"
+        f"{printable(key)} differs from the majority on {some_names(names)}; `nodeprint drift {campaign}` lists it"
         for key, names in sorted(differing.items())
     ]
     if damaged:
         texts.append(
-            f"records are damaged, refused or missing on {_names(damaged)}; `make run NODES=...` measures again"
+            f"records are damaged, refused or missing on {some_names(damaged)}; `make run NODES=...` measures again"
         )
     if aside:
         texts.append(
             f"{aside} malformed record {'file was' if aside == 1 else 'files were'} kept as .bad and measured again"
         )
     return texts
-
-
-def _names(names: list[str]) -> str:
-    """How many nodes, and the first of them: `4 nodes (a, b, c, ...)`."""
-    first = ", ".join(printable(name) for name in names[:3])
-    return f"{len(names)} {'node' if len(names) == 1 else 'nodes'} ({first}{', ...' if len(names) > 3 else ''})"
 
 
 def _said(node: dict[str, Any]) -> str:

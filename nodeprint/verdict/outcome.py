@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from nodeprint.errors import printable
 
 SCHEMA = 1
 
@@ -157,16 +159,33 @@ class Verdict:
     def text(self) -> str:
         """For a terminal: the fleet in a line, then every node that is not SAME."""
         lines = [("SIMULATED: " if self.simulated else "") + self.fleet.text]
-        lines += [
-            f"{name}: {node.verdict}. {node.text}"
-            for name, node in sorted(self.nodes.items())
-            if node.verdict != "SAME"
-        ]
-        return "\n".join(lines)
+        said = {name: f"{node.verdict}. {node.text}" for name, node in self.nodes.items() if node.verdict != "SAME"}
+        return "\n".join([*lines, *(f"{names}: {text}" for names, text in folded(said))])
 
     def fails(self, on: str) -> bool:
         """Whether `--fail-on` ON (a key of FAIL_ON) counts an outcome that is there and not suppressed."""
         return any(node.verdict in FAIL_ON[on] for node in self.nodes.values())
+
+
+def some_names(names: Sequence[str]) -> str:
+    """How many nodes, and the first of them: `4 nodes (a, b, c, ...)`."""
+    first = ", ".join(printable(name) for name in names[:3])
+    return f"{len(names)} {'node' if len(names) == 1 else 'nodes'} ({first}{', ...' if len(names) > 3 else ''})"
+
+
+def folded(said: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Lines of names and what is said of them, in order of names; more than three nodes of the same words share one."""
+    names: dict[str, list[str]] = {}
+    for name, words in sorted(said.items()):
+        names.setdefault(words, []).append(name)
+    lines = []
+    for name, words in sorted(said.items()):
+        alike = names[words]
+        if len(alike) <= 3:
+            lines.append((printable(name), words))
+        elif name == alike[0]:
+            lines.append((some_names(alike), words))
+    return lines
 
 
 def _rounded(value: Any) -> Any:
