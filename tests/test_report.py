@@ -226,6 +226,21 @@ def test_the_runs_that_show_a_finding_are_marked(tmp_path: Path) -> None:
     assert page.place == "rack r7" and page.findings[0].title == "CCD 5"
 
 
+@pytest.mark.parametrize(
+    "term, where, title",
+    [
+        ("core", {"core": 37, "cpu": 37}, "core 37 (CPU 37)"),
+        ("link", {"quadrant": 0, "to_quadrant": 3}, "link quadrant 0 to quadrant 3"),
+        ("jitter", {"core": 3, "cpu": 7}, "jitter: core 3 (CPU 7)"),
+        ("clock", {}, "clock: the whole node"),
+        ("class", {"class": 77}, "class class 77"),
+        ("", "somewhere", "somewhere"),
+    ],
+)
+def test_a_finding_is_titled_by_its_place(term: str, where: object, title: str) -> None:
+    assert node._title({"term": term, "where": where}) == title
+
+
 def test_before_and_after(tmp_path: Path) -> None:
     """A node that was measured again is shown with its newest job, and what has changed."""
     made = Campaign(tmp_path / "main")

@@ -39,12 +39,15 @@ from nodeprint.report.pages import (
 )
 from nodeprint.report.scale import Ends, Scale
 from nodeprint.topology.model import Topology
-from nodeprint.verdict.wording import spoken
+from nodeprint.verdict import cell_words, wording
+from nodeprint.verdict.terms import TERM_OF_FAMILY
 
 #: A class of pairs of a measurement: (measurement, home, class); home -1 where it follows from the policy.
 ClassKey = tuple[str, int, str]
 
 _DIMS = ("run", "pass", "home", "a", "b")
+#: Terms of pairs; the others are of cells.
+_OF_PAIRS = {"node", "socket", "spread", *TERM_OF_FAMILY.values()}
 #: A fact as long as all others together.
 _COMMAND_LINE = "cmdline"
 
@@ -234,7 +237,7 @@ def _title(item: Mapping[str, Any]) -> str:
     """What deviates, in the verdict's words; as it comes where the verdict is of another version."""
     term, where = str(item.get("term", "")), item.get("where") or {}
     try:
-        return spoken(term, where)
+        return wording.spoken(term, where) if term in _OF_PAIRS else f"{term}: {cell_words.spoken(where)}"
     except (AttributeError, KeyError, IndexError, TypeError):
         return " ".join(filter(None, (term, words.sentence(where)))) or str(item.get("id", "finding"))
 
