@@ -22,7 +22,7 @@ FLOORS = [
     {"verdict"},
     {"structure", "simulate", "importers", "export"},
     {"packed"},
-    {"fleet"},
+    {"fleet", "senses"},
     {"bundle", "campaign", "cells"},
     {"layout", "topology", "fingerprint", "preflight", "doctor", "cgroup", "records", "discover", "config", "curves"},
     {"sources"},

@@ -452,14 +452,14 @@ def test_the_shipped_acceptance_file_is_the_default():
     [
         ("bounds: {percent: {core: -1}}", "bounds.percent.core"),
         ("bounds: {percnt: 1}", "bounds"),
-        ("limits: [{measurement: coherence-cas, class: other socket, reason: x}]", "limits.0"),
+        ("limits: [{measurement: coherence-cas, class: other socket, reason: x}]", "limits[0]"),
         ("priors: {core: {percent: 1}}", "priors.core"),
     ],
 )
 def test_wrong_keys_are_named(tmp_path, text, key):
     path = tmp_path / "acceptance.yaml"
     path.write_text(text)
-    with pytest.raises(NodeprintError, match=key.replace(".", r"\.")):
+    with pytest.raises(NodeprintError, match=re.escape(key)):
         acceptance.load(path)
 
 
