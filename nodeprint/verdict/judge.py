@@ -298,13 +298,15 @@ class _Writer:
 
     def verdict(self) -> Verdict:
         """The whole."""
-        nodes = {node.name: self._unjudged(i, node) for i, node in enumerate(self.fleet.nodes)}
         populations = [kind for kind in self.kinds if kind.result is not None]
-        for k, kind in enumerate(populations):
-            letter = _letter(k) if len(populations) > 1 else ""
-            for i in kind.nodes.tolist():
-                node = self.fleet.nodes[i]
-                nodes[node.name] = self._judged(i, node, kind, letter)
+        place = {i: k for k, kind in enumerate(populations) for i in kind.nodes.tolist()}
+        nodes = {}
+        for i, node in enumerate(self.fleet.nodes):
+            if i not in place:
+                nodes[node.name] = self._unjudged(i, node)
+                continue
+            letter = _letter(place[i]) if len(populations) > 1 else ""
+            nodes[node.name] = self._judged(i, node, populations[place[i]], letter)
         for name, verdict in nodes.items():
             nodes[name] = self._suppressed(name, verdict)
         counts = Counter(verdict.verdict for verdict in nodes.values())
@@ -426,7 +428,7 @@ class _Writer:
         known = kind.result.by_node[i]
         base = replace(self._base(i, node), group=letter)
         soft = [f"{d.key} differs: {d.value}, most have {d.majority}" for d in self.differing.get(node.name, ())]
-        peers = [self.fleet.nodes[j] for j in kind.nodes.tolist()]
+        peers = [self.fleet.nodes[j] for j in kind.nodes.tolist()] if known.shown or known.differs else []
         limits = self._limits(i, node)
         steady = _merged([shown for shown in known.shown if shown.confirmed])
         fresh = _merged([shown for shown in known.shown if not shown.confirmed and not shown.refuted])

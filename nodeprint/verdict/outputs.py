@@ -56,6 +56,7 @@ def read(campaign: Path) -> dict[str, Any]:
 def junit(verdict: Verdict) -> str:
     """JUnit XML: a test case a node."""
     suite = TestSuite(f"nodeprint {verdict.campaign}" + (" (simulated)" if verdict.simulated else ""))
+    cases = []
     for name, node in sorted(verdict.nodes.items()):
         case = TestCase(name, classname=f"nodeprint.{verdict.campaign}")
         text = printable(node.text, 500)
@@ -66,7 +67,8 @@ def junit(verdict: Verdict) -> str:
         elif node.verdict in ("INCONCLUSIVE", "NO PEER"):
             case.result = [Skipped(text, node.verdict)]
         case.system_out = "\n".join(printable(found.text, 500) for found in node.findings)
-        suite.add_testcase(case)
+        cases.append(case)
+    suite.add_testcases(cases)  # one by one it counts all of them again for each
     xml = JUnitXml()
     xml.add_testsuite(suite)
     raw = xml.tostring()  # type: ignore[no-untyped-call]
