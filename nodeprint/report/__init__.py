@@ -64,7 +64,9 @@ def write(campaign: Path, out: Path | None = None, nodes: Sequence[str] | None =
     )
     printed = task.run(list(looks))
     pages = {one.page.node: one.page for one in printed if one.page is not None}
-    methods = dict.fromkeys(method for one in printed for method in one.methods)
+    # What the pages behind the cluster's say of the method is not said twice.
+    told = {method for page in pages.values() for method in page.methods}
+    methods = dict.fromkeys(method for one in printed for method in one.methods if method not in told)
     problems = {one.node: one.problems for one in printed}
     # The page of an only node says all that the cluster's would.
     alone = len(looks) == 1

@@ -79,8 +79,9 @@ def with_pages(verdict: Mapping[str, Any]) -> list[str]:
 def cluster_page(
     verdict: Mapping[str, Any], methods: Sequence[Method], problems: Mapping[str, Sequence[str]], elsewhere: int
 ) -> ClusterPage:
-    """The cluster's pages. `methods` are the distinct ways in which nodes were measured, `problems` the files of each
-    node's bundle that could not be used, `elsewhere` how many nodes have their pages in files of their own alone."""
+    """The cluster's pages. `methods` are the ways of measuring that no page behind them tells (empty: versions at
+    least), `problems` the files of each node's bundle that could not be used, `elsewhere` how many nodes have their
+    pages in files of their own alone."""
     nodes: Mapping[str, Any] = verdict["nodes"]
     fleet = verdict.get("fleet") or {}
     looks = marks(verdict)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,8 @@ ClassKey = tuple[str, int, str]
 _DIMS = ("run", "pass", "home", "a", "b")
 #: Terms of pairs; the others are of cells.
 _OF_PAIRS = {"node", "socket", "spread", *TERM_OF_FAMILY.values()}
+#: How evidence begins that the node does not give.
+_NOT_KNOWN = "not known: "
 #: A fact as long as all others together.
 _COMMAND_LINE = "cmdline"
 
@@ -172,7 +174,7 @@ def node_page(
         reason=str(said.get("reason") or ""),
         log_tail=tuple(str(line) for line in said.get("log_tail") or ()),
         nothing=_nothing(job, topology),
-        findings=tuple(_finding(item, str(said.get("text", ""))) for item in said.get("findings", ())),
+        findings=_findings(said),
         plates=_plates(shown, said, scales, fleet),
         quantities=_quantities(said.get("cells") or ()),
         comparisons=tuple(comparisons),
@@ -210,6 +212,17 @@ def advice(item: Any) -> Advice:
     return Advice(str(item), "")
 
 
+def _findings(said: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """The findings of a node; what is not known of all of them is said by the last."""
+    found = [_finding(item, str(said.get("text", ""))) for item in said.get("findings", ())]
+    unknown = {dict(one.facts).get("not known") for one in found}
+    if len(unknown) > 1:
+        return tuple(found)
+    return tuple(replace(one, facts=tuple(f for f in one.facts if f[0] != "not known")) for one in found[:-1]) + tuple(
+        found[-1:]
+    )
+
+
 def _finding(item: Mapping[str, Any], said: str) -> Finding:
     """A finding; its sentence is left out where the node's own, `said`, is the same."""
     rows = []
@@ -220,15 +233,21 @@ def _finding(item: Mapping[str, Any], said: str) -> Finding:
     shift = words.number(item.get("effect_ns"))
     if shift is not None or words.number(item.get("effect")) is not None:
         in_ns = f"{shift:+.1f} ns" if shift is not None else ""
-        rows.append(("effect", ", ".join(filter(None, (words.percent(item.get("effect"), True), in_ns)))))
-    interval = item.get("interval")
-    if isinstance(interval, list) and len(interval) == 2:
-        rows.append(("95 % interval", " to ".join(words.percent(end, True) for end in interval)))
+        effect = ", ".join(filter(None, (words.percent(item.get("effect"), True), in_ns)))
+        interval = item.get("interval")
+        if isinstance(interval, list) and len(interval) == 2:
+            effect += f" (95 % interval {' to '.join(words.percent(end, True) for end in interval)})"
+        rows.append(("effect", effect))
     if item.get("runs"):
         rows.append(("runs that show it", words.node_list([str(run) for run in item["runs"]])))
-    for key in ("consistent_with", "evidence", "remedy", "suppressed"):
-        if item.get(key):
-            rows.append((key.replace("_", " "), words.sentence(item[key])))
+    told = item.get("evidence")
+    evidence = [str(one) for one in told] if isinstance(told, list) else []
+    known = {"evidence": [one for one in evidence if not one.startswith(_NOT_KNOWN)]}
+    known["not known"] = [one.removeprefix(_NOT_KNOWN) for one in evidence if one.startswith(_NOT_KNOWN)]
+    for key in ("consistent_with", "evidence", "not known", "remedy", "suppressed"):
+        value = known.get(key, item.get(key))
+        if value:
+            rows.append((key.replace("_", " "), words.sentence(value)))
     text = str(item.get("text", ""))
     return Finding(_title(item), text if text != said else "", tuple(rows))
 
