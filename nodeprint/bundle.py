@@ -30,7 +30,7 @@ from nodeprint.tree import Tree, open_tree
 _JOB = re.compile(r"job([1-9]\d*)")
 _RUN = re.compile(r"run([1-9]\d*)")
 #: Header keys that belong to one run; the others describe the measurement.
-_PER_RUN = ("record", "segment", "run", "seed", "start_time", "boot_id")
+_PER_RUN = ("record", "segment", "run", "seed", "start_time", "boot_id", "sensors")
 
 
 @dataclass(frozen=True)
@@ -366,6 +366,7 @@ def _per_run(runs: Sequence[Records]) -> dict[str, Any]:
         "steal_s": ("run", _from_trailer(runs, "steal_s"), {"units": "s"}),
         "involuntary_switches": ("run", _from_trailer(runs, "involuntary_switches")),
         "trailer": ("run", np.array([json.dumps(run.trailer or {}) for run in runs], dtype=object)),
+        "sensors_before": ("run", np.array([json.dumps(run.header.get("sensors")) for run in runs], dtype=object)),
     }
 
 

@@ -165,7 +165,8 @@ def part(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a pass without a value stays NaN
         for number, place in enumerate(places):
-            out[..., number] = np.nanmedian(flat[..., columns[place]], axis=-1)
+            mine = columns[place]
+            out[..., number] = flat[..., mine[0]] if len(mine) == 1 else np.nanmedian(flat[..., mine], axis=-1)
     unit = str(header.get("cells", {}).get("values", {}).get(model.value, header.get("unit", "")))
     operation, quantity = (str(header.get(key, "")) for key in ("operation", "quantity"))
     return Part(

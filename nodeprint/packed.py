@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,7 +41,7 @@ class PackedNode:
     """What is known of a node apart from its matrices. `cpus` and `cores` are OS and core numbers by slot.
 
     `numbers` are those of the whole machine, which cells are on: OS numbers of CPUs (`cpu`) and cores (`core`) by slot,
-    of NUMA nodes (`node`) by their order.
+    of NUMA nodes (`node`) by their order. `seen` is what the kernels saw beside, a mapping a run that has any.
     `senses` as of `nodeprint.senses`: what its clocks, thermometers and memory controllers said.
     """
 
@@ -60,6 +60,7 @@ class PackedNode:
     boots: tuple[str, ...] = ()
     numbers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     senses: Mapping[str, Any] = field(default_factory=dict)
+    seen: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -295,8 +296,48 @@ def _from_bundle(node: PackedNode, number: int, bundle: Bundle) -> tuple[PackedN
         boots=tuple(boots),
         numbers={"cpu": whole.cpus, "core": whole.cores, "node": whole.nodes},
         senses=senses.of(bundle, order),
+        seen=tuple(run for job, name, data in (*measured, *cells) for run in _seen(job, name, data)),
     )
     return known, parts, [_cell_part(number, job, name, data, whole) for job, name, data in cells if _has_model(name)]
+
+
+def _seen(job: Job, name: str, data: xr.Dataset) -> Iterator[dict[str, Any]]:
+    """By run what was seen beside a measurement: the share of time stolen, what sensors told, how far clocks fell."""
+    cpus = max(len(job.header(name)["cpus"]), 1)
+    for r, run in enumerate(data["run"].values.tolist()):
+        time = float(data["elapsed_s"].values[r]) * cpus
+        steal = float(data["steal_s"].values[r])
+        found: dict[str, Any] = {"steal_share": steal / time if time > 0 and steal > 0 else 0.0}
+        before, after = (json.loads(str(data[key].values[r])) if key in data else None for key in _SENSORS)
+        found |= _sensors(before or {}, (after or {}).get("sensors") or {})
+        if "start_hz" in data and "end_hz" in data:
+            fell = 1 - np.asarray(data["end_hz"].values[r]) / np.asarray(data["start_hz"].values[r])
+            found["clock_fell"] = float(np.median(fell[np.isfinite(fell)])) if np.isfinite(fell).any() else 0.0
+        if any(found.values()):
+            yield {"job": job.number, "run": int(run), "measurement": name, **found}
+
+
+_SENSORS = ("sensors_before", "trailer")
+
+
+def _sensors(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """What counters rose by, and the hottest sensor; nothing where it is not told."""
+
+    def rose(key: str, *within: str) -> int:
+        old, new = before.get(key) or {}, after.get(key) or {}
+        for name in within:
+            old, new = ({k: v.get(name, 0) for k, v in of.items()} for of in (old, new))
+        return sum(max(0, int(count) - int(old.get(part, 0))) for part, count in new.items())
+
+    heat = after.get("temperatures_c") or {}
+    hottest = max(heat, key=lambda name: heat[name], default="")
+    return {
+        "throttled": rose("throttle_core") + rose("throttle_package"),
+        "corrected": rose("edac", "ce"),
+        "uncorrected": rose("edac", "ue"),
+        "hottest_c": float(heat[hottest]) if hottest else 0.0,
+        "hottest": hottest,
+    }
 
 
 def _has_model(measurement: str) -> bool:
@@ -335,7 +376,7 @@ def _stack_entry(stack: Stack, file: str) -> dict[str, Any]:
 
 def _node(entry: Mapping[str, Any]) -> PackedNode:
     lists: dict[str, Any] = {
-        key: tuple(entry.get(key, ())) for key in ("log_tail", "cpus", "cores", "quality", "warnings", "boots")
+        key: tuple(entry.get(key, ())) for key in ("log_tail", "cpus", "cores", "quality", "warnings", "boots", "seen")
     }
     texts = {key: str(entry.get(key, "")) for key in ("host", "reason", "rack", "switch")}
     return PackedNode(

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from nodeprint import cells, packed
+from nodeprint.errors import NodeprintError
 from nodeprint.fleet import gather
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import from_part, preset
+from nodeprint.verdict import acceptance, judge, judge_fleet
 from nodeprint.verdict import cells as quantities
-from nodeprint.verdict import judge, judge_fleet
 from nodeprint.verdict.outcome import Verdict
 
 from .schemas import valid, valid_campaign
@@ -216,3 +219,69 @@ def test_figures_name_the_worst_cell_and_the_group(campaign):
     assert slow["worst"] == "CPU node 1, memory 1"
     assert slow["worst_value"] < 0.93 * slow["group"]
     assert rows["chase-latency", "own node"]["median"] < rows["chase-latency", "other socket"]["median"]
+
+
+# --- what was seen beside ---------------------------------------------------------------------------------------------
+
+
+def _rewritten(path: Path, header: dict[str, object], trailer: dict[str, object], fell: float = 0.0) -> None:
+    """A record file with more in its header and trailer, and clocks that fell by a share."""
+    lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    lines[0] |= header
+    lines[-1] |= trailer
+    for cell in lines[1:-1]:
+        if fell:
+            cell["end_hz"] = cell["start_hz"] * (1 - fell)
+    path.write_bytes(gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode()))
+
+
+def test_what_the_kernels_saw_is_told(tmp_path):
+    folder = tmp_path / "sim"
+    write(Plan(SMALL, nodes=5, runs=2, passes=1, spread=QUIET, cells=True), folder)
+    before = {"temperatures_c": {"k10temp0/Tctl": 60.0}, "edac": {"mc0": {"ce": 1, "ue": 0}}, "throttle_core": {"3": 5}}
+    hot = {"temperatures_c": {"k10temp0/Tctl": 97.0}, "edac": {"mc0": {"ce": 4, "ue": 0}}, "throttle_core": {"3": 5}}
+    path = folder / "nodes/node001/job1/run1/clock-together.jsonl.gz"
+    _rewritten(path, {"sensors": before}, {"sensors": hot}, fell=0.08)
+    throttled = {"sensors": {**hot, "throttle_core": {"3": 9}, "throttle_package": {"3": 2}}}
+    _rewritten(folder / "nodes/node002/job1/run2/clock-together.jsonl.gz", {"sensors": before}, throttled)
+    _rewritten(folder / "nodes/node003/job1/run1/coherence-cas.jsonl.gz", {}, {"steal_s": 50.0})
+    verdict = judge(folder)
+    assert "records" in valid_campaign(folder)
+    warned = {w["id"]: w["text"] for w in verdict.nodes["node001"].warnings}
+    assert "97" in warned["hot"] and "3 memory errors" in warned["memory-errors"] and "8.0 %" in warned["clock-fell"]
+    assert verdict.nodes["node001"].verdict not in ("INVALID", "UNSTABLE")
+    assert verdict.nodes["node002"].verdict == "INVALID"
+    assert "6 thermal throttling events" in verdict.nodes["node002"].text
+    assert verdict.nodes["node003"].verdict == "INVALID"
+    assert "stolen" in verdict.nodes["node003"].text
+    assert not verdict.nodes["node004"].quality
+
+
+def test_loud_cpus_are_named_in_whatever_run():
+    node = judged("node001: busy core 5 run 1").nodes["node001"]
+    (text,) = [w["text"] for w in node.warnings if w["id"] == "loud-cpus"]
+    assert "CPU 5 (" in text
+    assert not [w for w in judged().nodes["node002"].warnings if w["id"] == "loud-cpus"]
+
+
+def test_a_slow_core_is_told_with_its_clock():
+    plan = Plan(preset("rome-2x64"), nodes=8, jobs=2, spread=QUIET, cells=True)
+    slow = judge_fleet(fleet(dataclasses.replace(plan, defects=("node001: core-clock 37 -30%",)))).nodes["node001"]
+    assert slow.findings[0].term == "clock"
+    (of_pairs,) = [f for f in slow.findings if f.term == "core"]
+    assert any("clock-together, core 37" in text for text in of_pairs.evidence)
+
+
+def test_limits_and_required_measurements_of_cells(tmp_path):
+    path = tmp_path / "acceptance.yaml"
+    limit = {"measurement": "bandwidth-nodes", "row": "triad, own node", "at_least": 108e9, "reason": "contract 1"}
+    path.write_text(yaml.safe_dump({"limits": [limit], "required": ["loaded-latency"]}))
+    found = fleet(Plan(SMALL, nodes=3, passes=1, cells=True, defects=("node001: memory-channel node 1 -30%",)))
+    verdict = judge_fleet(found, acceptance.load(path))
+    outside = [name for name, node in verdict.nodes.items() if node.verdict == "OUTSIDE LIMIT"]
+    assert outside == ["node001"]
+    assert "108 GB/s" in verdict.nodes["node001"].text
+    assert any("loaded-latency was not measured" in text for text in verdict.nodes["node002"].quality)
+    path.write_text(yaml.safe_dump({"limits": [{"measurement": "x", "at_least": 1, "reason": "y"}]}))
+    with pytest.raises(NodeprintError, match=r"limits\[0\]"):
+        acceptance.load(path)

@@ -55,7 +55,7 @@ def percent(value: Any, signed: bool = False) -> str:
 
 
 #: Units that are read in others: factor, name.
-_UNITS = {"Hz": (1e-9, "GHz"), "B/s": (1e-9, "GB/s"), "1": (1.0, "")}
+_UNITS = {"Hz": (1e-9, "GHz"), "B/s": (1e-9, "GB/s"), "1": (1.0, ""), "share": (100.0, "%")}
 
 
 def with_unit(value: Any, unit: str) -> str:

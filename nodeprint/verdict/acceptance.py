@@ -20,10 +20,11 @@ from nodeprint.verdict.terms import TERM_OF_FAMILY
 
 @dataclass(frozen=True)
 class Limit:
-    """An absolute limit of a contract on a class's median, in the measurement's unit."""
+    """An absolute limit of a contract, in the measurement's unit, on the median of a class of pairs or of a row of
+    the report's table."""
 
     measurement: str
-    class_name: str
+    of: str
     at_most: float | None
     at_least: float | None
     reason: str
@@ -60,6 +61,9 @@ class Acceptance:
     required: tuple[str, ...]
     missing_pairs: float
     disturbed_pairs: float
+    steal: float
+    clock_fell: float
+    hottest_c: float
     hard_keys: tuple[str, ...]
     soft_keys: tuple[str, ...]
     cmdline_ignored: tuple[str, ...]
@@ -132,11 +136,14 @@ def _build(content: Mapping[str, Any]) -> Acceptance:
         required=tuple(content["required"]),
         missing_pairs=quality["missing_pairs_percent"] / 100,
         disturbed_pairs=quality["disturbed_pairs_percent"] / 100,
+        steal=quality["steal_percent"] / 100,
+        clock_fell=quality["clock_fell_percent"] / 100,
+        hottest_c=float(quality["hottest_c"]),
         hard_keys=tuple(keys["hard"]),
         soft_keys=tuple(keys["soft"]),
         cmdline_ignored=tuple(keys["cmdline_ignored"]),
         limits=tuple(
-            Limit(e["measurement"], e["class"], e.get("at_most"), e.get("at_least"), e["reason"])
+            Limit(e["measurement"], e.get("class") or e["row"], e.get("at_most"), e.get("at_least"), e["reason"])
             for e in content["limits"]
         ),
         suppressions=tuple(

@@ -18,7 +18,12 @@ from nodeprint.verdict.outcome import CellFigure, Finding
 
 Floats = npt.NDArray[np.float64]
 
-_UNITS: Mapping[str, tuple[float, str]] = {"Hz": (1e-9, "GHz"), "B/s": (1e-9, "GB/s"), "ns": (1.0, "ns")}
+_UNITS: Mapping[str, tuple[float, str]] = {
+    "Hz": (1e-9, "GHz"),
+    "B/s": (1e-9, "GB/s"),
+    "ns": (1.0, "ns"),
+    "share": (100.0, "%"),
+}
 
 
 #: Of causes in one place the first term here is told, the others are evidence for it: what takes a CPU away or slows
@@ -242,7 +247,8 @@ def _figure(
     shown = {key: value for key, value in where.items() if str(value) not in name.split(", ")}
     return [
         CellFigure(
-            cells.measurement, name, cells.unit, middle, middle - half, middle + half, float("nan"),
+            cells.measurement, name, "share" if model.scale == "share" else cells.unit,
+            middle, max(middle - half, 0.0), middle + half, float("nan"),
             _brief(shown) if len(places) > 1 else "", float(by_place[worst]), len(places),
         )
     ]  # fmt: skip

@@ -338,7 +338,12 @@ def _of_sets(residual: Floats, sets: Sets, model: Model) -> Floats:
     if model.scale == "share":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            return np.stack([np.nanmedian(residual[..., member], axis=-1) for member in sets.member], axis=-1)
+            parts = [np.flatnonzero(member) for member in sets.member]
+            medians = [
+                residual[..., part[0]] if len(part) == 1 else np.nanmedian(residual[..., part], axis=-1)
+                for part in parts
+            ]
+        return np.stack(medians, axis=-1)
     there = np.isfinite(residual)
     member = sets.member.astype(np.float64)
     count = there @ member.T

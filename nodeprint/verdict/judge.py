@@ -26,6 +26,7 @@ from nodeprint.verdict import (
     history,
     matrices,
     outputs,
+    quality,
     terms,
     thresholds,
     wording,
@@ -52,6 +53,8 @@ _ALONE_SHARE = 0.05
 #: Families that two populations may differ in; a core or one CCX is a node's own.
 _SPLIT_FAMILIES = ("class", "quadrant", "link", "ccd")
 _MODEL = "pairs"
+#: What is measured by itself and shows in pairs too: told first.
+_DIRECT = ("clock", "jitter")
 
 Floats = npt.NDArray[np.float64]
 #: A node is measured again at most so often.
@@ -327,9 +330,9 @@ class _Writer:
         return NodeVerdict(
             "INCONCLUSIVE",
             "",
-            quality=(*node.quality, *self._gaps(i)),
+            quality=(*node.quality, *self._gaps(i), *quality.invalid(node, self.rules)),
             fingerprint=node.fingerprint,
-            warnings=(*node.warnings, *soft),
+            warnings=(*node.warnings, *soft, *quality.warnings(node, i, self.fleet.cells, self.rules)),
             classes=tuple(self.figures[i]),
             cells=self.quantities[i],
             reason=node.reason,
@@ -392,35 +395,19 @@ class _Writer:
         )
 
     def _limits(self, i: int, node: PackedNode) -> list[Finding]:
+        figures = [(f.measurement, f.name, f.median_ns, "ns", f.home) for f in self.figures[i]]
+        figures += [(f.measurement, f.name, f.median, f.unit, -1) for f in self.quantities[i]]
         out = []
         for limit in self.rules.limits:
-            for figure in self.figures[i]:
-                if (figure.measurement, figure.name) != (limit.measurement, limit.class_name):
+            for measurement, name, median, unit, home in figures:
+                if (measurement, name) != (limit.measurement, limit.of):
                     continue
-                over = limit.at_most is not None and figure.median_ns > limit.at_most
-                under = limit.at_least is not None and figure.median_ns < limit.at_least
+                over = limit.at_most is not None and median > limit.at_most
+                under = limit.at_least is not None and median < limit.at_least
                 if over or under:
                     allowed = limit.at_most if over else limit.at_least
                     assert allowed is not None
-                    effect = figure.median_ns / allowed - 1
-                    out.append(
-                        Finding(
-                            "outside-limit",
-                            "error",
-                            "limit",
-                            {},
-                            effect,
-                            figure.median_ns - allowed,
-                            (effect, effect),
-                            (),
-                            (),
-                            (),
-                            "hold the vendor to the contract",
-                            f"{figure.name} takes {figure.median_ns:.1f}, the limit is {allowed:g} ({limit.reason})",
-                            figure.measurement,
-                            figure.home,
-                        )
-                    )
+                    out.append(_outside(measurement, name, median, unit, allowed, home, limit.reason))
         return out
 
     def _judged(self, i: int, node: PackedNode, kind: _Kind, letter: str) -> NodeVerdict:
@@ -440,8 +427,9 @@ class _Writer:
         found = cell_words.findings(kind.cells, i, node, soft)
         findings = [
             *limits,
+            *(f for f in found["confirmed"] if f.term in _DIRECT),
             *(wording.finding(s, node, peers, soft, "error") for s in steady),
-            *found["confirmed"],
+            *(f for f in found["confirmed"] if f.term not in _DIRECT),
             *(wording.finding(s, node, peers, soft, "warning") for s in (*fresh, *differs)),
             *found["fresh"],
             *found["differs"],
@@ -450,6 +438,7 @@ class _Writer:
             *found["refuted"],
             *(_unstable_finding(text) for text in unstable),
         ]
+        findings = [self._with_evidence(found_one, findings, i, node) for found_one in findings]
         text = findings[0].text if findings else ""
         invalid = [q for q in base.quality if q.startswith("invalid: ")]
         jobs = max((known.jobs, *(other.jobs for other in seen)))
@@ -481,6 +470,19 @@ class _Writer:
                 place = wording.spoken(gone[0].cause.term, gone[0].cause.where)
                 text += f"; {place} was seen in {', '.join(gone[0].runs)} and not confirmed by the jobs after"
         return replace(base, verdict=outcome, text=text, findings=tuple(findings))
+
+    def _with_evidence(self, found: Finding, others: Sequence[Finding], i: int, node: PackedNode) -> Finding:
+        """A finding at a core with what else was seen there: clock, caches and memory, time taken from it."""
+        if "core" not in found.where or found.term != "core":
+            return found
+        core, cpu = found.where["core"], found.where.get("cpu")
+        seen = [f.text for f in others if f.term not in ("core", "spread") and f.where.get("core") == core]
+        seen += [
+            f"CPU {number} lost {share * 100:.1f} % of its time in a run of the newest job"
+            for number, share in quality.loud(node, i, self.fleet.cells, self.rules)
+            if number == cpu
+        ]
+        return replace(found, evidence=(*found.evidence, *seen))
 
     def _too_many(self, kind: _Kind, shown: Sequence[Shown]) -> bool:
         """Whether a fifth of the kind deviates in one and the same term: then nobody is blamed."""
@@ -706,6 +708,28 @@ def _merged(shown: Sequence[Shown]) -> list[Shown]:
         if key not in best or abs(one.effect) > abs(best[key].effect):
             best[key] = one
     return sorted(best.values(), key=lambda one: (-abs(one.effect) * len(one.cause.members), one.cause.term))
+
+
+def _outside(measurement: str, name: str, median: float, unit: str, allowed: float, home: int, reason: str) -> Finding:
+    """A figure beyond an absolute limit, both in `unit`."""
+    effect = median / allowed - 1
+    found, limit = (cell_words.said(value, unit) for value in (median, allowed))
+    return Finding(
+        "outside-limit",
+        "error",
+        "limit",
+        {},
+        effect,
+        median - allowed if unit == "ns" else float("nan"),
+        (effect, effect),
+        (),
+        (),
+        (),
+        "hold the vendor to the contract",
+        f"{measurement}, {name}: {found}, the limit is {limit} ({reason})",
+        measurement,
+        home,
+    )
 
 
 def _unstable_finding(text: str) -> Finding:
