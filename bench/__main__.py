@@ -15,8 +15,11 @@ ALL = {"coherence": (), "numa": (), "structure": (), "verdict": ("--quick",)}
 def main() -> int:
     """Run them; 1 where one could not be run."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*ALL, []], metavar="NAME", help=f"of {', '.join(ALL)}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(ALL)}")
     names = parser.parse_args().names or list(ALL)
+    unknown = [name for name in names if name not in ALL]
+    if unknown:
+        parser.error(f"there is no benchmark {unknown[0]}; there are {', '.join(ALL)}")
     ended = [
         subprocess.run([sys.executable, "-m", f"bench.{name}", *ALL[name]], cwd=ROOT, check=False).returncode
         for name in names

@@ -158,6 +158,8 @@ def main() -> None:
             kept["accuracy"].append(row)
             print(f"{row['half']:<10} {row['how']:<24} {row['level']:<13} {row['exact']:>4}/{row['runs']}")
             rows.append(table.row(f"exact: {row['half']}, {row['how']}, {row['level']}", row["exact"] / row["runs"]))
+    else:
+        print("NODEPRINT_DATA is not set: times only, no published matrix")
     table.keep("structure", rows, load, **kept)
 
 
