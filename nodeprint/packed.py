@@ -21,6 +21,7 @@ from nodeprint import fingerprint, preflight, senses
 from nodeprint.cells import Cells
 from nodeprint.errors import NodeprintError
 from nodeprint.layout import Ints, Layout, is_harvested, pairs_of, slots_of
+from nodeprint.topology import labelled_by
 from nodeprint.topology.model import Cpu, Machine, Topology
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ def write(fleet: PackedFleet, campaign: Path) -> Path:
             "stacks": stacks,
             "cells": cells,
         }
+        (partial / "labelled_by").write_text(labelled_by() + "\n")
         (partial / "index.json").write_text(json.dumps(index, separators=(",", ":")) + "\n")
         shutil.rmtree(folder, ignore_errors=True)
         partial.replace(folder)
@@ -170,12 +172,13 @@ def read(campaign: Path) -> PackedFleet:
 
 
 def pack(campaign: Path) -> PackedFleet:
-    """Pack a campaign from its gathered nodes and write it; where nothing is newer, read it.
+    """Pack a campaign from its gathered nodes and write it; where nothing is newer and labels are today's, read it.
 
     What was packed and cannot be read is packed again. Raises NodeprintError when there is no campaign.
     """
     index, sheet_there = campaign / FOLDER / "index.json", (campaign / "nodes.tsv").exists()
-    if index.exists() and index.stat().st_mtime_ns >= _newest(campaign):
+    labels_hold = not sheet_there or _labelled_by(campaign) == labelled_by()
+    if index.exists() and labels_hold and index.stat().st_mtime_ns >= _newest(campaign):
         try:
             return read(campaign)
         except NodeprintError:
@@ -224,6 +227,14 @@ def pack(campaign: Path) -> PackedFleet:
     fleet = PackedFleet(campaign.name, simulated, tuple(nodes), assemble(parts), versions, quantities.assemble(cells))
     write(fleet, campaign)
     return fleet
+
+
+def _labelled_by(campaign: Path) -> str:
+    """By which rules the CPUs of a packed fleet were labelled; empty where that is not known."""
+    try:
+        return (campaign / FOLDER / "labelled_by").read_text().strip()
+    except (OSError, ValueError):
+        return ""
 
 
 def _newest(campaign: Path) -> int:

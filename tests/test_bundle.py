@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from nodeprint import bundle, fleet, topology
+from nodeprint import bundle, fleet, packed, topology
 from nodeprint.errors import NodeprintError
 from nodeprint.simulate.survey import survey
 from nodeprint.topology.presets import preset
@@ -54,6 +54,24 @@ def test_labels_are_packed_and_made_anew_by_other_rules(campaign: Make, monkeypa
     monkeypatch.setattr(topology, "labelled_by", lambda: "other rules")
     assert bundle.load(node).labels is None
     assert bundle.load(node).topology == labels
+
+
+def test_a_fleet_is_packed_anew_by_other_rules(campaign: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = campaign("n1")
+    (folder / "nodes/n1/job1/survey.tar.gz").write_bytes(survey(preset("rome-2x64"), "n1", {}))
+
+    def written() -> int:
+        packed.pack(folder)
+        return (folder / "packed/index.json").stat().st_mtime_ns
+
+    first = written()
+    assert written() == first
+    with monkeypatch.context() as patch:
+        patch.setattr(packed, "labelled_by", lambda: "other rules")
+        second = written()
+        assert second > first
+        assert written() == second
+    assert written() > second
 
 
 def test_newer_records_win_over_the_packed_file(campaign: Make) -> None:
