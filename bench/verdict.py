@@ -438,9 +438,10 @@ def main() -> None:
             rows.append(row(f"of {total['sharp']} healthy nodes that can be told, not SAME", missed, 0.05))
     if every or args.section == "power":
         some = max(3, fleets // 3)
-        for text, (strong, _, right) in power(some, args.nodes, spread).items():
-            rows.append(row(f"missed of {some}: {text}", 1 - strong / some, 0.1))
-            rows.append(row(f"misnamed of {strong}: {text}", 1 - right / max(strong, 1), 0.1))
+        for text, (strong, weak, right) in power(some, args.nodes, spread).items():
+            rows.append(row(f"missed of {some} at 1.2 times the smallest: {text}", 1 - strong / some, 0.01))
+            rows.append(row(f"found of {some} at half of it: {text}", weak / some, 0.05))
+            rows.append(row(f"misnamed of {strong}: {text}", 1 - right / max(strong, 1), 0.02))
     if every or args.section == "shapes":
         shapes(max(3, fleets // 3), args.nodes, spread)
     if every or args.section == "few":
