@@ -50,8 +50,8 @@ def test_the_main_job_ends_with_a_pdf(house: Path, done: subprocess.CompletedPro
     assert pdf.read_bytes().startswith(b"%PDF")
     assert "report: results/done/report/cluster.pdf" in done.stdout
     assert "NO PEER" in done.stdout
-    info = subprocess.run(["pdfinfo", pdf], capture_output=True, text=True, check=True).stdout
-    assert int(info.split("Pages:")[1].split()[0]) >= 2
+    page = subprocess.run(["pdftotext", pdf, "-"], capture_output=True, text=True, check=True).stdout
+    assert "NO PEER" in page and "Method: coherence-cas" in page and "Fingerprint" in page
 
 
 def test_every_pair_of_every_pass_is_there(house: Path, done: subprocess.CompletedProcess[str]) -> None:
