@@ -261,6 +261,7 @@ def test_loud_cpus_are_named_in_whatever_run():
     node = judged("node001: busy core 5 run 1").nodes["node001"]
     (text,) = [w["text"] for w in node.warnings if w["id"] == "loud-cpus"]
     assert "CPU 5 (" in text
+    assert "rank correlation over CPUs" in text and "in chase-levels" in text
     assert not [w for w in judged().nodes["node002"].warnings if w["id"] == "loud-cpus"]
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from nodeprint.cells import Cells, Key, Model, models
+from nodeprint.curves import explained_by_jitter
 from nodeprint.packed import PackedNode
 from nodeprint.verdict.acceptance import Acceptance
 from nodeprint.verdict.cells import Cause, Judged, labels_of
@@ -61,6 +62,31 @@ def _place(where: Mapping[str, Key]) -> tuple[object, ...]:
         if key in where:
             return key, where[key]
     return tuple(sorted((key, str(value)) for key, value in where.items()))
+
+
+def explained(judged: Sequence[Judged], i: int) -> str:
+    """How far the time that CPUs lost goes with what deviates on them elsewhere; empty where it is not told."""
+    lost = next((by_cpu for one in judged if one.model.scale == "share" and (by_cpu := _by_cpu(one, i))), {})
+    said = []
+    for one in judged:
+        elsewhere = _by_cpu(one, i) if one.model.scale != "share" else {}
+        both = sorted(set(lost) & set(elsewhere))
+        found = explained_by_jitter([lost[cpu] for cpu in both], [abs(elsewhere[cpu]) for cpu in both])
+        if np.isfinite(found.correlation):
+            said.append(f"{found.correlation:+.2f} in {one.cells.measurement}")
+    return f"rank correlation over CPUs of lost time with deviations: {', '.join(said)}" if lost and said else ""
+
+
+def _by_cpu(one: Judged, i: int) -> dict[Key, float]:
+    """The newest deviation of each single CPU of a node, by slot."""
+    seen = one.newest(i)
+    if seen is None:
+        return {}
+    return {
+        where[0]: float(value)
+        for labels, where, value in zip(one.sets.labels, one.sets.where, seen.deviation, strict=True)
+        if labels == ("cpu",) and np.isfinite(value)
+    }
 
 
 def told_within(judged: Sequence[Judged], i: int, rules: Acceptance) -> tuple[list[str], list[str]]:

@@ -332,13 +332,20 @@ class _Writer:
             "",
             quality=(*node.quality, *self._gaps(i), *quality.invalid(node, self.rules)),
             fingerprint=node.fingerprint,
-            warnings=(*node.warnings, *soft, *quality.warnings(node, i, self.fleet.cells, self.rules)),
+            warnings=(
+                *node.warnings,
+                *soft,
+                *quality.warnings(node, i, self.fleet.cells, self.rules, self._explained(i)),
+            ),
             classes=tuple(self.figures[i]),
             cells=self.quantities[i],
             reason=node.reason,
             log_tail=node.log_tail,
             rack=node.rack,
         )
+
+    def _explained(self, i: int) -> str:
+        return next((cell_words.explained(kind.cells, i) for kind in self.kinds if i in kind.nodes and kind.cells), "")
 
     def _gaps(self, i: int) -> list[str]:
         """What makes a node's latest job no evidence."""

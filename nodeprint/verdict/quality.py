@@ -33,8 +33,13 @@ def invalid(node: PackedNode, rules: Acceptance) -> list[str]:
     return out
 
 
-def warnings(node: PackedNode, i: int, cells: Sequence[Cells], rules: Acceptance) -> list[dict[str, str]]:
-    """What an administrator should know of a node's newest job: heat, corrected errors, clocks that fell, loud CPUs."""
+def warnings(
+    node: PackedNode, i: int, cells: Sequence[Cells], rules: Acceptance, explained: str
+) -> list[dict[str, str]]:
+    """What an administrator should know of a node's newest job: heat, corrected errors, clocks that fell, loud CPUs.
+
+    `explained` says how far lost time explains what deviates elsewhere.
+    """
     out: list[dict[str, str]] = []
 
     def add(identity: str, text: str, advice: str) -> None:
@@ -57,6 +62,7 @@ def warnings(node: PackedNode, i: int, cells: Sequence[Cells], rules: Acceptance
     if said:
         text = "time was taken from " + ", ".join(f"CPU {cpu} ({share * 100:.1f} %)" for cpu, share in said[:_NAMED])
         text += f" and {len(said) - _NAMED} more CPUs" if len(said) > _NAMED else ""
+        text += f"; {explained}" if explained else ""
         add("loud-cpus", text, "look for daemons and interrupts there; what was measured on them may be theirs")
     return out
 
