@@ -6,6 +6,8 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ from typing import Any
 import pytest
 
 from nodeprint import discover, records
+from nodeprint.discover import Node
+from nodeprint.errors import NodeprintError
 
 from .conftest import ROOT, environment, need
 
@@ -30,9 +34,10 @@ def cluster(*words: str | Path, state: Path | None = None, check: bool = True) -
     return done
 
 
-def up(state: Path, count: int) -> Path:
+def up(state: Path, count: int, *conf: str) -> Path:
+    """Start a cluster of `count` nodes with lines of `conf` in its slurm.conf."""
     need("slurmctld", "slurmd", "munged", "ip", "nsenter", root="start a virtual cluster")
-    cluster("up", str(count), "--state", state)
+    cluster("up", str(count), "--state", state, *(word for line in conf for word in ("--conf", line)))
     return state
 
 
@@ -165,6 +170,124 @@ def test_a_sweep_with_a_drained_node_and_a_bundle_of_another_host(house: Path, s
     page = text_of(campaign)
     assert "cn03" in page
     assert "written on host cn01, not on cn03" in page
+
+
+@pytest.mark.parametrize("launch", ["slurm", "sweep"])
+def test_an_interrupted_call_cancels_its_jobs_and_is_continued(house: Path, slurm: Path, launch: str) -> None:
+    name = f"interrupted-{launch}"
+    config = {
+        "campaign": name, "preset": "test", "measure": ["coherence-cas"], "runs": 1, "launch": launch,
+        "arguments": {"coherence-cas": "--passes 10000"}, "slurm": {"nodes": "cn01", "deadline_hours": 1},
+    }  # fmt: skip
+    (house / f"{name}.yaml").write_text(json.dumps(config))
+    command = ["workflow/run", "--config", f"{name}.yaml", "--profile", "tests/cluster/profile"]
+    process = subprocess.Popen(
+        [CLUSTER, "exec", "login", *command], cwd=house, env=environment() | {"CLUSTER_STATE": str(slurm)},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    records_of = house / "results" / name / "nodes/cn01/job1/run1"
+    deadline = time.monotonic() + 120
+    while not any(path.stat().st_size > 20_000 for path in records_of.glob("*.jsonl")):
+        assert time.monotonic() < deadline, "nothing was measured in two minutes"
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.05)
+    pid = (house / ".snakemake/nodeprint.lock").read_text().split()[1]
+    cluster("exec", "login", "kill", "-INT", pid, state=slurm)
+    said = process.communicate(timeout=120)[0]
+    assert process.returncode == 130, said
+    assert said.splitlines()[-1].startswith(f"nodeprint: interrupted: what was measured is kept in results/{name} ")
+    assert "Its Slurm jobs were cancelled" in said.splitlines()[-1]
+    reach(slurm, {"cn01": "idle"})
+    assert cluster("exec", "login", "squeue", "--noheader", state=slurm).stdout == ""
+    (cut,) = records_of.glob("*.jsonl")
+    kept = list(records.read(cut).pairs["latency_ns"])
+    assert 0 < len(kept) < 10_000
+
+    again = main_job(house, slurm, config)
+    assert again.returncode == 0, again.stdout + again.stderr
+    (path,) = records_of.glob("*.jsonl.gz")
+    file = records.read(path)
+    assert file.complete
+    assert len(file.headers) == 2, "the same file, continued once"
+    assert list(file.pairs["latency_ns"][: len(kept)]) == kept
+
+
+@pytest.fixture
+def sleepy(tmp_path: Path) -> Iterator[Path]:
+    """A cluster of four nodes that Slurm may switch off and on; its state folder."""
+    state = tmp_path / "state"
+    each = '#!/bin/sh\nexport PATH=$PATH:/usr/sbin:/sbin\nfor node in $(scontrol show hostnames "$1"); do\n'
+    boot = f"{sys.executable} {CLUSTER} boot-here {state} $node"
+    programs = {
+        "SuspendProgram": f'kill -KILL "$(cat {state}/nodes/$node)"; rm {state}/nodes/$node',
+        "ResumeProgram": f"{boot} </dev/null >>{tmp_path}/resume.log 2>&1",
+    }
+    conf = ["SuspendTime=86400", "SuspendTimeout=2", "ResumeTimeout=60"]
+    for name, body in programs.items():
+        path = tmp_path / name
+        path.write_text(f"{each}    {body}\ndone\n")
+        path.chmod(0o755)
+        conf.append(f"{name}={path}")
+    up(state, 4, *conf)
+    yield state
+    cluster("down", state=state)
+
+
+def states(slurm: Path) -> dict[str, str]:
+    shown = cluster("exec", "login", "sinfo", "-h", "-N", "-o", "%N %T", state=slurm).stdout
+    return dict(line.split() for line in shown.splitlines())
+
+
+def reach(slurm: Path, wanted: dict[str, str]) -> None:
+    """Wait until nodes are in these states."""
+    deadline = time.monotonic() + 60
+    while not wanted.items() <= (found := states(slurm)).items():
+        assert time.monotonic() < deadline, found
+        time.sleep(0.2)
+
+
+def test_reserved_and_powered_down_nodes(house: Path, sleepy: Path) -> None:
+    reserve = ["create", "reservation", "starttime=now", "duration=60", "users=root"]
+    scontrol(sleepy, *reserve, "reservationname=upkeep", "nodes=cn02", "flags=maint")
+    scontrol(sleepy, *reserve, "reservationname=course", "nodes=cn03")
+    scontrol(sleepy, "update", "nodename=cn04", "state=power_down")
+    reach(sleepy, {"cn01": "idle", "cn02": "maint", "cn03": "reserved", "cn04": "idle~"})
+
+    def sheet(name: str, **selection: object) -> dict[str, Node]:
+        config = house / f"{name}.yaml"
+        config.write_text(json.dumps({"campaign": name, "preset": "test", "slurm": selection}))
+        command = ["nodeprint", "discover", "--slurm", "--config", config.name]
+        done = subprocess.run(
+            [CLUSTER, "exec", "login", *command],
+            cwd=house, env=environment() | {"CLUSTER_STATE": str(sleepy)}, capture_output=True, text=True, timeout=60,
+            check=False,
+        )  # fmt: skip
+        if done.returncode:
+            raise NodeprintError(done.stderr)
+        return {node.node: node for node in discover.read_sheet(house / "results" / name / "nodes.tsv")}
+
+    found = sheet("asleep-none")
+    assert [name for name, node in found.items() if node.measure] == ["cn01"]
+    assert all("name the reservation in slurm.reservation" in found[name].reason for name in ("cn02", "cn03"))
+    assert "is powered down; set slurm.wake" in found["cn04"].reason
+    assert [name for name, node in sheet("asleep-woken", wake=True).items() if node.measure] == ["cn01", "cn04"]
+    for name, node in (("upkeep", "cn02"), ("course", "cn03")):
+        assert {n: row.measure for n, row in sheet(f"asleep-{name}", reservation=name).items()} == {node: True}
+    with pytest.raises(NodeprintError, match=r"slurm\.reservation: Reservation nosuch not found"):
+        sheet("asleep-nosuch", reservation="nosuch")
+
+    # A job in the reservation, and one that switches its node on.
+    config = {"launch": "slurm", "slurm": {"deadline_hours": 1, "reservation": "upkeep"}}
+    kept = main_job(house, sleepy, config | {"campaign": "upkeep"})
+    assert kept.returncode == 0, kept.stdout + kept.stderr
+    assert hosts(house / "results/upkeep", "cn02") == {"cn02"}
+    jobs = cluster("exec", "login", "scontrol", "-o", "show", "job", state=sleepy).stdout
+    assert "Reservation=upkeep" in jobs
+    config = {"launch": "slurm", "slurm": {"deadline_hours": 1, "wake": True, "nodes": "cn04"}}
+    woken = main_job(house, sleepy, config | {"campaign": "woken"})
+    assert woken.returncode == 0, woken.stdout + woken.stderr
+    assert hosts(house / "results/woken", "cn04") == {"cn04"}
+    assert states(sleepy)["cn04"] == "idle"
 
 
 def test_the_local_executor_does_not_measure_under_other_names(house: Path) -> None:

@@ -68,8 +68,9 @@ def find(slurm: Mapping[str, Any]) -> list[Node]:
     facts = parse_nodes(_ask("scontrol", "-o", "show", "node"))
     ours: frozenset[str] = frozenset()
     if slurm["reservation"]:
-        ours = frozenset(_hosts(parse_reservation(_ask("scontrol", "-o", "show", "reservation", slurm["reservation"]))))
-    asked = _hosts(str(slurm["nodes"])) if slurm["nodes"] else None
+        told = _ask("scontrol", "-o", "show", "reservation", slurm["reservation"], key="slurm.reservation")
+        ours = frozenset(_hosts(parse_reservation(told)))
+    asked = _hosts(str(slurm["nodes"]), key="slurm.nodes") if slurm["nodes"] else None
     nodes = sheet(listed, facts, ours=ours, slurm=slurm, asked=asked)
     try:
         switches = {
@@ -280,15 +281,18 @@ def _length(cpu_list: str) -> int:
     return total
 
 
-def _hosts(expression: str) -> list[str]:
+def _hosts(expression: str, key: str | None = None) -> list[str]:
     """The names of a node-list expression such as cn[01-03,7], by Slurm's own reading."""
     if not expression:
         return []
-    return _ask("scontrol", "show", "hostnames", expression).split()
+    return _ask("scontrol", "show", "hostnames", expression, key=key).split()
 
 
-def _ask(*command: str) -> str:
-    """What a Slurm command prints; SLURM_CONF says whom to ask, the user's other settings would change the text."""
+def _ask(*command: str, key: str | None = None) -> str:
+    """What a Slurm command prints; SLURM_CONF says whom to ask, the user's other settings would change the text.
+
+    `key` is what of the configuration it asks about. Raises NodeprintError where it refuses or does not answer.
+    """
     environment = {
         key: value
         for key, value in os.environ.items()
@@ -306,5 +310,6 @@ def _ask(*command: str) -> str:
         raise NodeprintError(f"{command[0]}: no answer in {_SECONDS:.0f} s", advice="is slurmctld up?") from error
     if done.returncode:
         said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines() or ["no word why"]
-        raise NodeprintError(f"{' '.join(command[:3])}: {printable(said[-1])}", advice="ask Slurm by hand")
+        advice = f"`{' '.join(command[: 4 if key else 3])}` asks it by hand"
+        raise NodeprintError(printable(said[-1]), key=key or command[0], advice=advice)
     return done.stdout.decode(errors="replace")

@@ -56,7 +56,8 @@ def _counted(campaign: Path, nodes: dict[str, Any]) -> list[str]:
             kind, _, key = str(warning.get("id")).partition("-")
             if kind == "fingerprint":
                 differing.setdefault(key, []).append(name)
-    damaged = sorted(name for name, node in nodes.items() if node.get("quality"))
+    measured = {name: node for name, node in nodes.items() if node.get("verdict") != "NOT MEASURED"}
+    damaged = sorted(name for name, node in measured.items() if node.get("quality"))
     aside = sum(1 for _ in campaign.glob("nodes/*/job*/run*/*.bad*"))
     texts = [
         f"{printable(key)} differs from the majority on {some_names(names)}; `nodeprint drift {campaign}` lists it"
