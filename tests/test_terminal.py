@@ -29,7 +29,7 @@ def test_what_many_quiet_nodes_hide_is_counted(tmp_path: Path) -> None:
     aside.touch()
     text = shown(tmp_path, nodes)
     assert f"microcode differs from the majority on 4 nodes (n03, n05, n07, ...); `nodeprint drift {tmp_path}`" in text
-    assert "records are damaged, refused or missing on 1 node (n09)" in text
+    assert "records are damaged, refused, missing or disturbed on 1 node (n09)" in text
     assert "1 malformed record file was kept as .bad" in text
     assert "boost" not in text
 
@@ -48,7 +48,7 @@ def test_a_damaged_record_of_a_real_campaign_is_counted(campaign: Any) -> None:
     folder = campaign("a", "b", "c")
     (folder / "nodes/b/job1/run2/coherence-cas.jsonl").write_text(lines(header(host="b", run=2)) + "garbled\n")
     judge(folder)
-    assert "records are damaged, refused or missing on 1 node (b)" in terminal.summary(folder)[0]
+    assert "records are damaged, refused, missing or disturbed on 1 node (b)" in terminal.summary(folder)[0]
 
 
 def test_what_was_packed_and_is_garbled_is_packed_again(campaign: Any) -> None:
