@@ -65,7 +65,8 @@ def _counted(campaign: Path, nodes: dict[str, Any]) -> list[str]:
     ]
     if damaged:
         texts.append(
-            f"records are damaged, refused, missing or disturbed on {some_names(damaged)}; `make run NODES=...` measures again"
+            f"records are damaged, refused, missing or disturbed on {some_names(damaged)}; "
+            "`make run NODES=...` measures again"
         )
     if aside:
         texts.append(
