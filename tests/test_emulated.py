@@ -43,20 +43,38 @@ class Emulated:
     bundle: Bundle
 
 
-def command(cpu: str, folder: Path, out: Path) -> list[str]:
-    """QEMU's, without KVM, so that it starts everywhere. QEMU gives each die one L3, on EPYC each NUMA node."""
-    words = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-machine", "q35", "-cpu", cpu, "-m", str(NODES * 512)]
-    words += ["-smp", f"{CPUS},sockets={SOCKETS},dies={NODES // SOCKETS},cores={PER_NODE},threads=1"]
-    for node in range(NODES):
-        cpus = f"{node * PER_NODE}-{(node + 1) * PER_NODE - 1}"
-        words += ["-object", f"memory-backend-ram,id=m{node},size=512M"]
+def command(cpu: str, folder: Path, out: Path, threads: bool = False) -> list[str]:
+    """QEMU's, without KVM, so that it starts everywhere. QEMU gives each die one L3, on EPYC each NUMA node.
+
+    With `threads` it is the other machine: a NUMA node a socket, two L3 in each, and a core of two threads in each L3.
+    """
+    nodes, per_node, mib = (2, 4, 768) if threads else (NODES, PER_NODE, 512)
+    words = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-machine", "q35", "-cpu", cpu, "-m", str(nodes * mib)]
+    inside = "cores=1,threads=2" if threads else f"cores={PER_NODE},threads=1"
+    words += ["-smp", f"{nodes * per_node},sockets={SOCKETS},dies=2,{inside}"]
+    for node in range(nodes):
+        cpus = f"{node * per_node}-{(node + 1) * per_node - 1}"
+        words += ["-object", f"memory-backend-ram,id=m{node},size={mib}M"]
         words += ["-numa", f"node,nodeid={node},cpus={cpus},memdev=m{node}"]
-    for a, b in itertools.permutations(range(NODES), 2):
-        words += ["-numa", f"dist,src={a},dst={b},val={DISTANCES[a][b]}"]
+    for a, b in itertools.permutations(range(nodes), 2):
+        words += ["-numa", f"dist,src={a},dst={b},val={32 if threads else DISTANCES[a][b]}"]
     words += ["-nic", "none", "-vga", "none", "-display", "none", "-no-reboot"]
     words += ["-kernel", str(folder / "vmlinuz"), "-initrd", str(folder / "initramfs.gz")]
-    words += ["-append", "console=ttyS0 quiet panic=-1 tsc=unstable nokaslr mitigations=off"]
-    return [*words, "-serial", f"file:{out}/console.log", "-serial", f"file:{out}/out.b64"]
+    given = "console=ttyS0 quiet panic=-1 tsc=unstable nokaslr mitigations=off" + (" threads" if threads else "")
+    return [*words, "-append", given, "-serial", f"file:{out}/console.log", "-serial", f"file:{out}/out.b64"]
+
+
+def measured_by(command: list[str], out: Path) -> Bundle:
+    """Boot the machine of `command` and load what it sent."""
+    subprocess.run(command, check=True, capture_output=True, timeout=840)
+    console = (out / "console.log").read_text(errors="replace")
+    sent = base64.b64decode((out / "out.b64").read_bytes())
+    assert sent, f"the machine sent nothing; its console:\n{console[-3000:]}"
+    with tarfile.open(fileobj=io.BytesIO(sent)) as archive:
+        archive.extractall(out / "campaign", filter="data")
+    assert "node-run ended with 0" in console
+    assert valid_campaign(out / "campaign") == ["records", "status.json"]
+    return bundle.load(out / "campaign" / "nodes" / "emulated")
 
 
 @pytest.fixture(scope="module")
@@ -73,15 +91,14 @@ def emulated(
     request: pytest.FixtureRequest, initramfs: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Emulated]:
     out = tmp_path_factory.mktemp("emulated")
-    subprocess.run(command(request.param, initramfs, out), check=True, capture_output=True, timeout=840)
-    console = (out / "console.log").read_text(errors="replace")
-    sent = base64.b64decode((out / "out.b64").read_bytes())
-    assert sent, f"the machine sent nothing; its console:\n{console[-3000:]}"
-    with tarfile.open(fileobj=io.BytesIO(sent)) as archive:
-        archive.extractall(out / "campaign", filter="data")
-    assert "node-run ended with 0" in console
-    assert valid_campaign(out / "campaign") == ["records", "status.json"]
-    yield Emulated(request.param, bundle.load(out / "campaign" / "nodes" / "emulated"))
+    yield Emulated(request.param, measured_by(command(request.param, initramfs, out), out))
+
+
+@pytest.fixture(scope="module")
+def threads(initramfs: Path, tmp_path_factory: pytest.TempPathFactory) -> Emulated:
+    """Two nodes of two L3, each with a core of two threads (tests/emulated/threads.tsv)."""
+    out = tmp_path_factory.mktemp("threads")
+    return Emulated("Icelake-Server", measured_by(command("Icelake-Server", initramfs, out, threads=True), out))
 
 
 def node_of(cpu: int) -> int:
@@ -260,3 +277,46 @@ def test_pages_that_move_are_put_back_and_measured_again(emulated: Emulated) -> 
     found = [line for line in lines if line["record"] == "pair"]
     assert len({(r["a"], r["b"], r["pass"]) for r in found}) == len(found) == 6 * 60
     assert any("moved" in r["flags"] for r in found)
+
+
+def test_threads_everything_asked_for_was_measured(threads: Emulated) -> None:
+    (job,) = threads.bundle.jobs
+    assert job.status["outcome"] == "complete"
+    assert list(job.not_applicable) == ["two-cores"]
+    assert "sibling threads" in job.not_applicable["two-cores"]
+
+
+@pytest.mark.parametrize(
+    ("measurement", "injectors"),
+    [
+        ("loaded", {"own_l3": [], "own_node": [2], "other_node": [4, 6]}),
+        ("loaded-threads", {"own_l3": [1], "own_node": [2, 3], "other_node": [5]}),
+    ],
+)
+def test_threads_injectors_of_each_place(threads: Emulated, measurement: str, injectors: dict[str, list[int]]) -> None:
+    file = measured(threads, measurement)
+    assert file.header["injectors"] == injectors
+    assert set(file.cells["place"]) == {place for place, cpus in injectors.items() if cpus}
+    assert all(placed["home"] == 0 for placed in file.header["placement"].values())
+    idle = file.cells["delay"] < 0
+    assert idle.any() and (file.cells["rate_bytes_per_s"][~idle] > 0).all()
+
+
+@pytest.mark.parametrize(("measurement", "alias"), [("aliased", "same"), ("not-aliased", "different")])
+def test_threads_of_a_core_alias(threads: Emulated, measurement: str, alias: str) -> None:
+    """The second mapping lies a multiple of 2^28 away, or 4 KiB beside one."""
+    file = measured(threads, measurement)
+    assert (file.header["alias"], file.header["same_cpu"]) == (alias, False)
+    assert (file.header["address_distance_bytes"] % 2**28 == 0) is (alias == "same")
+    assert len(file.cells["pairs"]) > 0 and (file.cells["rate_bytes_per_s"] > 0).all()
+
+
+def test_threads_own_and_other_node(threads: Emulated) -> None:
+    file = measured(threads, "own-and-other")
+    assert file.header["nodes"] == {"0": 0, "4": 1}
+    assert {placed["home"] for placed in file.header["placement"].values()} == {0, 1}
+
+
+def test_threads_siblings_are_measured_beside_cores(threads: Emulated) -> None:
+    expected = [*itertools.combinations((0, 2, 4, 6), 2), (0, 1), (2, 3), (4, 5), (6, 7)]
+    assert [pair[:2] for pair in pairs(threads, "siblings")] == sorted(expected)
