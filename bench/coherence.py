@@ -27,6 +27,7 @@ from bench import table
 from bench.table import ROOT, Row, row
 
 OURS = ROOT / "kernels/build/coherence"
+PEER_VERSION = "1.2.0"
 PEER = ROOT / "build/bench/peer/bin/core-to-core-latency"
 PAIRS_OF_128_CPUS = 128 * 127 // 2
 ROUND_TRIPS_A_LINE = 2 + 3 * 25  # the lead-in, the warm-up and two batches
@@ -60,10 +61,11 @@ def peer_value(cpus: tuple[int, int], *arguments: str) -> float:
 
 
 def install_peer() -> bool:
-    """core-to-core-latency into build/bench; False where there is no cargo."""
+    """core-to-core-latency into build/bench; False where it cannot be built."""
     if not PEER.exists() and shutil.which("cargo"):
-        command = ["cargo", "install", "--quiet", "core-to-core-latency", "--root", str(PEER.parent.parent)]
-        subprocess.run(command, check=False)
+        command = ["cargo", "install", "--quiet", "--locked", f"core-to-core-latency@{PEER_VERSION}"]
+        # rustc takes source text from what is left on standard input
+        subprocess.run([*command, "--root", PEER.parent.parent], stdin=subprocess.DEVNULL, check=False)
     return PEER.exists()
 
 
@@ -242,7 +244,7 @@ def main() -> int:
     first, second = map(int, chosen.cpus.split(",")) if chosen.cpus else allowed[:2]
     cpus, peer = (first, second), install_peer()
     if not peer:
-        print("core-to-core-latency is not here (no cargo): its columns are left out")
+        print("core-to-core-latency is not here (cargo missing, or its words above): its columns are left out")
     load = os.getloadavg()[0]
     kept: dict[str, Any] = {}
     rows = bench_time(cpus, peer, kept) + bench_plan(cpus, kept) + bench_harness(cpus, kept)
