@@ -96,17 +96,6 @@ class Knee:
 
 
 @dataclass(frozen=True)
-class Additive:
-    """A CPU x memory-node matrix as mean + row + column + local, in the matrix's unit; `residual` is what is left."""
-
-    mean: float
-    row: Array
-    column: Array
-    local: float
-    residual: Array
-
-
-@dataclass(frozen=True)
 class Explained:
     """Spearman's rank correlation of jitter and outliers over CPUs, with its p value; NaN where either is constant."""
 
@@ -128,11 +117,6 @@ def median_interval(values: Sequence[float] | Array) -> Interval:
     rank = int(stats.binom.ppf(0.025, len(found), 0.5))
     rank = max(rank - 1, 0)
     return Interval(float(np.median(found)), float(found[rank]), float(found[len(found) - 1 - rank]), len(found))
-
-
-def cycles(latency_ns: Array, core_hz: Array) -> Array:
-    """Latencies in cycles of the clock that the probe saw beside them."""
-    return latency_ns * core_hz / 1e9
 
 
 def plateaus(size_bytes: Sequence[int], latency_ns: Sequence[float]) -> tuple[Plateau, ...]:
@@ -227,12 +211,6 @@ def touch_sentence(ratio: Interval, nodes: int) -> str:
     return f"one NUMA node: every array is local; the ratio is {found}, {verdict}"
 
 
-def loudest(cpu: Sequence[int], share: Sequence[float], count: int = 3) -> tuple[tuple[int, float], ...]:
-    """The CPUs that lost the largest share of their time, with that share, the loudest first."""
-    order = np.argsort(-np.asarray(share, dtype=np.float64), kind="stable")[:count]
-    return tuple((int(cpu[i]), float(share[i])) for i in order)
-
-
 def explained_by_jitter(share: Sequence[float], outlier: Sequence[float]) -> Explained:
     """How far the CPUs that jitter most are those whose values elsewhere stand out (any measure of that, per CPU)."""
     x, y = np.asarray(share, dtype=np.float64), np.asarray(outlier, dtype=np.float64)
@@ -242,42 +220,6 @@ def explained_by_jitter(share: Sequence[float], outlier: Sequence[float]) -> Exp
         return Explained(float("nan"), float("nan"), len(x))
     result = stats.spearmanr(x, y)
     return Explained(float(result.statistic), float(result.pvalue), len(x))
-
-
-def slow_clocks(cpu: Sequence[int], core_hz: Sequence[float], share: float = 0.02) -> tuple[tuple[int, float], ...]:
-    """CPUs whose clock is more than `share` below the median of all, with what they are below it, the slowest first."""
-    hz = np.asarray(core_hz, dtype=np.float64)
-    below = 1 - hz / np.nanmedian(hz)
-    return tuple((int(cpu[i]), float(below[i])) for i in np.argsort(-below, kind="stable") if below[i] > share)
-
-
-def additive(matrix: Array, local: npt.NDArray[np.bool_]) -> Additive:
-    """Fit mean + row + column + local to a (CPU, memory node) matrix by least squares, NaN cells left out.
-
-    Rows and columns sum to 0. `local` marks the cells where the memory is the CPU's own node's; it is fitted
-    where there are two nodes and CPUs on both, as rows and columns do not span it then, and 0 elsewhere.
-    Bandwidth is fitted as its logarithm. Raises ValueError when no cell is finite.
-    """
-    rows, columns = matrix.shape
-    cells = np.isfinite(matrix)
-    if not cells.any():
-        raise ValueError("no finite cell")
-    i, j = np.nonzero(cells)
-    design = np.zeros((len(i), 1 + (rows - 1) + (columns - 1) + 1))
-    design[:, 0] = 1
-    for index, count, offset in ((i, rows, 1), (j, columns, rows)):
-        for k in range(count - 1):  # effects that sum to 0: the last is minus all others
-            design[:, offset + k] = (index == k).astype(float) - (index == count - 1)
-    design[:, -1] = local[i, j]
-    design[:, -1] -= design[:, -1].mean() if len(np.unique(local[i, j])) == 1 else 0
-    coefficients, *_ = np.linalg.lstsq(design, matrix[i, j], rcond=None)
-    row, column = coefficients[1:rows], coefficients[rows : rows + columns - 1]
-    residual = np.full(matrix.shape, np.nan)
-    residual[i, j] = matrix[i, j] - design @ coefficients
-    return Additive(
-        float(coefficients[0]), np.append(row, -row.sum()), np.append(column, -column.sum()), float(coefficients[-1]),
-        residual,
-    )  # fmt: skip
 
 
 def _size(size_bytes: int) -> str:

@@ -126,47 +126,11 @@ def test_touch_on_one_node_says_so() -> None:
     assert "1.50" in curves.touch_sentence(curves.Interval(1.5, 1.45, 1.56, 31), 2)
 
 
-def test_loudest_and_what_they_explain() -> None:
-    cpus = list(range(20))
+def test_what_jitter_explains() -> None:
     share = [0.001] * 20
     share[7], share[3] = 0.5, 0.1
-    assert curves.loudest(cpus, share, 2) == ((7, 0.5), (3, 0.1))
     generator = np.random.default_rng(3)
     noisy = list(generator.uniform(0, 1, 20))
     assert curves.explained_by_jitter(noisy, [2 * x + 0.01 for x in noisy]).correlation == pytest.approx(1)
     assert curves.explained_by_jitter(noisy, list(generator.uniform(0, 1, 20))).p_value > 0.01
     assert math.isnan(curves.explained_by_jitter(share, [1.0] * 20).correlation)
-
-
-def test_slow_clocks_are_named() -> None:
-    assert curves.slow_clocks([0, 1, 2, 3], [3.0e9, 2.4e9, 3.0e9, 2.9e9]) == ((1, pytest.approx(1 - 2.4 / 2.95)),)
-    assert curves.slow_clocks([0, 1], [3e9, 3e9]) == ()
-
-
-def test_cycles() -> None:
-    np.testing.assert_allclose(curves.cycles(np.array([1.671]), np.array([2.992e9])), [5.0], rtol=1e-3)
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_additive_gives_back_what_was_put_in(seed: int) -> None:
-    generator = np.random.default_rng(seed)
-    row, column = generator.normal(0, 3, 8), generator.normal(0, 3, 2)
-    row, column = row - row.mean(), column - column.mean()
-    local = np.repeat(np.eye(2, dtype=bool), 4, axis=0)
-    matrix = 120 + row[:, None] + column[None, :] - 30 * local
-    found = curves.additive(matrix, local)
-    np.testing.assert_allclose(found.residual, 0, atol=1e-9)
-    np.testing.assert_allclose(found.row, row, atol=1e-9)
-    np.testing.assert_allclose(found.column, column, atol=1e-9)
-    assert found.mean == pytest.approx(120) and found.local == pytest.approx(-30)
-
-
-def test_additive_without_a_second_node_or_with_holes() -> None:
-    one = curves.additive(np.array([[100.0], [104.0]]), np.ones((2, 1), dtype=bool))
-    np.testing.assert_allclose(one.row, [-2, 2])
-    assert one.local == pytest.approx(0)
-    holed = np.array([[100.0, 150.0], [np.nan, 150.0], [150.0, 100.0]])
-    found = curves.additive(holed, np.array([[True, False], [True, False], [False, True]]))
-    assert np.isnan(found.residual[1, 0]) and np.nanmax(np.abs(found.residual)) < 1e-9
-    with pytest.raises(ValueError):
-        curves.additive(np.full((2, 2), np.nan), np.eye(2, dtype=bool))

@@ -37,6 +37,7 @@ from nodeprint.report.pages import (
     Table,
     mark,
 )
+from nodeprint.report.readings import readings
 from nodeprint.report.scale import Ends, Scale
 from nodeprint.topology.model import Topology
 from nodeprint.verdict import cell_words, wording
@@ -177,6 +178,7 @@ def node_page(
         findings=_findings(said),
         plates=_plates(shown, said, scales, fleet),
         quantities=_quantities(said.get("cells") or ()),
+        readings=readings(job) if job is not None else (),
         comparisons=tuple(comparisons),
         floorplan=_floorplan(shown),
         structure=_structure(shown) if with_structure else (),

@@ -198,6 +198,7 @@ class NodePage:
     findings: tuple[Finding, ...]
     plates: tuple[Plate, ...]
     quantities: Table
+    readings: tuple[str, ...]
     comparisons: tuple[Comparison, ...]
     floorplan: bytes | None
     structure: tuple[Found, ...]
