@@ -17,9 +17,10 @@ from nodeprint.fleet import gather
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import from_part, preset
-from nodeprint.verdict import acceptance, judge, judge_fleet
+from nodeprint.verdict import acceptance, judge, judge_fleet, thresholds
 from nodeprint.verdict import cells as quantities
 from nodeprint.verdict.outcome import Verdict
+from nodeprint.verdict.terms import FAMILIES
 
 from .schemas import valid, valid_campaign
 
@@ -106,6 +107,22 @@ def test_smallest_effects_are_told_and_hold():
     assert found.nodes["node001"].verdict == "DEVIATES"
     missed = judged(f"node001: memory-channel node 1 {-50 * size:.2f}%", jobs=2)
     assert missed.nodes["node001"].verdict not in ACCUSED
+
+
+def test_a_node_does_not_widen_the_tail_that_it_is_held_against():
+    values = np.random.default_rng(1).normal(0, 0.01, (8, 2, 40)).mean(axis=1, keepdims=True).repeat(2, axis=1)
+    odd = values.copy()
+    odd[3, :, ::2] = 0.02
+
+    def scales(of: np.ndarray, *, own_tail: bool) -> np.ndarray:
+        everyone, pool, bound = np.ones(8, dtype=bool), np.zeros(40, dtype=np.int64), np.full(40, 0.05)
+        priors = dict.fromkeys(FAMILIES, 0.01)
+        return thresholds.statistics(of, pool, bound, prior=priors, alpha=1e-3, trusted=everyone, own_tail=own_tail).z[
+            3
+        ]
+
+    assert scales(odd, own_tail=False) == pytest.approx(scales(values, own_tail=False), rel=0.1)
+    assert (scales(odd, own_tail=True) > 1.2 * scales(odd, own_tail=False)).all()
 
 
 # --- invariances ------------------------------------------------------------------------------------------------------

@@ -357,7 +357,7 @@ def _statistics(values: Floats, sets: Sets, model: Model, limit: CellBound, alph
     bound = np.full(len(sets.labels), np.log(2) if share else limit.bound)
     priors = dict.fromkeys(FAMILIES, limit.prior)
     stats = thresholds.statistics(
-        values, sets.pool, bound, prior=priors, alpha=alpha, trusted=trusted, run_prior=limit.prior
+        values, sets.pool, bound, prior=priors, alpha=alpha, trusted=trusted, run_prior=limit.prior, own_tail=False
     )
     if share:  # lost time has no tail to fit; what counts is that every run loses it on the same CPU
         z = np.minimum(stats.z, _SHARE_SCALES)
@@ -449,7 +449,7 @@ def _confirm(one: Judged, i: int, job: Observed, rest: Observed, newest: Observe
     """
     first, later, last = (float(seen.deviation[number]) for seen in (job, rest, newest))
     ratio = later / first if first * effect > 0 else 0.0
-    reach = evaluate.CONFIRM_REACH * float(one.stats.z[number] * one.stats.scale[i, number])
+    reach = evaluate.CONFIRM_REACH * float(one.stats.z[i, number] * one.stats.scale[i, number])
     confirmed = ratio >= evaluate.CONFIRM_SHARE and last / first >= RUN_SHARE and abs(later) >= reach
     size = effect * ratio
     runs = _showing(job, number) + _showing(rest, number)

@@ -511,7 +511,7 @@ def _confirm(one: Evidence, cause: Cause, i: int, job: Observed, rest: Observed,
         before = job.deviation[cause.beyond]
         size = float(np.linalg.norm(before))
         again = float(before @ rest.deviation[cause.beyond]) / size
-        reach = float(np.abs(before) @ (one.stats.z * one.stats.scale[i])[cause.beyond]) / size
+        reach = float(np.abs(before) @ (one.stats.z * one.stats.scale)[i, cause.beyond]) / size
         confirmed = again >= max(CONFIRM_SHARE * size, CONFIRM_REACH * reach)
     runs = _showing(job, cause) + _showing(rest, cause)
     effect = cause.effect * ratio

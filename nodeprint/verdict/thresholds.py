@@ -85,7 +85,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Per node and term: deviation from the peers, its scale, the threshold.
+    """Per node and term: deviation from the peers, its scale, how many scales are unlikely (`z`), the threshold.
 
     Per term the run-to-run scale (relative).
     """
@@ -109,12 +109,14 @@ def statistics(
     alpha: float,
     trusted: Bools,
     run_prior: float = _RUN_PRIOR,
+    own_tail: bool = True,
 ) -> Statistics:
     """Thresholds for `values` (node, run, term.
 
     NaN where a run is missing) at a false rate `alpha` a node and family, two-sided.
 
     `trusted` nodes make centres and scales; `bound` and `prior` (chip spread by family) are relative.
+    Without `own_tail` a node of a small fleet is held against the others' tail alone: a defect must not widen its own.
     """
     mean = np.nanmean(values, axis=1)
     terms = mean.shape[1]
@@ -124,7 +126,7 @@ def statistics(
     deviation = mean - centre
     prior_variance = np.array([prior[family_of_pool(int(p))] for p in pool]) ** 2 + run_scale**2 / max(runs, 1.0)
     scale = np.empty_like(deviation)
-    z = np.empty(terms)
+    z = np.empty_like(deviation)
     families: dict[str, Spread] = {}
     silicon = _NORMAL
     for number in np.unique(pool)[::-1]:  # cores first: coarser parts are too few to show a tail of their own
@@ -141,7 +143,8 @@ def statistics(
         v_t = (alike * v_f + df * v_position[:, mine]) / (alike + df)
         template_error = 1.57 / max(others, 1.0) if others < 1000 else 0.0  # a median's variance is pi/2 over n
         scale[:, mine] = np.sqrt(v_t * (1 + template_error))
-        calm = _calmest((deviation[:, mine] / scale[:, mine])[trusted], few_places=not many)
+        standard = deviation[:, mine] / scale[:, mine]
+        calm = _calmest(standard[trusted], few_places=not many)
         feared = _ALL if name in _SINGLE_PARTS else _BULK
         tail = _tail(calm, independent, feared if many else _NO) if others >= 3 else _NORMAL
         if many and name in _SILICON:
@@ -150,7 +153,11 @@ def statistics(
             tail = silicon
         degrees = _degrees(df, family_df, alike)
         z_f = _quantile(alpha / mine.sum(), tail, degrees) * (_tail_check(calm, tail, degrees) if many else 1.0)
-        z[mine] = z_f
+        z[:, mine] = z_f
+        for i in range(len(mean)) if many and not own_tail and 3 <= others < LEAVE_OUT_BELOW else ():
+            rest = _calmest(np.delete(standard, i, axis=0)[np.delete(trusted, i)], few_places=False)
+            theirs = _tail(rest, independent, feared)
+            z[i, mine] = _quantile(alpha / mine.sum(), theirs, degrees) * _tail_check(rest, theirs, degrees)
         total = float(np.sqrt(np.median(v_t)))
         run = float(np.sqrt(np.mean(run_scale[mine] ** 2)))
         chip = float(np.sqrt(max(total**2 - run**2 / max(runs, 1.0), 0.0)))
