@@ -11,11 +11,14 @@ import gzip
 import io
 import itertools
 import json
+import math
+import re
 import subprocess
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,7 +82,7 @@ def measured_by(command: list[str], out: Path) -> Bundle:
 
 @pytest.fixture(scope="module")
 def initramfs() -> Path:
-    need("qemu-system-x86_64", "busybox", "flock", "apt-get", "dpkg-deb", "gcc", "make")
+    need("qemu-system-x86_64", "busybox", "flock", "apt-get", "dpkg-deb", "gcc", "make", "likwid-bench")
     folder = ROOT / "build" / "emulated"
     done = subprocess.run([ROOT / "tests/emulated/initramfs", folder], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -173,13 +176,45 @@ def test_injectors_are_where_they_are_said_to_be(emulated: Emulated) -> None:
     assert all(placed["home"] == 0 for placed in file.header["placement"].values())
 
 
-def test_what_cannot_be_measured_here_is_complete_and_says_why(emulated: Emulated) -> None:
+def test_every_measurement_of_cells_is_there(emulated: Emulated) -> None:
     (job,) = emulated.bundle.jobs
     assert set(job.cells) == {"memory", "own-and-other", "loaded", "mapped-twice", "clocks", "jitter"} | {
-        *("oneway", "payload", "contend", "state")
+        *("bandwidth", "bandwidth-scaling", "oneway", "payload", "contend", "state")
     }
-    assert list(job.not_applicable) == ["bandwidth"]
-    assert "likwid-bench is not installed" in job.not_applicable["bandwidth"]
+    assert not job.not_applicable
+
+
+def ran_on(raw: str) -> list[int]:
+    """The CPUs that likwid-bench's threads say they ran on."""
+    return sorted(int(cpu) for cpu in re.findall(r"^Group: .* running on hwthread (\d+) ", raw, re.MULTILINE))
+
+
+def bandwidths(emulated: Emulated, measurement: str) -> list[dict[str, Any]]:
+    """The cell records, whose rates and placement are checked."""
+    assert measured(emulated, measurement).complete
+    path = emulated.bundle.path / "job1" / "run1" / f"{measurement}.jsonl.gz"
+    lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    cells = [line for line in lines if line["record"] == "cell"]
+    for cell in cells:
+        assert 0 < cell["rate_bytes_per_s"] < math.inf and cell["placed_share"] >= 0.95
+        assert cell["threads"] == len(ran_on(cell["raw"]))
+    return cells
+
+
+def test_bandwidth_of_every_node_from_the_cpus_of_every_node(emulated: Emulated) -> None:
+    cells = bandwidths(emulated, "bandwidth")
+    found = {(c["cpu_node"], c["memory_node"], c["stream"]): ran_on(c["raw"]) for c in cells}
+    cpus = {0: [0, 1], 1: [5], 2: [10], 3: [15]}
+    assert found == {(c, m, "load"): cpus[c] for c in range(NODES) for m in range(NODES)}
+    assert len(cells) == NODES * NODES
+
+
+def test_bandwidth_by_cores_of_a_node_and_of_two(emulated: Emulated) -> None:
+    """The L3 is the node, which is left out as no larger; a socket's memory is that of both its nodes."""
+    cells = bandwidths(emulated, "bandwidth-scaling")
+    found = {(c["scope"], c["cores"], c["stream"]): ran_on(c["raw"]) for c in cells}
+    steps = {("ccx", 1): [0], ("ccx", 2): [0, 1], ("socket", 1): [0], ("socket", 2): [0, 1], ("socket", 3): [0, 1, 5]}
+    assert found == {(*step, stream): cpus for step, cpus in steps.items() for stream in ("load", "copy")}
 
 
 def test_the_survey_tells_what_the_machine_is(emulated: Emulated) -> None:
