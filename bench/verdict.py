@@ -188,8 +188,8 @@ PLANTED = (
     Planted("ccd 3 to-others {:+.3f}%", "ccd", "ccd", {"ccd": 3}),
     Planted("link q0-q2 {:+.3f}%", "link", "link", {"quadrant": 0, "to_quadrant": 2}),
     Planted("socket 1 {:+.3f}%", "socket", "socket", {"socket": 1}),
-    Planted("socket-link {:+.3f}%", "class", "class", {"to_socket": 1}),
-    Planted("fabric {:+.3f}%", "node", "class", {"beyond_class": 1}),
+    Planted("socket-link {:+.3f}%", "socket_link", "class", {"to_socket": 1}),
+    Planted("fabric {:+.3f}%", "fabric", "class", {"beyond_class": 1}),
     Planted("global {:+.3f}%", "node", "node", {}),
 )
 

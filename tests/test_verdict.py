@@ -81,6 +81,14 @@ def test_planted_defects_are_found_and_named(planted):
     assert right >= 3
 
 
+def test_what_covers_more_classes_is_found_smaller():
+    for topology in (ROME, preset("icelake-2x40")):
+        size = judge_fleet(bench.simulated(topology, 8, 1, QUIET)({})).fleet.smallest_effect
+        assert size["node"] <= size["fabric"] <= size["socket_link"]
+        assert size["node"] < size["socket"]
+        assert size["node"] < size["class"]
+
+
 def test_effects_far_below_the_smallest_are_not_found():
     for seed in range(3):
         clean = judge_fleet(bench.simulated(ROME, 8, seed, QUIET)({}))

@@ -587,13 +587,47 @@ def place(where: Mapping[str, int]) -> str:
     return ", ".join(CLASSES[v] if k == "class" else f"{k.replace('_', ' ')} {v}" for k, v in where.items())
 
 
+#: An effect counts as found where so many of the nodes show it when it is injected.
+_IN_NODES = 0.9
+
+
+def _needs(stats: Statistics) -> Floats:
+    """What takes each term beyond its threshold, on top of what is there: upwards by node, then downwards (., term)."""
+    return np.concatenate([stats.threshold - stats.deviation, stats.threshold + stats.deviation])
+
+
+def _of_classes(one: Evidence) -> dict[str, float]:
+    """The smallest effect of each kind of cause over classes, at its middle place.
+
+    A cause adds the same to every class that it covers: the first to pass its threshold shows it.
+    """
+    needs, terms = _needs(one.stats), one.matrix.terms
+    classes = terms.indices("class").tolist()
+    kinds = [
+        ("fabric" if "beyond_class" in cause.where else cause.term, cause.members)
+        for cause in terms.composites
+        if np.isin(cause.members, classes).all()
+    ]
+    in_both = [number for kind, members in kinds if kind == "class" for number in members]
+    for number in classes:
+        if "to_socket" in terms.terms[number].where:
+            kinds.append(("socket_link", np.array([number])))
+        elif number not in in_both:
+            kinds.append(("class", np.array([number])))
+    found: dict[str, list[float]] = {}
+    for kind, members in kinds:
+        found.setdefault(kind, []).append(float(np.quantile(needs[:, members].min(axis=1), _IN_NODES)))
+    return {kind: float(np.median(sizes)) for kind, sizes in found.items()}
+
+
 def _power(
     evidence: list[Evidence],
 ) -> tuple[dict[str, float], dict[str, float], dict[str, float], dict[str, str]]:
     """By family: what can be found here.
 
-    The smallest effect found when injected into these nodes' data, in nine of ten of them at the middle place; the
-    smallest that noise alone would let stand out; the bound; how much more evidence would bring that below the bound.
+    The smallest effect found when injected into these nodes' data, in nine of ten of them at the middle place, of
+    causes over classes each apart; the smallest that noise alone would let stand out; the bound; how much more evidence
+    would bring that below the bound.
     """
     smallest: dict[str, float] = {}
     resolvable: dict[str, float] = {}
@@ -601,16 +635,14 @@ def _power(
     settled_by: dict[str, str] = {}
     for one in evidence:
         stats = one.stats
+        for name, least in _of_classes(one).items():
+            smallest[name] = max(smallest.get(name, 0.0), least)
         for number in np.unique(one.matrix.terms.family):
             mine = one.matrix.terms.family == number
             name = FAMILIES[number]
-            need = np.concatenate(
-                [(stats.threshold - stats.deviation)[:, mine], (stats.threshold + stats.deviation)[:, mine]]
-            )
-            per_place = np.quantile(need, 0.9, axis=0)
-            # classes are told apart to very different degrees: the sharpest finds what shows in several
-            middle = np.min(per_place) if name == "class" else np.median(per_place)
-            smallest[name] = max(smallest.get(name, 0.0), float(middle))
+            if name != "class":
+                middle = float(np.median(np.quantile(_needs(stats)[:, mine], _IN_NODES, axis=0)))
+                smallest[name] = max(smallest.get(name, 0.0), middle)
             reach = stats.z * stats.scale
             ratio = reach[:, mine] / stats.bound[mine]
             worst = float(np.median(ratio))

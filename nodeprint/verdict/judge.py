@@ -703,7 +703,8 @@ def _by_term(by_family: Mapping[str, float]) -> dict[str, float | None]:
     for family in FAMILIES:
         out.setdefault(family, None)
     out["core"] = min(cores, default=None)
-    out["node"] = out["socket"] = by_family.get("class")
+    for cause in ("node", "socket"):  # a machine of one class or socket has no cause over several
+        out.setdefault(cause, by_family.get("class"))
     return out
 
 
