@@ -85,6 +85,7 @@ def _note_changes(path: Path, config: Mapping[str, Any]) -> None:
     if changed:
         said = (
             f"the campaign's configuration changes in {', '.join(changed)}; what is complete stays as it was measured"
+            " (`make run NODES=a,b` measures these nodes anew)"
         )
         print(f"nodeprint: {path}: {said}", file=sys.stderr)
 

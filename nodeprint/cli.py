@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import asdict
 from enum import StrEnum
@@ -295,15 +296,17 @@ def compare(
     if json:
         print_json([asdict(change) for change in changes])
         return
+    if not changes:
+        advice = "compare two campaigns of the same nodes"
+        raise NodeprintError(f"no node is in both it and {after} with the same classes", where=before, advice=advice)
     for c in changes:
         low, high = c.interval
         said = "changed" if c.real else "no change that can be told"
+        interval = f"[{low:+.1%} to {high:+.1%}]" if math.isfinite(high - low) else "(one run: no interval)"
         typer.echo(
             f"{c.node}: {c.measurement}, {c.class_name}: {c.before_ns:.1f} to {c.after_ns:.1f} ns, "
-            f"{c.change:+.1%} [{low:+.1%} to {high:+.1%}], {said}"
+            f"{c.change:+.1%} {interval}, {said}"
         )
-    if not changes:
-        typer.echo("no node is in both with the same classes")
 
 
 @app.command(epilog="Example: nodeprint export results/main --to pairs.parquet")

@@ -217,7 +217,7 @@ def said(value: float, unit: str) -> str:
 def figures_of(cells: Sequence[Cells], nodes: Sequence[PackedNode]) -> list[list[CellFigure]]:
     """By node: per row of a measurement's table the median of its cells, with its interval over runs and worst cell.
 
-    Of each node's latest job; the interval (95 %) is Student's over runs, NaN with one.
+    Of each node's latest job; the interval (95 %) is Student's over runs, NaN with fewer than three.
     """
     out: list[list[CellFigure]] = [[] for _ in nodes]
     for one in cells:
@@ -263,7 +263,7 @@ def _figure(
     if not of_runs:
         return []
     middle, half = float(np.median(of_runs)), float("nan")
-    if len(of_runs) > 1:
+    if len(of_runs) > 2:  # of two runs Student's interval is 12.7 times their spread, which tells nobody anything
         half = float(stdtrit(len(of_runs) - 1, 0.975) * np.std(of_runs, ddof=1) / np.sqrt(len(of_runs)))
     by_place = np.nanmean(values, axis=0)
     known = np.isfinite(by_place)

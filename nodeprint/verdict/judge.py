@@ -526,7 +526,8 @@ class _Writer:
             name = max(blind, key=lambda key: blind[key] / result.bounds[key])
             return (
                 f"{name} could not be told below {blind[name] * 100:.1f} %, beyond its bound of "
-                f"{result.bounds[name] * 100:.1f} %; {result.settled_by[name]}"
+                f"{result.bounds[name] * 100:.1f} % (`{TERM_OF_FAMILY[name]}` in acceptance.yaml); "
+                f"{result.settled_by[name]}"
             )
         if known.runs < 2:
             return "there is one run only: it says nothing of how runs differ; measure two or more"

@@ -44,6 +44,8 @@ def read(campaign: Path) -> dict[str, Any]:
     try:
         verdict = json.loads(path.read_text())
     except FileNotFoundError as error:
+        if not campaign.is_dir():
+            raise NodeprintError("no campaign is there", where=campaign, advice="name a folder of results/") from error
         advice = "call `make run` again (what was measured is kept), or `nodeprint judge`"
         raise NodeprintError("no verdict yet", where=path, advice=advice) from error
     except (OSError, ValueError, RecursionError) as error:

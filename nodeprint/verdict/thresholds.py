@@ -75,7 +75,7 @@ class Spread:
         both = [(n, r) for n in _MORE_NODES if n > nodes for r in _MORE_RUNS if r > runs and reached(n, r)]
         if both:
             n, r = min(both, key=lambda pair: (pair[0] * pair[1], pair))
-            return f"about {r} runs on {n} nodes would settle it"
+            return f"a wider bound would settle it, or about {r} runs on {n} nodes of this kind"
         tail = ", with a heavy tail" if self.tail_df <= _HEAVY else ""
         return (
             f"no number of runs or nodes would: the chips themselves spread by {self.chip * 100:.2f} % (SD){tail}, "
