@@ -1,6 +1,8 @@
 """How the coherence kernel compares with core-to-core-latency, and with its own limits. `make bench` runs it.
 
-Every figure is a ratio measured in one run, the two sides in turn, and its medians.
+Every figure is a ratio measured in one run, the two sides in turn, and its medians. A loop of the lowest priority
+(SCHED_IDLE, which yields to everything) keeps both CPUs awake: the host of a virtual machine moves a CPU that sleeps,
+and the pair is then another one.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,11 @@ OURS = ROOT / "kernels/build/coherence"
 PEER_VERSION = "1.2.0"
 PEER = ROOT / "build/bench/peer/bin/core-to-core-latency"
 PAIRS_OF_128_CPUS = 128 * 127 // 2
-ROUND_TRIPS_A_LINE = 2 + 3 * 25  # the lead-in, the warm-up and two batches
+SHORTEST_BATCH_S = 2e-6
+#: Beyond this share a value was measured over another path: no kernel's noise, but another place of the CPUs.
+OTHER_PATH = 0.25
+#: So often a block is measured in which the path changed.
+MOST_TRIES = 6
 
 
 def ours(cpus: tuple[int, int], *arguments: str, pairs: int = 1, passes: int = 1) -> list[dict[str, Any]]:
@@ -101,32 +107,46 @@ def cv_ratio_bound(a: list[list[float]], b: list[list[float]]) -> float:
     return float(np.median([bound.confidence_interval.high for bound in bounds]))
 
 
-def busy(cpus: tuple[int, int], stack: ExitStack) -> None:
-    """A busy process on each CPU until the stack is left."""
-    for cpu in cpus:
-        process = subprocess.Popen(
-            [sys.executable, "-c", f"import os; os.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"]
-        )
-        stack.callback(process.wait)
-        stack.callback(process.kill)
+def round_trips_a_line(hop_s: float) -> int:
+    """Round trips on a line of a pair with this hop: the lead-in, the warm-up and two batches, doubled while short."""
+    batch = 25
+    while 2 * batch * hop_s < SHORTEST_BATCH_S:
+        batch *= 2
+    return 2 + 3 * batch
+
+
+@contextmanager
+def looping(cpus: tuple[int, int], policy: int) -> Iterator[None]:
+    """A process on each CPU that does nothing else than run, by the scheduler's `policy`."""
+    loop = "import os; os.sched_setaffinity(0, {{{}}}); os.sched_setscheduler(0, {}, os.sched_param(0))\nwhile 1: pass"
+    processes = [subprocess.Popen([sys.executable, "-c", loop.format(cpu, policy)]) for cpu in cpus]
     time.sleep(0.5)
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
-def spreads(cpus: tuple[int, int], processes: int, blocks: int, peer: bool) -> dict[str, list[list[list[float]]]]:
-    """Passes of single processes in each block, the contenders in turn."""
+def apart(values: list[float]) -> bool:
+    """Whether a value is so far from the middle one that it belongs to another path."""
+    middle = statistics.median(values)
+    return any(abs(value / middle - 1) > OTHER_PATH for value in values)
+
+
+def spread_block(cpus: tuple[int, int], processes: int, peer: bool) -> dict[str, list[list[float]]]:
+    """Passes of single processes, the contenders in turn."""
     contenders: dict[str, Callable[[], list[float]]] = {
         "ours": lambda: our_passes(cpus),
         "ours, 64 lines": lambda: our_passes(cpus, "--lines", "64"),
     }
     if peer:
         contenders["peer"] = lambda: [peer_value(cpus)]
-    values: dict[str, list[list[list[float]]]] = {name: [] for name in contenders}
-    for _ in range(blocks):
-        for name in contenders:
-            values[name].append([])
-        for _ in range(processes):
-            for name, measure in contenders.items():
-                values[name][-1].append(measure())
+    values: dict[str, list[list[float]]] = {name: [] for name in contenders}
+    for _ in range(processes):
+        for name, measure in contenders.items():
+            values[name].append(measure())
     return values
 
 
@@ -140,6 +160,8 @@ def bench_time(cpus: tuple[int, int], peer: bool, kept: dict[str, Any]) -> list[
             others.append(timed(lambda: peer_value(cpus)) - timed(lambda: peer_value(cpus, "1", "1")))
     kept["time"] = {"ours_s": own, "peer_s": others}
     rows = [row("a pair and pass", [1e3 * value for value in own], None, "ms")]
+    hop_ns = statistics.median(our_passes(cpus))
+    rows.append(row("the hop", hop_ns, None, "ns"))
     if peer:
         rows.append(row("the peer's pair", [1e3 * value for value in others], None, "ms"))
         rows.append(row("time: ours / peer", [a / b for a, b in zip(own, others, strict=True)], 0.01))
@@ -147,10 +169,22 @@ def bench_time(cpus: tuple[int, int], peer: bool, kept: dict[str, Any]) -> list[
 
 
 def bench_spread(cpus: tuple[int, int], processes: int, peer: bool, kept: dict[str, Any]) -> list[Row]:
-    """CVs over processes, three blocks."""
-    values = kept["spread"] = spreads(cpus, processes, 3, peer)
-    runs = {name: [[statistics.median(one) for one in block] for block in of] for name, of in values.items()}
-    first = {name: [[one[0] for one in block] for block in of] for name, of in values.items()}
+    """CVs over processes, three blocks.
+
+    A block in which the path changed is measured again. The peer is the witness, never what is judged: its values
+    differ by 3 to 8 % on one path, and by factors between paths.
+    """
+    blocks: list[dict[str, list[list[float]]]] = []
+    again = kept["spread on changing paths"] = []
+    while len(blocks) < 3:
+        block = spread_block(cpus, processes, peer)
+        if peer and apart([one[0] for one in block["peer"]]) and len(again) < 3 * MOST_TRIES:
+            again.append(block)
+        else:
+            blocks.append(block)
+    kept["spread"] = blocks
+    runs = {name: [[statistics.median(one) for one in block[name]] for block in blocks] for name in blocks[0]}
+    first = {name: [[one[0] for one in block[name]] for block in blocks] for name in blocks[0]}
     rows = []
     for title, name, limit in (("at the default", "ours", 0.016), ("with 64 lines", "ours, 64 lines", 0.012)):
         rows.append(row(f"CV {title}", list(map(cv, runs[name])), limit))
@@ -159,20 +193,24 @@ def bench_spread(cpus: tuple[int, int], processes: int, peer: bool, kept: dict[s
     if peer:
         rows.append(row("the peer's CV at its default", list(map(cv, runs["peer"]))))
         rows.append(row("CV: ours, first pass / peer, upper bound", cv_ratio_bound(first["ours"], first["peer"]), 1.25))
+        rows.append(row("blocks again, as the peer saw two paths", len(again)))
         many = kept["peer 5000 x 300"] = [peer_value(cpus, "5000", "300") for _ in range(max(5, processes // 6))]
         rows.append(row("the peer's CV at 5000 x 300", cv(many), None))
     return rows
 
 
 def bench_busy(cpus: tuple[int, int], processes: int, peer: bool, kept: dict[str, Any]) -> list[Row]:
-    """The same with a busy process on each CPU."""
-    quiet = [our_value(cpus) for _ in range(processes)]
-    with ExitStack() as stack:
-        busy(cpus, stack)
-        loaded = [our_value(cpus) for _ in range(processes)]
-        others = [peer_value(cpus) for _ in range(3)] if peer else []
-    kept["busy"] = {"quiet": quiet, "busy": loaded, "peer": others}
-    middle = statistics.median(quiet)
+    """The same with a busy process on each CPU; again where the quiet values before and after are of two paths."""
+    for _ in range(MOST_TRIES):
+        before = [our_value(cpus) for _ in range(processes)]
+        with looping(cpus, os.SCHED_OTHER):
+            loaded = [our_value(cpus) for _ in range(processes)]
+            others = [peer_value(cpus) for _ in range(3)] if peer else []
+        after = [our_value(cpus) for _ in range(processes)]
+        if not apart(before + after):
+            break
+    kept["busy"] = {"quiet": before + after, "busy": loaded, "peer": others}
+    middle = statistics.median(before + after)
     rows = [
         row("busy: median against quiet", abs(statistics.median(loaded) / middle - 1), 0.04),
         row("busy: CV", cv(loaded), 0.025),
@@ -187,7 +225,7 @@ def bench_harness(cpus: tuple[int, int], kept: dict[str, Any]) -> list[Row]:
     records: list[dict[str, Any]] = []
     wall = timed(lambda: records.extend(ours(cpus, pairs=PAIRS_OF_128_CPUS)))
     hop_s = statistics.median(r["latency_ns"] for r in records if r["record"] == "pair") / 1e9
-    allowed = PAIRS_OF_128_CPUS * (1.25 * 32 * ROUND_TRIPS_A_LINE * 2 * hop_s + 0.1e-3)
+    allowed = PAIRS_OF_128_CPUS * (1.25 * 32 * round_trips_a_line(hop_s) * 2 * hop_s + 0.1e-3)
     at_150, at_195 = (planned("0-127")[name] for name in ("seconds", "seconds_at_195_ns"))
     expected = at_150 + (at_195 - at_150) / 45 * (hop_s * 1e9 - 150)
     kept["harness"] = {"wall_s": wall, "hop_ns": hop_s * 1e9, "elapsed_s": records[-1]["elapsed_s"], "plan_s": expected}
@@ -247,9 +285,10 @@ def main() -> int:
         print("core-to-core-latency is not here (cargo missing, or its words above): its columns are left out")
     load = os.getloadavg()[0]
     kept: dict[str, Any] = {}
-    rows = bench_time(cpus, peer, kept) + bench_plan(cpus, kept) + bench_harness(cpus, kept)
-    rows += bench_busy(cpus, max(5, chosen.processes // 3), peer, kept)
-    rows += bench_spread(cpus, chosen.processes, peer, kept)
+    with looping(cpus, os.SCHED_IDLE):
+        rows = bench_time(cpus, peer, kept) + bench_plan(cpus, kept) + bench_harness(cpus, kept)
+        rows += bench_busy(cpus, max(5, chosen.processes // 3), peer, kept)
+        rows += bench_spread(cpus, chosen.processes, peer, kept)
     table.keep("coherence", rows, load, **kept)
     return 0
 
