@@ -108,11 +108,11 @@ def cv_ratio_bound(a: list[list[float]], b: list[list[float]]) -> float:
 
 
 def round_trips_a_line(hop_s: float) -> int:
-    """Round trips on a line of a pair with this hop: the lead-in, the warm-up and two batches, doubled while short."""
+    """Round trips on a line of a pair with this hop: the lead-in and two batches, doubled while short."""
     batch = 25
     while 2 * batch * hop_s < SHORTEST_BATCH_S:
         batch *= 2
-    return 2 + 3 * batch
+    return 10 + 2 * batch
 
 
 @contextmanager

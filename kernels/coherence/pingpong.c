@@ -11,7 +11,7 @@ enum {
     LINES = 32,
     BATCHES = 2,
     ROUND_TRIPS = 25,
-    LEAD_IN = 2,
+    LEAD_IN = 10,
     MOST_ROUND_TRIPS = 1 << 20,
     MORE_LINES = 32,
     RETRIES = 2
@@ -137,16 +137,16 @@ static void respond(struct duel *duel) {
 }
 
 /* Play on one line; `ticks` gets the time of each batch. The clock is read after a hand-over, while the other side has
- * the line, so reading it costs nothing. The lead-in lets the responder arrive. */
-static void play(struct duel *duel, line_t *there, line_t *back, uint32_t round_trips, double ticks[1 + BATCHES]) {
+ * the line, so reading it costs nothing. The lead-in lets the responder arrive and warms the line up. */
+static void play(struct duel *duel, line_t *there, line_t *back, uint32_t round_trips, double ticks[BATCHES]) {
     player *initiate = duel->protocol->initiate;
-    uint32_t all = LEAD_IN + (1 + BATCHES) * round_trips;
+    uint32_t all = LEAD_IN + BATCHES * round_trips;
     atomic_store_explicit(there, 0, memory_order_relaxed);
     atomic_store_explicit(back, 0, memory_order_relaxed);
     hand_over(duel, there, back, all);
     initiate(there, back, 0, LEAD_IN);
     uint64_t start = clock_ticks();
-    for (uint32_t batch = 0; batch < 1 + BATCHES; batch++) {
+    for (uint32_t batch = 0; batch < BATCHES; batch++) {
         initiate(there, back, LEAD_IN + batch * round_trips, round_trips);
         uint64_t end = clock_ticks();
         ticks[batch] = (double)(end - start);
@@ -161,20 +161,20 @@ static line_t *line_at(const struct duel *duel, uint32_t line) {
 }
 
 static void initiate(struct duel *duel) {
-    double ticks[1 + BATCHES]; /* the first warms up */
+    double ticks[BATCHES];
     for (size_t i = duel->from; i < duel->to;) {
         line_t *there = line_at(duel, duel->line_set[i]);
         line_t *back = duel->protocol->operation->two_lines ? line_at(duel, duel->line_set[i] + POOL_LINES / 2) : there;
         if (i + 4 == duel->to) workers_wake_next(duel->workers);
         play(duel, there, back, duel->round_trips, ticks);
         bool enough = true;
-        for (size_t batch = 1; batch <= BATCHES; batch++) enough = enough && long_enough(ticks[batch]);
+        for (size_t batch = 0; batch < BATCHES; batch++) enough = enough && long_enough(ticks[batch]);
         if (!enough && duel->round_trips < MOST_ROUND_TRIPS) {
             duel->round_trips *= 2;
             continue;
         }
         for (size_t batch = 0; batch < BATCHES; batch++)
-            duel->values[i * BATCHES + batch] = ticks[1 + batch] * clock_facts.ns_per_tick / (2.0 * duel->round_trips);
+            duel->values[i * BATCHES + batch] = ticks[batch] * clock_facts.ns_per_tick / (2.0 * duel->round_trips);
         i++;
     }
     hand_over(duel, NULL, NULL, 0);
@@ -285,7 +285,7 @@ static void plan_pairs(struct run *run) {
 static double pair_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     (void)unit;
     static const double probe_and_wake_s = 110e-6;
-    double hops = (double)run->lines * (2.0 * (double)(LEAD_IN + (1 + run->batches) * run->round_trips) + 3);
+    double hops = (double)run->lines * (2.0 * (double)(LEAD_IN + run->batches * run->round_trips) + 3);
     return hops * hop_ns / 1e9 + probe_and_wake_s;
 }
 
