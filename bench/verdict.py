@@ -19,7 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -174,19 +174,23 @@ def sharp_enough(verdict: Verdict) -> bool:
 
 @dataclass(frozen=True)
 class Planted:
-    """A defect with its size left open, the entry of smallest_effect it is measured by, and its right name."""
+    """A defect with its size left open, the entry of smallest_effect it is measured by, and its right name.
+
+    `alone`: no other part of the node stands beside it, so what silicon gave that node is part of the effect.
+    """
 
     text: str
     effect: str
     term: str
     where: Mapping[str, int]
+    alone: bool = True
 
 
 PLANTED = (
-    Planted("core 37 {:+.3f}%", "core", "core", {"core": 37}),
-    Planted("ccd 3 {:+.3f}%", "ccd", "ccd", {"ccd": 3}),
-    Planted("ccd 3 to-others {:+.3f}%", "ccd", "ccd", {"ccd": 3}),
-    Planted("link q0-q2 {:+.3f}%", "link", "link", {"quadrant": 0, "to_quadrant": 2}),
+    Planted("core 37 {:+.3f}%", "core", "core", {"core": 37}, alone=False),
+    Planted("ccd 3 {:+.3f}%", "ccd", "ccd", {"ccd": 3}, alone=False),
+    Planted("ccd 3 to-others {:+.3f}%", "ccd", "ccd", {"ccd": 3}, alone=False),
+    Planted("link q0-q2 {:+.3f}%", "link", "link", {"quadrant": 0, "to_quadrant": 2}, alone=False),
     Planted("socket 1 {:+.3f}%", "socket", "socket", {"socket": 1}),
     Planted("socket-link {:+.3f}%", "socket_link", "class", {"to_socket": 1}),
     Planted("fabric {:+.3f}%", "fabric", "class", {"beyond_class": 1}),
@@ -204,10 +208,30 @@ def named(verdict: Verdict, node: str, planted: Planted) -> bool:
     )
 
 
+#: What a campaign adds to silicon, taken away.
+_STILL = {"line": 0.0, "run": 0.0, "drift": 0.0, "cell": 0.0, "run_cell": 0.0, "burst_rate": 0.0}
+
+
+def own_share(topology: Topology, nodes: int, seed: int, spread: Spread, planted: Planted) -> float:
+    """How much of a planted effect node001 has already by its silicon: its true deviation from its peers, along it."""
+
+    def truth(*defects: str) -> np.ndarray:
+        (stack,) = simulated(topology, nodes, seed, replace(spread, **_STILL), defects)({}).stacks
+        return stack.values[:: len(stack.values) // nodes, 0, 0].astype(float)
+
+    healthy = truth()
+    shape = truth(f"node001: {planted.text.format(1)}")[1] / healthy[1] - 1
+    apart = healthy[1] / np.median(np.delete(healthy, 1, axis=0), axis=0) - 1
+    return float(shape @ apart / (shape @ shape)) / 100
+
+
 def power(
     fleets: int, nodes: int, spread: Spread, planted: tuple[Planted, ...] = PLANTED
 ) -> dict[str, tuple[int, int, int]]:
-    """Found at 1.2 and 0.5 times the printed smallest effect, and named right, of `fleets`; prints a row each."""
+    """Found at 1.2 and 0.5 times the printed smallest effect, and named right, of `fleets`; prints a row each.
+
+    The effect is what the node is apart from its peers in truth: what silicon gave it and what is planted.
+    """
     results = {}
     for one in planted:
         strong = weak = right = 0
@@ -215,8 +239,9 @@ def power(
             topology = preset("milan-2x64" if seed % 2 else "rome-2x64")
             smallest = judge_fleet(simulated(topology, nodes, seed, spread)({})).fleet.smallest_effect[one.effect]
             assert smallest is not None
+            own = own_share(topology, nodes, seed, spread, one) if one.alone else 0.0
             for factor in (1.2, 0.5):
-                defect = f"node001: {one.text.format(100 * factor * smallest)}"
+                defect = f"node001: {one.text.format(100 * (factor * smallest - own))}"
                 _, verdict = flow(simulated(topology, nodes, seed, spread, (defect,)))
                 found = verdict.nodes["node001"].verdict == "DEVIATES"
                 if factor > 1:

@@ -80,7 +80,7 @@ def causes(
     matrix = terms.contrast
     candidates = _candidates(terms)
     count = np.array([len(term.covers) for term in terms.terms], dtype=np.float64)
-    while len(found) < MOST_CAUSES:
+    for _ in range(MOST_CAUSES):
         deviation = matrix @ left.astype(np.float32) - centre
         beyond = (np.abs(deviation) > threshold) & accepted
         if not beyond.any():
@@ -103,12 +103,23 @@ def causes(
             break
         cause, candidate = best
         own = candidate.members[beyond[candidate.members]]
-        found.append(replace(cause, beyond=own if len(own) else np.flatnonzero(beyond & _shares(terms, candidate))))
+        if _stands_out(cause, threshold, level_ns):
+            found.append(replace(cause, beyond=own if len(own) else np.flatnonzero(beyond & _shares(terms, candidate))))
         if cause.constant_in == "ns":
             left[candidate.covers] -= cause.effect_ns / template[candidate.covers]
         else:
             left[candidate.covers] -= cause.effect
     return found
+
+
+def _stands_out(cause: Cause, threshold: Floats, level_ns: Floats) -> bool:
+    """Whether a cause over several terms is by its own size beyond the threshold of one of them.
+
+    Noise takes one of many terms beyond easily: what they share may still be within what is accepted.
+    """
+    members = cause.members
+    size = cause.effect_ns / level_ns[members] if cause.constant_in == "ns" else cause.effect
+    return len(members) == 1 or bool(np.any(np.abs(size) >= threshold[members]))
 
 
 def _shares(terms: Terms, candidate: _Candidate) -> npt.NDArray[np.bool_]:

@@ -27,7 +27,7 @@ Bools = npt.NDArray[np.bool_]
 
 #: A second job confirms a term that shows at least this share of its effect with the same sign.
 CONFIRM_SHARE = 0.5
-#: And this share of what noise alone could have reached: a first job was chosen for its noise, a second was not.
+#: And this share of its threshold: a first job was chosen for its noise, a second was not.
 CONFIRM_REACH = 0.7
 #: From this share of the nodes on, three at least, a shared deviation is a population and nobody is blamed.
 CROWD = 0.2
@@ -511,7 +511,7 @@ def _confirm(one: Evidence, cause: Cause, i: int, job: Observed, rest: Observed,
         before = job.deviation[cause.beyond]
         size = float(np.linalg.norm(before))
         again = float(before @ rest.deviation[cause.beyond]) / size
-        reach = float(np.abs(before) @ (one.stats.z * one.stats.scale)[i, cause.beyond]) / size
+        reach = float(np.abs(before) @ one.stats.threshold[i, cause.beyond]) / size
         confirmed = again >= max(CONFIRM_SHARE * size, CONFIRM_REACH * reach)
     runs = _showing(job, cause) + _showing(rest, cause)
     effect = cause.effect * ratio
@@ -587,13 +587,16 @@ def place(where: Mapping[str, int]) -> str:
     return ", ".join(CLASSES[v] if k == "class" else f"{k.replace('_', ' ')} {v}" for k, v in where.items())
 
 
-#: An effect counts as found where so many of the nodes show it when it is injected.
-_IN_NODES = 0.9
+#: An effect counts as found where nine of ten nodes show it, in standard deviations.
+_NINE_OF_TEN = 1.2816
 
 
-def _needs(stats: Statistics) -> Floats:
-    """What takes each term beyond its threshold, on top of what is there: upwards by node, then downwards (., term)."""
-    return np.concatenate([stats.threshold - stats.deviation, stats.threshold + stats.deviation])
+def _found_in_most(stats: Statistics) -> Floats:
+    """What takes a term beyond its threshold in nine of ten nodes (node, term), whatever a node's own is.
+
+    By the scale: the deviations of few nodes have no such quantile.
+    """
+    return stats.threshold + _NINE_OF_TEN * stats.scale
 
 
 def _of_classes(one: Evidence) -> dict[str, float]:
@@ -601,7 +604,7 @@ def _of_classes(one: Evidence) -> dict[str, float]:
 
     A cause adds the same to every class that it covers: the first to pass its threshold shows it.
     """
-    needs, terms = _needs(one.stats), one.matrix.terms
+    needs, terms = _found_in_most(one.stats), one.matrix.terms
     classes = terms.indices("class").tolist()
     kinds = [
         ("fabric" if "beyond_class" in cause.where else cause.term, cause.members)
@@ -616,7 +619,7 @@ def _of_classes(one: Evidence) -> dict[str, float]:
             kinds.append(("class", np.array([number])))
     found: dict[str, list[float]] = {}
     for kind, members in kinds:
-        found.setdefault(kind, []).append(float(np.quantile(needs[:, members].min(axis=1), _IN_NODES)))
+        found.setdefault(kind, []).append(float(np.median(needs[:, members].min(axis=1))))
     return {kind: float(np.median(sizes)) for kind, sizes in found.items()}
 
 
@@ -625,9 +628,9 @@ def _power(
 ) -> tuple[dict[str, float], dict[str, float], dict[str, float], dict[str, str]]:
     """By family: what can be found here.
 
-    The smallest effect found when injected into these nodes' data, in nine of ten of them at the middle place, of
-    causes over classes each apart; the smallest that noise alone would let stand out; the bound; how much more evidence
-    would bring that below the bound.
+    The smallest effect that nine of ten such nodes would show, at the middle node and place, of causes over classes
+    each apart; the smallest that noise alone would let stand out; the bound; how much more evidence would bring that
+    below the bound.
     """
     smallest: dict[str, float] = {}
     resolvable: dict[str, float] = {}
@@ -641,7 +644,7 @@ def _power(
             mine = one.matrix.terms.family == number
             name = FAMILIES[number]
             if name != "class":
-                middle = float(np.median(np.quantile(_needs(stats)[:, mine], _IN_NODES, axis=0)))
+                middle = float(np.median(_found_in_most(stats)[:, mine]))
                 smallest[name] = max(smallest.get(name, 0.0), middle)
             reach = stats.z * stats.scale
             ratio = reach[:, mine] / stats.bound[mine]
