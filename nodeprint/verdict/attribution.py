@@ -103,7 +103,7 @@ def causes(
             break
         cause, candidate = best
         own = candidate.members[beyond[candidate.members]]
-        if _stands_out(cause, threshold, level_ns):
+        if stands_out(cause, threshold, level_ns):
             found.append(replace(cause, beyond=own if len(own) else np.flatnonzero(beyond & _shares(terms, candidate))))
         if cause.constant_in == "ns":
             left[candidate.covers] -= cause.effect_ns / template[candidate.covers]
@@ -112,7 +112,7 @@ def causes(
     return found
 
 
-def _stands_out(cause: Cause, threshold: Floats, level_ns: Floats) -> bool:
+def stands_out(cause: Cause, threshold: Floats, level_ns: Floats) -> bool:
     """Whether a cause over several terms is by its own size beyond the threshold of one of them.
 
     Noise takes one of many terms beyond easily: what they share may still be within what is accepted.

@@ -128,7 +128,7 @@ def statistics(
     scale = np.empty_like(deviation)
     z = np.empty_like(deviation)
     families: dict[str, Spread] = {}
-    silicon = _NORMAL
+    silicon: Floats | None = None
     for number in np.unique(pool)[::-1]:  # cores first: coarser parts are too few to show a tail of their own
         mine = pool == number
         name = family_of_pool(int(number))
@@ -148,8 +148,8 @@ def statistics(
         feared = _ALL if name in _SINGLE_PARTS else _BULK
         tail = _tail(calm, independent, feared if many else _NO) if others >= 3 else _NORMAL
         if many and name in _SILICON:
-            silicon = tail if _middle(tail) < _middle(silicon) else silicon
-        elif _middle(silicon) <= _HEAVY and _middle(silicon) < _middle(tail):
+            silicon = tail if silicon is None or _middle(tail) > _middle(silicon) else silicon
+        elif silicon is not None and _middle(silicon) <= min(_HEAVY, _middle(tail)):
             tail = silicon
         degrees = _degrees(df, family_df, alike)
         z_f = _quantile(alpha / mine.sum(), tail, degrees) * (_tail_check(calm, tail, degrees) if many else 1.0)
@@ -285,7 +285,7 @@ _SINGLE_PARTS = ("core-in", "core-near", "core-far")
 _NO, _BULK, _ALL = range(3)
 #: Tails heavier than this are seldom in single parts, and means over several have none unless silicon's is.
 _LIGHT, _SELDOM = 8.0, 0.05
-#: Families of single parts of silicon that are means over many pairs: their tail is the chips' and not the cells'.
+#: Families of single parts of silicon, means over many pairs: a tail that both show is the chips' and not the cells'.
 _SILICON = ("core-near", "core-far")
 #: Degrees of freedom from which on down the chips' tail is plainly there: then coarser parts have it too.
 _HEAVY = 6.0
