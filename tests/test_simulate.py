@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,9 @@ import pytest
 from nodeprint.errors import NodeprintError
 from nodeprint.layout import CLASSES
 from nodeprint.simulate import EXAMPLES, Plan, Spread, fleet, write
-from nodeprint.simulate.defects import parse
-from nodeprint.topology.presets import preset
+from nodeprint.topology import read
+from nodeprint.topology.presets import from_part, preset
+from nodeprint.tree import open_tree
 
 SMALL = preset("naples-2x32")
 
@@ -64,14 +66,57 @@ def test_every_example_is_understood(text):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("node001", "not 'node: what'"), ("node001: melted", "unknown defect"), ("node001: core 999 +5%", "no core 999")],
+    [
+        ("node001", "not 'node: what'"),
+        ("node001: melted", "unknown defect"),
+        ("node001: core 3 +99999%", "unknown defect"),
+        ("node001: core 999 +5%", "no core 999"),
+        ("node001: core 3 -100%", "leaves nothing; take off less"),
+        ("node001: core-clock 3 -100%", "leaves nothing; take off less"),
+        ("node001: half-row 3 +5ns", "takes a percentage"),
+        ("node001: link q1-q1 +5%", "name two quadrants"),
+        ("node001: nps 4", "unknown defect"),
+        ("node001: busy core 5 run 3", "run 3; runs are 1 to 2"),
+        ("node001: memory-channel node 7 -12%", "node 7; NUMA nodes here are 0, 1"),
+        ("node001: fingerprint colour=red", "nothing of 'colour'; known are microcode"),
+    ],
 )
-def test_wrong_defects_are_named(text, message):
+def test_wrong_defects_are_named_and_nothing_is_written(tmp_path, text, message):
     with pytest.raises(NodeprintError, match=message):
-        fleet(Plan(SMALL, nodes=2, defects=(text,)))
-    if "999" not in text:
-        with pytest.raises(NodeprintError, match=message):
-            parse(text)
+        write(Plan(SMALL, nodes=2, runs=2, passes=1, defects=(text,)), tmp_path / "a")
+    assert not (tmp_path / "a").exists()
+
+
+def test_every_defect_of_a_chip_or_node_shows(tmp_path):
+    """None is taken and does nothing: the records and surveys of its node are others than without it."""
+    plan = Plan(preset("rome-2x64"), nodes=1, runs=1, passes=1, cells=True)
+    healthy = digest(write(plan, tmp_path / "healthy"))
+    for number, text in enumerate(EXAMPLES):
+        planted = replace(plan, defects=(f"node000: {text}",))
+        assert digest(write(planted, tmp_path / str(number))) != healthy, text
+
+
+def test_the_clock_probe_sees_a_slow_core(tmp_path):
+    write(Plan(SMALL, nodes=1, runs=1, passes=1, defects=("node000: core-clock 5 -15%",)), tmp_path / "a")
+    clocks: dict[int, list[float]] = {}
+    for line in gzip.decompress(
+        (tmp_path / "a/nodes/node000/job1/run1/coherence-cas.jsonl.gz").read_bytes()
+    ).splitlines():
+        record = json.loads(line)
+        for side in "ab" if record["record"] == "pair" else "":
+            clocks.setdefault(record[side], []).append(record[f"clock_{side}_ghz"])
+    medians = {cpu: float(np.median(seen)) for cpu, seen in clocks.items()}
+    usual = np.median(list(medians.values()))
+    assert {cpu for cpu, clock in medians.items() if clock < 0.95 * usual} == {5, 69}
+    assert medians[5] == pytest.approx(0.85 * usual, rel=0.02)
+
+
+def test_one_numa_node_a_socket_is_another_configuration(tmp_path):
+    write(Plan(from_part("EPYC 7601", 2, nps=4), nodes=2, runs=1, passes=1, defects=("node001: nps 1",)), tmp_path)
+    surveys = [read(open_tree(tmp_path / f"nodes/node{i:03d}/job1/survey.tar.gz")) for i in (0, 1)]
+    assert [len(one.numa_nodes) for one in surveys] == [8, 2]
+    assert [one.machine.nps for one in surveys] == [4, 1]
+    assert surveys[1].numa_nodes[1].distances[1] == 10
 
 
 def test_a_defect_of_an_absent_node_is_named():

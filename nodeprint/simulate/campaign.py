@@ -23,7 +23,7 @@ from nodeprint.simulate import defects as planted
 from nodeprint.simulate import silicon
 from nodeprint.simulate.silicon import Spread
 from nodeprint.simulate.survey import FINGERPRINT, survey
-from nodeprint.topology.model import Cpu, Topology
+from nodeprint.topology.model import Cpu, NumaNode, Topology
 
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 _MEASUREMENT = "coherence-cas"
@@ -138,6 +138,8 @@ def write(plan: Plan, campaign: Path) -> Path:
     """
     if campaign.exists() and not (campaign.is_dir() and not any(campaign.iterdir())):
         raise NodeprintError("is no empty folder", where=campaign, advice="name a new folder for a simulated campaign")
+    for _ in _nodes(plan):  # a defect that cannot be is named before anything is written
+        pass
     sheet = []
     for number, node in enumerate(_nodes(plan)):
         sheet.append(
@@ -173,6 +175,9 @@ def _nodes(plan: Plan) -> Iterator[_NodePlan]:
         rng = np.random.default_rng([plan.seed, number, 0])
         spread = replace(plan.spread, fused=True) if harvest else plan.spread
         chip, state = planted.apply(defects, name, path, silicon.chip(path, spread, rng))
+        _check(name, state, topology, plan.runs)
+        if chip.nps1:
+            topology = _one_node_a_socket(topology)
         if state.renumbered:
             topology, cpus = _renumbered(topology, cpus, rng)
         sockets = {node.node: _socket(topology, node.cpus) for node in topology.numa_nodes}
@@ -180,6 +185,18 @@ def _nodes(plan: Plan) -> Iterator[_NodePlan]:
         by_cpu = {cpu.cpu: cpu.core for cpu in topology.cpus}
         cores = tuple(core if (core := by_cpu.get(cpu)) is not None else cpu for cpu in cpus)
         yield _NodePlan(name, topology, places, cpus, cores, truth, path, chip, state)
+
+
+def _check(name: str, state: planted.Node, topology: Topology, runs: int) -> None:
+    """That defects which are no part of a chip have a place here."""
+    late = max((d.run for d in state.disturbances), default=0)
+    if late > runs:
+        raise NodeprintError(f"a defect of {name} names run {late}", advice=f"runs are 1 to {runs}")
+    known = [node.node for node in topology.numa_nodes]
+    absent = sorted(set(state.memory_channel) - set(known))
+    if absent:
+        advice = f"NUMA nodes here are {', '.join(map(str, known)) or 'not known'}"
+        raise NodeprintError(f"a defect of {name} names memory of node {absent[0]}", advice=advice)
 
 
 def _draw(plan: Plan, number: int, node: _NodePlan, job: int, run: int) -> npt.NDArray[np.float32]:
@@ -219,6 +236,31 @@ def _renumbered(topology: Topology, cpus: list[int], rng: np.random.Generator) -
     numbers = sorted(cpu.cpu for cpu in topology.cpus)
     new = dict(zip(numbers, rng.permutation(numbers).tolist(), strict=True))
     return _with_numbers(topology, new), [new[cpu] for cpu in cpus]
+
+
+def _one_node_a_socket(topology: Topology) -> Topology:
+    """`topology` with the NUMA nodes of each socket made one."""
+    of_cpu = {cpu.cpu: cpu.socket for cpu in topology.cpus}
+    parts: dict[int | None, list[int]] = {}
+    for i, node in enumerate(topology.numa_nodes):
+        parts.setdefault(of_cpu[node.cpus[0]] if node.cpus else None, []).append(i)
+    kept = [mine[0] for mine in parts.values()]
+    nodes = []
+    for number, mine in enumerate(parts.values()):
+        merged = [topology.numa_nodes[i] for i in mine]
+        sizes = [node.memory_bytes for node in merged]
+        distances = merged[0].distances
+        nodes.append(
+            NumaNode(
+                number,
+                tuple(sorted(cpu for node in merged for cpu in node.cpus)),
+                None if None in sizes else sum(size or 0 for size in sizes),
+                tuple(distances[i] for i in kept) if distances else (),
+            )
+        )
+    numa = {cpu: node.node for node in nodes for cpu in node.cpus}
+    cpus = tuple(replace(cpu, numa=numa.get(cpu.cpu)) for cpu in topology.cpus)
+    return replace(topology, cpus=cpus, numa_nodes=tuple(nodes), machine=replace(topology.machine, nps=1))
 
 
 def _with_numbers(topology: Topology, new: dict[int, int]) -> Topology:
@@ -358,7 +400,12 @@ def _records(
     }
     rng = np.random.default_rng([plan.seed, number, job, run, 99])
     cpus, pairs = np.array(node.cpus), node.layout.pairs
-    a, b = np.minimum(cpus[pairs[:, 0]], cpus[pairs[:, 1]]), np.maximum(cpus[pairs[:, 0]], cpus[pairs[:, 1]])
+    order = np.argsort(cpus[pairs], axis=1)
+    a, b = np.take_along_axis(cpus[pairs], order, axis=1).T
+    cores = np.take_along_axis(np.stack([node.path.core_a, node.path.core_b], axis=1), order, axis=1)
+    clocks = drawn.probed_ghz(
+        node.chip, np.tile(cores, (values.shape[0], values.shape[1], 1, 1)), (plan.seed, number, job, run)
+    )
     numa = {cpu.cpu: cpu.numa or 0 for cpu in node.topology.cpus}
     pool = plan.spread.lines * plan.passes * 4
     lines = [json.dumps(header)]
@@ -368,12 +415,12 @@ def _records(
             line_set = sorted(rng.permutation(pool)[: plan.spread.lines].tolist())
             lines.append(json.dumps({"record": "pass", "pass": p, "home": max(home, 0), "line_set": line_set}))
             for i in rng.permutation(len(pairs)):
-                v = float(values[p, h, i])
+                v, (clock_a, clock_b) = float(values[p, h, i]), clocks[p, h, i]
                 lines.append(
                     f'{{"record":"pair","a":{a[i]},"b":{b[i]},"home":{home if home >= 0 else numa[a[i]]},"pass":{p},'
                     f'"latency_ns":{v:.4f},"ci_low_ns":{v * (1 - 0.6 * sd):.4f},"ci_high_ns":{v * (1 + 0.6 * sd):.4f},'
                     f'"min_ns":{v * (1 - 2 * sd):.4f},"median_ns":{v * 1.01:.4f},"p99_ns":{v * (1 + 4 * sd):.4f},'
-                    f'"line_sd_ns":{v * sd:.4f},"flags":[]}}'
+                    f'"line_sd_ns":{v * sd:.4f},"clock_a_ghz":{clock_a:.4f},"clock_b_ghz":{clock_b:.4f},"flags":[]}}'
                 )
     if cut:
         return "\n".join(lines[: len(lines) * 2 // 3]) + '\n{"record":"pair","a":'

@@ -7,13 +7,14 @@ seed, and runs apart from each other, as for pairs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from nodeprint.cells import Key
+from nodeprint.layout import Ints
 from nodeprint.simulate.defects import Node
 from nodeprint.simulate.silicon import Chip, Paths
 from nodeprint.topology.model import Topology
@@ -28,6 +29,8 @@ _CYCLES = {"l1": 4.0, "l2": 14.0, "l3": 46.0}
 #: Relative standard deviations: between nodes' memories and links, between cores, of a run, of a cell in a run, of a
 #: pass of it. What nobody asked a CPU for takes 0.02 % of its time, on the first core five times as much.
 _MEMORY, _CORE, _RUN, _CELL, _PASS = 0.004, 0.0015, 0.003, 0.005, 0.006
+#: Of a clock probe: between runs, between probes of a run.
+_CLOCK_RUN, _PROBE = 0.001, 0.003
 _LOST, _LOST_SD, _FIRST_CORE, _BUSY = 2e-4, 0.6, 5.0, 0.45
 
 #: What `draw` gives.
@@ -45,6 +48,19 @@ class Drawn:
     unit: str
     coordinates: Mapping[str, list[Key]]
     values: Mapping[str, tuple[str, Floats]]
+
+
+def core_hz(chip: Chip, seeds: Sequence[int]) -> Floats:
+    """The clock of each core of a node in Hz (core); `seeds` begin with those of the campaign and the node."""
+    silicon = np.random.default_rng([*seeds[:2], 0, 8])
+    return np.asarray(_HZ * chip.core_clock * (1 + _CORE * silicon.standard_normal(len(chip.core_clock))))
+
+
+def probed_ghz(chip: Chip, cores: Ints, seeds: Sequence[int]) -> Floats:
+    """What the clock probes just before pairs see of their `cores`, in GHz (as `cores`); `seeds` as of `draw`."""
+    rng = np.random.default_rng([*seeds, 8])
+    run = 1 + _CLOCK_RUN * rng.standard_normal()
+    return np.asarray(core_hz(chip, seeds)[cores] / 1e9 * run * (1 + _PROBE * rng.standard_normal(cores.shape)))
 
 
 def draw(
@@ -71,7 +87,8 @@ def draw(
 
     memory = factor(_MEMORY, len(numbers))
     link = factor(_MEMORY, (len(numbers), len(numbers)))
-    clock = chip.core_clock * factor(_CORE, path.n_cores)
+    hertz = core_hz(chip, seeds)
+    clock = hertz / _HZ
     ccx = chip.ccx[path.ccx_of_core]
     busy = np.ones(path.n_cores)
     lost = _LOST * np.exp(_LOST_SD * rng.standard_normal((passes, path.n_cores)))
@@ -102,7 +119,7 @@ def draw(
           for rate in _RATE.values()] for m in range(len(numbers))]
         for c in range(len(numbers))
     ])  # fmt: skip
-    hz = seen(_HZ * clock, 0.2)[:1]  # a median over a second's windows
+    hz = seen(hertz, 0.2)[:1]  # a median over a second's windows
     chase = seen(latency * chip.whole)
     caches = seen(levels * chip.whole)
     rate = seen(rates / chip.whole)[:1]
@@ -111,10 +128,10 @@ def draw(
     streams: list[Key] = list(_RATE)
     return [
         Drawn("chase-latency", "chase", "latency", "load", "ns", {"cpu": cores, "memory_node": memories}, {
-            **_statistics(chase), "core_hz": ("Hz", np.broadcast_to((_HZ * clock)[None, :, None], chase.shape)),
+            **_statistics(chase), "core_hz": ("Hz", np.broadcast_to(hertz[None, :, None], chase.shape)),
         }),
         Drawn("chase-levels", "chase", "levels", "load", "ns", {"cpu": cores, "level": list(_CYCLES)}, {
-            **_statistics(caches), "core_hz": ("Hz", np.broadcast_to((_HZ * clock)[None, :, None], caches.shape)),
+            **_statistics(caches), "core_hz": ("Hz", np.broadcast_to(hertz[None, :, None], caches.shape)),
         }),
         Drawn("jitter-detours", "jitter", "detours", "detour", "ns", {"cpu": cores}, {
             "detours": ("1", np.round(lost[:1] * 1e5)), "share": ("1", lost[:1]), "longest_ns": ("ns", lost[:1] * 1e8),

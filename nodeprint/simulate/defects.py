@@ -19,8 +19,9 @@ import numpy.typing as npt
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.layout import CCD, SOCKET
 from nodeprint.simulate.silicon import Chip, Disturbance, Floats, Paths, with_pairs
+from nodeprint.simulate.survey import FINGERPRINT
 
-_CHANGE = r"(?P<sign>[+-])(?P<size>\d+(?:\.\d+)?)(?P<unit>%|ns)"
+_CHANGE = r"(?P<sign>[+-])(?P<size>[0-9]{1,4}(?:\.[0-9]+)?)(?P<unit>%|ns)"
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ def _amount(match: re.Match[str]) -> float:
 def _factor(match: re.Match[str]) -> float:
     if match["unit"] != "%":
         raise NodeprintError(f"defect {match[0]!r} takes a percentage", advice="write for instance +5%")
+    if _amount(match) <= -100:
+        raise NodeprintError(f"defect {match[0]!r} leaves nothing", advice="take off less than 100 %")
     return 1 + _amount(match) / 100
 
 
@@ -148,6 +151,8 @@ def _ccd(match: re.Match[str]) -> Effect:
 
 def _link(match: re.Match[str]) -> Effect:
     p, q = int(match["p"]), int(match["q"])
+    if p == q:
+        raise NodeprintError(f"defect {match[0]!r} is no link", advice="name two quadrants")
 
     def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
         _at(chip.quadrant_link, max(p, q), "quadrant")
@@ -206,14 +211,13 @@ def _node(**change: object) -> Callable[[re.Match[str]], Effect]:
 
 def _fingerprint(match: re.Match[str]) -> Effect:
     key, value = match["key"], match["value"]
+    if key not in FINGERPRINT:
+        raise NodeprintError(f"simulated nodes say nothing of {key!r}", advice=f"known are {', '.join(FINGERPRINT)}")
     return lambda path, chip, node: (chip, replace(node, fingerprint={**node.fingerprint, key: value}))
 
 
 def _nps(match: re.Match[str]) -> Effect:
-    return lambda path, chip, node: (
-        replace(chip, nps1=match["n"] == "1"),
-        replace(node, fingerprint={**node.fingerprint, "nps": match["n"]}),
-    )
+    return lambda path, chip, node: (replace(chip, nps1=True), node)
 
 
 def _harvest(match: re.Match[str]) -> Effect:
@@ -237,7 +241,7 @@ _KINDS: tuple[tuple[str, Callable[[re.Match[str]], Effect]], ...] = (
     (rf"socket-link {_CHANGE}", _whole("socket-link")),
     (rf"fabric {_CHANGE}", _whole("fabric")),
     (rf"global {_CHANGE}", _whole("global")),
-    (r"nps (?P<n>[0124])", _nps),
+    (r"nps 1", _nps),
     (r"renumbered", _node(renumbered=True)),
     (r"harvest (?P<n>\d+)", _harvest),
     (r"busy core (?P<n>\d+) run (?P<run>\d+)", _disturbed(0.9)),

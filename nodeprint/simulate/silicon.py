@@ -133,6 +133,7 @@ class Chip:
     socket_link: float = 1.0
     fabric: float = 1.0
     whole: float = 1.0
+    #: One NUMA node a socket: lines are interleaved over its quadrants, which are equally far then.
     nps1: bool = False
     #: Extra factors of single pairs (p), for defects that are no part of the path.
     pair: Floats = field(default_factory=lambda: np.ones(1))
