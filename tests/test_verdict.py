@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import gzip
+import datetime
 import json
 import re
 import shutil
@@ -26,7 +26,7 @@ from nodeprint.layout import Layout
 from nodeprint.packed import PackedFleet, PackedNode
 from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import preset
-from nodeprint.verdict import acceptance, attribution, history, judge, judge_fleet, outputs, thresholds
+from nodeprint.verdict import acceptance, attribution, history, judge, judge_fleet, outputs, thresholds, wording
 from nodeprint.verdict import terms as tested
 from nodeprint.verdict.attribution import Cause
 from nodeprint.verdict.outcome import FAIL_ON, NODE_OUTCOMES, Finding
@@ -387,18 +387,29 @@ def test_records_are_judged_like_the_same_draws_packed(campaign):
 
 
 def test_clocks_of_the_records_come_to_the_verdict(tmp_path):
-    write(Plan(SMALL, nodes=3, jobs=2, runs=1, passes=1, spread=QUIET, defects=("node001: core 5 +30%",)), tmp_path)
-    for path in tmp_path.glob("nodes/*/job*/run1/*.jsonl.gz"):
-        lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
-        for record in lines:
-            if record["record"] == "pair":
-                for side in "ab":
-                    record[f"clock_{side}_ghz"] = 2.4 if record[side] in (5, 69) and "node001" in str(path) else 3.0
-        path.write_bytes(gzip.compress("".join(json.dumps(record) + "\n" for record in lines).encode()))
+    slow = ("node001: core-clock 5 -60%",)
+    write(Plan(SMALL, nodes=4, jobs=2, runs=1, passes=1, spread=QUIET, defects=slow), tmp_path)
     shown = judge(tmp_path).nodes["node001"].findings[0]
     assert shown.where["core"] == 5
     assert shown.consistent_with == ("core clock",)
-    assert "seen: core clock -20.0 % against the peers'" in shown.evidence
+    seen = [text for text in shown.evidence if text.startswith("seen: core clock -")]
+    assert len(seen) == 1
+    assert float(seen[0].split()[3]) == pytest.approx(-60, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("what", "clock", "effect", "left"),
+    [
+        (("the core's clock", "interrupts"), None, 0.1, ("the core's clock", "interrupts")),
+        (("the core's clock", "interrupts"), 1.01, 0.1, ("interrupts",)),
+        (("the core's clock", "interrupts"), 0.9, 0.1, ("core clock",)),
+        (("the core's clock", "interrupts"), 0.97, 0.3, ("core clock", "interrupts")),  # it explains a tenth
+        (("the core's clock", "interrupts"), 1.1, 0.1, ("interrupts",)),  # a faster clock slows nothing
+        (("fabric clock", "NPS setting"), 0.9, 0.1, ("fabric clock", "NPS setting")),
+    ],
+)
+def test_what_the_core_clock_explains(what, clock, effect, left):
+    assert wording.by_clock(what, clock, effect) == left
 
 
 def test_verdict_json_has_its_schema_and_is_the_same_again(campaign):
@@ -483,6 +494,18 @@ def test_the_shipped_acceptance_file_is_the_default():
         ("bounds: {percnt: 1}", "bounds"),
         ("limits: [{measurement: coherence-cas, class: other socket, reason: x}]", "limits[0]"),
         ("priors: {core: {percent: 1}}", "priors.core"),
+        ("priors: {core: 1}", "priors.core: must be keys with values"),
+        ("required: coherence-cas", "required: must be a list"),
+        ("false_alarm_percent: often", "false_alarm_percent: must be a number"),
+        ("fingerprint: {hard: [cpu, colour]}", "fingerprint.hard[1]: unknown field 'colour'"),
+        ("cells: {bandwith: {percent: 5, prior: 1, source: x}}", "cells.bandwith: unknown term"),
+        (
+            "limits: [{measurement: a, class: same CCX, row: x, at_most: 1, reason: x}]",
+            "limits[0]: class and row are both there",
+        ),
+        ("suppressions: [{node: a, finding: b, until: 2026-12-31}]", "suppressions[0]: reason is missing"),
+        ("suppressions: [{node: a, finding: b, reason: '', until: 2026-12-31}]", "suppressions[0].reason"),
+        ("suppressions: [{node: a, finding: b, reason: c, until: soon}]", "suppressions[0].until: 'soon' is no date"),
     ],
 )
 def test_wrong_keys_are_named(tmp_path, text, key):
@@ -506,6 +529,46 @@ def test_limits_and_suppressions(tmp_path):
     assert not verdict.fails("deviates")
 
 
+def _suppressing(*findings: str, until: str = "2999-12-31") -> acceptance.Acceptance:
+    """The default with findings of node001 accepted."""
+    day = datetime.date.fromisoformat(until)
+    known = tuple(acceptance.Suppression("node001", finding, "ticket 1", day) for finding in findings)
+    return dataclasses.replace(acceptance.load(), suppressions=known)
+
+
+def test_a_suppressed_finding_leaves_the_others():
+    defects = ("node001: core 5 +30%", "node001: link q0-q2 +30%")
+    found = fleet(Plan(SMALL, nodes=8, jobs=2, spread=QUIET, defects=defects))
+    plain = judge_fleet(found).nodes["node001"]
+    assert {f.id for f in plain.findings} == {"core-slow", "link-slow"}
+    for hidden, left in (("core-slow", "link"), ("link-slow", "core 5")):
+        node = judge_fleet(found, _suppressing(hidden)).nodes["node001"]
+        assert node.verdict == "DEVIATES"
+        assert node.text.startswith(left)
+    both = judge_fleet(found, _suppressing("core-slow", "link-slow"))
+    assert both.nodes["node001"].verdict == "INCONCLUSIVE"
+    assert both.nodes["node001"].text == "suppressed: ticket 1 (until 2999-12-31)"
+    assert not both.fails("any")
+    assert "node001" not in outputs.drain(dataclasses.replace(both, simulated=False), {})
+    ended = judge_fleet(found, _suppressing("*", until="2025-12-31"))  # the day before the first run
+    assert ended.nodes["node001"].verdict == "DEVIATES"
+    assert any("ended on 2025-12-31" in note for note in ended.fleet.notes)
+    limit = acceptance.Limit("coherence-cas", "other socket", 20.0, None, "contract 1")
+    rules = dataclasses.replace(_suppressing("outside-limit"), limits=(limit,))
+    alone = judge_fleet(fleet(Plan(SMALL, nodes=2)), rules)
+    assert alone.nodes["node000"].verdict == "OUTSIDE LIMIT"
+    assert alone.nodes["node001"].verdict == "INCONCLUSIVE"
+
+
+def test_a_limit_that_nothing_is_held_against_is_told():
+    limits = tuple(
+        acceptance.Limit("coherence-cas", of, 900.0, None, "contract 1") for of in ("other socket", "other sockt")
+    )
+    verdict = judge_fleet(fleet(Plan(SMALL, nodes=2)), dataclasses.replace(acceptance.load(), limits=limits))
+    told = [note for note in verdict.fleet.notes if "contract 1" in note]
+    assert told == ["no node has coherence-cas, other sockt: its limit (contract 1) held nothing"]
+
+
 # --- packed fleets ----------------------------------------------------------------------------------------------------
 
 
@@ -524,12 +587,45 @@ def test_packed_fleets_come_back_and_bad_ones_are_named(tmp_path):
         packed.read(tmp_path)
 
 
-def test_a_node_without_most_pairs_is_invalid():
-    found = fleet(Plan(SMALL, nodes=5, spread=QUIET))
+def _without_pairs(found: PackedFleet, node: int, jobs: list[int]) -> PackedFleet:
+    """The fleet without a third of the pairs of a node in some jobs."""
     stack = found.stacks[0]
     values = np.asarray(stack.values).copy()
-    values[stack.node == 2, :, :, ::3] = np.nan
-    verdict = judge_fleet(dataclasses.replace(found, stacks=(dataclasses.replace(stack, values=values),)))
-    assert verdict.nodes["node002"].verdict == "INVALID"
-    assert "missing" in verdict.nodes["node002"].text
+    values[np.flatnonzero((stack.node == node) & np.isin(stack.job, jobs)), :, :, ::3] = np.nan
+    return dataclasses.replace(found, stacks=(dataclasses.replace(stack, values=values),))
+
+
+def test_a_node_without_most_pairs_is_invalid_and_twice_unstable():
+    found = fleet(Plan(SMALL, nodes=5, jobs=2, spread=QUIET))
+    for jobs, outcome in (([1], "INCONCLUSIVE"), ([2], "INVALID"), ([1, 2], "UNSTABLE")):
+        verdict = judge_fleet(_without_pairs(found, 2, jobs))
+        node = verdict.nodes["node002"]
+        assert node.verdict == outcome
+        assert ("pairs are missing" in node.text) is (2 in jobs)
+        assert ("node002" in verdict.recheck) is (outcome == "INVALID")
+        real = dataclasses.replace(verdict, simulated=False)
+        assert ("NodeName='node002'" in outputs.drain(real, {})) is (outcome == "UNSTABLE")
     assert PackedNode("x").state == "measured"
+
+
+def test_a_job_that_is_no_evidence_confirms_nothing():
+    found = fleet(Plan(SMALL, nodes=8, jobs=3, spread=QUIET, defects=("node001: global +20%",)))
+    two = dataclasses.replace(
+        found.stacks[0],
+        values=found.stacks[0].values[found.stacks[0].job < 3],
+        **{key: getattr(found.stacks[0], key)[found.stacks[0].job < 3] for key in ("node", "job", "run", "disturbed")},
+        started=(),
+    )
+    two_jobs = dataclasses.replace(found, stacks=(two,))
+    assert judge_fleet(two_jobs).nodes["node001"].verdict == "DEVIATES"
+    assert judge_fleet(_without_pairs(two_jobs, 1, [2])).nodes["node001"].verdict == "INVALID"
+    first = judge_fleet(_without_pairs(two_jobs, 1, [1])).nodes["node001"]
+    assert first.verdict == "SUSPECT"
+    assert all(f.severity != "error" for f in first.findings)
+    assert judge_fleet(_without_pairs(found, 1, [1])).nodes["node001"].verdict == "DEVIATES"
+
+
+def test_a_node_alone_is_held_to_what_it_must_have():
+    rules = dataclasses.replace(acceptance.load(), required=("chase-latency",))
+    node = judge_fleet(fleet(Plan(SMALL, nodes=1)), rules).nodes["node000"]
+    assert (node.verdict, node.text) == ("INVALID", "chase-latency was not measured; measure it again")

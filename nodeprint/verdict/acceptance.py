@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nodeprint import config
+from nodeprint import config, fingerprint
+from nodeprint.cells import models
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.verdict.terms import TERM_OF_FAMILY
 
@@ -75,6 +76,13 @@ class Acceptance:
         """Of a term of nodeprint/measurements.yaml, `other` where it has none of its own."""
         return self.cells.get(term) or self.cells["other"]
 
+    def suppressed(self, node: str, finding: str, day: str) -> str:
+        """Why a finding (its id) of a node is accepted on `day` (YYYY-MM-DD), and until when; empty where it is not."""
+        for one in self.suppressions:
+            if one.node == node and one.finding in ("*", finding) and one.until.isoformat() >= day:
+                return f"{one.reason} (until {one.until})"
+        return ""
+
     def prior_of_family(self) -> dict[str, float]:
         """Chip spread by family of terms."""
         return {family: self.priors[term] for family, term in TERM_OF_FAMILY.items()} | {
@@ -102,6 +110,7 @@ def schema() -> dict[str, Any]:
 def _read(path: Path) -> dict[str, Any]:
     content = config.read_yaml(path)
     config.check(content, schema(), path, guide="config/acceptance.yaml")
+    _check_names(content, path)
     for number, entry in enumerate(content.get("suppressions", ())):
         try:
             entry["until"] = datetime.date.fromisoformat(str(entry["until"]))
@@ -113,6 +122,26 @@ def _read(path: Path) -> dict[str, Any]:
                 advice="write it as 2026-12-31",
             ) from error
     return content
+
+
+def _check_names(content: Mapping[str, Any], path: Path) -> None:
+    """That names are known and a limit is of one thing: what is misspelt would silently count for nothing."""
+    fields = [field.name for field in fingerprint.FIELDS]
+    for kind in ("hard", "soft"):
+        for number, name in enumerate(content.get("fingerprint", {}).get(kind, ())):
+            if name not in fields:
+                what, advice = f"unknown field {printable(repr(name), 40)}", f"known are {', '.join(fields)}"
+                raise NodeprintError(what, where=path, key=f"fingerprint.{kind}[{number}]", advice=advice)
+    for number, limit in enumerate(content.get("limits", ())):
+        if "class" in limit and "row" in limit:
+            advice = "write a limit of each"
+            raise NodeprintError("class and row are both there", where=path, key=f"limits[{number}]", advice=advice)
+    terms = ["other", *sorted({model.term for model in models().values()})]
+    for name in content.get("cells", {}):
+        if name not in terms:
+            raise NodeprintError(
+                "unknown term", where=path, key=f"cells.{printable(name)}", advice=f"known are {', '.join(terms)}"
+            )
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

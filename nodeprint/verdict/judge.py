@@ -57,6 +57,13 @@ _MODEL = "pairs"
 _DIRECT = ("clock", "jitter")
 
 Floats = npt.NDArray[np.float64]
+#: What a suspicion waits for.
+_ONCE = "a second job, at least 10 minutes later, tells"
+_TOO_SOON = "its second job began less than 10 minutes after the first and proves no more; measure it again"
+#: The id of what a later job did not show again.
+_GONE = "not-confirmed"
+#: How quality begins that makes a job no evidence.
+_INVALID = "invalid: "
 #: A node is measured again at most so often.
 _MOST_JOBS = 3
 
@@ -279,19 +286,24 @@ class _Writer:
     tests: int
 
     @cached_property
-    def rows(self) -> list[dict[int, list[int]]]:
-        """Per stack, the rows of each node's latest job."""
+    def rows(self) -> list[dict[int, dict[int, list[int]]]]:
+        """Per stack, the rows of each node's jobs."""
         out = []
         for one in self.reduced:
-            jobs = one.stack.job.tolist()
-            rows: dict[int, list[int]] = {}
-            for row, node in enumerate(one.stack.node.tolist()):
-                known = rows.get(node)
-                if known is None or jobs[known[0]] < jobs[row]:
-                    rows[node] = [row]
-                elif jobs[known[0]] == jobs[row]:
-                    known.append(row)
+            rows: dict[int, dict[int, list[int]]] = {}
+            for row, (node, job) in enumerate(zip(one.stack.node.tolist(), one.stack.job.tolist(), strict=True)):
+                rows.setdefault(node, {}).setdefault(job, []).append(row)
             out.append(rows)
+        return out
+
+    @cached_property
+    def jobs(self) -> dict[int, set[int]]:
+        """The jobs that each node has."""
+        out: dict[int, set[int]] = {}
+        rows = [(one.stack.node, one.stack.job) for one in self.reduced]
+        for of_row, job_of_row in rows + [(one.node, one.job) for one in self.fleet.cells]:
+            for node, job in zip(of_row.tolist(), job_of_row.tolist(), strict=True):
+                out.setdefault(node, set()).add(job)
         return out
 
     @cached_property
@@ -310,8 +322,6 @@ class _Writer:
                 continue
             letter = _letter(place[i]) if len(populations) > 1 else ""
             nodes[node.name] = self._judged(i, node, populations[place[i]], letter)
-        for name, verdict in nodes.items():
-            nodes[name] = self._suppressed(name, verdict)
         counts = Counter(verdict.verdict for verdict in nodes.values())
         ordered = {outcome: counts[outcome] for outcome in NODE_OUTCOMES if counts[outcome]}
         fleet = self._fleet(nodes, populations, ordered)
@@ -330,7 +340,7 @@ class _Writer:
         return NodeVerdict(
             "INCONCLUSIVE",
             "",
-            quality=(*node.quality, *self._gaps(i), *quality.invalid(node, self.rules)),
+            quality=(*node.quality, *self._lacking(i), *self._invalid(i, node).get(self._newest(i), ())),
             fingerprint=node.fingerprint,
             warnings=(
                 *node.warnings,
@@ -347,40 +357,57 @@ class _Writer:
     def _explained(self, i: int) -> str:
         return next((cell_words.explained(kind.cells, i) for kind in self.kinds if i in kind.nodes and kind.cells), "")
 
-    def _gaps(self, i: int) -> list[str]:
-        """What makes a node's latest job no evidence."""
-        out, present = [], {figure.measurement for figure in self.quantities[i]}
+    def _newest(self, i: int) -> int:
+        return max(self.jobs.get(i, ()), default=0)
+
+    def _lacking(self, i: int) -> list[str]:
+        present = {one.stack.measurement for one, rows in zip(self.reduced, self.rows, strict=True) if i in rows}
+        present |= {figure.measurement for figure in self.quantities[i]}
+        return [f"invalid: {name} was not measured" for name in self.rules.required if name not in present]
+
+    def _invalid(self, i: int, node: PackedNode) -> dict[int, list[str]]:
+        """The jobs of a node that are no evidence, and why."""
+        found = {job: [*self._gaps(i, job), *quality.invalid(node, job, self.rules)] for job in self.jobs.get(i, ())}
+        return {job: why for job, why in found.items() if why}
+
+    def _gaps(self, i: int, job: int) -> list[str]:
+        out = []
         for one, rows, missing in zip(self.reduced, self.rows, self.missing, strict=True):
-            mine = rows.get(i)
+            mine = rows.get(i, {}).get(job)
             if not mine:
                 continue
             stack = one.stack
-            present.add(stack.measurement)
             share = float(np.mean(missing[mine]))
             if share > self.rules.missing_pairs:
                 out.append(f"invalid: {stack.measurement}: {share * 100:.0f} % of the pairs are missing")
             disturbed = float(stack.disturbed[mine].mean()) if len(stack.disturbed) else 0.0
             if disturbed > self.rules.disturbed_pairs:
                 out.append(f"invalid: {stack.measurement}: {disturbed * 100:.0f} % of the pairs were disturbed")
-        out += [f"invalid: {name} was not measured" for name in self.rules.required if name not in present]
         return out
 
     def _unjudged(self, i: int, node: PackedNode) -> NodeVerdict:
         base = self._base(i, node)
         if node.state != "measured":
             return replace(base, verdict="NOT MEASURED", text=node.reason or "not measured")
-        measured = [other for other in self.fleet.nodes if other.state == "measured"]
-        if len(measured) == 1:
-            limits = self._limits(i, node)
-            if limits:
-                return replace(base, verdict="OUTSIDE LIMIT", text=limits[0].text, findings=tuple(limits))
-            return replace(
-                base, verdict="NO PEER", text="the only measured node; measure alike nodes to compare it with"
-            )
-        return self._other_configuration(i, node, base)
+        base = replace(base, findings=self._marked(node, self._limits(i)))
+        limits = [found for found in base.findings if not found.suppressed]
+        if limits:
+            return replace(base, verdict="OUTSIDE LIMIT", text=limits[0].text)
+        invalid = [text for text in base.quality if text.startswith(_INVALID)]
+        if invalid:
+            outcome, text = _no_evidence(invalid[0], twice=len(self._invalid(i, node)) > 1)
+            return replace(base, verdict=outcome, text=text)
+        if sum(other.state == "measured" for other in self.fleet.nodes) == 1:
+            text = "the only measured node; measure alike nodes to compare it with"
+            return replace(base, verdict="NO PEER", text=text)
+        return replace(base, verdict="DIFFERENT CONFIGURATION", text=self._configured(i, node))
 
-    def _other_configuration(self, i: int, node: PackedNode, base: NodeVerdict) -> NodeVerdict:
-        """A node that few or no others are meant to be like, beside the largest group's class medians."""
+    def _marked(self, node: PackedNode, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        """Findings with why they are known and accepted."""
+        return tuple(replace(f, suppressed=self.rules.suppressed(node.name, f.id, self._day)) for f in findings)
+
+    def _configured(self, i: int, node: PackedNode) -> str:
+        """What tells a node from those that it is not meant to be like, beside the largest group's class medians."""
         peers = self.kinds[0].nodes.tolist() if self.kinds else []
         if i in peers:
             peers = [j for kind in self.kinds[1:] for j in kind.nodes.tolist()]
@@ -395,13 +422,9 @@ class _Writer:
             ]
             if others:
                 said.append(f"{figure.name} {(figure.median_ns / float(np.median(others)) - 1) * 100:+.1f} %")
-        text = f"differs in {', '.join(keys)}; against the others: {', '.join(said) or 'nothing to compare'}"
-        limits = self._limits(i, node)
-        return replace(
-            base, verdict="OUTSIDE LIMIT" if limits else "DIFFERENT CONFIGURATION", text=text, findings=tuple(limits)
-        )
+        return f"differs in {', '.join(keys)}; against the others: {', '.join(said) or 'nothing to compare'}"
 
-    def _limits(self, i: int, node: PackedNode) -> list[Finding]:
+    def _limits(self, i: int) -> list[Finding]:
         figures = [(f.measurement, f.name, f.median_ns, "ns", f.home) for f in self.figures[i]]
         figures += [(f.measurement, f.name, f.median, f.unit, -1) for f in self.quantities[i]]
         out = []
@@ -420,63 +443,86 @@ class _Writer:
     def _judged(self, i: int, node: PackedNode, kind: _Kind, letter: str) -> NodeVerdict:
         assert kind.result is not None
         known = kind.result.by_node[i]
+        seen = [one.by_node[i] for one in kind.cells if i in one.by_node]
         base = replace(self._base(i, node), group=letter)
+        told = self._told(i, node, kind)
+        findings = [one for _, one in told]
+        findings = [*self._marked(node, [self._with_evidence(one, findings, i, node) for one in findings])]
+        texts: dict[str, str] = {}  # of what counts, the first of each state
+        for (state, _), one in zip(told, findings, strict=True):
+            if not one.suppressed:
+                texts.setdefault(state, one.text)
+        invalid = [text for text in base.quality if text.startswith(_INVALID)]
+        unstable_jobs = set().union(known.unstable_jobs, *(other.unstable_jobs for other in seen))
+        if "limit" in texts:
+            outcome, text = "OUTSIDE LIMIT", texts["limit"]
+        elif "confirmed" in texts:
+            outcome, text = "DEVIATES", texts["confirmed"]
+        elif "unstable" in texts and {1, 2} <= unstable_jobs:
+            outcome, text = "UNSTABLE", texts["unstable"] + ", in two jobs"
+        elif invalid:
+            jobs = max((known.jobs, *(other.jobs for other in seen)))
+            outcome, text = _no_evidence(invalid[0], twice=jobs > 1 and len(self._invalid(i, node)) > 1)
+        elif "unstable" in texts:
+            outcome, text = "INVALID", texts["unstable"] + "; measure it again"
+        elif "fresh" in texts:
+            too_soon = known.too_soon or any(other.too_soon for other in seen)
+            outcome, text = "SUSPECT", f"{texts['fresh']}; {_TOO_SOON if too_soon else _ONCE}"
+        elif "differs" in texts:
+            outcome, text = "DIFFER", texts["differs"]
+        elif "crowd" in texts:
+            outcome, text = "INCONCLUSIVE", texts["crowd"] + "; too many nodes show the same to tell which is right"
+        else:
+            outcome, text = self._unaccused(i, kind, letter, findings)
+        return replace(base, verdict=outcome, text=text, findings=tuple(findings))
+
+    def _told(self, i: int, node: PackedNode, kind: _Kind) -> list[tuple[str, Finding]]:
+        """A node's findings, each with its state that outcomes go by, in the order in which they are told."""
+        assert kind.result is not None
+        known = kind.result.by_node[i]
         soft = [f"{d.key} differs: {d.value}, most have {d.majority}" for d in self.differing.get(node.name, ())]
         peers = [self.fleet.nodes[j] for j in kind.nodes.tolist()] if known.shown or known.differs else []
-        limits = self._limits(i, node)
         steady = _merged([shown for shown in known.shown if shown.confirmed])
         fresh = _merged([shown for shown in known.shown if not shown.confirmed and not shown.refuted])
         gone = _merged([shown for shown in known.shown if shown.refuted])
-        differs = _merged(known.differs)
         seen = [one.by_node[i] for one in kind.cells if i in one.by_node]
         unstable = (*known.unstable, *(other.unstable for other in seen if other.unstable))
-        unstable_jobs = set().union(known.unstable_jobs, *(other.unstable_jobs for other in seen))
         found = cell_words.findings(kind.cells, i, node, soft)
-        findings = [
-            *limits,
-            *(f for f in found["confirmed"] if f.term in _DIRECT),
-            *(wording.finding(s, node, peers, soft, "error") for s in steady),
-            *(f for f in found["confirmed"] if f.term not in _DIRECT),
-            *(wording.finding(s, node, peers, soft, "warning") for s in (*fresh, *differs)),
-            *found["fresh"],
-            *found["differs"],
-            *found["crowd"],
-            *(replace(wording.finding(s, node, peers, soft, "info"), id="not-confirmed") for s in gone),
-            *found["refuted"],
-            *(_unstable_finding(text) for text in unstable),
+        if len(self.jobs[i]) - len(self._invalid(i, node)) < 2:  # a job that is no evidence confirms nothing
+            steady, fresh = [], [*steady, *fresh]
+            again = [replace(one, severity="warning") for one in found["confirmed"]]
+            found = found | {"confirmed": [], "fresh": [*again, *found["fresh"]]}
+        crowd = self._too_many(kind, [*steady, *fresh])
+
+        def of_pairs(state: str, shown: Sequence[Shown], severity: str) -> list[tuple[str, Finding]]:
+            return [(state, wording.finding(one, node, peers, soft, severity)) for one in shown]
+
+        return [
+            *(("limit", one) for one in self._limits(i)),
+            *(("confirmed", one) for one in found["confirmed"] if one.term in _DIRECT),
+            *of_pairs("crowd" if crowd else "confirmed", steady, "error"),
+            *(("confirmed", one) for one in found["confirmed"] if one.term not in _DIRECT),
+            *of_pairs("crowd" if crowd else "fresh", fresh, "warning"),
+            *of_pairs("differs", _merged(known.differs), "warning"),
+            *((state, one) for state in ("fresh", "differs", "crowd") for one in found[state]),
+            *((state, replace(one, id=_GONE)) for state, one in of_pairs("gone", gone, "info")),
+            *(("gone", one) for one in found["refuted"]),
+            *(("unstable", _unstable_finding(text)) for text in unstable),
         ]
-        findings = [self._with_evidence(found_one, findings, i, node) for found_one in findings]
-        text = findings[0].text if findings else ""
-        invalid = [q for q in base.quality if q.startswith("invalid: ")]
-        jobs = max((known.jobs, *(other.jobs for other in seen)))
-        too_soon = known.too_soon or any(other.too_soon for other in seen)
-        many = self._too_many(kind, [*steady, *fresh])
-        if limits:
-            outcome = "OUTSIDE LIMIT"
-        elif (steady and not many) or found["confirmed"]:
-            outcome = "DEVIATES"
-        elif unstable and {1, 2} <= unstable_jobs:
-            outcome, text = "UNSTABLE", unstable[0] + ", in two jobs"
-        elif invalid or unstable:
-            reason = invalid[0].removeprefix("invalid: ") if invalid else unstable[0]
-            outcome, text = ("UNSTABLE" if invalid and jobs > 1 else "INVALID"), reason + "; measure it again"
-        elif ((fresh or steady) and not many) or found["fresh"]:
-            why = (
-                "its second job began less than 10 minutes after the first and proves no more; measure it again"
-                if too_soon
-                else "a second job, at least 10 minutes later, tells"
-            )
-            outcome, text = "SUSPECT", f"{text}; {why}"
-        elif differs or found["differs"]:
-            outcome = "DIFFER"
-        elif steady or fresh or found["crowd"]:
-            outcome, text = "INCONCLUSIVE", text + "; too many nodes show the same to tell which is right"
-        else:
-            outcome, text = self._sameness(i, known, kind, letter)
-            if gone:
-                place = wording.spoken(gone[0].cause.term, gone[0].cause.where)
-                text += f"; {place} was seen in {', '.join(gone[0].runs)} and not confirmed by the jobs after"
-        return replace(base, verdict=outcome, text=text, findings=tuple(findings))
+
+    def _unaccused(self, i: int, kind: _Kind, letter: str, findings: Sequence[Finding]) -> tuple[str, str]:
+        """The outcome of a node of which nothing counts."""
+        assert kind.result is not None
+        known = [one.suppressed for one in findings if one.suppressed and one.id != _GONE]
+        if known:
+            return "INCONCLUSIVE", f"suppressed: {known[0]}"
+        outcome, text = self._sameness(i, kind.result.by_node[i], kind, letter)
+        pairs = {one.matrix.stack.measurement for one in kind.result.evidence}
+        gone = next((one for one in findings if one.id == _GONE and one.measurement in pairs), None)
+        if gone is not None:
+            place = wording.spoken(gone.term, gone.where)
+            text += f"; {place} was seen in {', '.join(gone.runs)} and not confirmed by the jobs after"
+        return outcome, text
 
     def _with_evidence(self, found: Finding, others: Sequence[Finding], i: int, node: PackedNode) -> Finding:
         """A finding at a core with what else was seen there: clock, caches and memory, time taken from it."""
@@ -540,25 +586,7 @@ class _Writer:
             )
         return ""
 
-    def _suppressed(self, name: str, verdict: NodeVerdict) -> NodeVerdict:
-        """Findings that are known are marked; where all are, the outcome counts no more."""
-        findings = []
-        for found in verdict.findings:
-            reason = next(
-                (
-                    f"{s.reason} (until {s.until})"
-                    for s in self.rules.suppressions
-                    if s.node == name and s.finding in ("*", found.id) and s.until.isoformat() >= self._day()
-                ),
-                "",
-            )
-            findings.append(replace(found, suppressed=reason) if reason else found)
-        if findings and all(found.suppressed for found in findings) and verdict.verdict != "NOT MEASURED":
-            return replace(
-                verdict, findings=tuple(findings), verdict="INCONCLUSIVE", text=f"suppressed: {findings[0].suppressed}"
-            )
-        return replace(verdict, findings=tuple(findings))
-
+    @cached_property
     def _day(self) -> str:
         """The day of the newest run: a verdict depends on its input, not on when it is made."""
         started = [one.stack.started for one in self.reduced] + [one.started for one in self.fleet.cells]
@@ -566,17 +594,12 @@ class _Writer:
 
     def _recheck(self, nodes: Mapping[str, NodeVerdict]) -> tuple[str, ...]:
         """Suspects and invalid nodes, and two unsuspected ones of their kind beside each."""
-        jobs: dict[int, int] = {}
-        rows = [(one.stack.node, one.stack.job) for one in self.reduced]
-        for of_row, job_of_row in rows + [(one.node, one.job) for one in self.fleet.cells]:
-            for node, job in zip(of_row.tolist(), job_of_row.tolist(), strict=True):
-                jobs[node] = max(job, jobs.get(node, 0))
         chosen: set[str] = set()
         for kind in self.kinds:
             names = [self.fleet.nodes[i].name for i in kind.nodes.tolist()]
             calm = [name for name in names if nodes[name].verdict in ("SAME", "SAME AS GROUP", "INCONCLUSIVE")]
             for i, name in zip(kind.nodes.tolist(), names, strict=True):
-                if nodes[name].verdict in ("SUSPECT", "INVALID") and jobs.get(i, 0) < _MOST_JOBS:
+                if nodes[name].verdict in ("SUSPECT", "INVALID") and self._newest(i) < _MOST_JOBS:
                     near = sorted(calm, key=lambda other: (abs(names.index(other) - names.index(name)), other))
                     chosen |= {name, *near[:2]}
         return tuple(sorted(chosen))
@@ -652,10 +675,21 @@ class _Writer:
                 out.append(f"{key}={value}")
         return sorted(out)
 
+    def _rules_without_effect(self) -> list[str]:
+        """Suppressions that have ended, and limits that no figure was held against: a name may be misspelt."""
+        figures = {(one.measurement, one.name) for mine in self.figures for one in mine}
+        figures |= {(one.measurement, one.name) for mine in self.quantities for one in mine}
+        ended = [one for one in self.rules.suppressions if one.until.isoformat() < self._day]
+        unheld = [one for one in self.rules.limits if (one.measurement, one.of) not in figures]
+        return [
+            *(f"the suppression of {one.finding} on {one.node} ended on {one.until}: it counts again" for one in ended),
+            *(f"no node has {one.measurement}, {one.of}: its limit ({one.reason}) held nothing" for one in unheld),
+        ]
+
     def _notes(
         self, nodes: Mapping[str, NodeVerdict], populations: Sequence[_Kind], wide: Mapping[str, float]
     ) -> tuple[str, ...]:
-        notes = ["the same is not good: all nodes may share a fault"]
+        notes = ["the same is not good: all nodes may share a fault", *self._rules_without_effect()]
         for name, chip in sorted(wide.items()):
             notes.append(
                 f"chips spread by {chip * 100:.1f} % (SD) in {name}: the fleet itself is wider than the bound allows"
@@ -738,6 +772,16 @@ def _outside(measurement: str, name: str, median: float, unit: str, allowed: flo
         f"{measurement}, {name}: {found}, the limit is {limit} ({reason})",
         measurement,
         home,
+    )
+
+
+def _no_evidence(why: str, *, twice: bool) -> tuple[str, str]:
+    """The outcome of a node whose newest job is no evidence, and in words."""
+    reason = why.removeprefix(_INVALID)
+    return (
+        ("UNSTABLE", f"{reason}; an earlier job was no evidence either")
+        if twice
+        else ("INVALID", f"{reason}; measure it again")
     )
 
 

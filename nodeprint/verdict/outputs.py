@@ -124,7 +124,7 @@ def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
     if verdict.simulated:
         lines.append("# SIMULATED: these nodes do not exist; every line is a comment.")
     for name, node in sorted(verdict.nodes.items()):
-        if node.verdict not in _DRAIN or all(found.suppressed for found in node.findings):
+        if node.verdict not in _DRAIN:
             continue
         state, reason = sheet.get(name, ("", ""))
         if reason and not reason.startswith("nodeprint"):

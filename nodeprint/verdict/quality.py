@@ -18,10 +18,10 @@ from nodeprint.verdict.acceptance import Acceptance
 _NAMED = 3
 
 
-def invalid(node: PackedNode, rules: Acceptance) -> list[str]:
-    """What makes runs of a node's newest job no evidence."""
+def invalid(node: PackedNode, job: int, rules: Acceptance) -> list[str]:
+    """What makes runs of a node's job no evidence."""
     out = []
-    for run in _newest(node):
+    for run in (run for run in node.seen if run["job"] == job):
         where = f"{run['measurement']}, job{run['job']}/run{run['run']}"
         steal = float(run.get("steal_share") or 0.0)
         if steal > rules.steal:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ def finding(shown: Shown, node: PackedNode, peers: Sequence[PackedNode], soft: S
         where.pop("beyond_class", None)
     direction = "slow" if shown.effect > 0 else "fast"
     clock, instruments = _instruments(shown, node, peers)
-    what = _by_clock(_consistent(term, shown, direction), clock, shown.effect)
+    what = by_clock(_consistent(term, shown, direction), clock, shown.effect)
     name = spoken(term, where)
     low, high = shown.interval
     change = "slower" if shown.effect > 0 else "faster"
@@ -76,7 +77,7 @@ def _first_slot(layout: Layout, column: int, code: int) -> int:
     return rows.index(sorted(set(rows))[code])
 
 
-def spoken(term: str, where: Mapping[str, int]) -> str:
+def spoken(term: str, where: Mapping[str, Any]) -> str:
     """A place for people."""
     if term == "node":
         return "the whole node"
@@ -156,19 +157,33 @@ def _slots(shown: Shown) -> list[int]:
     return list(range(len(slots)))
 
 
-def _by_clock(what: tuple[str, ...], clock: float | None, effect: float) -> tuple[str, ...]:
-    """Core clock alone where its probe explains the effect; without it where the probe rules it out."""
-    if clock is None:
+#: What the probe of the core clock can tell of: a fabric hop is not divided by the core clock.
+_CLOCKS = (
+    "core clock",
+    "the core's clock",
+    "the CCD's clock",
+    "the socket's core clock",
+    "core and fabric clock together",
+    "a higher clock",
+)
+#: A clock explains an effect of which it makes so much, were all of a hop spent in it.
+_EXPLAINED = 0.5
+
+
+def by_clock(what: tuple[str, ...], clock: float | None, effect: float) -> tuple[str, ...]:
+    """Core clock alone where its probe explains the effect, without it where it is the peers', else first."""
+    others = tuple(one for one in what if one not in _CLOCKS)
+    if clock is None or others == what:
         return what
-    if abs(clock - 1) > _CLOCK_SEEN and (clock - 1) * effect < 0:
-        return ("core clock",)
-    kept = tuple(one for one in what if one not in ("core clock", "the core's clock", "a higher clock"))
-    return tuple("fabric clock" if one == "core and fabric clock together" else one for one in kept)
+    if abs(clock - 1) <= _CLOCK_SEEN:
+        return others
+    explained = (1 / clock - 1) / effect
+    return ("core clock",) if explained >= _EXPLAINED else ("core clock", *others) if explained > 0 else others
 
 
 _CONSISTENT: Mapping[str, tuple[str, ...]] = {
     "node": ("core and fabric clock together", "power limit", "firmware settings"),
-    "socket": ("clock or power limit of the socket", "temperature"),
+    "socket": ("the socket's core clock", "the socket's fabric clock", "power limit", "temperature"),
     "class": ("fabric clock",),
     "quadrant": ("the quadrant's part of the I/O die", "memory channel settings"),
     "ccd": ("the CCD's port to the I/O die", "the CCD's clock"),
