@@ -57,7 +57,10 @@ def gather(folder: Path, workers: int | None = None) -> Fleet:
         with ProcessPoolExecutor(workers) as pool:
             states = list(pool.map(_state, [folder] * len(nodes), nodes, chunksize=4))
     fleet = Fleet(folder, tuple(sorted(states, key=lambda state: state.node)))
-    text = json.dumps({"schema": 1, "nodes": [asdict(state) for state in fleet.nodes]}, indent=1)
+    simulated = any(node.state == "simulated" for node in nodes)
+    text = json.dumps(
+        {"schema": 1, "simulated": simulated, "nodes": [asdict(state) for state in fleet.nodes]}, indent=1
+    )
     files.write(folder / "fleet.json", text + "\n")
     return fleet
 

@@ -1,7 +1,9 @@
 """The schemas themselves, and what is made without a machine: simulated, imported and printed by the command line."""
 
+import gzip
 import json
 import re
+import tarfile
 from collections.abc import Callable
 from dataclasses import fields
 from importlib.resources import files
@@ -11,6 +13,7 @@ from typing import Any, get_args
 import jsonschema
 import numpy as np
 import pytest
+import xarray as xr
 
 from nodeprint import fleet, records, simulate, structure, topology, verdict
 from nodeprint.structure.model import LevelName, Relation
@@ -102,6 +105,24 @@ def test_a_simulated_campaign(tmp_path: Path) -> None:
     fleet.gather(folder, 1)
     verdict.judge(folder)
     assert valid_campaign(folder) == ["fleet.json", "records", "status.json", "verdict.json"]
+    arrays = {*folder.glob("packed/*")} - {folder / "packed/index.json"}  # which says it for them
+    unmarked = [
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and path not in arrays and "simulated" not in _content(path).lower()
+    ]
+    assert unmarked == []
+
+
+def _content(path: Path) -> str:
+    """What a file says; of an archive its members' names, of a netCDF file its attributes."""
+    if path.suffix == ".nc":
+        job = xr.open_datatree(path)["job1"]
+        return str([job.attrs, *(child.attrs for child in job.children.values())])
+    if path.name.endswith(".tar.gz"):
+        return str(tarfile.open(path).getnames())
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
 
 
 def test_a_campaign_made_up_by_the_tests(campaign: Callable[..., Path]) -> None:

@@ -132,6 +132,11 @@ def test_one_cause_is_one_finding_and_two_are_two():
     assert {f.term for f in two.nodes["node001"].findings} == {"core", "link"}
 
 
+def test_a_die_that_is_a_quadrant_is_one_finding():
+    verdict = judge_fleet(fleet(Plan(SMALL, nodes=8, jobs=2, spread=QUIET, defects=("node001: ccd 3 +8%",))))
+    assert [(f.term, f.where) for f in verdict.nodes["node001"].findings] == [("ccd", {"ccd": 3})]
+
+
 def test_a_busy_core_is_measured_again_and_cleared():
     first, final = bench.flow(bench.simulated(ROME, 8, 1, QUIET, ("node001: busy core 5 run 1",)))
     assert first.nodes["node001"].verdict == "INVALID"

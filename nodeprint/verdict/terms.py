@@ -112,7 +112,9 @@ def build(layout: Layout) -> Terms:
     found: list[Term] = []
     found = [*_class_terms(at)]
     if at.has["quadrant"]:
-        found += [*_part_terms("quadrant", at.quadrant, at), *_link_terms("link", "quadrant", at.quadrant, at)]
+        if not (at.has["ccd"] and _counts(at.quadrant) == _counts(at.ccd)):  # a quadrant of one die is told as its die
+            found += _part_terms("quadrant", at.quadrant, at)
+        found += _link_terms("link", "quadrant", at.quadrant, at)
     if at.has["ccd"]:
         found += [*_part_terms("ccd", at.ccd, at), *_link_terms("block", "ccd", at.ccd, at)]
     if not layout.harvested:
@@ -128,11 +130,15 @@ def build(layout: Layout) -> Terms:
 
 
 def _distinct(terms: list[Term]) -> list[Term]:
-    """Of terms that cover the same pairs the coarsest: a die that is a quadrant is tested once."""
+    """Of terms that cover the same pairs the coarsest: between dies that are quadrants is a link."""
     seen: dict[bytes, Term] = {}
     for term in terms:
         seen.setdefault(term.covers.tobytes(), term)
     return list(seen.values())
+
+
+def _counts(part: tuple[Ints, Ints]) -> int:
+    return len(np.unique(np.concatenate(part)))
 
 
 def _codes(columns: Ints) -> Ints:

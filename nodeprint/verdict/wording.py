@@ -187,7 +187,7 @@ _CONSISTENT: Mapping[str, tuple[str, ...]] = {
     "class": ("fabric clock",),
     "quadrant": ("the quadrant's part of the I/O die", "memory channel settings"),
     "ccd": ("the CCD's port to the I/O die", "the CCD's clock"),
-    "link": ("a path inside the I/O die",),
+    "link": ("the path between the two quadrants",),
     "block": ("the link between two parts, or an I/O-die port",),
     "core": ("the core's clock", "the core itself", "interrupts", "a daemon pinned there"),
 }
