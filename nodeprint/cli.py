@@ -205,6 +205,9 @@ def simulate(
     runs: Annotated[int, typer.Option(min=1, help="Runs a job.")] = 2,
     passes: Annotated[int, typer.Option(min=1, help="Passes a run.")] = 3,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 1,
+    noise: Annotated[
+        float, typer.Option(min=0, max=20, help="Standard deviations of chips, runs and lines, times the usual.")
+    ] = 1,
     defect: Annotated[list[str] | None, typer.Option(help="A planted defect, e.g. 'node017: core 37 +6%'.")] = None,
 ) -> None:
     """Write a made-up fleet in the kernels' own formats, marked as simulated in every file and on every page."""
@@ -213,14 +216,15 @@ def simulate(
     from nodeprint.tree import open_tree
 
     machine = labels.read(open_tree(Path(topology))) if Path(topology).exists() else labels.preset(topology)
+    spread = simulator.Spread().times(noise)
     if power:
         from nodeprint.verdict import power as powers
 
-        _print(powers.as_text(powers.power(machine, simulator.Spread())))
+        _print(powers.as_text(powers.power(machine, spread)))
         return
     if out is None:
         raise NodeprintError("no folder for the campaign", key="--out", advice="name a new one, or ask for --power")
-    plan = simulator.Plan(machine, nodes, jobs, runs, passes, seed, defects=tuple(defect or ()), cells=True)
+    plan = simulator.Plan(machine, nodes, jobs, runs, passes, seed, spread, tuple(defect or ()), cells=True)
     typer.echo(simulator.write(plan, out))
 
 

@@ -26,7 +26,7 @@ from nodeprint.layout import Layout
 from nodeprint.packed import PackedFleet, PackedNode
 from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import preset
-from nodeprint.verdict import acceptance, attribution, history, judge, judge_fleet, outputs, thresholds, wording
+from nodeprint.verdict import acceptance, attribution, history, judge, judge_fleet, outputs, power, thresholds, wording
 from nodeprint.verdict import terms as tested
 from nodeprint.verdict.attribution import Cause
 from nodeprint.verdict.outcome import FAIL_ON, NODE_OUTCOMES, Finding
@@ -286,6 +286,15 @@ def test_other_configurations_are_named():
     verdict = judge_fleet(fleet(Plan(SMALL, nodes=8, spread=QUIET, defects=defects)))
     assert verdict.nodes["node001"].verdict == verdict.nodes["node002"].verdict == "DIFFERENT CONFIGURATION"
     assert "governor" in verdict.nodes["node001"].text
+
+
+def test_power_tells_the_smallest_effect_by_noise():
+    calm, loud = (power.power(SMALL, QUIET.times(noise), nodes=(5,), runs=(2,), seeds=1)[0] for noise in (1, 3))
+    assert (calm.nodes, calm.runs) == (5, 2)
+    assert all(calm.smallest_effect[term] < loud.smallest_effect[term] for term in ("class", "ccd", "ccx", "core"))
+    head, names, row = power.as_text([calm]).splitlines()
+    assert head.startswith("SIMULATED")
+    assert dict(zip(names.split(), row.split(), strict=True))["ccd"] == f"{calm.smallest_effect['ccd']:.1%}"
 
 
 # --- invariances ------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ class Spread:
     Defaults follow docs/method.md: lines differ by 3.1 % (32 a pass), half of it common and half per CCX; a run moves
     by 0.3 %. `tail` and `chip_tail` are the degrees of freedom of Student's t for cells and silicon, 0 for normal.
     `pass_rho` is the correlation of neighbouring passes of a pair. `fused` draws ring positions from twice as many,
-    so that ranks say nothing of the place. `per_core_lines` adds a line effect per core and pass on top.
+    so that ranks say nothing of the place.
     """
 
     node: float = 0.002
@@ -51,6 +51,11 @@ class Spread:
     tail: float = 4.0
     chip_tail: float = 0.0
     fused: bool = False
+
+    def times(self, factor: float) -> Spread:
+        """All standard deviations so many times as large."""
+        sizes = ("node", "socket", "port", "link", "core", "line", "run", "drift", "cell", "run_cell")
+        return replace(self, **{name: factor * getattr(self, name) for name in sizes})
 
 
 @dataclass(frozen=True)
