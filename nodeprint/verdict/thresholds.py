@@ -28,6 +28,8 @@ _FAMILY_DF, _PRIOR_DF = 20.0, 8.0
 _RUN_PRIOR = 0.0031
 _ALIKE: Floats = np.linspace(2.0, _FAMILY_DF, 37)
 _WINSOR = 3.5
+#: A node whose runs differ by more than this many times the usual variance is noisier than its peers.
+_NOISIER = 2.0
 _MAD = 1.4826
 _MAX_TAIL_DF = 200.0
 
@@ -141,6 +143,8 @@ def statistics(
         v_f = (family_df * v_family[:, mine] + _PRIOR_DF * prior_variance[mine]) / (family_df + _PRIOR_DF)
         alike = _alikeness(v_position[:, mine].mean(axis=0), df)
         v_t = (alike * v_f + df * v_position[:, mine]) / (alike + df)
+        if many:
+            v_t = v_t + _own_noise(values[:, :, mine], float(np.mean(run_scale[mine] ** 2)))[:, None]
         template_error = 1.57 / max(others, 1.0) if others < 1000 else 0.0  # a median's variance is pi/2 over n
         scale[:, mine] = np.sqrt(v_t * (1 + template_error))
         standard = deviation[:, mine] / scale[:, mine]
@@ -152,17 +156,18 @@ def statistics(
         elif silicon is not None and _middle(silicon) <= min(_HEAVY, _middle(tail)):
             tail = silicon
         degrees = _degrees(df, family_df, alike)
-        z_f = _quantile(alpha / mine.sum(), tail, degrees) * (_tail_check(calm, tail, degrees) if many else 1.0)
+        share = alpha / mine.sum()
+        z_f = _reach(calm, tail, degrees, share) if many else _quantile(share, tail, degrees)
         z[:, mine] = z_f
         for i in range(len(mean)) if many and not own_tail and 3 <= others < LEAVE_OUT_BELOW else ():
             rest = _calmest(np.delete(standard, i, axis=0)[np.delete(trusted, i)], few_places=False)
             theirs = _tail(rest, independent, feared)
-            z[i, mine] = _quantile(alpha / mine.sum(), theirs, degrees) * _tail_check(rest, theirs, degrees)
+            z[i, mine] = _reach(rest, theirs, degrees, share)
         total = float(np.sqrt(np.median(v_t)))
         run = float(np.sqrt(np.mean(run_scale[mine] ** 2)))
         chip = float(np.sqrt(max(total**2 - run**2 / max(runs, 1.0), 0.0)))
         if name not in families or families[name].total < total:
-            families[name] = Spread(total, run, chip, _middle(tail), z_f, alpha / mine.sum(), others)
+            families[name] = Spread(total, run, chip, _middle(tail), z_f, share, others)
     threshold = np.maximum(bound, z * scale)
     return Statistics(deviation, scale, threshold, centre, run_scale, z, bound, families)
 
@@ -188,6 +193,19 @@ def run_scales(values: Floats, family: npt.NDArray[np.int64], prior: float = _RU
         own = np.mean(clipped**2, axis=0)
         out[mine] = np.sqrt((_FAMILY_DF * pooled2 + count * own) / (_FAMILY_DF + count))
     return out
+
+
+def _own_noise(values: Floats, usual: float) -> Floats:
+    """By node, the variance that its mean over runs has beyond what is `usual` of a run, from all terms of a family.
+
+    Peers' scales say nothing of a node that is plainly noisier than they are: it is held against its own noise.
+    """
+    runs = np.isfinite(values).any(axis=2).sum(axis=1)
+    apart = np.abs(np.diff(values, axis=1)).reshape(len(values), -1)
+    own = np.zeros(len(values))
+    for node in np.flatnonzero(np.isfinite(apart).any(axis=1)):
+        own[node] = (_MAD * np.nanmedian(apart[node])) ** 2 / 2
+    return np.asarray(np.maximum(own - _NOISIER * usual, 0) / np.maximum(runs, 1))
 
 
 def _spreads(mean: Floats, family: npt.NDArray[np.int64], trusted: Bools) -> tuple[Floats, Floats, Floats, float]:
@@ -236,14 +254,16 @@ def _calmest(standard: Floats, *, few_places: bool) -> Floats:
     """The nodes without those that reach furthest: a defect must not make the tail that excuses it.
 
     With few places one node in four where they are few, one in twenty where they are many; with many places, which
-    show a tail by themselves, only the one that reaches half again as far as any other.
+    show a tail by themselves, of so many only those that reach half again as far as any other: two nodes with a defect
+    each must not hide behind one another.
     """
     n = len(standard)
     reach = np.max(np.abs(standard), axis=1)
     order = np.argsort(reach, kind="stable")
     drop = n // 4 if n < LEAVE_OUT_BELOW else max(2, n // 20)
     if not few_places:
-        drop = int(n > 2 and reach[order[-1]] > 1.5 * reach[order[-2]])
+        most = min(max(drop, 1), n - 2)
+        drop = max((k for k in range(1, most + 1) if reach[order[-k]] > 1.5 * reach[order[-k - 1]]), default=0)
     return standard[np.sort(order[: n - drop])]
 
 
@@ -314,6 +334,8 @@ _DEGREES = (2.2, 2.4, 2.6, 2.8, 3.0, 3.3, 3.6, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 10.
 _NORMAL: Floats = np.eye(len(_DEGREES))[-1]
 #: Before the data, every octave of degrees of freedom is as likely.
 _BEFORE: Floats = np.gradient(np.log(np.array(_DEGREES)))
+#: Values narrower than this, in their scale, are stretched to it before their tail is told.
+_NARROW = 0.4
 _EDGES = np.append(np.linspace(0.0, 3.0, 61), np.inf)
 _SCALES = np.linspace(0.75, 1.35, 25)
 
@@ -338,10 +360,10 @@ def _tail(standard: Floats, independent: float, feared: int = _NO) -> Floats:
     `feared` _NO: the likeliest alone, as means over many parts are near normal. _BULK: every light tail by its weight.
     _ALL, for single parts: every tail by its weight, and where the values speak for a heavy one the heaviest that they
     do not rule out, t3 or heavier. `independent` of the terms count, the others repeat them. Fewer than 100
-    values make no tail.
+    values make no tail, nor do values that are mostly equal.
     """
-    pooled = np.abs(standard[np.isfinite(standard)])
-    if len(pooled) < 100:
+    pooled = np.abs(standard[np.isfinite(standard)]) * _stretch(standard)
+    if len(pooled) < 100 or np.median(pooled) == 0:
         return _NORMAL
     counts = np.histogram(pooled, _EDGES)[0]
     share = float(np.clip(independent / standard.shape[1], 0.0, 1.0))
@@ -358,6 +380,23 @@ def _tail(standard: Floats, independent: float, feared: int = _NO) -> Floats:
     heavy_share = _SELDOM if feared == _ALL else 0.0
     weights = _BEFORE * np.where(np.array(_DEGREES) < _LIGHT, heavy_share, 1.0) * np.exp(likelihood - likelihood.max())
     return np.asarray(weights / weights.sum())
+
+
+def _stretch(standard: Floats) -> float:
+    """What brings values to the scales that a tail is told at: above 1 where the prior made their scale much too wide.
+
+    Crowded into the first bins they would look like a peak with the heaviest of tails, and chips that are very much
+    alike would be those of which nothing can be told.
+    """
+    middle = _MAD * float(np.nanmedian(np.abs(standard))) if np.isfinite(standard).any() else 0.0
+    return max(1.0, _NARROW / middle) if middle > 0 else 1.0
+
+
+def _reach(standard: Floats, tail: Floats, most: float, alpha: float) -> float:
+    """How many scales a value of a family with many places exceeds with probability `alpha`."""
+    stretch = _stretch(standard)
+    far = _quantile(alpha, tail, most) * _tail_check(standard * stretch, tail, most)
+    return max(far / stretch, _quantile(alpha, _NORMAL, most))
 
 
 def _counted(count: int, what: str) -> str:
@@ -415,5 +454,4 @@ def run_quantile(standard: Floats, alpha: float) -> float:
 
     From the tail of calm nodes.
     """
-    tail = _tail(standard, _independent(standard))
-    return _quantile(alpha, tail) * _tail_check(standard, tail)
+    return _reach(standard, _tail(standard, _independent(standard)), _MAX_TAIL_DF, alpha)
