@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -147,6 +148,9 @@ def read(campaign: Path) -> PackedFleet:
         if index["schema"] != SCHEMA:
             raise NodeprintError(f"schema version {index['schema']}, this nodeprint reads {SCHEMA}", where=path)
         nodes = tuple(_node(entry) for entry in index["nodes"])
+        twice = [name for name, count in Counter(node.name for node in nodes).items() if count > 1]
+        if twice:
+            raise ValueError(f"node {twice[0]} is there twice")
         stacks = tuple(_stack(path.parent, entry) for entry in index["stacks"])
         cells = tuple(
             quantities.from_entry(entry, np.load(path.parent / str(entry["file"]), mmap_mode="r"))

@@ -147,6 +147,53 @@ def test_a_busy_core_is_measured_again_and_cleared():
     assert final.nodes["node001"].verdict in ("SAME", "INCONCLUSIVE")
 
 
+@pytest.mark.parametrize("core", [9, 40])
+def test_two_nodes_with_a_slow_core_do_not_hide_each_other(core):
+    found = outcomes(("node001: core 9 +20%", f"node005: core {core} +20%"))
+    assert found["node001"] == found["node005"] == "SUSPECT"
+
+
+def _with_rows(found: PackedFleet, node: int, factor: np.ndarray) -> PackedFleet:
+    """The fleet with the values of one node, a row a run, times `factor`."""
+    stack = found.stacks[0]
+    values = np.asarray(stack.values).copy()
+    values[stack.node == node] *= factor.astype(np.float32)
+    return dataclasses.replace(found, stacks=(dataclasses.replace(stack, values=values),))
+
+
+def test_runs_that_differ_are_no_steady_deviation():
+    found = fleet(Plan(SMALL, nodes=8, jobs=2, spread=QUIET))
+
+    def of_runs(*percent: float) -> str:
+        factor = 1 + np.array(percent).reshape(-1, 1, 1, 1) / 100
+        return judge_fleet(_with_rows(found, 1, factor)).nodes["node001"].verdict
+
+    assert of_runs(2, 7, 2, 7) == "UNSTABLE"
+    assert of_runs(6, 11, 6, 11) == "DEVIATES"  # every run is beyond by itself
+
+
+def test_chips_that_are_very_much_alike_are_the_same():
+    found = fleet(Plan(SMALL, nodes=8, spread=QUIET))
+    stack = found.stacks[0]
+    template = np.median(stack.values, axis=(0, 1))
+    for closer in (0.1, 0.0):
+        values = (template + closer * (stack.values - template)).astype(np.float32)
+        alike = judge_fleet(dataclasses.replace(found, stacks=(dataclasses.replace(stack, values=values),)))
+        assert alike.fleet.counts == {"SAME": 8}
+
+
+def test_a_node_noisier_than_its_peers_is_held_against_its_own_noise():
+    rng = np.random.default_rng(1)
+    values = rng.normal(0, 0.005, (8, 2, 128))
+    noise = rng.normal(0, 0.005, (8, 2, 128)) * np.where(np.arange(8) == 3, 8, 1)[:, None, None]
+    pool = np.full(128, 2 * tested.FAMILIES.index("core-near"))
+    threshold = thresholds.statistics(
+        values + noise, pool, np.full(128, 0.001), prior=dict.fromkeys(tested.FAMILIES, 0.006), alpha=1e-4,
+        trusted=np.ones(8, dtype=np.bool_),
+    ).threshold.mean(axis=1)  # fmt: skip
+    assert threshold[3] > 3 * np.delete(threshold, 3).max()
+
+
 def test_one_job_is_at_most_suspect():
     assert outcomes(("node001: global +20%",))["node001"] == "SUSPECT"
     assert outcomes(("node001: global +20%",), jobs=2)["node001"] == "DEVIATES"
@@ -593,12 +640,28 @@ def test_packed_fleets_come_back_and_bad_ones_are_named(tmp_path):
     assert back.nodes == found.nodes
     assert np.array_equal(back.stacks[0].values, found.stacks[0].values)
     index = tmp_path / "packed/index.json"
-    index.write_text(index.read_text().replace('"homes":[-1]', '"homes":[0,1]'))
+    whole = index.read_text()
+    index.write_text(whole.replace('"name":"node001"', '"name":"node002"'))
+    with pytest.raises(NodeprintError, match="node002 is there twice"):
+        packed.read(tmp_path)
+    index.write_text(whole.replace('"homes":[-1]', '"homes":[0,1]'))
     with pytest.raises(NodeprintError, match="shape"):
         packed.read(tmp_path)
     index.write_text("{")
     with pytest.raises(NodeprintError, match="not a packed fleet"):
         packed.read(tmp_path)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("nothing", [np.nan, 0.0, -100.0, np.inf])
+@pytest.mark.parametrize("nodes", [(2,), (0, 1, 2)])
+def test_what_is_no_latency_is_missing(nothing, nodes):
+    found = fleet(Plan(SMALL, nodes=3, spread=QUIET))
+    stack = found.stacks[0]
+    values = np.where(np.isin(stack.node, nodes)[:, None, None, None], np.float32(nothing), stack.values)
+    verdict = judge_fleet(dataclasses.replace(found, stacks=(dataclasses.replace(stack, values=values),)))
+    for number, node in enumerate(verdict.nodes.values()):
+        assert node.verdict == ("INVALID" if number in nodes else "INCONCLUSIVE")
 
 
 def _without_pairs(found: PackedFleet, node: int, jobs: list[int]) -> PackedFleet:

@@ -174,8 +174,8 @@ def _fit(
     return best
 
 
-def shown_by_runs(values: Floats, centre: Floats, deviation: Floats) -> npt.NDArray[np.bool_]:
-    """Per term, whether every run (run, term) shows the deviation with its sign and at least a quarter of its size."""
+def shown_by_runs(values: Floats, centre: Floats, least: Floats) -> npt.NDArray[np.bool_]:
+    """Per term, whether every run (run, term) is as far from the centre as `least`, on its side."""
     with np.errstate(invalid="ignore"):
-        each = (values - centre) * np.sign(deviation) >= RUN_SHARE * np.abs(deviation)
+        each = (values - centre) * np.sign(least) >= np.abs(least)
     return np.asarray(np.all(each | np.isnan(values), axis=0), dtype=np.bool_)

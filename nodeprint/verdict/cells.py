@@ -428,7 +428,7 @@ def _explained(one: Judged, job: Observed, i: int) -> list[tuple[int, float]]:
             warnings.simplefilter("ignore", RuntimeWarning)
             deviation = np.nanmean(each, axis=0) - centre
         beyond = (deviation > limit) if one.model.scale == "share" else (np.abs(deviation) > limit)
-        beyond &= np.isfinite(deviation) & shown_by_runs(each, centre, np.nan_to_num(deviation))
+        beyond &= np.isfinite(deviation) & shown_by_runs(each, centre, RUN_SHARE * np.nan_to_num(deviation))
         beyond[[number for number, _ in found]] = False
         if not beyond.any():
             break

@@ -18,7 +18,7 @@ from nodeprint.layout import CLASSES, Ints
 from nodeprint.verdict import thresholds
 from nodeprint.verdict.acceptance import Acceptance
 from nodeprint.verdict.attribution import RUN_SHARE, Cause, causes, shown_by_runs
-from nodeprint.verdict.matrices import Matrix, Reduced, of_jobs
+from nodeprint.verdict.matrices import Matrix, Reduced, mean_of_runs, of_jobs
 from nodeprint.verdict.terms import FAMILIES, TERM_OF_FAMILY
 from nodeprint.verdict.thresholds import Spread, Statistics
 
@@ -50,7 +50,6 @@ class Evidence:
     """One matrix of a kind.
 
     Its first job with statistics, what came `later` (of the nodes that have so many jobs), spread over passes.
-    `last_runs_differ` by node of the fleet, of its newest job.
     """
 
     matrix: Matrix
@@ -59,22 +58,22 @@ class Evidence:
     level_ns: Floats
     wobble: Statistics | None
     runs_differ: Bools
-    last_runs_differ: Mapping[int, Bools]
 
 
 @dataclass(frozen=True)
 class Again:
-    """Runs of later jobs, deviations (node, term) from what the peers show, and the row of each fleet node."""
+    """Runs of later jobs, the deviation from what the peers show and whether runs differ (node, term), nodes' rows."""
 
     matrix: Matrix
     deviation: Floats
+    differ: Bools
     row: Mapping[int, int]
 
     def of(self, node: int) -> Observed:
         """What is observed of a fleet node."""
         row = self.row[node]
         centre = np.nanmean(filled(self.matrix.values)[row], axis=0) - self.deviation[row]
-        return Observed(self.matrix, row, centre, self.deviation[row])
+        return Observed(self.matrix, row, centre, self.deviation[row], self.differ[row])
 
 
 @dataclass(frozen=True)
@@ -87,12 +86,13 @@ class Later:
 
 @dataclass(frozen=True)
 class Observed:
-    """One node in one matrix: its row, the centre of its peers and its deviation from it, by term."""
+    """One node in one matrix: its row, the centre of its peers, its deviation and whether its runs differ, by term."""
 
     matrix: Matrix
     row: int
     centre: Floats
     deviation: Floats
+    differ: Bools
 
     @property
     def values(self) -> Floats:
@@ -219,7 +219,7 @@ def screen(reduced: Sequence[Reduced], nodes: Ints) -> list[Matrix]:
     for one in reduced:
         for home in range(len(one.stack.homes)):
             matrix = of_jobs(one, home, nodes, first_of) if len(one.terms.terms) else None
-            if matrix is not None and len(matrix.nodes) > 1:
+            if matrix is not None and len(matrix.nodes) > 1 and np.isfinite(matrix.values).any():
                 found.append(_ordered(matrix))
     return found
 
@@ -238,23 +238,19 @@ def _evidence(reduced: Reduced, matrix: Matrix, acceptance: Acceptance, alpha: f
     outliers: Bools = np.asarray((np.abs(stats.deviation) > stats.threshold).any(axis=1), dtype=np.bool_)
     if outliers.any() and (trusted & ~outliers).sum() >= max(2, 0.6 * trusted.sum()):  # repeat once without them
         stats = thresholds.statistics(values, terms.pool, bound, prior=prior, alpha=alpha, trusted=trusted & ~outliers)
-    later = _later(reduced, home, matrix, stats, outliers)
-    newest: dict[int, Bools] = {}
-    for one in later:
-        differ = runs_differ(one.one.matrix.values, terms.pool, stats, alpha)
-        newest |= {node: differ[row] for node, row in one.one.row.items()}
     return Evidence(
         matrix,
         stats,
-        later,
+        _later(reduced, home, matrix, stats, outliers, alpha),
         level_ns,
         _wobble(matrix, acceptance, alpha, trusted & ~outliers),
         runs_differ(matrix.values, terms.pool, stats, alpha),
-        newest,
     )
 
 
-def _later(reduced: Reduced, home: int, matrix: Matrix, stats: Statistics, outliers: Bools) -> tuple[Later, ...]:
+def _later(
+    reduced: Reduced, home: int, matrix: Matrix, stats: Statistics, outliers: Bools, alpha: float
+) -> tuple[Later, ...]:
     """What came after the first job, one entry a further job."""
 
     def again(choose: Callable[[list[list[int]]], list[int]]) -> Again | None:
@@ -263,7 +259,8 @@ def _later(reduced: Reduced, home: int, matrix: Matrix, stats: Statistics, outli
             return None
         found = _ordered(found)
         row = {int(node): i for i, node in enumerate(found.nodes)}
-        return Again(found, deviation_again(matrix, stats, found, outliers), row)
+        differ = runs_differ(found.values, found.terms.pool, stats, alpha)
+        return Again(found, deviation_again(matrix, stats, found, outliers), differ, row)
 
     most = max((len(reduced.sittings[node]) for node in matrix.nodes.tolist()), default=1)
     out = []
@@ -292,12 +289,12 @@ def filled(values: Floats) -> Floats:
 
     They are no evidence (the node is told so by its quality).
     """
-    empty = ~np.isfinite(values).any(axis=1)
+    empty: Bools = np.asarray(~np.isfinite(values).any(axis=1), dtype=np.bool_)
     if empty.any():
-        middle = np.nanmedian(np.where(np.isfinite(values), values, np.nan), axis=(0, 1))
         values = values.copy()
-        for i, t in zip(*np.nonzero(empty), strict=True):
-            values[i, :, t] = middle[t] if np.isfinite(middle[t]) else 0.0
+        for term in np.flatnonzero(empty.any(axis=0)):
+            known = values[:, :, term][np.isfinite(values[:, :, term])]
+            values[empty[:, term], :, term] = np.median(known) if len(known) else 0.0
     return values
 
 
@@ -380,9 +377,12 @@ def _shown(one: Evidence, by_node: dict[int, NodeEvidence], sittings: Mapping[in
         later = [step for step in one.later if number in step.one.row]
         node.jobs = max(node.jobs, 1 + len(later))
         node.too_soon |= not later and len(sittings[number][0]) > 1
-        _instability(one, i, later, number, node)
+        jobs = [
+            Observed(matrix, i, stats.centre[i], stats.deviation[i], one.runs_differ[i]),
+            *(step.one.of(number) for step in later),
+        ]
+        _instability(one, i, jobs, node)
         found: list[Shown] = []
-        jobs = [Observed(matrix, i, stats.centre[i], stats.deviation[i]), *(step.one.of(number) for step in later)]
         for k, job in enumerate(jobs):
             if not (np.abs(job.deviation) > stats.threshold[i]).any():
                 continue
@@ -405,23 +405,25 @@ def _shown(one: Evidence, by_node: dict[int, NodeEvidence], sittings: Mapping[in
         node.shown += found
 
 
-def _instability(one: Evidence, i: int, later: Sequence[Later], number: int, node: NodeEvidence) -> None:
-    for job, differ in ((1, one.runs_differ[i]), (2, one.last_runs_differ.get(number))):
-        if differ is not None and differ.any():
+def _instability(one: Evidence, i: int, jobs: Sequence[Observed], node: NodeEvidence) -> None:
+    """Runs that differ in the first and in the newest job, and cores that spread over passes."""
+    newest = jobs[-1]
+    for job, seen in enumerate((jobs[0], newest)[: len(jobs)], start=1):
+        if seen.differ.any():
             node.unstable_jobs.add(job)
-            if job == (2 if later else 1):
+            if seen is newest:
                 terms = one.matrix.terms.terms
-                worst = next(k for k in np.argsort(-np.abs(one.stats.deviation[i])) if differ[k])
+                worst = next(k for k in np.argsort(-np.abs(one.stats.deviation[i])) if seen.differ[k])
                 node.unstable.append(f"runs differ in {TERM_OF_FAMILY[terms[worst].family]} {dict(terms[worst].where)}")
     if one.wobble is not None:
         high = one.wobble.deviation[i] > one.wobble.threshold[i]
-        runs = shown_by_runs(np.log(one.matrix.wobble[i]), one.wobble.centre[i], one.wobble.deviation[i])
+        least = RUN_SHARE * one.wobble.deviation[i]
+        runs = shown_by_runs(np.log(one.matrix.wobble[i]), one.wobble.centre[i], least)
         cores = np.flatnonzero(high & runs)
         if len(cores):
             node.unstable_jobs.add(1)
-            again = not later
-            if later:
-                newest = later[-1].one.of(number)
+            again = len(jobs) == 1
+            if not again:
                 wobble = np.log(np.nanmean(newest.matrix.wobble[newest.row], axis=0)) - one.wobble.centre[i]
                 if (wobble[cores] >= CONFIRM_SHARE * one.wobble.deviation[i][cores]).any():
                     node.unstable_jobs.add(2)
@@ -433,9 +435,14 @@ def _instability(one: Evidence, i: int, later: Sequence[Later], number: int, nod
 
 
 def _causes(one: Evidence, job: Observed, i: int) -> list[Cause]:
-    latency, template = job.matrix.latency[job.row], job.matrix.template
-    with np.errstate(invalid="ignore"):
-        mean = np.nanmean(latency, axis=0) if len(latency) > 1 else latency[0]
+    template = job.matrix.template
+    mean = mean_of_runs(job.matrix.latency[job.row][None])[0]
+    # the mean of runs that differ is none of theirs: then each must be beyond by itself; what disturbs one class of a
+    # run disturbs others
+    classes = job.matrix.terms.indices("class")
+    differ = job.differ.copy()
+    differ[classes] = differ[classes].any()
+    least = np.maximum(RUN_SHARE * np.abs(job.deviation), np.where(differ, one.stats.threshold[i], 0.0))
     return causes(
         np.nan_to_num(mean / template - 1),
         job.matrix.terms,
@@ -444,7 +451,7 @@ def _causes(one: Evidence, job: Observed, i: int) -> list[Cause]:
         scale=one.stats.scale[i],
         level_ns=one.level_ns,
         template=template,
-        accepted=shown_by_runs(job.values, job.centre, job.deviation),
+        accepted=shown_by_runs(job.values, job.centre, np.sign(job.deviation) * least),
     )
 
 

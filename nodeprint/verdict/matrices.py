@@ -77,7 +77,7 @@ def reduce(stack: Stack, terms: Terms) -> Reduced:
     member /= np.maximum(member.sum(axis=0), 1)
     wobble = np.full((rows, homes, n_cores), np.nan, dtype=np.float32)
     for start in range(0, rows, _CHUNK):
-        block = np.asarray(stack.values[start : start + _CHUNK])
+        block = _measured(np.asarray(stack.values[start : start + _CHUNK]))
         span = slice(start, start + len(block))
         middle, spread = _over_passes(block)
         latency[span] = middle
@@ -120,6 +120,12 @@ def _moment(text: str) -> datetime | None:
     except ValueError:
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _measured(block: Singles) -> Singles:
+    """Without what is no latency: only records are checked when they are read, packed values are not."""
+    low, high = np.fmin.reduce(block, axis=None, initial=np.inf), np.fmax.reduce(block, axis=None, initial=0)
+    return block if low > 0 and high < np.inf else np.where((block > 0) & (block < np.inf), block, np.float32(np.nan))
 
 
 def _over_passes(block: Singles) -> tuple[Singles, Singles]:
@@ -180,7 +186,7 @@ def _matrix(reduced: Reduced, home: int, chosen: list[int], rows: list[Ints], te
             latency[i, : len(mine)] = reduced.latency[mine, home]
             wobble[i, : len(mine)] = reduced.wobble[mine, home]
     if template is None:
-        template = _median(_mean(latency))
+        template = _median(mean_of_runs(latency))
     values = contrasts(latency, template, reduced.terms)
     job, run = reduced.stack.job, reduced.stack.run
     names = tuple(tuple(f"job{job[row]}/run{run[row]}" for row in mine.tolist()) for mine in rows)
@@ -188,7 +194,8 @@ def _matrix(reduced: Reduced, home: int, chosen: list[int], rows: list[Ints], te
     return Matrix(reduced.stack, home, reduced.terms, nodes, names, latency, template, values, wobble)
 
 
-def _mean(latency: Singles) -> Singles:
+def mean_of_runs(latency: Singles) -> Singles:
+    """Of (node, run, pair) the mean over runs, NaN where none has the pair."""
     if latency.shape[1] == 1:
         return latency[:, 0]
     if np.isnan(np.sum(latency)):
