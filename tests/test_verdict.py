@@ -147,10 +147,11 @@ def test_a_busy_core_is_measured_again_and_cleared():
     assert final.nodes["node001"].verdict in ("SAME", "INCONCLUSIVE")
 
 
-@pytest.mark.parametrize("core", [9, 40])
-def test_two_nodes_with_a_slow_core_do_not_hide_each_other(core):
-    found = outcomes(("node001: core 9 +20%", f"node005: core {core} +20%"))
-    assert found["node001"] == found["node005"] == "SUSPECT"
+@pytest.mark.parametrize(("nodes", "cores"), [(8, (9, 9)), (8, (9, 40)), (16, (9, 22, 40))])
+def test_nodes_with_a_slow_core_each_do_not_hide_each_other(nodes, cores):
+    slow = {f"node{2 * i + 1:03d}": core for i, core in enumerate(cores)}
+    found = outcomes(tuple(f"{node}: core {core} +20%" for node, core in slow.items()), nodes=nodes)
+    assert {found[node] for node in slow} == {"SUSPECT"}
 
 
 def _with_rows(found: PackedFleet, node: int, factor: np.ndarray) -> PackedFleet:
@@ -662,6 +663,19 @@ def test_what_is_no_latency_is_missing(nothing, nodes):
     verdict = judge_fleet(dataclasses.replace(found, stacks=(dataclasses.replace(stack, values=values),)))
     for number, node in enumerate(verdict.nodes.values()):
         assert node.verdict == ("INVALID" if number in nodes else "INCONCLUSIVE")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("harvested", [False, True])
+def test_a_missing_pair_is_no_matter(harvested):
+    found = fleet(Plan(SMALL, nodes=6, spread=QUIET, defects=("node001: core 9 +20%",)))
+    stack = found.stacks[0]
+    values = np.asarray(stack.values).copy()
+    values[stack.node == 1, :, :, 100] = np.nan
+    changed = dataclasses.replace(stack, values=values, layout=dataclasses.replace(stack.layout, harvested=harvested))
+    verdict = judge_fleet(dataclasses.replace(found, stacks=(changed,)))
+    assert verdict.nodes["node001"].verdict == "SUSPECT"
+    assert verdict.nodes["node001"].findings[0].where["core"] == 9
 
 
 def _without_pairs(found: PackedFleet, node: int, jobs: list[int]) -> PackedFleet:

@@ -462,7 +462,7 @@ def _unordered(matrix: Matrix, row: int, centre: Floats) -> Floats:
         return centre
     out = centre.copy()
     inside = matrix.terms.indices("core-in")
-    residual = np.nan_to_num(np.nanmean(matrix.latency[row], axis=0) / matrix.template - 1)
+    residual = np.nan_to_num(mean_of_runs(matrix.latency[row][None])[0] / matrix.template - 1)
     raw = matrix.terms.contrast[inside] @ residual
     slots = np.unique(layout.slots[:, :5], axis=0)
     ccx = np.array([hash(tuple(slots[matrix.terms.terms[i].where["core"], :4].tolist())) for i in inside])

@@ -254,15 +254,15 @@ def _calmest(standard: Floats, *, few_places: bool) -> Floats:
     """The nodes without those that reach furthest: a defect must not make the tail that excuses it.
 
     With few places one node in four where they are few, one in twenty where they are many; with many places, which
-    show a tail by themselves, of so many only those that reach half again as far as any other: two nodes with a defect
-    each must not hide behind one another.
+    show a tail by themselves, at most one in four, and only those that reach half again as far as any other: nodes
+    with a defect each must not hide behind one another.
     """
     n = len(standard)
     reach = np.max(np.abs(standard), axis=1)
     order = np.argsort(reach, kind="stable")
     drop = n // 4 if n < LEAVE_OUT_BELOW else max(2, n // 20)
     if not few_places:
-        most = min(max(drop, 1), n - 2)
+        most = max(1, n // 4) if n > 2 else 0
         drop = max((k for k in range(1, most + 1) if reach[order[-k]] > 1.5 * reach[order[-k - 1]]), default=0)
     return standard[np.sort(order[: n - drop])]
 
