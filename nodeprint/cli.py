@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import asdict
-from enum import StrEnum
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,6 +27,7 @@ app = typer.Typer(
 )
 
 Campaign = Annotated[Path, typer.Argument(help="A campaign's folder, e.g. results/main", show_default=False)]
+_CONFIG = Path("config/config.yaml")
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -45,14 +45,6 @@ def main() -> None:
         what = f"{printable(str(error.filename))}: {error.strerror}" if error.filename else printable(str(error))
         print(f"nodeprint: {what}; check the path, its file system and your rights there", file=sys.stderr)
         sys.exit(2)
-
-
-class FailOn(StrEnum):
-    """What `judge --fail-on` counts; docs/method.md has the outcomes of each."""
-
-    DEVIATES = "deviates"
-    INVALID = "invalid"
-    ANY = "any"
 
 
 def print_json(facts: object) -> None:
@@ -91,7 +83,7 @@ def _options(
 
 @app.command(epilog="Example: nodeprint discover --config config/config.yaml")
 def discover(
-    config: Annotated[Path, typer.Option(help="The configuration.")] = Path("config/config.yaml"),
+    config: Annotated[Path, typer.Option(help="The configuration.")] = _CONFIG,
     again: Annotated[str, typer.Option(help="Nodes to measure again as a new job, separated by commas.")] = "",
     hashes: Annotated[
         Path,
@@ -111,7 +103,11 @@ def discover(
     from nodeprint.discover import plans
     from nodeprint.discover import slurm as slurm_sheet
 
+    if config == _CONFIG and not config.exists():
+        advice = "call it where nodeprint's config/ is (`nodeprint sources --to FOLDER` makes one), or name another"
+        raise NodeprintError("no configuration is here", where=config, key="--config", advice=advice)
     settings = configuration.load(config)
+    configuration.check_setup(settings, config)
     names = [name for name in again.replace(",", " ").split() if name]
     if slurm and settings["launch"] == "here":
         settings["launch"] = "slurm"
@@ -233,19 +229,25 @@ def judge(
     campaign: Campaign,
     baseline: Annotated[Path | None, typer.Option(help="A saved baseline, or a campaign, to compare with.")] = None,
     acceptance: Annotated[Path | None, typer.Option(help="Bounds and limits, as config/acceptance.yaml.")] = None,
-    fail_on: Annotated[FailOn | None, typer.Option(help="End with 1 where a node is so.")] = None,
+    fail_on: Annotated[
+        str, typer.Option(help="End with 1 where a node is so: deviates, invalid or any (docs/method.md).")
+    ] = "",
     recheck: Annotated[Path | None, typer.Option(help="Write the nodes to measure again as a second job.")] = None,
     json: Json = False,
 ) -> None:
     """Judge a campaign from what is there: verdict.json, JUnit, Prometheus, drain.sh; prints the verdict."""
     from nodeprint import files, verdict
     from nodeprint.verdict import outputs
+    from nodeprint.verdict.outcome import FAIL_ON
 
+    if fail_on and fail_on not in FAIL_ON:
+        wrong = f"{printable(repr(fail_on), 60)} is not known"
+        raise NodeprintError(wrong, key="--fail-on", advice=f"choose from {', '.join(FAIL_ON)}")
     result = verdict.judge(campaign, baseline=baseline, acceptance=acceptance)
     if recheck:
         files.write(recheck, outputs.recheck(result))
     typer.echo(result.json().rstrip("\n") if json else result.text())
-    if fail_on and result.fails(fail_on.value):
+    if fail_on and result.fails(fail_on):
         raise typer.Exit(1)
 
 
@@ -335,7 +337,7 @@ def report(campaign: Campaign) -> None:
 
 @app.command(epilog="Example: nodeprint show results/main")
 def show(campaign: Campaign) -> None:
-    """Print what a campaign found and where its PDF is; ends with 1 when it has no measured node, verdict or PDF."""
+    """Print what a campaign found and where its PDF is; ends with 1 when it has no measured node or PDF."""
     from nodeprint.report import terminal
 
     text, complete = terminal.summary(campaign)

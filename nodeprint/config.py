@@ -69,6 +69,18 @@ def complete(config: dict[str, Any], path: Path) -> None:
             )
 
 
+def check_setup(config: Mapping[str, Any], path: Path) -> None:
+    """See that the file of `site.setup` is there, where it must be on this machine too.
+
+    It must where this is the machine that is measured, or where it lies in the campaign's own folder, which all nodes
+    see. Raises NodeprintError naming `path`, the configuration.
+    """
+    setup = str(config["site"]["setup"])
+    if setup and (config["launch"] == "here" or not Path(setup).is_absolute()) and not Path(setup).is_file():
+        advice = "name a file that can be sourced, or leave it empty"
+        raise NodeprintError(f"{setup} is not there", where=path, key="site.setup", advice=advice)
+
+
 def campaign_folder(config: Mapping[str, Any]) -> Path:
     """The folder of the configuration's campaign."""
     return Path(str(config["results"]), str(config["campaign"]))
@@ -181,7 +193,7 @@ _RULES = {
     "minimum": "must be at least {rule}, not {value}",
     "exclusiveMinimum": "must be more than {rule}, not {value}",
     "maximum": "must be at most {rule}, not {value}",
-    "pattern": "{value} has a character or a form that is not allowed here",
+    "pattern": "{value} cannot be used",
     "minItems": "must not be empty",
     "minLength": "must not be empty",
     "uniqueItems": "{value} has something twice",
@@ -208,7 +220,8 @@ def _explained(error: jsonschema.ValidationError) -> tuple[str, str, str]:
     if error.validator == "anyOf":
         return key, " or ".join(name for one in rule for name in one.get("required", ())) + " is missing", ""
     if error.validator in _RULES:
-        return key, _RULES[str(error.validator)].format(rule=_TYPES.get(str(rule), rule), value=shown), ""
+        what = _RULES[str(error.validator)].format(rule=_TYPES.get(str(rule), rule), value=shown)
+        return key, what, f"write {schema['description']}" if "description" in schema else ""
     return key, printable(error.message), ""
 
 

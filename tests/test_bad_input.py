@@ -84,6 +84,24 @@ COMMANDS = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("judge . --fail-on foo", "--fail-on: 'foo' is not known; choose from deviates, invalid, any"),
+        ("show nowhere", "nowhere: no campaign is there; name a folder of results/"),
+        ("discover --slurm", "config/config.yaml: --config: no configuration is here; call it where"),
+    ],
+)
+def test_bad_usage_is_one_sentence(
+    words: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert call(*words.split()) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith(f"nodeprint: {says}")
+    assert said.err.count("\n") == 1 and not said.out
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_input_gives_a_traceback(
     command: str, bad: dict[str, Path], good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
@@ -171,7 +189,7 @@ def test_what_is_wrong_with_an_acceptance_file_is_said(tmp_path: Path, text: str
         ("runs: 1\nruns: 2", "line 2, column 1: runs is there twice"),
         ("runs: " + "9" * 5000, "line 1, column 7: not a number or date that can be"),
         ("recheck_minutes: .inf", "line 1, column 18: not a finite number"),
-        ("campaign: 'a b'", "campaign: 'a b' has a character or a form"),
+        ("campaign: '../x'", "campaign: '../x' cannot be used; write letters, digits, `_`, `-` and `.`"),
         ("[1]: 2", "unhashable key"),
         ("a: \0", "control characters"),
     ],

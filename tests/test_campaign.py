@@ -51,6 +51,22 @@ def test_a_wrong_key_is_named(tmp_path: Path, text: str, key: str) -> None:
     assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("launch: here\nsite: {setup: /none/such}", "/none/such is not there"),
+        ("launch: slurm\nsite: {setup: none}", "none"),
+    ],
+)
+def test_a_site_setup_that_is_not_there_is_named(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(NodeprintError, match=f"config.yaml: site.setup: {says}"):
+        config.check_setup(load(tmp_path, text), tmp_path / "config.yaml")
+
+
+def test_a_site_setup_of_the_nodes_alone_is_theirs(tmp_path: Path) -> None:
+    config.check_setup(load(tmp_path, "launch: slurm\nsite: {setup: /none/such}"), tmp_path / "config.yaml")
+
+
 def test_the_plan_puts_the_users_arguments_last(tmp_path: Path) -> None:
     text = "measure: [coherence-cas]\narguments: {coherence-cas: --passes 99}"
     name, kernel, arguments = config.plan(load(tmp_path, text)).rstrip("\n").split("\t")

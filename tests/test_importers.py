@@ -391,6 +391,17 @@ def test_empty_import(tmp_path: Path) -> None:
         importers.write_campaign([], tmp_path / "c")
 
 
+def test_what_is_there_twice_is_refused(tmp_path: Path, write: Write) -> None:
+    rows = "\n".join(",".join("" if a == b else f"{40 + a + b}" for b in range(8)) for a in range(8))
+    first, copy = importers.read(write(rows, "first.csv")), importers.read(write(rows, "copy.csv"))
+    with pytest.raises(NodeprintError, match=r"copy.csv: has the same figures as .*first.csv"):
+        importers.write_campaign([first, copy], tmp_path / "out")
+    small = [importers.read(write(",59\n59,\n", name)) for name in ("a.csv", "b.csv")]
+    assert importers.write_campaign(small, tmp_path / "two") == ["a", "b"]  # alike by chance
+    with pytest.raises(NodeprintError, match="same figures"):
+        importers.write_campaign([small[0], small[0]], tmp_path / "again")
+
+
 def test_topology_must_have_the_matrix_cpus(tmp_path: Path, write: Write) -> None:
     with pytest.raises(NodeprintError, match="CPU 4 of the matrix"):
         importers.write_campaign([importers.read(write(C2CLAT))], tmp_path / "c", labelled(4))

@@ -19,6 +19,9 @@ from nodeprint.topology.model import Topology
 
 Record = dict[str, Any]
 
+#: Matrices of so many CPUs are not alike in all figures unless one is a copy of the other.
+_SURELY_ITS_OWN = 8
+
 
 def node_names(sources: Sequence[Path]) -> list[str]:
     """A node name for every file, by its name: letters, digits, `_` and `-`, each once."""
@@ -42,12 +45,14 @@ def write_campaign(
     """Write every file as a node with one job of one run into the folder `campaign`; returns the nodes' names.
 
     `topologies` is one for all nodes or one each; it is stored in the job and gives the labels. Raises NodeprintError
-    where the campaign exists already, where nothing is given, or where a topology does not have the matrix's CPUs.
+    where the campaign exists already, where nothing is given or something twice, or where a topology does not have the
+    matrix's CPUs.
     """
     if not imported:
         raise NodeprintError("no file to import", advice="name at least one")
     if (campaign / "nodes.tsv").exists() or (campaign / "nodes").exists():
         raise NodeprintError("holds a campaign already", where=campaign, advice="import into a new folder")
+    _check_once(imported)
     each = topologies if isinstance(topologies, Sequence) else [topologies] * len(imported)
     for item, machine in zip(imported, each, strict=True):
         _check(item, machine)
@@ -65,6 +70,18 @@ def write_campaign(
         sheet.append(Node(name, name, cpus=cpus, state="imported", reason=f"from {item.source.name}", measure=False))
     discover.write_sheet(campaign / "nodes.tsv", sheet)
     return names
+
+
+def _check_once(imported: Sequence[Imported]) -> None:
+    """A copy would be judged as another node that is the same."""
+    seen: dict[Path | bytes, Path] = {}
+    for item in imported:
+        own = item.cores is not None and len(item.cores.cpus) >= _SURELY_ITS_OWN
+        figures = item.cores.latency_ns.tobytes() if item.cores is not None and own else item.source.resolve()
+        if figures in seen:
+            advice = "name each measurement once"
+            raise NodeprintError(f"has the same figures as {seen[figures]}", where=item.source, advice=advice)
+        seen[figures] = item.source
 
 
 def _check(item: Imported, machine: Topology | None) -> None:

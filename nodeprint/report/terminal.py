@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from nodeprint.errors import NodeprintError, printable
+from nodeprint.errors import printable
 from nodeprint.verdict import outputs
 from nodeprint.verdict.outcome import folded, some_names
 
@@ -16,11 +16,11 @@ _QUIET = ("SAME", "NO PEER")
 
 
 def summary(campaign: Path) -> tuple[str, bool]:
-    """The last lines of a run, and whether there is a measured node, a verdict and a PDF of it."""
-    try:
-        verdict = outputs.read(campaign)
-    except NodeprintError as error:
-        return str(error), False
+    """The last lines of a run, and whether there is a measured node and a PDF of it.
+
+    Raises NodeprintError where there is no verdict.
+    """
+    verdict = outputs.read(campaign)
     nodes: dict[str, Any] = verdict["nodes"]
     fleet = verdict.get("fleet", {})
     lines = [("SIMULATED: " if verdict.get("simulated") else "") + printable(str(fleet.get("text", "")), 400)]
