@@ -19,8 +19,9 @@ from nodeprint.topology.model import Cpu, Topology
 
 #: Columns of a slot.
 SOCKET, QUADRANT, CCD, CCX, RANK, THREAD = range(6)
-#: Classes of pairs, from near to far.
-CLASSES = ("same core", "same CCX", "same CCD", "same quadrant", "same socket", "other socket")
+#: Classes of pairs, from near to far; the last where nothing is known of the CPUs, as of a matrix without labels.
+CLASSES = ("same core", "same CCX", "same CCD", "same quadrant", "same socket", "other socket", "every pair")
+SAME_SOCKET, OTHER_SOCKET, ALL_PAIRS = 4, 5, 6
 
 Ints = npt.NDArray[np.int64]
 
@@ -95,15 +96,16 @@ def pair_classes(slots: Ints, pairs: Ints) -> Ints:
         known = slots[:, level].min(initial=0) >= 0
         return np.asarray((a[:, level] == b[:, level]) & known, dtype=np.bool_)
 
-    result = np.where((a[:, SOCKET] == b[:, SOCKET]), 4, 5)
+    coarsest = SAME_SOCKET if slots[:, SOCKET].min(initial=0) >= 0 else ALL_PAIRS
+    result = np.where((a[:, SOCKET] == b[:, SOCKET]), coarsest, OTHER_SOCKET)
     result[same(QUADRANT)] = 3
     result[same(CCD)] = 2
     result[same(CCX)] = 1
     result[same(CCX) & (a[:, RANK] == b[:, RANK])] = 0
     # One CCX or quadrant a socket: its pairs are simply those of the socket.
     for fine in (3, 2, 1):
-        if np.any(result == fine) and not np.any(result == 4):
-            result[result == fine] = 4
+        if np.any(result == fine) and not np.any(result == coarsest):
+            result[result == fine] = coarsest
     return result
 
 

@@ -57,6 +57,10 @@ def test_planted_defects_are_found_named_and_confirmed(text, term, where):
         assert finding.interval[0] < finding.effect < finding.interval[1]
         assert {run.split("/")[0] for run in finding.runs} == {"job1", "job2"}
         assert [name for name, v in verdict.nodes.items() if v.verdict in ACCUSED] == ["node001"]
+        place = next(row for row in node.cells if row.deviates and row.measurement == finding.measurement)
+        assert place.median / place.group - 1 == pytest.approx(finding.effect, abs=0.01)
+        assert f"{place.measurement}, {place.name}:" in finding.text
+        assert not any(row.deviates for row in verdict.nodes["node000"].cells)
 
 
 def test_healthy_fleets_are_not_accused():

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from nodeprint import bundle, discover, importers, records, structure
 from nodeprint.errors import NodeprintError
 from nodeprint.topology.model import Cpu, Machine, Topology
+from nodeprint.verdict import judge
 
 from .latencies import epyc
 from .schemas import valid_campaign
@@ -377,6 +378,21 @@ def test_campaign_of_imported_files(tmp_path: Path, write: Write) -> None:
 
     with pytest.raises(NodeprintError, match="holds a campaign already"):
         importers.write_campaign(items, campaign)
+
+
+def test_a_matrix_without_labels_is_judged_as_it_is(tmp_path: Path, write: Write) -> None:
+    noise = np.random.default_rng(1)
+    for name, factor in (("a", 1.0), ("b", 1.1), ("c", 1.0), ("d", 1.0), ("e", 1.0)):
+        rows = factor * (100 + 0.2 * noise.normal(size=(16, 16)))
+        text = "\n".join(",".join(f"{rows[a, b]:.3f}" if b < a else "" for b in range(16)) for a in range(16))
+        write(text, f"{name}.csv")
+    files = sorted(tmp_path.rglob("?.csv"))
+    importers.write_campaign([importers.read(file) for file in files], tmp_path / "out")
+    found = judge(tmp_path / "out")
+    assert {figure.name for node in found.nodes.values() for figure in node.classes} == {"every pair"}
+    finding = found.nodes["b"].findings[0]
+    assert finding.text.startswith("every pair is ") and "topology" in finding.remedy
+    assert "NPS" not in finding.remedy
 
 
 def test_records_of_an_import_are_complete(tmp_path: Path, write: Write) -> None:

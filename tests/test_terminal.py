@@ -44,6 +44,25 @@ def test_nodes_of_the_same_words_share_a_line(tmp_path: Path) -> None:
     assert len(text.splitlines()) == 4
 
 
+def test_what_differs_in_figures_alone_shares_a_line_and_accusations_do_not(tmp_path: Path) -> None:
+    nodes: dict[str, Any] = {}
+    for number in range(400):
+        said = f"coherence-cas, job1/run1: {number % 60 + 30} % of the pairs were disturbed"
+        nodes[f"n{number:03}"] = {
+            "verdict": "INVALID", "text": f"{said}; measure it again",
+            "quality": [f"invalid: {said}", f"run2/coherence-cas.jsonl.gz, line {number}: cut"],
+        }  # fmt: skip
+    for number in range(4):
+        nodes[f"s{number}"] = {"verdict": "SUSPECT", "text": f"core {number} is {number}.5 % slower"}
+    text = shown(tmp_path, nodes)
+    assert "400 nodes (n000, n001, n002, ...)  INVALID: coherence-cas, job1/run1: 30 % of the pairs" in text
+    assert "measure it again (of n000, others alike)" in text
+    assert "run2/coherence-cas.jsonl.gz, line 0: cut (of n000, others alike)" in text
+    assert text.count("were disturbed") == 1
+    assert all(f"SUSPECT: core {number} is {number}.5 % slower" in text for number in range(4))
+    assert len(text.splitlines()) == 9
+
+
 def test_a_damaged_record_of_a_real_campaign_is_counted(campaign: Any) -> None:
     folder = campaign("a", "b", "c")
     (folder / "nodes/b/job1/run2/coherence-cas.jsonl").write_text(lines(header(host="b", run=2)) + "garbled\n")

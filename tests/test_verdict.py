@@ -140,6 +140,7 @@ def test_a_die_that_is_a_quadrant_is_one_finding():
 def test_a_busy_core_is_measured_again_and_cleared():
     first, final = bench.flow(bench.simulated(ROME, 8, 1, QUIET, ("node001: busy core 5 run 1",)))
     assert first.nodes["node001"].verdict == "INVALID"
+    assert re.fullmatch(r"(runs differ in )?core 5 \(CPU 5\).*; measure it again", first.nodes["node001"].text)
     assert final.nodes["node001"].verdict in ("SAME", "INCONCLUSIVE")
     both = ("node001: busy core 5 run 1", "node001: busy core 5 run 2")
     first, final = bench.flow(bench.simulated(ROME, 8, 1, QUIET, both))
@@ -297,7 +298,9 @@ def test_recheck_names_the_suspect_and_two_beside_it():
 
 
 def test_alone_and_two():
-    assert outcomes(nodes=1) == {"node000": "NO PEER"}
+    alone = judge_fleet(fleet(Plan(SMALL, nodes=1, spread=QUIET)))
+    assert alone.fleet.text == "1 of 1 nodes measured: NO PEER" and not alone.fleet.notes
+    assert [node.verdict for node in alone.nodes.values()] == ["NO PEER"]
     for seed in range(4):
         for text in ("global +3%", "core 5 +6%"):
             assert outcomes((f"node001: {text}",), nodes=2, seed=seed)["node001"] not in ("SAME", "DEVIATES")
@@ -693,6 +696,8 @@ def test_a_node_without_most_pairs_is_invalid_and_twice_unstable():
         node = verdict.nodes["node002"]
         assert node.verdict == outcome
         assert ("pairs are missing" in node.text) is (2 in jobs)
+        assert node.text.startswith("coherence-cas, job2/run1: 33 % of the pairs") is (2 in jobs)
+        assert len(node.quality) == (2 if 2 in jobs else 0), "each run is named"
         assert ("node002" in verdict.recheck) is (outcome == "INVALID")
         real = dataclasses.replace(verdict, simulated=False)
         assert ("NodeName='node002'" in outputs.drain(real, {})) is (outcome == "UNSTABLE")

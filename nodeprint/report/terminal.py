@@ -25,19 +25,12 @@ def summary(campaign: Path) -> tuple[str, bool]:
     fleet = verdict.get("fleet", {})
     lines = [("SIMULATED: " if verdict.get("simulated") else "") + printable(str(fleet.get("text", "")), 400)]
     shown = {n: v for n, v in nodes.items() if len(nodes) <= _ALL_NODES or v.get("verdict") not in _QUIET}
-    said = {
-        name: "\n".join(
-            [f"{printable(str(node.get('verdict')))}: {printable(_said(node), 300)}"]
-            + [printable(str(text), 300) for text in node.get("quality", ())]
-        )
-        for name, node in shown.items()
-    }
-    rows = folded(said)
+    said = [
+        (name, f"{printable(str(node.get('verdict')))}: {printable(_said(node), 400)}") for name, node in shown.items()
+    ]
+    rows = [*folded(said), *folded(_beside(shown))]
     width = max((len(names) for names, _ in rows), default=0)
-    for names, words in rows:
-        first, *more = words.split("\n")
-        lines.append(f"  {names:{width}}  {first}")
-        lines += [f"  {'':{width}}  {text}" for text in more]
+    lines += [f"  {names:{width}}  {words}" for names, words in rows]
     if len(shown) < len(nodes):
         lines.append(f"  and {len(nodes) - len(shown)} nodes that ask for nothing")
     lines += [f"  {text}" for text in _counted(campaign, nodes)]
@@ -46,6 +39,14 @@ def summary(campaign: Path) -> tuple[str, bool]:
     measured = any(node.get("verdict") != "NOT MEASURED" for node in nodes.values())
     lines.append(f"report: {pdf}" if pdf.exists() else f"no report yet: run `nodeprint report {campaign}`")
     return "\n".join(lines), measured and pdf.exists()
+
+
+def _beside(nodes: dict[str, Any]) -> list[tuple[str, str]]:
+    """What was wrong with nodes' data, by node, where their outcome does not say it."""
+    found = [(name, node, str(text)) for name, node in nodes.items() for text in node.get("quality", ())]
+    return [
+        (name, printable(text, 300)) for name, node, text in found if text.removeprefix("invalid: ") not in _said(node)
+    ]
 
 
 def _counted(campaign: Path, nodes: dict[str, Any]) -> list[str]:

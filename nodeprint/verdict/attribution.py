@@ -129,13 +129,14 @@ def _shares(terms: Terms, candidate: _Candidate) -> npt.NDArray[np.bool_]:
 
 def _candidates(terms: Terms) -> list[_Candidate]:
     single = [
-        _Candidate(TERM_OF_FAMILY[term.family], _named(term.family, term.where), np.array([i]), term.covers)
+        _Candidate(TERM_OF_FAMILY[term.family], scoped(term.family, term.where), np.array([i]), term.covers)
         for i, term in enumerate(terms.terms)
     ]
     return single + [_Candidate(c.term, c.where, c.members, c.covers) for c in terms.composites]
 
 
-def _named(family: str, where: Mapping[str, int]) -> Mapping[str, int]:
+def scoped(family: str, where: Mapping[str, int]) -> Mapping[str, int]:
+    """A place with the pairs that a family of core terms counts: inside the CCX, near or across."""
     scope = {"core-in": {"inside": 1}, "core-near": {"near": 1}, "core-far": {"across": 1}}
     return {**where, **scope.get(family, {})}
 

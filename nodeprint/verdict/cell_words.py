@@ -89,6 +89,35 @@ def _by_cpu(one: Judged, i: int) -> dict[Key, float]:
     }
 
 
+def unstable(judged: Sequence[Judged], i: int, node: PackedNode) -> list[str]:
+    """The measurements whose runs differ, and where most."""
+    out = []
+    for one in judged:
+        number = one.by_node[i].unstable if i in one.by_node else None
+        if number is not None:
+            place = spoken(numbered(one.sets.labels[number], one.sets.where[number], node, one.model))
+            out.append(f"runs of {one.cells.measurement} differ in {place}")
+    return out
+
+
+def beside_rows(
+    rows: Sequence[CellFigure], judged: Sequence[Judged], i: int, node: PackedNode
+) -> tuple[CellFigure, ...]:
+    """The rows of a node's table, and behind those of each measurement one for every place that deviates in it."""
+    out = list(rows)
+    for one in judged:
+        for cause in one.by_node[i].causes if i in one.by_node else ():
+            if cause.state != "refuted":
+                name = spoken(numbered(one.sets.labels[cause.number], one.sets.where[cause.number], node, one.model))
+                places = np.flatnonzero(one.sets.member[cause.number]).tolist()
+                for figure in _figure(one.cells, one.model, node, name, places, _newest(one.cells, i)):
+                    middle, half = _over_runs(one.of_runs(i, cause.number))
+                    low, high, group = max(middle - half, 0.0), middle + half, one.level(cause.number)
+                    out.append(replace(figure, median=middle, ci_low=low, ci_high=high, group=group, deviates=True))
+    order = list(dict.fromkeys(row.measurement for row in out))
+    return tuple(sorted(out, key=lambda row: order.index(row.measurement)))
+
+
 def told_within(judged: Sequence[Judged], i: int, rules: Acceptance) -> tuple[list[str], list[str]]:
     """What a node is the same in (`5 % for chase-latency`), and the measurements that could not tell."""
     told, open_ = [], []
@@ -191,10 +220,7 @@ def spoken(where: Mapping[str, Key]) -> str:
             parts.append({"own node": "memory of the own node", "same socket": "memory of the same socket"}.get(
                 str(value), "memory of the other socket"))  # fmt: skip
         elif key != "cpu":
-            name = key.replace("_", " ")
-            parts.append(
-                str(value) if isinstance(value, str) else f"{name.upper() if name in _ACRONYMS else name} {value}"
-            )
+            parts.append(str(value) if isinstance(value, str) else f"{_SPOKEN.get(key, key.replace('_', ' '))} {value}")
     return ", ".join(parts)
 
 
@@ -205,7 +231,12 @@ def _brief(where: Mapping[str, Key]) -> str:
     return ", ".join(str(value) if isinstance(value, str) else f"{name} {value}" for name, value in told)
 
 
-_ACRONYMS = ("ccd", "ccx")
+_SPOKEN: Mapping[str, str] = {
+    "ccd": "CCD",
+    "ccx": "CCX",
+    "cpu_node": "CPUs of NUMA node",
+    "memory_node": "memory of NUMA node",
+}
 
 
 def said(value: float, unit: str) -> str:
@@ -225,17 +256,20 @@ def figures_of(cells: Sequence[Cells], nodes: Sequence[PackedNode]) -> list[list
         if model is None or not one.places:
             continue
         rows = _table_rows(one, model)
-        latest: dict[int, int] = {}
-        for number, job in zip(one.node.tolist(), one.job.tolist(), strict=True):
-            latest[number] = max(job, latest.get(number, 0))
-        for number in sorted(latest):
-            mine = np.flatnonzero((one.node == number) & (one.job == latest[number]))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RuntimeWarning)
-                values = np.nanmedian(np.asarray(one.values[mine], dtype=np.float64), axis=1)
-                for name, places in rows:
-                    out[number] += _figure(one, model, nodes[number], name, places, values[:, places])
+        for number in np.unique(one.node).tolist():
+            values = _newest(one, number)
+            for name, places in rows:
+                out[number] += _figure(one, model, nodes[number], name, places, values)
     return out
+
+
+def _newest(cells: Cells, number: int) -> Floats:
+    """The cells of a node's latest job (run, place), medians over passes."""
+    mine = cells.node == number
+    rows = np.flatnonzero(mine & (cells.job == cells.job[mine].max()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a cell that no pass measured stays NaN
+        return np.asarray(np.nanmedian(np.asarray(cells.values[rows], dtype=np.float64), axis=1))
 
 
 def _table_rows(cells: Cells, model: Model) -> list[tuple[str, list[int]]]:
@@ -256,16 +290,17 @@ def _table_rows(cells: Cells, model: Model) -> list[tuple[str, list[int]]]:
 
 
 def _figure(
-    cells: Cells, model: Model, node: PackedNode, name: str, places: Sequence[int], values: Floats
+    cells: Cells, model: Model, node: PackedNode, name: str, places: Sequence[int], every: Floats
 ) -> list[CellFigure]:
-    """A row's figure from its cells (run, place); none where nothing was measured."""
+    """The figure of a row of `places`, from all cells of the node (run, place); none where nothing was measured."""
+    values = every[:, places]
     of_runs = [float(np.nanmedian(run)) for run in values if np.isfinite(run).any()]
     if not of_runs:
         return []
-    middle, half = float(np.median(of_runs)), float("nan")
-    if len(of_runs) > 2:  # of two runs Student's interval is 12.7 times their spread, which tells nobody anything
-        half = float(stdtrit(len(of_runs) - 1, 0.975) * np.std(of_runs, ddof=1) / np.sqrt(len(of_runs)))
-    by_place = np.nanmean(values, axis=0)
+    middle, half = _over_runs(of_runs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        by_place = np.nanmean(values, axis=0)
     known = np.isfinite(by_place)
     order = np.where(known, by_place, -np.inf if model.better == "lower" else np.inf)
     worst = int(np.argmax(order) if model.better == "lower" else np.argmin(order))
@@ -278,6 +313,14 @@ def _figure(
             _brief(shown) if len(places) > 1 else "", float(by_place[worst]), len(places),
         )
     ]  # fmt: skip
+
+
+def _over_runs(values: Sequence[float]) -> tuple[float, float]:
+    """The median of runs and half of its 95 % interval, NaN with fewer than three."""
+    middle, half = float(np.median(values)), float("nan")
+    if len(values) > 2:  # of two runs Student's interval is 12.7 times their spread, which tells nobody anything
+        half = float(stdtrit(len(values) - 1, 0.975) * np.std(values, ddof=1) / np.sqrt(len(values)))
+    return middle, half
 
 
 _SIDES: Mapping[str, tuple[str, str]] = {

@@ -101,10 +101,10 @@ class Cause:
 
 @dataclass
 class NodeCells:
-    """What one measurement says of one node. `state` of a cause: confirmed, fresh, refuted or differs."""
+    """What one measurement says of one node; `unstable` is the set in which runs differ most."""
 
     causes: list[Cause] = field(default_factory=list)
-    unstable: str = ""
+    unstable: int | None = None
     unstable_jobs: set[int] = field(default_factory=set)
     jobs: int = 1
     too_soon: bool = False
@@ -144,6 +144,13 @@ class Judged:
         if self.model.scale == "share":
             return float(np.expm1(effect)) * self.floor
         return float(np.expm1(effect)) if self.model.scale == "log" else effect
+
+    def of_runs(self, node: int, number: int) -> list[float]:
+        """A node's values of a set in the runs of its newest jobs, in the measurement's unit."""
+        seen = self.newest(node)
+        values = seen.values[:, number] if seen is not None else np.zeros(0)
+        effects = [self.relative(float(value)) for value in values if np.isfinite(value)]
+        return effects if self.model.scale == "share" else [self.level(number) * (1 + effect) for effect in effects]
 
     def level(self, number: int) -> float:
         """The peers' value of a set, in the measurement's unit."""
@@ -381,9 +388,7 @@ def _unstable(one: Judged, known: NodeCells, i: int, differ: Bools, last_differ:
         if flags is not None and flags.any():
             known.unstable_jobs.add(job)
             if job == min(known.jobs, 2):
-                number = int(np.flatnonzero(flags)[np.argmax(np.abs(one.stats.deviation[i][flags]))])
-                named = " ".join(map(str, one.sets.where[number]))
-                known.unstable = f"runs of {one.cells.measurement} differ" + (f" ({named})" if named else "")
+                known.unstable = int(np.flatnonzero(flags)[np.argmax(np.abs(one.stats.deviation[i][flags]))])
 
 
 def _causes_of(one: Judged, known: NodeCells, i: int, node: int) -> None:

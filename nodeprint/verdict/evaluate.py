@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from nodeprint.layout import CLASSES, Ints
+from nodeprint.layout import Ints
 from nodeprint.verdict import thresholds
 from nodeprint.verdict.acceptance import Acceptance
-from nodeprint.verdict.attribution import RUN_SHARE, Cause, causes, shown_by_runs
+from nodeprint.verdict.attribution import RUN_SHARE, Cause, causes, scoped, shown_by_runs
 from nodeprint.verdict.matrices import Matrix, Reduced, mean_of_runs, of_jobs
-from nodeprint.verdict.terms import FAMILIES, TERM_OF_FAMILY
+from nodeprint.verdict.terms import FAMILIES, TERM_OF_FAMILY, Term
 from nodeprint.verdict.thresholds import Spread, Statistics
 
 Floats = npt.NDArray[np.float64]
@@ -114,18 +114,28 @@ class Shown:
     refuted: bool
 
 
+@dataclass(frozen=True)
+class Place:
+    """A term's place in the numbers of its layout, to be said in those of a node."""
+
+    matrix: Matrix
+    term: str
+    where: Mapping[str, int]
+
+
 @dataclass
 class NodeEvidence:
-    """What is known of one node within its kind."""
+    """What is known of one node within its kind. `unstable` are places and what is said of each, with a {} for it;
+    `worst` is the place whose interval reaches furthest, in bounds, and its bound."""
 
     shown: list[Shown] = field(default_factory=list)
-    unstable: list[str] = field(default_factory=list)
+    unstable: list[tuple[Place, str]] = field(default_factory=list)
     unstable_jobs: set[int] = field(default_factory=set)
     jobs: int = 1
     too_soon: bool = False
     runs: int = 0
     within: bool = True
-    worst: tuple[str, float, float] = ("", 0.0, 0.0)
+    worst: tuple[Place | None, float, float] = (None, 0.0, 0.0)
     settled_by: str = ""
     differs: list[Shown] = field(default_factory=list)
     untested: bool = False
@@ -414,7 +424,7 @@ def _instability(one: Evidence, i: int, jobs: Sequence[Observed], node: NodeEvid
             if seen is newest:
                 terms = one.matrix.terms.terms
                 worst = next(k for k in np.argsort(-np.abs(one.stats.deviation[i])) if seen.differ[k])
-                node.unstable.append(f"runs differ in {TERM_OF_FAMILY[terms[worst].family]} {dict(terms[worst].where)}")
+                node.unstable.append((_place(one.matrix, terms[worst]), "runs differ in {}"))
     if one.wobble is not None:
         high = one.wobble.deviation[i] > one.wobble.threshold[i]
         least = RUN_SHARE * one.wobble.deviation[i]
@@ -431,7 +441,8 @@ def _instability(one: Evidence, i: int, jobs: Sequence[Observed], node: NodeEvid
             if again:
                 worst = int(cores[np.argmax(one.wobble.deviation[i][cores])])
                 factor = float(np.exp(one.wobble.deviation[i][worst]))
-                node.unstable.append(f"core {worst} spreads {factor:.1f} times as wide over passes as its peers")
+                told = f"{{}} spreads {factor:.1f} times as wide over passes as its peers"
+                node.unstable.append((Place(one.matrix, "core", {"core": worst}), told))
 
 
 def _causes(one: Evidence, job: Observed, i: int) -> list[Cause]:
@@ -563,12 +574,8 @@ def _equivalence(one: Evidence, by_node: dict[int, NodeEvidence]) -> None:
         w = int(worst[i])
         node.within &= bool(excess[i, w] <= 1)
         if excess[i, w] > node.worst[1]:
-            term = matrix.terms.terms[w]
-            node.worst = (
-                f"{TERM_OF_FAMILY[term.family]} {place(term.where)}",
-                float(excess[i, w]),
-                float(stats.bound[w]),
-            )
+            place = _place(matrix, matrix.terms.terms[w])
+            node.worst = (place, float(excess[i, w]), float(stats.bound[w]))
             fixed = 1.57 * float(stats.scale[i, w]) ** 2 / others
             spare = float(stats.bound[w] - np.abs(deviation[i, w]))
             node.settled_by = _more_runs(spare, quantile, fixed, float(stats.run_scale[w]), int(runs[i, 0]))
@@ -589,9 +596,8 @@ def _more_runs(spare: float, quantile: float, fixed: float, run_scale: float, ru
 MOST_RUNS = 20
 
 
-def place(where: Mapping[str, int]) -> str:
-    """A term's place in words for messages."""
-    return ", ".join(CLASSES[v] if k == "class" else f"{k.replace('_', ' ')} {v}" for k, v in where.items())
+def _place(matrix: Matrix, term: Term) -> Place:
+    return Place(matrix, TERM_OF_FAMILY[term.family], scoped(term.family, term.where))
 
 
 #: An effect counts as found where nine of ten nodes show it, in standard deviations.

@@ -377,12 +377,17 @@ class _Writer:
             if not mine:
                 continue
             stack = one.stack
-            share = float(np.mean(missing[mine]))
-            if share > self.rules.missing_pairs:
-                out.append(f"invalid: {stack.measurement}: {share * 100:.0f} % of the pairs are missing")
-            disturbed = float(stack.disturbed[mine].mean()) if len(stack.disturbed) else 0.0
-            if disturbed > self.rules.disturbed_pairs:
-                out.append(f"invalid: {stack.measurement}: {disturbed * 100:.0f} % of the pairs were disturbed")
+            disturbed = stack.disturbed if len(stack.disturbed) else np.zeros(len(missing))
+            for shares, limit, what in (
+                (missing[mine], self.rules.missing_pairs, "are missing"),
+                (disturbed[mine], self.rules.disturbed_pairs, "were disturbed"),
+            ):
+                out += [
+                    f"invalid: {stack.measurement}, job{stack.job[row]}/run{stack.run[row]}: "
+                    f"{share * 100:.0f} % of the pairs {what}"
+                    for row, share in zip(mine, shares.tolist(), strict=True)
+                    if np.mean(shares) > limit and share > limit
+                ]
         return out
 
     def _unjudged(self, i: int, node: PackedNode) -> NodeVerdict:
@@ -474,7 +479,8 @@ class _Writer:
             outcome, text = "INCONCLUSIVE", texts["crowd"] + "; too many nodes show the same to tell which is right"
         else:
             outcome, text = self._unaccused(i, kind, letter, findings)
-        return replace(base, verdict=outcome, text=text, findings=tuple(findings))
+        rows = cell_words.beside_rows(base.cells, kind.cells, i, node)
+        return replace(base, verdict=outcome, text=text, findings=tuple(findings), cells=rows)
 
     def _told(self, i: int, node: PackedNode, kind: _Kind) -> list[tuple[str, Finding]]:
         """A node's findings, each with its state that outcomes go by, in the order in which they are told."""
@@ -485,8 +491,8 @@ class _Writer:
         steady = _merged([shown for shown in known.shown if shown.confirmed])
         fresh = _merged([shown for shown in known.shown if not shown.confirmed and not shown.refuted])
         gone = _merged([shown for shown in known.shown if shown.refuted])
-        seen = [one.by_node[i] for one in kind.cells if i in one.by_node]
-        unstable = (*known.unstable, *(other.unstable for other in seen if other.unstable))
+        unstable = [told.format(wording.said(place, node)) for place, told in known.unstable]
+        unstable += cell_words.unstable(kind.cells, i, node)
         found = cell_words.findings(kind.cells, i, node, soft)
         if len(self.jobs[i]) - len(self._invalid(i, node)) < 2:  # a job that is no evidence confirms nothing
             steady, fresh = [], [*steady, *fresh]
@@ -554,7 +560,9 @@ class _Writer:
         pairs = bool(kind.result.evidence)
         told, not_told = cell_words.told_within(kind.cells, i, self.rules)
         beside = f"; not told within their bounds: {', '.join(not_told)}" if not_told else ""
-        doubt = self._doubt(known, kind.result) if pairs else "" if told else "nothing is told within its bound"
+        doubt = "" if told else "nothing is told within its bound"
+        if pairs:
+            doubt = self._doubt(known, kind.result, self.fleet.nodes[i])
         if doubt:
             return "INCONCLUSIVE", f"nothing deviates, but {doubt}{beside}"
         which = f"group {letter}" if letter else "the group"
@@ -565,13 +573,13 @@ class _Writer:
         return ("SAME AS GROUP", f"same as group {letter}: {said}") if letter else ("SAME", said)
 
     @staticmethod
-    def _doubt(known: NodeEvidence, result: KindResult) -> str:
+    def _doubt(known: NodeEvidence, result: KindResult, node: PackedNode) -> str:
         """Why a node's pairs cannot be called the same; empty where they can."""
         blind = {name: value for name, value in result.resolvable.items() if value > result.bounds[name]}
         if blind:
             name = max(blind, key=lambda key: blind[key] / result.bounds[key])
             return (
-                f"{name} could not be told below {blind[name] * 100:.1f} %, beyond its bound of "
+                f"below {blind[name] * 100:.1f} % nothing could be told of {wording.TESTED[name]}, whose bound is "
                 f"{result.bounds[name] * 100:.1f} % (`{TERM_OF_FAMILY[name]}` in acceptance.yaml); "
                 f"{result.settled_by[name]}"
             )
@@ -579,11 +587,10 @@ class _Writer:
             return "there is one run only: it says nothing of how runs differ; measure two or more"
         if known.untested:
             return "some terms have too few pairs to be told; measure the missing pairs"
-        if not known.within:
-            return (
-                f"the interval of {known.worst[0]} reaches beyond its bound of "
-                f"{known.worst[2] * 100:.1f} %; {known.settled_by}"
-            )
+        place, _, bound = known.worst
+        if not known.within and place is not None:
+            where = wording.said(place, node)
+            return f"the interval of {where} reaches beyond its bound of {bound * 100:.1f} %; {known.settled_by}"
         return ""
 
     @cached_property
@@ -613,6 +620,7 @@ class _Writer:
         wide = _largest([r.wide for r in results])
         bad = sum(counts.get(outcome, 0) for outcome in ("DEVIATES", "OUTSIDE LIMIT", "SUSPECT", "UNSTABLE", "DIFFER"))
         same = counts.get("SAME", 0)
+        bounds = _largest([r.bounds for r in results])
         if not measured:
             outcome = "NOT MEASURED"
         elif len(measured) == 1:
@@ -627,8 +635,10 @@ class _Writer:
             outcome = "UNIFORM"
         else:
             outcome = "INCONCLUSIVE"
-        text = f"{len(measured)} of {len(nodes)} nodes measured: {outcome}; "
-        text += ", ".join(f"{count} {name}" for name, count in counts.items())
+        # the outcome of an only node is the fleet's
+        others = [f"{count} {name}" for name, count in counts.items() if name != outcome or count > 1]
+        text = f"{len(measured)} of {len(nodes)} nodes measured: {outcome}"
+        text += f"; {', '.join(others)}" if others else ""
         alone = [kind for kind in self.kinds if len(kind.nodes) == 1]
         if len(self.kinds) > 1 and len(alone) > _ALONE_SHARE * len(measured):
             keys = Counter(d.key for name in nodes for d in self.differing.get(name, ()) if d.hard)
@@ -646,6 +656,10 @@ class _Writer:
             self._groups(populations),
             {**_by_term(smallest), **cell_words.smallest([one for kind in populations for one in kind.cells])},
             {**_by_term(resolvable), **cell_words.resolvable([one for kind in populations for one in kind.cells])},
+            {
+                **_bounds(bounds, smallest),
+                **{one.model.term: one.floor for kind in populations for one in kind.cells},
+            },
             spread,
             counts,
             self.tests,
@@ -689,7 +703,8 @@ class _Writer:
     def _notes(
         self, nodes: Mapping[str, NodeVerdict], populations: Sequence[_Kind], wide: Mapping[str, float]
     ) -> tuple[str, ...]:
-        notes = ["the same is not good: all nodes may share a fault", *self._rules_without_effect()]
+        notes = ["the same is not good: all nodes may share a fault"] if populations else []
+        notes += self._rules_without_effect()
         for name, chip in sorted(wide.items()):
             notes.append(
                 f"chips spread by {chip * 100:.1f} % (SD) in {name}: the fleet itself is wider than the bound allows"
@@ -741,6 +756,14 @@ def _by_term(by_family: Mapping[str, float]) -> dict[str, float | None]:
     for cause in ("node", "socket"):  # a machine of one class or socket has no cause over several
         out.setdefault(cause, by_family.get("class"))
     return out
+
+
+def _bounds(by_family: Mapping[str, float], tested: Mapping[str, float]) -> dict[str, float]:
+    """By term and by family that was tested the bound; a cause over several classes has theirs."""
+    terms = [term for term, value in _by_term(tested).items() if value is not None]
+    cores = [bound for family, bound in by_family.items() if TERM_OF_FAMILY[family] == "core"]
+    least = {"core": min(cores, default=0.0)}
+    return {term: by_family.get(term, least.get(term, by_family.get("class", 0.0))) for term in terms}
 
 
 def _merged(shown: Sequence[Shown]) -> list[Shown]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -83,7 +84,7 @@ class ClassFigure:
 @dataclass(frozen=True)
 class CellFigure:
     """Cells of one kind on one node: the median with its interval over runs (95 %), the median over the node's group
-    (NaN without one), and the worst cell, all in `unit`."""
+    (NaN without one), and the worst cell, all in `unit`; `deviates`: the cells are those of a finding."""
 
     measurement: str
     name: str
@@ -95,6 +96,7 @@ class CellFigure:
     worst: str
     worst_value: float
     cells: int
+    deviates: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,13 +119,15 @@ class NodeVerdict:
 
 @dataclass(frozen=True)
 class FleetVerdict:
-    """The fleet's outcome. `smallest_effect` is the smallest relative effect found, a term; None untested."""
+    """The fleet's outcome. `smallest_effect` is the smallest relative effect found, a term; None untested. `bound` is
+    from where on an effect matters."""
 
     outcome: str
     text: str
     groups: tuple[Mapping[str, Any], ...] = ()
     smallest_effect: Mapping[str, float | None] = field(default_factory=dict)
     resolvable_effect: Mapping[str, float | None] = field(default_factory=dict)
+    bound: Mapping[str, float] = field(default_factory=dict)
     spread: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     tests: int = 0
@@ -159,7 +163,7 @@ class Verdict:
     def text(self) -> str:
         """For a terminal: the fleet in a line, then every node that is not SAME."""
         lines = [("SIMULATED: " if self.simulated else "") + self.fleet.text]
-        said = {name: f"{node.verdict}. {node.text}" for name, node in self.nodes.items() if node.verdict != "SAME"}
+        said = [(name, f"{node.verdict}. {node.text}") for name, node in self.nodes.items() if node.verdict != "SAME"]
         return "\n".join([*lines, *(f"{names}: {text}" for names, text in folded(said))])
 
     def fails(self, on: str) -> bool:
@@ -173,18 +177,29 @@ def some_names(names: Sequence[str]) -> str:
     return f"{len(names)} {'node' if len(names) == 1 else 'nodes'} ({first}{', ...' if len(names) > 3 else ''})"
 
 
-def folded(said: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Lines of names and what is said of them, in order of names; more than three nodes of the same words share one."""
-    names: dict[str, list[str]] = {}
-    for name, words in sorted(said.items()):
-        names.setdefault(words, []).append(name)
+#: Each line that begins so accuses a part of its own.
+_OF_ITS_OWN = ("OUTSIDE LIMIT", "DEVIATES", "SUSPECT", "DIFFER:", "DIFFER.")
+
+
+def alike(words: str) -> str:
+    """The same for lines that say the same of other figures; accusations are alike only where they are equal."""
+    return words if words.startswith(_OF_ITS_OWN) else re.sub(r"[+-]?\d[\d.]*", "#", words)
+
+
+def folded(said: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Lines of names and what is said of them, in order of names; more than three nodes that are alike share one, with
+    the words of the first where the others' figures differ."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for name, words in sorted(said):
+        groups.setdefault(alike(words), []).append((name, words))
     lines = []
-    for name, words in sorted(said.items()):
-        alike = names[words]
-        if len(alike) <= 3:
-            lines.append((printable(name), words))
-        elif name == alike[0]:
-            lines.append((some_names(alike), words))
+    for group in groups.values():
+        first, words = group[0]
+        if len(group) <= 3:
+            lines += [(printable(name), words) for name, words in group]
+        else:
+            told = "" if all(other == words for _, other in group) else f" (of {printable(first)}, others alike)"
+            lines.append((some_names([name for name, _ in group]), words + told))
     return lines
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.layout import CCD, CCX, CLASSES, QUADRANT, RANK, SOCKET, Ints, Layout
+from nodeprint.layout import CCD, CCX, OTHER_SOCKET, QUADRANT, RANK, SOCKET, Ints, Layout
 
 Bools = npt.NDArray[np.bool_]
 
@@ -124,7 +124,7 @@ def build(layout: Layout) -> Terms:
     for row, term in zip(contrast, found, strict=True):
         row[:] = _contrast_row(term, at.stratum)
     family_numbers = np.array([FAMILIES.index(term.family) for term in found], dtype=np.int64)
-    across = np.array([at.classes[term.covers[0]] == len(CLASSES) - 1 for term in found], dtype=np.int64)
+    across = np.array([at.classes[term.covers[0]] == OTHER_SOCKET for term in found], dtype=np.int64)
     pool = np.where(family_numbers > 0, 2 * family_numbers + across, 0)
     return Terms(layout, tuple(found), contrast, tuple(_composites(found, at)), family_numbers, pool)
 
@@ -179,7 +179,7 @@ def _part_terms(family: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[T
     a, b = part
     for number in np.unique(np.concatenate(part)):
         for across in (False, True):
-            far = at.classes == len(CLASSES) - 1
+            far = at.classes == OTHER_SOCKET
             scope = (far == across) & (a != b)
             covers = scope & ((a == number) ^ (b == number))
             against = scope & (a != number) & (b != number) & np.isin(at.stratum, np.unique(at.stratum[covers]))
@@ -224,7 +224,7 @@ def _core_terms(at: _Places) -> Iterator[Term]:
     for side in (0, 1):
         home[at.core[side]] = at.ccx[side]
     same_core = at.core[0] == at.core[1]
-    far = at.classes == len(CLASSES) - 1
+    far = at.classes == OTHER_SOCKET
     in_ccx = (at.ccx[0] == at.ccx[1]) & ~same_core
     scopes = {"core-in": in_ccx, "core-near": ~in_ccx & ~far & ~same_core, "core-far": far}
     for family, scope in scopes.items():

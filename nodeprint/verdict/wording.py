@@ -8,12 +8,37 @@ from typing import Any
 import numpy as np
 
 from nodeprint import senses
-from nodeprint.layout import CCD, CCX, CLASSES, QUADRANT, SOCKET, Layout
+from nodeprint.layout import ALL_PAIRS, CCD, CCX, CLASSES, QUADRANT, SOCKET, Layout
 from nodeprint.packed import PackedNode
-from nodeprint.verdict.evaluate import Shown
+from nodeprint.verdict.evaluate import Place, Shown
 from nodeprint.verdict.outcome import Finding
 
 _LEVEL = {"socket": SOCKET, "quadrant": QUADRANT, "ccd": CCD, "ccx": CCX}
+#: What is tested, for people: terms, and the families of those that several families show.
+TESTED: Mapping[str, str] = {
+    "node": "the whole node",
+    "socket": "one socket",
+    "socket_link": "the link between sockets",
+    "fabric": "everything beyond the CCX",
+    "class": "one class of pairs",
+    "quadrant": "a quadrant to the others",
+    "link": "a path between quadrants",
+    "ccd": "a CCD to the others",
+    "block": "a path between CCDs",
+    "ccx": "a CCX inside",
+    "core": "a core",
+    "core-in": "a core inside its CCX",
+    "core-near": "a core to its socket",
+    "core-far": "a core to the other socket",
+    "numa": "memory latency",
+    "cache": "cache latency",
+    "bandwidth": "memory bandwidth",
+    "clock": "a core's clock",
+    "jitter": "time taken from a CPU",
+    "loaded": "latency under load",
+    "touch": "own against other memory",
+    "remap": "remapping of pages",
+}
 
 
 def finding(shown: Shown, node: PackedNode, peers: Sequence[PackedNode], soft: Sequence[str], severity: str) -> Finding:
@@ -44,12 +69,17 @@ def finding(shown: Shown, node: PackedNode, peers: Sequence[PackedNode], soft: S
         runs=shown.runs,
         consistent_with=what,
         evidence=(*soft, *instruments),
-        remedy=_REMEDY.get(term, "measure the node again and compare"),
+        remedy=_UNLABELLED if where.get("class") == ALL_PAIRS else _REMEDY[term],
         text=text,
         measurement=shown.matrix.stack.measurement,
         home=shown.matrix.stack.homes[shown.matrix.home],
         constant_in=shown.cause.constant_in,
     )
+
+
+def said(place: Place, node: PackedNode) -> str:
+    """A term's place in the node's own numbers."""
+    return spoken(place.term, numbered(place.where, place.matrix.terms.layout, node))
 
 
 def numbered(where: Mapping[str, int], layout: Layout, node: PackedNode) -> dict[str, int]:
@@ -67,7 +97,7 @@ def numbered(where: Mapping[str, int], layout: Layout, node: PackedNode) -> dict
             number = int(layout.slots[_first_slot(layout, column, value), column])
             named = key.replace("ccd", "ccx") if level == "ccd" and number < 0 else key
             out[named] = number if number >= 0 else value
-        else:
+        elif key != "inside" or layout.slots[:, CCX].min() >= 0:
             out[key] = value
     return out
 
@@ -79,15 +109,10 @@ def _first_slot(layout: Layout, column: int, code: int) -> int:
 
 def spoken(term: str, where: Mapping[str, Any]) -> str:
     """A place for people."""
-    if term == "node":
-        return "the whole node"
+    if term in _WHOLE:
+        return _WHOLE[term]
     if term == "class":
-        if "beyond_class" in where:
-            return "everything beyond the CCX"
-        name = CLASSES[where["class"]]
-        if "to_socket" in where:
-            return f"the link between socket {where['socket']} and socket {where['to_socket']} ({name})"
-        return f"class '{name}'" + (f" on socket {where['socket']}" if "socket" in where else "")
+        return _spoken_class(where)
     if term == "core":
         cpu = f" (CPU {where['cpu']})" if "cpu" in where else ""
         scope = {
@@ -106,8 +131,24 @@ def spoken(term: str, where: Mapping[str, Any]) -> str:
     return f"{'link ' if term == 'link' else ''}{numbers}{scope_text}"
 
 
+_WHOLE: Mapping[str, str] = {"node": "the whole node", "spread": "runs or passes that differ"}
+
+
+def _spoken_class(where: Mapping[str, int]) -> str:
+    if "beyond_class" in where:
+        return "everything beyond the CCX"
+    name = CLASSES[where["class"]]
+    if where["class"] == ALL_PAIRS:
+        return name
+    if "to_socket" in where:
+        return f"the link between socket {where['socket']} and socket {where['to_socket']} ({name})"
+    return f"class '{name}'" + (f" on socket {where['socket']}" if "socket" in where else "")
+
+
 def _consistent(term: str, shown: Shown, direction: str) -> tuple[str, ...]:
     where = shown.cause.where
+    if where.get("class") == ALL_PAIRS:
+        term = "node"
     if term == "class" and "beyond_class" in where:
         return ("fabric clock", "NPS setting")
     if term == "class" and "to_socket" in where:
@@ -201,3 +242,6 @@ _REMEDY: Mapping[str, str] = {
     "block": "report the parts to the vendor with this page",
     "core": "look for interrupts and daemons on the CPU, then report the core to the vendor with this page",
 }
+_UNLABELLED = (
+    "import it with its topology (--part or --xml), which tells the parts apart; compare clock and power settings"
+)
