@@ -10,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nodeprint import report
 from nodeprint.errors import NodeprintError
-from nodeprint.report import figures, node, pages, pdf, scale, words
+from nodeprint.report import cluster, figures, node, pages, pdf, scale, words
 
 from .conftest import need
 from .made_up import ALONE, FINDING, MACHINES, WARNING, Campaign, alone, fleet, machine
@@ -226,6 +227,68 @@ def test_the_runs_that_show_a_finding_are_marked(tmp_path: Path) -> None:
     assert page.place == "rack r7" and page.findings[0].title == "CCD 5"
 
 
+def test_runs_that_are_no_evidence_are_marked_and_all_measurements_listed(tmp_path: Path) -> None:
+    made = Campaign(tmp_path / "main")
+    quality = ["invalid: coherence-cas, job1/run2: 41 % of the pairs were disturbed"]
+    made.add("cn1", MACHINES[4], verdict="INVALID", text="disturbed; measure it again", quality=quality)
+    chase = xr.Dataset({"latency_ns": (("run", "pass", "cpu"), np.full((1, 2, 4), 95.0), {"units": "ns"})})
+    chase["flags"] = chase["latency_ns"].astype(np.uint8) * 0
+    chase.attrs = {"cells": "{}", "kernel": '"chase"', "operation": '"latency"', "host": '"cn1"'}
+    made.jobs["cn1"][0]["chase-latency"] = chase.assign_coords(run=[1])
+    page = node.node_page(made.verdict, "cn1", node.Shown.of(made.install() / "nodes/cn1"), {}, {})
+    assert page.runs.marked == (1,)
+    assert [row[1:3] for row in page.runs.rows] == [
+        ("coherence-cas", "1"),
+        ("coherence-cas", "2"),
+        ("chase-latency", "1"),
+    ]
+    assert [row[-1] for row in page.runs.rows] == ["", "✕ invalid", ""]
+    assert page.runs.rows[2][page.runs.header.index("median")] == "95 ns"
+
+
+def test_the_place_of_a_finding_in_cells_is_marked(tmp_path: Path) -> None:
+    made = Campaign(tmp_path / "main")
+    row = {
+        "measurement": "bandwidth-nodes", "name": "copy, own node", "unit": "B/s", "median": 1.1e11, "ci_low": None,
+        "ci_high": None, "group": 1.1e11, "worst": "", "worst_value": 1e11, "cells": 1, "deviates": False,
+    }  # fmt: skip
+    place = {**row, "name": "memory of NUMA node 1", "median": 7.7e10, "deviates": True}
+    made.add("cn1", MACHINES[4], verdict="SUSPECT", cells=[row, place])
+    campaign = made.install()
+    page = node.node_page(made.verdict, "cn1", node.Shown.of(campaign / "nodes/cn1"), {}, {})
+    assert page.quantities.header == ("measurement", "of", "median", "group's median", "to it"), "no empty column"
+    assert page.quantities.rows[1] == ("", "▲ memory of NUMA node 1", "77 GB/s", "110 GB/s", "-30.0 %")
+    assert page.quantities.marked == (1,)
+    assert "▲ memory of NUMA node 1" in text(report.write(campaign)[0])
+
+
+def test_the_healthy_node_beside_a_flagged_one_is_the_most_usual(tmp_path: Path) -> None:
+    made = Campaign(tmp_path / "main")
+    for number, factor in enumerate((1.02, 0.98, 1.0, 1.01, 0.99)):
+        made.add(f"cn{number}", MACHINES[4], seed=number, factor=factor)
+    made.add("odd", MACHINES[4], factor=1.2, verdict="DEVIATES", text="slow", findings=[FINDING])
+    assert "cn2, not flagged" in text(report.write(made.install(), nodes=[])[0])
+
+
+def test_jobs_are_counted_where_the_method_is_told(tmp_path: Path) -> None:
+    made = Campaign(tmp_path / "main")
+    made.add("cn1", MACHINES[4], **ALONE)
+    made.jobs["cn1"] *= 2
+    page = node.node_page(made.verdict, "cn1", node.Shown.of(made.install() / "nodes/cn1"), {}, {})
+    assert dict(page.methods[0].facts)["passes, runs"] == "3 passes in each of 2 runs, in each of 2 jobs"
+
+
+def test_warnings_that_differ_in_figures_share_a_line() -> None:
+    nodes = {
+        f"cn{i}": {
+            "warnings": [{"id": "loud-cpus", "text": f"time was taken from CPU {i} (4{i}.5 %)", "advice": "look"}]
+        }
+        for i in range(9)
+    }
+    (only,) = cluster._shared_warnings(nodes, list(nodes), {})
+    assert (only.text, only.nodes) == ("time was taken from CPU 0 (40.5 %)", "all nodes")
+
+
 @pytest.mark.parametrize(
     "term, where, title",
     [
@@ -234,6 +297,8 @@ def test_the_runs_that_show_a_finding_are_marked(tmp_path: Path) -> None:
         ("jitter", {"core": 3, "cpu": 7}, "jitter: core 3 (CPU 7)"),
         ("clock", {}, "clock: the whole node"),
         ("class", {"class": 77}, "class class 77"),
+        ("class", {"class": 6, "socket": 0}, "every pair"),
+        ("spread", {}, "runs or passes that differ"),
         ("", "somewhere", "somewhere"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from nodeprint.report.pages import (
     Unmeasured,
     mark,
 )
+from nodeprint.verdict import wording
+from nodeprint.verdict.outcome import alike
 
 #: From this many nodes on, those that are like the others are listed by name and value only.
 MOST_ROWS = 60
@@ -115,6 +118,7 @@ def cluster_page(
         classes=_fleet_tables(by_class, looks),
         groups=tuple((name, words.node_list(members)) for name, members in groups) if len(groups) > 1 else (),
         certainty=_certainty(fleet),
+        explained=_EXPLAINED,
         trust=_trust(fleet),
         unmeasured=_unmeasured(nodes, looks),
         warnings=_shared_warnings(nodes, list(looks), problems),
@@ -141,7 +145,8 @@ def _undecided(nodes: Mapping[str, Any], looks: Mapping[str, Mark]) -> list[str]
 def _note(said: Mapping[str, Any]) -> str:
     findings = said.get("findings") or ()
     if not findings:
-        return str(said.get("reason") or "")
+        quiet = said.get("verdict") in (*_LIKE_OTHERS, "SAME AS GROUP")
+        return str(said.get("reason") or ("" if quiet else said.get("text")) or "")
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
     return str(findings[0].get("text") or findings[0].get("term", "")) + more
 
@@ -207,6 +212,14 @@ def _fleet_class(
     )
 
 
+#: What the columns of certainty say to who has to believe them.
+_EXPLAINED = (
+    "An effect beyond the bound matters (acceptance.yaml). The smallest that would be found shows in nine of ten of "
+    "these nodes when it is added to what was measured. Noise hides what is below 'could resolve'; where that is "
+    "above the bound, no node can be called the same. Spreads are standard deviations: between nodes, of the chips "
+    "alone, between runs. What deviates is z of them away; few degrees of freedom (d.f.) mean that far values are "
+    "expected."
+)
 #: Columns of spread as the verdict names them: between nodes, of the chips alone, between runs; the threshold in
 #: scales, and the degrees of freedom of the tail.
 _SPREADS = {"total": "nodes", "chip": "chips", "run": "runs", "z": "z", "tail_df": "tail, d.f."}
@@ -215,7 +228,8 @@ _SPREADS = {"total": "nodes", "chip": "chips", "run": "runs", "z": "z", "tail_df
 def _certainty(fleet: Mapping[str, Any]) -> Table:
     """What the fleet's data could tell, a row a term that was tested."""
     columns = {
-        "smallest effect found": _by_term(fleet.get("smallest_effect"), words.percent),
+        "bound": _by_term(fleet.get("bound"), words.percent),
+        "smallest that would be found": _by_term(fleet.get("smallest_effect"), words.percent),
         "could resolve": _by_term(fleet.get("resolvable_effect"), words.percent),
     }
     spread = fleet.get("spread")
@@ -225,8 +239,9 @@ def _certainty(fleet: Mapping[str, Any]) -> Table:
         given = {term: of.get(key) for term, of in levels.items() if isinstance(of, Mapping)}
         columns[f"spread: {name}" if written is words.percent else name] = _by_term(given, written)
     known = {name: column for name, column in columns.items() if column}
-    terms = dict.fromkeys(term for column in known.values() for term in column)
-    rows = ((term.replace("_", " "), *(column.get(term, "") for column in known.values())) for term in terms)
+    tested = {term for column in known.values() for term in column}
+    terms = [*(term for term in wording.TESTED if term in tested), *sorted(tested - set(wording.TESTED))]
+    rows = ((wording.TESTED.get(term, term), *(column.get(term, "") for column in known.values())) for term in terms)
     return Table(("term", *known), tuple(rows)) if terms else Table((), ())
 
 
@@ -247,7 +262,7 @@ def _trust(fleet: Mapping[str, Any]) -> Facts:
     smallest = fleet.get("smallest_effect")
     untested = [term for term, value in smallest.items() if value is None] if isinstance(smallest, Mapping) else []
     if untested:
-        rows.append(("not tested", ", ".join(str(term).replace("_", " ") for term in untested)))
+        rows.append(("not tested", ", ".join(wording.TESTED.get(str(term), str(term)) for term in untested)))
     return tuple(rows)
 
 
@@ -264,16 +279,19 @@ def _unmeasured(nodes: Mapping[str, Any], looks: Mapping[str, Mark]) -> tuple[Un
 def _shared_warnings(
     nodes: Mapping[str, Any], names: Sequence[str], problems: Mapping[str, Sequence[str]]
 ) -> tuple[Advice, ...]:
-    """Each warning once, with the nodes that have it, the most frequent first."""
-    seen: dict[Advice, list[str]] = {}
+    """Each warning and what was wrong with data once, with the nodes that have it, the most frequent first.
+
+    Nodes whose figures alone differ share the words of the first.
+    """
+    seen: dict[str, tuple[Advice, list[str]]] = {}
     for node in names:
         found = [advice(item) for item in nodes[node].get("warnings", ())]
-        found += [Advice(text, "") for text in problems.get(node, ())]
-        for one in dict.fromkeys(found):
-            seen.setdefault(one, []).append(node)
-    ordered = sorted(seen.items(), key=lambda item: -len(item[1]))
+        remarks = [*map(words.sentence, nodes[node].get("quality", ())), *problems.get(node, ())]
+        found += [Advice(text, "") for text in dict.fromkeys(remarks)]
+        for key, one in {alike(one.text): one for one in reversed(found)}.items():
+            seen.setdefault(key, (one, []))[1].append(node)
+    ordered = sorted(seen.values(), key=lambda item: -len(item[1]))
     everywhere = len(names)
     return tuple(
-        Advice(one.text, one.advice, "all nodes" if len(on) == everywhere > 1 else words.node_list(on))
-        for one, on in ordered
+        replace(one, nodes="all nodes" if len(on) == everywhere > 1 else words.node_list(on)) for one, on in ordered
     )

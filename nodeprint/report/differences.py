@@ -58,12 +58,20 @@ class Peers:
                 found = f"{len(peers)} unsuspected nodes of its kind were measured, {_LEAST_PEERS} are needed"
                 out.append(Comparison(f"{_name(one)}: no map against the others: {found}.", (), ()))
                 continue
-            (beside, healthy), *rest = peers
-            template = np.median(np.stack([values for _, values in rest]), axis=0)
+            (beside, healthy), rest = _most_usual(peers)
+            template = np.median(np.stack(rest), axis=0)
             text = f"{_name(one)}: each pair against the median of {len(rest)} unsuspected nodes"
             captions = (f"{node}, flagged", f"{beside}, not flagged")
             out.append(_comparison(text, captions, (one.values, healthy), template, one, shown))
         return tuple(out)
+
+
+def _most_usual(peers: Sequence[tuple[str, Floats]]) -> tuple[tuple[str, Floats], list[Floats]]:
+    """The peer whose pairs are nearest to the median of all peers, in ratio, and the matrices of the others."""
+    template = np.median(np.stack([values for _, values in peers]), axis=0)
+    away = [float(np.nanmedian(np.abs(values / template - 1))) for _, values in peers]
+    nearest = int(np.argmin(away))
+    return peers[nearest], [values for i, (_, values) in enumerate(peers) if i != nearest]
 
 
 def since_former_job(shown: Shown) -> tuple[Comparison, ...]:

@@ -25,6 +25,8 @@ _CELL = (25.0, 16.0)
 _GAP, _PAD, _LINE = 2.0, 5.0, 11.0
 _LABEL, _SMALL, _NUMBER = 8.0, 7.0, 7.5
 _DIE_WIDTH, _LEGEND_WIDTH = 92.0, 320.0
+#: A page is so wide where a unit is a point; what is wider is shrunk, and its text with it.
+_PAGE = 510.0
 _AMD = ("AuthenticAMD", "HygonGenuine")
 _DASH = ' stroke-dasharray="3 2"'
 
@@ -75,7 +77,7 @@ def floorplan_svg(
         _framed(_socket(topology, cpus, cells), f"socket {number}" if number is not None else "socket unknown")
         for number, cpus in sorted(sockets.items(), key=lambda item: (item[0] is None, item[0]))
     ]
-    body = _grid(plans, min(2, len(plans)), 8)
+    body = _grid(plans, 2 if 2 * max((plan.width for plan in plans), default=0) <= _PAGE else 1, 8)
     room = max(body.width, _LEGEND_WIDTH)
     below = [_text(line, _SMALL, _QUIET) for note in _notes(topology) for line in _wrapped(note, room, _SMALL)]
     legend = cells.legend(unit, quantity)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import jinja2
 
-from nodeprint.report.pages import ClusterPage, NodePage, line, plain
+from nodeprint.report.pages import ClusterPage, NodePage, line, plain, title
 
 
 def page(cluster: ClusterPage | None, nodes: Sequence[NodePage]) -> str:
@@ -20,7 +20,7 @@ def page(cluster: ClusterPage | None, nodes: Sequence[NodePage]) -> str:
         lstrip_blocks=True,
     )
     data = plain({"cluster": cluster, "nodes": list(nodes)}, line, _inline)
-    return environment.get_template("report.html").render(data)
+    return environment.get_template("report.html").render(data, title=title(cluster, nodes))
 
 
 def _inline(content: bytes) -> str:

@@ -16,6 +16,7 @@ import xarray as xr
 
 from nodeprint import bundle, structure
 from nodeprint.bundle import Bundle, Job
+from nodeprint.cells import models
 from nodeprint.errors import NodeprintError
 from nodeprint.report import figures, scale, words
 from nodeprint.report.figures import Floats, Tick, three_digits
@@ -49,6 +50,8 @@ ClassKey = tuple[str, int, str]
 _DIMS = ("run", "pass", "home", "a", "b")
 #: Terms of pairs; the others are of cells.
 _OF_PAIRS = {"node", "socket", "spread", *TERM_OF_FAMILY.values()}
+#: What marks a row of a finding, and a run that is no evidence.
+_FOUND, _INVALID = "▲", "✕"
 #: How evidence begins that the node does not give.
 _NOT_KNOWN = "not known: "
 #: A fact as long as all others together.
@@ -182,13 +185,13 @@ def node_page(
         comparisons=tuple(comparisons),
         floorplan=_floorplan(shown),
         structure=_structure(shown) if with_structure else (),
-        runs=_runs(shown.bundle.jobs if shown.bundle is not None else (), said.get("findings", ())),
+        runs=_runs(shown.bundle.jobs if shown.bundle is not None else (), said),
         fingerprint=tuple(fact for fact in fingerprint if fact[0] != _COMMAND_LINE),
         command_line=dict(fingerprint).get(_COMMAND_LINE, ""),
         warnings=tuple(warnings),
         quality=tuple(words.sentence(item) for item in said.get("quality", ())),
         problems=shown.problems,
-        methods=_methods(job, verdict),
+        methods=_methods(shown, verdict),
     )
 
 
@@ -226,14 +229,15 @@ def _findings(said: Mapping[str, Any]) -> tuple[Finding, ...]:
 
 
 def _finding(item: Mapping[str, Any], said: str) -> Finding:
-    """A finding; its sentence is left out where the node's own, `said`, is the same."""
+    """A finding; its sentence is left out where the node's own, `said`, begins with it."""
     rows = []
     if item.get("measurement"):
         home = words.number(item.get("home"))
         where = f", home NUMA node {home:.0f}" if home is not None and home >= 0 else ""
         rows.append(("seen in", f"{item['measurement']}{where}"))
     shift = words.number(item.get("effect_ns"))
-    if shift is not None or words.number(item.get("effect")) is not None:
+    unsteady = item.get("term") == "spread"  # it has a place, no size
+    if not unsteady and (shift is not None or words.number(item.get("effect")) is not None):
         in_ns = f"{shift:+.1f} ns" if shift is not None else ""
         effect = ", ".join(filter(None, (words.percent(item.get("effect"), True), in_ns)))
         interval = item.get("interval")
@@ -251,7 +255,7 @@ def _finding(item: Mapping[str, Any], said: str) -> Finding:
         if value:
             rows.append((key.replace("_", " "), words.sentence(value)))
     text = str(item.get("text", ""))
-    return Finding(_title(item), text if text != said else "", tuple(rows))
+    return Finding(_title(item), text if not said.startswith(text) else "", tuple(rows))
 
 
 def _title(item: Mapping[str, Any]) -> str:
@@ -331,24 +335,28 @@ def _plates(
 
 
 def _quantities(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """What is no pair of CPUs: a row a kind of cell, beside the group where there is one."""
-    grouped = any(words.number(row.get("group")) for row in rows)
-    group_columns = ("group's median", "to it") if grouped else ()
-    header = ("measurement", "of", "median", "95 % interval", *group_columns, "worst", "where")
+    """What is no pair of CPUs: a row a kind of cell, beside the group where there is one; places of findings marked."""
+    header = ("measurement", "of", "median", "95 % interval", "group's median", "to it", "worst", "where")
     out, before = [], ""
     for row in rows:
-        name, unit = str(row.get("measurement", "")), str(row.get("unit", ""))
+        name, kind, unit = (str(row.get(key, "")) for key in ("measurement", "name", "unit"))
         median, group = words.number(row.get("median")), words.number(row.get("group"))
         ends = [words.with_unit(row.get(key), unit) for key in ("ci_low", "ci_high")]
         beside = words.percent(median / group - 1, signed=True) if median is not None and group else ""
         worst = (words.with_unit(row.get("worst_value"), unit), str(row["worst"])) if row.get("worst") else ("", "")
         out.append((
-            name if name != before else "", str(row.get("name", "")), words.with_unit(median, unit),
-            f"{ends[0].split(' ')[0]} to {ends[1]}" if all(ends) else "",
-            *((words.with_unit(group, unit), beside) if grouped else ()), *worst,
+            name if name != before else "", f"{_FOUND} {kind}" if row.get("deviates") else kind,
+            words.with_unit(median, unit), f"{ends[0].split(' ')[0]} to {ends[1]}" if all(ends) else "",
+            words.with_unit(group, unit), beside, *worst,
         ))  # fmt: skip
         before = name
-    return Table(header, tuple(out))
+    marked = tuple(i for i, row in enumerate(rows) if row.get("deviates"))
+    return replace(_without_empty_columns(header, out), marked=marked)
+
+
+def _without_empty_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    kept = [i for i in range(len(header)) if any(row[i] for row in rows)]
+    return Table(tuple(header[i] for i in kept), tuple(tuple(row[i] for i in kept) for row in rows))
 
 
 def _belongs(c: Mapping[str, Any], one: Drawn) -> bool:
@@ -526,19 +534,37 @@ def _structure(shown: Shown) -> tuple[Found, ...]:
     return tuple(out)
 
 
-def _runs(jobs: Sequence[Job], findings: Sequence[Mapping[str, Any]]) -> Table:
-    """Every run of every job, in their order: what it gave, how it went, and how many findings it shows."""
-    header = ("job", "measurement", "run", "passes", "median ns", "between passes", "flagged", "s", "start", "findings")
+def _runs(jobs: Sequence[Job], said: Mapping[str, Any]) -> Table:
+    """Every run of every job, in their order: what it gave, how it went, how many findings it shows (`said` is the
+    node's part of the verdict), and whether it is no evidence; those are marked."""
+    header = (
+        "job",
+        "measurement",
+        "run",
+        "passes",
+        "median",
+        "between passes",
+        "flagged",
+        "s",
+        "start",
+        "findings",
+        "",
+    )
+    findings, quality = said.get("findings", ()), [words.sentence(item) for item in said.get("quality", ())]
     showing = Counter((item.get("measurement"), run) for item in findings for run in item.get("runs") or ())
     rows: list[tuple[str, ...]] = []
+    marked = []
     for job in jobs:
-        for name, data in _pairwise(job):
-            values, flags = _values(data, "latency_ns"), _values(data, "flags")
+        for name, data in (*_pairwise(job), *job.cells.items()):
+            value, unit = _measured(name, data)
             for r, run in enumerate(data["run"].to_numpy()):
-                measured = np.isfinite(values[r])
-                medians = [float(np.median(one[np.isfinite(one)])) for one in values[r] if np.isfinite(one).any()]
+                medians = [float(np.median(one[np.isfinite(one)])) for one in value[r] if np.isfinite(one).any()]
                 if not medians:
                     continue
+                where = f"job{job.number}/run{run}"
+                invalid = any(text.startswith(f"invalid: {name}, {where}:") for text in quality)
+                marked += [len(rows)] if invalid else []
+                flags = data["flags"].to_numpy()[r]
                 seconds = words.number(float(data["elapsed_s"].to_numpy()[r])) if "elapsed_s" in data else None
                 rows.append(
                     (
@@ -546,16 +572,27 @@ def _runs(jobs: Sequence[Job], findings: Sequence[Mapping[str, Any]]) -> Table:
                         name,
                         str(run),
                         str(len(medians)),
-                        f"{np.median(values[r][measured]):.1f}",
-                        words.percent(max(medians) / min(medians) - 1) if len(medians) > 1 else "",
-                        words.percent(float((flags[r][measured] != 0).mean())),
-                        f"{seconds:.1f}" if seconds is not None else "",
+                        words.with_unit(float(np.median(medians)), unit),
+                        words.percent(max(medians) / min(medians) - 1) if len(medians) > 1 and min(medians) else "",
+                        words.percent(float((flags != 0).mean())) if (flags != 0).any() else "",
+                        f"{seconds:.1f}" if seconds else "",
                         str(data["start_time"].to_numpy()[r]) if "start_time" in data else "",
-                        str(showing[name, f"job{job.number}/run{run}"] or ""),
+                        str(showing[name, where] or ""),
+                        f"{_INVALID} invalid" if invalid else "",
                     )
                 )
-    width = len(header) if showing else len(header) - 1
-    return Table(header[:width], tuple(row[:width] for row in rows))
+    return replace(_without_empty_columns(header, rows), marked=tuple(marked))
+
+
+def _measured(name: str, data: xr.Dataset) -> tuple[Floats, str]:
+    """What a measurement is compared by, as (run, pass, all else), and its unit; nothing where no model says what."""
+    model = models().get(name)
+    key = "latency_ns" if set(_DIMS) <= set(data.dims) else model.value if model is not None else ""
+    if key not in data:
+        return np.zeros((data.sizes["run"], 0, 0)), ""
+    values = data[key].transpose("run", "pass", ...).to_numpy().astype(np.float64)
+    share = model is not None and model.scale == "share"
+    return values.reshape(*values.shape[:2], -1), "share" if share else str(data[key].attrs.get("units", ""))
 
 
 # --- method ---
@@ -580,17 +617,26 @@ def _home(policy: Any) -> str:
     return _HOMES.get(str(policy), f"home: {policy}")
 
 
-def _methods(job: Job | None, verdict: Mapping[str, Any]) -> tuple[Method, ...]:
-    if job is None:
+def _methods(shown: Shown, verdict: Mapping[str, Any]) -> tuple[Method, ...]:
+    job = shown.job
+    if job is None or shown.bundle is None:
         return ()
     # The kernel's hash is already in the record that says how it measured.
     versions = [fact for fact in words.facts(verdict.get("versions", {})) if not fact[0].startswith("kernel ")]
     return tuple(
-        Method(name, (*_method_facts(data, job.header(name)), *versions)) for name, data in job.measurements.items()
+        Method(name, (*_method_facts(data, job.header(name), _rounds(shown.bundle.jobs, name)), *versions))
+        for name, data in job.measurements.items()
     )
 
 
-def _method_facts(data: xr.Dataset, header: Mapping[str, Any]) -> Facts:
+def _rounds(jobs: Sequence[Job], name: str) -> str:
+    """How many passes, runs and jobs a measurement has."""
+    mine = [job.measurements[name].sizes for job in jobs if name in job.measurements]
+    passes, runs = (words.node_list(sorted({str(size.get(of, "?")) for size in mine})) for of in ("pass", "run"))
+    return f"{passes} passes in each of {runs} runs" + (f", in each of {len(mine)} jobs" if len(mine) > 1 else "")
+
+
+def _method_facts(data: xr.Dataset, header: Mapping[str, Any], rounds: str) -> Facts:
     imported = header.get("imported") or {}
     measured = not imported
     lines, batches = header.get("lines"), header.get("batches", "?")
@@ -603,8 +649,7 @@ def _method_facts(data: xr.Dataset, header: Mapping[str, Any]) -> Facts:
         "memory": "; ".join(_memory(header.get("placement") or {})),
         "lines": lines and f"{lines} a pass, drawn by seed, {batches} batches a line",
         "round trips": header.get("round_trips") and f"at least {header['round_trips']} a batch",
-        "passes, runs": measured
-        and f"{data.sizes.get('pass', '?')} passes in each of {data.sizes.get('run', '?')} runs",
+        "passes, runs": measured and rounds,
         "statistic": measured and "median over lines of each line's lowest batch; drawn: median over runs and passes",
         "pinned by": header.get("pinned_by"),
         "clock": _clock(header.get("clock") or {}),

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
@@ -147,10 +147,11 @@ class Plate:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of words: its header and its rows."""
+    """A table of words: its header and its rows, of which those at `marked` ask for attention."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    marked: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,11 +274,19 @@ class ClusterPage:
     classes: tuple[FleetTable, ...]
     groups: Facts
     certainty: Table
+    explained: str
     trust: Facts
     unmeasured: tuple[Unmeasured, ...]
     warnings: tuple[Advice, ...]
     methods: tuple[Method, ...]
     elsewhere: str
+
+
+def title(cluster: ClusterPage | None, nodes: Sequence[NodePage]) -> str:
+    """What a document of these pages is called."""
+    if cluster is not None:
+        return line(f"nodeprint, campaign {cluster.campaign}")
+    return line(", ".join(["nodeprint", *(f"campaign {node.campaign}, {node.node}" for node in nodes[:1])]))
 
 
 def plain(value: Any, text: Callable[[str], str], image: Callable[[bytes], str]) -> Any:

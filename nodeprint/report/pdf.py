@@ -17,7 +17,7 @@ from types import TracebackType
 import matplotlib
 import typst
 
-from nodeprint.report.pages import ClusterPage, NodePage, line, plain
+from nodeprint.report.pages import ClusterPage, NodePage, line, plain, title
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -57,6 +57,7 @@ class Printer(AbstractContextManager["Printer"]):
             return images.setdefault(content, f"{len(images)}.{kind}")
 
         data = plain({"cluster": cluster, "nodes": list(nodes)}, breakable, image)
+        data["title"] = title(cluster, nodes)
         for content, name in images.items():
             (root / name).write_bytes(content)
         (root / "data.json").write_text(json.dumps(data), encoding="utf-8")

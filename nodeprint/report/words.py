@@ -10,12 +10,42 @@ import numpy as np
 
 from nodeprint.report.pages import Facts
 
+#: Keys of fingerprints and versions that would be misread as they are.
+_LABELS = {
+    "bios": "BIOS",
+    "bios_date": "BIOS date",
+    "cpu": "CPU",
+    "cpu_family": "CPU family",
+    "cpu_model": "CPU model",
+    "cpu_stepping": "CPU stepping",
+    "cpus": "CPUs",
+    "cpus_allowed": "CPUs allowed",
+    "cores_per_l3": "cores per L3",
+    "smt": "SMT",
+    "nps": "NPS",
+    "kernel": "Linux kernel",
+    "kernel_hash": "nodeprint's kernels, hash",
+    "compiler": "nodeprint's kernels, compiler",
+    "memory_per_node_gib": "memory by NUMA node, GiB",
+    "numa_balancing": "NUMA balancing",
+    "numa_distances": "NUMA distances",
+    "numa_nodes": "NUMA nodes",
+    "numa_nodes_per_socket": "NUMA nodes per socket",
+    "thp": "transparent huge pages",
+    "virtual": "virtual machine",
+}
+
+
+def label(key: str) -> str:
+    """A key in words."""
+    return _LABELS.get(key, key.replace("_", " "))
+
 
 def facts(mapping: Any) -> Facts:
     """Keys and values in words; nested objects become `outer inner`, values that are unknown are left out."""
     out: list[tuple[str, str]] = []
     for key, value in mapping.items() if isinstance(mapping, Mapping) else ():
-        name = str(key).replace("_", " ")
+        name = label(str(key))
         if isinstance(value, Mapping):
             out += [(f"{name} {inner}", text) for inner, text in facts(value)]
         elif isinstance(value, bool):
