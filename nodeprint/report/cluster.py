@@ -214,11 +214,11 @@ def _fleet_class(
 
 #: What the columns of certainty say to who has to believe them.
 _EXPLAINED = (
-    "An effect beyond the bound matters (acceptance.yaml). The smallest that would be found shows in nine of ten of "
-    "these nodes when it is added to what was measured. Noise hides what is below 'could resolve'; where that is "
-    "above the bound, no node can be called the same. Spreads are standard deviations: between nodes, of the chips "
-    "alone, between runs. What deviates is z of them away; few degrees of freedom (d.f.) mean that far values are "
-    "expected."
+    "An effect beyond the bound matters (acceptance.yaml). The smallest that would be found is seen in nine of ten "
+    "nodes of this kind, on top of what they have of their own. Noise hides what is below 'could resolve': where "
+    "that is above the bound, no node can be called the same. Spreads are standard deviations: between nodes, of "
+    "the chips alone, between runs. What deviates is z of them away; few degrees of freedom (d.f.) mean that far "
+    "values are expected."
 )
 #: Columns of spread as the verdict names them: between nodes, of the chips alone, between runs; the threshold in
 #: scales, and the degrees of freedom of the tail.
