@@ -25,7 +25,7 @@ TESTED: Mapping[str, str] = {
     "link": "a path between quadrants",
     "ccd": "a CCD to the others",
     "block": "a path between CCDs",
-    "ccx": "a CCX inside",
+    "ccx": "the inside of a CCX",
     "core": "a core",
     "core-in": "a core inside its CCX",
     "core-near": "a core to its socket",
@@ -118,7 +118,7 @@ def spoken(term: str, where: Mapping[str, Any]) -> str:
         scope = {
             "inside": " inside its CCX",
             "near": " to its socket",
-            "across": " across",
+            "across": " to the other socket",
             "outside": " outside its CCX",
         }
         return f"core {where['core']}{cpu}" + "".join(text for key, text in scope.items() if where.get(key))
