@@ -144,7 +144,7 @@ def _undecided(nodes: Mapping[str, Any], looks: Mapping[str, Mark]) -> list[str]
 
 def _note(said: Mapping[str, Any]) -> str:
     findings = said.get("findings") or ()
-    if not findings:
+    if not findings or said.get("verdict") in ("INVALID", "UNSTABLE"):  # what makes it no evidence goes before findings
         quiet = said.get("verdict") in (*_LIKE_OTHERS, "SAME AS GROUP")
         return str(said.get("reason") or ("" if quiet else said.get("text")) or "")
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
