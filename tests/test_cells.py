@@ -92,8 +92,10 @@ def test_few_nodes_blame_as_pairs_do():
     assert judged(nodes=1).nodes["node000"].verdict == "NO PEER"
     two = judged("node001: memory-channel node 1 -20%", nodes=2, jobs=2)
     assert {v.verdict for v in two.nodes.values()} == {"DIFFER"}
-    four = judged("node001: memory-channel node 1 -20%", nodes=4, jobs=2)
-    assert four.nodes["node001"].verdict == "DEVIATES"
+    for nodes in (3, 4):
+        found = judged("node001: memory-channel node 1 -20%", nodes=nodes, jobs=2).nodes
+        assert found.pop("node001").verdict == "DEVIATES"
+        assert {v.verdict for v in found.values()} <= {"SAME", "INCONCLUSIVE"}
 
 
 def test_a_crowd_is_not_blamed():

@@ -125,6 +125,23 @@ def test_defects_that_are_no_terms_are_found(text):
     assert verdict.nodes["node001"].findings[0].where["core"] == 37
 
 
+@pytest.mark.parametrize(
+    ("text", "where", "consistent_with"),
+    [
+        ("fabric +8%", {"beyond_class": 1}, ("fabric clock", "NPS setting")),
+        ("nps 1", {"class": 4}, ("fabric clock", "NPS setting")),
+        (
+            "socket-link +8%",
+            {"class": 5, "socket": 0, "to_socket": 1},
+            ("width or speed of the link between the sockets",),
+        ),
+    ],
+)
+def test_what_classes_are_consistent_with(text, where, consistent_with):
+    shown = judge_fleet(fleet(Plan(SMALL, nodes=8, spread=QUIET, defects=(f"node001: {text}",)))).nodes["node001"]
+    assert (shown.findings[0].where, shown.findings[0].consistent_with) == (where, consistent_with)
+
+
 def test_one_cause_is_one_finding_and_two_are_two():
     _, one = bench.flow(bench.simulated(ROME, 8, 1, QUIET, ("node001: core 37 +30%",)))
     assert [f.term for f in one.nodes["node001"].findings] == ["core"]
@@ -304,13 +321,21 @@ def test_alone_and_two():
     for seed in range(4):
         for text in ("global +3%", "core 5 +6%"):
             assert outcomes((f"node001: {text}",), nodes=2, seed=seed)["node001"] not in ("SAME", "DEVIATES")
+    gone = fleet(Plan(SMALL, nodes=2, jobs=2, spread=QUIET, defects=("node001: global +20%",)))
+    calm = fleet(Plan(SMALL, nodes=2, jobs=2, spread=QUIET)).stacks[0]
+    values = np.where((calm.job == 2)[:, None, None, None], calm.values, gone.stacks[0].values)
+    once = judge_fleet(dataclasses.replace(gone, stacks=(dataclasses.replace(calm, values=values),)))
+    assert set(once.fleet.counts) <= {"SAME", "INCONCLUSIVE"}
     both = outcomes(("node001: global +20%",), nodes=2, jobs=2)
     assert both == {"node000": "DIFFER", "node001": "DIFFER"}
 
 
 @pytest.mark.parametrize("nodes", [3, 4])
 def test_of_three_or_four_one_is_blamed_only_when_the_others_agree(nodes):
-    assert outcomes(("node001: global +20%",), nodes=nodes, jobs=2)["node001"] == "DEVIATES"
+    for text in ("global +20%", "core 5 +40%"):
+        one = outcomes((f"node001: {text}",), nodes=nodes, jobs=2)
+        assert one.pop("node001") == "DEVIATES"
+        assert set(one.values()) <= {"SAME", "INCONCLUSIVE"}
     apart = outcomes(("node001: global +20%", "node002: global -20%"), nodes=nodes, jobs=2)
     assert "DEVIATES" not in apart.values()
 
@@ -409,6 +434,22 @@ def test_mutations_are_caught(name):
 
 def test_the_method_itself_passes_what_catches_mutations():
     assert bench.failures(3, 8, Spread(core=0.005)) == []
+
+
+@pytest.mark.parametrize(
+    ("term", "where", "said"),
+    [
+        ("socket", {"socket": 1}, "socket 1"),
+        ("ccd", {"ccd": 3, "to_others": 1}, "CCD 3 to all others"),
+        ("quadrant", {"quadrant": 2, "across": 1}, "quadrant 2 to the other socket"),
+        ("link", {"quadrant": 0, "to_quadrant": 2}, "link quadrant 0 to quadrant 2"),
+        ("block", {"ccx": 4, "to_ccx": 5}, "CCX 4 to CCX 5"),
+        ("core", {"core": 5, "cpu": 9, "inside": 1}, "core 5 (CPU 9) inside its CCX"),
+        ("class", {"class": 1, "socket": 0}, "class 'same CCX' on socket 0"),
+    ],
+)
+def test_places_are_said(term, where, said):
+    assert wording.spoken(term, where) == said
 
 
 # --- terms ------------------------------------------------------------------------------------------------------------
@@ -704,6 +745,7 @@ def test_a_node_without_most_pairs_is_invalid_and_twice_unstable():
     assert PackedNode("x").state == "measured"
 
 
+@pytest.mark.filterwarnings("error")
 def test_a_job_that_is_no_evidence_confirms_nothing():
     found = fleet(Plan(SMALL, nodes=8, jobs=3, spread=QUIET, defects=("node001: global +20%",)))
     two = dataclasses.replace(

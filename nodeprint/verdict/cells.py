@@ -7,7 +7,7 @@ evidence, peers the template, thresholds follow from the number of tests, and on
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -287,7 +287,15 @@ def _judged(cells: Cells, nodes: Ints, rules: Acceptance, alpha: float) -> Judge
             _unstable(out, known, i, differ[i], last)
         _causes_of(out, known, i, node)
         out.by_node[node] = known
+    _without_mirrored(out.by_node.values())
     return out
+
+
+def _without_mirrored(nodes: Collection[NodeCells]) -> None:
+    """Of few nodes, a difference that is the other side of what another is blamed for is in the template alone."""
+    blamed = {(c.number, c.effect > 0) for known in nodes for c in known.causes if c.state in ("confirmed", "fresh")}
+    for known in nodes:
+        known.causes = [c for c in known.causes if c.state != "differs" or (c.number, c.effect <= 0) not in blamed]
 
 
 def _over_passes(cells: Cells) -> Floats:

@@ -327,15 +327,16 @@ def _ordered(matrix: Matrix) -> Matrix:
 
 
 def deviation_again(matrix: OfJobs, stats: Statistics, last: OfJobs, outliers: Bools) -> Floats:
-    """Deviations in the latest jobs, from peers' latest jobs where half of them have one.
+    """Deviations in the latest jobs, from peers' latest jobs where half of them have one (of few nodes all).
 
     Else from the first jobs' centre moved by what the unsuspected nodes measured beside it moved by.
     """
     mean: Floats = np.nanmean(filled(last.values), axis=1)
     at = {int(node): i for i, node in enumerate(matrix.nodes)}
     rows = np.array([at[int(node)] for node in last.nodes])
-    calm = ~outliers[rows]
-    if calm.sum() >= max(3, len(matrix.nodes) / 2):
+    few = len(rows) == len(matrix.nodes) <= FEW_NODES  # then none is known to be calm
+    calm = ~outliers[rows] | few
+    if few or calm.sum() >= max(3, len(matrix.nodes) / 2):
         out = np.empty_like(mean)
         for i in range(len(mean)):
             peers = calm.copy()
@@ -381,6 +382,8 @@ def _wobble(matrix: Matrix, acceptance: Acceptance, alpha: float, trusted: Bools
 def _shown(one: Evidence, by_node: dict[int, NodeEvidence], sittings: Mapping[int, list[list[int]]]) -> None:
     matrix, stats = one.matrix, one.stats
     n = len(matrix.nodes)
+    blamed: list[Shown] = []
+    differs: dict[int, list[Shown]] = {}
     for i, number in enumerate(matrix.nodes.tolist()):
         node = by_node[number]
         node.runs = max(node.runs, int(np.isfinite(matrix.values[i]).any(axis=1).sum()))
@@ -409,10 +412,20 @@ def _shown(one: Evidence, by_node: dict[int, NodeEvidence], sittings: Mapping[in
                 if shown.confirmed or not like:
                     found.append(shown)
         if n <= FEW_NODES:
-            blamed = [s for s in found if _others_agree(one, s.cause, i)]
-            node.differs += [s for s in found if s not in blamed]
-            found = blamed if n > 2 else []
+            told = [s.refuted or _others_agree(one, s.cause, i) for s in found]
+            differs[number] = [s for s, alone in zip(found, told, strict=True) if not alone]
+            found = [s for s, alone in zip(found, told, strict=True) if alone]
         node.shown += found
+        blamed += [s for s in found if not s.refuted]
+    for number, shown_apart in differs.items():
+        by_node[number].differs += [s for s in shown_apart if not _mirrored(s, blamed)]
+
+
+def _mirrored(seen: Shown, blamed: Sequence[Shown]) -> bool:
+    """Whether a difference is the other side of what another node is blamed for: that is in this one's template."""
+    return any(
+        seen.effect * other.effect < 0 and np.isin(seen.cause.members, other.cause.members).any() for other in blamed
+    )
 
 
 def _instability(one: Evidence, i: int, jobs: Sequence[Observed], node: NodeEvidence) -> None:
@@ -422,9 +435,8 @@ def _instability(one: Evidence, i: int, jobs: Sequence[Observed], node: NodeEvid
         if seen.differ.any():
             node.unstable_jobs.add(job)
             if seen is newest:
-                terms = one.matrix.terms.terms
                 worst = next(k for k in np.argsort(-np.abs(one.stats.deviation[i])) if seen.differ[k])
-                node.unstable.append((_place(one.matrix, terms[worst]), "runs differ in {}"))
+                node.unstable.append((_place(one.matrix, one.matrix.terms.terms[worst]), "runs differ in {}"))
     if one.wobble is not None:
         high = one.wobble.deviation[i] > one.wobble.threshold[i]
         least = RUN_SHARE * one.wobble.deviation[i]

@@ -122,11 +122,8 @@ def spoken(term: str, where: Mapping[str, Any]) -> str:
             "outside": " outside its CCX",
         }
         return f"core {where['core']}{cpu}" + "".join(text for key, text in scope.items() if where.get(key))
-    parts = {key: value for key, value in where.items() if key not in ("across", "to_others")}
-    numbers = " to ".join(
-        f"{key.removeprefix('to_').upper() if 'c' in key[:4] else key.removeprefix('to_')} {value}"
-        for key, value in parts.items()
-    )
+    parts = [(key.removeprefix("to_"), value) for key, value in where.items() if key not in ("across", "to_others")]
+    numbers = " to ".join(f"{part.upper() if part in ('ccd', 'ccx') else part} {value}" for part, value in parts)
     scope_text = " to the other socket" if where.get("across") else " to all others" if where.get("to_others") else ""
     return f"{'link ' if term == 'link' else ''}{numbers}{scope_text}"
 
@@ -149,12 +146,12 @@ def _consistent(term: str, shown: Shown, direction: str) -> tuple[str, ...]:
     where = shown.cause.where
     if where.get("class") == ALL_PAIRS:
         term = "node"
-    if term == "class" and "beyond_class" in where:
-        return ("fabric clock", "NPS setting")
     if term == "class" and "to_socket" in where:
         return ("width or speed of the link between the sockets",)
     if term == "class" and where.get("class") in (0, 1):
         return ("core clock", "L3 clock")
+    if term == "class":
+        return ("fabric clock", "NPS setting")
     return _CONSISTENT.get(term, ()) if direction == "slow" else ("a higher clock", *_CONSISTENT.get(term, ())[:1])
 
 
@@ -225,7 +222,6 @@ def by_clock(what: tuple[str, ...], clock: float | None, effect: float) -> tuple
 _CONSISTENT: Mapping[str, tuple[str, ...]] = {
     "node": ("core and fabric clock together", "power limit", "firmware settings"),
     "socket": ("the socket's core clock", "the socket's fabric clock", "power limit", "temperature"),
-    "class": ("fabric clock",),
     "quadrant": ("the quadrant's part of the I/O die", "memory channel settings"),
     "ccd": ("the CCD's port to the I/O die", "the CCD's clock"),
     "link": ("the path between the two quadrants",),
