@@ -172,6 +172,14 @@ def test_nodes_with_a_slow_core_each_do_not_hide_each_other(nodes, cores):
     assert {found[node] for node in slow} == {"SUSPECT"}
 
 
+def test_two_slow_cores_of_four_are_named_and_not_the_two_others():
+    found = judge_fleet(fleet(Plan(SMALL, nodes=8, spread=QUIET, defects=tuple(
+        f"node001: core {core} +15%" for core in (9, 10)
+    )))).nodes["node001"].findings  # fmt: skip
+    assert {one.where["core"] for one in found if one.term == "core"} == {9, 10}
+    assert all(one.effect > 0 for one in found)
+
+
 def _with_rows(found: PackedFleet, node: int, factor: np.ndarray) -> PackedFleet:
     """The fleet with the values of one node, a row a run, times `factor`."""
     stack = found.stacks[0]

@@ -23,6 +23,8 @@ MOST_CAUSES = 6
 _AGREE_SHARE, _AGREE, _AGREE_SCALES = 0.3, 0.01, 3.0
 #: A part explains what is beyond around it from this share of its own threshold on.
 _PART_SHARE = 0.5
+#: A core's pairs bear its effect out from this share of it on.
+_OWN_SHARE = 0.5
 #: A run shows a cause with at least this share of it.
 RUN_SHARE = 0.25
 
@@ -89,6 +91,7 @@ def causes(
         for number in np.flatnonzero(beyond):
             covered[terms.terms[number].covers] = True
         plain = (np.abs(deviation) > _PART_SHARE * threshold) & accepted
+        beside = _beside_class(left, terms)
         best, best_gain = None, 0.0
         for candidate in candidates:
             # a part within what is beyond may explain it better, without being beyond its own, wider threshold
@@ -97,7 +100,7 @@ def causes(
             ):
                 continue
             fit = _fit(candidate, deviation, count, scale, level_ns)
-            if fit is not None and fit[1] > best_gain:
+            if fit is not None and fit[1] > best_gain and _bears_out(fit[0], candidate, beside):
                 best, best_gain = (fit[0], candidate), fit[1]
         if best is None:
             break
@@ -110,6 +113,24 @@ def causes(
         else:
             left[candidate.covers] -= cause.effect
     return found
+
+
+def _beside_class(left: Floats, terms: Terms) -> Floats:
+    """Residuals from the median of their class on their socket or between their sockets."""
+    out = left.copy()
+    for number in terms.indices("class"):
+        covers = terms.terms[number].covers
+        out[covers] -= np.median(left[covers])
+    return out
+
+
+def _bears_out(cause: Cause, candidate: _Candidate, beside: Floats) -> bool:
+    """Whether a core's own pairs are off, and not only those of the cores that it is compared with.
+
+    Of four cores two that are slow make the two others look fast.
+    """
+    own = float(np.mean(beside[candidate.covers])) * np.sign(cause.effect)
+    return candidate.term != "core" or own >= _OWN_SHARE * abs(cause.effect)
 
 
 def stands_out(cause: Cause, threshold: Floats, level_ns: Floats) -> bool:
