@@ -4,23 +4,28 @@ one-sided at 95 % (Clopper and Pearson).
     python -m bench.cells --fleets 299
 
 Healthy fleets without any node accused; defects of 0.5 and 1.2 times the printed smallest effect, each with its flow of
-second jobs; and how often the first finding names the place.
+second jobs; how often the first finding names the place; and whether the promises break without a part of the method.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from bench import table
+from bench import verdict as pairs
 from bench.table import Row, row
 from bench.verdict import flow, lower, upper
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, fleet
 from nodeprint.topology.presets import preset
-from nodeprint.verdict import Verdict, judge_fleet
+from nodeprint.verdict import Verdict, cells, judge_fleet
+from nodeprint.verdict.outcome import Finding
 
 _NODES = 8
 
@@ -41,16 +46,35 @@ PLANTED = (
 )
 
 
-def made(seed: int, defects: tuple[str, ...] = (), jobs: Mapping[str, int] | None = None) -> PackedFleet:
+def made(
+    seed: int, defects: tuple[str, ...] = (), jobs: Mapping[str, int] | None = None, nodes: int = _NODES
+) -> PackedFleet:
     """A fleet's cells alone, so that nothing is found by its pairs."""
     topology = preset(("naples-2x32", "icelake-2x40")[seed % 2])
-    plan = Plan(topology, nodes=_NODES, passes=1, seed=seed, cells=True, defects=defects)
+    plan = Plan(topology, nodes=nodes, passes=1, seed=seed, cells=True, defects=defects)
     return replace(fleet(plan, jobs), stacks=())
+
+
+def wide(found: PackedFleet, seed: int, spread: float = 0.02) -> PackedFleet:
+    """The fleet with each node's cells apart by `spread` more (SD), in all of its runs: near the bounds, where these
+    alone keep no healthy node from being accused."""
+    rng = np.random.default_rng([seed, 11])
+
+    def apart(one: cells.Cells) -> cells.Cells:
+        factor = np.exp(spread * rng.standard_normal((len(found.nodes), 1, len(one.places))))
+        return replace(one, values=(one.values * factor[one.node]).astype(np.float32))
+
+    return replace(found, cells=tuple(map(apart, found.cells)))
+
+
+def both(seed: int, defects: tuple[str, ...] = (), nodes: int = _NODES) -> tuple[Verdict, Verdict]:
+    """The verdict of the first job, and that after the second jobs."""
+    return flow(lambda jobs: made(seed, defects, jobs, nodes))
 
 
 def judged(seed: int, defects: tuple[str, ...] = ()) -> Verdict:
     """The verdict after its second jobs."""
-    return flow(lambda jobs: made(seed, defects, jobs))[1]
+    return both(seed, defects)[1]
 
 
 def clean(fleets: int) -> list[Row]:
@@ -87,6 +111,94 @@ def power(planted: Planted, fleets: int) -> list[Row]:
     return rows
 
 
+#: Parts of the method that pairs and cells share, as bench.verdict removes them, and those of the cells alone.
+MUTATIONS = ("no z", "template holds the node", "no grouping", "no parents", "one run is enough", "no second job")
+
+
+@contextmanager
+def mutated(name: str) -> Iterator[None]:
+    """The method without one of its parts."""
+    saved = cells._explained, cells.shown_by_runs, cells._confirm
+    try:
+        if name == "no parents":
+            cells._explained = _without_parents(saved[0])
+        elif name == "one run is enough":
+            cells.shown_by_runs = lambda values, *_: np.ones(values.shape[1], dtype=bool)
+        elif name == "no second job":
+            cells._confirm = lambda *seen: replace(saved[2](*seen), state="confirmed")
+        with pairs.mutated(name):
+            yield
+    finally:
+        cells._explained, cells.shown_by_runs, cells._confirm = saved
+
+
+def _without_parents(explained):  # type: ignore[no-untyped-def]
+    """Only sets that hold no other set explain anything."""
+
+    def by_children(one, job, i):  # type: ignore[no-untyped-def]
+        member = one.sets.member
+        parents = (member.astype(int) @ ~member.T == 0).sum(axis=0) > 1  # more than itself is inside
+        threshold = np.where(parents, np.inf, one.stats.threshold)
+        return explained(replace(one, stats=replace(one.stats, threshold=threshold)), job, i)
+
+    return by_children
+
+
+def failures(fleets: int) -> list[str]:
+    """The promises, those that are broken."""
+    broken = []
+    accused = suspects = 0
+    for seed in range(fleets):
+        first, verdict = flow(lambda jobs, seed=seed: wide(made(seed, (), jobs), seed))  # type: ignore[misc]
+        accused += verdict.fleet.counts.get("DEVIATES", 0) > 0
+        suspects += first.fleet.counts.get("SUSPECT", 0)
+    if accused or suspects > fleets:
+        broken.append(f"{accused} of {fleets} healthy fleets accused, {suspects} suspects")
+    half = tuple(f"node{i:03d}: memory-channel node 1 -12%" for i in range(_NODES // 2))
+    verdict = judged(0, half)
+    if verdict.fleet.outcome != "TWO POPULATIONS" or verdict.fleet.counts.get("DEVIATES"):
+        broken.append(f"two populations told as {verdict.fleet.outcome}, {dict(verdict.fleet.counts)}")
+    for text, term, where in (
+        ("memory-channel node 1 -15%", "bandwidth", {"memory_node": 1}),
+        ("core-clock 37 -15%", "clock", {"core": 37}),
+        ("global +12%", "bandwidth", {}),
+    ):
+        wrong = sum(not _alone(judged(seed, (f"node001: {text}",)), term, where) for seed in range(fleets))
+        if wrong:
+            broken.append(f"{text} not found, not named or not as one cause {wrong} times")
+    missed = sum(
+        both(seed, ("node001: memory-channel node 1 -12%",), nodes=2)[0].nodes["node001"].verdict != "DIFFER"
+        for seed in range(fleets)
+    )
+    if missed:
+        broken.append(f"two nodes 12 % apart not told apart {missed} times")
+    for runs in ((1,), (1, 2)):
+        busy = tuple(f"node001: busy core 5 run {run}" for run in runs)
+        first, verdict = both(0, busy)
+        outcome, loud = verdict.nodes["node001"].verdict, [f.term for f in first.nodes["node001"].findings]
+        if outcome not in ("SAME", "INCONCLUSIVE") or ("jitter" in loud) != (len(runs) > 1):
+            broken.append(f"a core busy in {len(runs)} of 2 runs of one job told as {outcome}, first as {loud}")
+    return broken
+
+
+def _alone(verdict: Verdict, term: str, where: Mapping[str, int]) -> bool:
+    """Whether node001 deviates by one cause, at this place, and no other node does."""
+    errors: list[Finding] = [f for f in verdict.nodes["node001"].findings if f.severity == "error"]
+    named = len(errors) == 1 and errors[0].term == term and where.items() <= errors[0].where.items()
+    return named and bool(where) == bool(errors[0].where) and verdict.fleet.counts.get("DEVIATES") == 1
+
+
+def mutations(fleets: int) -> list[Row]:
+    """Whether the promises hold, and whether each mutation breaks one; prints which."""
+    rows = []
+    for name in ("none", *MUTATIONS):
+        with mutated(name):
+            failed = failures(fleets)
+        print(f"mutation {name:26} {'fails: ' + '; '.join(failed) if failed else 'passes'}", flush=True)
+        rows.append(row(f"mutation {name}: wrongly told", float(bool(failed) != (name != "none")), 0, ""))
+    return rows
+
+
 def main() -> None:
     """Print the table, keep JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -96,6 +208,7 @@ def main() -> None:
     rows = clean(options.fleets)
     for planted in PLANTED:
         rows += power(planted, max(options.fleets // 5, 20))
+    rows += mutations(max(options.fleets // 60, 2))
     table.keep("cells", rows, load)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from dataclasses import asdict
 from json import dumps
@@ -292,27 +291,23 @@ def save(
 def compare(
     before: Annotated[Path, typer.Argument(help="A judged campaign.")],
     after: Annotated[Path, typer.Argument(help="A later one of the same nodes.")],
+    acceptance: Annotated[Path | None, typer.Option(help="Bounds, as config/acceptance.yaml.")] = None,
     json: Json = False,
 ) -> None:
-    """Print what changed between two judged campaigns, node by node and class by class."""
+    """Print what changed between two judged campaigns, node by node and class by class; cells as the report's rows."""
+    from nodeprint.verdict import acceptance as accepted
     from nodeprint.verdict import history
     from nodeprint.verdict.outputs import read
 
-    changes = history.compare(read(before), read(after))
+    rules = accepted.load(acceptance)
+    changes = history.compare(read(before), read(after), rules)
     if json:
         print_json([asdict(change) for change in changes])
         return
     if not changes:
         advice = "compare two campaigns of the same nodes"
         raise NodeprintError(f"no node is in both it and {after} with the same classes", where=before, advice=advice)
-    for c in changes:
-        low, high = c.interval
-        said = "changed" if c.real else "no change that can be told"
-        interval = f"[{low:+.1%} to {high:+.1%}]" if math.isfinite(high - low) else "(one run: no interval)"
-        typer.echo(
-            f"{c.node}: {c.measurement}, {c.class_name}: {c.before_ns:.1f} to {c.after_ns:.1f} ns, "
-            f"{c.change:+.1%} {interval}, {said}"
-        )
+    _print(history.as_text(changes, rules))
 
 
 @app.command(epilog="Example: nodeprint export results/main --to pairs.parquet")

@@ -131,6 +131,7 @@ def classes(topology: Topology, data: xr.Dataset) -> list[dict[str, Any]]:
                     "name": CLASSES[level], "measurement": "coherence-cas", "home": -1,
                     "median_ns": float(np.median(medians)), "ci_low_ns": float(medians.min()),
                     "ci_high_ns": float(medians.max()), "pairs": int(upper.sum()),
+                    "runs": len(medians), "run_sd_ns": float(np.std(medians, ddof=1)) if len(medians) > 1 else None,
                 }
             )  # fmt: skip
     return out

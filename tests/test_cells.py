@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 import yaml
 
+from bench import cells as bench
 from nodeprint import cells, packed
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import gather
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import from_part, preset
-from nodeprint.verdict import acceptance, judge, judge_fleet, thresholds
+from nodeprint.verdict import acceptance, history, judge, judge_fleet, outputs, thresholds
 from nodeprint.verdict import cells as quantities
 from nodeprint.verdict.outcome import Verdict
 from nodeprint.verdict.terms import FAMILIES
@@ -105,6 +106,18 @@ def test_a_crowd_is_not_blamed():
     assert verdict.fleet.counts.get("SAME", 0) < 8
 
 
+@pytest.mark.parametrize("slow", [3, 4])
+def test_two_populations_of_cells_blame_nobody(slow):
+    half = tuple(f"node{i:03d}: memory-channel node 1 -12%" for i in range(slow))
+    verdict = judged(*half, jobs=2)
+    assert verdict.fleet.outcome == "TWO POPULATIONS"
+    assert not {"DEVIATES", "SUSPECT", "SAME"} & set(verdict.fleet.counts)
+    assert sorted(len(group["nodes"]) for group in verdict.fleet.groups) == [slow, 8 - slow]
+    assert {group["told_apart_by"] for group in verdict.fleet.groups} == {
+        "bandwidth-nodes, CPUs of NUMA node 1, memory of NUMA node 1"
+    }
+
+
 def test_smallest_effects_are_told_and_hold():
     calm = judged()
     size = calm.fleet.smallest_effect["bandwidth"]
@@ -190,6 +203,19 @@ def test_distances_and_sets_of_four_nodes_a_socket():
     assert len({row.tobytes() for row in sets.member}) == len(sets.member)
 
 
+# --- mutations: each must break a promise -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", bench.MUTATIONS)
+def test_mutations_are_caught(name):
+    with bench.mutated(name):
+        assert bench.failures(1)
+
+
+def test_the_method_itself_passes_what_catches_mutations():
+    assert bench.failures(2) == []
+
+
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
@@ -242,6 +268,64 @@ def test_figures_name_the_worst_cell_and_the_group(campaign):
     assert slow["worst"] == "CPU node 1, memory 1"
     assert slow["worst_value"] < 0.93 * slow["group"]
     assert rows["chase-latency", "own node"]["median"] < rows["chase-latency", "other socket"]["median"]
+
+
+# --- over time ------------------------------------------------------------------------------------------------------
+
+
+def _campaign(folder: Path, *defects: str, runs: int = 3) -> Path:
+    """The cells of six nodes in `folder`, judged."""
+    found = fleet(Plan(SMALL, nodes=6, runs=runs, passes=1, spread=QUIET, defects=defects, cells=True))
+    nodes = tuple(dataclasses.replace(node, boots=(f"of {folder.name}",)) for node in found.nodes)
+    packed.write(dataclasses.replace(found, campaign=folder.name, nodes=nodes, stacks=()), folder)
+    judge(folder)
+    return folder
+
+
+CHANGES = [
+    ("memory-channel node 1 -12%", "bandwidth", {"memory_node": 1}),
+    ("core-clock 37 -15%", "clock", {"core": 37}),
+]
+
+
+@pytest.mark.parametrize(("text", "term", "where"), CHANGES)
+def test_cells_are_held_against_a_baseline(tmp_path, text, term, where):
+    for name in ("a", "b"):
+        history.save(_campaign(tmp_path / name), tmp_path / "base")
+    calm = judge(_campaign(tmp_path / "c"), baseline=tmp_path / "base")
+    assert not [f for node in calm.nodes.values() for f in node.findings if f.id == "changed"]
+    assert "trusted, as each node" in calm.fleet.notes[-1]
+    # all of them changed alike: no peer tells, the baseline does
+    all_of_them = tuple(f"node{i:03d}: {text}" for i in range(6))
+    later = judge(_campaign(tmp_path / "d", *all_of_them), baseline=tmp_path / "base")
+    for node in later.nodes.values():
+        assert node.verdict == "SUSPECT"
+        (found,) = [f for f in node.findings if f.id == "changed" and f.term == term]
+        assert where.items() <= found.where.items()
+        assert found.interval[0] < found.effect < found.interval[1] < 0
+
+
+def test_cells_of_a_baseline_are_matched_by_their_places(tmp_path):
+    one = next(c for c in fleet(Plan(SMALL, nodes=2, cells=True)).cells if c.measurement == "clock-together")
+    model = cells.models()[one.measurement]
+    sets = quantities.sets_of(one, model)
+    fewer = dataclasses.replace(one, places=one.places[::-1][:-1], values=np.asarray(one.values)[..., ::-1][..., :-1])
+    (same, again), _ = quantities.over_time([one, fewer], sets, model, 0.02)
+    lost = sets.member[:, 0] & (sets.size == 1)
+    assert lost.any() and np.isnan(again[:, lost]).all()
+    whole = ~sets.member[:, 0]
+    assert np.array_equal(same[:, whole], again[:, whole])
+
+
+def test_compare_names_the_rows_of_cells_that_changed(tmp_path):
+    before = _campaign(tmp_path / "before", runs=2)
+    after = _campaign(tmp_path / "after", "node002: memory-channel node 1 -30%", runs=2)
+    found = history.compare(*(outputs.read(folder) for folder in (before, after)), acceptance.load())
+    changed = {(c.node, c.measurement) for c in found if c.changed}
+    assert changed == {("node002", "bandwidth-nodes")}
+    assert {c.measurement for c in found} >= {"clock-together", "jitter-detours", "chase-latency"}
+    same = history.compare(outputs.read(before), outputs.read(before), acceptance.load())
+    assert same and not any(c.changed for c in same)
 
 
 # --- what was seen beside ---------------------------------------------------------------------------------------------

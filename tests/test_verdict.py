@@ -20,6 +20,7 @@ import yaml
 from bench import other
 from bench import verdict as bench
 from nodeprint import packed
+from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.export import COLUMNS, export
 from nodeprint.layout import Layout
@@ -359,6 +360,21 @@ def test_two_populations_blame_nobody():
     }
 
 
+def test_a_node_that_is_set_aside_counts_all_others():
+    values = np.random.default_rng(3).normal(0, 0.01, (4, 2, 1))
+    everyone = np.ones(4, dtype=bool)
+
+    def thresholds_of(trusted: np.ndarray) -> np.ndarray:
+        pool, bound = np.zeros(1, dtype=np.int64), np.full(1, 1e-6)
+        return thresholds.statistics(
+            values, pool, bound, prior=dict.fromkeys(tested.FAMILIES, 0.01), alpha=1e-3, trusted=trusted
+        ).threshold
+
+    without = thresholds_of(np.arange(4) != 2)
+    assert without[2] == thresholds_of(everyone)[2]  # the same three peers, whether it is set aside or not
+    assert without[0] != thresholds_of(everyone)[0]
+
+
 def test_a_wide_fleet_does_not_excuse_itself():
     verdict = judge_fleet(fleet(Plan(SMALL, nodes=16, seed=3, spread=dataclasses.replace(QUIET, node=0.05))))
     assert verdict.fleet.outcome in ("NOT UNIFORM", "TWO POPULATIONS")
@@ -579,13 +595,45 @@ def test_baseline_names_what_changed(tmp_path):
     with pytest.raises(NodeprintError, match="already"):
         history.save(tmp_path / "a", tmp_path / "base")
     calm = judge(tmp_path / "c", baseline=tmp_path / "base")
+    assert "baseline base (a, b): trusted" in calm.text()
     assert not [f for node in calm.nodes.values() for f in node.findings if f.id == "changed"]
     changed = fleet(Plan(SMALL, nodes=6, runs=3, seed=7, spread=QUIET, defects=("node001: global +15%",)))
     packed.write(changed, tmp_path / "d")
     later = judge(tmp_path / "d", baseline=tmp_path / "base")
     assert {n for n, v in later.nodes.items() if any(f.id == "changed" for f in v.findings)} == {"node001"}
-    changes = history.compare(calm, later)
-    assert {c.node for c in changes if abs(c.change) > 0.1} == {"node001"}
+    changes = history.compare(calm, later, acceptance.load())
+    assert {c.node for c in changes if c.changed} == {"node001"}
+    assert all(abs(c.change) < c.threshold for c in changes if not c.changed)
+
+
+def test_a_baseline_that_is_too_thin_is_not_trusted(tmp_path):
+    for name, boots in (("a", ("1",)), ("b", ("1",)), ("later", ("2",))):  # six runs, but of one boot
+        found = fleet(Plan(SMALL, nodes=3, runs=3, seed=7, spread=QUIET))
+        nodes = tuple(dataclasses.replace(node, boots=boots) for node in found.nodes)
+        packed.write(dataclasses.replace(found, campaign=name, nodes=nodes), tmp_path / name)
+    for name in ("a", "b"):
+        history.save(tmp_path / name, tmp_path / "base")
+    changed = fleet(Plan(SMALL, nodes=3, runs=3, seed=7, spread=QUIET, defects=("node001: global +15%",)))
+    packed.write(changed, tmp_path / "d")
+    thin = judge(tmp_path / "d", baseline=tmp_path / "base")
+    assert "not to be trusted yet, as 3 nodes" in thin.text()
+    assert {w["id"] for node in thin.nodes.values() for w in node.warnings} == {"thin-baseline"}
+    assert not [f for node in thin.nodes.values() for f in node.findings if f.id == "changed"]
+    history.save(tmp_path / "later", tmp_path / "base")
+    enough = judge(tmp_path / "d", baseline=tmp_path / "base")
+    assert "trusted, as each node" in enough.text()
+    assert [n for n, v in enough.nodes.items() if any(f.id == "changed" for f in v.findings)] == ["node001"]
+
+
+def test_compare_prints_what_changed_and_counts_the_rest(tmp_path, capsys):
+    for name, defects in (("before", ()), ("after", ("node001: fabric +10%",))):
+        packed.write(fleet(Plan(SMALL, nodes=4, seed=7, spread=QUIET, defects=defects)), tmp_path / name)
+        judge(tmp_path / name)
+    app(["compare", str(tmp_path / "before"), str(tmp_path / "after")], standalone_mode=False)
+    *lines, counts, rule = capsys.readouterr().out.splitlines()
+    assert lines and all(line.startswith("node001: coherence-cas, ") and "counts beyond" in line for line in lines)
+    assert counts.startswith(f"{len(lines)} of ") and "3 of 4 nodes in nothing" in counts
+    assert "acceptance.yaml" in rule and "1 %" in rule
 
 
 def test_drift_names_the_field():

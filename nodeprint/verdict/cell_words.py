@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
 from nodeprint.cells import Cells, Key, Model, models
 from nodeprint.curves import explained_by_jitter
 from nodeprint.packed import PackedNode
 from nodeprint.verdict.acceptance import Acceptance
 from nodeprint.verdict.cells import Cause, Judged, labels_of
+from nodeprint.verdict.figures import medians_of, over_runs
+from nodeprint.verdict.matrices import newest_rows, over_passes
 from nodeprint.verdict.outcome import CellFigure, Finding
 
 Floats = npt.NDArray[np.float64]
@@ -110,10 +110,10 @@ def beside_rows(
             if cause.state != "refuted":
                 name = spoken(numbered(one.sets.labels[cause.number], one.sets.where[cause.number], node, one.model))
                 places = np.flatnonzero(one.sets.member[cause.number]).tolist()
-                for figure in _figure(one.cells, one.model, node, name, places, _newest(one.cells, i)):
-                    middle, half = _over_runs(one.of_runs(i, cause.number))
-                    low, high, group = max(middle - half, 0.0), middle + half, one.level(cause.number)
-                    out.append(replace(figure, median=middle, ci_low=low, ci_high=high, group=group, deviates=True))
+                newest = over_passes(one.cells.values[newest_rows(one.cells)[i]])[0].astype(np.float64)
+                mean = _means(newest, [range(len(newest))])[0, places]
+                figure = _figure(one.cells, one.model, node, name, places, one.of_runs(i, cause.number), mean)
+                out.append(replace(figure, group=one.level(cause.number), deviates=True))
     order = list(dict.fromkeys(row.measurement for row in out))
     return tuple(sorted(out, key=lambda row: order.index(row.measurement)))
 
@@ -255,21 +255,26 @@ def figures_of(cells: Sequence[Cells], nodes: Sequence[PackedNode]) -> list[list
         model = models().get(one.measurement)
         if model is None or not one.places:
             continue
-        rows = _table_rows(one, model)
-        for number in np.unique(one.node).tolist():
-            values = _newest(one, number)
-            for name, places in rows:
-                out[number] += _figure(one, model, nodes[number], name, places, values)
+        level = over_passes(one.values)[0].astype(np.float64)
+        rows = newest_rows(one)
+        means = _means(level, list(rows.values()))
+        for name, places in _table_rows(one, model):
+            medians, _ = medians_of(level[:, places])
+            for (number, mine), mean in zip(rows.items(), means[:, places], strict=True):
+                of_runs = [medians[row] for row in mine if medians[row] == medians[row]]
+                if of_runs:
+                    out[number].append(_figure(one, model, nodes[number], name, places, of_runs, mean))
     return out
 
 
-def _newest(cells: Cells, number: int) -> Floats:
-    """The cells of a node's latest job (run, place), medians over passes."""
-    mine = cells.node == number
-    rows = np.flatnonzero(mine & (cells.job == cells.job[mine].max()))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a cell that no pass measured stays NaN
-        return np.asarray(np.nanmedian(np.asarray(cells.values[rows], dtype=np.float64), axis=1))
+def _means(level: Floats, rows: Sequence[Sequence[int]]) -> Floats:
+    """Per entry of `rows` the mean over its rows (., place), NaN where none was measured."""
+    chosen = level[np.concatenate([np.asarray(mine) for mine in rows])]
+    starts = np.cumsum([0, *map(len, rows[:-1])])
+    there = np.isfinite(chosen)
+    with np.errstate(invalid="ignore"):
+        total = np.add.reduceat(np.where(there, chosen, 0.0), starts, axis=0)
+        return np.asarray(total / np.add.reduceat(there.astype(np.int64), starts, axis=0))
 
 
 def _table_rows(cells: Cells, model: Model) -> list[tuple[str, list[int]]]:
@@ -290,37 +295,24 @@ def _table_rows(cells: Cells, model: Model) -> list[tuple[str, list[int]]]:
 
 
 def _figure(
-    cells: Cells, model: Model, node: PackedNode, name: str, places: Sequence[int], every: Floats
-) -> list[CellFigure]:
-    """The figure of a row of `places`, from all cells of the node (run, place); none where nothing was measured."""
-    values = every[:, places]
-    of_runs = [float(np.nanmedian(run)) for run in values if np.isfinite(run).any()]
-    if not of_runs:
-        return []
-    middle, half = _over_runs(of_runs)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        by_place = np.nanmean(values, axis=0)
+    cells: Cells, model: Model, node: PackedNode, name: str, places: Sequence[int], of_runs: Sequence[float],
+    by_place: Floats,
+) -> CellFigure:  # fmt: skip
+    """A row's figure from its medians by run and its means by place."""
+    middle, sd, half = over_runs(of_runs)
+    if len(of_runs) < 3:  # of two runs Student's interval is 12.7 times their spread, which tells nobody anything
+        half = float("nan")
     known = np.isfinite(by_place)
     order = np.where(known, by_place, -np.inf if model.better == "lower" else np.inf)
     worst = int(np.argmax(order) if model.better == "lower" else np.argmin(order))
     where = numbered(cells.dims, cells.places[places[worst]], node, model)
     shown = {key: value for key, value in where.items() if str(value) not in name.split(", ")}
-    return [
-        CellFigure(
-            cells.measurement, name, "share" if model.scale == "share" else cells.unit,
-            middle, max(middle - half, 0.0), middle + half, float("nan"),
-            _brief(shown) if len(places) > 1 else "", float(by_place[worst]), len(places),
-        )
-    ]  # fmt: skip
-
-
-def _over_runs(values: Sequence[float]) -> tuple[float, float]:
-    """The median of runs and half of its 95 % interval, NaN with fewer than three."""
-    middle, half = float(np.median(values)), float("nan")
-    if len(values) > 2:  # of two runs Student's interval is 12.7 times their spread, which tells nobody anything
-        half = float(stdtrit(len(values) - 1, 0.975) * np.std(values, ddof=1) / np.sqrt(len(values)))
-    return middle, half
+    return CellFigure(
+        cells.measurement, name, "share" if model.scale == "share" else cells.unit,
+        middle, max(middle - half, 0.0), middle + half, float("nan"),
+        _brief(shown) if len(places) > 1 else "", float(by_place[worst]), len(places),
+        len(of_runs), sd,
+    )  # fmt: skip
 
 
 _SIDES: Mapping[str, tuple[str, str]] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from nodeprint.layout import CCD, CCX, QUADRANT, SOCKET, Ints
 from nodeprint.verdict import evaluate, thresholds
 from nodeprint.verdict.acceptance import Acceptance, CellBound
 from nodeprint.verdict.attribution import RUN_SHARE, shown_by_runs
-from nodeprint.verdict.matrices import sittings
+from nodeprint.verdict.matrices import over_passes, sittings
 from nodeprint.verdict.terms import FAMILIES
 from nodeprint.verdict.thresholds import Statistics
 
@@ -55,6 +55,19 @@ class Sets:
 
 
 @dataclass(frozen=True)
+class Coarse:
+    """What populations may differ in: `means` (node, set) of sets wider than a CCX, the bound of their differences, the
+    standard deviation (set) that healthy nodes have at least, and the labels of each set with their values."""
+
+    measurement: str
+    means: Floats
+    bound: float
+    floor: Floats
+    labels: tuple[tuple[str, ...], ...]
+    where: tuple[tuple[Key, ...], ...]
+
+
+@dataclass(frozen=True)
 class OfJobs:
     """Jobs of each node: cells as residuals (node, run, place) and as sets (node, run, set), NaN where missing.
 
@@ -67,14 +80,22 @@ class OfJobs:
     values: Floats
     deviation: Floats
 
+    @cached_property
+    def row(self) -> dict[int, int]:
+        """The row of each fleet node."""
+        return {node: row for row, node in enumerate(self.nodes.tolist())}
+
+    @cached_property
+    def centre(self) -> Floats:
+        """What each node's peers show (node, set)."""
+        return np.asarray(np.nanmean(evaluate.filled(self.values), axis=1) - self.deviation)
+
     def of(self, node: int) -> Observed | None:
         """What is observed of a fleet node; None where it has no such job."""
-        found = np.flatnonzero(self.nodes == node)
-        if not len(found):
+        row = self.row.get(node)
+        if row is None:
             return None
-        row = int(found[0])
-        centre = np.nanmean(evaluate.filled(self.values)[row], axis=0) - self.deviation[row]
-        return Observed(self.runs[row], self.residual[row], self.values[row], centre, self.deviation[row])
+        return Observed(self.runs[row], self.residual[row], self.values[row], self.centre[row], self.deviation[row])
 
 
 @dataclass(frozen=True)
@@ -129,6 +150,12 @@ class Judged:
     smallest: float
     resolvable: float
 
+    @cached_property
+    def degrees(self) -> float:
+        """Degrees of freedom of the run-to-run scale: pooled over the nodes."""
+        runs = np.isfinite(self.first.values).any(axis=2).sum(axis=1)
+        return max(2.0, float((runs - 1).clip(min=0).sum()))
+
     @property
     def settled(self) -> bool:
         """Whether an effect at the bound would stand out of the noise."""
@@ -141,9 +168,7 @@ class Judged:
 
     def relative(self, effect: float) -> float:
         """An effect as a share of the peers' value; of shares of the time, the share."""
-        if self.model.scale == "share":
-            return float(np.expm1(effect)) * self.floor
-        return float(np.expm1(effect)) if self.model.scale == "log" else effect
+        return relative(effect, self.model, self.floor)
 
     def of_runs(self, node: int, number: int) -> list[float]:
         """A node's values of a set in the runs of its newest jobs, in the measurement's unit."""
@@ -155,6 +180,13 @@ class Judged:
     def level(self, number: int) -> float:
         """The peers' value of a set, in the measurement's unit."""
         return float(np.median(self.template[self.sets.member[number]]))
+
+
+def relative(effect: float, model: Model, floor: float) -> float:
+    """An effect on the model's scale as a share of the value; of shares of the time, the share."""
+    if model.scale == "share":
+        return float(np.expm1(effect)) * floor
+    return float(np.expm1(effect)) if model.scale == "log" else effect
 
 
 def labels_of(cells: Cells, model: Model) -> dict[str, list[Key | None]]:
@@ -199,16 +231,20 @@ def sets_of(cells: Cells, model: Model) -> Sets:
         if not set(term) <= set(known):
             continue
         pool = next(numbers)
-        values = [tuple(known[label][place] for label in term) for place in range(len(cells.places))]
-        told = [(value, number) for number, value in enumerate(values) if None not in value]
-        for value in dict.fromkeys(value for value, _ in told):
+        places: dict[tuple[Key, ...], list[int]] = {}
+        for place in range(len(cells.places)):
+            keys = [known[label][place] for label in term]
+            value = tuple(key for key in keys if key is not None)
+            if len(value) == len(term):
+                places.setdefault(value, []).append(place)
+        for value, mine in places.items():
             member = np.zeros(len(cells.places), dtype=np.bool_)
-            member[[number for other, number in told if other == value]] = True
+            member[mine] = True
             if member.tobytes() in seen:
                 continue
             seen.add(member.tobytes())
             labels.append(term)
-            where.append(tuple(key for key in value if key is not None))
+            where.append(value)
             members.append(member)
             pools.append(pool)
     return Sets(tuple(labels), tuple(where), np.array(members), np.array(pools, dtype=np.int64))
@@ -231,6 +267,26 @@ def tests_of(cells: Sequence[Cells]) -> int:
     return sum(len(sets_of(one, models()[one.measurement]).labels) for one in cells)
 
 
+def coarse(cells: Sequence[Cells], nodes: Ints, rules: Acceptance) -> list[Coarse]:
+    """The coarse sets of every measurement that all of `nodes` have, in their first jobs; lost time tells no kinds."""
+    out = []
+    for one in of_kind(cells, nodes):
+        model = models()[one.measurement]
+        limit, sets, level = rules.cell(model.term), sets_of(one, model), _level(one)
+        wide = [k for k, labels in enumerate(sets.labels) if not {"cpu", "ccx"} & set(labels)]
+        rows = _rows(one, nodes, sittings(one), evaluate.first_of)
+        if model.scale == "share" or len(rows) < len(nodes):
+            continue
+        values = _of_jobs(one, level, rows, _template(level, rows), sets, model, limit.bound).values[:, :, wide]
+        if not np.isfinite(values).any(axis=1).all():
+            continue
+        run = thresholds.run_scales(values, sets.pool[wide], limit.prior)
+        floor = np.sqrt(run**2 / values.shape[1] + limit.prior**2)
+        labels, where = tuple(sets.labels[k] for k in wide), tuple(sets.where[k] for k in wide)
+        out.append(Coarse(one.measurement, np.nanmean(values, axis=1), limit.bound, floor, labels, where))
+    return out
+
+
 def evaluate_kind(cells: Sequence[Cells], nodes: Ints, rules: Acceptance, alpha: float) -> list[Judged]:
     """Judge the nodes of one kind, with false rate `alpha` a node and family of a measurement."""
     return [_judged(one, nodes, rules, alpha) for one in of_kind(cells, nodes)]
@@ -239,7 +295,7 @@ def evaluate_kind(cells: Sequence[Cells], nodes: Ints, rules: Acceptance, alpha:
 def _judged(cells: Cells, nodes: Ints, rules: Acceptance, alpha: float) -> Judged:
     model = models()[cells.measurement]
     sets = sets_of(cells, model)
-    level = _over_passes(cells)
+    level = _level(cells)
     limit = rules.cell(model.term)
     jobs = sittings(cells)
     rows = _rows(cells, nodes, jobs, evaluate.first_of)
@@ -298,12 +354,9 @@ def _without_mirrored(nodes: Collection[NodeCells]) -> None:
         known.causes = [c for c in known.causes if c.state != "differs" or (c.number, c.effect <= 0) not in blamed]
 
 
-def _over_passes(cells: Cells) -> Floats:
+def _level(cells: Cells) -> Floats:
     """Median over passes of each row's cells."""
-    values = np.asarray(cells.values, dtype=np.float64)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a cell that no pass measured stays NaN
-        return np.asarray(np.nanmedian(values, axis=1))
+    return over_passes(cells.values)[0].astype(np.float64)
 
 
 def _rows(
@@ -334,6 +387,15 @@ def _of_jobs(
     values = np.full((len(rows), max(len(mine) for mine in rows.values()), level.shape[1]), np.nan)
     for i, mine in enumerate(rows.values()):
         values[i, : len(mine)] = level[list(mine)]
+    residual = _residual(values, template, model, floor)
+    names = tuple(tuple(f"job{cells.job[row]}/run{cells.run[row]}" for row in mine) for mine in rows.values())
+    nodes = np.array(list(rows), dtype=np.int64)
+    of_sets = _of_sets(residual, sets, model)
+    return OfJobs(nodes, names, residual, of_sets, np.zeros((len(rows), len(sets.labels))))
+
+
+def _residual(values: Floats, template: Floats, model: Model, floor: float) -> Floats:
+    """Values (..., place) on the model's scale, from the template; NaN where they have none."""
     with np.errstate(divide="ignore", invalid="ignore"):
         if model.scale == "share":  # nearly linear below the bound, where nothing matters; far above it a logarithm
             residual = np.log1p(np.maximum(values, 0) / floor)
@@ -341,11 +403,30 @@ def _of_jobs(
             residual = np.log(values / template)
         else:
             residual = values / template - 1
-    residual[~np.isfinite(residual)] = np.nan
-    names = tuple(tuple(f"job{cells.job[row]}/run{cells.run[row]}" for row in mine) for mine in rows.values())
-    nodes = np.array(list(rows), dtype=np.int64)
-    of_sets = _of_sets(residual, sets, model)
-    return OfJobs(nodes, names, residual, of_sets, np.zeros((len(rows), len(sets.labels))))
+    return np.where(np.isfinite(residual), residual, np.nan)
+
+
+def kind_of(cells: Cells) -> tuple[object, ...]:
+    """Equal for cells that can be compared place by place, whenever they were measured."""
+    machine = cells.slots.tobytes(), cells.numa.tobytes()
+    return cells.measurement, cells.operation, cells.quantity, cells.unit, cells.dims, *machine
+
+
+def over_time(campaigns: Sequence[Cells], sets: Sets, model: Model, floor: float) -> tuple[list[Floats], Floats]:
+    """Every set's value (row, set) in each campaign, from one template: the median over the rows of the first.
+
+    `sets` are the first's; the others' cells are taken at its places, NaN where they have none.
+    """
+    first = campaigns[0]
+    levels = []
+    for one in campaigns:
+        at = {place: number for number, place in enumerate(one.places)}
+        column = np.array([at.get(place, -1) for place in first.places])
+        levels.append(np.where(column < 0, np.nan, _level(one)[:, column]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        template = np.nanmedian(levels[0], axis=0)
+    return [_of_sets(_residual(level, template, model, floor), sets, model) for level in levels], template
 
 
 def _of_sets(residual: Floats, sets: Sets, model: Model) -> Floats:
@@ -384,9 +465,8 @@ def _half(one: Judged, i: int, seen: Observed, quantile: float) -> Floats:
     """Half the interval of every set: run-to-run scale over the runs, and the template's error."""
     runs = max(1, int(np.isfinite(seen.values).any(axis=1).sum()))
     others = max(len(one.first.nodes) - 1, 1)
-    degrees = max(2.0, float((np.isfinite(one.first.values).any(axis=2).sum(axis=1) - 1).clip(min=0).sum()))
     variance = one.stats.run_scale**2 / runs + 1.57 * one.stats.scale[i] ** 2 / others
-    return np.asarray(float(stdtrit(degrees, quantile)) * np.sqrt(variance))
+    return np.asarray(float(stdtrit(one.degrees, quantile)) * np.sqrt(variance))
 
 
 def _unstable(one: Judged, known: NodeCells, i: int, differ: Bools, last_differ: Bools | None) -> None:
@@ -406,6 +486,8 @@ def _causes_of(one: Judged, known: NodeCells, i: int, node: int) -> None:
     found: list[Cause] = []
     for k, job in enumerate(jobs):
         assert job is not None
+        if not (np.abs(job.deviation) > one.stats.threshold[i]).any():
+            continue
         for number, effect in _explained(one, job, i):
             mine = one.sets.member[number]
             like = [cause for cause in found if (one.sets.member[cause.number] & mine).any()]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from nodeprint.layout import CLASSES
-from nodeprint.verdict.matrices import Reduced
+from nodeprint.verdict.matrices import Reduced, newest_rows
 from nodeprint.verdict.outcome import ClassFigure
 
 
@@ -22,17 +22,11 @@ def figures_of(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
     out: list[list[ClassFigure]] = [[] for _ in range(nodes)]
     for one in reduced:
         stack = one.stack
-        latest: dict[int, int] = {}
-        for node, job in zip(stack.node.tolist(), stack.job.tolist(), strict=True):
-            latest[node] = max(job, latest.get(node, 0))
-        rows_of: dict[int, list[int]] = {}
-        for row, (node, job) in enumerate(zip(stack.node.tolist(), stack.job.tolist(), strict=True)):
-            if job == latest[node]:
-                rows_of.setdefault(node, []).append(row)
+        rows_of = newest_rows(stack)
         for number, name in enumerate(CLASSES):
             mine = np.flatnonzero(stack.layout.classes == number)
             for h, home in enumerate(stack.homes) if len(mine) else ():
-                medians, pairs = _medians(one.latency[:, h, mine])
+                medians, pairs = medians_of(one.latency[:, h, mine])
                 for node, rows in rows_of.items():
                     of_runs = [medians[row] for row in rows if medians[row] == medians[row]]
                     if of_runs:
@@ -42,8 +36,8 @@ def figures_of(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
     return out
 
 
-def _medians(cells: npt.NDArray[np.float32]) -> tuple[list[float], list[int]]:
-    """Median and number of the measured pairs of each row, NaN without any."""
+def medians_of(cells: npt.NDArray[np.floating]) -> tuple[list[float], list[int]]:
+    """Median and number of what was measured in each row, NaN without any."""
     gaps = np.isnan(cells)
     if not gaps.any():
         return np.median(cells, axis=1).astype(np.float64).tolist(), [cells.shape[1]] * len(cells)
@@ -59,10 +53,17 @@ def _t95(degrees: int) -> float:
 
 
 def _figure(name: str, measurement: str, home: int, of_runs: list[float], pairs: int) -> ClassFigure:
-    n = len(of_runs)
-    ordered = sorted(of_runs)
-    centre, half = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2, float("nan")
-    if n > 1:
-        mean = sum(of_runs) / n
-        half = _t95(n - 1) * (sum((value - mean) ** 2 for value in of_runs) / (n - 1) / n) ** 0.5
-    return ClassFigure(name, measurement, home, centre, centre - half, centre + half, pairs)
+    centre, sd, half = over_runs(of_runs)
+    return ClassFigure(name, measurement, home, centre, centre - half, centre + half, pairs, len(of_runs), sd)
+
+
+def over_runs(values: Sequence[float]) -> tuple[float, float, float]:
+    """Median of a few values, their standard deviation and half of Student's 95 % interval, both NaN of one."""
+    n = len(values)
+    ordered = sorted(values)
+    middle = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+    if n < 2:
+        return middle, float("nan"), float("nan")
+    mean = sum(values) / n
+    sd = (sum((value - mean) ** 2 for value in values) / (n - 1)) ** 0.5
+    return middle, sd, _t95(n - 1) * sd / n**0.5

@@ -139,8 +139,9 @@ def _beside_groups(rows: Sequence[Sequence[CellFigure]], kinds: Sequence[_Kind])
         for i in kind.nodes.tolist():
             for figure in rows[i]:
                 known.setdefault((figure.measurement, figure.name), []).append(figure.median)
+        group = {key: float(np.median(medians)) for key, medians in known.items()}
         for i in kind.nodes.tolist():
-            out[i] = tuple(replace(f, group=float(np.median(known[f.measurement, f.name]))) for f in rows[i])
+            out[i] = tuple(replace(f, group=group[f.measurement, f.name]) for f in rows[i])
     return out
 
 
@@ -194,7 +195,7 @@ def _kinds(
                 replace(kind, cells=cells.evaluate_kind(fleet.cells, kind.nodes, rules, alpha_cells))
                 if kind.result is not None
                 else kind
-                for kind in _populations(nodes, _with(reduced, nodes), rules, alpha)
+                for kind in _populations(nodes, _with(reduced, nodes), fleet, rules, alpha)
             ]
         else:
             kinds.append(_Kind(nodes, "", None))
@@ -205,13 +206,15 @@ def _with(reduced: Sequence[Reduced], nodes: Ints) -> list[Reduced]:
     return [one for one in reduced if np.isin(one.stack.node, nodes).any()]
 
 
-def _populations(nodes: Ints, reduced: Sequence[Reduced], rules: Acceptance, alpha: float) -> list[_Kind]:
+def _populations(
+    nodes: Ints, reduced: Sequence[Reduced], fleet: PackedFleet, rules: Acceptance, alpha: float
+) -> list[_Kind]:
     """Populations before templates.
 
     Cut where the coarse terms fall apart, or where a fifth of the nodes deviate alike.
     """
     screened = evaluate.screen(reduced, nodes)
-    parts = _split(screened, nodes, rules)
+    parts = _split(screened, fleet, nodes, rules)
     kinds = []
     for part, term in parts:
         again = screened if len(parts) == 1 else evaluate.screen(reduced, part)
@@ -226,10 +229,11 @@ def _populations(nodes: Ints, reduced: Sequence[Reduced], rules: Acceptance, alp
     return kinds
 
 
-def _split(screened: Sequence[Matrix], nodes: Ints, rules: Acceptance) -> list[tuple[Ints, str]]:
-    whole = [m for m in screened if len(m.nodes) == len(nodes)]
-    if not whole or len(nodes) < 2 * groups.MIN_NODES:
+def _split(screened: Sequence[Matrix], fleet: PackedFleet, nodes: Ints, rules: Acceptance) -> list[tuple[Ints, str]]:
+    """Nodes that differ in a coarse term of pairs or set of cells, and what told them apart."""
+    if len(nodes) < 2 * groups.MIN_NODES:
         return [(nodes, "")]
+    whole = [m for m in screened if len(m.nodes) == len(nodes)]
     means, bounds, floors, names = [], [], [], []
     prior = rules.prior_of_family()
     for matrix in whole:
@@ -244,6 +248,14 @@ def _split(screened: Sequence[Matrix], nodes: Ints, rules: Acceptance) -> list[t
         bounds.append(evaluate.bounds_of(matrix, rules, evaluate.levels(matrix))[mine])
         floors.append(np.sqrt(run**2 / values.shape[1] + chip**2))
         names += [_term_name(matrix, int(i)) for i in np.flatnonzero(mine)]
+    for one in cells.coarse(fleet.cells, nodes, rules):
+        means.append(one.means)
+        bounds.append(np.full(len(one.labels), one.bound))
+        floors.append(one.floor)
+        names += [
+            f"{one.measurement}, {cell_words.spoken(dict(zip(labels, where, strict=True)))}"
+            for labels, where in zip(one.labels, one.where, strict=True)
+        ]
     if not means:
         return [(nodes, "")]
     parts = groups.split(np.concatenate(means, axis=1), np.concatenate(bounds), np.concatenate(floors))
@@ -345,7 +357,7 @@ class _Writer:
             warnings=(
                 *node.warnings,
                 *soft,
-                *quality.warnings(node, i, self.fleet.cells, self.rules, self._explained(i)),
+                *quality.warnings(node, i, self.fleet.cells, self.rules, lambda: self._explained(i)),
             ),
             classes=tuple(self.figures[i]),
             cells=self.quantities[i],

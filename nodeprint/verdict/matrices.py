@@ -79,7 +79,7 @@ def reduce(stack: Stack, terms: Terms) -> Reduced:
     for start in range(0, rows, _CHUNK):
         block = _measured(np.asarray(stack.values[start : start + _CHUNK]))
         span = slice(start, start + len(block))
-        middle, spread = _over_passes(block)
+        middle, spread = over_passes(block)
         latency[span] = middle
         if passes > 1:
             np.divide(spread, middle, out=spread)
@@ -114,6 +114,18 @@ def sittings(stack: Stack | Cells) -> dict[int, list[list[int]]]:
     return found
 
 
+def newest_rows(stack: Stack | Cells) -> dict[int, list[int]]:
+    """By node the rows of its newest job."""
+    newest: dict[int, int] = {}
+    rows: dict[int, list[int]] = {}
+    for row, (node, job) in enumerate(zip(stack.node.tolist(), stack.job.tolist(), strict=True)):
+        if job > newest.get(node, -1):
+            newest[node], rows[node] = job, [row]
+        elif job == newest[node]:
+            rows[node].append(row)
+    return rows
+
+
 def _moment(text: str) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text)
@@ -128,8 +140,8 @@ def _measured(block: Singles) -> Singles:
     return block if low > 0 and high < np.inf else np.where((block > 0) & (block < np.inf), block, np.float32(np.nan))
 
 
-def _over_passes(block: Singles) -> tuple[Singles, Singles]:
-    """Median and range over axis 1 of (row, pass, home, pair), NaN where no pass measured a pair."""
+def over_passes(block: Singles) -> tuple[Singles, Singles]:
+    """Median and range over axis 1 of (row, pass, ...), NaN where no pass measured a value."""
     passes = block.shape[1]
     if passes == 1:
         return block[:, 0], np.zeros_like(block[:, 0])

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any
 
 from nodeprint.errors import printable
@@ -70,7 +70,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class ClassFigure:
-    """A class of pairs on one node: median in ns with the interval over its runs (95 %)."""
+    """A class of pairs on one node: median in ns with the interval over its runs (95 %), how many these are and their
+    standard deviation (NaN of one)."""
 
     name: str
     measurement: str
@@ -79,12 +80,15 @@ class ClassFigure:
     ci_low_ns: float
     ci_high_ns: float
     pairs: int
+    runs: int
+    run_sd_ns: float
 
 
 @dataclass(frozen=True)
 class CellFigure:
-    """Cells of one kind on one node: the median with its interval over runs (95 %), the median over the node's group
-    (NaN without one), and the worst cell, all in `unit`; `deviates`: the cells are those of a finding."""
+    """Cells of one kind on one node: the median with its interval over `runs` (95 %) and their standard deviation, the
+    median over the node's group (NaN without one), and the worst cell, all in `unit`; `deviates`: the cells are a
+    finding's."""
 
     measurement: str
     name: str
@@ -96,6 +100,8 @@ class CellFigure:
     worst: str
     worst_value: float
     cells: int
+    runs: int
+    run_sd: float
     deviates: bool = False
 
 
@@ -150,7 +156,7 @@ class Verdict:
         """As in verdict.json (docs/formats.md)."""
         body = {
             "schema": SCHEMA, "campaign": self.campaign, "simulated": self.simulated, "versions": dict(self.versions),
-            "fleet": asdict(self.fleet), "nodes": {name: asdict(node) for name, node in sorted(self.nodes.items())},
+            "fleet": self.fleet, "nodes": dict(sorted(self.nodes.items())),
             "recheck": list(self.recheck),
         }  # fmt: skip
         rounded: dict[str, Any] = _rounded(body)
@@ -161,8 +167,9 @@ class Verdict:
         return json.dumps(self.to_dict(), indent=1, sort_keys=True, allow_nan=False) + "\n"
 
     def text(self) -> str:
-        """For a terminal: the fleet in a line, then every node that is not SAME."""
+        """For a terminal: the fleet in a line, its notes, then every node that is not SAME."""
         lines = [("SIMULATED: " if self.simulated else "") + self.fleet.text]
+        lines += [f"note: {note}" for note in self.fleet.notes]
         said = [(name, f"{node.verdict}. {node.text}") for name, node in self.nodes.items() if node.verdict != "SAME"]
         return "\n".join([*lines, *(f"{names}: {text}" for names, text in folded(said))])
 
@@ -204,9 +211,14 @@ def folded(said: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _rounded(value: Any) -> Any:
-    """Floats to 6 significant digits, which keeps equal input byte-identical over machines; NaN becomes null."""
+    """As JSON has it: floats to 6 significant digits, which keeps equal input byte-identical over machines; NaN becomes
+    null, a dataclass its fields."""
+    if isinstance(value, str | int):  # most of all there is
+        return value
     if isinstance(value, float):
         return float(f"{value:.6g}") if math.isfinite(value) else None
+    if is_dataclass(value):
+        value = vars(value)
     if isinstance(value, Mapping):
         return {str(key): _rounded(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -5,7 +5,7 @@ What makes a run no evidence is said as quality (`invalid: `), the rest as warni
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ def invalid(node: PackedNode, job: int, rules: Acceptance) -> list[str]:
 
 
 def warnings(
-    node: PackedNode, i: int, cells: Sequence[Cells], rules: Acceptance, explained: str
+    node: PackedNode, i: int, cells: Sequence[Cells], rules: Acceptance, explained: Callable[[], str]
 ) -> list[dict[str, str]]:
     """What an administrator should know of a node's newest job: heat, corrected errors, clocks that fell, loud CPUs.
 
@@ -62,7 +62,8 @@ def warnings(
     if said:
         text = "time was taken from " + ", ".join(f"CPU {cpu} ({share * 100:.1f} %)" for cpu, share in said[:_NAMED])
         text += f" and {len(said) - _NAMED} more CPUs" if len(said) > _NAMED else ""
-        text += f"; {explained}" if explained else ""
+        how_far = explained()
+        text += f"; {how_far}" if how_far else ""
         add("loud-cpus", text, "look for daemons and interrupts there; what was measured on them may be theirs")
     return out
 

@@ -23,9 +23,9 @@ Bools = npt.NDArray[np.bool_]
 #: Below this many nodes centre and scale leave the judged node out; above, one node in a median is no matter.
 LEAVE_OUT_BELOW = 16
 #: Weight of the family's scale against a position's own, in degrees of freedom, and of the prior against the data.
-_FAMILY_DF, _PRIOR_DF = 20.0, 8.0
+_FAMILY_DF, PRIOR_DF = 20.0, 8.0
 #: Run-to-run spread of a term where no node has two runs: 0.31 % is what a node term showed over runs of one node.
-_RUN_PRIOR = 0.0031
+RUN_PRIOR = 0.0031
 _ALIKE: Floats = np.linspace(2.0, _FAMILY_DF, 37)
 _WINSOR = 3.5
 #: A node whose runs differ by more than this many times the usual variance is noisier than its peers.
@@ -110,7 +110,7 @@ def statistics(
     prior: Mapping[str, float],
     alpha: float,
     trusted: Bools,
-    run_prior: float = _RUN_PRIOR,
+    run_prior: float = RUN_PRIOR,
     own_tail: bool = True,
 ) -> Statistics:
     """Thresholds for `values` (node, run, term.
@@ -125,6 +125,9 @@ def statistics(
     runs = float(np.median(np.isfinite(values[:, :, 0]).sum(axis=1))) if terms else 1.0
     run_scale = run_scales(values, pool, run_prior)
     centre, v_family, v_position, others = _spreads(mean, pool, trusted)
+    most = float(np.median(others))
+    df = np.maximum(others - 1.0, 0.0)[:, None]
+    template_error = np.where(others < 1000, 1.57 / np.maximum(others, 1.0), 0.0)[:, None]  # a median's: pi/2 over n
     deviation = mean - centre
     prior_variance = np.array([prior[family_of_pool(int(p))] for p in pool]) ** 2 + run_scale**2 / max(runs, 1.0)
     scale = np.empty_like(deviation)
@@ -135,44 +138,45 @@ def statistics(
         mine = pool == number
         name = family_of_pool(int(number))
         many = bool(mine.sum() >= _MANY_PLACES)
-        df = max(others - 1.0, 0.0)
         # values by the family's own scale tell how many of its terms are independent, whatever the scale
         raw = _calmest((deviation[:, mine] / np.sqrt(v_family[:, mine] + _TINY))[trusted], few_places=not many)
         independent = _independent(raw)
         family_df = df * float(np.clip(independent / 2, 1.0, _MOST_INDEPENDENT))
-        v_f = (family_df * v_family[:, mine] + _PRIOR_DF * prior_variance[mine]) / (family_df + _PRIOR_DF)
-        alike = _alikeness(v_position[:, mine].mean(axis=0), df)
+        v_f = (family_df * v_family[:, mine] + PRIOR_DF * prior_variance[mine]) / (family_df + PRIOR_DF)
+        alike = _alikeness(v_position[:, mine].mean(axis=0), max(most - 1.0, 0.0))
         v_t = (alike * v_f + df * v_position[:, mine]) / (alike + df)
         if many:
             v_t = v_t + _own_noise(values[:, :, mine], float(np.mean(run_scale[mine] ** 2)))[:, None]
-        template_error = 1.57 / max(others, 1.0) if others < 1000 else 0.0  # a median's variance is pi/2 over n
         scale[:, mine] = np.sqrt(v_t * (1 + template_error))
         standard = deviation[:, mine] / scale[:, mine]
         calm = _calmest(standard[trusted], few_places=not many)
         feared = _ALL if name in _SINGLE_PARTS else _BULK
-        tail = _tail(calm, independent, feared if many else _NO) if others >= 3 else _NORMAL
+        tail = _tail(calm, independent, feared if many else _NO) if most >= 3 else _NORMAL
         if many and name in _SILICON:
             silicon = tail if silicon is None or _middle(tail) > _middle(silicon) else silicon
         elif silicon is not None and _middle(silicon) <= min(_HEAVY, _middle(tail)):
             tail = silicon
-        degrees = _degrees(df, family_df, alike)
         share = alpha / mine.sum()
-        z_f = _reach(calm, tail, degrees, share) if many else _quantile(share, tail, degrees)
-        z[:, mine] = z_f
-        for i in range(len(mean)) if many and not own_tail and 3 <= others < LEAVE_OUT_BELOW else ():
+        degrees = np.zeros(len(mean))
+        for count in np.unique(others):  # a node that is set aside has one peer more than the others
+            of = others == count
+            degrees[of] = each = _degrees(float(df[of][0, 0]), float(family_df[of][0, 0]), alike)
+            z[np.ix_(of, mine)] = _reach(calm, tail, each, share) if many else _quantile(share, tail, each)
+        z_f = float(np.median(z[:, mine]))
+        for i in range(len(mean)) if many and not own_tail and 3 <= most < LEAVE_OUT_BELOW else ():
             rest = _calmest(np.delete(standard, i, axis=0)[np.delete(trusted, i)], few_places=False)
             theirs = _tail(rest, independent, feared)
-            z[i, mine] = _reach(rest, theirs, degrees, share)
+            z[i, mine] = _reach(rest, theirs, float(degrees[i]), share)
         total = float(np.sqrt(np.median(v_t)))
         run = float(np.sqrt(np.mean(run_scale[mine] ** 2)))
         chip = float(np.sqrt(max(total**2 - run**2 / max(runs, 1.0), 0.0)))
         if name not in families or families[name].total < total:
-            families[name] = Spread(total, run, chip, _middle(tail), z_f, share, others)
+            families[name] = Spread(total, run, chip, _middle(tail), z_f, share, most)
     threshold = np.maximum(bound, z * scale)
     return Statistics(deviation, scale, threshold, centre, run_scale, z, bound, families)
 
 
-def run_scales(values: Floats, family: npt.NDArray[np.int64], prior: float = _RUN_PRIOR) -> Floats:
+def run_scales(values: Floats, family: npt.NDArray[np.int64], prior: float = RUN_PRIOR) -> Floats:
     """Run-to-run standard deviation of each term, shrunk to its family; from differences of runs of one node."""
     _, runs, terms = values.shape
     if runs < 2:
@@ -186,7 +190,7 @@ def run_scales(values: Floats, family: npt.NDArray[np.int64], prior: float = _RU
     for number in np.unique(family):
         mine = family == number
         pooled = _MAD * np.median(np.abs(differences[:, mine]))
-        pooled2 = (count * pooled**2 + _PRIOR_DF * prior**2) / (count + _PRIOR_DF)
+        pooled2 = (count * pooled**2 + PRIOR_DF * prior**2) / (count + PRIOR_DF)
         clipped = (
             np.clip(differences[:, mine], -_WINSOR * pooled, _WINSOR * pooled) if pooled > 0 else differences[:, mine]
         )
@@ -208,8 +212,8 @@ def _own_noise(values: Floats, usual: float) -> Floats:
     return np.asarray(np.maximum(own - _NOISIER * usual, 0) / np.maximum(runs, 1))
 
 
-def _spreads(mean: Floats, family: npt.NDArray[np.int64], trusted: Bools) -> tuple[Floats, Floats, Floats, float]:
-    """Centre, family variance and position variance (node x term), and how many others each node is compared with."""
+def _spreads(mean: Floats, family: npt.NDArray[np.int64], trusted: Bools) -> tuple[Floats, Floats, Floats, Floats]:
+    """Centre, family variance and position variance (node x term), and with how many others each node is compared."""
     n = len(mean)
     if n >= LEAVE_OUT_BELOW:
         centre, v_family, v_position = _spread_of(mean[trusted], family)
@@ -218,19 +222,21 @@ def _spreads(mean: Floats, family: npt.NDArray[np.int64], trusted: Bools) -> tup
             np.broadcast_to(centre, shape),
             np.broadcast_to(v_family, shape),
             np.broadcast_to(v_position, shape),
-            float(trusted.sum()),
+            np.full(n, float(trusted.sum())),
         )
     centres, families, positions = (np.zeros_like(mean) for _ in range(3))
+    counts = np.zeros(n)
     for i in range(n):
         others = trusted.copy()
         others[i] = False
         if others.sum() < min(2, n - 1):
             others = np.arange(n) != i
+        counts[i] = others.sum()
         if others.any():
             centres[i], families[i], positions[i] = _spread_of(mean[others], family)
         else:
             centres[i] = mean[i]
-    return centres, families, positions, float(max(trusted.sum() - 1, min(n - 1, 1)))
+    return centres, families, positions, counts
 
 
 def _spread_of(mean: Floats, family: npt.NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
@@ -289,13 +295,13 @@ def _alikeness(variances: Floats, df: float) -> float:
 
 def _degrees(df: float, family_df: float, alike: float) -> float:
     """Degrees of freedom behind a scale that mixes prior, family and position (Welch and Satterthwaite)."""
-    w_prior = _PRIOR_DF / (family_df + _PRIOR_DF)
+    w_prior = PRIOR_DF / (family_df + PRIOR_DF)
     w_position = df / (alike + df)
     w_family = (1 - w_position) * (1 - w_prior)
     inverse = 0.0
     if df > 0:
         inverse += w_family**2 / family_df + w_position**2 / df
-    inverse += ((1 - w_position) * w_prior) ** 2 / _PRIOR_DF
+    inverse += ((1 - w_position) * w_prior) ** 2 / PRIOR_DF
     return float(1 / inverse) if inverse > 0 else _MAX_TAIL_DF
 
 
@@ -368,7 +374,7 @@ def _tail(standard: Floats, independent: float, feared: int = _NO) -> Floats:
     counts = np.histogram(pooled, _EDGES)[0]
     share = float(np.clip(independent / standard.shape[1], 0.0, 1.0))
     if feared != _NO:  # few nodes tell the share badly: then what the contrasts within a CCX leave free counts too
-        weight = len(standard) / (len(standard) + _PRIOR_DF)
+        weight = len(standard) / (len(standard) + PRIOR_DF)
         share = float(np.clip(share, _LEAST_SHARE, 1.0) ** weight * _FREE_SHARE ** (1 - weight))
     likelihood = (_log_probabilities() @ counts).max(axis=1) * share
     if feared == _NO:
