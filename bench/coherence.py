@@ -180,6 +180,7 @@ def bench_spread(cpus: tuple[int, int], processes: int, peer: bool, kept: dict[s
         block = spread_block(cpus, processes, peer)
         if peer and apart([one[0] for one in block["peer"]]) and len(again) < 3 * MOST_TRIES:
             again.append(block)
+            print(f"block {len(blocks) + 1} of 3 again: the peer, too, saw two paths", flush=True)
         else:
             blocks.append(block)
     kept["spread"] = blocks

@@ -88,8 +88,7 @@ class Campaign:
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            # what ignores signals (nohup, a shell's background) hands that down, and a shell cannot undo it
-            ["env", "--default-signal=INT,HUP", *self.command(*arguments)],
+            self.command(*arguments),
             env={**self.environment, **environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
