@@ -653,6 +653,8 @@ def test_spread_and_second_looks(coherence: Path, tmp_path: Path) -> None:
     by_pass: dict[int, list[float]] = {}
     for pair in records(out, "pair"):
         assert 0 <= pair["retries"] <= 2
+        assert pair["round_trips"] >= 25
+        assert pair["retries"] > 0 or 2 * pair["round_trips"] * pair["min_ns"] > 1999  # no batch below 2 us
         assert (pair["slow_share"] > 0.25) == ("disturbed" in pair["flags"])
         assert pair["clock_a_ghz"] > 0.1
         by_pass.setdefault(pair["pass"], []).append(pair["latency_ns"])

@@ -13,8 +13,11 @@ extern const struct operation operation_cas, operation_faa, operation_flag1, ope
 extern const struct setting coherence_settings[];                                             /* state.c */
 extern const struct operation operation_oneway, operation_payload, operation_contend, operation_state;
 
-/* The shortest a batch may be: below it the clock's grain and the reading of it show. */
-bool long_enough(double ticks);
+enum { MOST_ROUND_TRIPS = 1 << 20 };
+
+/* How many round trips a batch needs of which `round_trips` took `ticks`: as many where that was long enough. In shorter
+ * batches the clock's grain and the reading of it show. */
+uint32_t round_trips_needed(uint32_t round_trips, double ticks);
 
 /* What the stamps of a pair say: b's counter is `ns` ahead of a's, were the way as long there as back. */
 struct pair_offset {

@@ -25,7 +25,8 @@ typedef _Atomic uint64_t word_t;
 struct parcel {
     unsigned char *pool;
     const uint32_t *line_set;
-    size_t lines, first_round_trips;
+    size_t lines;
+    uint32_t first_round_trips;
     double *values; /* ns a message, BATCHES a place */
     alignas(256) atomic_uint turn;
     size_t place, exchanges; /* 0 exchanges: it is over */
@@ -84,14 +85,14 @@ static void hand_over(struct parcel *parcel, size_t place, size_t exchanges) {
 }
 
 static void initiate(struct parcel *parcel) {
-    size_t round_trips = parcel->first_round_trips;
+    uint32_t round_trips = parcel->first_round_trips;
     for (size_t place = 0; place < PLACES;) {
         double ticks[1 + BATCHES]; /* the first warms up */
-        bool enough = true;
         uint64_t number = 0;
+        uint32_t needed = round_trips;
         for (size_t side = 0; side < 2; side++)
             atomic_store_explicit(flag_of(parcel, place, side), 0, memory_order_relaxed);
-        hand_over(parcel, place, LEAD_IN + (1 + BATCHES) * round_trips);
+        hand_over(parcel, place, LEAD_IN + (1 + BATCHES) * (size_t)round_trips);
         for (size_t batch = 0; batch < 1 + BATCHES; batch++) {
             for (size_t i = 0; batch == 0 && i < LEAD_IN; i++) {
                 send(parcel, place, 0, ++number);
@@ -103,10 +104,11 @@ static void initiate(struct parcel *parcel) {
                 if (!receive(parcel, place, 1, number)) parcel->garbled[0][0] = true;
             }
             ticks[batch] = (double)(clock_ticks() - start);
-            enough = enough && long_enough(ticks[batch]);
+            uint32_t by_this = round_trips_needed(round_trips, ticks[batch]);
+            needed = by_this > needed ? by_this : needed;
         }
-        if (!enough) {
-            round_trips *= 2;
+        if (needed > round_trips) {
+            round_trips = needed;
             continue;
         }
         for (size_t batch = 0; batch < BATCHES; batch++)
@@ -126,8 +128,8 @@ static void carry(size_t role, void *argument) {
 }
 
 /* Fewer round trips the longer the message, down to one. */
-static size_t round_trips_of(int64_t size) {
-    size_t lines = (size_t)size / LINE_BYTES;
+static uint32_t round_trips_of(int64_t size) {
+    uint32_t lines = (uint32_t)size / LINE_BYTES;
     return lines >= ROUND_TRIPS ? 1 : ROUND_TRIPS / lines;
 }
 
@@ -177,7 +179,7 @@ static void plan(struct run *run) {
 static double seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     (void)run;
     double lines = (double)unit->key[3] / LINE_BYTES, message_ns = 2 * hop_ns + 15 * lines;
-    return PLACES * (LEAD_IN + (1 + BATCHES) * (double)round_trips_of(unit->key[3])) * 2 * message_ns / 1e9 + 100e-6;
+    return PLACES * (LEAD_IN + (1 + BATCHES) * round_trips_of(unit->key[3])) * 2 * message_ns / 1e9 + 100e-6;
 }
 
 const struct operation operation_payload = {

@@ -1,4 +1,5 @@
 /* cas, faa, flag1, flag2: a line goes to and fro between two CPUs; a hop is half a round trip. */
+#include <inttypes.h>
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,17 +8,9 @@
 #include "harness/clock.h"
 #include "harness/frequency.h"
 
-enum {
-    LINES = 32,
-    BATCHES = 2,
-    ROUND_TRIPS = 25,
-    LEAD_IN = 10,
-    MOST_ROUND_TRIPS = 1 << 20,
-    MORE_LINES = 32,
-    RETRIES = 2
-};
+enum { LINES = 32, BATCHES = 2, ROUND_TRIPS = 25, LEAD_IN = 5, MORE_LINES = 32, RETRIES = 2 };
 static const double DISTURBED_SHARE = 0.25;
-static const double PROBE_NS = 8e3; /* it also brings the core up to its clock before anything is timed */
+static const double PROBE_NS = 4e3; /* it also brings the core up to its clock before anything is timed */
 
 /* One side of a play: `count` hand-overs, the first of them number `done`. `there` and `back` are one line, except in
  * flag2. Lines hold 0 when a play begins. */
@@ -167,10 +160,13 @@ static void initiate(struct duel *duel) {
         line_t *back = duel->protocol->operation->two_lines ? line_at(duel, duel->line_set[i] + POOL_LINES / 2) : there;
         if (i + 4 == duel->to) workers_wake_next(duel->workers);
         play(duel, there, back, duel->round_trips, ticks);
-        bool enough = true;
-        for (size_t batch = 0; batch < BATCHES; batch++) enough = enough && long_enough(ticks[batch]);
-        if (!enough && duel->round_trips < MOST_ROUND_TRIPS) {
-            duel->round_trips *= 2;
+        uint32_t needed = duel->round_trips;
+        for (size_t batch = 0; batch < BATCHES; batch++) {
+            uint32_t by_this = round_trips_needed(duel->round_trips, ticks[batch]);
+            needed = by_this > needed ? by_this : needed;
+        }
+        if (needed > duel->round_trips) {
+            duel->round_trips = needed;
             continue;
         }
         for (size_t batch = 0; batch < BATCHES; batch++)
@@ -216,13 +212,14 @@ static struct summary settle_pair(struct run *run, struct duel *duel, const size
         else
             best = again;
     }
+    if (*retries > 0) best = summarize(duel->values, *used, BATCHES, lowest);
     while (run->ci_share > 0 && summary_half_width(&best) > run->ci_share && *used < run->drawn_lines) {
         size_t more = *used + MORE_LINES > run->drawn_lines ? run->drawn_lines : *used + MORE_LINES;
         fight_all(run, duel, members, 1, *used, more);
         *used = more;
         best = summarize(duel->values, *used, BATCHES, lowest);
     }
-    return summarize(duel->values, *used, BATCHES, lowest);
+    return best;
 }
 
 static void measure_pairs(struct run *run, const struct unit *const *units, size_t count, struct result *results) {
@@ -257,8 +254,10 @@ static void measure_pairs(struct run *run, const struct unit *const *units, size
                                      : summarize(duels[i].values, used, BATCHES, lowest);
         summary_write(&result->members, &summary, "ns");
         text_add(&result->members,
-                 ",\"lines\":%zu,\"retries\":%zu,\"slow_share\":%.3f,\"clock_a_ghz\":%.4f,\"clock_b_ghz\":%.4f", used,
-                 retries, summary.slow_share, duels[i].clock_ghz[0][0], duels[i].clock_ghz[1][0]);
+                 ",\"lines\":%zu,\"round_trips\":%" PRIu32 ",\"retries\":%zu,\"slow_share\":%.3f,\"clock_a_ghz\":%.4f,"
+                 "\"clock_b_ghz\":%.4f",
+                 used, duels[i].round_trips, retries, summary.slow_share, duels[i].clock_ghz[0][0],
+                 duels[i].clock_ghz[1][0]);
         if (count == 1)
             text_add(&result->members, ",\"switches\":%ld", workers_switches(&run->workers, members, 2) - switches);
         else
@@ -284,7 +283,7 @@ static void plan_pairs(struct run *run) {
 /* Round trips, three hops a line to hand it over, a clock probe, and two workers woken. */
 static double pair_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     (void)unit;
-    static const double probe_and_wake_s = 110e-6;
+    static const double probe_and_wake_s = 80e-6;
     double hops = (double)run->lines * (2.0 * (double)(LEAD_IN + run->batches * run->round_trips) + 3);
     return hops * hop_ns / 1e9 + probe_and_wake_s;
 }

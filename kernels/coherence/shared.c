@@ -1,7 +1,12 @@
+#include <math.h>
+
 #include "coherence/operations.h"
 #include "harness/clock.h"
 
-bool long_enough(double ticks) {
+uint32_t round_trips_needed(uint32_t round_trips, double ticks) {
     static const double shortest_ns = 2000, fewest_steps = 200;
-    return ticks * clock_facts.ns_per_tick >= shortest_ns && ticks >= fewest_steps * clock_facts.step_ticks;
+    static const double margin = 1.05; /* no two lines are alike: the next one shall not be too short again */
+    double fewest = fmax(shortest_ns / clock_facts.ns_per_tick, fewest_steps * clock_facts.step_ticks);
+    if (ticks >= fewest) return round_trips;
+    return (uint32_t)fmin(margin * round_trips * fewest / fmax(ticks, 1) + 1, MOST_ROUND_TRIPS);
 }

@@ -21,16 +21,19 @@ void text_add_bytes(struct text *text, const char *bytes, size_t count) {
 }
 
 void text_add(struct text *text, const char *format, ...) {
-    va_list values;
-    va_start(values, format);
-    int length = vsnprintf(NULL, 0, format, values);
-    va_end(values);
-    if (length < 0) fail(EXIT_NOT_AS_ASKED, "a text could not be formatted");
-    reserve(text, (size_t)length);
-    va_start(values, format);
-    vsnprintf(text->data + text->length, (size_t)length + 1, format, values);
-    va_end(values);
-    text->length += (size_t)length;
+    for (size_t expected = 255;;) { /* most texts are formatted once: a pair has twenty numbers */
+        reserve(text, expected);
+        va_list values;
+        va_start(values, format);
+        int length = vsnprintf(text->data + text->length, expected + 1, format, values);
+        va_end(values);
+        if (length < 0) fail(EXIT_NOT_AS_ASKED, "a text could not be formatted");
+        if ((size_t)length <= expected) {
+            text->length += (size_t)length;
+            return;
+        }
+        expected = (size_t)length;
+    }
 }
 
 void text_add_json(struct text *text, const char *string) {

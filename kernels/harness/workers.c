@@ -13,7 +13,7 @@
 #include "fail.h"
 
 enum { STACK_BYTES = 256 * 1024 };
-static const double AWAKE_S = 0.002; /* a worker woken ahead whose task does not come sleeps again */
+static const double AWAKE_S = 0.0005; /* a worker woken ahead whose task does not come sleeps again */
 
 static void wait_for(sem_t *semaphore) {
     while (sem_wait(semaphore) != 0)

@@ -1,9 +1,11 @@
-/* Offsets of counters and asymmetry of ways, planted in made-up stamps and found again. Prints nothing when all holds. */
+/* Offsets of counters and asymmetry of ways, planted in made-up stamps and found again; the length of a batch. Prints
+ * nothing when all holds. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "coherence/operations.h"
+#include "harness/clock.h"
 #include "harness/schedule.h"
 #include "tests/check.h"
 
@@ -82,7 +84,19 @@ static void test_ring(void) {
     for (size_t cpu = 1; cpu < RING; cpu++) CHECK(fabs(offset[cpu] - planted[cpu]) < 6.4);
 }
 
+static void test_batches(void) {
+    clock_facts = (struct clock_facts){.ns_per_tick = 0.5, .step_ticks = 1};
+    CHECK(round_trips_needed(25, 4000) == 25); /* 2 us */
+    CHECK(round_trips_needed(25, 3999) > 25 && round_trips_needed(25, 3999) < 29);
+    CHECK(round_trips_needed(25, 1000) > 100 && round_trips_needed(25, 1000) < 108);
+    CHECK(round_trips_needed(25, 0) == round_trips_needed(25, 1) && round_trips_needed(25, 0) > 100000);
+    CHECK(round_trips_needed(MOST_ROUND_TRIPS, 1) == MOST_ROUND_TRIPS); /* the most there are, however short */
+    clock_facts.step_ticks = 100;                                       /* 10 us, by the counter's grain */
+    CHECK(round_trips_needed(25, 20000) == 25 && round_trips_needed(25, 10000) > 50);
+}
+
 int main(void) {
+    test_batches();
     test_offsets();
     test_asymmetry();
     test_what_closes();
