@@ -428,19 +428,25 @@ def failures(fleets: int, nodes: int, spread: Spread) -> list[str]:
 
 
 def scale(nodes: int = 1000) -> list[Row]:
-    """Seconds and memory for a large fleet from packed arrays, of pairs alone and with cells: each run by itself,
-    imports included."""
+    """Seconds and memory for large fleets from packed arrays: pairs alone, with cells, and of 256 cores a node.
+
+    Each runs by itself, imports included.
+    """
     rows = []
-    for cells in (False, True):
-        name = f"{nodes} nodes{' with cells' if cells else ''}"
+    for cores, machine, cells, limit in (
+        (128, "milan-2x64", False, 8),
+        (128, "milan-2x64", True, 8),
+        (256, "bergamo-2x128", False, 25),
+    ):
+        name = f"{nodes} nodes of {cores} cores{' with cells' if cells else ''}"
         with tempfile.TemporaryDirectory() as folder:
-            packed.write(fleet(Plan(preset("milan-2x64"), nodes=nodes, cells=cells)), Path(folder))
+            packed.write(fleet(Plan(preset(machine), nodes=nodes, cells=cells)), Path(folder))
             code = "import sys;from pathlib import Path;from nodeprint import verdict;verdict.judge(Path(sys.argv[1]))"
             began = time.monotonic()
             subprocess.run([sys.executable, "-c", code, folder], check=True)
             seconds = time.monotonic() - began
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024  # of the largest so far
-        rows += [row(f"{name} judged", seconds, 8, "s"), row(f"{name}, memory", peak, 2048, "MiB")]
+        rows += [row(f"{name} judged", seconds, limit, "s"), row(f"{name}, memory", peak, 2048, "MiB")]
     return rows
 
 

@@ -38,13 +38,8 @@ def figures_of(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
 
 def medians_of(cells: npt.NDArray[np.floating]) -> tuple[list[float], list[int]]:
     """Median and number of what was measured in each row, NaN without any."""
-    gaps = np.isnan(cells)
-    if not gaps.any():
-        return np.median(cells, axis=1).astype(np.float64).tolist(), [cells.shape[1]] * len(cells)
-    medians = [
-        float(np.median(row[~gap])) if not gap.all() else float("nan") for row, gap in zip(cells, gaps, strict=True)
-    ]
-    return medians, (~gaps).sum(axis=1).tolist()
+    known = [row[~np.isnan(row)] for row in cells]
+    return [float(np.median(row)) if len(row) else float("nan") for row in known], list(map(len, known))
 
 
 @lru_cache(maxsize=64)

@@ -85,7 +85,7 @@ def reduce(stack: Stack, terms: Terms) -> Reduced:
             np.divide(spread, middle, out=spread)
             np.nan_to_num(spread, copy=False)
             np.minimum(spread, 1, out=spread)
-            wobble[span] = spread @ member
+            wobble[span] = (spread.reshape(-1, pairs) @ member).reshape(len(block), homes, n_cores)
     return Reduced(stack, terms, latency, wobble, codes.astype(np.int64), sittings(stack))
 
 
