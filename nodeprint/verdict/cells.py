@@ -327,7 +327,7 @@ def _judged(cells: Cells, nodes: Ints, rules: Acceptance, alpha: float) -> Judge
     pools = np.unique(sets.pool)
     resolvable = max(float(np.median((stats.z * stats.scale / stats.bound)[:, sets.pool == p])) for p in pools)
     need = np.concatenate([stats.threshold - stats.deviation, stats.threshold + stats.deviation])
-    smallest = max(float(np.quantile(need[:, sets.pool == p], 0.98)) for p in pools)
+    smallest = max(float(np.quantile(need[:, sets.pool == p], 0.9)) for p in pools)
     out = Judged(cells, model, sets, template, stats, first, later, {}, crowd, limit.bound, smallest, resolvable)
     differ = evaluate.runs_differ(values, sets.pool, stats, alpha)
     differ_later = [evaluate.runs_differ(one.values, sets.pool, stats, alpha) for one, _ in later]
