@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import json
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -303,6 +304,17 @@ def test_cells_are_held_against_a_baseline(tmp_path, text, term, where):
         (found,) = [f for f in node.findings if f.id == "changed" and f.term == term]
         assert where.items() <= found.where.items()
         assert found.interval[0] < found.effect < found.interval[1] < 0
+    # the fleet's line, the exit status and what is measured again tell the same
+    assert later.fleet.outcome == "DEVIATIONS" and later.fleet.text.endswith("; 6 SUSPECT")
+    assert later.fleet.counts == {"SUSPECT": 6} and later.fails("any") and not calm.fails("any")
+    assert set(later.recheck) == set(later.nodes) and not calm.recheck
+    assert any(note.startswith("6 nodes share a deviation: ") and "(changed)" in note for note in later.fleet.notes)
+    accepted = acceptance.Suppression("node001", "changed", "ticket 1", date(2999, 12, 31))
+    rules, found = dataclasses.replace(acceptance.load(), suppressions=(accepted,)), packed.read(tmp_path / "d")
+    known = judge_fleet(found, rules, history.against(found, tmp_path / "base", rules))
+    assert known.nodes["node001"].verdict == "INCONCLUSIVE"
+    assert known.nodes["node001"].text.startswith("suppressed: ticket 1")
+    assert known.fleet.counts == {"SUSPECT": 5, "INCONCLUSIVE": 1}
 
 
 def test_cells_of_a_baseline_are_matched_by_their_places(tmp_path):

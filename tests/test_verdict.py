@@ -595,7 +595,7 @@ def test_baseline_names_what_changed(tmp_path):
     with pytest.raises(NodeprintError, match="already"):
         history.save(tmp_path / "a", tmp_path / "base")
     calm = judge(tmp_path / "c", baseline=tmp_path / "base")
-    assert "baseline base (a, b): trusted" in calm.text()
+    assert f"baseline {tmp_path}/base (a, 2026-01-01, job 1; b, 2026-01-01, job 1): trusted" in calm.text()
     assert not [f for node in calm.nodes.values() for f in node.findings if f.id == "changed"]
     changed = fleet(Plan(SMALL, nodes=6, runs=3, seed=7, spread=QUIET, defects=("node001: global +15%",)))
     packed.write(changed, tmp_path / "d")

@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 import shutil
 import warnings
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from scipy.special import stdtrit
 
 from nodeprint import packed
 from nodeprint.cells import Cells, models
-from nodeprint.errors import NodeprintError
+from nodeprint.errors import NodeprintError, printable
 from nodeprint.layout import Ints
 from nodeprint.packed import PackedFleet, PackedNode, Stack
 from nodeprint.verdict import cell_words, cells, configuration, matrices, terms, wording
@@ -110,13 +109,23 @@ def _begun(fleet: PackedFleet) -> str:
     return min((moment for one in started for moment in one), default="")
 
 
-def against(verdict: Verdict, fleet: PackedFleet, baseline: Path, rules: Acceptance) -> Verdict:
-    """`verdict` with what changed in each node since its own baseline, of pairs and of cells.
+@dataclass(frozen=True)
+class Since:
+    """What changed since a baseline: by node the findings, and of nodes that it holds too little of a warning that says
+    so; `note` says which baseline it was and whether it can be trusted."""
+
+    findings: Mapping[str, Sequence[Finding]]
+    warnings: Mapping[str, Mapping[str, str]]
+    note: str
+
+
+def against(fleet: PackedFleet, baseline: Path, rules: Acceptance) -> Since:
+    """What changed in each node of `fleet` since its own baseline, of pairs and of cells.
 
     A node is compared with itself, term by term and set by set: the EWMA over the baseline's campaigns and the newest,
-    against the run-to-run spread pooled over the nodes. A change beyond the bound that every run shows is a finding; a
-    node that was SAME becomes SUSPECT. A note says which baseline it was and whether it can be trusted; of a node with
-    less than three runs over two boots in it a warning says so, and nothing is said to have changed there.
+    against the run-to-run spread pooled over the nodes. A change beyond the bound that every run shows is a finding. Of
+    a node with less than three runs over two boots in the baseline nothing is said to have changed.
+    Raises NodeprintError where there is no baseline, or one of the two is simulated and the other is not.
     """
     past = points(baseline)
     simulated = {point.simulated for point in past} | {fleet.simulated}
@@ -134,41 +143,40 @@ def against(verdict: Verdict, fleet: PackedFleet, baseline: Path, rules: Accepta
                 thin.setdefault(name, []).append(one.measurement)
             elif found is not None:
                 changes.setdefault(name, []).append(found)
-    nodes = dict(verdict.nodes)
+    warnings = {}
     for name, measurements in thin.items():
         few = f"{name} has fewer than {MIN_RUNS} runs over {MIN_BOOTS} boots in the baseline of"
-        note = {
+        warnings[name] = {
             "id": "thin-baseline",
             "text": f"{few} {', '.join(sorted(set(measurements)))}",
             "advice": "add campaigns to it before trusting a change",
         }
-        nodes[name] = replace(nodes[name], warnings=(*nodes[name].warnings, note))
-    for name, found_ones in changes.items():
-        node = replace(nodes[name], findings=(*nodes[name].findings, *found_ones))
-        worse = node.verdict in ("SAME", "SAME AS GROUP", "INCONCLUSIVE", "NO PEER")
-        nodes[name] = replace(node, verdict="SUSPECT", text=found_ones[0].text) if worse else node
-    counts = Counter(node.verdict for node in nodes.values())
-    told = _trust(baseline, past, fleet, thin) + (f"; {some_names(sorted(changes))} changed since" if changes else "")
-    notes = (*verdict.fleet.notes, told)
-    return replace(verdict, nodes=nodes, fleet=replace(verdict.fleet, counts=dict(sorted(counts.items())), notes=notes))
+    note = f"baseline {printable(str(baseline))} ({'; '.join(map(_point, past))}): {_trust(past, fleet, thin)}"
+    return Since(changes, warnings, note + (f"; {some_names(sorted(changes))} changed since" if changes else ""))
 
 
-def _trust(baseline: Path, past: Sequence[PackedFleet], fleet: PackedFleet, thin: Mapping[str, object]) -> str:
-    """Which baseline it is, and whether a change since it can be trusted."""
+def _point(fleet: PackedFleet) -> str:
+    """A campaign of a baseline: its name, the day it began and the jobs that it has."""
+    numbers = [one.job for one in fleet.stacks] + [one.job for one in fleet.cells]
+    jobs = sorted({job for of_row in numbers for job in of_row.tolist()})
+    told = f"jobs {jobs[0]} to {jobs[-1]}" if len(jobs) > 1 else f"job {jobs[0]}" if jobs else "nothing measured"
+    return ", ".join(filter(None, (printable(fleet.campaign), _begun(fleet)[:10], told)))
+
+
+def _trust(past: Sequence[PackedFleet], fleet: PackedFleet, thin: Mapping[str, object]) -> str:
+    """Whether a change since a baseline can be trusted."""
     known = {node.name for point in past for node in point.nodes if node.state == "measured"}
     measured = [node.name for node in fleet.nodes if node.state == "measured"]
     new = [name for name in measured if name not in known]
-    campaigns = ", ".join(point.campaign for point in past)
-    said = f"baseline {baseline.resolve().name} ({campaigns}): "
     if thin:
-        said += (
+        said = (
             f"not to be trusted yet, as {some_names(sorted(thin))} of {len(measured)} have fewer than {MIN_RUNS} runs "
             f"over {MIN_BOOTS} boots in it; nothing is said of what changed there"
         )
     elif len(new) == len(measured):
-        said += "none of the measured nodes is in it"
+        said = "none of the measured nodes is in it"
     else:
-        said += f"trusted, as each node has at least {MIN_RUNS} runs over {MIN_BOOTS} boots in it"
+        said = f"trusted, as each node has at least {MIN_RUNS} runs over {MIN_BOOTS} boots in it"
     return said + (f"; not in it: {some_names(new)}" if 0 < len(new) < len(measured) else "")
 
 

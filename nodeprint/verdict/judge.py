@@ -89,13 +89,13 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
     Raises NodeprintError when there is no campaign, or `acceptance` or `baseline` cannot be used.
     """
     rules = accepted.load(acceptance)
-    result = judge_fleet(packed.pack(campaign), rules)
+    fleet = packed.pack(campaign)
+    since = history.against(fleet, baseline, rules) if baseline is not None else None
+    result = judge_fleet(fleet, rules, since)
     unjudged = _unjudged(campaign, result)
     if unjudged:
         note = f"measured, but not judged, as no model is stated: {', '.join(unjudged)}; the records are in nodes/"
         result = replace(result, fleet=replace(result.fleet, notes=(*result.fleet.notes, note)))
-    if baseline is not None:
-        result = history.against(result, packed.read(campaign), baseline, rules)
     outputs.write(result, campaign, _slurm_reasons(campaign))
     return result
 
@@ -115,8 +115,8 @@ def _slurm_reasons(campaign: Path) -> dict[str, tuple[str, str]]:
     return {node.node: (node.state, node.reason) for node in nodes}
 
 
-def judge_fleet(fleet: PackedFleet, rules: Acceptance | None = None) -> Verdict:
-    """The verdict of a packed fleet; writes nothing."""
+def judge_fleet(fleet: PackedFleet, rules: Acceptance | None = None, since: history.Since | None = None) -> Verdict:
+    """The verdict of a packed fleet, with what changed in it `since` a baseline; writes nothing."""
     rules = rules if rules is not None else accepted.load()
     reduced = _reduced(fleet)
     measured = [node for node in fleet.nodes if node.state == "measured"]
@@ -126,7 +126,7 @@ def judge_fleet(fleet: PackedFleet, rules: Acceptance | None = None) -> Verdict:
     kinds, tests = _kinds([np.array([number[name] for name in names]) for names in named], reduced, fleet, rules)
     figures = figures_of(reduced, len(fleet.nodes))
     rows = _beside_groups(cell_words.figures_of(fleet.cells, fleet.nodes), kinds)
-    return _Writer(fleet, rules, kinds, figures, rows, differing, reduced, tests).verdict()
+    return _Writer(fleet, rules, kinds, figures, rows, differing, reduced, tests, since).verdict()
 
 
 def _beside_groups(rows: Sequence[Sequence[CellFigure]], kinds: Sequence[_Kind]) -> list[tuple[CellFigure, ...]]:
@@ -296,6 +296,7 @@ class _Writer:
     differing: Mapping[str, Sequence[Difference]]
     reduced: Sequence[Reduced]
     tests: int
+    since: history.Since | None
 
     @cached_property
     def rows(self) -> list[dict[int, dict[int, list[int]]]]:
@@ -329,11 +330,9 @@ class _Writer:
         place = {i: k for k, kind in enumerate(populations) for i in kind.nodes.tolist()}
         nodes = {}
         for i, node in enumerate(self.fleet.nodes):
-            if i not in place:
-                nodes[node.name] = self._unjudged(i, node)
-                continue
-            letter = _letter(place[i]) if len(populations) > 1 else ""
-            nodes[node.name] = self._judged(i, node, populations[place[i]], letter)
+            letter = _letter(place[i]) if i in place and len(populations) > 1 else ""
+            told = self._judged(i, node, populations[place[i]], letter) if i in place else self._unjudged(i, node)
+            nodes[node.name] = self._over_time(node, told)
         counts = Counter(verdict.verdict for verdict in nodes.values())
         ordered = {outcome: counts[outcome] for outcome in NODE_OUTCOMES if counts[outcome]}
         fleet = self._fleet(nodes, populations, ordered)
@@ -493,6 +492,19 @@ class _Writer:
             outcome, text = self._unaccused(i, kind, letter, findings)
         rows = cell_words.beside_rows(base.cells, kind.cells, i, node)
         return replace(base, verdict=outcome, text=text, findings=tuple(findings), cells=rows)
+
+    def _over_time(self, node: PackedNode, told: NodeVerdict) -> NodeVerdict:
+        """`told` of a node with what changed in it since the baseline: nothing is SAME then."""
+        if self.since is None:
+            return told
+        changes = self._marked(node, self.since.findings.get(node.name, ()))
+        thin = [self.since.warnings[node.name]] if node.name in self.since.warnings else []
+        told = replace(told, findings=(*told.findings, *changes), warnings=(*told.warnings, *thin))
+        if not changes or told.verdict not in ("SAME", "SAME AS GROUP", "INCONCLUSIVE", "NO PEER"):
+            return told
+        counted = [one.text for one in changes if not one.suppressed]
+        outcome, text = ("SUSPECT", counted[0]) if counted else ("INCONCLUSIVE", f"suppressed: {changes[0].suppressed}")
+        return replace(told, verdict=outcome, text=text)
 
     def _told(self, i: int, node: PackedNode, kind: _Kind) -> list[tuple[str, Finding]]:
         """A node's findings, each with its state that outcomes go by, in the order in which they are told."""
@@ -725,18 +737,17 @@ class _Writer:
         if any(_no_core_inside(matrix.terms) for matrix in matrices_of):
             notes.append("CCXs have too few pairs inside to tell which of their cores is slow there: told by the CCX")
         shared = Counter(
-            (found.id, tuple(sorted((k, v) for k, v in found.where.items() if k != "cpu")))
+            _deviation(found)
             for verdict in nodes.values()
             if verdict.verdict in ("DEVIATES", "SUSPECT")
             for found in verdict.findings
         )
-        for (identity, where), count in sorted(shared.items()):
-            if count > 1:
-                notes.append(f"{count} nodes share a deviation: {identity} at {dict(where)}")
+        notes += [f"{count} nodes share a deviation: {what}" for what, count in sorted(shared.items()) if count > 1]
         for k, kind in enumerate(populations if len(populations) > 1 else ()):
             by = f", told apart by {kind.term}" if kind.term else ""
             fields = self._fields(kind)
             notes.append(f"group {_letter(k)}: {len(kind.nodes)} nodes{by}{'; ' + ', '.join(fields) if fields else ''}")
+        notes += [self.since.note] if self.since is not None else []
         return tuple(notes)
 
 
@@ -744,6 +755,14 @@ def _no_core_inside(tested: terms.Terms) -> bool:
     """Whether there are pairs inside CCXs, but no core can be told by them: with two cores there is one pair."""
     inside = tested.layout.classes == CLASSES.index("same CCX")
     return bool(inside.any()) and not len(tested.indices("core-in"))
+
+
+def _deviation(found: Finding) -> str:
+    """What deviates and how, in the same words on every node: without the OS's number of a CPU."""
+    where = {key: value for key, value in found.where.items() if key != "cpu"}
+    of_cells = found.measurement in models()
+    place = f"{found.measurement}, {cell_words.spoken(where)}" if of_cells else wording.spoken(found.term, where)
+    return f"{place or found.term} ({found.id.removeprefix(f'{found.term}-')})"
 
 
 def _letter(number: int) -> str:
