@@ -97,16 +97,14 @@ void census_take(struct run *run, bool stratify, struct text *records) {
 
 void census_draw(const struct home *home, struct random *random, uint32_t *drawn, size_t count) {
     uint32_t *lines[MOST_STRATA] = {NULL};
-    size_t left[MOST_STRATA] = {0}, known = 0, total = 0;
+    size_t left[MOST_STRATA] = {0}, known = 0;
     for (uint32_t line = 0; line < POOL_LINES; line++) {
         size_t stratum = home->strata[line];
         if (stratum == NO_STRATUM) continue;
         if (lines[stratum] == NULL) lines[stratum] = grow(NULL, CENSUS_LINES, sizeof **lines);
         lines[stratum][left[stratum]++] = line;
         known = stratum >= known ? stratum + 1 : known;
-        total++;
     }
-    if (count > total) fail(EXIT_BAD_INPUT, "--stratify knows %zu lines, %zu are asked for", total, count);
     for (size_t i = 0, stratum = 0; i < count; stratum = (stratum + 1) % known) {
         if (left[stratum] == 0) continue;
         size_t pick = (size_t)random_below(random, left[stratum]);

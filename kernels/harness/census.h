@@ -12,7 +12,7 @@ enum { CENSUS_LINES = 1024 };
  * census_draw draws alike. */
 void census_take(struct run *run, bool stratify, struct text *records);
 
-/* Draw `count` lines without replacement, as many from each stratum as can be. */
+/* Draw `count` lines, at most CENSUS_LINES, without replacement, as many from each stratum as can be. */
 void census_draw(const struct home *home, struct random *random, uint32_t *drawn, size_t count);
 
 /* Stratum of each line: the CPU that it is nearest to, compared with that CPU's median line; with one CPU the quarter

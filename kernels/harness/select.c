@@ -138,43 +138,77 @@ static size_t index_of(const struct cpulist *list, int cpu) {
     return i;
 }
 
+/* A pair as the file of --pairs has it. */
+struct named_pair {
+    int cpu[2];
+    size_t line;
+};
+
+/* A line of the file without its comment; false at the end of the file. One that is too long, or has a zero byte in it,
+ * becomes "?". */
+static bool read_line(FILE *file, char *text, size_t size) {
+    size_t length = 0;
+    bool comment = false, bad = false;
+    int c = getc(file);
+    if (c == EOF) return false;
+    for (; c != EOF && c != '\n' && !bad; c = getc(file)) {
+        comment = comment || c == '#';
+        bad = c == '\0' || length + 1 == size;
+        if (!comment && !bad) text[length++] = (char)c;
+    }
+    text[length] = '\0';
+    if (bad) strcpy(text, "?");
+    return true;
+}
+
 /* Two CPUs a line, separated by blanks or a comma; # begins a comment. */
-static void read_pairs(struct selection *selection, const char *path, bool only_cpus) {
+static size_t read_pairs(const char *path, struct named_pair **pairs) {
     FILE *file = fopen(path, "re");
     if (file == NULL) fail(EXIT_BAD_INPUT, "%s cannot be read: %s", path, strerror(errno));
     char text[256];
-    size_t line = 0;
-    while (fgets(text, sizeof text, file) != NULL) {
-        int a, b, end = 0;
-        line++;
-        text[strcspn(text, "#\n")] = '\0';
+    size_t count = 0;
+    for (size_t line = 1; read_line(file, text, sizeof text); line++) {
+        struct named_pair pair = {.line = line};
+        int *cpu = pair.cpu, end = 0;
         if (text[strspn(text, " \t\r")] == '\0') continue;
-        bool good = sscanf(text, " %6d%*[ ,\t]%6d %n", &a, &b, &end) == 2 && text[end] == '\0';
-        if (!good || a < 0 || b < 0 || a == b)
+        bool good = sscanf(text, " %6d%*[ ,\t]%6d %n", &cpu[0], &cpu[1], &end) == 2 && text[end] == '\0';
+        if (!good || cpu[0] < 0 || cpu[1] < 0 || cpu[0] == cpu[1])
             fail(EXIT_BAD_INPUT, "%s, line %zu: two different CPU numbers are expected", path, line);
-        int both[2] = {a, b};
-        for (int k = 0; only_cpus && k < 2; k++)
-            if (!cpulist_has(&selection->cpus, both[k])) cpulist_add(&selection->cpus, both[k]);
-        if (only_cpus) continue;
-        size_t i = index_of(&selection->cpus, a), j = index_of(&selection->cpus, b);
-        if (i == selection->cpus.count || j == selection->cpus.count)
-            fail(EXIT_BAD_INPUT, "%s, line %zu: CPU %d is not among --cpus", path, line,
-                 i == selection->cpus.count ? a : b);
-        add_pair(selection, i, j);
+        if ((count & (count - 1)) == 0) *pairs = grow(*pairs, count == 0 ? 1 : count * 2, sizeof **pairs);
+        (*pairs)[count++] = pair;
     }
-    if (ferror(file) != 0) fail(EXIT_BAD_INPUT, "%s cannot be read", path);
+    if (ferror(file) != 0) fail(EXIT_BAD_INPUT, "%s cannot be read: %s", path, strerror(errno));
     fclose(file);
+    if (count == 0) fail(EXIT_BAD_INPUT, "%s names no pair of CPUs", path);
+    return count;
+}
+
+static void add_cpus_of(struct selection *selection, const struct named_pair *pairs, size_t count) {
+    for (size_t i = 0; i < 2 * count; i++) {
+        int cpu = pairs[i / 2].cpu[i % 2];
+        if (!cpulist_has(&selection->cpus, cpu)) cpulist_add(&selection->cpus, cpu);
+    }
+}
+
+static void add_named(struct selection *selection, const struct named_pair *pair) {
+    size_t i = index_of(&selection->cpus, pair->cpu[0]), j = index_of(&selection->cpus, pair->cpu[1]);
+    if (i == selection->cpus.count || j == selection->cpus.count)
+        fail(EXIT_BAD_INPUT, "%s, line %zu: CPU %d is not among --cpus", pairs_path, pair->line,
+             pair->cpu[i == selection->cpus.count ? 0 : 1]);
+    add_pair(selection, i, j);
 }
 
 void select_cpus(struct selection *selection, const struct machine *machine, bool planning) {
     const char *why;
+    struct named_pair *named = NULL;
+    size_t named_count = pairs_path != NULL ? read_pairs(pairs_path, &named) : 0;
     if (one_per != NULL) part(&(struct cpu_place){0}, one_per);
     if (strcmp(cpus_word, "all") == 0)
         copy(&selection->cpus, &machine->allowed);
     else if (strcmp(cpus_word, "cores") == 0 && pairs_path == NULL)
         add_cores(&selection->cpus, machine);
     else if (strcmp(cpus_word, "cores") == 0)
-        read_pairs(selection, pairs_path, true);
+        add_cpus_of(selection, named, named_count);
     else if (!cpulist_parse(cpus_word, &selection->cpus, &why))
         fail(EXIT_BAD_INPUT, "--cpus %s is no list of CPUs: %s", cpus_word, why);
     if (!planning) check_cpus(&selection->cpus, machine);
@@ -196,7 +230,8 @@ void select_cpus(struct selection *selection, const struct machine *machine, boo
         }
         cpulist_free(&threads);
     }
-    if (pairs_path != NULL) read_pairs(selection, pairs_path, false);
+    for (size_t i = 0; i < named_count; i++) add_named(selection, &named[i]);
+    free(named);
     if (selection->cpus.count == 0) fail(EXIT_BAD_INPUT, "there is no CPU to measure");
     selection->place = grow(NULL, selection->cpus.count, sizeof *selection->place);
     for (size_t i = 0; i < selection->cpus.count; i++) selection->place[i] = place_of(machine, selection->cpus.cpu[i]);

@@ -15,13 +15,13 @@ static const struct setting *find(const struct setting *const tables[], size_t c
 }
 
 static void assign(const struct setting *setting, const char *value) {
+    if (*value == '\0') fail(EXIT_BAD_INPUT, "--%s must not be empty", setting->name);
     if (setting->word != NULL) {
-        if (*value == '\0') fail(EXIT_BAD_INPUT, "--%s must not be empty", setting->name);
         *setting->word = value;
         return;
     }
     uint64_t number = 0;
-    bool good = *value != '\0';
+    bool good = true;
     for (const char *c = value; good && *c != '\0'; c++) {
         good = *c >= '0' && *c <= '9' && number <= (UINT64_MAX - 9) / 10;
         if (good) number = number * 10 + (uint64_t)(*c - '0');

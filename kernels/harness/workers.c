@@ -175,6 +175,7 @@ void workers_run(struct workers *workers, const size_t *members, size_t count, w
 }
 
 void workers_wake_next(struct workers *workers) {
+    if (workers->next_count == 0) return; /* so with --parallel, where several call this at once */
     for (size_t i = 0; i < workers->next_count; i++) {
         struct worker *worker = &workers->worker[workers->next[i]];
         int asleep = WORKER_ASLEEP;
