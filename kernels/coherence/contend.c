@@ -1,6 +1,7 @@
-/* contend: 2, 4, 8 ... CPUs on one line. `faa` adds and always succeeds: each operation is one transfer of the modified
- * line in exclusive state. `cas` loads and then exchanges if nobody was faster: a load that shares the line, then an
- * upgrade that fails when another came between, so most transfers carry nothing. */
+/* contend: 2, 4, 8 ... CPUs on one line. `faa` adds and always succeeds: an operation is a transfer of the modified line
+ * in exclusive state, but for those that a CPU does before the next one gets the line. `cas` loads and then exchanges if
+ * nobody was faster: a load that shares the line, then an upgrade, in vain when another came between: many transfers
+ * carry nothing. */
 #include <math.h>
 #include <stdalign.h>
 #include <stdlib.h>

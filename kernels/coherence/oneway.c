@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdalign.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "coherence/operations.h"
 #include "harness/clock.h"
@@ -78,13 +79,35 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     return 0;
 }
 
+static size_t *tied_to; /* by plan(), of each CPU */
+static bool closes;
+
 static void plan(struct run *run) {
     run->lines = LINES;
     run->batches = 1;
     run->round_trips = STAMPS;
     run_add_pairs(run);
-    if (run->cpus.count < 3)
-        run_not_measured(run, "asymmetry", "undecidable within half a round trip: needs a third CPU");
+    tied_to = grow(NULL, run->cpus.count, sizeof *tied_to);
+    closes = oneway_tie(run->selection.pairs, run->selection.pair_count, tied_to, run->cpus.count);
+    if (!closes)
+        run_not_measured(run, "asymmetry",
+                         "undecidable within half a round trip: needs a third CPU, paired with both of a pair");
+}
+
+bool oneway_tie(const struct pair *pairs, size_t count, size_t *tied, size_t cpus) {
+    unsigned char *met = grow(NULL, cpus * cpus, 1);
+    bool found = false;
+    memset(met, 0, cpus * cpus);
+    for (size_t cpu = 0; cpu < cpus; cpu++) tied[cpu] = cpu;
+    for (const struct pair *pair = pairs; pair < pairs + count; pair++) {
+        size_t a = tied[pair->a], b = tied[pair->b], known = (size_t)pair->a * cpus + (size_t)pair->b;
+        found = found || (a == b && met[known] == 0); /* a pair may be named repeatedly */
+        met[known] = 1;
+        for (size_t cpu = 0; a != b && cpu < cpus; cpu++)
+            if (tied[cpu] == a || tied[cpu] == b) tied[cpu] = a < b ? a : b;
+    }
+    free(met);
+    return found;
 }
 
 void oneway_solve(const struct pair_offset *pairs, size_t count, double *offset, size_t cpus) {
@@ -137,13 +160,16 @@ static void finish(struct run *run, struct text *records) {
     oneway_solve(pairs, run->unit_count, offset, run->cpus.count);
     closure = oneway_closure(pairs, run->unit_count, offset);
     for (size_t cpu = 0; cpu < run->cpus.count; cpu++)
-        text_add(records, "{\"record\":\"offset\",\"cpu\":%d,\"offset_ns\":%.3f}\n", run->cpus.cpu[cpu], offset[cpu]);
+        if (tied_to[cpu] == tied_to[0])
+            text_add(records, "{\"record\":\"offset\",\"cpu\":%d,\"offset_ns\":%.3f}\n", run->cpus.cpu[cpu],
+                     offset[cpu]);
     free(pairs);
     free(offset);
 }
 
 static void facts(struct run *run, bool end, struct text *members) {
-    if (end && run->cpus.count >= 3)
+    (void)run;
+    if (end && closes)
         text_add(members, ",\"closure_rms_ns\":%.3f,\"closure_worst_ns\":%.3f", closure.rms_ns, closure.worst_ns);
 }
 

@@ -30,9 +30,22 @@ struct closure {
     double rms_ns, worst_ns;
 };
 
-/* The counter's offset of each of `cpus` CPUs by least squares, the first one's being 0. */
+/* Which of `cpus` CPUs the pairs tie together: `tied` gets for each the lowest index of those it is tied to. True when
+ * some way round closes over three CPUs or more; without one, offsets explain all that is measured. */
+bool oneway_tie(const struct pair *pairs, size_t count, size_t *tied, size_t cpus);
+
+/* The counter's offset of each of `cpus` CPUs by least squares, the first one's being 0; that of a CPU which is not tied
+ * to the first is nothing to go by. */
 void oneway_solve(const struct pair_offset *pairs, size_t count, double *offset, size_t cpus);
 struct closure oneway_closure(const struct pair_offset *pairs, size_t count, const double *offset);
+
+/* The 0 of an addition of nothing. A compiler that knew it could make a load of the addition (clang does on x86), which
+ * asks for no ownership. */
+static inline uint32_t unknown_zero(void) {
+    uint32_t zero = 0;
+    __asm__ volatile("" : "+r"(zero));
+    return zero;
+}
 
 static inline void relax(void) {
 #if defined(__x86_64__)

@@ -19,7 +19,8 @@ typedef void player(line_t *there, line_t *back, uint32_t done, uint32_t count);
 /* cas: polls with the compare-exchange itself. Each try asks for the line in exclusive state (a read for ownership),
  * also when it fails, so a hop is one transfer of a modified line from the other core's cache, and the two sides steal
  * the line from each other while one waits. No load comes before it and no pause is between: either would change the
- * transactions. */
+ * transactions. On aarch64 the header's `atomics` tells more: with ll-sc a try that fails only loads, so a hop is a
+ * transfer of the modified line and an upgrade; lse may be carried out where the line is instead of moving it. */
 static inline void cas_until(line_t *line, uint32_t from, uint32_t to) {
     uint32_t expected;
     do expected = from;
@@ -37,10 +38,10 @@ static void cas_respond(line_t *there, line_t *back, uint32_t done, uint32_t cou
 }
 
 /* faa: polls with an addition of nothing, then adds one. Both always succeed and ask for ownership; when the poll has
- * seen its turn the line is already exclusive here, so the second addition costs no transaction: a hop is one transfer
- * of a modified line, as in cas, without the compare. */
+ * seen its turn the line is already exclusive here, so the second addition costs no transaction unless the other's poll
+ * takes the line in between: a hop is one transfer of a modified line, as in cas, without the compare. */
 static inline void add_until(line_t *line, uint32_t parity) {
-    while ((atomic_fetch_add_explicit(line, 0, memory_order_acq_rel) & 1) != parity) continue;
+    while ((atomic_fetch_add_explicit(line, unknown_zero(), memory_order_acq_rel) & 1) != parity) continue;
     atomic_fetch_add_explicit(line, 1, memory_order_acq_rel);
 }
 
@@ -108,8 +109,8 @@ struct duel {
     struct workers *workers;
     unsigned char *pool;
     const uint32_t *line_set;
-    size_t from, to; /* lines of the set to play on */
-    uint32_t round_trips;
+    size_t from, to;                      /* lines of the set to play on */
+    uint32_t round_trips;                 /* of a batch; grows as long as the pair is measured */
     double *values;                       /* ns a hop, BATCHES a line */
     alignas(256) double clock_ghz[2][32]; /* of each side; far apart, as both write theirs at once */
 };
@@ -191,7 +192,6 @@ static void fight_all(struct run *run, struct duel *duels, const size_t *members
     for (size_t i = 0; i < count; i++) {
         duels[i].from = from;
         duels[i].to = to;
-        duels[i].round_trips = ROUND_TRIPS;
         atomic_store_explicit(&duels[i].turn, 0, memory_order_relaxed);
     }
     workers_run(&run->workers, members, 2 * count, fight, duels);
@@ -241,6 +241,7 @@ static void measure_pairs(struct run *run, const struct unit *const *units, size
         duels[i].workers = &run->workers;
         duels[i].pool = home->pool.bytes;
         duels[i].line_set = home->line_set + i * run->drawn_lines;
+        duels[i].round_trips = ROUND_TRIPS;
         duels[i].values = values + i * each;
     }
     long switches = workers_switches(&run->workers, members, 2 * count);

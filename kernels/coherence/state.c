@@ -1,6 +1,6 @@
 /* state: what a load or a store of one CPU (a) costs when the line is in a known state at another (b, the owner). The
  * lines lie one a page, at random places in their pages, and are chased once in random order, as prefetchers would
- * otherwise guess them; they are prepared anew for each chase.
+ * otherwise guess them; they are prepared anew for each chase, and each round has lines of its own.
  *   M  the owner stored                          a load is a transfer of the modified line, which is shared or written back
  *   E  the owner flushed and loaded              a clean line: from the owner's cache or from memory
  *   S  then a helper in the owner's L3 loaded    (with MESIF the helper, as the last reader, has it in F)
@@ -20,7 +20,7 @@
 #include "harness/frequency.h"
 #include "harness/schedule.h"
 
-enum { LINES = 64, ROUNDS = 9, PAGE_LINES = 64, PAGES = POOL_LINES / PAGE_LINES, DRAW_PLACES = 200, CLOCK_READS = 100 };
+enum { LINES = 64, ROUNDS = 9, ALL_LINES = LINES * ROUNDS, PAGE_LINES = 64, DRAW_CHASE = 200, CLOCK_READS = 100 };
 enum state { STATE_M, STATE_E, STATE_S, STATE_F, STATE_O, STATE_MEMORY, STATE_COUNT };
 enum method { LOAD_CHASE, STORE_CHASE, SINGLE_LOADS, OWNER_STORES };
 
@@ -94,15 +94,15 @@ static void owner_ends(size_t role, void *argument) {
     sweep(scene);
 }
 
-/* Ticks that two reads of the clock with nothing between cost. */
+/* Ticks that two reads of the clock with nothing between cost: a mean, as what is told of single lines is, because the
+ * counter may advance by more at once than a load takes. */
 static double clock_cost(void) {
-    double lowest = 1e9;
+    uint64_t sum = 0;
     for (int i = 0; i < CLOCK_READS; i++) {
         uint64_t start = clock_ticks();
-        double cost = (double)(clock_ticks() - start);
-        lowest = cost < lowest ? cost : lowest;
+        sum += clock_ticks() - start;
     }
-    return lowest;
+    return (double)sum / CLOCK_READS;
 }
 
 /* A load in each page, far from the line: what is timed is the line and not the translation of its address. */
@@ -115,7 +115,7 @@ static double chase(const struct scene *scene, bool store) {
     link_t *at = link_at(scene, 0);
     uint64_t start = clock_ticks();
     for (size_t i = 0; i < LINES; i++) {
-        uintptr_t next = store ? atomic_fetch_add_explicit(at, 0, memory_order_acq_rel)
+        uintptr_t next = store ? atomic_fetch_add_explicit(at, unknown_zero(), memory_order_acq_rel)
                                : atomic_load_explicit(at, memory_order_relaxed);
         at = (link_t *)next; /* NOLINT(performance-no-int-to-ptr): a link is an address */
     }
@@ -125,9 +125,10 @@ static double chase(const struct scene *scene, bool store) {
     return (double)(end - start) / LINES;
 }
 
-/* The median of lines that are timed one by one: loads, or stores with a fence by the owner. */
+/* Lines that are timed one by one: loads, or stores with a fence by the owner. */
 static double one_by_one(const struct scene *scene, bool store) {
-    double ticks[LINES], cost = clock_cost();
+    double cost = clock_cost();
+    uint64_t sum = 0;
     for (size_t i = 0; i < LINES; i++) {
         link_t *line = link_at(scene, i);
         uintptr_t next = (uintptr_t)link_at(scene, (i + 1) % LINES);
@@ -138,9 +139,9 @@ static double one_by_one(const struct scene *scene, bool store) {
         } else {
             (void)atomic_load_explicit(line, memory_order_acquire);
         }
-        ticks[i] = (double)(clock_ticks() - start) - cost;
+        sum += clock_ticks() - start;
     }
-    return summarize(ticks, LINES, 1, NULL).median;
+    return (double)sum / LINES - cost;
 }
 
 static void act(size_t role, void *argument) {
@@ -169,12 +170,13 @@ static bool needs_helper(enum state state) {
     return state == STATE_S || state == STATE_F || state == STATE_O;
 }
 
-static void draw_places(const struct run *run, struct scene *scene, uint32_t pass, size_t number) {
-    uint32_t pages[LINES];
-    struct random random = random_stream(run->seed + run->segment, DRAW_PLACES + number, pass);
-    draw_without_replacement(&random, pages, LINES, PAGES);
-    for (size_t i = 0; i < LINES; i++)
-        scene->line[i] = pages[i] * PAGE_LINES + (uint32_t)random_below(&random, PAGE_LINES);
+/* Each method meets the lines of a round in an order of its own. */
+static void order_lines(const struct run *run, struct scene *scene, const uint32_t *lines, uint32_t pass,
+                        size_t number) {
+    uint32_t order[LINES];
+    struct random random = random_stream(run->seed + run->segment, DRAW_CHASE + number, pass);
+    shuffled(&random, order, LINES);
+    for (size_t i = 0; i < LINES; i++) scene->line[i] = lines[order[i]];
 }
 
 static void play_round(struct run *run, struct scene *scene, size_t requester, size_t owner, size_t helper) {
@@ -190,23 +192,29 @@ static size_t sweep_bytes_of(const struct run *run) {
     return strcmp(left_in, "l2") == 0 ? 2 * l1 : 2 * l2;
 }
 
+static struct scene scene;
+
+static void prepare(struct run *run) {
+    scene.sweep_bytes = sweep_bytes_of(run);
+    if (scene.sweep_bytes == 0 && left_in != NULL && strcmp(left_in, "l1") != 0)
+        fail(EXIT_NOT_AS_ASKED, "--left-in %s cannot be done: the system does not tell how large the caches are",
+             left_in);
+    scene.sweep = grow(NULL, scene.sweep_bytes, 1);
+    memset(scene.sweep, 1, scene.sweep_bytes);
+}
+
 static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
-    static struct scene scene;
     static const char *const names[] = {"", "store", "single", "owner_store"};
     size_t requester = run_worker(run, unit->key[0]), owner = run_worker(run, unit->key[1]);
     size_t helper = helper_of(run, requester, owner);
     double rounds[ROUNDS], median[4];
-    scene.pool = run_home(run, (int)unit->key[2])->pool.bytes;
+    const struct home *home = run_home(run, (int)unit->key[2]);
+    scene.pool = home->pool.bytes;
     scene.state = (enum state)unit->key[3];
-    if (scene.sweep == NULL) {
-        scene.sweep_bytes = sweep_bytes_of(run);
-        scene.sweep = grow(NULL, scene.sweep_bytes, 1);
-        memset(scene.sweep, 1, scene.sweep_bytes);
-    }
     for (int method = LOAD_CHASE; method <= OWNER_STORES; method++) {
         scene.method = (enum method)method;
         for (size_t round = 0; round < ROUNDS; round++) {
-            draw_places(run, &scene, pass, (size_t)method * ROUNDS + round);
+            order_lines(run, &scene, home->line_set + round * LINES, pass, (size_t)method * ROUNDS + round);
             play_round(run, &scene, requester, owner, helper);
             rounds[round] = scene.ns;
         }
@@ -256,8 +264,8 @@ static void plan(struct run *run) {
     bool lacks_helper[STATE_COUNT] = {false};
     if (left_in != NULL && strcmp(left_in, "l1") != 0 && strcmp(left_in, "l2") != 0 && strcmp(left_in, "l3") != 0)
         fail(EXIT_BAD_INPUT, "--left-in takes l1, l2 or l3, not %s", left_in);
-    run->lines = LINES;
-    run->batches = ROUNDS;
+    run->lines = ALL_LINES;
+    run->batches = 1;
     run->round_trips = 1;
     select_require_pairs(&run->selection);
     for (size_t i = 0; i < run->selection.pair_count; i++) {
@@ -295,7 +303,9 @@ const struct operation operation_state = {
         LATENCY_VALUES ",\"store_ns\":\"ns\",\"single_ns\":\"ns\",\"owner_store_ns\":\"ns\",\"methods_agree\":\"1\"",
     .keys = {"a", "b", "home", "state"},
     .words = {NULL, NULL, NULL, state_words},
+    .line_a_page = true,
     .plan = plan,
+    .prepare = prepare,
     .measure = measure,
     .facts = facts,
     .seconds = seconds,

@@ -352,6 +352,14 @@ static void add_unit_record(const struct run *run, const char *record, uint32_t 
     text_add(out, "}\n");
 }
 
+static void draw_lines(const struct operation *operation, struct random *random, uint32_t *set, size_t count) {
+    enum { PAGE_LINES = 4096 / LINE_BYTES };
+    uint32_t share = operation->line_a_page ? PAGE_LINES : operation->two_lines ? 2 : 1;
+    draw_without_replacement(random, set, count, POOL_LINES / share);
+    for (size_t i = 0; operation->line_a_page && i < count; i++)
+        set[i] = set[i] * PAGE_LINES + (uint32_t)random_below(random, PAGE_LINES);
+}
+
 /* Draw the lines of a pass and write them down, for each home. All slots of --parallel have lines of their own. */
 static void begin_pass(struct run *run, uint32_t pass) {
     size_t count = run->drawn_lines * slots();
@@ -362,8 +370,7 @@ static void begin_pass(struct run *run, uint32_t pass) {
         if (home->strata != NULL)
             census_draw(home, &random, home->line_set, count);
         else
-            draw_without_replacement(&random, home->line_set, count,
-                                     run->operation->two_lines ? POOL_LINES / 2 : POOL_LINES);
+            draw_lines(run->operation, &random, home->line_set, count);
         struct text *out = &run->records.pending;
         text_add(out, "{\"record\":\"pass\",\"pass\":%" PRIu32 ",\"home\":%d,\"line_set\":[", pass, home->node);
         for (size_t l = 0; l < count; l++) text_add(out, "%s%" PRIu32, l == 0 ? "" : ",", home->line_set[l]);
@@ -779,6 +786,9 @@ static void plan(struct run *run) {
     run->detail = detail;
     run->use_lines = run->lines;
     run->drawn_lines = ci_percent > 0 || budget_s > 0 ? MOST_LINES : run->lines;
+    if (stratify && run->drawn_lines * slots() > CENSUS_LINES)
+        fail(EXIT_BAD_INPUT, "--stratify draws from %d lines, and %zu are asked for (%zu a pair, pairs at once: %zu)",
+             CENSUS_LINES, run->drawn_lines * slots(), run->drawn_lines, slots());
     if (run->unit_count == 0 && run->not_applicable == NULL)
         fail(EXIT_NOT_AS_ASKED, "there is nothing to measure%s%s", run->not_measured.length > 0 ? ": " : "",
              run->not_measured.length > 0 ? run->not_measured.data : "");

@@ -49,6 +49,7 @@ struct operation {
     const char *const *words[MAX_KEYS]; /* where a key is a word: the words by number, NULL-terminated */
     const char *kept;              /* a member of each record that finish() needs, also of former calls, in run->kept */
     bool two_lines;                /* a unit uses a line and the one half a pool further */
+    bool line_a_page;              /* no two lines of a pass are in one page of 4 KiB */
     void (*plan)(struct run *run); /* sets lines, batches, round_trips and adds the units of a pass */
     uint64_t (*memory)(const struct run *run); /* bytes that --plan states; NULL: the pools */
     void (*prepare)(struct run *run);          /* before the header is written, with the workers there; may be NULL */

@@ -1,8 +1,13 @@
-/* Offsets of counters and asymmetry of ways, planted in made-up stamps and found again; the length of a batch. Prints
- * nothing when all holds. */
+/* Offsets of counters and asymmetry of ways, planted in made-up stamps and found again; the length of a batch; what
+ * an addition of nothing asks for. Prints nothing when all holds. */
+#define _GNU_SOURCE
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "coherence/operations.h"
 #include "harness/clock.h"
@@ -84,6 +89,32 @@ static void test_ring(void) {
     for (size_t cpu = 1; cpu < RING; cpu++) CHECK(fabs(offset[cpu] - planted[cpu]) < 6.4);
 }
 
+static void test_ties(void) {
+    const struct pair chain[] = {{0, 1}, {1, 2}, {0, 1}, {3, 4}}, triangle[] = {{3, 4}, {1, 2}, {2, 3}, {1, 3}};
+    size_t tied[5];
+    CHECK(!oneway_tie(chain, 1, tied, 2) && tied[1] == 0);
+    CHECK(!oneway_tie(chain, 4, tied, 5)); /* the second time is no third CPU */
+    CHECK(tied[0] == 0 && tied[1] == 0 && tied[2] == 0 && tied[3] == 3 && tied[4] == 3);
+    CHECK(oneway_tie(triangle, 4, tied, 5));
+    CHECK(tied[0] == 0 && tied[1] == 1 && tied[2] == 1 && tied[3] == 1 && tied[4] == 1);
+}
+
+/* The addition that faa polls with and state stores by asks for ownership: on a page that may only be read it ends the
+ * process, where a load would do nothing. */
+static void test_addition_of_nothing(void) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    line_t *line = mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int status = 0;
+    CHECK(line != MAP_FAILED);
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGSEGV, SIG_DFL);
+        _exit((int)atomic_fetch_add_explicit(line, unknown_zero(), memory_order_acq_rel));
+    }
+    CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    munmap(line, page);
+}
+
 static void test_batches(void) {
     clock_facts = (struct clock_facts){.ns_per_tick = 0.5, .step_ticks = 1};
     CHECK(round_trips_needed(25, 4000) == 25); /* 2 us */
@@ -101,5 +132,7 @@ int main(void) {
     test_asymmetry();
     test_what_closes();
     test_ring();
+    test_ties();
+    test_addition_of_nothing();
     return failures == 0 ? 0 : 1;
 }
