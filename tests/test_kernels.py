@@ -539,7 +539,7 @@ def test_lines_of_states_lie_one_a_page(coherence: Path, tmp_path: Path) -> None
 
 @needs_two_cpus
 def test_single_loads_are_finer_than_the_clock(coherence: Path, tmp_path: Path) -> None:
-    """Zen's counter advances by about 10 ns, ARM's by up to 40: a median of such readings is one of them, or between two."""
+    """Zen's counter advances by 10 ns, ARM's by up to 40: a median of such readings is one of them, or between two."""
     out = tmp_path / "r.jsonl"
     assert run(coherence, out, "--op", "state", "--passes", "2").returncode == 0
     step = records(out, "header")[0]["clock"]["step_ns"]
