@@ -8,5 +8,6 @@ uint32_t round_trips_needed(uint32_t round_trips, double ticks) {
     static const double margin = 1.05; /* no two lines are alike: the next one shall not be too short again */
     double fewest = fmax(shortest_ns / clock_facts.ns_per_tick, fewest_steps * clock_facts.step_ticks);
     if (ticks >= fewest) return round_trips;
-    return (uint32_t)fmin(margin * round_trips * fewest / fmax(ticks, 1) + 1, MOST_ROUND_TRIPS);
+    double at_most = fmax(ticks, clock_facts.step_ticks); /* less than a step reads as nothing */
+    return (uint32_t)fmin(margin * round_trips * fewest / at_most + 1, MOST_ROUND_TRIPS);
 }

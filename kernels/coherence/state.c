@@ -61,12 +61,12 @@ static void store_all(const struct scene *scene) {
 
 static void flush_lines(const struct scene *scene) {
     for (size_t i = 0; i < LINES; i++) cache_flush((const void *)link_at(scene, i));
-    cache_flush_end();
+    cache_fence();
 }
 
 static void load_all(const struct scene *scene) {
     for (size_t i = 0; i < LINES; i++) (void)atomic_load_explicit(link_at(scene, i), memory_order_acquire);
-    atomic_thread_fence(memory_order_seq_cst);
+    cache_fence();
 }
 
 static void sweep(const struct scene *scene) {
@@ -135,7 +135,7 @@ static double one_by_one(const struct scene *scene, bool store) {
         uint64_t start = clock_ticks();
         if (store) {
             atomic_store_explicit(line, next, memory_order_relaxed);
-            atomic_thread_fence(memory_order_seq_cst);
+            cache_fence();
         } else {
             (void)atomic_load_explicit(line, memory_order_acquire);
         }

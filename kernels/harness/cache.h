@@ -32,8 +32,8 @@ static inline bool cache_flush(const void *line) {
 #endif
 }
 
-/* What was flushed is out before anything behind it begins. */
-static inline void cache_flush_end(void) {
+/* What was stored, loaded and flushed is done before anything behind it begins. */
+static inline void cache_fence(void) {
 #if defined(__x86_64__)
     __asm__ volatile("mfence" : : : "memory");
 #elif defined(__aarch64__)

@@ -28,7 +28,7 @@ static void reload_lines(size_t role, void *argument) {
             _Atomic uint32_t *line =
                 (_Atomic uint32_t *)(void *)(reload->pool->bytes + (size_t)reload->lines[i] * LINE_BYTES);
             cache_flush((const void *)line);
-            cache_flush_end();
+            cache_fence();
             uint64_t start = clock_ticks();
             (void)atomic_load_explicit(line, memory_order_acquire);
             double ns = (double)(clock_ticks() - start) * clock_facts.ns_per_tick;

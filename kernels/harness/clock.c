@@ -60,7 +60,22 @@ static uint64_t common_divisor(uint64_t a, uint64_t b) {
     return a;
 }
 
+double clock_step(const uint64_t *advances, size_t count) {
+    uint64_t divisor = 0, least = 0;
+    bool stood = false;
+    for (size_t i = 0; i < count; i++) {
+        divisor = common_divisor(divisor, advances[i]);
+        if (advances[i] > 0 && (least == 0 || advances[i] < least)) least = advances[i];
+        stood = stood || advances[i] == 0;
+    }
+    if (least == 0) return 1;
+    return (double)(stood ? least : divisor);
+}
+
 void clock_start(void) {
+    enum { READS = 2000 };
+    uint64_t advances[READS];
+
     clock_is_counter = counter_is_invariant();
     clock_facts = (struct clock_facts){.source = "clock_gettime", .hz = 1e9, .ns_per_tick = 1};
     if (clock_is_counter) {
@@ -77,10 +92,9 @@ void clock_start(void) {
         clock_facts.ns_per_tick = (ns1 - ns0) / (ticks1 - ticks0);
         clock_facts.hz = 1e9 / clock_facts.ns_per_tick;
     }
-    uint64_t step = 0;
-    for (int i = 0; i < 2000; i++) {
+    for (size_t i = 0; i < READS; i++) {
         uint64_t first = clock_ticks(), second = clock_ticks();
-        if (second > first) step = common_divisor(step, second - first);
+        advances[i] = second > first ? second - first : 0;
     }
-    clock_facts.step_ticks = step == 0 ? 1 : (double)step;
+    clock_facts.step_ticks = clock_step(advances, READS);
 }

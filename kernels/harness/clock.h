@@ -3,6 +3,7 @@
 #define NODEPRINT_CLOCK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -18,6 +19,11 @@ extern bool clock_is_counter;
 
 /* Choose and calibrate; takes about 20 ms. */
 void clock_start(void);
+
+/* The step from what the counter advanced between two reads, again and again. Where it stood still a step is longer than
+ * a read takes, and the least advance is one; it need not be a whole number of ticks, so that 62 and 63 may come in turn.
+ * Where it never did, all that is known is what divides all advances. */
+double clock_step(const uint64_t *advances, size_t count);
 
 double clock_monotonic_s(void); /* CLOCK_MONOTONIC: for progress and elapsed time */
 

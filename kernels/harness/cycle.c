@@ -48,13 +48,13 @@ void *cycle_flush(void *at, size_t steps) {
         cache_flush(at);
         at = next;
     }
-    cache_flush_end();
+    cache_fence();
     return at;
 }
 
 void flush_all(const unsigned char *bytes, size_t size) {
     for (size_t i = 0; i < size; i += ELEMENT_BYTES) cache_flush(bytes + i);
-    cache_flush_end();
+    cache_fence();
 }
 
 static double timed(struct chase *chase) {
@@ -82,7 +82,7 @@ static void translate_all(const unsigned char *bytes, size_t size) {
         (void)*(const volatile unsigned char *)(bytes + at);
         cache_flush(bytes + at);
     }
-    cache_flush_end();
+    cache_fence();
 }
 
 void chase_run_cold(struct chase *chase, const unsigned char *bytes, size_t size) {

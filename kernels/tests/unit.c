@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "harness/census.h"
+#include "harness/clock.h"
 #include "harness/cpulist.h"
 #include "harness/fail.h"
 #include "harness/json.h"
@@ -313,6 +314,14 @@ static void test_wide_affinity(void) {
     CHECK(!machine_affinity(endless_machine, &allowed) && errno == EINVAL);
 }
 
+static void test_clock_step(void) {
+    CHECK(clock_step((const uint64_t[]){26, 52, 26, 26, 104}, 5) == 26);
+    CHECK(clock_step((const uint64_t[]){41, 43, 40, 41}, 4) == 1);
+    CHECK(clock_step((const uint64_t[]){0, 0, 1, 0, 1}, 5) == 1);
+    CHECK(clock_step((const uint64_t[]){0, 63, 0, 62, 0, 125}, 6) == 62); /* a microsecond at 62.5 MHz */
+    CHECK(clock_step((const uint64_t[]){0, 0}, 2) == 1);
+}
+
 int main(void) {
     test_cpulist();
     test_order_statistics();
@@ -325,6 +334,7 @@ int main(void) {
     test_json();
     test_text();
     test_wide_affinity();
+    test_clock_step();
     if (failures == 0) puts("unit: all hold");
     return failures == 0 ? 0 : 1;
 }
