@@ -56,6 +56,12 @@ def _print(text: RenderableType) -> None:
     Console(highlight=False, width=None if sys.stdout.isatty() else 1000).print(text)
 
 
+def _say_origin(simulated: bool) -> None:
+    """The first line of what follows from nothing that was measured."""
+    if simulated:
+        typer.echo("SIMULATED, not a measurement")
+
+
 def _topology(root: Path, xml: Path | None, cpuid: Path | None) -> Topology:
     from nodeprint import topology as labels
     from nodeprint.tree import open_tree
@@ -148,7 +154,11 @@ def topology(
     from nodeprint import topology as labels
 
     found = _topology(root, xml, cpuid)
-    print_json(labels.as_json(found)) if json else _print(labels.as_text(found))
+    if json:
+        print_json(labels.as_json(found))
+        return
+    _say_origin(found.machine.simulated)
+    _print(labels.as_text(found))
 
 
 @app.command(epilog="Example: nodeprint structure 'AMD EPYC 7773X.csv'")
@@ -166,7 +176,11 @@ def structure(
     source = structures.read(file, format)
     labels = _topology(root or Path("/"), xml, cpuid) if root or xml or cpuid else source.topology
     found = structures.find(source.latency_ns, source.cpus, labels, source.home_controlled)
-    print_json(found.as_json()) if json else _print(found.as_text())
+    if json:
+        print_json({"simulated": source.simulated, **found.as_json()})
+        return
+    _say_origin(source.simulated)
+    _print(found.as_text())
 
 
 @app.command("import", epilog="Example: nodeprint import *.csv --out results/published --part 'EPYC 7742' --sockets 2")
@@ -261,10 +275,13 @@ def drift(
     from nodeprint.verdict import acceptance as rules
     from nodeprint.verdict import history
 
-    found = history.drift(packed.pack(campaign), rules.load(acceptance))
+    fleet = packed.pack(campaign)
+    found = history.drift(fleet, rules.load(acceptance))
     if json:
-        print_json({name: [asdict(difference) for difference in differing] for name, differing in found.items()})
+        nodes = {name: [asdict(difference) for difference in differing] for name, differing in found.items()}
+        print_json({"simulated": fleet.simulated, "nodes": nodes})
         return
+    _say_origin(fleet.simulated)
     for name, differing in found.items():
         for d in differing:
             kind = "hard" if d.hard else "soft"
@@ -300,13 +317,16 @@ def compare(
     from nodeprint.verdict.outputs import read
 
     rules = accepted.load(acceptance)
-    changes = history.compare(read(before), read(after), rules)
+    verdicts = read(before), read(after)
+    changes = history.compare(*verdicts, rules)
+    simulated = any(verdict.get("simulated") for verdict in verdicts)
     if json:
-        print_json([asdict(change) for change in changes])
+        print_json({"simulated": simulated, "changes": [asdict(change) for change in changes]})
         return
     if not changes:
         advice = "compare two campaigns of the same nodes"
         raise NodeprintError(f"no node is in both it and {after} with the same classes", where=before, advice=advice)
+    _say_origin(simulated)
     _print(history.as_text(changes, rules))
 
 

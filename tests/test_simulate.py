@@ -10,7 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.layout import CLASSES
 from nodeprint.simulate import EXAMPLES, Plan, Spread, fleet, write
@@ -41,6 +43,27 @@ def test_everything_simulated_says_so(tmp_path):
     header = json.loads(gzip.decompress((job / "run1/coherence-cas.jsonl.gz").read_bytes()).splitlines()[0])
     assert header["simulated"] is True
     assert fleet(Plan(SMALL, nodes=1)).simulated
+
+
+def test_every_command_says_that_it_is_simulated(tmp_path):
+    campaign = write(Plan(SMALL, nodes=3, runs=2, passes=1, defects=("node001: fingerprint bios=2",)), tmp_path / "a")
+    node = campaign / "nodes/node000"
+    for command in (
+        f"judge {campaign}", f"drift {campaign}", f"compare {campaign} {campaign}", f"structure {node}",
+        f"structure {node}/job1/run1/coherence-cas.jsonl.gz", f"topology --root {node}/job1/survey.tar.gz",
+    ):  # fmt: skip
+        said = CliRunner().invoke(app, command.split()).output
+        assert said.startswith("SIMULATED"), command
+        facts = json.loads(CliRunner().invoke(app, [*command.split(), "--json"]).output)
+        assert facts.get("machine", facts)["simulated"] is True, command
+    assert CliRunner().invoke(app, ["show", str(campaign)]).output.startswith("SIMULATED")
+    assert CliRunner().invoke(app, ["export", str(campaign), "--to", str(tmp_path / "pairs.csv")]).exit_code == 0
+    header, *rows = (tmp_path / "pairs.csv").read_text().splitlines()
+    assert header.endswith(",simulated") and rows and all(row.endswith(",True") for row in rows)
+    for name, mark in (("xml", "(simulated)"), ("prom", 'simulated="true"')):
+        assert mark in (campaign / f"verdict.{name}").read_text()
+    assert "# SIMULATED" in (campaign / "drain.sh").read_text()
+    assert json.loads((campaign / "fleet.json").read_text())["simulated"] is True
 
 
 def test_runs_of_a_node_differ_less_than_nodes_and_are_not_copies():

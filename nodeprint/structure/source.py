@@ -19,13 +19,14 @@ from nodeprint.topology.model import Topology
 @dataclass(frozen=True)
 class Source:
     """What `find` takes: the (n, n) matrix in ns with its CPUs, labels where they came with it, and who knows of the
-    home.
+    home. `simulated`: nobody measured it.
     """
 
     latency_ns: npt.NDArray[np.float64]
     cpus: tuple[int, ...]
     topology: Topology | None
     home_controlled: bool | None
+    simulated: bool = False
 
 
 def read(path: Path, format: str | None = None) -> Source:
@@ -60,7 +61,8 @@ def _of_dataset(data: xr.Dataset, header: dict[str, Any], labels: Topology | Non
     """The median over runs and passes, each pair at the home that is nearest to it."""
     values = data["latency_ns"].median(("run", "pass"), skipna=True).min("home", skipna=True)
     matrix = values.transpose("a", "b").to_numpy().astype(np.float64)
-    return Source(matrix, tuple(int(cpu) for cpu in data["a"].values), labels, _controlled(header.get("home")))
+    cpus = tuple(int(cpu) for cpu in data["a"].values)
+    return Source(matrix, cpus, labels, _controlled(header.get("home")), header.get("simulated") is True)
 
 
 def _controlled(home: object) -> bool | None:

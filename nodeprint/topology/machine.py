@@ -55,6 +55,7 @@ def from_root(tree: Tree, blocks: Blocks) -> Machine:
         name=_clean(name),
         architecture=_architecture(block) or alias.architecture,
         virtual=True if "hypervisor" in flags else _dmi_virtual(tree) or (False if flags else None),
+        simulated=tree.read_text("nodeprint/simulated") is not None,
     )
 
 

@@ -69,6 +69,7 @@ class Machine:
     virtual: bool | None = None
     core_positions: bool | None = None
     ccd_positions: bool | None = None
+    simulated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ def from_json(path: Path) -> Topology:
 def from_text(text: str) -> Topology:
     """The topology in JSON text of `as_json`; ValueError, KeyError, TypeError or AttributeError on other text."""
     data = json.loads(text)
-    machine = {field.name: data["machine"].get(field.name) for field in fields(Machine)}
+    machine = {field.name: data["machine"].get(field.name, field.default) for field in fields(Machine)}
     cpus = sorted((Cpu(**cpu) for cpu in data["cpus"]), key=lambda cpu: cpu.cpu)
     nodes = [
         NumaNode(node["node"], tuple(node["cpus"]), node["memory_bytes"], tuple(node["distances"]))
