@@ -285,9 +285,9 @@ def drift(
     for name, differing in found.items():
         for d in differing:
             kind = "hard" if d.hard else "soft"
-            typer.echo(f"{name}: {d.key} is {printable(d.value)}, most nodes have {printable(d.majority)} ({kind})")
-    if not found:
-        typer.echo("no field differs")
+            typer.echo(f"{name}: {d.text} ({kind})")
+    rule = "hard fields make another configuration, soft ones are warnings (acceptance.yaml)"
+    typer.echo(rule if found else "no field differs")
 
 
 baselines = typer.Typer(no_args_is_help=True, help="Keep judged campaigns as what later ones are compared with.")

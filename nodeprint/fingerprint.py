@@ -77,6 +77,34 @@ FIELDS: tuple[Field, ...] = (
 HARD: frozenset[str] = frozenset(field.name for field in FIELDS if field.hard)
 _ORDER = {field.name: number for number, field in enumerate(FIELDS)}
 
+#: Keys of fingerprints and versions that would be misread as they are.
+_LABELS: Mapping[str, str] = {
+    "bios": "BIOS",
+    "bios_date": "BIOS date",
+    "cpu": "CPU",
+    "cpu_family": "CPU family",
+    "cpu_model": "CPU model",
+    "cpu_stepping": "CPU stepping",
+    "cmdline": "kernel command line",
+    "cpus": "CPUs",
+    "cpus_allowed": "CPUs allowed",
+    "cores_per_l3": "cores per L3",
+    "os": "operating system",
+    "smt": "SMT",
+    "nps": "NPS",
+    "kernel": "Linux kernel",
+    "kernel_hash": "sources of nodeprint's kernels",
+    "compiler": "compiler of nodeprint's kernels",
+    "memory_per_node_gib": "memory by NUMA node, GiB",
+    "nmi_watchdog": "NMI watchdog",
+    "numa_balancing": "NUMA balancing",
+    "numa_distances": "NUMA distances",
+    "numa_nodes": "NUMA nodes",
+    "numa_nodes_per_socket": "NUMA nodes per socket",
+    "thp": "transparent huge pages",
+    "virtual": "virtual machine",
+}
+
 #: Tokens of a command line that belong to one node: their keys, and what in other tokens is replaced by `*`.
 NODE_TOKENS: tuple[str, ...] = (
     "BOOTIF", "BOOT_IMAGE", "initrd", "ip", "root", "rootflags", "nfsroot", "resume", "ifname", "hostname", "netroot",
@@ -152,6 +180,11 @@ def differences(nodes: Mapping[str, Mapping[str, Value]], hard: Collection[str] 
         agreeing = counts[majority]
         found.append(Difference(name, name in hard, majority, agreeing, others, len(nodes) - len(told)))
     return tuple(sorted(found, key=lambda one: (not one.hard, _ORDER.get(one.field, len(_ORDER)), one.field)))
+
+
+def label(key: str) -> str:
+    """A key in words."""
+    return _LABELS.get(key, key.replace("_", " "))
 
 
 def normalised_cmdline(text: str, node_tokens: Sequence[str] = NODE_TOKENS) -> str:

@@ -23,6 +23,7 @@ from nodeprint import packed
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.export import COLUMNS, export
+from nodeprint.fingerprint import FIELDS
 from nodeprint.layout import Layout
 from nodeprint.packed import PackedFleet, PackedNode
 from nodeprint.simulate import Plan, Spread, fleet, write
@@ -30,6 +31,7 @@ from nodeprint.topology.presets import preset
 from nodeprint.verdict import acceptance, attribution, history, judge, judge_fleet, outputs, power, thresholds, wording
 from nodeprint.verdict import terms as tested
 from nodeprint.verdict.attribution import Cause
+from nodeprint.verdict.configuration import Difference
 from nodeprint.verdict.outcome import FAIL_ON, NODE_OUTCOMES, Finding
 
 ROOT = Path(__file__).parent.parent
@@ -640,6 +642,23 @@ def test_drift_names_the_field():
     found = fleet(Plan(SMALL, nodes=5, defects=("node002: fingerprint microcode=0x99",)))
     drift = history.drift(found, acceptance.load())
     assert {name: [d.key for d in fields] for name, fields in drift.items()} == {"node002": ["microcode"]}
+
+
+def test_what_differs_is_told_in_words_not_in_keys():
+    for field in FIELDS:
+        told = Difference(field.name, "0123", "4567", field.hard).text
+        assert "_" not in told and ("0123" in told) is (field.name != "kernel_hash")
+    nodes = [
+        dataclasses.replace(node, fingerprint={**node.fingerprint, "kernel_hash": str(i), "numa_balancing": i > 1})
+        for i, node in enumerate(fleet(Plan(SMALL, nodes=3)).nodes)
+    ]
+    verdict = judge_fleet(dataclasses.replace(fleet(Plan(SMALL, nodes=3)), nodes=tuple(nodes)))
+    assert verdict.fleet.text.startswith("the fleet is split by sources of nodeprint's kernels: 3 nodes are alone")
+    assert verdict.nodes["node002"].text.startswith("differs in sources of nodeprint's kernels; against the others")
+    assert "kernel_hash" not in verdict.text()
+    texts = [warning["text"] for warning in verdict.nodes["node002"].warnings]
+    assert "nodeprint's kernels were built from other sources than on most nodes" in texts
+    assert "NUMA balancing is True, most nodes have False" in texts
 
 
 # --- acceptance -------------------------------------------------------------------------------------------------------

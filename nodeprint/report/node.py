@@ -18,6 +18,7 @@ from nodeprint import bundle, structure
 from nodeprint.bundle import Bundle, Job
 from nodeprint.cells import models
 from nodeprint.errors import NodeprintError
+from nodeprint.fingerprint import label
 from nodeprint.report import figures, scale, words
 from nodeprint.report.figures import Floats, Tick, three_digits
 from nodeprint.report.floorplan import floorplan_svg
@@ -55,7 +56,7 @@ _FOUND, _INVALID = "▲", "✕"
 #: How evidence begins that the node does not give.
 _NOT_KNOWN = "not known: "
 #: A fact as long as all others together.
-_COMMAND_LINE = "cmdline"
+_COMMAND_LINE = label("cmdline")
 
 
 @dataclass(frozen=True, slots=True)

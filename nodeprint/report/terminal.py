@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nodeprint.errors import printable
+from nodeprint.fingerprint import label
 from nodeprint.verdict import outputs
 from nodeprint.verdict.outcome import folded, some_names
 
@@ -61,7 +62,8 @@ def _counted(campaign: Path, nodes: dict[str, Any]) -> list[str]:
     damaged = sorted(name for name, node in measured.items() if node.get("quality"))
     aside = sum(1 for _ in campaign.glob("nodes/*/job*/run*/*.bad*"))
     texts = [
-        f"{printable(key)} differs from the majority on {some_names(names)}; `nodeprint drift {campaign}` lists it"
+        f"{some_names(names)} {'differs' if len(names) == 1 else 'differ'} from the majority in "
+        f"{printable(label(key))}; `nodeprint drift {campaign}` lists it"
         for key, names in sorted(differing.items())
     ]
     if damaged:

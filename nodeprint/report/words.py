@@ -8,37 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from nodeprint.fingerprint import label
 from nodeprint.report.pages import Facts
-
-#: Keys of fingerprints and versions that would be misread as they are.
-_LABELS = {
-    "bios": "BIOS",
-    "bios_date": "BIOS date",
-    "cpu": "CPU",
-    "cpu_family": "CPU family",
-    "cpu_model": "CPU model",
-    "cpu_stepping": "CPU stepping",
-    "cpus": "CPUs",
-    "cpus_allowed": "CPUs allowed",
-    "cores_per_l3": "cores per L3",
-    "smt": "SMT",
-    "nps": "NPS",
-    "kernel": "Linux kernel",
-    "kernel_hash": "nodeprint's kernels, hash",
-    "compiler": "nodeprint's kernels, compiler",
-    "memory_per_node_gib": "memory by NUMA node, GiB",
-    "numa_balancing": "NUMA balancing",
-    "numa_distances": "NUMA distances",
-    "numa_nodes": "NUMA nodes",
-    "numa_nodes_per_socket": "NUMA nodes per socket",
-    "thp": "transparent huge pages",
-    "virtual": "virtual machine",
-}
-
-
-def label(key: str) -> str:
-    """A key in words."""
-    return _LABELS.get(key, key.replace("_", " "))
 
 
 def facts(mapping: Any) -> Facts:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nodeprint import fingerprint
+from nodeprint.errors import printable
 from nodeprint.fingerprint import NODE_TOKENS, Value, normalised_cmdline
 from nodeprint.packed import PackedNode
 from nodeprint.verdict.acceptance import Acceptance
@@ -20,6 +21,13 @@ class Difference:
     value: str
     majority: str
     hard: bool
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        if self.key == "kernel_hash":  # hashes tell nobody anything
+            return "nodeprint's kernels were built from other sources than on most nodes"
+        return f"{fingerprint.label(self.key)} is {printable(self.value)}, most nodes have {printable(self.majority)}"
 
 
 def normalised(fields: Mapping[str, Any], acceptance: Acceptance) -> dict[str, Value]:

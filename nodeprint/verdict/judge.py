@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from nodeprint import __version__, discover, packed
 from nodeprint.cells import models
+from nodeprint.fingerprint import label
 from nodeprint.layout import CLASSES, Ints
 from nodeprint.packed import PackedFleet, PackedNode
 from nodeprint.verdict import acceptance as accepted
@@ -62,6 +63,8 @@ _ONCE = "a second job, at least 10 minutes later, tells"
 _TOO_SOON = "its second job began less than 10 minutes after the first and proves no more; measure it again"
 #: The id of what a later job did not show again.
 _GONE = "not-confirmed"
+#: What nodes have in common beside their fingerprint.
+_LAYOUT = "layout of sockets, CCDs and cores"
 #: How quality begins that makes a job no evidence.
 _INVALID = "invalid: "
 #: A node is measured again at most so often.
@@ -343,7 +346,7 @@ class _Writer:
         soft = tuple(
             {
                 "id": f"fingerprint-{d.key}",
-                "text": f"{d.key} is {d.value}, most nodes have {d.majority}",
+                "text": d.text,
                 "advice": "make it alike, or say so in acceptance.yaml",
             }
             for d in self.differing.get(node.name, ())
@@ -427,7 +430,7 @@ class _Writer:
         peers = self.kinds[0].nodes.tolist() if self.kinds else []
         if i in peers:
             peers = [j for kind in self.kinds[1:] for j in kind.nodes.tolist()]
-        keys = [d.key for d in self.differing.get(node.name, ()) if d.hard] or ["its layout of sockets, CCDs and cores"]
+        keys = [label(d.key) for d in self.differing.get(node.name, ()) if d.hard] or [f"its {_LAYOUT}"]
         said = []
         for figure in self.figures[i]:
             others = [
@@ -510,7 +513,7 @@ class _Writer:
         """A node's findings, each with its state that outcomes go by, in the order in which they are told."""
         assert kind.result is not None
         known = kind.result.by_node[i]
-        soft = [f"{d.key} differs: {d.value}, most have {d.majority}" for d in self.differing.get(node.name, ())]
+        soft = [d.text for d in self.differing.get(node.name, ())]
         peers = [self.fleet.nodes[j] for j in kind.nodes.tolist()] if known.shown or known.differs else []
         steady = _merged([shown for shown in known.shown if shown.confirmed])
         fresh = _merged([shown for shown in known.shown if not shown.confirmed and not shown.refuted])
@@ -665,9 +668,9 @@ class _Writer:
         text += f"; {', '.join(others)}" if others else ""
         alone = [kind for kind in self.kinds if len(kind.nodes) == 1]
         if len(self.kinds) > 1 and len(alone) > _ALONE_SHARE * len(measured):
-            keys = Counter(d.key for name in nodes for d in self.differing.get(name, ()) if d.hard)
-            key = keys.most_common(1)[0][0] if keys else "layout"
-            text = f"{key} splits the fleet: {len(alone)} nodes are alone in their configuration. " + text
+            keys = Counter(label(d.key) for name in nodes for d in self.differing.get(name, ()) if d.hard)
+            key = keys.most_common(1)[0][0] if keys else _LAYOUT
+            text = f"the fleet is split by {key}: {len(alone)} nodes are alone in their configuration. {text}"
         notes = self._notes(nodes, populations, wide)
         spread = {
             name: {"total": s.total, "run": s.run, "chip": s.chip, "tail_df": s.tail_df, "z": s.z}
@@ -745,7 +748,7 @@ class _Writer:
         notes += [f"{count} nodes share a deviation: {what}" for what, count in sorted(shared.items()) if count > 1]
         for k, kind in enumerate(populations if len(populations) > 1 else ()):
             by = f", told apart by {kind.term}" if kind.term else ""
-            fields = self._fields(kind)
+            fields = [f"{label(key)} {value}" for key, _, value in (one.partition("=") for one in self._fields(kind))]
             notes.append(f"group {_letter(k)}: {len(kind.nodes)} nodes{by}{'; ' + ', '.join(fields) if fields else ''}")
         notes += [self.since.note] if self.since is not None else []
         return tuple(notes)
