@@ -214,7 +214,7 @@ def _load_records(node_dir: Path) -> Bundle:
         by_name: dict[str, list[Records]] = {}
         for path in _record_files(job_dir):
             try:
-                file = records.read(path)
+                file = records.read(path, _called(path))
             except NodeprintError as error:
                 problems.append(str(error))
             else:
@@ -223,7 +223,7 @@ def _load_records(node_dir: Path) -> Bundle:
         for name, files in sorted(by_name.items()):
             alike = [file for file in files if _comparable(file) == _comparable(files[0])]
             problems += [
-                f"{f.path}: other host, operation or arguments than {files[0].path}; left out"
+                f"{_called(f.path)}: other host, operation or arguments than {_called(files[0].path)}; left out"
                 for f in files
                 if f not in alike
             ]
@@ -235,7 +235,7 @@ def _load_records(node_dir: Path) -> Bundle:
             elif alike[0].not_applicable is not None:
                 not_applicable[name] = alike[0].not_applicable
             else:
-                problems.append(f"{job_dir.name}/{name}: nothing was measured")
+                problems.append(f"{name}, {job_dir.name}: nothing was measured")
         status = _status(job_dir / "status.json", problems)
         jobs.append(Job(_job_number(job_dir), status, measurements, cells, not_applicable))
     return Bundle(node_dir.name, node_dir, tuple(jobs), tuple(problems))
@@ -251,6 +251,11 @@ def _record_files(job_dir: Path) -> list[Path]:
     return [found[key] for key in sorted(found)]
 
 
+def _called(path: Path) -> str:
+    """A record file of a node in the words of the verdict: measurement, job and run."""
+    return f"{path.name.split('.')[0]}, {path.parent.parent.name}/{path.parent.name}"
+
+
 def _comparable(file: Records) -> tuple[str, ...]:
     keys = ("host", "kernel", "operation", "quantity", "unit", "home", "arguments")
     return tuple(json.dumps(file.header.get(key)) for key in keys)
@@ -264,7 +269,7 @@ def _status(path: Path, problems: list[str]) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError):
-        problems.append(f"{path}: not readable as JSON; its outcome is unknown")
+        problems.append(f"status.json of {path.parent.name}: not readable as JSON; its outcome is unknown")
         return {}
     return status
 

@@ -82,7 +82,7 @@ def _state(folder: Path, node: Node) -> NodeState:
         return NodeState(node.node, node.host, "refused", reason, _log_tail(campaign.job_folder(folder, node)))
     current = next((job for job in found.jobs if job.number == node.job), None)
     failed = [
-        f"{m.get('name')} run {m.get('run')}: {m.get('outcome')}, {printable(str(m.get('message')))}"
+        f"{m.get('name')}, job{node.job}/run{m.get('run')}: {m.get('outcome')}, {printable(str(m.get('message')))}"
         for m in (current.status.get("measurements", []) if current else [])
         if m.get("outcome") != "done"
     ]

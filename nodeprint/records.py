@@ -87,8 +87,8 @@ class Records:
         return self.trailer is not None and self.trailer.get("complete") is True
 
 
-def read(path: Path) -> Records:
-    """Read a record file, plain or compressed.
+def read(path: Path, called: str = "") -> Records:
+    """Read a record file, plain or compressed; notes and errors name it as it is `called`, by its path if nothing is.
 
     A last line without its newline is dropped with a note, as the writer was stopped there.
     Raises NodeprintError, with the line, on anything else that is not a record of ours.
@@ -100,50 +100,51 @@ def read(path: Path) -> Records:
     companions: list[dict[str, Any]] = []
     notes: list[str] = []
     trailer: dict[str, Any] | None = None
-    for number, record in _records(path, notes):
+    where = called or str(path)
+    for number, record in _records(path, where, notes):
         kind = record.get("record")
         if not headers and kind != "header":
-            raise _malformed(path, number, "the first record is not a header")
+            raise _malformed(where, number, "the first record is not a header")
         if trailer is not None and kind != "header":
-            raise _malformed(path, number, "records follow the trailer")
+            raise _malformed(where, number, "records follow the trailer")
         if kind == "header":
-            headers.append(_checked_header(path, number, record))
+            headers.append(_checked_header(where, number, record))
             trailer = None
         elif kind == "pass":
             passes.append(record)
         elif kind == "pair":
-            pairs.append(_checked_pair(path, number, record))
+            pairs.append(_checked_pair(where, number, record))
         elif kind == "cell":
-            cells.append(_checked_cell(path, number, record, headers[0].get("cells")))
+            cells.append(_checked_cell(where, number, record, headers[0].get("cells")))
         elif kind == "trailer":
             trailer = record
         elif kind in COMPANIONS:
             companions.append(record)
         else:
-            raise _malformed(path, number, f"unknown record {printable(repr(kind), 40)}")
+            raise _malformed(where, number, f"unknown record {printable(repr(kind), 40)}")
     if not headers:
-        raise _malformed(path, 1, "not a single complete record")
+        raise _malformed(where, 1, "not a single complete record")
     columns = _cell_columns(cells, headers[0]["cells"]) if "cells" in headers[0] else {}
     return Records(
         path, tuple(headers), tuple(passes), _columns(pairs), columns, trailer, tuple(notes), tuple(companions)
     )
 
 
-def _malformed(path: Path, line: int, what: str) -> NodeprintError:
-    return NodeprintError(what, where=path, line=line, advice="set the file aside and measure the node again")
+def _malformed(where: str, line: int, what: str) -> NodeprintError:
+    return NodeprintError(what, where=where, line=line, advice="set the file aside and measure the node again")
 
 
-def _records(path: Path, notes: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    lines = _content(path, notes).split(b"\n")
+def _records(path: Path, where: str, notes: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    lines = _content(path, where, notes).split(b"\n")
     if lines[-1]:
-        notes.append(f"{path}, line {len(lines)}: cut in the middle, the line was dropped")
+        notes.append(f"{where}, line {len(lines)}: cut in the middle, the line was dropped")
     for number, line in enumerate(lines[:-1], start=1):
         try:
-            record = json.loads(line, parse_constant=_no_constant)
+            record = _DECODER.decode(line.decode())
         except (ValueError, RecursionError) as error:
-            raise _malformed(path, number, "not a JSON record") from error
+            raise _malformed(where, number, "not a JSON record") from error
         if not isinstance(record, dict):
-            raise _malformed(path, number, "not a JSON object")
+            raise _malformed(where, number, "not a JSON object")
         yield number, record
 
 
@@ -151,50 +152,54 @@ def _no_constant(name: str) -> float:
     raise ValueError(name)
 
 
-def _content(path: Path, notes: list[str]) -> bytes:
+#: One for all lines: `json.loads` with options makes a new one each time, which takes longer than the line.
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+
+
+def _content(path: Path, where: str, notes: list[str]) -> bytes:
     """All that can be read; a compressed file that is cut gives what came before the cut."""
     try:
         raw = path.read_bytes()
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise unreadable(where, error) from error
     if raw[:2] != b"\x1f\x8b":
         return raw
     try:
         return gzip.decompress(raw)
     except EOFError:
-        notes.append(f"{path}: the compressed file is cut")
+        notes.append(f"{where}: the compressed file is cut")
         stream = zlib.decompressobj(wbits=31)
         return stream.decompress(raw)
     except (OSError, zlib.error) as error:
         raise NodeprintError(
             "the compressed file is garbled",
-            where=path,
+            where=where,
             advice="set the file aside and measure the node again",
         ) from error
 
 
-def _checked_header(path: Path, line: int, record: dict[str, Any]) -> dict[str, Any]:
+def _checked_header(where: str, line: int, record: dict[str, Any]) -> dict[str, Any]:
     for key, kind in _HEADER_KEYS.items():
         value = record.get(key)
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise _malformed(path, line, f"header key {key!r} is missing or of the wrong type")
+            raise _malformed(where, line, f"header key {key!r} is missing or of the wrong type")
     if record["schema"] != SCHEMA:
         raise NodeprintError(
             f"schema version {record['schema']}, this nodeprint reads {SCHEMA}",
-            where=path,
+            where=where,
             line=line,
             advice="use the nodeprint that wrote it",
         )
     if not all(isinstance(cpu, int) and cpu >= 0 for cpu in record["cpus"]):
-        raise _malformed(path, line, "header key 'cpus' is not a list of CPU numbers")
+        raise _malformed(where, line, "header key 'cpus' is not a list of CPU numbers")
     if "cells" in record:
-        _check_cells_key(path, line, record["cells"])
+        _check_cells_key(where, line, record["cells"])
     if record.get("applicable") is False and not isinstance(record.get("reason"), str):
-        raise _malformed(path, line, "header key 'reason' is missing, though it is not applicable")
+        raise _malformed(where, line, "header key 'reason' is missing, though it is not applicable")
     return record
 
 
-def _check_cells_key(path: Path, line: int, cells: object) -> None:
+def _check_cells_key(where: str, line: int, cells: object) -> None:
     dims = cells.get("dims") if isinstance(cells, dict) else None
     values = cells.get("values") if isinstance(cells, dict) else None
     if (
@@ -203,46 +208,46 @@ def _check_cells_key(path: Path, line: int, cells: object) -> None:
         or not all(isinstance(name, str) for name in [*dims, *values, *values.values()])
         or len({*dims, *values} - {"run", "pass", "flags", "record"}) != len(dims) + len(values)
     ):
-        raise _malformed(path, line, "header key 'cells' does not name dims and the units of values")
+        raise _malformed(where, line, "header key 'cells' does not name dims and the units of values")
 
 
-def _checked_pair(path: Path, line: int, record: dict[str, Any]) -> dict[str, Any]:
+def _checked_pair(where: str, line: int, record: dict[str, Any]) -> dict[str, Any]:
     for key in PAIR_KEYS:
         if type(record.get(key)) is not int:
-            raise _malformed(path, line, f"pair key {key!r} is not a whole number")
+            raise _malformed(where, line, f"pair key {key!r} is not a whole number")
     for key in (*PAIR_VALUES, *PAIR_CLOCKS):
         value = record.get(key)
         if value is None and key != "latency_ns":
             continue
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise _malformed(path, line, f"pair key {key!r} is not a number")
+            raise _malformed(where, line, f"pair key {key!r} is not a number")
         if not math.isfinite(value):
-            raise _malformed(path, line, f"pair key {key!r} is not finite")
+            raise _malformed(where, line, f"pair key {key!r} is not finite")
     if record["latency_ns"] <= 0:
-        raise _malformed(path, line, "latency_ns is not positive")
+        raise _malformed(where, line, "latency_ns is not positive")
     flags = record.get("flags", [])
     if not isinstance(flags, list) or not all(flag in FLAGS for flag in flags):
-        raise _malformed(path, line, f"unknown flag in {printable(str(flags), 60)}")
+        raise _malformed(where, line, f"unknown flag in {printable(str(flags), 60)}")
     return record
 
 
-def _checked_cell(path: Path, line: int, record: dict[str, Any], cells: Any) -> dict[str, Any]:
+def _checked_cell(where: str, line: int, record: dict[str, Any], cells: Any) -> dict[str, Any]:
     if cells is None:
-        raise _malformed(path, line, "a cell, but the header has no key 'cells'")
+        raise _malformed(where, line, "a cell, but the header has no key 'cells'")
     if type(record.get("pass")) is not int:
-        raise _malformed(path, line, "cell key 'pass' is not a whole number")
+        raise _malformed(where, line, "cell key 'pass' is not a whole number")
     for key in cells["dims"]:
         if type(record.get(key)) not in (int, str):
-            raise _malformed(path, line, f"cell key {printable(repr(key), 40)} is neither a whole number nor a word")
+            raise _malformed(where, line, f"cell key {printable(repr(key), 40)} is neither a whole number nor a word")
     for key in cells["values"]:
         value = record.get(key)
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise _malformed(path, line, f"cell key {printable(repr(key), 40)} is not a finite number")
+            raise _malformed(where, line, f"cell key {printable(repr(key), 40)} is not a finite number")
     flags = record.get("flags", [])
     if not isinstance(flags, list) or not all(flag in FLAGS for flag in flags):
-        raise _malformed(path, line, f"unknown flag in {printable(str(flags), 60)}")
+        raise _malformed(where, line, f"unknown flag in {printable(str(flags), 60)}")
     return record
 
 

@@ -99,7 +99,7 @@ def test_a_node_whose_records_are_all_garbled_has_none_and_says_so(campaign: Mak
         (folder / f"nodes/n1/job1/run{run}/coherence-cas.jsonl").write_text("x\n")
     n1, n2 = fleet.gather(folder).nodes
     assert (n1.state, n2.state) == ("not measured", "measured")
-    assert "run1/coherence-cas.jsonl, line 1" in n1.reason
+    assert n1.reason.startswith("coherence-cas, job1/run1, line 1: ")
 
 
 def test_home_is_a_dimension_where_the_policy_makes_it_one(campaign: Make) -> None:

@@ -8,7 +8,7 @@ from nodeprint import packed
 from nodeprint.report import terminal
 from nodeprint.verdict import judge
 
-from .conftest import header, lines
+from .conftest import header, lines, pair
 
 
 def shown(campaign: Path, nodes: dict[str, Any]) -> str:
@@ -66,8 +66,13 @@ def test_what_differs_in_figures_alone_shares_a_line_and_accusations_do_not(tmp_
 def test_a_damaged_record_of_a_real_campaign_is_counted(campaign: Any) -> None:
     folder = campaign("a", "b", "c")
     (folder / "nodes/b/job1/run2/coherence-cas.jsonl").write_text(lines(header(host="b", run=2)) + "garbled\n")
-    judge(folder)
-    assert "records are damaged, refused, missing or disturbed on 1 node (b)" in terminal.summary(folder)[0]
+    (folder / "nodes/c/job1/run1/coherence-cas.jsonl").write_text(lines(header(host="c"), pair(0, 1)) + '{"rec')
+    quality = {name: node.quality for name, node in judge(folder).nodes.items()}
+    assert quality["b"][0].startswith("coherence-cas, job1/run2, line 2: not a JSON record; set the file aside")
+    assert quality["c"] == ("coherence-cas, job1/run1, line 3: cut in the middle, the line was dropped",)
+    text = terminal.summary(folder)[0]
+    assert "records are damaged, refused, missing or disturbed on 2 nodes (b, c)" in text
+    assert f"{folder}/nodes" not in text
 
 
 def test_what_was_packed_and_is_garbled_is_packed_again(campaign: Any) -> None:
