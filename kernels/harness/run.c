@@ -432,22 +432,22 @@ static void measure_units(struct sweep *sweep, uint32_t pass, const struct unit 
         sweep->results[0].flags = run->operation->measure(run, pass, units[0], &sweep->results[0].members);
 }
 
-/* Once a second, between units: what else happens on these CPUs, and whether the pools are still where they were. When
- * they are not, they are put back, and what has not been written yet is measured again. */
-static void settle(struct sweep *sweep, uint32_t pass) {
+/* Whether the pools are still where they were. When they are not, they are put back, and what has not been written yet
+ * (`count` units) is forgotten, to be measured again. */
+static bool pages_moved(struct sweep *sweep, size_t count) {
     struct run *run = sweep->run;
     size_t moved = 0;
     for (size_t i = 0; i < run->home_count; i++) moved += pool_return_moved(&run->homes[i].pool);
-    if (moved > 0) {
-        note("%zu pages had moved to another NUMA node: %zu units are measured again", moved, sweep->unsettled_count);
-        sweep->moved_pages += moved;
-        text_clear(&run->records.pending);
-        for (size_t i = 0; i < sweep->unsettled_count; i++)
-            sweep->former->done[pass * run->unit_count + sweep->unsettled[i]] = MOVED_TO_DO;
-        sweep->former->done_in_pass[pass] -= sweep->unsettled_count;
-        sweep->former->count -= sweep->unsettled_count;
-    }
-    sweep->unsettled_count = 0;
+    if (moved == 0) return false;
+    note("%zu pages had moved to another NUMA node: %zu units are measured again", moved, count);
+    sweep->moved_pages += moved;
+    text_clear(&run->records.pending);
+    return true;
+}
+
+/* Write what is pending; once a second also what else happens on these CPUs. */
+static void write_pending(struct sweep *sweep) {
+    struct run *run = sweep->run;
     double now = clock_monotonic_s();
     if (now - sweep->second_s >= 1) {
         struct machine_counts counts = machine_counts(&run->cpus);
@@ -460,6 +460,19 @@ static void settle(struct sweep *sweep, uint32_t pass) {
         sweep->second_s = now;
     }
     records_flush(&run->records);
+}
+
+/* Once a second, between units: those that were measured stay measured, unless pages moved meanwhile. */
+static void settle(struct sweep *sweep, uint32_t pass) {
+    struct former *former = sweep->former;
+    if (pages_moved(sweep, sweep->unsettled_count)) {
+        for (size_t i = 0; i < sweep->unsettled_count; i++)
+            former->done[pass * sweep->run->unit_count + sweep->unsettled[i]] = MOVED_TO_DO;
+        former->done_in_pass[pass] -= sweep->unsettled_count;
+        former->count -= sweep->unsettled_count;
+    }
+    sweep->unsettled_count = 0;
+    write_pending(sweep);
 }
 
 /* Two pairs that are measured again and again: what drifts shows in them. */
@@ -587,13 +600,19 @@ static double look_again(struct sweep *sweep, uint32_t pass, size_t unit, size_t
     struct run *run = sweep->run;
     const struct unit *again = &run->units[unit];
     begin_pass(run, pass);
+    measure_sentinels(sweep, pass);
     run->use_lines = use_lines;
     run->workers.next_count = 0;
-    measure_units(sweep, pass, &again, 1);
+    unsigned moved = 0;
+    do {
+        measure_units(sweep, pass, &again, 1);
+        sweep->results[0].flags |= moved;
+        text_add(&sweep->results[0].members, ",\"reason\":\"%s\"", reason);
+        add_unit_record(run, "again", pass, again, &sweep->results[0], &run->records.pending);
+        moved = FLAG_MOVED;
+    } while (pages_moved(sweep, 1));
     run->use_lines = run->lines;
-    text_add(&sweep->results[0].members, ",\"reason\":\"%s\"", reason);
-    add_unit_record(run, "again", pass, again, &sweep->results[0], &run->records.pending);
-    if (records_flush_is_due(&run->records)) records_flush(&run->records);
+    write_pending(sweep);
     return sweep->results[0].half_width;
 }
 
