@@ -525,6 +525,25 @@ def test_states_that_cannot_be_are_named(coherence: Path, tmp_path: Path) -> Non
         assert "third CPU" in reason or "on this CPU" in reason
 
 
+def test_owners_without_a_helper_are_named(coherence: Path, tmp_path: Path) -> None:
+    """Three CPUs share an L3, two are alone: S, F and O of those two are not measured, those of the three are."""
+    root = fake_sysfs(tmp_path / "sys", 5, 1, 1)
+    for cpu in range(5):
+        cache = root / f"devices/system/cpu/cpu{cpu}/cache/index0"
+        cache.mkdir(parents=True)
+        for name, text in (("level", "3"), ("type", "Unified"), ("size", "16384K")):
+            cache.joinpath(name).write_text(text + "\n")
+        cache.joinpath("shared_cpu_list").write_text("0-2\n" if cpu < 3 else f"{cpu}\n")
+    environment = os.environ | {"NODEPRINT_SYSFS": str(root)}
+    pairs = tmp_path / "pairs"
+    pairs.write_text("0 1\n0 3\n4 1\n")
+    planned = run(coherence, None, "--op", "state", "--plan", "--cpus", "0-4", "--pairs", str(pairs), env=environment)
+    absent = json.loads(dict(line.split(" ", 1) for line in planned.stdout.splitlines())["not_measured"])
+    reasons = [reason for reason in absent.values() if "third CPU" in reason]
+    assert reasons
+    assert all(reason.endswith("without one: 3-4") for reason in reasons)
+
+
 @needs_two_cpus
 def test_lines_of_states_lie_one_a_page(coherence: Path, tmp_path: Path) -> None:
     """What is written of them is what is chased: 64 for each of nine rounds, no two in a page of 4 KiB."""
@@ -614,6 +633,18 @@ def test_budget_is_spent_where_it_is_widest(coherence: Path, tmp_path: Path) -> 
     trailer = records(out, "trailer")[0]
     assert trailer["elapsed_s"] >= 1
     assert 0 <= trailer["widest_ci_share"] < 1
+
+
+@needs_two_cpus
+def test_what_goes_on_is_told_while_a_budget_is_spent(coherence: Path, tmp_path: Path) -> None:
+    """The pass is over after some milliseconds; the rest is second looks."""
+    out = tmp_path / "r.jsonl"
+    assert run(coherence, out, "--lines", "6", "--budget", "3", "--passes", "1").returncode == 0
+    assert len(records(out, "second")) >= 2
+    drawn = {r["pass"] for r in records(out, "pass")}
+    sentinels = records(out, "sentinel")
+    assert sentinels and {r["pass"] for r in sentinels} <= drawn
+    assert any(r["pass"] > 0 for r in sentinels)
 
 
 @needs_two_cpus

@@ -231,29 +231,33 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     return 0;
 }
 
-/* Why this processor has no such state; NULL where it may have. */
-static const char *no_such_state(enum state state) {
+static char vendor[64]; /* empty where the system does not tell */
+
+static void read_vendor(void) {
     FILE *file = fopen("/proc/cpuinfo", "re");
-    char line[8192], vendor[64] = "";
+    char line[8192];
     while (file != NULL && vendor[0] == '\0' && fgets(line, sizeof line, file) != NULL)
         if (sscanf(line, "vendor_id : %63s", vendor) != 1) vendor[0] = '\0';
     if (file != NULL) fclose(file);
+}
+
+/* Why this processor has no such state; NULL where it may have. */
+static const char *no_such_state(enum state state) {
     if (state == STATE_O && strcmp(vendor, "GenuineIntel") == 0) return "not on this CPU: Intel has MESIF";
     if (state == STATE_F && strcmp(vendor, "AuthenticAMD") == 0) return "not on this CPU: AMD has MOESI";
     if ((state == STATE_O || state == STATE_F) && vendor[0] == '\0') return "not known on this CPU";
     return NULL;
 }
 
-static void add_states(struct run *run, size_t requester, size_t owner, bool *lacks_helper) {
+/* Owners without a helper go into `alone`. */
+static void add_states(struct run *run, size_t requester, size_t owner, struct cpulist *alone) {
     int *homes = grow(NULL, run->machine.nodes, sizeof *homes);
     size_t count = select_homes(&run->selection, &run->machine, owner, requester, homes);
     bool helped = helper_of(run, requester, owner) < run->cpus.count;
+    if (!helped && !cpulist_has(alone, run->cpus.cpu[owner])) cpulist_add(alone, run->cpus.cpu[owner]);
     for (int state = 0; state < STATE_COUNT; state++) {
         if (no_such_state((enum state)state) != NULL) continue;
-        if (needs_helper((enum state)state) && !helped) {
-            lacks_helper[state] = true;
-            continue;
-        }
+        if (needs_helper((enum state)state) && !helped) continue;
         for (size_t h = 0; h < count; h++)
             run_add_unit(run, (struct unit){{run->cpus.cpu[requester], run->cpus.cpu[owner], homes[h], state}});
     }
@@ -261,25 +265,31 @@ static void add_states(struct run *run, size_t requester, size_t owner, bool *la
 }
 
 static void plan(struct run *run) {
-    bool lacks_helper[STATE_COUNT] = {false};
+    struct cpulist alone = {0};
+    struct text lacking = {0};
     if (left_in != NULL && strcmp(left_in, "l1") != 0 && strcmp(left_in, "l2") != 0 && strcmp(left_in, "l3") != 0)
         fail(EXIT_BAD_INPUT, "--left-in takes l1, l2 or l3, not %s", left_in);
     run->lines = ALL_LINES;
     run->batches = 1;
     run->round_trips = 1;
     select_require_pairs(&run->selection);
+    read_vendor();
     for (size_t i = 0; i < run->selection.pair_count; i++) {
         if (!run_pair_stands(run, i)) continue;
-        add_states(run, (size_t)run->selection.pairs[i].a, (size_t)run->selection.pairs[i].b, lacks_helper);
-        add_states(run, (size_t)run->selection.pairs[i].b, (size_t)run->selection.pairs[i].a, lacks_helper);
+        add_states(run, (size_t)run->selection.pairs[i].a, (size_t)run->selection.pairs[i].b, &alone);
+        add_states(run, (size_t)run->selection.pairs[i].b, (size_t)run->selection.pairs[i].a, &alone);
     }
+    cpulist_sort(&alone);
+    text_add(&lacking, "not measurable here: needs a third CPU in the owner's L3 group, among --cpus; without one: ");
+    cpulist_write(&lacking, &alone, true);
     for (int state = 0; state < STATE_COUNT; state++) {
         if (no_such_state((enum state)state) != NULL)
             run_not_measured(run, state_words[state], no_such_state((enum state)state));
-        else if (lacks_helper[state])
-            run_not_measured(run, state_words[state],
-                             "not measurable here: needs a third CPU, in the owner's L3 group");
+        else if (needs_helper((enum state)state) && alone.count > 0)
+            run_not_measured(run, state_words[state], lacking.data);
     }
+    text_free(&lacking);
+    cpulist_free(&alone);
 }
 
 static void facts(struct run *run, bool end, struct text *members) {
