@@ -289,6 +289,26 @@ def test_warnings_that_differ_in_figures_share_a_line() -> None:
     assert (only.text, only.nodes) == ("time was taken from CPU 0 (40.5 %)", "all nodes")
 
 
+def test_nodes_that_are_no_evidence_share_a_row() -> None:
+    def said(outcome: str, text: str, **more: str) -> dict[str, str]:
+        return {"verdict": outcome, "text": text, **more}
+
+    nodes = {
+        f"cn{i:03}": said("INVALID", f"coherence-cas, job1/run1: {30 + i % 40} % of the pairs were disturbed")
+        for i in range(300)
+    }
+    nodes |= {f"down{i}": said("NOT MEASURED", "", reason="Slurm: DOWN", rack=f"r{i}") for i in range(4)}
+    nodes |= {f"s{i}": said("SUSPECT", f"core {i} is slow") for i in range(4)}
+    nodes |= {f"left{i}": said("NOT MEASURED", "", reason="left out by the sheet") for i in range(3)}
+    page = cluster.cluster_page({"nodes": nodes}, [], {}, 0)
+    shown = {row.node: (row.mark.word, row.note) for row in page.rows}
+    first = "coherence-cas, job1/run1: 30 % of the pairs were disturbed (of cn000, others alike)"
+    assert shown.pop("cn[000-299]") == ("INVALID", first)
+    assert shown.pop("down[0-3]") == ("NOT MEASURED", "Slurm: DOWN")
+    assert set(shown) == {f"s{i}" for i in range(4)} | {f"left{i}" for i in range(3)}, "accusations and few stay single"
+    assert [one.node for one in page.unmeasured] == ["down[0-3]", "left0", "left1", "left2"]
+
+
 @pytest.mark.parametrize(
     "term, where, title",
     [

@@ -24,7 +24,7 @@ from nodeprint.report.pages import (
     mark,
 )
 from nodeprint.verdict import wording
-from nodeprint.verdict.outcome import alike
+from nodeprint.verdict.outcome import MOST_SINGLE, alike, told_once
 
 #: From this many nodes on, those that are like the others are listed by name and value only.
 MOST_ROWS = 60
@@ -38,6 +38,8 @@ _MOST_REASONS = 3
 MOST_COLUMNS = 3
 #: Nodes with pages in cluster.pdf whether a part is named or not.
 _ALARMS = ("OUTSIDE LIMIT", "DEVIATES", "DIFFER", "UNSTABLE", "SUSPECT", "INVALID")
+#: Of these a reason is all there is to say.
+_NO_EVIDENCE = ("INVALID", "NOT MEASURED")
 #: Nodes that are not drawn as odd ones.
 _LIKE_OTHERS = ("SAME", "NO PEER", "INCONCLUSIVE")
 
@@ -113,7 +115,7 @@ def cluster_page(
         notes=(*words.notes(verdict), *_undecided(nodes, looks)),
         place="group, rack" if any(row.place for row in rows) else "",
         columns=tuple(name for _, _, name in columns),
-        rows=tuple(row for row in rows if not many or _asks(row)),
+        rows=_folded([row for row in rows if not many or _asks(row)]),
         compact=tuple(row for row in rows if many and not _asks(row)),
         classes=_fleet_tables(by_class, looks),
         groups=tuple((name, words.node_list(members)) for name, members in groups) if len(groups) > 1 else (),
@@ -130,6 +132,22 @@ def cluster_page(
 def _asks(row: NodeRow) -> bool:
     """Whether a node asks for attention: an odd one, or one of which something is said."""
     return row.mark.word not in _LIKE_OTHERS or row.note != ""
+
+
+def _folded(rows: Sequence[NodeRow]) -> tuple[NodeRow, ...]:
+    """Rows of which those of many nodes that are no evidence for the same reason are one, without figures."""
+    groups: dict[tuple[str, ...], list[NodeRow]] = {}
+    for row in rows:
+        key = (row.mark.word, alike(row.note)) if row.mark.word in _NO_EVIDENCE else (row.node,)
+        groups.setdefault(key, []).append(row)
+    out: list[NodeRow] = []
+    for group in groups.values():
+        if len(group) <= MOST_SINGLE:
+            out += group
+            continue
+        names, note = words.node_list([row.node for row in group]), told_once([(row.node, row.note) for row in group])
+        out.append(replace(group[0], node=names, place="", values=("",) * len(group[0].values), note=note))
+    return tuple(out)
 
 
 def _undecided(nodes: Mapping[str, Any], looks: Mapping[str, Mark]) -> list[str]:
@@ -267,12 +285,21 @@ def _trust(fleet: Mapping[str, Any]) -> Facts:
 
 
 def _unmeasured(nodes: Mapping[str, Any], looks: Mapping[str, Mark]) -> tuple[Unmeasured, ...]:
-    out = []
+    """Nodes without a result; many of the same reason share a line, and the first one's log."""
+    groups: dict[tuple[str, str], list[Unmeasured]] = {}
     for node, look in looks.items():
         said = nodes[node]
         tail = tuple(map(str, said.get("log_tail") or ()))
         if said.get("reason") or tail or look.word == "NOT MEASURED":
-            out.append(Unmeasured(node, look, str(said.get("reason") or said.get("text") or "no reason known"), tail))
+            reason = str(said.get("reason") or said.get("text") or "no reason known")
+            groups.setdefault((look.word, alike(reason)), []).append(Unmeasured(node, look, reason, tail))
+    out: list[Unmeasured] = []
+    for group in groups.values():
+        if len(group) <= MOST_SINGLE:
+            out += group
+            continue
+        names, reason = words.node_list([one.node for one in group]), told_once([(u.node, u.reason) for u in group])
+        out.append(replace(group[0], node=names, reason=reason))
     return tuple(out)
 
 

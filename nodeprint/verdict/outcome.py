@@ -184,6 +184,8 @@ def some_names(names: Sequence[str]) -> str:
     return f"{len(names)} {'node' if len(names) == 1 else 'nodes'} ({first}{', ...' if len(names) > 3 else ''})"
 
 
+#: More nodes that are alike share a line.
+MOST_SINGLE = 3
 #: Each line that begins so accuses a part of its own.
 _OF_ITS_OWN = ("OUTSIDE LIMIT", "DEVIATES", "SUSPECT", "DIFFER:", "DIFFER.")
 
@@ -194,20 +196,24 @@ def alike(words: str) -> str:
 
 
 def folded(said: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Lines of names and what is said of them, in order of names; more than three nodes that are alike share one, with
-    the words of the first where the others' figures differ."""
+    """Lines of names and what is said of them, in order of names; more than MOST_SINGLE nodes that are alike share one,
+    with the words of the first where the others' figures differ."""
     groups: dict[str, list[tuple[str, str]]] = {}
     for name, words in sorted(said):
         groups.setdefault(alike(words), []).append((name, words))
     lines = []
     for group in groups.values():
-        first, words = group[0]
-        if len(group) <= 3:
+        if len(group) <= MOST_SINGLE:
             lines += [(printable(name), words) for name, words in group]
         else:
-            told = "" if all(other == words for _, other in group) else f" (of {printable(first)}, others alike)"
-            lines.append((some_names([name for name, _ in group]), words + told))
+            lines.append((some_names([name for name, _ in group]), told_once(group)))
     return lines
+
+
+def told_once(group: Sequence[tuple[str, str]]) -> str:
+    """The words of the first of nodes (names, words) that are alike; where the others' figures differ it is said."""
+    first, words = group[0]
+    return words if all(other == words for _, other in group) else f"{words} (of {printable(first)}, others alike)"
 
 
 def _rounded(value: Any) -> Any:
