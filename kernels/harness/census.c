@@ -19,10 +19,11 @@ struct reload {
     double *ns;
 };
 
-/* The lowest of some timed loads, each after a flush: a load that met an interrupt or a refresh is not the line's. */
+/* Of some timed loads, each after a flush, the middle half: one that met an interrupt or a refresh is not the line's. */
 static void reload_lines(size_t role, void *argument) {
     (void)role;
     const struct reload *reload = argument;
+    static double ns[CENSUS_LINES][ROUNDS];
     for (size_t round = 0; round < ROUNDS; round++)
         for (size_t i = 0; i < CENSUS_LINES; i++) {
             _Atomic uint32_t *line =
@@ -31,9 +32,9 @@ static void reload_lines(size_t role, void *argument) {
             cache_fence();
             uint64_t start = clock_ticks();
             (void)atomic_load_explicit(line, memory_order_acquire);
-            double ns = (double)(clock_ticks() - start) * clock_facts.ns_per_tick;
-            if (round == 0 || ns < reload->ns[i]) reload->ns[i] = ns;
+            ns[i][round] = (double)(clock_ticks() - start) * clock_facts.ns_per_tick;
         }
+    for (size_t i = 0; i < CENSUS_LINES; i++) reload->ns[i] = midmean(ns[i], ROUNDS);
 }
 
 size_t census_strata(const double *reload, size_t cpus, size_t lines, unsigned char *stratum) {

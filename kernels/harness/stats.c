@@ -22,6 +22,14 @@ double quantile_sorted(const double *sorted, size_t count, double share) {
     return rank > (double)count ? sorted[count - 1] : sorted[(size_t)rank - 1];
 }
 
+double midmean(double *values, size_t count) {
+    size_t first = count / 4, end = count - first;
+    double sum = 0;
+    sort_ascending(values, count);
+    for (size_t i = first; i < end; i++) sum += values[i];
+    return sum / (double)(end - first);
+}
+
 double standard_deviation(const double *values, size_t count) {
     if (count < 2) return 0;
     double mean = 0, squares = 0;

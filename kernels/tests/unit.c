@@ -314,6 +314,13 @@ static void test_wide_affinity(void) {
     CHECK(!machine_affinity(endless_machine, &allowed) && errno == EINVAL);
 }
 
+static void test_midmean(void) {
+    double stepped[] = {20, 30, 30, 20, 30, 1e6, 20, 30}; /* 26 in steps of 10, and an interrupt */
+    CHECK(fabs(midmean(stepped, 8) - 27.5) < 1e-9);
+    CHECK(midmean((double[]){7}, 1) == 7);
+    CHECK(midmean((double[]){3, 1, 2}, 3) == 2);
+}
+
 static void test_clock_step(void) {
     CHECK(clock_step((const uint64_t[]){26, 52, 26, 26, 104}, 5) == 26);
     CHECK(clock_step((const uint64_t[]){41, 43, 40, 41}, 4) == 1);
@@ -334,6 +341,7 @@ int main(void) {
     test_json();
     test_text();
     test_wide_affinity();
+    test_midmean();
     test_clock_step();
     if (failures == 0) puts("unit: all hold");
     return failures == 0 ? 0 : 1;
