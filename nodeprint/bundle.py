@@ -119,8 +119,8 @@ def load(node_dir: Path) -> Bundle:
     return _load_records(node_dir)
 
 
-def pack(node_dir: Path) -> Path:
-    """Write all jobs of a node into node.nc, atomically; returns its path.
+def pack(node_dir: Path) -> Bundle:
+    """Write all jobs of a node into node.nc, atomically; returns them.
 
     Raises CannotWriteError, and NodeprintError on records that cannot be read.
     """
@@ -140,7 +140,7 @@ def pack(node_dir: Path) -> Path:
         ) from error
     finally:
         partial.unlink(missing_ok=True)
-    return packed
+    return bundle
 
 
 def _write(bundle: Bundle, path: Path) -> Path:

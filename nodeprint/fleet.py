@@ -70,8 +70,7 @@ def _state(folder: Path, node: Node) -> NodeState:
     if not node_dir.is_dir():
         return NodeState(node.node, node.host, "not measured", _not_begun(node))
     try:
-        bundle.pack(node_dir)
-        found = bundle.load(node_dir)
+        found = bundle.pack(node_dir)
     except CannotWriteError:
         raise
     except NodeprintError as error:

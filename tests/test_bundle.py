@@ -76,7 +76,8 @@ def test_a_fleet_is_packed_anew_by_other_rules(campaign: Make, monkeypatch: pyte
 
 def test_newer_records_win_over_the_packed_file(campaign: Make) -> None:
     node = campaign("n1") / "nodes" / "n1"
-    packed = bundle.pack(node)
+    bundle.pack(node)
+    packed = node / "node.nc"
     record = node / "job1/run2/coherence-cas.jsonl"
     record.write_text(lines(header(run=2), pair(0, 1, latency_ns=99.0)))
     os.utime(record, ns=(packed.stat().st_mtime_ns + 10**9,) * 2)
