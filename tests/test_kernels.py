@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
 import signal
 import subprocess
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -308,6 +311,27 @@ def test_stopped_and_continued(coherence: Path, tmp_path: Path, number: signal.S
     assert set(before) <= set(after)
     assert [h["segment"] for h in records(out, "header")] == [0, 1]
     assert len(records(out, "trailer")) == 1
+
+
+@needs_two_cpus
+@pytest.mark.parametrize(("operation", "kind", "passes"), [("flag2", "pair", 6000), ("state", "cell", 60)])
+def test_stopped_at_any_moment(coherence: Path, tmp_path: Path, operation: str, kind: str, passes: int) -> None:
+    """Before the first record, between two and in the middle of one: what is whole stays, nothing is there twice."""
+    out, moments, kept = tmp_path / "r.jsonl", random.Random(4), b""
+    arguments = ["--op", operation, "--passes", str(passes)] + (["--lines", "6"] if kind == "pair" else [])
+    for number in [signal.SIGKILL, signal.SIGTERM, signal.SIGKILL] * 2:
+        with subprocess.Popen([str(coherence), *arguments, "--out", str(out)], stderr=subprocess.DEVNULL) as process:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=moments.uniform(0, 1.5))
+            process.send_signal(number)
+        content = out.read_bytes() if out.exists() else b""
+        assert content.startswith(kept[: kept.rfind(b"\n") + 1])
+        kept = content
+    assert run(coherence, out, *arguments, timeout=300).returncode == 0
+    dims = records(out, "header")[0].get("cells", {}).get("dims", ["a", "b", "home"])
+    found = Counter((*(r[dim] for dim in dims), r["pass"]) for r in records(out, kind))
+    assert set(found.values()) == {1}
+    assert len({place[:-1] for place in found}) * passes == len(found) == records(out, "trailer")[0][f"{kind}s"]
 
 
 @pytest.fixture
