@@ -74,16 +74,13 @@ static double cut(double deviation) {
 
 void spread_add(struct spread_sums *sums, struct line_sums *set, const double *values, size_t lines, size_t batches,
                 double latency) {
-    if (lines > set->lines) {
-        set->sum = grow(set->sum, lines, sizeof *set->sum);
-        set->squares = grow(set->squares, lines, sizeof *set->squares);
-        set->count = grow(set->count, lines, sizeof *set->count);
-        for (size_t i = set->lines; i < lines; i++) {
-            set->sum[i] = set->squares[i] = 0;
-            set->count[i] = 0;
-        }
+    if (set->lines == 0) {
+        set->sum = grow(NULL, lines, sizeof *set->sum);
+        set->squares = grow(NULL, lines, sizeof *set->squares);
         set->lines = lines;
+        for (size_t i = 0; i < lines; i++) set->sum[i] = set->squares[i] = 0;
     }
+    set->pairs++;
     for (size_t line = 0; line < lines; line++) {
         double mean = 0;
         for (size_t batch = 0; batch < batches; batch++)
@@ -95,22 +92,16 @@ void spread_add(struct spread_sums *sums, struct line_sums *set, const double *v
         sums->pure_count += batches - 1;
         set->sum[line] += mean;
         set->squares[line] += mean * mean;
-        set->count[line]++;
     }
 }
 
 /* Two-way layout without repetition, pairs by lines: the mean squares of lines and of what is left give the variances
  * of lines and of line x pair (which still holds the revisit's, divided by the batches). */
 void spread_close_set(struct spread_sums *sums, struct line_sums *set) {
-    double pairs = 0, total = 0, between = 0, within = 0;
-    size_t lines = 0;
-    for (size_t i = 0; i < set->lines; i++)
-        if (set->count[i] == set->count[0]) { /* lines that --ci added have fewer pairs */
-            total += set->sum[i];
-            lines++;
-        }
-    pairs = set->lines > 0 ? (double)set->count[0] : 0;
+    double pairs = (double)set->pairs, total = 0, between = 0, within = 0;
+    size_t lines = set->lines;
     if (pairs >= 2 && lines >= 2) {
+        for (size_t i = 0; i < lines; i++) total += set->sum[i];
         double grand = total / (pairs * (double)lines);
         for (size_t i = 0; i < lines; i++) {
             double mean = set->sum[i] / pairs;
@@ -122,10 +113,8 @@ void spread_close_set(struct spread_sums *sums, struct line_sums *set) {
         sums->line_pair_variance += within_variance;
         sums->sets++;
     }
-    for (size_t i = 0; i < set->lines; i++) {
-        set->sum[i] = set->squares[i] = 0;
-        set->count[i] = 0;
-    }
+    for (size_t i = 0; i < lines; i++) set->sum[i] = set->squares[i] = 0;
+    set->pairs = 0;
 }
 
 struct spread spread_of(const struct spread_sums *sums, size_t batches) {

@@ -36,11 +36,10 @@ struct spread {
     double line, line_pair, revisit;
 };
 
-/* Sums that grow with each pair; a set of lines has sums of its own. */
+/* Sums that grow with each pair; a set of lines has sums of its own, and each pair as many lines. */
 struct line_sums {
-    double *sum, *squares;
-    size_t *count;
-    size_t lines;
+    double *sum, *squares; /* of each line */
+    size_t lines, pairs;
 };
 struct spread_sums {
     double pure_squares; /* of differences between batches */

@@ -172,7 +172,6 @@ static void test_spread(void) {
     CHECK(isnan(spread.line) && isnan(spread.line_pair) && isfinite(spread.revisit));
     free(set.sum);
     free(set.squares);
-    free(set.count);
 }
 
 static void test_census(void) {
