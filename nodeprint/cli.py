@@ -217,7 +217,10 @@ def simulate(
     noise: Annotated[
         float, typer.Option(min=0, max=20, help="Standard deviations of chips, runs and lines, times the usual.")
     ] = 1,
-    defect: Annotated[list[str] | None, typer.Option(help="A planted defect, e.g. 'node017: core 37 +6%'.")] = None,
+    defect: Annotated[
+        list[str] | None,
+        typer.Option(help="A planted defect, e.g. 'node017: core 37 +6%'; an unknown one lists all kinds."),
+    ] = None,
 ) -> None:
     """Write a made-up fleet in the kernels' own formats, marked as simulated in every file and on every page."""
     from nodeprint import simulate as simulator

@@ -310,4 +310,6 @@ def open_tree(path: Path, marks: Sequence[str] = ROOT_MARKS) -> Tree:
     except OSError as error:
         raise unreadable(path, error) from None
     wanted = re.sub(r", (?=[^,]*$)", " or ", ", ".join(marks))
-    raise NodeprintError(f"holds no {wanted}", where=path, advice="give the root of a machine's files")
+    raise NodeprintError(
+        f"holds no {wanted}", where=path, advice="give the root of a machine's files, or a survey.tar.gz"
+    )

@@ -370,6 +370,9 @@ def test_files_without_a_matrix(tmp_path: Path) -> None:
     (tmp_path / "n").mkdir()
     with pytest.raises(NodeprintError, match="no core-to-core"):
         structure.read(tmp_path / "n")
+    (tmp_path / "nodes.tsv").write_text("node\n")
+    with pytest.raises(NodeprintError, match="a campaign of nodes; name one of them"):
+        structure.read(tmp_path)
 
 
 def test_command(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from nodeprint import packed
 from nodeprint.report import terminal
 from nodeprint.verdict import judge
+from nodeprint.verdict.outcome import folded
 
 from .conftest import header, lines, pair
 
@@ -42,6 +43,11 @@ def test_nodes_of_the_same_words_share_a_line(tmp_path: Path) -> None:
     assert f"399 nodes (n000, n001, n002, ...)  INCONCLUSIVE: {words}" in text
     assert "  n007" in text and "DEVIATES: core 37 is slower" in text
     assert len(text.splitlines()) == 4
+
+
+def test_lines_are_in_the_order_of_names() -> None:
+    said = [("n3", "slow"), ("n2", "calm"), ("n1", "slow"), ("n2", "a second remark")]
+    assert folded(said) == [("n1", "slow"), ("n2", "a second remark"), ("n2", "calm"), ("n3", "slow")]
 
 
 def test_what_differs_in_figures_alone_shares_a_line_and_accusations_do_not(tmp_path: Path) -> None:

@@ -632,9 +632,10 @@ def test_compare_prints_what_changed_and_counts_the_rest(tmp_path, capsys):
         packed.write(fleet(Plan(SMALL, nodes=4, seed=7, spread=QUIET, defects=defects)), tmp_path / name)
         judge(tmp_path / name)
     app(["compare", str(tmp_path / "before"), str(tmp_path / "after")], standalone_mode=False)
-    *lines, counts, rule = capsys.readouterr().out.splitlines()
+    origin, *lines, counts, rule = capsys.readouterr().out.splitlines()
+    assert origin == "SIMULATED, not a measurement"
     assert lines and all(line.startswith("node001: coherence-cas, ") and "counts beyond" in line for line in lines)
-    assert counts.startswith(f"{len(lines)} of ") and "3 of 4 nodes in nothing" in counts
+    assert counts.startswith(f"{len(lines)} of ") and "nothing changed on 3 of 4 nodes" in counts
     assert "acceptance.yaml" in rule and "1 %" in rule
 
 

@@ -35,6 +35,8 @@ def read(path: Path, format: str | None = None) -> Source:
 
     `format` is an importer's, None to find it. Raises NodeprintError where there is no such matrix in it.
     """
+    if (path / "nodes.tsv").exists():
+        raise NodeprintError("is a campaign of nodes", where=path, advice="name one of them: a folder below nodes/")
     if format is None and (path.is_dir() or path.name == "node.nc"):
         return of_bundle(bundle.load(path if path.is_dir() else path.parent))
     if format is None and path.name.endswith((".jsonl", ".jsonl.gz")):

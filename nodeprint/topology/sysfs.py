@@ -27,7 +27,9 @@ def read(tree: Tree) -> Facts:
     nodes = _numa(tree)
     present = _online(tree) or tuple(sorted(blocks)) or tuple(sorted({c for n in nodes for c in n.cpus}))
     if not present:
-        raise NodeprintError("tells of no CPU", where=tree.source, advice="give the root of a machine's files")
+        raise NodeprintError(
+            "tells of no CPU", where=tree.source, advice="give the root of a machine's files, or a survey.tar.gz"
+        )
     facts = Facts(tree.source, identity.from_root(tree, blocks), present)
     online = frozenset(present)
     facts.numa_nodes = tuple(

@@ -78,9 +78,8 @@ def save(campaign: Path, folder: Path) -> Path:
     fleet = packed.pack(campaign)
     target = folder / fleet.campaign
     if target.exists():
-        raise NodeprintError(
-            "is in the baseline already", where=target, advice="remove it first, or save under another name"
-        )
+        advice = "remove that folder first where the campaign was measured again"
+        raise NodeprintError("is in the baseline already", where=target, advice=advice)
     target.mkdir(parents=True)
     shutil.copytree(campaign / packed.FOLDER, target / packed.FOLDER)
     note = {"schema": 1, "campaign": fleet.campaign, "simulated": fleet.simulated}
@@ -392,8 +391,7 @@ def as_text(changes: Sequence[Change], rules: Acceptance) -> str:
     nodes = {change.node for change in changes}
     calm = nodes - {change.node for change in moved}
     lines.append(
-        f"{len(moved)} of {len(changes)} figures changed; {len(changes) - len(moved)} did not, "
-        f"{len(calm)} of {len(nodes)} nodes in nothing"
+        f"{len(moved)} of {len(changes)} figures changed; nothing changed on {len(calm)} of {len(nodes)} nodes"
     )
     lines.append(
         "changed is what moved by more than its bound in acceptance.yaml and by more than runs differ by: their spread "

@@ -201,13 +201,13 @@ def folded(said: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     groups: dict[str, list[tuple[str, str]]] = {}
     for name, words in sorted(said):
         groups.setdefault(alike(words), []).append((name, words))
-    lines = []
+    lines: list[tuple[str, tuple[str, str]]] = []
     for group in groups.values():
         if len(group) <= MOST_SINGLE:
-            lines += [(printable(name), words) for name, words in group]
+            lines += [(name, (printable(name), words)) for name, words in group]
         else:
-            lines.append((some_names([name for name, _ in group]), told_once(group)))
-    return lines
+            lines.append((group[0][0], (some_names([name for name, _ in group]), told_once(group))))
+    return [line for _, line in sorted(lines)]
 
 
 def told_once(group: Sequence[tuple[str, str]]) -> str:
