@@ -619,6 +619,7 @@ def test_a_baseline_that_is_too_thin_is_not_trusted(tmp_path):
     packed.write(changed, tmp_path / "d")
     thin = judge(tmp_path / "d", baseline=tmp_path / "base")
     assert "not to be trusted yet, as 3 nodes" in thin.text()
+    assert "have fewer than 3 runs or 2 boots in it" in thin.text(), "they have six runs, of one boot"
     assert {w["id"] for node in thin.nodes.values() for w in node.warnings} == {"thin-baseline"}
     assert not [f for node in thin.nodes.values() for f in node.findings if f.id == "changed"]
     history.save(tmp_path / "later", tmp_path / "base")

@@ -144,7 +144,7 @@ def against(fleet: PackedFleet, baseline: Path, rules: Acceptance) -> Since:
                 changes.setdefault(name, []).append(found)
     warnings = {}
     for name, measurements in thin.items():
-        few = f"{name} has fewer than {MIN_RUNS} runs over {MIN_BOOTS} boots in the baseline of"
+        few = f"{name} has fewer than {MIN_RUNS} runs or {MIN_BOOTS} boots in the baseline of"
         warnings[name] = {
             "id": "thin-baseline",
             "text": f"{few} {', '.join(sorted(set(measurements)))}",
@@ -170,7 +170,7 @@ def _trust(past: Sequence[PackedFleet], fleet: PackedFleet, thin: Mapping[str, o
     if thin:
         said = (
             f"not to be trusted yet, as {some_names(sorted(thin))} of {len(measured)} have fewer than {MIN_RUNS} runs "
-            f"over {MIN_BOOTS} boots in it; nothing is said of what changed there"
+            f"or {MIN_BOOTS} boots in it; nothing is said of what changed there"
         )
     elif len(new) == len(measured):
         said = "none of the measured nodes is in it"
