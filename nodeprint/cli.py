@@ -314,7 +314,7 @@ def compare(
     acceptance: Annotated[Path | None, typer.Option(help="Bounds, as config/acceptance.yaml.")] = None,
     json: Json = False,
 ) -> None:
-    """Print what changed between two judged campaigns, node by node and class by class; cells as the report's rows."""
+    """Print what changed between two judged campaigns by node: classes of pairs, memory, caches, clock, jitter."""
     from nodeprint.verdict import acceptance as accepted
     from nodeprint.verdict import history
     from nodeprint.verdict.outputs import read
