@@ -10,7 +10,7 @@ static const char help[] =
     "  Linux on x86-64 or aarch64, two CPUs, 32 MiB of free memory on each home node. No root.\n"
     "\n"
     "OVERHEAD\n"
-    "  Two CPUs are busy at a time; about 0.8 ms a pair and pass where a hop takes 150 ns (--plan).\n"
+    "  Two CPUs are busy at a time; about 0.6 ms a pair and pass where a hop takes 150 ns (--plan).\n"
     "\n"
     "WARNING\n"
     "  Measure on an otherwise idle node: what runs beside shifts clocks and shares links.\n";

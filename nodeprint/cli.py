@@ -315,6 +315,7 @@ def compare(
     json: Json = False,
 ) -> None:
     """Print what changed between two judged campaigns by node: classes of pairs, memory, caches, clock, jitter."""
+    from nodeprint import config as configuration
     from nodeprint.verdict import acceptance as accepted
     from nodeprint.verdict import history
     from nodeprint.verdict.outputs import read
@@ -323,13 +324,17 @@ def compare(
     verdicts = read(before), read(after)
     changes = history.compare(*verdicts, rules)
     simulated = any(verdict.get("simulated") for verdict in verdicts)
+    apart = configuration.plans_apart(before, after)
     if json:
-        print_json({"simulated": simulated, "changes": [asdict(change) for change in changes]})
+        told = [asdict(change) for change in changes]
+        print_json({"simulated": simulated, "arguments_differ": apart, "changes": told})
         return
     if not changes:
         advice = "compare two campaigns of the same nodes"
         raise NodeprintError(f"no node is in both it and {after} with the same classes", where=before, advice=advice)
     _say_origin(simulated)
+    for name, (old, new) in apart.items():
+        typer.echo(f"{name} was measured with other arguments: {old} before, {new} after")
     _print(history.as_text(changes, rules))
 
 

@@ -16,6 +16,8 @@ import yaml
 from nodeprint.errors import NodeprintError, printable, unreadable
 
 #: Arguments end up on a command line of node-run: words of option letters, numbers, names and lists.
+#: What a measurement is, and what node-run says itself.
+_NOT_ARGUMENTS = ("--op", "--out", "--job", "--run", "--plan", "--help")
 _WORD = re.compile(r"[A-Za-z0-9_.,:=/+%@-]+")
 
 
@@ -67,6 +69,14 @@ def complete(config: dict[str, Any], path: Path) -> None:
                 key=f"arguments.{name}",
                 advice="see the kernel's --help",
             )
+        fixed = [word for word in words.split() if word in _NOT_ARGUMENTS]
+        if fixed:
+            raise NodeprintError(
+                f"{fixed[0]} cannot be chosen here",
+                where=path,
+                key=f"arguments.{name}",
+                advice="leave it out; another operation is a measurement of its own (config/README.md)",
+            )
 
 
 def check_setup(config: Mapping[str, Any], path: Path) -> None:
@@ -100,6 +110,20 @@ def plan(config: Mapping[str, Any]) -> str:
         words = [what["arguments"], preset, config["arguments"].get(name, "")]
         lines.append(f"{name}\t{what['kernel']}\t{' '.join(' '.join(words).split())}\n")
     return "".join(lines)
+
+
+def planned(campaign: Path) -> dict[str, str]:
+    """Of a campaign's plan.tsv the arguments of each measurement, by its name; none where there is no plan."""
+    path = campaign / "plan.tsv"
+    lines = path.read_text(errors="replace").splitlines() if path.exists() else []
+    rows = [line.split("\t") for line in lines if line.strip() and not line.startswith("#")]
+    return {row[0]: row[-1] for row in rows}
+
+
+def plans_apart(before: Path, after: Path) -> dict[str, tuple[str, str]]:
+    """Measurements that two campaigns made with other arguments, and these arguments."""
+    old, new = planned(before), planned(after)
+    return {name: (old[name], new[name]) for name in old if new.get(name, old[name]) != old[name]}
 
 
 @cache

@@ -34,11 +34,14 @@ COLUMNS = (
 def export(fleet: PackedFleet, path: Path) -> Path:
     """Write every measured pair of `fleet` to `path` (.parquet or .csv), a run at a time; returns the path.
 
-    `a` and `b` are OS numbers of the node's CPUs. Raises NodeprintError for another ending or where it cannot be
-    written.
+    `a` and `b` are OS numbers of the node's CPUs. Raises NodeprintError for another ending, without pairs, or where
+    it cannot be written.
     """
     if path.suffix not in (".parquet", ".csv"):
         raise NodeprintError("neither .parquet nor .csv", where=path, advice="name a file with one of these endings")
+    if not fleet.stacks:
+        advice = "read node.nc of each node (docs/formats.md)"
+        raise NodeprintError("no pairs of CPUs were measured in this campaign", where=path, advice=advice)
     try:
         partial = path.with_name(f".{path.name}.partial")
         (_parquet if path.suffix == ".parquet" else _csv)(fleet, partial)

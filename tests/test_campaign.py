@@ -38,6 +38,7 @@ def test_the_shipped_configuration_has_every_default(tmp_path: Path) -> None:
         ("measure: []", "measure"),
         ("arguments: {nothing: --passes 3}", "arguments.nothing"),
         ("arguments: {coherence-cas: '--passes $(reboot)'}", "arguments.coherence-cas"),
+        ("arguments: {coherence-cas: '--op flag2'}", "arguments.coherence-cas"),
         ("site: {setup: \"x'; reboot '\"}", "site.setup"),
         ("a: [", "line 1, column 5"),
         ("- a", "config.yaml"),

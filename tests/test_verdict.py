@@ -638,6 +638,10 @@ def test_compare_prints_what_changed_and_counts_the_rest(tmp_path, capsys):
     assert lines and all(line.startswith("node001: coherence-cas, ") and "counts beyond" in line for line in lines)
     assert counts.startswith(f"{len(lines)} of ") and "nothing changed on 3 of 4 nodes" in counts
     assert "acceptance.yaml" in rule and "1 %" in rule
+    for name, op in (("before", "cas"), ("after", "faa")):
+        (tmp_path / name / "plan.tsv").write_text(f"coherence-cas\tcoherence\t--op {op}\n")
+    app(["compare", str(tmp_path / "before"), str(tmp_path / "after")], standalone_mode=False)
+    assert "coherence-cas was measured with other arguments: --op cas before, --op faa after" in capsys.readouterr().out
 
 
 def test_drift_names_the_field():

@@ -636,16 +636,17 @@ static size_t look_where_passes_differ(struct sweep *sweep, uint32_t *pass) {
     return looked;
 }
 
-/* Spend what is left of --budget where the interval is widest, twice as many lines at each look. */
+/* Spend what is left of --budget where the interval is widest, twice as many lines at each look. A unit's interval is
+ * that of its newest look, which has the most lines: the narrowest of many would be luck. */
 static double look_where_widest(struct sweep *sweep, uint32_t *pass) {
     struct run *run = sweep->run;
     double *width = grow(NULL, run->unit_count, sizeof *width), widest;
     size_t *use = grow(NULL, run->unit_count, sizeof *use);
     for (size_t unit = 0; unit < run->unit_count; unit++) {
-        width[unit] = (double)sweep->former->half_width[unit];
+        width[unit] = 0;
         use[unit] = run->lines;
-        for (size_t p = 1; p < run->passes; p++)
-            width[unit] = fmin(width[unit], (double)sweep->former->half_width[p * run->unit_count + unit]);
+        for (size_t p = 0; p < run->passes; p++)
+            width[unit] = fmax(width[unit], (double)sweep->former->half_width[p * run->unit_count + unit]);
     }
     for (;;) {
         size_t unit = 0;
@@ -654,11 +655,19 @@ static double look_where_widest(struct sweep *sweep, uint32_t *pass) {
         widest = width[unit];
         if (clock_monotonic_s() - sweep->started_s >= (double)budget_s || stop_signal != 0) break;
         use[unit] = use[unit] * 2 > MOST_LINES ? MOST_LINES : use[unit] * 2;
-        width[unit] = fmin(width[unit], look_again(sweep, (*pass)++, unit, use[unit], "budget"));
+        width[unit] = look_again(sweep, (*pass)++, unit, use[unit], "budget");
     }
     free(width);
     free(use);
     return widest;
+}
+
+/* Say how many intervals --ci could not bring to what was asked for. */
+static void note_unsettled(const struct sweep *sweep) {
+    size_t wide = 0, all = sweep->former->count;
+    for (size_t i = 0; i < sweep->run->unit_count * sweep->run->passes; i++)
+        wide += (double)sweep->former->half_width[i] > sweep->run->ci_share;
+    if (wide > 0) note("%zu of %zu intervals stay wider than +-%" PRIu64 " %%", wide, all, ci_percent);
 }
 
 /* ---- from beginning to end ---- */
@@ -787,6 +796,7 @@ static int measure(struct run *run) {
     if (budget_s > 0 && stop_signal == 0) widest = look_where_widest(&sweep, &extra_pass);
     progress_end();
     double elapsed_s = clock_monotonic_s() - sweep.started_s;
+    if (ci_percent > 0) note_unsettled(&sweep);
 
     bool complete = stop_signal == 0;
     if (complete) add_trailer(&sweep, looked, widest, elapsed_s);

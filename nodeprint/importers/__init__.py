@@ -41,6 +41,9 @@ def read(path: Path, format: str | None = None) -> Imported:
             f"unknown format {printable(repr(format), 60)}", key="--format", advice=f"known are {', '.join(FORMATS)}"
         )
     lines = lines_of(path)
+    if lines[0].startswith('{"record"'):
+        advice = "`nodeprint structure` reads it alone; a report is of a campaign, which `make run` measures"
+        raise NodeprintError("a record of nodeprint's own kernels", where=path, line=1, advice=advice)
     if format is None:
         format = next((name for name, module in FORMATS.items() if module.matches(lines)), None)
     if format is None:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from nodeprint import __version__, discover, packed
 from nodeprint.cells import models
+from nodeprint.config import planned
 from nodeprint.fingerprint import label
 from nodeprint.layout import CLASSES, Ints
 from nodeprint.packed import PackedFleet, PackedNode
@@ -105,11 +106,8 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
 
 def _unjudged(campaign: Path, result: Verdict) -> list[str]:
     """Measurements of the plan that are no pairs and state no model; none where nothing was judged."""
-    plan = campaign / "plan.tsv"
-    lines = plan.read_text(errors="replace").splitlines() if plan.exists() else []
-    planned = [line.split("\t")[0] for line in lines if line.strip() and not line.startswith("#")]
     judged = {figure.measurement for node in result.nodes.values() for figure in node.classes}
-    return [name for name in planned if name not in judged | set(models())] if judged else []
+    return [name for name in planned(campaign) if name not in judged | set(models())] if judged else []
 
 
 def _slurm_reasons(campaign: Path) -> dict[str, tuple[str, str]]:
