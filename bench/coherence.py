@@ -33,7 +33,7 @@ PEER_VERSION = "1.2.0"
 PEER = ROOT / "build/bench/peer/bin/core-to-core-latency"
 PAIRS_OF_128_CPUS = 128 * 127 // 2
 TIMED_PAIRS = 1000
-LEAD_IN, BATCHES, SHORTEST_BATCH = 5, 2, 25
+LEAD_IN, BATCHES, SHORTEST_BATCH = 3, 2, 25
 #: Beyond this share a value was measured over another path: no kernel's noise, but another place of the CPUs.
 OTHER_PATH = 0.25
 #: So often a block is measured in which the path changed.

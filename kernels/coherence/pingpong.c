@@ -8,9 +8,9 @@
 #include "harness/clock.h"
 #include "harness/frequency.h"
 
-enum { LINES = 32, BATCHES = 2, ROUND_TRIPS = 25, LEAD_IN = 5, MORE_LINES = 32, RETRIES = 2 };
+enum { LINES = 32, BATCHES = 2, ROUND_TRIPS = 25, LEAD_IN = 3, MORE_LINES = 32, RETRIES = 2 };
 static const double DISTURBED_SHARE = 0.25;
-static const double PROBE_NS = 4e3; /* it also brings the core up to its clock before anything is timed */
+static const double PROBE_NS = 2e3; /* it also brings the core up to its clock before anything is timed */
 
 /* One side of a play: `count` hand-overs, the first of them number `done`. `there` and `back` are one line, except in
  * flag2. Lines hold 0 when a play begins. */
@@ -284,7 +284,7 @@ static void plan_pairs(struct run *run) {
 /* Round trips, three hops a line to hand it over, a clock probe, and two workers woken. */
 static double pair_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     (void)unit;
-    static const double probe_and_wake_s = 80e-6;
+    static const double probe_and_wake_s = 50e-6;
     double hops = (double)run->lines * (2.0 * (double)(LEAD_IN + run->batches * run->round_trips) + 3);
     return hops * hop_ns / 1e9 + probe_and_wake_s;
 }
