@@ -13,6 +13,9 @@ from nodeprint.layout import CLASSES
 from nodeprint.verdict.matrices import Reduced, newest_rows
 from nodeprint.verdict.outcome import ClassFigure
 
+#: Rows that are in memory twice at once, as a median sorts a copy.
+_ROWS = 256
+
 
 def figures_of(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]]:
     """By node: per measurement, home and class the median over runs of each run's median, with its 95 % interval.
@@ -38,8 +41,18 @@ def figures_of(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
 
 def medians_of(cells: npt.NDArray[np.floating]) -> tuple[list[float], list[int]]:
     """Median and number of what was measured in each row, NaN without any."""
-    known = [row[~np.isnan(row)] for row in cells]
-    return [float(np.median(row)) if len(row) else float("nan") for row in known], list(map(len, known))
+    medians: list[float] = []
+    counts: list[int] = []
+    for start in range(0, len(cells), _ROWS):
+        rows = cells[start : start + _ROWS]
+        known = ~np.isnan(rows)
+        counts += known.sum(axis=1).tolist()
+        if known.all():
+            medians += np.median(rows, axis=1).astype(np.float64).tolist()
+        else:
+            some = zip(rows, known, strict=True)
+            medians += [float(np.median(row[mine])) if mine.any() else float("nan") for row, mine in some]
+    return medians, counts
 
 
 @lru_cache(maxsize=64)
