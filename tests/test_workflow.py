@@ -173,9 +173,9 @@ def test_a_configuration_error_ends_before_snakemake(house: Path) -> None:
 
 
 def test_a_kernels_refusal_of_its_arguments_ends_before_snakemake(house: Path) -> None:
-    result = run(house, config(house, "refused", "arguments: {coherence-cas: --op nothing}\n"))
+    result = run(house, config(house, "refused", "arguments: {coherence-cas: --home nowhere}\n"))
     assert result.returncode == 2
-    assert "refused.yaml: arguments.coherence-cas: there is no operation nothing" in result.stderr
+    assert "refused.yaml: arguments.coherence-cas: --home takes first" in result.stderr
     assert "Traceback" not in result.stderr + result.stdout
     assert not (house / "results/refused").exists()
 
