@@ -91,11 +91,7 @@ def clean(fleets: int) -> list[Row]:
 
 
 def power(planted: Planted, fleets: int) -> list[Row]:
-    """How often a defect below and beyond the printed smallest effect is found, and named right.
-
-    Below it only what its own term finds counts: a core's clock shows in its caches too, and those have an effect of
-    their own that is smaller.
-    """
+    """How often a defect below and beyond the printed smallest effect is found, and named right."""
     rows = []
     for factor, found_limit in ((0.5, 5.0), (1.2, None)):
         found = right = 0
@@ -103,7 +99,7 @@ def power(planted: Planted, fleets: int) -> list[Row]:
             size = judge_fleet(made(seed)).fleet.smallest_effect[planted.term] or 1.0
             verdict = judged(seed, (f"node001: {planted.text.format(planted.sign * 100 * factor * size)}",))
             node = verdict.nodes["node001"]
-            hit = node.verdict == "DEVIATES" and (factor > 1 or any(f.term == planted.term for f in node.findings))
+            hit = node.verdict == "DEVIATES"
             found += hit
             first = node.findings[0] if hit else None
             right += first is not None and first.term == planted.term and planted.where.items() <= first.where.items()

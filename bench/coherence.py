@@ -33,7 +33,7 @@ PEER_VERSION = "1.2.0"
 PEER = ROOT / "build/bench/peer/bin/core-to-core-latency"
 PAIRS_OF_128_CPUS = 128 * 127 // 2
 TIMED_PAIRS = 1000
-LEAD_IN, BATCHES, SHORTEST_BATCH = 3, 2, 25
+LEAD_IN = 3
 #: Beyond this share a value was measured over another path: no kernel's noise, but another place of the CPUs.
 OTHER_PATH = 0.25
 #: So often a block is measured in which the path changed.
@@ -241,10 +241,11 @@ def bench_harness(cpus: tuple[int, int], kept: dict[str, Any]) -> list[Row]:
     wall = timed(lambda: records.extend(ours(cpus, pairs=PAIRS_OF_128_CPUS)))
     pairs = [r for r in records if r["record"] == "pair"]
     hop_s = statistics.median(r["latency_ns"] for r in pairs) / 1e9
-    round_trips_s = sum(r["lines"] * (LEAD_IN + BATCHES * r["round_trips"]) * 2 * r["latency_ns"] / 1e9 for r in pairs)
+    lines, batches, shortest = (records[0][name] for name in ("lines", "batches", "round_trips"))
+    round_trips_s = sum(lines * (LEAD_IN + batches * r["round_trips"]) * 2 * r["latency_ns"] / 1e9 for r in pairs)
     # --plan is for hops of 40 ns and more; below, a batch of 2 us has more round trips than it reckons with
     at_150, at_195 = (planned("0-127")[name] for name in ("seconds", "seconds_at_195_ns"))
-    planned_s = 32 * (LEAD_IN + BATCHES * SHORTEST_BATCH) * 2 * 45e-9 * len(pairs)
+    planned_s = lines * (LEAD_IN + batches * shortest) * 2 * 45e-9 * len(pairs)
     expected = at_150 + (at_195 - at_150) * (round_trips_s / planned_s - 150 / 45)
     allowed = 1.25 * round_trips_s + 0.1e-3 * len(pairs)
     kept["harness"] = {"wall_s": wall, "hop_ns": hop_s * 1e9, "elapsed_s": records[-1]["elapsed_s"], "plan_s": expected}

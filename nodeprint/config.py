@@ -15,9 +15,9 @@ import yaml
 
 from nodeprint.errors import NodeprintError, printable, unreadable
 
-#: Arguments end up on a command line of node-run: words of option letters, numbers, names and lists.
 #: What a measurement is, and what node-run says itself.
 _NOT_ARGUMENTS = ("--op", "--out", "--job", "--run", "--plan", "--help")
+#: Arguments end up on a command line of node-run: words of option letters, numbers, names and lists.
 _WORD = re.compile(r"[A-Za-z0-9_.,:=/+%@-]+")
 
 
@@ -123,7 +123,7 @@ def planned(campaign: Path) -> dict[str, str]:
 def plans_apart(before: Path, after: Path) -> dict[str, tuple[str, str]]:
     """Measurements that two campaigns made with other arguments, and these arguments."""
     old, new = planned(before), planned(after)
-    return {name: (old[name], new[name]) for name in old if new.get(name, old[name]) != old[name]}
+    return {name: (old[name], new[name]) for name in old if name in new and new[name] != old[name]}
 
 
 @cache

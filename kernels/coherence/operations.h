@@ -15,9 +15,9 @@ extern const struct operation operation_oneway, operation_payload, operation_con
 
 enum { MOST_ROUND_TRIPS = 1 << 20 };
 
-/* How many round trips a batch needs of which `round_trips` took `ticks`: as many where that was long enough. In shorter
- * batches the clock's grain and the reading of it show. */
-uint32_t round_trips_needed(uint32_t round_trips, double ticks);
+/* How many round trips a batch needs, after some of `round_trips` each took `ticks`: as many where all were long enough.
+ * In shorter batches the clock's grain and the reading of it show. */
+uint32_t round_trips_needed(uint32_t round_trips, const double *ticks, size_t batches);
 
 /* What the stamps of a pair say: b's counter is `ns` ahead of a's, were the way as long there as back. */
 struct pair_offset {

@@ -89,7 +89,6 @@ static void initiate(struct parcel *parcel) {
     for (size_t place = 0; place < PLACES;) {
         double ticks[1 + BATCHES]; /* the first warms up */
         uint64_t number = 0;
-        uint32_t needed = round_trips;
         for (size_t side = 0; side < 2; side++)
             atomic_store_explicit(flag_of(parcel, place, side), 0, memory_order_relaxed);
         hand_over(parcel, place, LEAD_IN + (1 + BATCHES) * (size_t)round_trips);
@@ -104,9 +103,8 @@ static void initiate(struct parcel *parcel) {
                 if (!receive(parcel, place, 1, number)) parcel->garbled[0][0] = true;
             }
             ticks[batch] = (double)(clock_ticks() - start);
-            uint32_t by_this = round_trips_needed(round_trips, ticks[batch]);
-            needed = by_this > needed ? by_this : needed;
         }
+        uint32_t needed = round_trips_needed(round_trips, ticks, 1 + BATCHES);
         if (needed > round_trips) {
             round_trips = needed;
             continue;

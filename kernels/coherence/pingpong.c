@@ -161,11 +161,7 @@ static void initiate(struct duel *duel) {
         line_t *back = duel->protocol->operation->two_lines ? line_at(duel, duel->line_set[i] + POOL_LINES / 2) : there;
         if (i + 4 == duel->to) workers_wake_next(duel->workers);
         play(duel, there, back, duel->round_trips, ticks);
-        uint32_t needed = duel->round_trips;
-        for (size_t batch = 0; batch < BATCHES; batch++) {
-            uint32_t by_this = round_trips_needed(duel->round_trips, ticks[batch]);
-            needed = by_this > needed ? by_this : needed;
-        }
+        uint32_t needed = round_trips_needed(duel->round_trips, ticks, BATCHES);
         if (needed > duel->round_trips) {
             duel->round_trips = needed;
             continue;
