@@ -321,7 +321,7 @@ def _seen(job: Job, name: str, data: xr.Dataset) -> Iterator[dict[str, Any]]:
     cpus = max(len(job.header(name)["cpus"]), 1)
     for r, run in enumerate(data["run"].values.tolist()):
         time = float(data["elapsed_s"].values[r]) * cpus
-        steal = float(data["steal_s"].values[r])
+        steal = float(data["steal_s"].values[r]) - _TICK_S * cpus
         found: dict[str, Any] = {"steal_share": steal / time if time > 0 and steal > 0 else 0.0}
         before, after = (json.loads(str(data[key].values[r])) if key in data else None for key in _SENSORS)
         found |= _sensors(before or {}, (after or {}).get("sensors") or {})
@@ -332,6 +332,8 @@ def _seen(job: Job, name: str, data: xr.Dataset) -> Iterator[dict[str, Any]]:
             yield {"job": job.number, "run": int(run), "measurement": name, **found}
 
 
+#: What each CPU's counter of stolen time advances by at once (USER_HZ): a tick of it may have been lost before the run.
+_TICK_S = 0.01
 _SENSORS = ("sensors_before", "trailer")
 
 

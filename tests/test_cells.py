@@ -364,6 +364,8 @@ def test_what_the_kernels_saw_is_told(tmp_path):
     throttled = {"sensors": {**hot, "throttle_core": {"3": 9}, "throttle_package": {"3": 2}}}
     _rewritten(folder / "nodes/node002/job1/run2/clock-together.jsonl.gz", {"sensors": before}, throttled)
     _rewritten(folder / "nodes/node003/job1/run1/coherence-cas.jsonl.gz", {}, {"steal_s": 50.0})
+    grain = {"steal_s": 0.01, "elapsed_s": 0.001}  # a tick in a short run
+    _rewritten(folder / "nodes/node004/job1/run1/coherence-cas.jsonl.gz", {}, grain)
     verdict = judge(folder)
     assert "records" in valid_campaign(folder)
     warned = {w["id"]: w["text"] for w in verdict.nodes["node001"].warnings}
