@@ -265,7 +265,7 @@ def fleet(folder: Path, count: int, cpus: int = 16) -> Campaign:
         "smallest_effect": {"node": 0.011, "core": 0.024, "quadrant": None},
         "tests": 1200,
         "expected_false_accusations": 0.0042, "spread": {"core": {"run": 0.003, "node": 0.004}},
-        "resolvable_effect": {"node": 0.009, "core": 0.02, "quadrant": 0.03},
+        "margins": {},
         "notes": ["cn005 will be measured again."],
         "counts": {},
     }  # fmt: skip

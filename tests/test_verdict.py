@@ -61,14 +61,6 @@ def test_healthy_fleets_are_not_accused():
     assert accused == 0
 
 
-def test_quiet_fleets_of_sixteen_are_the_same():
-    same = [
-        judge_fleet(fleet(Plan(preset("milan-2x64"), nodes=16, seed=seed, spread=QUIET))).fleet.counts.get("SAME", 0)
-        for seed in range(4)
-    ]
-    assert sum(same) >= 0.7 * 64
-
-
 @pytest.mark.parametrize("planted", bench.PLANTED, ids=lambda p: p.text.split("{")[0])
 def test_planted_defects_are_found_and_named_and_half_of_them_is_not(planted, monkeypatch):
     judged = []
@@ -271,21 +263,6 @@ def test_all_later_jobs_speak_and_the_newest_may_clear():
         assert mixed(repaired) in ("SAME", "INCONCLUSIVE")
 
 
-def test_inconclusive_says_what_would_settle_it():
-    texts = [
-        node.text
-        for node in judge_fleet(bench.simulated(ROME, 8, 0, Spread(core=0.01))({})).nodes.values()
-        if node.verdict == "INCONCLUSIVE"
-    ]
-    assert texts
-    assert all(re.search(r"\d+ (more )?(runs?|nodes)|only a wider bound", text) for text in texts)
-    known = thresholds.Spread(0.004, 0.003, 0.0026, 200.0, 5.0, 1e-6, 15.0)
-    now = known.resolvable(16, 2)
-    enough = known.settled_by(now, known.resolvable(16, 5), 16, 2)
-    assert enough.startswith("about 3 more runs")
-    assert known.settled_by(now, 0.5 * known.chip, 16, 2).startswith("no number of runs or nodes")
-
-
 def test_evidence_names_what_was_seen_and_what_is_missing():
     found = fleet(Plan(SMALL, nodes=8, jobs=2, spread=QUIET, defects=("node001: core 5 +20%",)))
     blind = judge_fleet(found).nodes["node001"].findings[0]
@@ -327,7 +304,7 @@ def test_recheck_names_the_suspect_and_two_beside_it():
 
 def test_alone_and_two():
     alone = judge_fleet(fleet(Plan(SMALL, nodes=1, spread=QUIET)))
-    assert alone.fleet.text == "1 of 1 nodes measured: NO PEER" and not alone.fleet.notes
+    assert alone.fleet.text == "NO PEER: 1 of 1 nodes measured" and not alone.fleet.notes
     assert [node.verdict for node in alone.nodes.values()] == ["NO PEER"]
     for seed in range(4):
         for text in ("global +3%", "core 5 +6%"):
@@ -533,6 +510,7 @@ def test_clocks_of_the_records_come_to_the_verdict(tmp_path):
     ("what", "clock", "effect", "left"),
     [
         (("the core's clock", "interrupts"), None, 0.1, ("the core's clock", "interrupts")),
+        (("the core's clock", "interrupts"), 0.8, 0.0, ("interrupts",)),
         (("the core's clock", "interrupts"), 1.01, 0.1, ("interrupts",)),
         (("the core's clock", "interrupts"), 0.9, 0.1, ("core clock",)),
         (("the core's clock", "interrupts"), 0.97, 0.3, ("core clock", "interrupts")),  # it explains a tenth
@@ -659,7 +637,7 @@ def test_what_differs_is_told_in_words_not_in_keys():
         for i, node in enumerate(fleet(Plan(SMALL, nodes=3)).nodes)
     ]
     verdict = judge_fleet(dataclasses.replace(fleet(Plan(SMALL, nodes=3)), nodes=tuple(nodes)))
-    assert verdict.fleet.text.startswith("the fleet is split by sources of nodeprint's kernels: 3 nodes are alone")
+    assert verdict.fleet.text.startswith("the fleet is split by sources of nodeprint's kernels: 3 nodes alone")
     assert verdict.nodes["node002"].text.startswith("differs in sources of nodeprint's kernels; against the others")
     assert "kernel_hash" not in verdict.text()
     texts = [warning["text"] for warning in verdict.nodes["node002"].warnings]
@@ -787,7 +765,7 @@ def test_what_is_no_latency_is_missing(nothing, nodes):
     values = np.where(np.isin(stack.node, nodes)[:, None, None, None], np.float32(nothing), stack.values)
     verdict = judge_fleet(dataclasses.replace(found, stacks=(dataclasses.replace(stack, values=values),)))
     for number, node in enumerate(verdict.nodes.values()):
-        assert node.verdict == ("INVALID" if number in nodes else "INCONCLUSIVE")
+        assert node.verdict == ("INVALID" if number in nodes else "SAME")
 
 
 @pytest.mark.filterwarnings("error")

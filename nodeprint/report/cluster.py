@@ -230,13 +230,13 @@ def _fleet_class(
     )
 
 
-#: What the columns of certainty say to who has to believe them.
+#: What the columns of certainty mean.
 _EXPLAINED = (
-    "An effect beyond the bound matters (acceptance.yaml). The smallest that would be found is seen in nine of ten "
-    "nodes of this kind, on top of what they have of their own. Noise hides what is below 'could resolve': where "
-    "that is above the bound, no node can be called the same. Spreads are standard deviations: between nodes, of "
-    "the chips alone, between runs. What deviates is z of them away; few degrees of freedom (d.f.) mean that far "
-    "values are expected."
+    "A difference beyond the bound matters (acceptance.yaml). 'SAME within' is the smallest bound at which all nodes "
+    "that are SAME would still be: the 90 % interval of each of their terms lies within it. The detection limit is the "
+    "smallest difference that nine of ten such nodes would show, on top of what they have of their own. Spreads are "
+    "standard deviations: between nodes, of the chips alone, between runs. A deviation is at least z standard "
+    "deviations from the peers; few degrees of freedom (d.f.) mean that far values are expected."
 )
 #: Columns of spread as the verdict names them: between nodes, of the chips alone, between runs; the threshold in
 #: scales, and the degrees of freedom of the tail.
@@ -244,11 +244,15 @@ _SPREADS = {"total": "nodes", "chip": "chips", "run": "runs", "z": "z", "tail_df
 
 
 def _certainty(fleet: Mapping[str, Any]) -> Table:
-    """What the fleet's data could tell, a row a term that was tested."""
+    """What the fleet's data resolves, a row a term that was tested."""
+    margins = fleet.get("margins")
+    named = margins.items() if isinstance(margins, Mapping) else ()
     columns = {
         "bound": _by_term(fleet.get("bound"), words.percent),
-        "smallest that would be found": _by_term(fleet.get("smallest_effect"), words.percent),
-        "could resolve": _by_term(fleet.get("resolvable_effect"), words.percent),
+        "SAME within": _by_term(
+            {family: one.get("within") for family, one in named if isinstance(one, Mapping)}, words.percent
+        ),
+        "detection limit": _by_term(fleet.get("smallest_effect"), words.percent),
     }
     spread = fleet.get("spread")
     levels = spread if isinstance(spread, Mapping) else {}

@@ -16,7 +16,7 @@ from typing import Any
 from nodeprint import config, fingerprint
 from nodeprint.cells import models
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.verdict.terms import TERM_OF_FAMILY
+from nodeprint.verdict.terms import FAMILIES, TERM_OF_FAMILY
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,11 @@ class CellBound:
 
 @dataclass(frozen=True)
 class Acceptance:
-    """Bounds are relative and in ns; priors the chip-to-chip standard deviation by term; `cells` by a model's term."""
+    """Bounds are relative by term, and in ns at least `least_ns` by family of terms; priors the chip-to-chip standard
+    deviation by term; `cells` by a model's term."""
 
     bounds: Mapping[str, float]
-    least_ns: float
+    least_ns: Mapping[str, float]
     clock_ticks: float
     spread_factor: float
     false_alarm: float
@@ -157,7 +158,11 @@ def _build(content: Mapping[str, Any]) -> Acceptance:
     bounds = content["bounds"]
     return Acceptance(
         bounds={term: value / 100 for term, value in bounds["percent"].items()},
-        least_ns=float(bounds["least_ns"]),
+        least_ns={
+            **dict.fromkeys(FAMILIES, float(bounds["least_ns"])),
+            "ccx": float(bounds["ccx_ns"]),
+            "core-in": float(bounds["core_in_ccx_ns"]),
+        },
         clock_ticks=float(bounds["clock_ticks"]),
         spread_factor=float(bounds["spread_factor"]),
         false_alarm=content["false_alarm_percent"] / 100,

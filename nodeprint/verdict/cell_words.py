@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,11 +11,10 @@ import numpy.typing as npt
 from nodeprint.cells import Cells, Key, Model, models
 from nodeprint.curves import explained_by_jitter
 from nodeprint.packed import PackedNode
-from nodeprint.verdict.acceptance import Acceptance
 from nodeprint.verdict.cells import Cause, Judged, labels_of
 from nodeprint.verdict.figures import medians_of, over_runs
 from nodeprint.verdict.matrices import newest_rows, over_passes
-from nodeprint.verdict.outcome import CellFigure, Finding
+from nodeprint.verdict.outcome import CellFigure, Finding, MarginFigure
 
 Floats = npt.NDArray[np.float64]
 
@@ -118,34 +117,24 @@ def beside_rows(
     return tuple(sorted(out, key=lambda row: order.index(row.measurement)))
 
 
-def told_within(judged: Sequence[Judged], i: int, rules: Acceptance) -> tuple[list[str], list[str]]:
-    """What a node is the same in (`5 % for chase-latency`), and the measurements that could not tell."""
-    told, open_ = [], []
+def margins(judged: Sequence[Judged], i: int, node: PackedNode) -> dict[str, MarginFigure]:
+    """By measurement how alike a node is to its peers; without a second run nothing is shown to be alike."""
+    out = {}
     for one in judged:
         known = one.by_node.get(i)
-        if known is None:
-            continue
-        if one.settled and known.within and known.runs > 1:
-            told.append(f"{rules.cell(one.model.term).bound * 100:g} % for {one.cells.measurement}")
-        else:
-            open_.append(one.cells.measurement)
-    return told, open_
+        if known is not None:
+            place = numbered(one.sets.labels[known.widest], one.sets.where[known.widest], node, one.model)
+            within = one.relative(known.reach) if known.runs > 1 else float("inf")
+            bound = one.relative(float(one.stats.bound[known.widest]))
+            out[one.cells.measurement] = MarginFigure(within, float("nan"), bound, float("nan"), spoken(place))
+    return out
 
 
 def smallest(judged: Sequence[Judged]) -> dict[str, float]:
-    """By term the smallest effect that its sharpest measurement finds."""
-    return _by_term(judged, lambda one: one.relative(one.smallest))
-
-
-def resolvable(judged: Sequence[Judged]) -> dict[str, float]:
-    """By term what would stand out of the noise of its sharpest measurement, whatever the bound."""
-    return _by_term(judged, lambda one: one.relative(one.resolvable * float(np.max(one.stats.bound))))
-
-
-def _by_term(judged: Sequence[Judged], value: Callable[[Judged], float]) -> dict[str, float]:
+    """By term the detection limit of its sharpest measurement."""
     out: dict[str, float] = {}
     for one in judged:
-        out[one.model.term] = min(value(one), out.get(one.model.term, float("inf")))
+        out[one.model.term] = min(one.relative(one.smallest), out.get(one.model.term, float("inf")))
     return out
 
 

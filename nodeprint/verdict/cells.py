@@ -122,7 +122,10 @@ class Cause:
 
 @dataclass
 class NodeCells:
-    """What one measurement says of one node; `unstable` is the set in which runs differ most."""
+    """What one measurement says of one node; `unstable` is the set in which runs differ most.
+
+    `reach` is how far the 90 % interval of a set reaches, on the model's scale, `widest` the set that reaches furthest.
+    """
 
     causes: list[Cause] = field(default_factory=list)
     unstable: int | None = None
@@ -130,7 +133,8 @@ class NodeCells:
     jobs: int = 1
     too_soon: bool = False
     runs: int = 0
-    within: bool = True
+    reach: float = 0.0
+    widest: int = 0
 
 
 @dataclass(frozen=True)
@@ -148,18 +152,12 @@ class Judged:
     crowd: frozenset[int]
     floor: float
     smallest: float
-    resolvable: float
 
     @cached_property
     def degrees(self) -> float:
         """Degrees of freedom of the run-to-run scale: pooled over the nodes."""
         runs = np.isfinite(self.first.values).any(axis=2).sum(axis=1)
         return max(2.0, float((runs - 1).clip(min=0).sum()))
-
-    @property
-    def settled(self) -> bool:
-        """Whether an effect at the bound would stand out of the noise."""
-        return self.resolvable <= 1.0
 
     def newest(self, node: int) -> Observed | None:
         """A node's newest jobs: all after the first where there are any, as that may have been chosen for its noise."""
@@ -325,10 +323,9 @@ def _judged(cells: Cells, nodes: Ints, rules: Acceptance, alpha: float) -> Judge
     many = max(3, int(np.ceil(evaluate.CROWD * n))) if n > evaluate.FEW_NODES else n + 1
     crowd = frozenset(int(k) for k in np.flatnonzero(beyond.sum(axis=0) >= many))
     pools = np.unique(sets.pool)
-    resolvable = max(float(np.median((stats.z * stats.scale / stats.bound)[:, sets.pool == p])) for p in pools)
     need = np.concatenate([stats.threshold - stats.deviation, stats.threshold + stats.deviation])
     smallest = max(float(np.quantile(need[:, sets.pool == p], 0.9)) for p in pools)
-    out = Judged(cells, model, sets, template, stats, first, later, {}, crowd, limit.bound, smallest, resolvable)
+    out = Judged(cells, model, sets, template, stats, first, later, {}, crowd, limit.bound, smallest)
     differ = evaluate.runs_differ(values, sets.pool, stats, alpha)
     differ_later = [evaluate.runs_differ(one.values, sets.pool, stats, alpha) for one, _ in later]
     for i, node in enumerate(first.nodes.tolist()):
@@ -337,7 +334,9 @@ def _judged(cells: Cells, nodes: Ints, rules: Acceptance, alpha: float) -> Judge
         seen = out.newest(node)
         assert seen is not None
         known.runs = int(np.isfinite(seen.values).any(axis=1).sum())
-        known.within = bool(np.all(np.abs(seen.deviation) + _half(out, i, seen, 0.95) <= stats.bound))
+        reach = np.abs(seen.deviation) + _half(out, i, seen, 0.95)
+        known.widest = int(np.argmax(reach))
+        known.reach = float(reach[known.widest])
         if model.scale != "share":  # what takes a CPU away comes and goes; it invalidates nothing
             last = newest[-1][1][np.flatnonzero(newest[-1][0].nodes == node)[0]] if newest else None
             _unstable(out, known, i, differ[i], last)

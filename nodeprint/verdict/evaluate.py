@@ -19,7 +19,7 @@ from nodeprint.verdict import thresholds
 from nodeprint.verdict.acceptance import Acceptance
 from nodeprint.verdict.attribution import RUN_SHARE, Cause, causes, scoped, shown_by_runs
 from nodeprint.verdict.matrices import Matrix, Reduced, mean_of_runs, of_jobs
-from nodeprint.verdict.terms import FAMILIES, TERM_OF_FAMILY, Term
+from nodeprint.verdict.terms import FAMILIES, TERM_OF_FAMILY, Term, Terms
 from nodeprint.verdict.thresholds import Spread, Statistics
 
 Floats = npt.NDArray[np.float64]
@@ -123,10 +123,32 @@ class Place:
     where: Mapping[str, int]
 
 
+@dataclass(frozen=True)
+class Margin:
+    """How alike one node is in one family of terms: the smallest bound at which it would be the same.
+
+    `reach` is the far end of the 90 % interval of the term that comes nearest to its bound, relative and in ns, at
+    `place`; `bound` is that term's, relative. `runs` in one job would bring `reach` within the bound, 0 where it is
+    there already, None where no number up to MOST_RUNS would.
+    """
+
+    place: Place
+    reach: float
+    reach_ns: float
+    bound: float
+    bound_ns: float
+    runs: int | None
+
+    @property
+    def share(self) -> float:
+        """The reach as a share of the bound: the node is the same in this family up to 1."""
+        return self.reach / self.bound
+
+
 @dataclass
 class NodeEvidence:
     """What is known of one node within its kind. `unstable` are places and what is said of each, with a {} for it;
-    `worst` is the place whose interval reaches furthest, in bounds, and its bound."""
+    `margins` by family of terms; `untested` where a term has too few pairs."""
 
     shown: list[Shown] = field(default_factory=list)
     unstable: list[tuple[Place, str]] = field(default_factory=list)
@@ -134,9 +156,7 @@ class NodeEvidence:
     jobs: int = 1
     too_soon: bool = False
     runs: int = 0
-    within: bool = True
-    worst: tuple[Place | None, float, float] = (None, 0.0, 0.0)
-    settled_by: str = ""
+    margins: dict[str, Margin] = field(default_factory=dict)
     differs: list[Shown] = field(default_factory=list)
     untested: bool = False
 
@@ -149,9 +169,7 @@ class KindResult:
     evidence: list[Evidence]
     by_node: dict[int, NodeEvidence]
     smallest: dict[str, float]
-    resolvable: dict[str, float]
     bounds: dict[str, float]
-    settled_by: dict[str, str]
     spreads: dict[str, Spread]
     tests: int
     wide: dict[str, float]
@@ -184,7 +202,7 @@ def evaluate(
     by_node = {int(node): NodeEvidence() for node in nodes}
     for one in evidence:
         _shown(one, by_node, by_stack[id(one.matrix.stack)].sittings)
-    smallest, resolvable, bounds, settled_by = _power(evidence)
+    smallest, bounds = _detection_limits(evidence)
     for one in evidence:
         _equivalence(one, by_node)
     spreads, wide = _wide(evidence)
@@ -200,9 +218,7 @@ def evaluate(
         evidence,
         by_node,
         smallest,
-        resolvable,
         bounds,
-        settled_by,
         spreads,
         tests_of(reduced, len(nodes)),
         wide,
@@ -210,10 +226,12 @@ def evaluate(
     )
 
 
-def bounds_of(matrix: Matrix, acceptance: Acceptance, level_ns: Floats) -> Floats:
-    """Relative bound of each term: the largest of percent, nanoseconds and clock ticks, at the template's level."""
-    percent = np.array([acceptance.bounds[TERM_OF_FAMILY[term.family]] for term in matrix.terms.terms])
-    least = max(acceptance.least_ns, acceptance.clock_ticks * matrix.stack.tick_ns)
+def bounds_of(terms: Terms, level_ns: Floats, acceptance: Acceptance, tick_ns: float = 0.0) -> Floats:
+    """Relative bound of each term: the largest of percent, nanoseconds and clock ticks of `tick_ns`, at its level."""
+    families = [term.family for term in terms.terms]
+    percent = np.array([acceptance.bounds[TERM_OF_FAMILY[family]] for family in families])
+    least = np.array([acceptance.least_ns[family] for family in families])
+    least = np.maximum(least, acceptance.clock_ticks * tick_ns)
     return np.asarray(np.maximum(percent, least / level_ns), dtype=np.float64)
 
 
@@ -237,7 +255,7 @@ def screen(reduced: Sequence[Reduced], nodes: Ints) -> list[Matrix]:
 def _evidence(reduced: Reduced, matrix: Matrix, acceptance: Acceptance, alpha: float) -> Evidence:
     terms, home = matrix.terms, matrix.home
     level_ns = levels(matrix)
-    bound = bounds_of(matrix, acceptance, level_ns)
+    bound = bounds_of(terms, level_ns, acceptance, matrix.stack.tick_ns)
     prior = acceptance.prior_of_family()
     trusted: Bools = np.all(np.any(np.isfinite(matrix.values), axis=1), axis=1)
     if trusted.sum() < 2:
@@ -565,7 +583,10 @@ def _others_agree(one: Evidence, cause: Cause, i: int) -> bool:
 
 
 def _equivalence(one: Evidence, by_node: dict[int, NodeEvidence]) -> None:
-    """Whether every term's 90 % interval is inside its bound, in the later jobs where there are any."""
+    """How far the 90 % interval of every term reaches, in the later jobs where there are any; see `Margin`.
+
+    Two one-sided tests at 5 % each: a node is the same where all intervals lie within their bounds.
+    """
     stats, matrix = one.stats, one.matrix
     deviation = stats.deviation.copy()
     others = max(len(matrix.nodes) - 1, 1)
@@ -575,36 +596,35 @@ def _equivalence(one: Evidence, by_node: dict[int, NodeEvidence]) -> None:
         if number in rest.row:  # the first job may have been chosen for its noise
             deviation[i] = rest.deviation[rest.row[number]]
             runs[i] = len(rest.matrix.runs[rest.row[number]])
-    degrees = max(2.0, float((runs - 1).sum()))
-    quantile = float(stdtrit(degrees, 0.95))
-    half = quantile * np.sqrt(stats.run_scale**2 / runs + 1.57 * stats.scale**2 / others)
-    reach = np.abs(deviation) + half
-    excess = reach / stats.bound
-    worst = np.argmax(excess, axis=1)
+    quantile = float(stdtrit(max(2.0, float((runs - 1).sum())), 0.95))
+    template = 1.57 * stats.scale**2 / others
+    reach = np.abs(deviation) + quantile * np.sqrt(stats.run_scale**2 / runs + template)
     for i, number in enumerate(matrix.nodes.tolist()):
         node = by_node[number]
-        w = int(worst[i])
-        node.within &= bool(excess[i, w] <= 1)
-        if excess[i, w] > node.worst[1]:
-            place = _place(matrix, matrix.terms.terms[w])
-            node.worst = (place, float(excess[i, w]), float(stats.bound[w]))
-            fixed = 1.57 * float(stats.scale[i, w]) ** 2 / others
-            spare = float(stats.bound[w] - np.abs(deviation[i, w]))
-            node.settled_by = _more_runs(spare, quantile, fixed, float(stats.run_scale[w]), int(runs[i, 0]))
         node.untested |= not bool(np.isfinite(matrix.values[i]).any(axis=0).all())
+        for family in np.unique(matrix.terms.family):
+            mine = np.flatnonzero(matrix.terms.family == family)
+            w = int(mine[np.argmax(reach[i, mine] / stats.bound[mine])])
+            bound, level = float(stats.bound[w]), float(one.level_ns[w])
+            needed: int | None = 0
+            if reach[i, w] > bound:
+                spare = bound - abs(float(deviation[i, w]))
+                needed = _runs_within(spare, quantile, float(template[i, w]), float(stats.run_scale[w]))
+            place = _place(matrix, matrix.terms.terms[w])
+            known = node.margins.get(FAMILIES[family])
+            margin = Margin(place, float(reach[i, w]), float(reach[i, w]) * level, bound, bound * level, needed)
+            if known is None or margin.share > known.share:
+                node.margins[FAMILIES[family]] = margin
 
 
-def _more_runs(spare: float, quantile: float, fixed: float, run_scale: float, runs: int) -> str:
-    """How many more runs would bring an interval to the half width `spare`; `fixed` is the template's variance."""
+def _runs_within(spare: float, quantile: float, fixed: float, run_scale: float) -> int | None:
+    """How many runs bring an interval to the half width `spare`; `fixed` is the template's variance."""
     left = (spare / quantile) ** 2 - fixed
     needed = int(np.ceil(run_scale**2 / left)) if spare > 0 and left > 0 else MOST_RUNS + 1
-    if needed <= MOST_RUNS:
-        more = max(needed - runs, 1)
-        return f"about {more} more run{'s' if more > 1 else ''} would settle it"
-    return f"more than {MOST_RUNS} runs would be needed: it is itself near its bound"
+    return needed if needed <= MOST_RUNS else None
 
 
-#: Nobody is told to measure more runs than this.
+#: Nobody is advised to measure more runs than this.
 MOST_RUNS = 20
 
 
@@ -648,19 +668,14 @@ def _of_classes(one: Evidence) -> dict[str, float]:
     return {kind: float(np.median(sizes)) for kind, sizes in found.items()}
 
 
-def _power(
-    evidence: list[Evidence],
-) -> tuple[dict[str, float], dict[str, float], dict[str, float], dict[str, str]]:
-    """By family: what can be found here.
+def _detection_limits(evidence: list[Evidence]) -> tuple[dict[str, float], dict[str, float]]:
+    """By family the detection limit and the bound, at the middle node and place of the matrix where each is largest.
 
-    The smallest effect that nine of ten such nodes would show, at the middle node and place, of causes over classes
-    each apart; the smallest that noise alone would let stand out; the bound; how much more evidence would bring that
-    below the bound.
+    The detection limit is the smallest effect that nine of ten such nodes would show; causes over classes each have
+    their own.
     """
     smallest: dict[str, float] = {}
-    resolvable: dict[str, float] = {}
     bounds: dict[str, float] = {}
-    settled_by: dict[str, str] = {}
     for one in evidence:
         stats = one.stats
         for name, least in _of_classes(one).items():
@@ -671,16 +686,8 @@ def _power(
             if name != "class":
                 middle = float(np.median(_found_in_most(stats)[:, mine]))
                 smallest[name] = max(smallest.get(name, 0.0), middle)
-            reach = stats.z * stats.scale
-            ratio = reach[:, mine] / stats.bound[mine]
-            worst = float(np.median(ratio))
-            bound = float(np.median(stats.bound[mine]))
-            bounds[name] = max(bounds.get(name, 0.0), bound)
-            if worst * bound > max(resolvable.get(name, 0.0), bound):
-                nodes, runs = one.matrix.values.shape[:2]
-                settled_by[name] = stats.families[name].settled_by(worst * bound, bound, nodes, runs)
-            resolvable[name] = max(resolvable.get(name, 0.0), worst * bound)
-    return smallest, resolvable, bounds, settled_by
+            bounds[name] = max(bounds.get(name, 0.0), float(np.median(stats.bound[mine])))
+    return smallest, bounds
 
 
 def _wide(evidence: list[Evidence]) -> tuple[dict[str, Spread], dict[str, float]]:

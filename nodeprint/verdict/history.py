@@ -25,6 +25,7 @@ from nodeprint.packed import PackedFleet, PackedNode, Stack
 from nodeprint.verdict import cell_words, cells, configuration, matrices, terms, wording
 from nodeprint.verdict.acceptance import Acceptance
 from nodeprint.verdict.attribution import RUN_SHARE, shown_by_runs
+from nodeprint.verdict.evaluate import bounds_of
 from nodeprint.verdict.outcome import Finding, Verdict, some_names
 from nodeprint.verdict.terms import TERM_OF_FAMILY
 from nodeprint.verdict.thresholds import PRIOR_DF, RUN_PRIOR
@@ -212,7 +213,7 @@ def _pair_series(stack: Stack, fleet: PackedFleet, past: Sequence[PackedFleet], 
 
     families = [TERM_OF_FAMILY[term.family] for term in built.terms]
     level = np.array([np.nanmean(template[0][term.covers]) for term in built.terms])
-    bound = np.maximum([rules.bounds[family] for family in families], rules.least_ns / level)
+    bound = bounds_of(built, level, rules)
 
     def finding(node: PackedNode, column: int, effect: float, half: float) -> Finding:
         home, term = divmod(column, len(built.terms))
@@ -363,7 +364,7 @@ def _figures(verdict: Mapping[str, Any], rules: Acceptance) -> dict[tuple[str, i
         for node, told in verdict["nodes"].items():
             for one in told["classes"]:
                 median, sd = one["median_ns"], one["run_sd_ns"] or 0.0
-                bound = max(rules.bounds["class"], rules.least_ns / median)
+                bound = max(rules.bounds["class"], rules.least_ns["class"] / median)
                 figure = _Figure("ns", median, one["runs"], sd / median, bound, RUN_PRIOR)
                 out.setdefault((one["measurement"], one["home"], one["name"]), {})[node] = figure
             for one in (row for row in told["cells"] if not row["deviates"]):

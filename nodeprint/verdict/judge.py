@@ -41,12 +41,17 @@ from nodeprint.verdict.figures import figures_of
 from nodeprint.verdict.matrices import Matrix, Reduced
 from nodeprint.verdict.outcome import (
     NODE_OUTCOMES,
+    SAMES,
     CellFigure,
     ClassFigure,
     Finding,
     FleetVerdict,
+    MarginFigure,
     NodeVerdict,
     Verdict,
+    exceeded,
+    said_within,
+    widest,
 )
 from nodeprint.verdict.terms import FAMILIES, TERM_OF_FAMILY
 
@@ -120,6 +125,7 @@ def judge_fleet(fleet: PackedFleet, rules: Acceptance | None = None, since: hist
     """The verdict of a packed fleet, with what changed in it `since` a baseline; writes nothing."""
     rules = rules if rules is not None else accepted.load()
     reduced = _reduced(fleet)
+    fleet = _with_homes(fleet, reduced)
     measured = [node for node in fleet.nodes if node.state == "measured"]
     differing = configuration.differences(measured, rules)
     number = {node.name: i for i, node in enumerate(fleet.nodes)}
@@ -152,6 +158,25 @@ def _reduced(fleet: PackedFleet) -> list[Reduced]:
         for stack in fleet.stacks
         if stack.model == _MODEL and len(stack.layout.pairs)
     ]
+
+
+def _with_homes(fleet: PackedFleet, reduced: Sequence[Reduced]) -> PackedFleet:
+    """The home nodes of the lines that each node's pairs were measured with, as a field of its fingerprint.
+
+    The home decides a pair's latency, so that nodes measured with other homes are other configurations.
+    """
+    homes: dict[int, set[str]] = {}
+    for one in reduced:
+        for node, sittings in one.sittings.items():
+            rows = (one.stack.node == node) & np.isin(one.stack.job, evaluate.first_of(sittings))
+            measured = [home for h, home in enumerate(one.stack.homes) if home >= 0 and one.missing[rows, h].min() < 1]
+            if measured:
+                homes.setdefault(node, set()).add(", ".join(map(str, measured)))
+    nodes = tuple(
+        replace(node, fingerprint={**node.fingerprint, "homes": " / ".join(sorted(homes[i]))}) if i in homes else node
+        for i, node in enumerate(fleet.nodes)
+    )
+    return replace(fleet, nodes=nodes)
 
 
 def _layouts(fleet: PackedFleet) -> dict[str, str]:
@@ -246,7 +271,7 @@ def _split(screened: Sequence[Matrix], fleet: PackedFleet, nodes: Ints, rules: A
         run = thresholds.run_scales(values, pool)
         chip = np.array([prior[terms.family_of_pool(int(p))] for p in pool])
         means.append(np.nanmean(values, axis=1))
-        bounds.append(evaluate.bounds_of(matrix, rules, evaluate.levels(matrix))[mine])
+        bounds.append(evaluate.bounds_of(matrix.terms, evaluate.levels(matrix), rules, matrix.stack.tick_ns)[mine])
         floors.append(np.sqrt(run**2 / values.shape[1] + chip**2))
         names += [_term_name(matrix, int(i)) for i in np.flatnonzero(mine)]
     for one in cells.coarse(fleet.cells, nodes, rules):
@@ -320,11 +345,6 @@ class _Writer:
                 out.setdefault(node, set()).add(job)
         return out
 
-    @cached_property
-    def missing(self) -> list[Floats]:
-        """Per stack, the share of pairs that each row lacks."""
-        return [np.isnan(one.latency).mean(axis=(1, 2)) for one in self.reduced]
-
     def verdict(self) -> Verdict:
         """The whole."""
         populations = [kind for kind in self.kinds if kind.result is not None]
@@ -384,14 +404,18 @@ class _Writer:
 
     def _gaps(self, i: int, job: int) -> list[str]:
         out = []
-        for one, rows, missing in zip(self.reduced, self.rows, self.missing, strict=True):
+        for one, rows in zip(self.reduced, self.rows, strict=True):
             mine = rows.get(i, {}).get(job)
             if not mine:
                 continue
             stack = one.stack
-            disturbed = stack.disturbed if len(stack.disturbed) else np.zeros(len(missing))
+            missing = one.missing[mine]
+            # at other homes the job was not measured: that is another configuration, and no gap
+            measured = missing.min(axis=0) < 1
+            gaps = missing[:, measured].mean(axis=1) if measured.any() else np.ones(len(mine))
+            disturbed = stack.disturbed if len(stack.disturbed) else np.zeros(len(one.missing))
             for shares, limit, what in (
-                (missing[mine], self.rules.missing_pairs, "are missing"),
+                (gaps, self.rules.missing_pairs, "are missing"),
                 (disturbed[mine], self.rules.disturbed_pairs, "were disturbed"),
             ):
                 out += [
@@ -461,7 +485,11 @@ class _Writer:
         assert kind.result is not None
         known = kind.result.by_node[i]
         seen = [one.by_node[i] for one in kind.cells if i in one.by_node]
-        base = replace(self._base(i, node), group=letter)
+        base = replace(
+            self._base(i, node),
+            group=letter,
+            margins=margin_figures(known, node) | cell_words.margins(kind.cells, i, node),
+        )
         told = self._told(i, node, kind)
         findings = [one for _, one in told]
         findings = [*self._marked(node, [self._with_evidence(one, findings, i, node) for one in findings])]
@@ -580,43 +608,52 @@ class _Writer:
         )
 
     def _sameness(self, i: int, known: NodeEvidence, kind: _Kind, letter: str) -> tuple[str, str]:
-        """The outcome of a node that nothing is seen of: pairs must be told, cells are named where they are."""
+        """The outcome of a node that nothing is seen of: SAME where every pair term is within its bound."""
         assert kind.result is not None
         pairs = bool(kind.result.evidence)
-        told, not_told = cell_words.told_within(kind.cells, i, self.rules)
-        beside = f"; not told within their bounds: {', '.join(not_told)}" if not_told else ""
-        doubt = "" if told else "nothing is told within its bound"
+        cells = cell_words.margins(kind.cells, i, self.fleet.nodes[i])
+        beside = f"; not resolved within its bound: {', '.join(exceeded(cells))}" if exceeded(cells) else ""
+        doubt = "" if len(cells) > len(exceeded(cells)) else "nothing is within its bound"
         if pairs:
             doubt = self._doubt(known, kind.result, self.fleet.nodes[i])
         if doubt:
             return "INCONCLUSIVE", f"nothing deviates, but {doubt}{beside}"
-        which = f"group {letter}" if letter else "the group"
+        which = f"group {letter}" if letter else "its peers"
         names = ", ".join(sorted({one.matrix.stack.measurement for one in kind.result.evidence}))
-        percents = "/".join(f"{self.rules.bounds[term] * 100:g}" for term in ("class", "ccd", "block", "core"))
-        within = [f"{percents} % of {which}'s median, for {names}, {known.runs} runs"] if pairs else []
-        said = "same within " + "; within ".join([*within, *([", ".join(told)] if told else [])]) + beside
-        return ("SAME AS GROUP", f"same as group {letter}: {said}") if letter else ("SAME", said)
+        alike = (
+            [f"{said_within(margin_figures(known, self.fleet.nodes[i]))} for {names}, {known.runs} runs"]
+            if pairs
+            else []
+        )
+        others = [f"{one.within * 100:.1f} % for {name}" for name, one in cells.items() if one.within <= one.bound]
+        said = "; ".join([*alike, *([", ".join(others)] if others else [])])
+        return ("SAME AS GROUP" if letter else "SAME"), f"the same as {which} within {said}{beside}"
 
     @staticmethod
     def _doubt(known: NodeEvidence, result: KindResult, node: PackedNode) -> str:
         """Why a node's pairs cannot be called the same; empty where they can."""
-        blind = {name: value for name, value in result.resolvable.items() if value > result.bounds[name]}
-        if blind:
-            name = max(blind, key=lambda key: blind[key] / result.bounds[key])
-            return (
-                f"below {blind[name] * 100:.1f} % nothing could be told of {wording.TESTED[name]}, whose bound is "
-                f"{result.bounds[name] * 100:.1f} % (`{TERM_OF_FAMILY[name]}` in acceptance.yaml); "
-                f"{result.settled_by[name]}"
-            )
         if known.runs < 2:
-            return "there is one run only: it says nothing of how runs differ; measure two or more"
+            return "one run does not show how much runs differ; measure two or more (`runs` in the configuration)"
+        unseen = {family: wording.TESTED[family] for one in result.evidence for family in one.matrix.terms.unwitnessed}
+        if unseen:
+            return f"this data cannot show a defect of {' or '.join(unseen.values())}"
         if known.untested:
-            return "some terms have too few pairs to be told; measure the missing pairs"
-        place, _, bound = known.worst
-        if not known.within and place is not None:
-            where = wording.said(place, node)
-            return f"the interval of {where} reaches beyond its bound of {bound * 100:.1f} %; {known.settled_by}"
-        return ""
+            return "some terms have too few pairs to be examined; measure the missing pairs"
+        open_ = sorted((m for m in known.margins.values() if m.share > 1), key=lambda m: -m.share)
+        if not open_:
+            return ""
+        places = ", ".join(
+            f"{wording.said(m.place, node)} by up to {wording.both(m.reach, m.reach_ns)} "
+            f"(bound {wording.both(m.bound, m.bound_ns)})"
+            for m in open_
+        )
+        runs = [m.runs for m in open_ if m.runs is not None]
+        remedy = (
+            f"a job of {max(runs)} runs would resolve it"
+            if len(runs) == len(open_)
+            else "more runs would not resolve it, as what was measured is itself close to the bound"
+        )
+        return f"these may differ: {places}; {remedy}"
 
     @cached_property
     def _day(self) -> str:
@@ -641,7 +678,7 @@ class _Writer:
     ) -> FleetVerdict:
         measured = [node for node in self.fleet.nodes if node.state == "measured"]
         results = [kind.result for kind in populations if kind.result is not None]
-        smallest, resolvable = _largest([r.smallest for r in results]), _largest([r.resolvable for r in results])
+        smallest = _largest([r.smallest for r in results])
         wide = _largest([r.wide for r in results])
         bad = sum(counts.get(outcome, 0) for outcome in ("DEVIATES", "OUTSIDE LIMIT", "SUSPECT", "UNSTABLE", "DIFFER"))
         same = counts.get("SAME", 0)
@@ -660,15 +697,13 @@ class _Writer:
             outcome = "UNIFORM"
         else:
             outcome = "INCONCLUSIVE"
-        # the outcome of an only node is the fleet's
-        others = [f"{count} {name}" for name, count in counts.items() if name != outcome or count > 1]
-        text = f"{len(measured)} of {len(nodes)} nodes measured: {outcome}"
-        text += f"; {', '.join(others)}" if others else ""
+        margins = widest([node.margins for node in nodes.values() if node.verdict in SAMES])
+        text = _headline(outcome, len(measured), len(nodes), counts, margins)
         alone = [kind for kind in self.kinds if len(kind.nodes) == 1]
         if len(self.kinds) > 1 and len(alone) > _ALONE_SHARE * len(measured):
             keys = Counter(label(d.key) for name in nodes for d in self.differing.get(name, ()) if d.hard)
             key = keys.most_common(1)[0][0] if keys else _LAYOUT
-            text = f"the fleet is split by {key}: {len(alone)} nodes are alone in their configuration. {text}"
+            text = f"the fleet is split by {key}: {counted(len(alone), 'node')} alone in their configuration. {text}"
         notes = self._notes(nodes, populations, wide)
         spread = {
             name: {"total": s.total, "run": s.run, "chip": s.chip, "tail_df": s.tail_df, "z": s.z}
@@ -680,13 +715,13 @@ class _Writer:
             text,
             self._groups(populations),
             {**_by_term(smallest), **cell_words.smallest([one for kind in populations for one in kind.cells])},
-            {**_by_term(resolvable), **cell_words.resolvable([one for kind in populations for one in kind.cells])},
             {
                 **_bounds(bounds, smallest),
                 **{one.model.term: one.floor for kind in populations for one in kind.cells},
             },
             spread,
             counts,
+            margins,
             self.tests,
             self.rules.false_alarm if self.tests else 0.0,
             notes,
@@ -729,6 +764,8 @@ class _Writer:
         self, nodes: Mapping[str, NodeVerdict], populations: Sequence[_Kind], wide: Mapping[str, float]
     ) -> tuple[str, ...]:
         notes = ["the same is not good: all nodes may share a fault"] if populations else []
+        open_ = Counter(name for node in nodes.values() if node.verdict in SAMES for name in exceeded(node.margins))
+        notes += [f"not resolved within its bound on {counted(n, 'node')}: {name}" for name, n in sorted(open_.items())]
         notes += self._rules_without_effect()
         for name, chip in sorted(wide.items()):
             notes.append(
@@ -764,6 +801,34 @@ def _deviation(found: Finding) -> str:
     of_cells = found.measurement in models()
     place = f"{found.measurement}, {cell_words.spoken(where)}" if of_cells else wording.spoken(found.term, where)
     return f"{place or found.term} ({found.id.removeprefix(f'{found.term}-')})"
+
+
+def _headline(
+    outcome: str, measured: int, nodes: int, counts: Mapping[str, int], margins: Mapping[str, MarginFigure]
+) -> str:
+    """The fleet's outcome and, first of all, how many nodes are the same within what."""
+    same = sum(counts.get(name, 0) for name in SAMES)
+    if same:
+        as_what = "as their group " if counts.get("SAME AS GROUP") else ""
+        text = f"{outcome}: {same} of {nodes} nodes are the same {as_what}within {said_within(margins)}"
+    else:
+        text = f"{outcome}: {measured} of {nodes} nodes measured"
+    # the outcome of an only node is the fleet's
+    others = [f"{n} {name}" for name, n in counts.items() if name not in SAMES and (name != outcome or n > 1 or same)]
+    return text + (f"; {', '.join(others)}" if others else "")
+
+
+def margin_figures(known: NodeEvidence, node: PackedNode) -> dict[str, MarginFigure]:
+    """By family how alike a node is to its peers, with the place in the node's own numbers."""
+    return {
+        family: MarginFigure(m.reach, m.reach_ns, m.bound, m.bound_ns, wording.said(m.place, node))
+        for family, m in known.margins.items()
+    }
+
+
+def counted(count: int, what: str) -> str:
+    """`1 node`, `2 nodes`."""
+    return f"{count} {what}{'s' if count != 1 else ''}"
 
 
 def _letter(number: int) -> str:

@@ -36,6 +36,7 @@ class Reduced:
     `latency` (row, home, pair) in its unit, `wobble` (row, home, core) its spread over passes.
 
     `wobble` is the mean over a core's pairs of the range over passes, relative; NaN with one pass.
+    `missing` (row, home) is the share of pairs that a run lacks, 1 at a home that it was not measured with.
     `sittings` has each node's jobs, see `sittings`.
     """
 
@@ -43,6 +44,7 @@ class Reduced:
     terms: Terms
     latency: Singles
     wobble: Singles
+    missing: Floats
     cores: Ints
     sittings: Mapping[int, list[list[int]]]
 
@@ -86,7 +88,8 @@ def reduce(stack: Stack, terms: Terms) -> Reduced:
             np.nan_to_num(spread, copy=False)
             np.minimum(spread, 1, out=spread)
             wobble[span] = (spread.reshape(-1, pairs) @ member).reshape(len(block), homes, n_cores)
-    return Reduced(stack, terms, latency, wobble, codes.astype(np.int64), sittings(stack))
+    missing = np.isnan(latency).mean(axis=2)
+    return Reduced(stack, terms, latency, wobble, missing, codes.astype(np.int64), sittings(stack))
 
 
 def sittings(stack: Stack | Cells) -> dict[int, list[list[int]]]:

@@ -28,6 +28,8 @@ NODE_OUTCOMES = (
     "SAME AS GROUP",
     "SAME",
 )
+#: Outcomes of a node that is shown to be like its peers.
+SAMES = ("SAME", "SAME AS GROUP")
 FLEET_OUTCOMES = ("NOT MEASURED", "NO PEER", "TWO POPULATIONS", "NOT UNIFORM", "DEVIATIONS", "INCONCLUSIVE", "UNIFORM")
 #: What `--fail-on` counts.
 FAIL_ON: Mapping[str, tuple[str, ...]] = {
@@ -106,6 +108,19 @@ class CellFigure:
 
 
 @dataclass(frozen=True)
+class MarginFigure:
+    """How alike nodes are in one family of terms of pairs, or in one other measurement: the smallest bound at which
+    they would be the same, relative and in ns, the bound that applies, and the place that comes nearest to it. It is
+    the far end of a 90 % interval, infinite where there is one run only; ns are NaN where it is no pair."""
+
+    within: float
+    within_ns: float
+    bound: float
+    bound_ns: float
+    place: str
+
+
+@dataclass(frozen=True)
 class NodeVerdict:
     """A node's outcome and why."""
 
@@ -121,21 +136,22 @@ class NodeVerdict:
     log_tail: tuple[str, ...] = ()
     group: str = ""
     rack: str = ""
+    margins: Mapping[str, MarginFigure] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class FleetVerdict:
-    """The fleet's outcome. `smallest_effect` is the smallest relative effect found, a term; None untested. `bound` is
-    from where on an effect matters."""
+    """The fleet's outcome. `smallest_effect` is the detection limit by term, relative; None untested. `bound` is from
+    where on an effect matters, `margins` by family how alike the nodes are that are SAME."""
 
     outcome: str
     text: str
     groups: tuple[Mapping[str, Any], ...] = ()
     smallest_effect: Mapping[str, float | None] = field(default_factory=dict)
-    resolvable_effect: Mapping[str, float | None] = field(default_factory=dict)
     bound: Mapping[str, float] = field(default_factory=dict)
     spread: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
+    margins: Mapping[str, MarginFigure] = field(default_factory=dict)
     tests: int = 0
     expected_false_accusations: float = 0.0
     notes: tuple[str, ...] = ()
@@ -176,6 +192,44 @@ class Verdict:
     def fails(self, on: str) -> bool:
         """Whether `--fail-on` ON (a key of FAIL_ON) counts an outcome that is there and not suppressed."""
         return any(node.verdict in FAIL_ON[on] for node in self.nodes.values())
+
+
+#: How margins are summarised: the families that share a figure, and whether it is one in ns, as inside a CCX a hop is
+#: short.
+_SUMMARY: tuple[tuple[str, tuple[str, ...], bool], ...] = (
+    ("classes", ("class",), False),
+    ("quadrants", ("quadrant", "link"), False),
+    ("CCDs", ("ccd", "block"), False),
+    ("cores", ("core-near", "core-far"), False),
+    ("inside a CCX", ("ccx", "core-in"), True),
+)
+
+
+def said_within(margins: Mapping[str, MarginFigure]) -> str:
+    """Margins by family in a line: `1.1 % (classes), 1.8 % (CCDs), 1.3 ns (inside a CCX)`."""
+    said = []
+    for name, families, in_ns in _SUMMARY:
+        mine = [margins[family] for family in families if family in margins]
+        if mine and in_ns:
+            said.append(f"{max(one.within_ns for one in mine):.1f} ns ({name})")
+        elif mine:
+            said.append(f"{max(one.within for one in mine) * 100:.1f} % ({name})")
+    return ", ".join(said)
+
+
+def exceeded(margins: Mapping[str, MarginFigure]) -> list[str]:
+    """The families and measurements whose margin is beyond its bound: what is not resolved."""
+    return sorted(name for name, one in margins.items() if one.within > one.bound)
+
+
+def widest(nodes: Iterable[Mapping[str, MarginFigure]]) -> dict[str, MarginFigure]:
+    """By family the margin of several nodes together: that of the node which comes nearest to its bound."""
+    found: dict[str, MarginFigure] = {}
+    for margins in nodes:
+        for family, one in margins.items():
+            if family not in found or one.within / one.bound > found[family].within / found[family].bound:
+                found[family] = one
+    return found
 
 
 def some_names(names: Sequence[str]) -> str:

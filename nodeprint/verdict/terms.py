@@ -67,6 +67,7 @@ class Terms:
     """The terms of a layout. `contrast` (term x pair, float32) gives every term's value from relative residuals.
 
     `pool` is a number for the terms that share a scale: those of one family, inside a socket and across apart.
+    `unwitnessed` are families whose kind of part is there and examined by no term: with such a part nothing is SAME.
     """
 
     layout: Layout
@@ -75,6 +76,7 @@ class Terms:
     composites: tuple[Composite, ...]
     family: npt.NDArray[np.int64]
     pool: npt.NDArray[np.int64]
+    unwitnessed: tuple[str, ...]
 
     def indices(self, family: str) -> Ints:
         """Numbers of the terms of a family."""
@@ -117,16 +119,46 @@ def build(layout: Layout) -> Terms:
         found += _link_terms("link", "quadrant", at.quadrant, at)
     if at.has["ccd"]:
         found += [*_part_terms("ccd", at.ccd, at), *_link_terms("block", "ccd", at.ccd, at)]
-    if not layout.harvested:
-        found += _ccx_terms(at)
-    found = _distinct([*found, *_core_terms(at)])
+    found = _distinct([*found, *_ccx_terms(at), *_core_terms(at)])
     contrast = np.zeros((len(found), len(layout.pairs)), dtype=np.float32)
     for row, term in zip(contrast, found, strict=True):
         row[:] = _contrast_row(term, at.stratum)
     family_numbers = np.array([FAMILIES.index(term.family) for term in found], dtype=np.int64)
     across = np.array([at.classes[term.covers[0]] == OTHER_SOCKET for term in found], dtype=np.int64)
     pool = np.where(family_numbers > 0, 2 * family_numbers + across, 0)
-    return Terms(layout, tuple(found), contrast, tuple(_composites(found, at)), family_numbers, pool)
+    composites = tuple(_composites(found, at))
+    return Terms(layout, tuple(found), contrast, composites, family_numbers, pool, _unwitnessed(found, contrast, at))
+
+
+#: A part is examined where some term shows at least this share of an effect that the part alone has on its pairs.
+_WITNESS = 0.5
+
+
+def _unwitnessed(terms: list[Term], contrast: npt.NDArray[np.float32], at: _Places) -> tuple[str, ...]:
+    """Families of which a part could be off in all its pairs, and no term would show half of it."""
+    known = {term.covers.tobytes() for term in terms}
+    blind: set[str] = set()
+    for family, covers in _parts(at):
+        pairs = np.flatnonzero(covers).astype(np.int64)
+        if family not in blind and len(pairs) and pairs.tobytes() not in known:
+            shown = np.abs(contrast[:, pairs].sum(axis=1)).max(initial=0.0)
+            blind |= {family} if shown < _WITNESS - 1e-3 else set()
+    return tuple(family for family in FAMILIES if family in blind)
+
+
+def _parts(at: _Places) -> Iterator[tuple[str, Bools]]:
+    """Every part that a machine is repaired by, as its family and its pairs: CCDs to others, CCXs and cores."""
+    far = at.classes == OTHER_SOCKET
+    within = (at.ccx[0] == at.ccx[1]) & (at.core[0] != at.core[1])
+    outside = (at.ccx[0] != at.ccx[1]) & ~far
+    for number in np.unique(np.concatenate(at.ccd)) if at.has["ccd"] else ():
+        yield "ccd", ~far & ((at.ccd[0] == number) ^ (at.ccd[1] == number))
+    for number in np.unique(np.concatenate(at.ccx)):
+        yield "ccx", within & (at.ccx[0] == number)
+    for number in np.unique(np.concatenate(at.core)):
+        mine = (at.core[0] == number) | (at.core[1] == number)
+        yield "core-in", within & mine
+        yield "core-near", outside & mine
 
 
 def _distinct(terms: list[Term]) -> list[Term]:

@@ -36,53 +36,14 @@ _MAX_TAIL_DF = 200.0
 
 @dataclass(frozen=True)
 class Spread:
-    """Of one family, relative: the scale between nodes, of runs, of chips, and the tail's degrees of freedom.
-
-    `alpha` is a test's share of the false rate, `others` how many nodes a node is compared with.
-    """
+    """Of one family, relative: the scale between nodes, of runs, of chips, the tail's degrees of freedom, and how many
+    scales are unlikely."""
 
     total: float
     run: float
     chip: float
     tail_df: float
     z: float
-    alpha: float
-    others: float
-
-    def resolvable(self, nodes: int, runs: int) -> float:
-        """The smallest effect that would stand out of noise in a fleet of so many nodes and runs, about.
-
-        A tail that is not plainly heavy is taken for light: more nodes would show it so.
-        """
-        others = float(nodes - 1) if nodes < LEAVE_OUT_BELOW else float(nodes)
-        df = max(others - 1.0, 0.0)
-        tail = _nearest(self.tail_df) if self.tail_df <= _HEAVY else _NORMAL
-        z = _quantile(self.alpha * (self.others + 1) / (others + 1), tail, _degrees(df, df, _FAMILY_DF))
-        return float(z * np.sqrt((self.chip**2 + self.run**2 / runs) * (1 + 1.57 / others)))
-
-    def settled_by(self, now: float, bound: float, nodes: int, runs: int) -> str:
-        """How many more runs or nodes would bring what is resolvable, `now`, below `bound`, in words."""
-
-        def reached(n: int, r: int) -> bool:
-            # with the same nodes the tail and the places are known as well as now
-            same = now / self.resolvable(nodes, runs) if n == nodes else 1.0
-            return same * self.resolvable(n, r) <= bound
-
-        enough = [r for r in _MORE_RUNS if r > runs and reached(nodes, r)]
-        wider = [n for n in _MORE_NODES if n > nodes and reached(n, runs)]
-        said = [_counted(enough[0] - runs, "more run")] if enough else []
-        said += [_counted(wider[0] - nodes, "more node")] if wider else []
-        if said:
-            return f"about {' or '.join(said)} would settle it"
-        both = [(n, r) for n in _MORE_NODES if n > nodes for r in _MORE_RUNS if r > runs and reached(n, r)]
-        if both:
-            n, r = min(both, key=lambda pair: (pair[0] * pair[1], pair))
-            return f"a wider bound would settle it, or about {r} runs on {n} nodes of this kind"
-        tail = ", with a heavy tail" if self.tail_df <= _HEAVY else ""
-        return (
-            f"no number of runs or nodes would: the chips themselves spread by {self.chip * 100:.2f} % (SD){tail}, "
-            "and only a wider bound settles it"
-        )
 
 
 @dataclass(frozen=True)
@@ -171,7 +132,7 @@ def statistics(
         run = float(np.sqrt(np.mean(run_scale[mine] ** 2)))
         chip = float(np.sqrt(max(total**2 - run**2 / max(runs, 1.0), 0.0)))
         if name not in families or families[name].total < total:
-            families[name] = Spread(total, run, chip, _middle(tail), z_f, share, most)
+            families[name] = Spread(total, run, chip, _middle(tail), z_f)
     threshold = np.maximum(bound, z * scale)
     return Statistics(deviation, scale, threshold, centre, run_scale, z, bound, families)
 
@@ -325,9 +286,6 @@ _NOT_RULED_OUT, _PLAIN = 3.0, 1.0
 _FEARED = 3.0
 #: And what the likeliest tail looks like then, noise included.
 _PLAINLY = 14.0
-#: What is tried when it is asked how much more would settle a question.
-_MORE_RUNS = (*range(2, 11), 12, 15, 20)
-_MORE_NODES = (*range(3, 17), 20, 24, 32, 48, 64, 128, 256, 512, 1024)
 #: How the far end of a tail is checked: on so many resamples of the nodes, among so many of the largest values.
 _RESAMPLES, _FAR_VALUES, _TENTH = 200, 200, 10
 #: At least this share of many places counts as independent, whatever a few nodes' wobble says.
@@ -403,15 +361,6 @@ def _reach(standard: Floats, tail: Floats, most: float, alpha: float) -> float:
     stretch = _stretch(standard)
     far = _quantile(alpha, tail, most) * _tail_check(standard * stretch, tail, most)
     return max(far / stretch, _quantile(alpha, _NORMAL, most))
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'s' if count != 1 else ''}"
-
-
-def _nearest(degrees: float) -> Floats:
-    """The tail of about so many degrees of freedom."""
-    return np.asarray(np.eye(len(_DEGREES))[int(np.argmin(np.abs(1 / np.array(_DEGREES) - 1 / degrees)))])
 
 
 def _middle(tail: Floats) -> float:

@@ -82,6 +82,11 @@ def said(place: Place, node: PackedNode) -> str:
     return spoken(place.term, numbered(place.where, place.matrix.terms.layout, node))
 
 
+def both(share: float, ns: float) -> str:
+    """A difference in percent and in ns."""
+    return f"{share * 100:.1f} %, {ns:.1f} ns"
+
+
 def numbered(where: Mapping[str, int], layout: Layout, node: PackedNode) -> dict[str, int]:
     """A place in the numbers of the node's topology: cores and CPUs of the node, parts machine-wide."""
     out: dict[str, int] = {}
@@ -215,7 +220,7 @@ def by_clock(what: tuple[str, ...], clock: float | None, effect: float) -> tuple
         return what
     if abs(clock - 1) <= _CLOCK_SEEN:
         return others
-    explained = (1 / clock - 1) / effect
+    explained = (1 / clock - 1) / effect if effect else 0.0
     return ("core clock",) if explained >= _EXPLAINED else ("core clock", *others) if explained > 0 else others
 
 

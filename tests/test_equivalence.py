@@ -1,0 +1,148 @@
+"""SAME is an equivalence test: which nodes pass it, how alike they are, and what is said where one does not pass."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+from bench import verdict as bench
+from nodeprint.packed import PackedFleet
+from nodeprint.simulate import Plan, Spread, fleet
+from nodeprint.topology.presets import from_part, preset
+from nodeprint.verdict import judge_fleet, terms
+from nodeprint.verdict.outcome import FLEET_OUTCOMES, MarginFigure, NodeVerdict, said_within, widest
+
+SMALL = preset("naples-2x32")
+#: What healthy nodes differ by usually: cores by 0.2 to 0.6 % (docs/method.md).
+USUAL = Spread(core=0.004)
+
+
+@pytest.mark.parametrize("part", ["EPYC 7601", "EPYC 7742", "EPYC 9654", "EPYC 74F3"])
+def test_healthy_nodes_of_two_runs_are_the_same(part):
+    counts = [
+        judge_fleet(fleet(Plan(from_part(part, 2), nodes=8, seed=seed, spread=USUAL))).fleet.counts.get("SAME", 0)
+        for seed in (1, 2)
+    ]
+    assert sum(counts) >= 14
+
+
+@pytest.mark.parametrize("planted", bench.PLANTED, ids=lambda p: p.text.split("{")[0])
+def test_a_node_beyond_a_bound_is_never_the_same(planted):
+    assert bench.equal(2, 8, USUAL, planted=(planted,)) == {planted.text: 0}
+
+
+def test_nodes_and_fleet_say_how_alike_they_are():
+    verdict = judge_fleet(fleet(Plan(SMALL, nodes=8, seed=1, spread=USUAL, cells=True)))
+    assert re.match(
+        r"UNIFORM: 8 of 8 nodes are the same within \d\.\d % \(classes\), .*\d\.\d ns \(inside a CCX\)$",
+        verdict.fleet.text,
+    )
+    for family, widest_of in verdict.fleet.margins.items():
+        shares = [node.margins[family].within / node.margins[family].bound for node in verdict.nodes.values()]
+        assert widest_of.within / widest_of.bound == max(shares) <= 1
+    pairs = [
+        one for name, one in verdict.fleet.margins.items() if not name.startswith(("chase", "clock", "band", "jit"))
+    ]
+    assert all(one.within_ns <= one.bound_ns and one.place for one in pairs)
+    assert "chase-latency" in verdict.fleet.margins
+
+
+def test_a_larger_deviation_has_a_larger_margin():
+    def margin(percent: float) -> float:
+        found = fleet(Plan(SMALL, nodes=8, spread=USUAL, defects=(f"node001: ccd 3 to-others +{percent}%",)))
+        return judge_fleet(found).nodes["node001"].margins["ccd"].within
+
+    assert margin(1) < margin(2) < margin(4)
+
+
+def test_inconclusive_names_what_is_not_resolved_and_the_runs_that_resolve_it():
+    plan = Plan(SMALL, nodes=8, seed=3, spread=Spread(core=0.004, run=0.008))
+    first = judge_fleet(fleet(plan))
+    open_ = {name: node for name, node in first.nodes.items() if node.verdict == "INCONCLUSIVE"}
+    assert open_
+    for node in open_.values():
+        beyond = {family for family, one in node.margins.items() if one.within > one.bound}
+        assert len(re.findall(r"by up to", node.text)) == len(beyond) > 0
+    runs = [int(found[1]) for node in open_.values() if (found := re.search(r"a job of (\d+) runs", node.text))]
+    assert runs
+    again = judge_fleet(fleet(dataclasses.replace(plan, runs=max(runs) + 1)))
+    assert again.fleet.counts.get("SAME", 0) > first.fleet.counts.get("SAME", 0)
+
+
+def test_one_run_shows_no_equivalence():
+    verdict = judge_fleet(fleet(Plan(SMALL, nodes=8, runs=1, spread=USUAL)))
+    assert verdict.fleet.counts == {"INCONCLUSIVE": 8}
+    assert "`runs`" in verdict.nodes["node000"].text
+
+
+# --- no SAME over what no term examines -------------------------------------------------------------------------------
+
+
+def test_the_inside_of_a_ccx_is_examined_where_cores_are_fused_off():
+    harvested = from_part("EPYC 7402", 2)
+    assert terms.of(fleet(Plan(harvested, nodes=2)).stacks[0].layout).indices("ccx").size
+    slow = fleet(Plan(harvested, nodes=8, spread=USUAL))
+    stack = slow.stacks[0]
+    tested = terms.of(stack.layout)
+    inside = tested.terms[int(tested.indices("ccx")[5])].covers
+    values = np.array(stack.values)
+    values[np.ix_(np.flatnonzero(stack.node == 1), range(values.shape[1]), range(values.shape[2]), inside)] *= 1.12
+    verdict = judge_fleet(_with_values(slow, values))
+    assert verdict.nodes["node001"].verdict == "SUSPECT"
+    assert {name for name, node in verdict.nodes.items() if node.verdict == "SAME"} == {*verdict.nodes} - {"node001"}
+
+
+@pytest.mark.parametrize(
+    ("dropped", "named"),
+    [("_ccx_terms", "the inside of a CCX"), ("_core_terms", "a core to its socket")],
+)
+def test_what_no_term_examines_is_named_and_nothing_is_the_same(dropped, named, monkeypatch):
+    monkeypatch.setattr(terms, "_BUILT", {})
+    monkeypatch.setattr(terms, dropped, lambda *_: ())
+    verdict = judge_fleet(fleet(Plan(preset("rome-2x64"), nodes=6, spread=USUAL)))
+    assert not verdict.fleet.counts.get("SAME", 0)
+    assert named in verdict.nodes["node000"].text and "cannot show a defect of" in verdict.nodes["node000"].text
+
+
+# --- homes are configuration ------------------------------------------------------------------------------------------
+
+
+def test_a_node_measured_with_other_homes_is_another_configuration_and_condemns_nobody():
+    found = fleet(Plan(SMALL, nodes=6, spread=USUAL, homes=(0, 1)))
+    stack = found.stacks[0]
+    values = np.array(stack.values)
+    values[np.flatnonzero(stack.node != 2), :, 1] = np.nan
+    verdict = judge_fleet(_with_values(found, values))
+    assert verdict.nodes["node002"].verdict == "DIFFERENT CONFIGURATION"
+    assert "home nodes of the measured lines" in verdict.nodes["node002"].text
+    assert {node.verdict for name, node in verdict.nodes.items() if name != "node002"} == {"SAME"}
+    assert not verdict.recheck
+
+
+def test_a_run_that_lacks_a_home_of_its_job_has_gaps():
+    found = fleet(Plan(SMALL, nodes=6, spread=USUAL, homes=(0, 1)))
+    stack = found.stacks[0]
+    values = np.array(stack.values)
+    values[np.flatnonzero((stack.node == 2) & (stack.run == 2)), :, 1] = np.nan
+    verdict = judge_fleet(_with_values(found, values))
+    assert verdict.nodes["node002"].verdict == "INVALID"
+    assert "50 % of the pairs are missing" in verdict.nodes["node002"].text
+
+
+def _with_values(found: PackedFleet, values: np.ndarray) -> PackedFleet:
+    return dataclasses.replace(found, stacks=(dataclasses.replace(found.stacks[0], values=values), *found.stacks[1:]))
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def test_margins_in_words():
+    one = MarginFigure(0.011, 1.3, 0.02, 2.0, "core 1")
+    assert said_within({"class": one, "core-in": one}) == "1.1 % (classes), 1.3 ns (inside a CCX)"
+    assert said_within({}) == ""
+    near = dataclasses.replace(one, within=0.019)
+    assert widest([{"class": one}, {"class": near, "ccd": one}]) == {"class": near, "ccd": one}
+    assert "UNIFORM" in FLEET_OUTCOMES and NodeVerdict("SAME", "").margins == {}
