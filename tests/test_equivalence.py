@@ -66,7 +66,7 @@ def test_inconclusive_names_what_is_not_resolved_and_the_runs_that_resolve_it():
     for node in open_.values():
         beyond = {family for family, one in node.margins.items() if one.within > one.bound}
         assert len(re.findall(r"by up to", node.text)) == len(beyond) > 0
-    runs = [int(found[1]) for node in open_.values() if (found := re.search(r"a job of (\d+) runs", node.text))]
+    runs = [int(found[1]) for node in open_.values() if (found := re.search(r"`runs: (\d+)`", node.text))]
     assert runs
     again = judge_fleet(fleet(dataclasses.replace(plan, runs=max(runs) + 1)))
     assert again.fleet.counts.get("SAME", 0) > first.fleet.counts.get("SAME", 0)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from nodeprint.cells import models
 from nodeprint.report import words
 from nodeprint.report.node import ClassKey, advice, axis_ticks, class_medians, percent_reach
 from nodeprint.report.pages import (
@@ -110,7 +111,7 @@ def cluster_page(
         campaign=str(verdict.get("campaign", "")),
         origin="SIMULATED, not a measurement" if verdict.get("simulated") else "",
         mark=mark(str(fleet.get("outcome", ""))),
-        text=str(fleet.get("text", "")),
+        text=str(fleet.get("text", "")).removeprefix(f"{fleet.get('outcome')}: "),  # the mark above says it
         counts=_counts(looks.values()),
         notes=(*words.notes(verdict), *_undecided(nodes, looks)),
         place="group, rack" if any(row.place for row in rows) else "",
@@ -245,13 +246,9 @@ _SPREADS = {"total": "nodes", "chip": "chips", "run": "runs", "z": "z", "tail_df
 
 def _certainty(fleet: Mapping[str, Any]) -> Table:
     """What the fleet's data resolves, a row a term that was tested."""
-    margins = fleet.get("margins")
-    named = margins.items() if isinstance(margins, Mapping) else ()
     columns = {
         "bound": _by_term(fleet.get("bound"), words.percent),
-        "SAME within": _by_term(
-            {family: one.get("within") for family, one in named if isinstance(one, Mapping)}, words.percent
-        ),
+        "SAME within": _by_term(_margins(fleet.get("margins")), words.percent),
         "detection limit": _by_term(fleet.get("smallest_effect"), words.percent),
     }
     spread = fleet.get("spread")
@@ -265,6 +262,17 @@ def _certainty(fleet: Mapping[str, Any]) -> Table:
     terms = [*(term for term in wording.TESTED if term in tested), *sorted(tested - set(wording.TESTED))]
     rows = ((wording.TESTED.get(term, term), *(column.get(term, "") for column in known.values())) for term in terms)
     return Table(("term", *known), tuple(rows)) if terms else Table((), ())
+
+
+def _margins(margins: Any) -> dict[str, float]:
+    """The widest margin by term; other measurements than pairs have that of their model."""
+    known, out = models(), dict[str, float]()
+    for name, one in margins.items() if isinstance(margins, Mapping) else ():
+        within = words.number(one.get("within")) if isinstance(one, Mapping) else None
+        if within is not None:
+            term = known[name].term if name in known else str(name)
+            out[term] = max(within, out.get(term, 0.0))
+    return out
 
 
 def _by_term(values: Any, written: Callable[[float], str]) -> dict[str, str]:

@@ -649,7 +649,7 @@ class _Writer:
         )
         runs = [m.runs for m in open_ if m.runs is not None]
         remedy = (
-            f"a job of {max(runs)} runs would resolve it"
+            f"to resolve it, set `runs: {max(runs)}` in the configuration and call `make run NODES=...` for these nodes"
             if len(runs) == len(open_)
             else "more runs would not resolve it, as what was measured is itself close to the bound"
         )
