@@ -1,10 +1,12 @@
 /* cpuid: what each processor says of its place on the chip, in the format of hwloc-gather-cpuid. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "harness/cpulist.h"
 #include "harness/fail.h"
@@ -94,7 +96,12 @@ static FILE *create(const char *folder, const char *name) {
     char path[4096];
     int length = snprintf(path, sizeof path, "%s/%s", folder, name);
     if (length < 0 || (size_t)length >= sizeof path) fail(EXIT_BAD_INPUT, "the folder's name is too long");
-    FILE *file = fopen(path, "w");
+    /* no link is followed, and no pipe or device is opened in earnest: only a file of the dump is overwritten */
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    struct stat facts;
+    if (fd < 0 || fstat(fd, &facts) != 0) fail(EXIT_BAD_INPUT, "%s: cannot be written (%s)", path, strerror(errno));
+    if (!S_ISREG(facts.st_mode)) fail(EXIT_BAD_INPUT, "%s is no regular file", path);
+    FILE *file = ftruncate(fd, 0) == 0 ? fdopen(fd, "w") : NULL;
     if (file == NULL) fail(EXIT_BAD_INPUT, "%s: cannot be written (%s)", path, strerror(errno));
     return file;
 }

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import shutil
 import tempfile
@@ -21,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from nodeprint import records, topology
-from nodeprint.errors import CannotWriteError, NodeprintError
+from nodeprint import files, records, topology
+from nodeprint.errors import NodeprintError
 from nodeprint.records import Records
 from nodeprint.topology.model import Topology
 from nodeprint.tree import Tree, open_tree
@@ -126,20 +125,9 @@ def pack(node_dir: Path) -> Bundle:
     """
     bundle = _load_records(node_dir)
     packed = node_dir / "node.nc"
-    partial = node_dir / f".node.nc.{os.getpid()}"
-    try:
-        # the HDF5 library speaks its own mind where a disk becomes full under it: written elsewhere, then copied
-        with tempfile.TemporaryDirectory(prefix="nodeprint-") as folder:
-            shutil.copyfile(_write(bundle, Path(folder, "node.nc")), partial)
-        partial.replace(packed)
-    except OSError as error:
-        raise CannotWriteError(
-            f"cannot be written ({error.strerror or error})",
-            where=packed,
-            advice="make room or make the folder writable",
-        ) from error
-    finally:
-        partial.unlink(missing_ok=True)
+    # HDF5 prints its own error messages on a full disk: written elsewhere, then copied
+    with files.replacing(packed) as partial, tempfile.TemporaryDirectory(prefix="nodeprint-") as folder:
+        shutil.copyfile(_write(bundle, Path(folder, "node.nc")), partial)
     return bundle
 
 
@@ -220,11 +208,11 @@ def _load_records(node_dir: Path) -> Bundle:
             else:
                 by_name.setdefault(path.name.split(".")[0], []).append(file)
         measurements, cells, not_applicable = {}, {}, {}
-        for name, files in sorted(by_name.items()):
-            alike = [file for file in files if _comparable(file) == _comparable(files[0])]
+        for name, found in sorted(by_name.items()):
+            alike = [file for file in found if _comparable(file) == _comparable(found[0])]
             problems += [
-                f"{_called(f.path)}: other host, operation or arguments than {_called(files[0].path)}; left out"
-                for f in files
+                f"{_called(f.path)}: other host, operation or arguments than {_called(found[0].path)}; left out"
+                for f in found
                 if f not in alike
             ]
             problems += [note for file in alike for note in file.notes]

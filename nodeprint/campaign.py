@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -96,9 +95,8 @@ def _refreshed(campaign: Path, node: Node, plan: str, hashes: Mapping[str, str])
     if status.exists():
         if _outcome(status) == "complete" and not _damaged(job):
             return node
-        status.replace(status.with_name("status.former.json"))
-    with contextlib.suppress(OSError):  # that a folder cannot be written is said where the sheet is
-        (job / "submission.txt").unlink()
+        files.rename(status, "status.former.json")
+    files.remove(job / "submission.txt")
     if _begun_with(job / "plan.tsv") not in (None, plan):
         return replace(node, job=node.job + 1)
     if any(_of_other_kernel(path, hashes) for path in job.glob("run*/*.jsonl")):

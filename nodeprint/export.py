@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from nodeprint import files
 from nodeprint.errors import NodeprintError
 from nodeprint.layout import CLASSES
 from nodeprint.packed import PackedFleet, Stack
@@ -42,12 +43,8 @@ def export(fleet: PackedFleet, path: Path) -> Path:
     if not fleet.stacks:
         advice = "read node.nc of each node (docs/formats.md)"
         raise NodeprintError("no pairs of CPUs were measured in this campaign", where=path, advice=advice)
-    try:
-        partial = path.with_name(f".{path.name}.partial")
+    with files.replacing(path) as partial:
         (_parquet if path.suffix == ".parquet" else _csv)(fleet, partial)
-        partial.replace(path)
-    except OSError as error:
-        raise NodeprintError(f"cannot be written ({error.strerror or error})", where=path) from error
     return path
 
 

@@ -1,27 +1,109 @@
-"""Files written in one step: a reader sees the old one or the new one, whatever happens in between."""
+"""The one way to write: a file appears in one step, and nothing but a regular file is ever replaced.
+
+A rename replaces whatever is at its target, and root may replace anything, /dev/null by a table. So each target is
+looked at first. A symbolic link is refused, wherever it leads: what is behind it may belong to somebody else, and to
+replace the link itself would cut it off. Links among the folders of a path are followed.
+"""
 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from nodeprint.errors import CannotWriteError
 
+_KINDS = {
+    stat.S_IFBLK: "a device",
+    stat.S_IFCHR: "a device",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFREG: "a file",
+    stat.S_IFSOCK: "a socket",
+}
+
 
 def write(path: Path, content: str | bytes) -> Path:
-    """Write `path`, with the folders it lies in; returns it. Raises CannotWriteError."""
-    partial = path.with_name(f".{path.name[:100]}.{os.getpid()}")
+    """Write the file `path`, with the folders it lies in; returns it. Raises CannotWriteError."""
+    with replacing(path) as partial:
+        partial.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A new empty file beside `path`, to be written to; it becomes `path` at the end, in one step.
+
+    A reader sees the old file or the new one, whatever happens in between. The folders of `path` are made.
+    Raises CannotWriteError where `path` is there and no regular file, before anything is written, or where that fails.
+    """
+    with _partial(path, stat.S_IFREG) as partial:
+        partial.touch(exist_ok=False)  # by O_EXCL: a link that waits under this name is not followed
+        yield partial
+        partial.replace(path)
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """As `replacing`, for a folder: what it held before is gone at the end."""
+    with _partial(path, stat.S_IFDIR) as partial:
+        partial.mkdir()
+        yield partial
+        if path.exists():
+            shutil.rmtree(path)
+        partial.replace(path)
+
+
+def rename(path: Path, name: str) -> None:
+    """Give a file another name in its folder. Raises CannotWriteError as `replacing` does."""
+    target = path.with_name(name)
+    _check(target, stat.S_IFREG)
+    path.replace(target)
+
+
+def remove(path: Path) -> None:
+    """Remove `path` where it is a regular file; anything else stays."""
+    with suppress(OSError):
+        if stat.S_ISREG(path.lstat().st_mode):
+            path.unlink()
+
+
+@contextmanager
+def _partial(path: Path, kind: int) -> Iterator[Path]:
+    """A free name beside `path`, of which nothing is left at the end; an OSError becomes a CannotWriteError."""
+    _check(path, kind)
+    partial = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(content.encode() if isinstance(content, str) else content)
-        partial.replace(path)
+        yield partial
     except OSError as error:
-        with suppress(OSError):
-            partial.unlink()
         raise CannotWriteError(
             f"cannot be written ({error.strerror or error})",
             where=path,
             advice="make room or make the folder writable, or set `results` in the configuration",
         ) from error
-    return path
+    finally:
+        with suppress(OSError):
+            shutil.rmtree(partial) if kind == stat.S_IFDIR else partial.unlink()
+
+
+def _check(path: Path, kind: int) -> None:
+    """See that `path` is not there, or of this kind (stat.S_IFREG, stat.S_IFDIR). Raises CannotWriteError otherwise."""
+    if path.parts[:1] == ("-",):
+        advice = "name a file; with `--json` or without an option, commands print to standard output"
+        raise CannotWriteError("a lone dash names no file here", where=path, advice=advice)
+    try:
+        found = stat.S_IFMT(os.lstat(path).st_mode)
+    except OSError:  # not there, or not to be reached: said where it is written
+        return
+    if found != kind:
+        raise CannotWriteError(
+            f"is {_KINDS.get(found, 'something else')}, and only {_KINDS[kind]} is replaced",
+            where=path,
+            advice=f"name {_KINDS[kind]} or a free path",
+        )

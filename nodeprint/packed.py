@@ -7,7 +7,6 @@ unit of evidence. What is no pair of CPUs is in cells (nodeprint.cells). docs/fo
 from __future__ import annotations
 
 import json
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -18,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint import cells as quantities
-from nodeprint import fingerprint, preflight, senses
+from nodeprint import files, fingerprint, preflight, senses
 from nodeprint.cells import Cells
 from nodeprint.errors import NodeprintError
 from nodeprint.layout import Ints, Layout, is_harvested, pairs_of, slots_of
@@ -104,10 +103,7 @@ class PackedFleet:
 def write(fleet: PackedFleet, campaign: Path) -> Path:
     """Write `fleet` into `campaign`/packed; returns the index's path. Raises NodeprintError where that fails."""
     folder = campaign / FOLDER
-    partial = campaign / f".{FOLDER}.partial"
-    try:
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
+    with files.replacing_folder(folder) as partial:
         stacks = []
         for number, stack in enumerate(fleet.stacks):
             name = f"{stack.measurement}-{number}.npy"
@@ -129,14 +125,6 @@ def write(fleet: PackedFleet, campaign: Path) -> Path:
         }
         (partial / "labelled_by").write_text(labelled_by() + "\n")
         (partial / "index.json").write_text(json.dumps(index, separators=(",", ":")) + "\n")
-        shutil.rmtree(folder, ignore_errors=True)
-        partial.replace(folder)
-    except OSError as error:
-        raise NodeprintError(
-            f"cannot be written ({error.strerror or error})",
-            where=folder,
-            advice="make room or make the folder writable",
-        ) from error
     return folder / "index.json"
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import signal
+import stat
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -45,6 +47,80 @@ def missing(reason: str) -> NoReturn:
     if os.environ.get("NODEPRINT_REQUIRE") == "all":
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+# --- the machine stays as it is ---------------------------------------------------------------------------------------
+
+#: What a test that runs as root could break, and nothing else on a machine changes within a test: devices that all
+#: programs use, and files of the administrator. (The virtual cluster has an /etc of its own in a namespace.)
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "stdin", "stdout", "stderr", "fd", "shm")
+_FILES = ("passwd", "group", "shadow", "hosts", "hostname", "fstab", "profile", "environment", "ld.so.preload")
+_FILES += ("sudoers", "slurm", "slurm-llnl", "munge", "crontab", "ssh", "apt", "pip.conf")
+WATCHED = (*(Path("/dev", name) for name in _DEVICES), *(Path("/etc", name) for name in _FILES))
+
+
+def condition(paths: Iterable[Path]) -> dict[Path, tuple[int, ...] | None]:
+    """What each path is: kind, rights and device number; outside /dev also which file or folder, and how old."""
+    found: dict[Path, tuple[int, ...] | None] = {}
+    for path in paths:
+        try:
+            facts = path.lstat()
+        except OSError:
+            found[path] = None
+            continue
+        own = () if path.parent == Path("/dev") or path.is_symlink() else (facts.st_ino, facts.st_mtime_ns)
+        found[path] = (facts.st_mode, facts.st_rdev, *own)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _machine_untouched() -> Iterator[None]:
+    """No test changes anything of the machine outside its own folders. (Some 30 calls of lstat.)"""
+    before = condition(WATCHED)
+    yield
+    after = condition(WATCHED)
+    assert [str(path) for path in before if after[path] != before[path]] == [], "this test changed the machine"
+
+
+#: Handed down to all processes that the tests start.
+_MARK = f"NODEPRINT_TESTS={os.getpid()}-{secrets.token_hex(8)}"
+os.environ.update([_MARK.split("=")])
+
+
+def is_ours(pid: int) -> bool:
+    """Whether a process is this one's child, or a child's child, also where its parent has ended."""
+    with suppress(OSError):
+        handed_down = Path(f"/proc/{pid}/environ").read_bytes()
+        if not handed_down or _MARK.encode() in handed_down.split(b"\0"):  # an ended one, not yet waited for, has none
+            return True
+    while pid > 1 and pid != os.getpid():
+        try:  # the name of a program may hold blanks and brackets
+            pid = int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+        except OSError:
+            return False
+    return pid == os.getpid()
+
+
+def _guarded(send: Callable[[int, int], None]) -> Callable[[int, int], None]:
+    def kill(pid: int, number: int) -> None:
+        if pid <= 0 or (Path(f"/proc/{pid}").exists() and not is_ours(pid)):
+            raise AssertionError(f"signal {number} for process {pid}, which these tests did not start")
+        send(pid, number)
+
+    return kill
+
+
+# Signals go to processes of these tests alone: others may run beside them, of other users and of a second call.
+os.kill, os.killpg = _guarded(os.kill), _guarded(os.killpg)
+
+
+def private_device(path: Path) -> None:
+    """Make a device node at `path` that is /dev/null by another name, for what is done to devices."""
+    need(root="make a device node")
+    try:
+        os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    except OSError as error:
+        missing(f"no device node can be made here: {error.strerror}")
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Every subcommand with input that is missing, empty, binary, of another kind, unreadable: a sentence each."""
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ import pytest
 from nodeprint import cli, config
 from nodeprint.errors import NodeprintError
 from nodeprint.verdict import acceptance
+
+from .conftest import private_device
 
 MATRIX = "0,50.5,60.5\n50.5,0,70.5\n60.5,70.5,0\n"
 
@@ -41,9 +44,11 @@ def bad(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     loop = folder / "loop"
     loop.symlink_to(loop)
     (folder / "folder").mkdir()
+    device = folder / "device"
+    private_device(device) if os.geteuid() == 0 else device.symlink_to("/dev/null")  # as root it could be replaced
     return paths | {
         "missing": folder / "missing", "folder": folder / "folder", "loop": loop, "below-a-file": folder / "text/x",
-        "too-long": folder / ("x" * 5000), "unreadable": Path("/proc/self/mem"), "device": Path("/dev/null"),
+        "too-long": folder / ("x" * 5000), "unreadable": Path("/proc/self/mem"), "device": device,
     }  # fmt: skip
 
 

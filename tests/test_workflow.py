@@ -12,7 +12,7 @@ import pytest
 
 from nodeprint import records
 
-from .conftest import environment
+from .conftest import environment, is_ours
 from .schemas import valid_campaign
 
 
@@ -96,10 +96,10 @@ def test_a_node_is_measured_again_as_a_new_job(house: Path, done: subprocess.Com
 
 
 def processes(campaign: Path) -> dict[str, list[int]]:
-    """Processes at work on a campaign, by what they are: snakemake, node-run, coherence."""
+    """Processes of these tests at work on a campaign, by what they are: snakemake, node-run, coherence."""
     found: dict[str, list[int]] = {"snakemake": [], "node-run": [], "coherence": []}
     for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid() or not is_ours(int(entry.name)):
             continue
         try:
             words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")

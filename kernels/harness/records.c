@@ -18,7 +18,9 @@ static const double FLUSH_EVERY_S = 1;
 void records_open(struct records *records, const char *path) {
     *records = (struct records){.path = path, .flushed_s = clock_monotonic_s()};
     struct stat facts;
-    records->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND, 0644);
+    /* no link to nothing is followed, and a device is not even opened: that alone may have an effect */
+    if (lstat(path, &facts) == 0 && !S_ISREG(facts.st_mode)) fail(EXIT_BAD_INPUT, "%s is no regular file", path);
+    records->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND | O_NOFOLLOW, 0644);
     if (records->fd < 0)
         fail(errno == ENOENT || errno == EISDIR || errno == ENOTDIR ? EXIT_BAD_INPUT : EXIT_NOT_AS_ASKED,
              "%s cannot be written: %s", path, strerror(errno));

@@ -285,15 +285,14 @@ def _write_node(plan: Plan, number: int, node: _NodePlan, folder: Path) -> None:
             cut = node.state.cut and run == plan.runs
             text = _records(plan, number, node, values, job=job, run=run, cut=cut)
             path = job_dir / f"run{run}" / f"{_MEASUREMENT}.jsonl{'' if cut else '.gz'}"
-            path.parent.mkdir(parents=True)
-            path.write_bytes(text.encode() if cut else gzip.compress(text.encode(), compresslevel=1, mtime=0))
+            files.write(path, text.encode() if cut else gzip.compress(text.encode(), compresslevel=1, mtime=0))
             measurements.append(_outcome(_MEASUREMENT, run, cut))
             for one in _draw_cells(plan, number, node, job, run):
                 text = _cell_records(plan, number, node, one, job=job, run=run)
                 path = job_dir / f"run{run}" / f"{one.measurement}.jsonl.gz"
-                path.write_bytes(gzip.compress(text.encode(), compresslevel=1, mtime=0))
+                files.write(path, gzip.compress(text.encode(), compresslevel=1, mtime=0))
                 measurements.append(_outcome(one.measurement, run, cut=False))
-        (job_dir / "survey.tar.gz").write_bytes(survey(node.topology, node.name, node.state.fingerprint))
+        files.write(job_dir / "survey.tar.gz", survey(node.topology, node.name, node.state.fingerprint))
         status = {
             "schema": 1,
             "node": node.name,
@@ -308,7 +307,7 @@ def _write_node(plan: Plan, number: int, node: _NodePlan, folder: Path) -> None:
             "simulated": True,
             "measurements": measurements,
         }
-        (job_dir / "status.json").write_text(json.dumps(status, indent=1) + "\n")
+        files.write(job_dir / "status.json", json.dumps(status, indent=1) + "\n")
 
 
 def _started(job: int, run: int) -> str:

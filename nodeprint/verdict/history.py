@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from nodeprint import packed
+from nodeprint import files, packed
 from nodeprint.cells import Cells, models
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.layout import Ints
@@ -81,10 +81,10 @@ def save(campaign: Path, folder: Path) -> Path:
     if target.exists():
         advice = "remove that folder first where the campaign was measured again"
         raise NodeprintError("is in the baseline already", where=target, advice=advice)
-    target.mkdir(parents=True)
-    shutil.copytree(campaign / packed.FOLDER, target / packed.FOLDER)
     note = {"schema": 1, "campaign": fleet.campaign, "simulated": fleet.simulated}
-    (target / "baseline.json").write_text(json.dumps(note, indent=1) + "\n")
+    with files.replacing_folder(target) as partial:
+        shutil.copytree(campaign / packed.FOLDER, partial / packed.FOLDER)
+        (partial / "baseline.json").write_text(json.dumps(note, indent=1) + "\n")
     return target
 
 

@@ -4,6 +4,8 @@ import re
 import sys
 from pathlib import Path
 
+from nodeprint import files
+
 #: What Snakemake prints of a failed job of rule measure.
 BLOCK = re.compile(
     r"^Error in rule measure:\n    message: (?P<message>.*)\n(?:(?!Error in rule ).*\n)*?"
@@ -39,6 +41,4 @@ def failures(log: str) -> dict[tuple[str, str], str]:
 if __name__ == "__main__":
     campaign, log = map(Path, sys.argv[1:])
     for (node, job), text in failures(log.read_text(errors="replace")).items():
-        folder = campaign / "nodes" / node / job
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "submission.txt").write_text(text + "\n")
+        files.write(campaign / "nodes" / node / job / "submission.txt", text + "\n")
