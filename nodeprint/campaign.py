@@ -14,6 +14,7 @@ import yaml
 from nodeprint import config as configuration
 from nodeprint import discover, files
 from nodeprint.discover import Node
+from nodeprint.errors import NodeprintError
 
 
 def prepare(
@@ -24,18 +25,25 @@ def prepare(
     The set of nodes is frozen: `find` says which they are only where there is no sheet yet; Slurm's states are asked
     again while nodes are pending. A node of `again` gets a new job, and so does one whose unfinished job was begun with
     another plan or other kernels (`hashes`, by kernel's name): what was measured stays. A failed outcome is set aside,
-    so that the workflow tries it again. Raises NodeprintError.
+    so that the workflow tries it again, and a complete one where the configuration now asks for measurements or runs
+    that the job does not have: node-run adds them to it. Raises NodeprintError, also where the configuration now asks
+    for other nodes or other arguments than were measured.
     """
     folder = configuration.campaign_folder(config)
     sheet = folder / "nodes.tsv"
+    former = _former(folder / "config.yaml")
+    _refuse_other_nodes(folder, former, config)
     nodes = discover.read_sheet(sheet) if sheet.exists() else list(find())
     plan = configuration.plan(config)
     if sheet.exists() and config["launch"] != "here" and any(_pending(folder, node) for node in nodes):
         fresh = {node.node: node for node in find()}
         nodes = [_as_now(node, fresh.get(node.node)) if _pending(folder, node) else node for node in nodes]
     nodes = discover.again(nodes, again)
+    complete = [job_folder(folder, node) for node in nodes if not _pending(folder, node)]
+    _refuse_other_arguments(folder, former, config, complete)
+    added = _add_what_is_new(complete, plan, config["runs"]) if former else {}
     nodes = [_refreshed(folder, node, plan, hashes) for node in nodes]
-    _note_changes(folder / "config.yaml", config)
+    _note_changes(folder / "config.yaml", former, config, added)
     files.write(folder / "config.yaml", yaml.safe_dump(config, sort_keys=True))
     files.write(folder / "plan.tsv", plan)
     discover.write_sheet(sheet, nodes)
@@ -75,18 +83,65 @@ def _as_now(node: Node, fresh: Node | None) -> Node:
     return replace(node, state=fresh.state, reason=fresh.reason, measure=fresh.measure)
 
 
-def _note_changes(path: Path, config: Mapping[str, Any]) -> None:
-    """Say which keys a call changes of an existing campaign's configuration."""
-    if not path.exists():
+def _former(path: Path) -> dict[str, Any]:
+    """The configuration of the campaign's call before this one; empty where this is the first."""
+    return configuration.read_yaml(path) if path.exists() else {}
+
+
+def _refuse_other_nodes(folder: Path, former: Mapping[str, Any], config: Mapping[str, Any]) -> None:
+    before, now = former.get("launch", config["launch"]), config["launch"]
+    if before != now and "here" in (before, now):
+        what = f"the campaign was begun with `launch: {before}`, and `launch: {now}` measures other nodes"
+        raise NodeprintError(what, where=folder, key="launch", advice="write another name at `campaign:`")
+
+
+def _refuse_other_arguments(
+    folder: Path, former: Mapping[str, Any], config: Mapping[str, Any], complete: Iterable[Path]
+) -> None:
+    """What was measured with other arguments cannot be compared. Where only a new nodeprint has others it may stay."""
+    changed = [key for key in ("preset", "arguments") if former.get(key, config[key]) != config[key]]
+    asked = configuration.rows(configuration.plan(config))
+    for job in complete if changed else ():
+        begun = configuration.planned(job)
+        other = [name for name, words in asked.items() if begun.get(name, words) != words]
+        if other:
+            what = (
+                f"{job.parent.name} has {other[0]} with `{begun[other[0]]}`, and `{asked[other[0]]}` is asked for now"
+            )
+            advice = "write another name at `campaign:`, as figures of both cannot be compared"
+            raise NodeprintError(what, where=folder, key=" and ".join(changed), advice=advice)
+
+
+def _add_what_is_new(complete: Iterable[Path], plan: str, runs: int) -> dict[str, int]:
+    """Ask for what `plan` and `runs` have beyond these jobs; on how many nodes each of these is new."""
+    asked = configuration.rows(plan)
+    added: dict[str, int] = {}
+    for job in complete:
+        begun, status = configuration.planned(job), job / "status.json"
+        new = [name for name in asked if begun and name not in begun]
+        done = json.loads(status.read_text()).get("runs", runs)
+        if isinstance(done, int) and done < runs:
+            new.append(f"runs {done + 1} to {runs}")
+        if new:
+            files.write(job / "plan.tsv", plan)
+            files.rename(status, "status.former.json")
+        for name in new:
+            added[name] = added.get(name, 0) + 1
+    return added
+
+
+def _note_changes(path: Path, former: Mapping[str, Any], config: Mapping[str, Any], added: Mapping[str, int]) -> None:
+    """Say which keys a call changes of an existing campaign's configuration, and what it measures for that."""
+    changed = sorted(key for key in {*former, *config} if former.get(key) != config.get(key)) if former else []
+    if not changed and not added:
         return
-    former = configuration.read_yaml(path)
-    changed = sorted(key for key in {*former, *config} if former.get(key) != config.get(key))
-    if changed:
-        said = (
-            f"the campaign's configuration changes in {', '.join(changed)}; what is complete stays as it was measured"
-            " (`make run NODES=a,b` measures these nodes anew)"
-        )
-        print(f"nodeprint: {path}: {said}", file=sys.stderr)
+    new = [f"{name} on {count} {'node' if count == 1 else 'nodes'}" for name, count in added.items()]
+    measured = f"new, and measured now: {', '.join(new)}; " if new else ""
+    said = (
+        f"the campaign's configuration changes in {', '.join(changed)}; {measured}what is complete stays as it was"
+        " measured, and the nodes are those of nodes.tsv (`make run NODES=a,b` measures these nodes anew)"
+    )
+    print(f"nodeprint: {path}: {said}", file=sys.stderr)
 
 
 def _refreshed(campaign: Path, node: Node, plan: str, hashes: Mapping[str, str]) -> Node:

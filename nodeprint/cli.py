@@ -27,6 +27,9 @@ app = typer.Typer(
 
 Campaign = Annotated[Path, typer.Argument(help="A campaign's folder, e.g. results/main", show_default=False)]
 _CONFIG = Path("config/config.yaml")
+_Accepted = Annotated[
+    Path | None, typer.Option(help="A file as config/acceptance.yaml; without it the campaign's own copy, if any.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -107,12 +110,14 @@ def discover(
     from nodeprint import discover as sheet
     from nodeprint.discover import plans
     from nodeprint.discover import slurm as slurm_sheet
+    from nodeprint.verdict import acceptance
 
     if config == _CONFIG and not config.exists():
         advice = "call it where nodeprint's config/ is (`nodeprint sources --to FOLDER` makes one), or name another"
         raise NodeprintError("no configuration is here", where=config, key="--config", advice=advice)
     settings = configuration.load(config)
-    configuration.check_setup(settings, config)
+    configuration.check_files(settings, config)
+    acceptance.load(Path(settings["acceptance"]))
     names = [name for name in again.replace(",", " ").split() if name]
     if slurm and settings["launch"] == "here":
         settings["launch"] = "slurm"
@@ -121,7 +126,9 @@ def discover(
     def find() -> list[sheet.Node]:
         return [sheet.local()] if settings["launch"] == "here" else slurm_sheet.find(settings["slurm"])
 
-    typer.echo(campaign.prepare(settings, find, names, campaign.read_hashes(hashes)))
+    folder = campaign.prepare(settings, find, names, campaign.read_hashes(hashes))
+    acceptance.keep(Path(settings["acceptance"]), folder)
+    typer.echo(folder)
 
 
 @app.command(epilog="Example: nodeprint doctor")
@@ -244,9 +251,18 @@ def simulate(
 def judge(
     campaign: Campaign,
     baseline: Annotated[Path | None, typer.Option(help="A saved baseline, or a campaign, to compare with.")] = None,
-    acceptance: Annotated[Path | None, typer.Option(help="Bounds and limits, as config/acceptance.yaml.")] = None,
+    acceptance: Annotated[
+        Path | None,
+        typer.Option(
+            help="Bounds and limits, as config/acceptance.yaml; the campaign keeps a copy, which later calls judge by."
+        ),
+    ] = None,
     fail_on: Annotated[
-        str, typer.Option(help="End with 1 where a node is so: deviates, invalid or any (docs/method.md).")
+        str,
+        typer.Option(
+            help="End with 1 where a node is so: deviates, invalid or any (docs/method.md). A node DEVIATES where a "
+            "second job confirmed it (`recheck: true`); after one job it is at most SUSPECT, which only `any` counts."
+        ),
     ] = "",
     recheck: Annotated[Path | None, typer.Option(help="Write the nodes to measure again as a second job.")] = None,
     json: Json = False,
@@ -270,7 +286,7 @@ def judge(
 @app.command(epilog="Example: nodeprint drift results/main")
 def drift(
     campaign: Campaign,
-    acceptance: Annotated[Path | None, typer.Option(help="Keys, hard and soft, as config/acceptance.yaml.")] = None,
+    acceptance: _Accepted = None,
     json: Json = False,
 ) -> None:
     """Print the fields of the nodes' fingerprints that differ from the majority, by node."""
@@ -279,7 +295,7 @@ def drift(
     from nodeprint.verdict import history
 
     fleet = packed.pack(campaign)
-    found = history.drift(fleet, rules.load(acceptance))
+    found = history.drift(fleet, rules.load(acceptance or rules.kept(campaign)))
     if json:
         nodes = {name: [asdict(difference) for difference in differing] for name, differing in found.items()}
         print_json({"simulated": fleet.simulated, "nodes": nodes})
@@ -311,7 +327,7 @@ def save(
 def compare(
     before: Annotated[Path, typer.Argument(help="A judged campaign.")],
     after: Annotated[Path, typer.Argument(help="A later one of the same nodes.")],
-    acceptance: Annotated[Path | None, typer.Option(help="Bounds, as config/acceptance.yaml.")] = None,
+    acceptance: _Accepted = None,
     json: Json = False,
 ) -> None:
     """Print what changed between two judged campaigns by node: classes of pairs, memory, caches, clock, jitter."""
@@ -320,7 +336,7 @@ def compare(
     from nodeprint.verdict import history
     from nodeprint.verdict.outputs import read
 
-    rules = accepted.load(acceptance)
+    rules = accepted.load(acceptance or accepted.kept(after))
     verdicts = read(before), read(after)
     changes = history.compare(*verdicts, rules)
     simulated = any(verdict.get("simulated") for verdict in verdicts)

@@ -27,6 +27,9 @@ def load(path: Path) -> dict[str, Any]:
     Raises NodeprintError naming the file and the key's path.
     """
     config = read_yaml(path)
+    if not config:
+        advice = "write at least one key, such as `campaign: main`; all others have their defaults"
+        raise NodeprintError("there is no key in it", where=path, advice=advice)
     complete(config, path)
     return config
 
@@ -79,12 +82,15 @@ def complete(config: dict[str, Any], path: Path) -> None:
             )
 
 
-def check_setup(config: Mapping[str, Any], path: Path) -> None:
-    """See that the file of `site.setup` is there, where it must be on this machine too.
+def check_files(config: Mapping[str, Any], path: Path) -> None:
+    """See that the files of `acceptance` and `site.setup` are there.
 
-    It must where this is the machine that is measured, or where it lies in the campaign's own folder, which all nodes
-    see. Raises NodeprintError naming `path`, the configuration.
+    That of `site.setup` must be on this machine where this is the one that is measured, or where it lies in the
+    campaign's own folder, which all nodes see. Raises NodeprintError naming `path`, the configuration.
     """
+    if not Path(str(config["acceptance"])).is_file():
+        advice = "name a file (an empty one changes nothing), or take config/acceptance.yaml from `nodeprint sources`"
+        raise NodeprintError(f"{config['acceptance']} is not there", where=path, key="acceptance", advice=advice)
     setup = str(config["site"]["setup"])
     if setup and (config["launch"] == "here" or not Path(setup).is_absolute()) and not Path(setup).is_file():
         advice = "name a file that can be sourced, or leave it empty"
@@ -112,12 +118,16 @@ def plan(config: Mapping[str, Any]) -> str:
     return "".join(lines)
 
 
-def planned(campaign: Path) -> dict[str, str]:
-    """Of a campaign's plan.tsv the arguments of each measurement, by its name; none where there is no plan."""
-    path = campaign / "plan.tsv"
-    lines = path.read_text(errors="replace").splitlines() if path.exists() else []
-    rows = [line.split("\t") for line in lines if line.strip() and not line.startswith("#")]
-    return {row[0]: row[-1] for row in rows}
+def planned(folder: Path) -> dict[str, str]:
+    """The rows of the plan.tsv of a campaign or a job; none where there is no plan."""
+    path = folder / "plan.tsv"
+    return rows(path.read_text(errors="replace")) if path.exists() else {}
+
+
+def rows(plan: str) -> dict[str, str]:
+    """Of a plan the arguments of each measurement, by its name."""
+    lines = [line.split("\t") for line in plan.splitlines() if line.strip() and not line.startswith("#")]
+    return {cells[0]: cells[-1] for cells in lines}
 
 
 def plans_apart(before: Path, after: Path) -> dict[str, tuple[str, str]]:
@@ -161,7 +171,13 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's plain values; a key that is there twice, a number or a date that cannot be: an error with its place."""
+    """YAML's plain values, dates as they are written; a key that is there twice or a number that cannot be: an error
+    with its place."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 (as in its base)
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
@@ -177,7 +193,7 @@ class _Loader(yaml.SafeLoader):
         try:
             value = super().construct_object(node, deep)
         except ValueError as error:
-            what = f"not a number or date that can be ({str(error).partition(';')[0]})"
+            what = f"not a number that can be ({str(error).partition(';')[0]})"
             raise yaml.constructor.ConstructorError(problem=what, problem_mark=node.start_mark) from error
         if isinstance(value, float) and not math.isfinite(value):
             raise yaml.constructor.ConstructorError(problem="not a finite number", problem_mark=node.start_mark)
@@ -245,7 +261,8 @@ def _explained(error: jsonschema.ValidationError) -> tuple[str, str, str]:
         return key, " or ".join(name for one in rule for name in one.get("required", ())) + " is missing", ""
     if error.validator in _RULES:
         what = _RULES[str(error.validator)].format(rule=_TYPES.get(str(rule), rule), value=shown)
-        return key, what, f"write {schema['description']}" if "description" in schema else ""
+        advice = f"write {schema['description']}" if "description" in schema else ""
+        return key, what, "write it in quotes" if rule == "string" and isinstance(value, int | float) else advice
     return key, printable(error.message), ""
 
 

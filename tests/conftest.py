@@ -87,23 +87,35 @@ _MARK = f"NODEPRINT_TESTS={os.getpid()}-{secrets.token_hex(8)}"
 os.environ.update([_MARK.split("=")])
 
 
+#: Processes that were found to be ours, with their start: node-run's kernels get a clean environment, and lose their
+#: parent where a test ends it first.
+_OURS: set[tuple[int, str]] = set()
+
+
 def is_ours(pid: int) -> bool:
-    """Whether a process is this one's child, or a child's child, also where its parent has ended."""
+    """Whether these tests started a process: it, or one above it, has our mark in its environment."""
+    try:  # the name of a program may hold blanks and brackets
+        state, parent, *facts = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        environment = Path(f"/proc/{pid}/environ").read_bytes() if state not in "ZX" else b""
+    except OSError:
+        return False
+    one = pid, facts[17]
+    if one in _OURS or pid == os.getpid() or _MARK.encode() in environment.split(b"\0") or is_ours(int(parent)):
+        _OURS.add(one)
+        return True
+    return False
+
+
+def _lives(pid: int) -> bool:
+    """Whether there is such a process that did not end yet (then it has an environment)."""
     with suppress(OSError):
-        handed_down = Path(f"/proc/{pid}/environ").read_bytes()
-        if not handed_down or _MARK.encode() in handed_down.split(b"\0"):  # an ended one, not yet waited for, has none
-            return True
-    while pid > 1 and pid != os.getpid():
-        try:  # the name of a program may hold blanks and brackets
-            pid = int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
-        except OSError:
-            return False
-    return pid == os.getpid()
+        return Path(f"/proc/{pid}/environ").read_bytes() != b""
+    return Path(f"/proc/{pid}").exists()
 
 
 def _guarded(send: Callable[[int, int], None]) -> Callable[[int, int], None]:
     def kill(pid: int, number: int) -> None:
-        if pid <= 0 or (Path(f"/proc/{pid}").exists() and not is_ours(pid)):
+        if pid <= 0 or (_lives(pid) and not is_ours(pid)):
             raise AssertionError(f"signal {number} for process {pid}, which these tests did not start")
         send(pid, number)
 

@@ -21,7 +21,7 @@ def load(tmp_path: Path, text: str) -> dict[str, object]:
 
 
 def test_the_shipped_configuration_has_every_default(tmp_path: Path) -> None:
-    assert config.load(ROOT / "config/config.yaml") == load(tmp_path, "")
+    assert config.load(ROOT / "config/config.yaml") == load(tmp_path, "runs: 2")
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,8 @@ def test_the_shipped_configuration_has_every_default(tmp_path: Path) -> None:
         ("site: {setup: \"x'; reboot '\"}", "site.setup"),
         ("a: [", "line 1, column 5"),
         ("- a", "config.yaml"),
+        ("", "config.yaml"),
+        ("# a comment alone", "config.yaml"),
     ],
 )
 def test_a_wrong_key_is_named(tmp_path: Path, text: str, key: str) -> None:
@@ -50,6 +52,11 @@ def test_a_wrong_key_is_named(tmp_path: Path, text: str, key: str) -> None:
     assert f"{key}:" in str(refusal.value)
     assert "config.yaml" in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["2026-11-21", "2026-11-21T10", "'2026'", "main.2"])
+def test_a_campaign_may_have_the_name_of_a_day(tmp_path: Path, name: str) -> None:
+    assert load(tmp_path, f"campaign: {name}")["campaign"] == name.strip("'")
 
 
 @pytest.mark.parametrize(
@@ -61,11 +68,16 @@ def test_a_wrong_key_is_named(tmp_path: Path, text: str, key: str) -> None:
 )
 def test_a_site_setup_that_is_not_there_is_named(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(NodeprintError, match=f"config.yaml: site.setup: {says}"):
-        config.check_setup(load(tmp_path, text), tmp_path / "config.yaml")
+        config.check_files(load(tmp_path, text), tmp_path / "config.yaml")
+
+
+def test_an_acceptance_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NodeprintError, match=r"config\.yaml: acceptance: none\.yaml is not there; name a file"):
+        config.check_files(load(tmp_path, "acceptance: none.yaml"), tmp_path / "config.yaml")
 
 
 def test_a_site_setup_of_the_nodes_alone_is_theirs(tmp_path: Path) -> None:
-    config.check_setup(load(tmp_path, "launch: slurm\nsite: {setup: /none/such}"), tmp_path / "config.yaml")
+    config.check_files(load(tmp_path, "launch: slurm\nsite: {setup: /none/such}"), tmp_path / "config.yaml")
 
 
 def test_the_plan_puts_the_users_arguments_last(tmp_path: Path) -> None:
@@ -264,3 +276,75 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     settings = load(tmp_path, f"results: {tmp_path}/file")
     with pytest.raises(NodeprintError, match="cannot be written"):
         campaign.prepare(settings, lambda: [Node("a", "a")], [], {})
+
+
+def complete_job(settings: dict[str, object], plan: str | None = None) -> Path:
+    """A campaign of node a with a complete job; returns the job's folder."""
+    folder = campaign.prepare(settings, lambda: [Node("a", "a")], [], {})
+    job = folder / "nodes/a/job1"
+    job.mkdir(parents=True)
+    (job / "plan.tsv").write_text(plan or (folder / "plan.tsv").read_text())
+    (job / "status.json").write_text('{"outcome": "complete", "runs": 2}')
+    return job
+
+
+@pytest.mark.parametrize(("before", "now"), [("here", "slurm"), ("here", "sweep"), ("slurm", "here")])
+def test_a_campaign_of_other_nodes_asks_for_a_name(settings: dict[str, object], before: str, now: str) -> None:
+    job = complete_job(settings | {"launch": before})
+    folder = job.parent.parent.parent
+    kept = {path: path.read_text() for path in folder.rglob("*") if path.is_file()}
+    with pytest.raises(NodeprintError) as refusal:
+        campaign.prepare(settings | {"launch": now}, lambda: [Node("b", "b")], [], {})
+    assert f"launch: the campaign was begun with `launch: {before}`, and `launch: {now}` measures" in str(refusal.value)
+    assert str(refusal.value).endswith("; write another name at `campaign:`")
+    assert {path: path.read_text() for path in folder.rglob("*") if path.is_file()} == kept
+
+
+def test_one_job_a_node_may_become_a_sweep(settings: dict[str, object]) -> None:
+    job = complete_job(settings | {"launch": "slurm"})
+    campaign.prepare(settings | {"launch": "sweep"}, lambda: [Node("a", "a")], [], {})
+    assert (job / "status.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [({"preset": "quick"}, "preset"), ({"arguments": {"coherence-cas": "--passes 9"}}, "arguments")],
+)
+def test_other_arguments_than_were_measured_ask_for_a_name(
+    settings: dict[str, object], changes: dict[str, object], key: str
+) -> None:
+    job = complete_job(settings)
+    with pytest.raises(NodeprintError, match=rf": {key}: a has [a-z-]+ with `.*`, and `.*` is asked for now; write an"):
+        campaign.prepare(settings | changes, lambda: [], [], {})
+    assert (job / "status.json").exists()
+    folder = campaign.prepare(settings | changes, lambda: [], ["a"], {})  # anew, as a job of its own
+    assert discover.read_sheet(folder / "nodes.tsv")[0].job == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"measure": ["coherence-cas", "clock-alone"]}, "new, and measured now: clock-alone on 1 node; what is"),
+        ({"runs": 4}, "new, and measured now: runs 3 to 4 on 1 node; what is"),
+        ({"runs": 1}, "changes in runs; what is complete stays"),
+    ],
+)
+def test_what_is_new_is_said_and_measured_in_the_same_job(
+    settings: dict[str, object], changes: dict[str, object], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings |= {"measure": ["coherence-cas"]}
+    job = complete_job(settings)
+    folder = campaign.prepare(settings | changes, lambda: [], [], {})
+    assert says in capsys.readouterr().err
+    assert (job / "status.json").exists() == ("new" not in says)
+    for _ in range(2):  # also by the call after an interrupted one
+        assert discover.read_sheet(folder / "nodes.tsv")[0].job == 1
+        assert (job / "plan.tsv").read_text() == (folder / "plan.tsv").read_text()
+        campaign.prepare(settings | changes, lambda: [], [], {})
+
+
+def test_a_new_nodeprint_with_other_arguments_changes_nothing(settings: dict[str, object]) -> None:
+    settings |= {"measure": ["coherence-cas"]}
+    job = complete_job(settings, "coherence-cas\tcoherence\t--op cas --passes 77\n")
+    campaign.prepare(settings, lambda: [], [], {})
+    assert (job / "status.json").exists()

@@ -648,10 +648,6 @@ def test_what_differs_is_told_in_words_not_in_keys():
 # --- acceptance -------------------------------------------------------------------------------------------------------
 
 
-def test_the_shipped_acceptance_file_is_the_default():
-    assert acceptance.load(ROOT / "config/acceptance.yaml") == acceptance.load()
-
-
 @pytest.mark.parametrize(
     ("text", "key"),
     [

@@ -1,11 +1,13 @@
-"""What a site accepts.
+"""What a site accepts: bounds of the terms, priors, fingerprint keys, absolute limits, suppressions.
 
-Bounds of the terms, priors, fingerprint keys, absolute limits, suppressions (config/acceptance.yaml).
+The file acceptance.yaml beside this module has every key with its default. A site's own file (config/acceptance.yaml)
+has what differs; completed by the defaults, it is kept in the campaign that is judged by it.
 """
 
 from __future__ import annotations
 
 import datetime
+import hashlib
 import importlib.resources
 import json
 from collections.abc import Mapping
@@ -13,7 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nodeprint import config, fingerprint
+import yaml
+
+from nodeprint import config, files, fingerprint
 from nodeprint.cells import models
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.verdict.terms import FAMILIES, TERM_OF_FAMILY
@@ -91,14 +95,52 @@ class Acceptance:
         }
 
 
+#: What a campaign is judged by, in its folder.
+_KEPT = "acceptance.yaml"
+
+
 def load(path: Path | None = None) -> Acceptance:
-    """Read an acceptance file; the package's own without `path`. Keys that are left out have the package's values.
+    """Read an acceptance file; keys that it leaves out, or all without `path`, have the defaults.
 
     Raises NodeprintError naming the key's path.
     """
+    return _build(_completed(path))
+
+
+def keep(path: Path, campaign: Path) -> Path:
+    """Write the file `path`, completed by the defaults, into the folder `campaign`, whose verdict then follows from it.
+
+    A copy that says the same already is left alone, so that nothing is judged again for it. Returns the copy's path.
+    Raises NodeprintError naming the key's path, or where it cannot be written.
+    """
+    kept, text = campaign / _KEPT, _text(path)
+    if not kept.is_file() or kept.read_bytes() != text.encode():
+        files.write(kept, text)
+    return kept
+
+
+def kept(campaign: Path) -> Path | None:
+    """The file that a campaign is judged by; None where that is the defaults."""
+    path = campaign / _KEPT
+    return path if path.exists() else None
+
+
+def name(path: Path | None) -> str:
+    """What an acceptance is called in verdict.json and the report: the file and the SHA-256 of what it says, completed
+    by the defaults (of a campaign's copy that of the file itself)."""
+    said = f"{_KEPT} of the campaign" if path is not None else "the defaults"
+    return f"{said}, SHA-256 {hashlib.sha256(_text(path).encode()).hexdigest()}"
+
+
+def _completed(path: Path | None) -> dict[str, Any]:
     with importlib.resources.as_file(importlib.resources.files("nodeprint.verdict") / "acceptance.yaml") as own:
         default = _read(own)
-    return _build(default if path is None else _merged(default, _read(path)))
+    return default if path is None else _merged(default, _read(path))
+
+
+def _text(path: Path | None) -> str:
+    head = "# What this campaign is judged by, with all defaults; made from the site's file.\n"
+    return head + yaml.safe_dump(_completed(path), sort_keys=False, width=120)
 
 
 def schema() -> dict[str, Any]:

@@ -93,14 +93,19 @@ class _Kind:
 def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | None = None) -> Verdict:
     """Judge a campaign from what is there and write verdict.json, JUnit, Prometheus text and drain.sh.
 
-    Packs the fleet first where needed; `baseline` is a folder of `history.save`.
+    Packs the fleet first where needed; `baseline` is a folder of `history.save`. By `acceptance`, of which the campaign
+    keeps a copy; by that copy where none is named, else by the defaults.
 
     Raises NodeprintError when there is no campaign, or `acceptance` or `baseline` cannot be used.
     """
-    rules = accepted.load(acceptance)
+    rules = accepted.load(acceptance or accepted.kept(campaign))
     fleet = packed.pack(campaign)
+    if acceptance is not None:
+        accepted.keep(acceptance, campaign)
     since = history.against(fleet, baseline, rules) if baseline is not None else None
     result = judge_fleet(fleet, rules, since)
+    versions = {**result.versions, "acceptance": accepted.name(accepted.kept(campaign))}
+    result = replace(result, versions=versions)
     unjudged = _unjudged(campaign, result)
     if unjudged:
         note = f"measured, but not judged, as no model is stated: {', '.join(unjudged)}; the records are in nodes/"

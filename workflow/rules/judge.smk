@@ -1,7 +1,10 @@
-# Compare the nodes; a verdict is data and never fails the rule.
+# Compare the nodes; a verdict is data and never fails the rule. What is accepted is the site's: an edit of its file
+# judges and reports again, and measures nothing. `nodeprint discover` keeps a copy of it, with all defaults.
 rule judge:
     input:
         CAMPAIGN / "fleet.json",
+        CAMPAIGN / "acceptance.yaml",
+        acceptance=config["acceptance"],
     output:
         CAMPAIGN / "verdict.json",
     log:
@@ -11,4 +14,4 @@ rule judge:
     params:
         campaign=CAMPAIGN,
     shell:
-        "nodeprint judge {params.campaign} >{log}"
+        "nodeprint judge {params.campaign} --acceptance {input.acceptance} >{log}"
