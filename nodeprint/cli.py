@@ -27,6 +27,11 @@ app = typer.Typer(
 
 Campaign = Annotated[Path, typer.Argument(help="A campaign's folder, e.g. results/main", show_default=False)]
 _CONFIG = Path("config/config.yaml")
+#: Those of topology/presets.py, which is not imported to print the help.
+PRESETS = (
+    "naples-2x32", "rome-2x64", "milan-2x64", "genoa-2x96", "turin-2x64", "bergamo-2x128", "icelake-2x40",
+    "graviton3-64",
+)  # fmt: skip
 _Accepted = Annotated[
     Path | None, typer.Option(help="A file as config/acceptance.yaml; without it the campaign's own copy, if any.")
 ]
@@ -211,7 +216,7 @@ def import_(
 
 @app.command(epilog="Example: nodeprint simulate rome-2x64 --nodes 8 --defect 'node003: core 37 +6%' --out results/sim")
 def simulate(
-    topology: Annotated[str, typer.Argument(help="A preset (rome-2x64, ...) or a captured root or survey.")],
+    topology: Annotated[str, typer.Argument(help=f"A preset ({', '.join(PRESETS)}) or a captured root or survey.")],
     out: Annotated[Path | None, typer.Option(help="The folder of the new campaign.")] = None,
     power: Annotated[
         bool, typer.Option("--power", help="Print the smallest effect found by numbers of nodes and runs; no campaign.")
@@ -341,14 +346,18 @@ def compare(
     changes = history.compare(*verdicts, rules)
     simulated = any(verdict.get("simulated") for verdict in verdicts)
     apart = configuration.plans_apart(before, after)
+    other = history.machines_apart(*verdicts)
     if json:
         told = [asdict(change) for change in changes]
-        print_json({"simulated": simulated, "arguments_differ": apart, "changes": told})
+        facts = {"simulated": simulated, "machines_differ": other, "arguments_differ": apart, "changes": told}
+        print_json(facts)
         return
     if not changes:
         advice = "compare two campaigns of the same nodes"
         raise NodeprintError(f"no node is in both it and {after} with the same classes", where=before, advice=advice)
     _say_origin(simulated)
+    if other:
+        typer.echo(other)
     for name, (old, new) in apart.items():
         typer.echo(f"{name} was measured with other arguments: {old} before, {new} after")
     _print(history.as_text(changes, rules))

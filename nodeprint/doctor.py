@@ -72,16 +72,13 @@ _PROGRAMS = (
     _Program("lscpu", ("--version",), "its view of the machine is not in the survey", "install util-linux"),
     _Program("lstopo-no-graphics", ("--version",), "no topology XML in the survey", "install hwloc or hwloc-nox"),
     _Program("dmidecode", ("--version",), "memory modules are unknown", "install dmidecode; it needs root"),
-    _Program("mpirun", ("--version",), "no link measurements between nodes by mpirun", "install OpenMPI"),
-    _Program("sbatch", ("--version",), "no Slurm: this machine alone, or over ssh", "start where Slurm's commands are"),
-    _Program("ansible-playbook", ("--version",), "no measuring over ssh", "pip install ansible-core"),
+    _Program("sbatch", ("--version",), "no Slurm: this machine alone", "start where Slurm's commands are"),
 )  # fmt: skip
 
 _PACKAGES = {
     "snakemake": "make run does not work; node-run alone does",
     "snakemake-executor-plugin-slurm": "no runs through Slurm",
     "typst": "no PDF",
-    "mpi4py": "no link measurements between nodes",
 }
 
 #: System call numbers, from the kernel's tables (arch/x86/entry/syscalls/syscall_64.tbl, asm-generic/unistd.h).

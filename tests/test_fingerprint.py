@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import string
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -401,6 +402,7 @@ def test_the_doctor_examines_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert found["flock"].answer == "yes" and found["gzip"].answer == "yes"
     assert {"mbind", "move_pages", "root", "two CPUs", "memory"} <= set(found)
     assert all(fact.without for fact in found.values() if fact.answer == "no")
+    assert not re.search(r"\bssh\b|mpirun|mpi4py|ansible|\blinks? (measure|between)", doctor.as_text(doctor.examine()))
 
     (tmp_path / "likwid-pin").write_text("#!/bin/sh\necho; echo likwid-pin -- Version 9.9 >&2\n")
     (tmp_path / "likwid-pin").chmod(0o755)

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from nodeprint import cli
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.simulate import EXAMPLES, Plan, Spread, fleet, write
 from nodeprint.topology import read
-from nodeprint.topology.presets import from_part, preset
+from nodeprint.topology.presets import PRESETS, from_part, preset
 from nodeprint.tree import open_tree
 
 SMALL = preset("naples-2x32")
@@ -25,6 +26,12 @@ SMALL = preset("naples-2x32")
 def digest(folder: Path) -> str:
     files = sorted(p for p in folder.rglob("*") if p.is_file())
     return hashlib.sha256(b"".join(str(p.relative_to(folder)).encode() + p.read_bytes() for p in files)).hexdigest()
+
+
+def test_the_help_lists_the_presets() -> None:
+    assert set(cli.PRESETS) == set(PRESETS)
+    said = "".join(CliRunner().invoke(app, ["simulate", "--help"]).stdout.split())
+    assert [name for name in PRESETS if name not in said] == []
 
 
 def test_a_seed_gives_the_same_bytes_and_another_gives_others(tmp_path):

@@ -616,10 +616,33 @@ def test_compare_prints_what_changed_and_counts_the_rest(tmp_path, capsys):
     assert lines and all(line.startswith("node001: coherence-cas, ") and "counts beyond" in line for line in lines)
     assert counts.startswith(f"{len(lines)} of ") and "nothing changed on 3 of 4 nodes" in counts
     assert "acceptance.yaml" in rule and "1 %" in rule
+    assert "machines differ" not in "".join([origin, *lines])
     for name, op in (("before", "cas"), ("after", "faa")):
         (tmp_path / name / "plan.tsv").write_text(f"coherence-cas\tcoherence\t--op {op}\n")
     app(["compare", str(tmp_path / "before"), str(tmp_path / "after")], standalone_mode=False)
     assert "coherence-cas was measured with other arguments: --op cas before, --op faa after" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("fingerprints", [True, False])
+def test_compare_says_first_that_the_machines_differ(tmp_path, capsys, fingerprints):
+    parts = {"before": ("rome-2x64", "AMD EPYC 7742"), "after": ("milan-2x64", "AMD EPYC 7763")}
+    for name, (machine, part) in parts.items():
+        found = fleet(Plan(preset(machine), nodes=2, runs=1, passes=1))
+        said = {"cpu": part} if fingerprints else {}
+        nodes = tuple(dataclasses.replace(node, fingerprint=said) for node in found.nodes)
+        found = dataclasses.replace(found, nodes=nodes)
+        packed.write(found, tmp_path / name)
+        judge(tmp_path / name)
+    app(["compare", str(tmp_path / "before"), str(tmp_path / "after")], standalone_mode=False)
+    origin, first, *_ = capsys.readouterr().out.splitlines()
+    assert origin == "SIMULATED, not a measurement"
+    what = (
+        "CPU AMD EPYC 7742 before, AMD EPYC 7763 after" if fingerprints else "pairs of same CCX 192 before, 448 after"
+    )
+    end = "what follows are differences of two machines, not changes of one"
+    assert first == f"the machines differ: 2 nodes (node000, node001): {what}; {end}"
+    app(["compare", str(tmp_path / "before"), str(tmp_path / "after"), "--json"], standalone_mode=False)
+    assert json.loads(capsys.readouterr().out)["machines_differ"] == first
 
 
 def test_drift_names_the_field():

@@ -20,6 +20,7 @@ from scipy.special import stdtrit
 from nodeprint import files, packed
 from nodeprint.cells import Cells, models
 from nodeprint.errors import NodeprintError, printable
+from nodeprint.fingerprint import label
 from nodeprint.layout import Ints
 from nodeprint.packed import PackedFleet, PackedNode, Stack
 from nodeprint.verdict import cell_words, cells, configuration, matrices, terms, wording
@@ -355,6 +356,39 @@ def compare(first: Verdict | Mapping[str, Any], second: Verdict | Mapping[str, A
                 Change(node, measurement, home, name, new.unit, old.median, new.median, change, threshold, moved)
             )
     return sorted(out, key=lambda change: change.node)
+
+
+#: What makes it another machine under the same name; settings of one machine may change.
+_MACHINE = ("cpu", "cpu_family", "cpu_model", "cpu_stepping", "sockets", "cores", "cpus", "cores_per_l3")
+
+
+def machines_apart(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Which nodes of two verdicts (as in verdict.json) are other machines under the same name, and by what; empty where
+    none is. Without fingerprints (imported matrices) by how many pairs each class has."""
+    found: dict[str, list[str]] = {}
+    for name in sorted(set(before["nodes"]) & set(after["nodes"])):
+        difference = _other_machine(before["nodes"][name], after["nodes"][name])
+        if difference:
+            found.setdefault(difference, []).append(name)
+    said = "; ".join(f"{some_names(names)}: {difference}" for difference, names in found.items())
+    end = "; what follows are differences of two machines, not changes of one"
+    return f"the machines differ: {said}{end}" if said else ""
+
+
+def _other_machine(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    known = [(one.get("fingerprint") or {}) for one in (old, new)]
+    keys = [key for key in _MACHINE if all(one.get(key) is not None for one in known)]
+    facts = [{label(key): one[key] for key in keys} for one in known]
+    if not keys:
+        facts = [{f"pairs of {c['name']}": c["pairs"] for c in one.get("classes", ())} for one in (old, new)]
+    first, second = facts
+    if not first or not second:
+        return ""
+    for key in dict.fromkeys([*first, *second]):
+        values = [printable(str(one.get(key, "none")), 80) for one in facts]
+        if values[0] != values[1]:
+            return f"{key} {values[0]} before, {values[1]} after"
+    return ""
 
 
 def _figures(verdict: Mapping[str, Any], rules: Acceptance) -> dict[tuple[str, int, str], dict[str, _Figure]]:
