@@ -152,7 +152,7 @@ def schema() -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, Any]:
     content = config.read_yaml(path)
-    config.check(content, schema(), path, guide="config/acceptance.yaml")
+    config.check(content, schema(), path, guide="nodeprint/verdict/acceptance.yaml")
     _check_names(content, path)
     for number, entry in enumerate(content.get("suppressions", ())):
         try:
