@@ -172,6 +172,40 @@ def test_a_configuration_error_ends_before_snakemake(house: Path) -> None:
     assert not (house / "results/wrong").exists()
 
 
+@pytest.mark.parametrize("text", ["", "# all as it is by default\n"])
+def test_an_empty_configuration_is_refused_in_one_sentence(house: Path, text: str) -> None:
+    path = house / "empty.yaml"
+    path.write_text(text)
+    result = run(house, path)
+    assert result.returncode == 2
+    assert result.stderr.startswith("nodeprint: empty.yaml: there is no key in it; write at least one key")
+    assert result.stderr.count("\n") == 1 and not result.stdout
+
+
+def test_what_is_new_is_measured_and_other_nodes_ask_for_a_name(house: Path) -> None:
+    text = "campaign: 2026-11-21\npreset: test\nruns: 1\nmeasure: [coherence-cas{more}]\n"
+    path = house / "changed.yaml"
+    path.write_text(text.format(more=""))
+    assert run(house, path).returncode == 0
+    folder = job(house, "2026-11-21")
+    first = folder / "run1/coherence-cas.jsonl.gz"
+    measured = first.stat().st_mtime_ns
+
+    path.write_text(text.format(more=", clock-alone"))
+    second = run(house, path)
+    assert second.returncode == 0, second.stderr
+    assert "changes in measure; new, and measured now: clock-alone on 1 node; what is complete stays" in second.stderr
+    assert (folder / "run1/clock-alone.jsonl.gz").exists() and first.stat().st_mtime_ns == measured
+    (node,) = json.loads((house / "results/2026-11-21/verdict.json").read_text())["nodes"].values()
+    assert {row["measurement"] for row in node["cells"]} == {"clock-alone"} and node["classes"]
+
+    path.write_text(path.read_text() + "launch: slurm\n")
+    third = run(house, path)
+    assert third.returncode == 2
+    assert "launch: the campaign was begun with `launch: here`" in third.stderr
+    assert third.stderr.endswith("; write another name at `campaign:`\n") and third.stderr.count("\n") == 1
+
+
 def test_a_kernels_refusal_of_its_arguments_ends_before_snakemake(house: Path) -> None:
     result = run(house, config(house, "refused", "arguments: {coherence-cas: --home nowhere}\n"))
     assert result.returncode == 2
