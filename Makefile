@@ -63,9 +63,10 @@ clean: ## remove what was built (not what was measured)
 	rm -rf .venv kernels/build .snakemake *.egg-info build
 
 # Stamps: set-up runs again when the locked packages change.
-.venv/run.stamp: requirements.lock pyproject.toml setup/venv
+.venv/run.stamp: requirements.lock pyproject.toml setup/venv setup/pip
 	@setup/system run
 	@setup/venv requirements.lock
+	@.venv/bin/python setup/compile
 	@touch $@
 
 .venv/dev.stamp: requirements-dev.lock .venv/run.stamp

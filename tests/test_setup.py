@@ -10,7 +10,7 @@ import pytest
 
 from .conftest import ROOT
 
-TOOLS = ("sh", "sed", "tr", "uniq", "mktemp", "tail", "rm", "cat", "chmod")
+TOOLS = ("sh", "sed", "tr", "uniq", "mktemp", "tail", "rm", "cat", "chmod", "dirname", "grep", "tee")
 
 
 @pytest.fixture
@@ -111,6 +111,7 @@ def test_conda_is_asked_once_for_the_environment(bare: Path, tool: str, command:
     proved here."""
     folder, called = bare.parent / "house", bare.parent / "called"
     (folder / "made").mkdir(parents=True)
+    (folder / lock).write_text("some==1\n")
     add(folder / "made", "python", f'echo python "$@" >>{called}')
     add(folder / "made", "snakemake", "exit 1")
     (bare / "cp").symlink_to("/bin/cp")
@@ -125,8 +126,8 @@ def test_conda_is_asked_once_for_the_environment(bare: Path, tool: str, command:
         assert done.returncode == 0, done.stderr
         return called.read_text().splitlines()
 
-    more = [f"python -m pip install --quiet -r {lock}"] if "dev" in lock else []
-    packages = [*more, "python -m pip install --quiet --no-deps -e ."]
+    more = [f"python -m pip --no-color install -r {lock}"] if "dev" in lock else []
+    packages = [*more, "python -m pip --no-color install --no-deps -e ."]
     asked = f"{tool} {command} --yes --prefix {folder}/.venv --file environment.yml"
     assert venv() == [asked, *packages]
     assert venv() == packages, "what is there is not made again"
