@@ -62,6 +62,12 @@ def test_who_may_not_is_given_the_line_for_the_administrator(bare: Path) -> None
     assert not (bare.parent / "called").exists()
 
 
+def test_the_size_and_each_package_are_shown(bare: Path) -> None:
+    add(bare, "dnf", "echo Total download size: 3 M; echo '  Installing       : likwid-5.2.2-1.el9.x86_64   1/1'")
+    (*_, size, package) = system(bare, "run").splitlines()
+    assert (size, package) == ("setup: downloading 3 M", "setup: unpacking likwid-5.2.2-1.el9.x86_64")
+
+
 def test_an_installation_that_fails_is_told_and_does_not_end_the_run(bare: Path) -> None:
     add(bare, "dnf", "echo Unable to find a match; exit 1")
     said = system(bare, "run")
