@@ -3,7 +3,7 @@ SHELL := /bin/sh
 CONFIG ?= config/config.yaml
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help run cluster report setup kernels lint format test test-emulated test-fresh test-offline bench bundle clean
+.PHONY: help run cluster report setup kernels lint format test test-pure test-emulated test-fresh test-offline bench bundle clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -43,11 +43,14 @@ test: .venv/dev.stamp kernels ## unit tests, kernels under sanitizers, the workf
 	$(MAKE) --no-print-directory -C kernels test
 	pytest -q $(TESTS)
 
+test-pure: .venv/dev.stamp kernels ## the tests that need neither services nor the machine to themselves
+	pytest -q -m 'not machine and not emulated' $(TESTS)
+
 test-emulated: .venv/dev.stamp kernels ## node-run in emulated machines of two sockets and four NUMA nodes
 	@setup/system emulated
 	pytest -q -m emulated
 
-test-fresh: ## the main job in a debootstrap'ed Debian 12 (root; 4 minutes)
+test-fresh: ## the main job and the pure tests in a debootstrap'ed Debian 12 (root)
 	tests/fresh/run
 
 test-offline: .venv/run.stamp ## the main job from the bundle, without network, rights, compiler, likwid and lscpu (root)
