@@ -3,7 +3,7 @@ SHELL := /bin/sh
 CONFIG ?= config/config.yaml
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help run cluster report setup kernels lint format test test-emulated test-fresh test-offline bench bundle clean
+.PHONY: help run cluster report setup kernels lint format test test-pure test-emulated test-fresh test-offline bench bundle clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -30,7 +30,7 @@ lint: .venv/dev.stamp ## every linter and type check
 	mypy
 	snakefmt --check workflow
 	snakemake --lint --configfile tests/data/lint.yaml
-	shellcheck workflow/run workflow/sweep tests/cluster/run setup/* tests/fresh/run tests/offline/run tests/emulated/init tests/emulated/initramfs tests/fake_kernel.sh kernels/node-run .ci/run
+	shellcheck workflow/run workflow/sweep tests/cluster/run $(filter-out setup/compile,$(wildcard setup/*)) tests/fresh/run tests/offline/run tests/emulated/init tests/emulated/initramfs tests/fake_kernel.sh kernels/node-run .ci/run
 	$(MAKE) --no-print-directory -C kernels lint
 
 format: .venv/dev.stamp ## format all sources
@@ -43,11 +43,14 @@ test: .venv/dev.stamp kernels ## unit tests, kernels under sanitizers, the workf
 	$(MAKE) --no-print-directory -C kernels test
 	pytest -q $(TESTS)
 
+test-pure: .venv/dev.stamp kernels ## the tests that need neither services nor the machine to themselves
+	pytest -q -m 'not machine and not emulated' $(TESTS)
+
 test-emulated: .venv/dev.stamp kernels ## node-run in emulated machines of two sockets and four NUMA nodes
 	@setup/system emulated
 	pytest -q -m emulated
 
-test-fresh: ## the main job in a debootstrap'ed Debian 12 (root; 4 minutes)
+test-fresh: ## the main job and the pure tests in a debootstrap'ed Debian 12 (root)
 	tests/fresh/run
 
 test-offline: .venv/run.stamp ## the main job from the bundle, without network, rights, compiler, likwid and lscpu (root)
@@ -63,9 +66,10 @@ clean: ## remove what was built (not what was measured)
 	rm -rf .venv kernels/build .snakemake *.egg-info build
 
 # Stamps: set-up runs again when the locked packages change.
-.venv/run.stamp: requirements.lock pyproject.toml setup/venv
+.venv/run.stamp: requirements.lock pyproject.toml setup/venv setup/pip
 	@setup/system run
 	@setup/venv requirements.lock
+	@.venv/bin/python setup/compile
 	@touch $@
 
 .venv/dev.stamp: requirements-dev.lock .venv/run.stamp

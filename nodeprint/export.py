@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,8 @@ COLUMNS = (
 def export(fleet: PackedFleet, path: Path) -> Path:
     """Write every measured pair of `fleet` to `path` (.parquet or .csv), a run at a time; returns the path.
 
-    `a` and `b` are OS numbers of the node's CPUs. Raises NodeprintError for another ending, without pairs, or where
-    it cannot be written.
+    `a` and `b` are OS numbers of the node's CPUs. Raises NodeprintError for another ending, without pairs, where
+    pyarrow is missing for Parquet, or where the file cannot be written.
     """
     if path.suffix not in (".parquet", ".csv"):
         raise NodeprintError("neither .parquet nor .csv", where=path, advice="name a file with one of these endings")
@@ -78,8 +79,12 @@ def _table(fleet: PackedFleet, stack: Stack, row: int) -> dict[str, Any]:
 
 
 def _parquet(fleet: PackedFleet, path: Path) -> None:
-    import pyarrow as pa  # noqa: PLC0415 (large, and only for Parquet)
-    import pyarrow.parquet as pq  # noqa: PLC0415
+    try:
+        import pyarrow as pa  # noqa: PLC0415 (large, and only for Parquet)
+        import pyarrow.parquet as pq  # noqa: PLC0415
+    except ImportError:
+        advice = f"`{sys.executable} -m pip install pyarrow`, or name a file that ends in .csv"
+        raise NodeprintError("Parquet needs pyarrow, which is not installed", where=path, advice=advice) from None
 
     text, whole = pa.string(), pa.int32()
     kinds = {"value": pa.float32(), "simulated": pa.bool_(), "a": pa.int64(), "b": pa.int64()}

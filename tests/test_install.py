@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,8 @@ import pytest
 from nodeprint import sources
 from nodeprint.errors import NodeprintError
 
-from .conftest import ROOT, missing, need
+from .conftest import ROOT, need
 from .schemas import valid, valid_campaign
-
-UV = ROOT / ".venv/bin/uv"
 
 
 def call(*command: str | Path, cwd: Path, **environment: str) -> str:
@@ -30,15 +29,13 @@ def call(*command: str | Path, cwd: Path, **environment: str) -> str:
 @pytest.fixture(scope="module")
 def installed(house: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bin folder of a fresh environment with the wheel and the locked packages."""
-    if not UV.exists():
-        missing("no uv in .venv: the environment is conda's")
     folder = tmp_path_factory.mktemp("installed")
-    call(UV, "build", "--quiet", "--wheel", "--no-build-isolation", "--python", ROOT / ".venv/bin/python",
-         "--out-dir", folder, ".", cwd=house)  # fmt: skip
+    pip = ("-m", "pip", "--disable-pip-version-check")
+    call(sys.executable, *pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ".", cwd=house)
     (wheel,) = folder.glob("*.whl")
-    call(UV, "venv", "--quiet", "--python", ROOT / ".venv/bin/python", folder / "venv", cwd=folder)
-    python = folder / "venv/bin/python"
-    call(UV, "pip", "install", "--quiet", "--python", python, "-r", ROOT / "requirements.lock", wheel, cwd=folder)
+    call(sys.executable, "-m", "venv", folder / "venv", cwd=folder)
+    lock = ROOT / "requirements.lock"
+    call(folder / "venv/bin/python", *pip, "install", "--quiet", "--no-compile", "-r", lock, wheel, cwd=folder)
     return folder / "venv/bin"
 
 

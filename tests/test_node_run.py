@@ -478,9 +478,9 @@ def test_a_setup_that_fails_is_an_outcome(campaign: Campaign, script: str | None
 
 def test_the_survey_reads_like_a_root(campaign: Campaign, tmp_path: Path) -> None:
     assert campaign.run()[0] == 0
-    with tarfile.open(campaign.job / "survey.tar.gz") as archive:
-        archive.extractall(tmp_path / "root", filter="data")
     root = tmp_path / "root"
+    root.mkdir()
+    subprocess.run(["tar", "-xzf", campaign.job / "survey.tar.gz", "-C", root], check=True)
     for path in ("proc/cmdline", "proc/version", "sys/devices/system/cpu/online", "sys/devices/system/node/online"):
         if Path("/", path).exists():
             assert (root / path).read_bytes() == Path("/", path).read_bytes(), path

@@ -10,7 +10,7 @@ import pytest
 
 from .conftest import ROOT
 
-TOOLS = ("sh", "sed", "tr", "uniq", "mktemp", "tail", "rm", "cat", "chmod")
+TOOLS = ("sh", "sed", "tr", "uniq", "mktemp", "tail", "rm", "cat", "chmod", "dirname", "grep", "tee")
 
 
 @pytest.fixture
@@ -62,6 +62,12 @@ def test_who_may_not_is_given_the_line_for_the_administrator(bare: Path) -> None
     assert not (bare.parent / "called").exists()
 
 
+def test_the_size_and_each_package_are_shown(bare: Path) -> None:
+    add(bare, "dnf", "echo Total download size: 3 M; echo '  Installing       : likwid-5.2.2-1.el9.x86_64   1/1'")
+    (*_, size, package) = system(bare, "run").splitlines()
+    assert (size, package) == ("setup: downloading 3 M", "setup: unpacking likwid-5.2.2-1.el9.x86_64")
+
+
 def test_an_installation_that_fails_is_told_and_does_not_end_the_run(bare: Path) -> None:
     add(bare, "dnf", "echo Unable to find a match; exit 1")
     said = system(bare, "run")
@@ -111,6 +117,7 @@ def test_conda_is_asked_once_for_the_environment(bare: Path, tool: str, command:
     proved here."""
     folder, called = bare.parent / "house", bare.parent / "called"
     (folder / "made").mkdir(parents=True)
+    (folder / lock).write_text("some==1\n")
     add(folder / "made", "python", f'echo python "$@" >>{called}')
     add(folder / "made", "snakemake", "exit 1")
     (bare / "cp").symlink_to("/bin/cp")
@@ -125,8 +132,8 @@ def test_conda_is_asked_once_for_the_environment(bare: Path, tool: str, command:
         assert done.returncode == 0, done.stderr
         return called.read_text().splitlines()
 
-    more = [f"python -m pip install --quiet -r {lock}"] if "dev" in lock else []
-    packages = [*more, "python -m pip install --quiet --no-deps -e ."]
+    more = [f"python -m pip --no-color install -r {lock}"] if "dev" in lock else []
+    packages = [*more, "python -m pip --no-color install --no-deps -e ."]
     asked = f"{tool} {command} --yes --prefix {folder}/.venv --file environment.yml"
     assert venv() == [asked, *packages]
     assert venv() == packages, "what is there is not made again"

@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -563,6 +564,13 @@ def test_export_has_every_pair(campaign, tmp_path):
     assert list(table.columns) == list(COLUMNS)
     with pytest.raises(NodeprintError, match="neither"):
         export(found, tmp_path / "out.xlsx")
+
+
+def test_parquet_without_its_package_says_what_to_install(campaign, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(NodeprintError, match=r"pip install pyarrow`, or name a file that ends in \.csv"):
+        export(packed.pack(campaign), tmp_path / "out.parquet")
+    assert not list(tmp_path.glob(".out*"))
 
 
 def test_baseline_names_what_changed(tmp_path):
