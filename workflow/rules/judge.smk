@@ -11,4 +11,4 @@ rule judge:
     params:
         campaign=CAMPAIGN,
     shell:
-        "nodeprint judge {params.campaign} >{log}"
+        "nodeprint judge {params.campaign:q} >{log:q}"
