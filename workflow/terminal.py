@@ -6,7 +6,6 @@ from __future__ import annotations
 import calendar
 import os
 import re
-import shutil
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -214,23 +213,20 @@ def counted(number: int, of: str) -> str:
 
 
 def progress(state: State) -> str:
-    """How far the campaign is, in a line of less than 80 characters for one node."""
+    """How far the campaign is, the most important first: the end of the line may be cut."""
     total = len(state.nodes) * state.places
     done = sum(len(node.done) for node in state.nodes)
     finished = sum(node.finished for node in state.nodes)
+    left = state.left_s()
+    if left is not None:
+        parts.append(f"{span(left)} left")
     now = next(((node.name, node.current) for node in state.nodes if node.current and not node.finished), None)
-    parts = [f"{done} of {total} measurements"]
-    if len(state.nodes) > 1:
-        parts.insert(0, f"{finished} of {len(state.nodes)} nodes")
     if now:
         name, current = now
         where = f"{name} " if len(state.nodes) > 1 else ""
         parts.append(f"{where}{current.name} (run {current.run} of {state.runs})")
     elif finished < len(state.nodes):
         parts.append(f"{counted(len(state.nodes) - finished, 'node')} not begun")
-    left = state.left_s()
-    if left is not None:
-        parts.append(f"{span(left)} left")
     return ", ".join(parts)
 
 
@@ -250,10 +246,10 @@ def already(campaign_there: int, nodes: int, places: int, unfinished: int) -> st
     return f"{campaign_there} of {total} measurements of {of} were there already and are kept"
 
 
-def bar(part: float, width: int) -> str:
-    """A bar of `width` characters, `part` of it filled."""
-    filled = round(min(1.0, max(0.0, part)) * (width - 2))
-    return f"[{'#' * filled}{'.' * (width - 2 - filled)}]"
+def bar(part: float, width: int = 10) -> str:
+    """A bar of `width` characters in brackets, `part` of it filled."""
+    filled = round(min(1.0, max(0.0, part)) * width)
+    return f"[{'#' * filled}{'.' * (width - filled)}]"
 
 
 # --- Snakemake's output ---
@@ -337,12 +333,9 @@ class Screen:
             self._line, self._written = line, now
 
     def _draw(self, what: str, text: str, part: float | None) -> None:
-        room = shutil.get_terminal_size().columns - 1
-        with suppress(OSError):
-            room = os.get_terminal_size(2).columns - 1
-        width = min(24, room - len(what) - len(text) - 2)
-        drawn = f"{bar(part, width)} " if part is not None and width >= 8 else ""
-        self._write(f"\r{what} {drawn}{text}"[: room + 1] + "\x1b[K")
+        room = (os.get_terminal_size(2).columns or 80) - 1
+        drawn = f"{bar(part)} " if part is not None else ""
+        self._write("\r" + f"{what} {drawn}{text}"[:room] + "\x1b[K")
         self._drawn = True
 
     def clear(self) -> None:

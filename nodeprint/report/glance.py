@@ -74,10 +74,10 @@ def medians(nodes: Mapping[str, Any]) -> list[str]:
     the median over nodes with the lowest and the highest."""
     found: dict[tuple[str, str, str], list[tuple[float, Any, Any]]] = {}
     for node in nodes.values():
-        for key, *value in _figures(node):
-            median = words.number(value[0])
-            if median is not None:
-                found.setdefault(key, []).append((median, value[1], value[2]))
+        for key, value, low, high in _figures(node):
+            known = words.number(value)
+            if known is not None:
+                found.setdefault(key, []).append((known, low, high))
     several = len(nodes) > 1
     rows = [(label, name, *_row(values, unit, several)) for (label, name, unit), values in found.items()]
     if not rows:
