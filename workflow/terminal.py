@@ -217,6 +217,9 @@ def progress(state: State) -> str:
     total = len(state.nodes) * state.places
     done = sum(len(node.done) for node in state.nodes)
     finished = sum(node.finished for node in state.nodes)
+    parts = [f"{done} of {total} measurements"]
+    if len(state.nodes) > 1:
+        parts.insert(0, f"{finished} of {len(state.nodes)} nodes")
     left = state.left_s()
     if left is not None:
         parts.append(f"{span(left)} left")
@@ -235,15 +238,15 @@ def share(state: State) -> float:
     return sum(len(node.done) for node in state.nodes) / max(1, len(state.nodes) * state.places)
 
 
-def already(campaign_there: int, nodes: int, places: int, unfinished: int) -> str:
+def already(there: int, nodes: int, places: int, unfinished: int) -> str:
     """What was measured before this call, in a sentence; empty where nothing was."""
     total = nodes * places
     of = "this node" if nodes == 1 else f"these {nodes} nodes"
-    if campaign_there == 0:
+    if there == 0:
         return ""
     if not unfinished:
         return f"all measurements of {of} were there already; `make run NODES=a,b` measures nodes again"
-    return f"{campaign_there} of {total} measurements of {of} were there already and are kept"
+    return f"{there} of {total} measurements of {of} were there already and are kept"
 
 
 def bar(part: float, width: int = 10) -> str:
