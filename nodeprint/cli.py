@@ -368,6 +368,7 @@ def show(campaign: Campaign) -> None:
     with console.capture() as shown:  # in colour on a terminal that has some
         if figures := glance.text(campaign):
             console.print(figures, soft_wrap=True)
+    text = terminal.wrapped(text, console.width) if console.is_terminal else text
     typer.echo("\n".join(filter(None, (shown.get(), text))))
     if not complete:
         raise typer.Exit(1)
