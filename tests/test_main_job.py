@@ -180,7 +180,7 @@ def test_progress_lines_are_few_where_there_is_no_terminal(
     monkeypatch.setattr(terminal, "time", SimpleNamespace(monotonic=lambda: moment[0]))
     screen = terminal.Screen(verbose=False)
     for second in range(8 * 3600):
-        moment[0] = float(second)
+        moment[0] = 1000.0 + second
         screen.show("measure", f"{second} of 28800", second / 28800)
         screen.show("gather", f"{second} s")
     lines = capfd.readouterr().err.splitlines()

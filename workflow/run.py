@@ -128,10 +128,10 @@ class Call:
             if self.setting("recheck"):
                 self.recheck()
             if failed and modified(pdf) == former:
-                self.say(f"{failed}; its log is {self.log}")
+                self.say(failed)
                 return 1
             if failed:
-                self.say(f"not everything was done: {failed}; its log is {self.log}. Call it again to continue")
+                self.say(f"not everything was done, call it again to continue: {failed}")
         return self.show()
 
     def take_lock(self) -> None:
@@ -315,7 +315,7 @@ class Snakemake:
         self.end_step()
         if self.process.returncode == 0:
             return ""
-        return self.unwritten or terminal.reason(self.last)
+        return self.unwritten or f"{terminal.reason(self.last)}; all that Snakemake said is in {self.call.log}"
 
     def stop(self) -> None:
         """End it and its jobs as a Ctrl-C does."""

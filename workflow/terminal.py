@@ -7,6 +7,7 @@ import calendar
 import os
 import re
 import sys
+import textwrap
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -314,10 +315,12 @@ class Screen:
         self._live = not verbose and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         self._drawn = False
         self._line = ""
-        self._began = self._written = time.monotonic()
+        self._began = self._written = 0.0
 
     def say(self, text: str) -> None:
         """Write a line, and the progress below it anew."""
+        if self._live:
+            text = textwrap.fill(text, _columns(), break_long_words=False, break_on_hyphens=False)
         self._write(("\r\x1b[K" if self._drawn else "") + text + "\n")
         self._drawn = False
 
@@ -330,15 +333,15 @@ class Screen:
 
     def _now_and_then(self, line: str) -> None:
         now = time.monotonic()
+        self._began, self._written = self._began or now, self._written or now
         every = min(self.MOST_S, max(self.FIRST_S, self.SHARE * (now - self._began)))
         if now - self._written >= every and (line != self._line or now - self._written >= 3 * every):
             self._write(line + "\n")
             self._line, self._written = line, now
 
     def _draw(self, what: str, text: str, part: float | None) -> None:
-        room = (os.get_terminal_size(2).columns or 80) - 1
         drawn = f"{bar(part)} " if part is not None else ""
-        self._write("\r" + f"{what} {drawn}{text}"[:room] + "\x1b[K")
+        self._write("\r" + f"{what} {drawn}{text}"[: _columns() - 1] + "\x1b[K")
         self._drawn = True
 
     def clear(self) -> None:
@@ -350,6 +353,10 @@ class Screen:
     @staticmethod
     def _write(text: str) -> None:
         write(2, text.encode(errors="replace"))
+
+
+def _columns() -> int:
+    return os.get_terminal_size(2).columns or 80
 
 
 def write(descriptor: int, text: bytes) -> None:

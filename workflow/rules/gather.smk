@@ -10,7 +10,7 @@ rule gather:
         "../../environment.yml"
     params:
         # no `script:`, as Snakemake cannot call one where its Python's path has a blank
-        script=Path(workflow.basedir, "scripts/gather.py"),
+        script=workflow.source_path("../scripts/gather.py"),
         campaign=CAMPAIGN,
     shell:
         "python {params.script:q} {params.campaign:q} 2>&1 | tee {log:q} >&2"
