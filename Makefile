@@ -8,6 +8,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 	@echo; echo "CONFIG=FILE   another configuration    NODES=a,b   measure these again as a new job    SYSTEM=no   install no system package"
+	@echo "VERBOSE=1     all of Snakemake's output (it is always in results/<campaign>/logs/run.log)"
 
 run: .venv/run.stamp kernels ## measure (here, or as the configuration says), judge, and write the PDF
 	@workflow/run --config $(CONFIG) $(if $(NODES),--again $(NODES))

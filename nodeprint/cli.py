@@ -386,9 +386,14 @@ def report(campaign: Campaign) -> None:
 @app.command(epilog="Example: nodeprint show results/main")
 def show(campaign: Campaign) -> None:
     """Print what a campaign found and where its PDF is; ends with 1 when it has no measured node or PDF."""
-    from nodeprint.report import terminal
+    from nodeprint.report import glance, terminal
 
     text, complete = terminal.summary(campaign)
-    typer.echo(text)
+    console = Console(highlight=False)
+    with console.capture() as shown:  # in colour on a terminal that has some
+        if figures := glance.text(campaign):
+            console.print(figures, soft_wrap=True)
+    text = terminal.wrapped(text, console.width) if console.is_terminal else text
+    typer.echo("\n".join(filter(None, (shown.get(), text))))
     if not complete:
         raise typer.Exit(1)

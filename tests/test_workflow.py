@@ -2,9 +2,13 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
+import sysconfig
 import time
+import venv
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,6 +58,18 @@ def test_the_main_job_ends_with_a_pdf(house: Path, done: subprocess.CompletedPro
     assert "NO PEER" in page and "Method: coherence-cas" in page and "Fingerprint" in page
 
 
+def test_a_call_shows_its_steps_and_leaves_snakemakes_words_in_the_log(
+    house: Path, done: subprocess.CompletedProcess[str]
+) -> None:
+    steps = re.findall(r"^nodeprint: (\w+): (?:2 of 2 measurements; )?(?:\d+ min )?\d+ s$", done.stderr, re.MULTILINE)
+    assert steps == ["measure", "gather", "judge", "report"]
+    assert "Select jobs" not in done.stderr
+    assert "node-run: run 1" not in done.stderr
+    log = (house / "results/done/logs/run.log").read_text()
+    assert "Select jobs to execute..." in log and "node-run: run 1 of 2: coherence-cas" in log
+    assert "core to core" in done.stdout and " ns " in done.stdout
+
+
 def test_every_pair_of_every_pass_is_there(house: Path, done: subprocess.CompletedProcess[str]) -> None:
     assert done.returncode == 0, done.stderr
     files = record_files(job(house, "done"))
@@ -83,6 +99,36 @@ def test_a_second_call_measures_nothing(house: Path, done: subprocess.CompletedP
     assert again.returncode == 0, again.stderr
     assert {path: path.stat().st_mtime_ns for path in watched} == before
     assert "report: results/done/report/cluster.pdf" in again.stdout
+    assert again.stderr.count("all measurements of this node were there already") == 1
+    assert "nodeprint: measure:" not in again.stderr
+
+
+def test_a_verbose_call_shows_all(house: Path) -> None:
+    words = [house / "workflow/run", "--config", config(house, "verbose", "runs: 1\n").name]
+    shown = subprocess.run(
+        words, cwd=house, env=environment() | {"VERBOSE": "1"}, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert shown.returncode == 0, shown.stderr
+    assert "Building DAG of jobs..." in shown.stderr
+    assert "node-run: run 1 of 1: coherence-cas" in shown.stderr
+
+
+def test_a_blank_and_other_letters_in_the_path(house: Path, tmp_path: Path) -> None:
+    """With an environment whose programs are called as pip and uv call them where a path has a blank."""
+    copy = tmp_path / "zwei Wörter"
+    shutil.copytree(house, copy, symlinks=True, ignore=shutil.ignore_patterns(".venv", "results", ".snakemake"))
+    venv.create(copy / ".venv", symlinks=True)
+    (site,) = (copy / ".venv/lib").glob("python*/site-packages")
+    (site / "packages.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    for name, module in (("nodeprint", "nodeprint.cli"), ("snakemake", "snakemake.cli")):
+        program = copy / ".venv/bin" / name
+        begin = f"#!/bin/sh\n'''exec' '{copy}/.venv/bin/python' \"$0\" \"$@\"\n' '''\n"
+        program.write_text(f"{begin}import sys\nfrom {module} import main\nsys.exit(main())\n")
+        program.chmod(0o755)
+    result = run(copy, config(copy, "words", "runs: 1\n"))
+    assert result.returncode == 0, result.stderr
+    assert "failed" not in result.stderr
+    assert (copy / "results/words/report/cluster.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_a_node_is_measured_again_as_a_new_job(house: Path, done: subprocess.CompletedProcess[str]) -> None:

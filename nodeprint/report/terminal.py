@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from nodeprint.errors import printable
@@ -40,6 +42,12 @@ def summary(campaign: Path) -> tuple[str, bool]:
     measured = any(node.get("verdict") != "NOT MEASURED" for node in nodes.values())
     lines.append(f"report: {pdf}" if pdf.exists() else f"no report yet: run `nodeprint report {campaign}`")
     return "\n".join(lines), measured and pdf.exists()
+
+
+def wrapped(text: str, columns: int) -> str:
+    """`text` with its long lines broken between words for a terminal; a path is never broken."""
+    breaks = partial(wrap, width=columns, subsequent_indent=" " * 4, break_long_words=False, break_on_hyphens=False)
+    return "\n".join("\n".join(breaks(line) or [""]) for line in text.split("\n"))
 
 
 def _beside(nodes: dict[str, Any]) -> list[tuple[str, str]]:

@@ -1,5 +1,6 @@
 # The configuration (checked, with defaults) and the sample sheet, which `nodeprint discover` wrote.
 import re
+import shlex
 
 from snakemake.exceptions import WorkflowError
 

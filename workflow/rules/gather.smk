@@ -9,6 +9,8 @@ rule gather:
     conda:
         "../../environment.yml"
     params:
+        # no `script:`, as Snakemake cannot call one where its Python's path has a blank
+        script=workflow.source_path("../scripts/gather.py"),
         campaign=CAMPAIGN,
-    script:
-        "../scripts/gather.py"
+    shell:
+        "python {params.script:q} {params.campaign:q} 2>&1 | tee {log:q} >&2"

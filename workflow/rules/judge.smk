@@ -14,4 +14,4 @@ rule judge:
     params:
         campaign=CAMPAIGN,
     shell:
-        "nodeprint judge {params.campaign} --acceptance {input.acceptance} >{log}"
+        "nodeprint judge {params.campaign:q} --acceptance {input.acceptance:q} >{log:q}"

@@ -16,7 +16,7 @@ rule measure:
         campaign=CAMPAIGN,
         runs=config["runs"],
         cpus=lambda wildcards: NODES[wildcards.node].cpus,
-        setup=config["site"]["setup"],
+        setup=shlex.quote(config["site"]["setup"]),
     shell:
-        "kernels/node-run --campaign {params.campaign} --node {wildcards.node} --job {wildcards.job}"
-        " --runs {params.runs} --expect-cpus {params.cpus} --setup '{params.setup}'"
+        "kernels/node-run --campaign {params.campaign:q} --node {wildcards.node} --job {wildcards.job}"
+        " --runs {params.runs} --expect-cpus {params.cpus} --setup {params.setup}"

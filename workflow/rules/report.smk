@@ -11,4 +11,4 @@ rule report:
     params:
         campaign=CAMPAIGN,
     shell:
-        "nodeprint report {params.campaign} >{log}"
+        "nodeprint report {params.campaign:q} >{log:q}"

@@ -13,9 +13,9 @@ rule sweep:
         options=lambda wildcards: sweep_options(wildcards.sweep),
         campaign=CAMPAIGN,
         runs=config["runs"],
-        setup=config["site"]["setup"],
+        setup=shlex.quote(config["site"]["setup"]),
         wave=config["slurm"]["wave"],
         minutes=lambda wildcards: planned_minutes(SWEEPS[wildcards.sweep][0].cpus),
     shell:
-        "workflow/sweep --campaign {params.campaign} --nodes {input} --out {output} --runs {params.runs}"
-        " --wave {params.wave} --minutes {params.minutes} --setup '{params.setup}' -- {params.options} 2>&1 | tee {log} >&2"
+        "workflow/sweep --campaign {params.campaign:q} --nodes {input:q} --out {output:q} --runs {params.runs}"
+        " --wave {params.wave} --minutes {params.minutes} --setup {params.setup} -- {params.options} 2>&1 | tee {log:q} >&2"

@@ -34,8 +34,9 @@ def reason(message: str) -> str:
 
 
 def failures(log: str) -> dict[tuple[str, str], str]:
-    """The reason of every failed job, by node and job folder."""
-    return {(block["node"], block["job"]): reason(block["message"]) for block in BLOCK.finditer(log)}
+    """The reason of every failed job that has one, by node and job folder; of a local one node-run's log has it."""
+    found = {(block["node"], block["job"]): block["message"] for block in BLOCK.finditer(log)}
+    return {job: reason(message) for job, message in found.items() if message != "None"}
 
 
 if __name__ == "__main__":

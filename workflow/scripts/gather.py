@@ -1,10 +1,13 @@
+"""The nodes of a campaign gathered: gather.py CAMPAIGN"""
+
 import sys
 from pathlib import Path
 
 from nodeprint import fleet
 from nodeprint.errors import NodeprintError
 
-try:
-    fleet.gather(Path(snakemake.params.campaign))
-except NodeprintError as error:
-    sys.exit(f"nodeprint: {error}")
+if __name__ == "__main__":
+    try:
+        fleet.gather(Path(sys.argv[1]))
+    except NodeprintError as error:
+        sys.exit(f"nodeprint: {error}")
