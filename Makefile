@@ -41,7 +41,8 @@ format: .venv/dev.stamp ## format all sources
 
 test: .venv/dev.stamp kernels ## unit tests, kernels under sanitizers, the workflow here and on a real Slurm
 	$(MAKE) --no-print-directory -C kernels test
-	pytest -q $(TESTS)
+	pytest -q -m 'not machine and not emulated' -n auto --dist worksteal
+	pytest -q -m machine
 
 test-emulated: .venv/dev.stamp kernels ## node-run in emulated machines of two sockets and four NUMA nodes
 	@setup/system emulated

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import functools
 import json
 import os
 import shutil
@@ -11,6 +13,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
+
+# Before numpy is loaded, here and in whatever the tests start: with two processes on two cores, threads of a linear
+# algebra library only wait for each other.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -45,6 +51,24 @@ def missing(reason: str) -> NoReturn:
     if os.environ.get("NODEPRINT_REQUIRE") == "all":
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+@functools.cache
+def built(flavour: str = "") -> Path:
+    """The folder with the kernels of a flavour of kernels/Makefile, made where they are not up to date.
+
+    Without a flavour they are those that measure. All tests and make targets share them; the lock is for tests in
+    several processes.
+    """
+    need("make", "gcc")
+    folder = ROOT / "kernels/build"
+    folder.mkdir(exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        command = ["make", "-s", "-j2", "-C", ROOT / "kernels", *([flavour] if flavour else [])]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=environment())
+    assert done.returncode == 0, done.stderr
+    return folder / flavour
 
 
 @pytest.fixture
@@ -83,7 +107,11 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in listed:
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, copy / name)
-    shutil.copytree(ROOT / "kernels/build", copy / "kernels/build", dirs_exist_ok=True)
+    programs = copy / "kernels/build"
+    programs.mkdir()
+    for path in built().iterdir():
+        if path.is_file():
+            shutil.copy2(path, programs)
     (copy / ".venv").symlink_to(ROOT / ".venv")
     return copy
 

@@ -20,6 +20,8 @@ from nodeprint.errors import NodeprintError
 
 from .conftest import ROOT, environment, need
 
+pytestmark = pytest.mark.machine
+
 CLUSTER = ROOT / "tests/cluster/cluster"
 NODES = ("cn01", "cn02", "cn03")
 

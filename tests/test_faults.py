@@ -39,6 +39,7 @@ def small(house: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Path, P
         yield folder, config
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("small", SIZES, indirect=True, ids=SIZES)
 def test_a_full_disk_is_told_and_then_gone_on_from(house: Path, small: tuple[Path, Path]) -> None:
     folder, config = small
@@ -56,6 +57,7 @@ def test_a_full_disk_is_told_and_then_gone_on_from(house: Path, small: tuple[Pat
     assert (folder / "main/report/cluster.pdf").read_bytes().startswith(b"%PDF")
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("small", ["64m"], indirect=True, ids=["read-only"])
 def test_a_results_folder_that_became_read_only(house: Path, small: tuple[Path, Path]) -> None:
     folder, config = small

@@ -14,6 +14,8 @@ from nodeprint.errors import NodeprintError
 from .conftest import ROOT, missing, need
 from .schemas import valid, valid_campaign
 
+pytestmark = pytest.mark.machine
+
 UV = ROOT / ".venv/bin/uv"
 
 

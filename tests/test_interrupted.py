@@ -13,6 +13,8 @@ from nodeprint import records
 
 from .conftest import environment
 
+pytestmark = pytest.mark.machine
+
 PASSES = 10_000
 
 

@@ -17,8 +17,10 @@ import pytest
 
 from nodeprint.records import read as read_records
 
-from .conftest import ALLOWED, need, small_file_system
+from .conftest import ALLOWED, built, need, small_file_system
 from .schemas import valid_records
+
+pytestmark = pytest.mark.machine
 
 KERNELS = Path(__file__).parent.parent / "kernels"
 
@@ -26,11 +28,8 @@ needs_two_cpus = pytest.mark.usefixtures("two_cpus")
 
 
 @pytest.fixture(scope="session")
-def coherence(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The kernel, built once into a folder of this session."""
-    build = tmp_path_factory.mktemp("kernels")
-    subprocess.run(["make", "-C", str(KERNELS), f"BUILD={build}", "-j2"], check=True, capture_output=True, timeout=300)
-    return build / "coherence"
+def coherence() -> Path:
+    return built() / "coherence"
 
 
 def run(

@@ -15,6 +15,8 @@ from nodeprint.verdict import judge
 
 from .conftest import environment
 
+pytestmark = pytest.mark.machine
+
 NODES, JOBS, SUSPECT = 8, 3, "node003"
 MINUTES = 0.15
 

@@ -15,6 +15,8 @@ from nodeprint import records
 from .conftest import environment
 from .schemas import valid_campaign
 
+pytestmark = pytest.mark.machine
+
 
 def config(house: Path, campaign: str, text: str = "") -> Path:
     path = house / f"{campaign}.yaml"
