@@ -71,6 +71,14 @@ def built(flavour: str = "") -> Path:
     return folder / flavour
 
 
+def copy_programs(folder: Path) -> None:
+    """The kernels that measure in `folder`, new, without objects and other flavours."""
+    folder.mkdir()
+    for path in built().iterdir():
+        if path.is_file():
+            shutil.copy2(path, folder)
+
+
 @pytest.fixture
 def two_cpus() -> None:
     """For tests that measure a pair."""
@@ -108,11 +116,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in listed:
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, copy / name)
-    programs = copy / "kernels/build"
-    programs.mkdir()
-    for path in built().iterdir():
-        if path.is_file():
-            shutil.copy2(path, programs)
+    copy_programs(copy / "kernels/build")
     (copy / ".venv").symlink_to(ROOT / ".venv")
     return copy
 
