@@ -27,8 +27,6 @@ from .conftest import ROOT, built, missing, need, small_file_system
 from .schemas import valid, valid_records
 from .test_fingerprint import CPU, EDAC, healthy
 
-pytestmark = pytest.mark.machine
-
 NODE_RUN = ROOT / "kernels" / "node-run"
 FAKE = Path(__file__).with_name("fake_kernel.sh")
 SHELLS = {"dash": ["dash"], "busybox": ["busybox", "sh"]}
