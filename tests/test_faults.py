@@ -116,7 +116,7 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_firmware_through_survey_fingerprint_and_report(text: str, house: Path, tmp_path: Path) -> None:
+def test_hostile_firmware_through_survey_fingerprint_and_report(text: str, tmp_path: Path) -> None:
     """Strings of a BIOS, of the kernel's command line and of tools end up printable on a page, and nowhere else."""
     need("pdfinfo")
     folder = simulated(tmp_path / "campaign", text)
