@@ -42,7 +42,8 @@ format: .venv/dev.stamp ## format all sources
 
 test: .venv/dev.stamp kernels ## unit tests, kernels under sanitizers, the workflow here and on a real Slurm
 	$(MAKE) --no-print-directory -C kernels test
-	pytest -q $(TESTS)
+	pytest -q -m 'not machine and not emulated' -n auto --dist worksteal
+	pytest -q -m machine
 
 test-pure: .venv/dev.stamp kernels ## the tests that need neither services nor the machine to themselves
 	pytest -q -m 'not machine and not emulated' $(TESTS)

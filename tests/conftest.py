@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import functools
 import json
 import os
 import secrets
@@ -13,6 +15,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
+
+# Before numpy is loaded, here and in whatever the tests start: with two processes on two cores, threads of a linear
+# algebra library only wait for each other.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -135,6 +141,32 @@ def private_device(path: Path) -> None:
         missing(f"no device node can be made here: {error.strerror}")
 
 
+@functools.cache
+def built(flavour: str = "") -> Path:
+    """The folder with the kernels of a flavour of kernels/Makefile, made where they are not up to date.
+
+    Without a flavour they are those that measure. All tests and make targets share them; the lock is for tests in
+    several processes.
+    """
+    need("make", "gcc")
+    folder = ROOT / "kernels/build"
+    folder.mkdir(exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        command = ["make", "-s", "-j2", "-C", ROOT / "kernels", *([flavour] if flavour else [])]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=environment())
+    assert done.returncode == 0, done.stderr
+    return folder / flavour
+
+
+def copy_programs(folder: Path) -> None:
+    """The kernels that measure in `folder`, new, without objects and other flavours."""
+    folder.mkdir()
+    for path in built().iterdir():
+        if path.is_file():
+            shutil.copy2(path, folder)
+
+
 @pytest.fixture
 def two_cpus() -> None:
     """For tests that measure a pair."""
@@ -157,8 +189,9 @@ def small_file_system(folder: Path, size: str) -> Iterator[None]:
 
 
 def environment() -> dict[str, str]:
-    # the call is a user's: nothing of the test run's own make
-    return {k: v for k, v in os.environ.items() if not k.startswith("MAKE")} | {"SYSTEM": "no", "PYTHONPATH": "."}
+    # the call is a user's: nothing of the test run's own make, and Python keeps what it compiled
+    mine = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "PYTHONDONTWRITEBYTECODE"))}
+    return mine | {"SYSTEM": "no", "PYTHONPATH": "."}
 
 
 @pytest.fixture(scope="session")
@@ -171,7 +204,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in listed:
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, copy / name)
-    shutil.copytree(ROOT / "kernels/build", copy / "kernels/build", dirs_exist_ok=True)
+    copy_programs(copy / "kernels/build")
     (copy / ".venv").symlink_to(ROOT / ".venv")
     return copy
 

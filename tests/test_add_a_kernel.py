@@ -12,6 +12,8 @@ from nodeprint import bundle
 from .conftest import ROOT, need
 from .schemas import valid_campaign
 
+pytestmark = pytest.mark.machine
+
 PAGE = (ROOT / "docs/add-a-kernel.md").read_text()
 
 

@@ -3,22 +3,23 @@
 import gzip
 import io
 import json
+import os
+import shutil
 import subprocess
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from nodeprint import fingerprint, fleet, preflight, report, simulate, topology, verdict
+from nodeprint import fingerprint, fleet, preflight, report, simulate, verdict
+from nodeprint.topology.presets import from_part
 from nodeprint.tree import open_tree
 
 from .conftest import environment, need, small_file_system
 from .schemas import valid_campaign
+from .test_bad_input import call
 from .test_report import assert_harmless, page_count
-
-#: Where room ends: with the survey and the records, when they are packed, at the report.
-SIZES = ("64k", "128k", "256k")
 
 
 def run(house: Path, config: Path) -> subprocess.CompletedProcess[str]:
@@ -30,17 +31,18 @@ def run(house: Path, config: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def small(house: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Path, Path]]:
-    """A small tmpfs in the house, and a configuration whose results are there."""
-    name = f"small-{request.node.callspec.id}"
+    """A tmpfs of 64 KiB in the house, and a configuration whose results are there."""
+    name = f"small-{request.node.name}"
     folder = house / name
     config = house / f"{name}.yaml"
     config.write_text(f"results: {name}\npreset: test\nruns: 1\nmeasure: [coherence-cas]\n")
-    with small_file_system(folder, request.param if hasattr(request, "param") else "64k"):
+    with small_file_system(folder, "64k"):
         yield folder, config
 
 
-@pytest.mark.parametrize("small", SIZES, indirect=True, ids=SIZES)
+@pytest.mark.machine
 def test_a_full_disk_is_told_and_then_gone_on_from(house: Path, small: tuple[Path, Path]) -> None:
+    """Room ends with the survey and the records."""
     folder, config = small
     first = run(house, config)
     said = first.stdout + first.stderr
@@ -56,7 +58,36 @@ def test_a_full_disk_is_told_and_then_gone_on_from(house: Path, small: tuple[Pat
     assert (folder / "main/report/cluster.pdf").read_bytes().startswith(b"%PDF")
 
 
-@pytest.mark.parametrize("small", ["64m"], indirect=True, ids=["read-only"])
+def used_bytes(disk: Path) -> int:
+    room = os.statvfs(disk)
+    return (room.f_blocks - room.f_bfree) * room.f_frsize
+
+
+def test_room_that_ends_when_records_are_packed_judged_or_reported(
+    campaign: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured, disk = campaign("a", "b"), tmp_path / "disk"
+    with small_file_system(disk, "64m"):
+        folder = shutil.copytree(measured, disk / "c")
+        records = {path: path.read_bytes() for path in folder.rglob("*.jsonl")}
+        before = used_bytes(disk)
+        assert call("judge", folder) == 0
+        judged = used_bytes(disk)
+        for room, fails in ((before, "judge"), ((before + judged) // 2, "judge"), (judged + 8192, "report")):
+            shutil.rmtree(folder)
+            shutil.copytree(measured, folder)
+            subprocess.run(["mount", "-o", f"remount,size={room}", disk], check=True)
+            assert next((word for word in ("judge", "report") if call(word, folder) != 0), "") == fails
+            said = capsys.readouterr().err
+            assert "cannot be written" in said or "No space left" in said
+            assert "Traceback" not in said
+            subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
+            assert {path: path.read_bytes() for path in records} == records
+            assert call("judge", folder) == call("report", folder) == 0
+            assert (folder / "report/cluster.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.machine
 def test_a_results_folder_that_became_read_only(house: Path, small: tuple[Path, Path]) -> None:
     folder, config = small
     subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
@@ -67,8 +98,8 @@ def test_a_results_folder_that_became_read_only(house: Path, small: tuple[Path, 
     assert folder.name in said
     assert "Traceback" not in said
     subprocess.run(["mount", "-o", "remount,rw", folder], check=True)
-    second = run(house, config)
-    assert second.returncode == 0, second.stdout + second.stderr
+    again = ["nodeprint", "discover", "--config", config.name]
+    subprocess.run(again, cwd=house, env=environment(), check=True, capture_output=True, timeout=120)
 
 
 HOSTILE = (
@@ -85,7 +116,7 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_firmware_through_survey_fingerprint_and_report(text: str, house: Path, tmp_path: Path) -> None:
+def test_hostile_firmware_through_survey_fingerprint_and_report(text: str, tmp_path: Path) -> None:
     """Strings of a BIOS, of the kernel's command line and of tools end up printable on a page, and nowhere else."""
     need("pdfinfo")
     folder = simulated(tmp_path / "campaign", text)
@@ -107,7 +138,7 @@ def test_hostile_firmware_through_survey_fingerprint_and_report(text: str, house
 
 def simulated(folder: Path, text: str) -> Path:
     """A campaign of two small nodes, whose survey has `text` wherever firmware, kernel and tools speak."""
-    plan = simulate.Plan(topology.preset("graviton3-64"), nodes=2, runs=1, passes=1)
+    plan = simulate.Plan(from_part("EPYC 7251", 1), nodes=2, runs=1, passes=1)
     simulate.write(plan, folder)
     wherever = ["sys/class/dmi/id/bios_version", "sys/class/dmi/id/product_name", "sys/class/dmi/id/bios_vendor",
                 "proc/cmdline", "proc/version", "nodeprint/dmidecode.txt", "nodeprint/versions.txt",

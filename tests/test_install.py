@@ -12,8 +12,10 @@ import pytest
 from nodeprint import sources
 from nodeprint.errors import NodeprintError
 
-from .conftest import ROOT, need
+from .conftest import ROOT, copy_programs
 from .schemas import valid, valid_campaign
+
+pytestmark = pytest.mark.machine
 
 
 def call(*command: str | Path, cwd: Path, **environment: str) -> str:
@@ -65,11 +67,14 @@ def test_the_whole_package_works_from_another_folder(installed: Path, tmp_path: 
 
 
 def test_the_workflow_of_the_package_measures_here(installed: Path, tmp_path: Path) -> None:
-    need("make", "gcc")
     folder = tmp_path / "site"
     path = {"PATH": f"{installed}:{os.environ['PATH']}"}
     call(installed / "nodeprint", "sources", "--to", folder, cwd=tmp_path)
-    call("make", "-C", "kernels", "-j2", cwd=folder, **path)
+    tracked = ["git", "ls-files", "kernels", "workflow", "profiles", "config"]
+    for name in call(*tracked, cwd=ROOT).splitlines():
+        assert (folder / name).read_bytes() == (ROOT / name).read_bytes(), name
+        assert os.access(folder / name, os.X_OK) == os.access(ROOT / name, os.X_OK), name
+    copy_programs(folder / "kernels/build")  # as `make -C kernels` there would make them of the same files
     (folder / "config/config.yaml").write_text("preset: test\nruns: 1\nmeasure: [coherence-cas]\n")
     call("nodeprint", "discover", cwd=folder, **path)
     call("snakemake", "--cores", "all", cwd=folder, **path)
@@ -84,7 +89,7 @@ def test_the_workflow_as_a_module_of_another(installed: Path, tmp_path: Path) ->
     place = Path(call(installed / "nodeprint", "sources", cwd=tmp_path).strip())
     assert place.is_relative_to(installed.parent)
     shutil.copytree(place / "kernels", folder / "kernels")
-    shutil.copytree(ROOT / "kernels/build", folder / "kernels/build")
+    copy_programs(folder / "kernels/build")
     (folder / "config").mkdir()
     (folder / "workflow").mkdir()
     (folder / "config/config.yaml").write_text("preset: test\nruns: 1\nmeasure: [coherence-cas]\n")

@@ -13,7 +13,9 @@ from nodeprint import records
 
 from .conftest import environment
 
-PASSES = 10_000
+pytestmark = pytest.mark.machine
+
+PASSES = 400
 
 
 def call(house: Path, campaign: str, passes: int = PASSES) -> subprocess.Popen[str]:
@@ -21,7 +23,7 @@ def call(house: Path, campaign: str, passes: int = PASSES) -> subprocess.Popen[s
     path = house / f"{campaign}.yaml"
     path.write_text(
         f"campaign: {campaign}\npreset: test\nruns: 1\nmeasure: [coherence-cas]\n"
-        f"arguments: {{coherence-cas: --passes {passes}}}\n"
+        f"arguments: {{coherence-cas: --passes {passes} --lines 512}}\n"
     )
     return subprocess.Popen(
         [house / "workflow/run", "--config", path.name], cwd=house, env=environment(), text=True,

@@ -23,7 +23,7 @@ import pytest
 from nodeprint import fingerprint, preflight
 from nodeprint.tree import open_tree
 
-from .conftest import ROOT, missing, need, small_file_system
+from .conftest import ROOT, built, missing, need, small_file_system
 from .schemas import valid, valid_records
 from .test_fingerprint import CPU, EDAC, healthy
 
@@ -594,9 +594,7 @@ def test_read_only_results(tools: Path, small_disk: Path) -> None:
 @pytest.fixture
 def real(one_shell: Campaign) -> Campaign:
     """The campaign with the real kernel and all that is installed."""
-    need("make")
-    subprocess.run(["make", "-C", str(ROOT / "kernels")], check=True, capture_output=True, timeout=600)
-    one_shell.kernels = ROOT / "kernels" / "build"
+    one_shell.kernels = built()
     one_shell.plan("a\tcoherence\t--op cas --passes 2")
     return one_shell
 

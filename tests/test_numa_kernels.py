@@ -18,11 +18,12 @@ import pytest
 
 from nodeprint import curves, records
 
-from .conftest import ALLOWED, ROOT, missing, need
+from .conftest import ALLOWED, ROOT, built, missing, need
+
+pytestmark = pytest.mark.machine
 
 KERNELS = ROOT / "kernels"
 MIB = 2**20
-SANITIZE = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
 NAMES = ("bandwidth", "chase", "clock", "jitter", "loaded", "remap", "touch")
 
 needs_two_cpus = pytest.mark.usefixtures("two_cpus")
@@ -44,27 +45,20 @@ SHORT = {
 }
 
 
-def build(folder: Path, *variables: str) -> Path:
-    targets = [f"{folder}/{name}" for name in NAMES]
-    command = ["make", "-s", "-j2", "-C", str(KERNELS), f"BUILD={folder}", *variables, *targets]
-    subprocess.run(command, check=True, capture_output=True, timeout=600)
-    return folder
+@pytest.fixture(scope="session")
+def plain() -> Path:
+    return built()
 
 
 @pytest.fixture(scope="session")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("plain"))
+def sanitized() -> Path:
+    return built("asan")
 
 
 @pytest.fixture(scope="session")
-def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("sanitized"), f"CFLAGS={SANITIZE}")
-
-
-@pytest.fixture(scope="session")
-def aarch64(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def aarch64() -> Path:
     need("aarch64-linux-gnu-gcc", "qemu-aarch64")
-    return build(tmp_path_factory.mktemp("aarch64"), "CC=aarch64-linux-gnu-gcc", "LDFLAGS=-static")
+    return built("aarch64-lse")
 
 
 def call(

@@ -10,12 +10,15 @@ from typing import Any
 
 import pytest
 
-from nodeprint import config, discover, simulate, topology
+from nodeprint import config, discover, simulate
+from nodeprint.topology.presets import from_part
 from nodeprint.verdict import judge
 
 from .conftest import environment
 
-NODES, JOBS, SUSPECT = 8, 3, "node003"
+pytestmark = pytest.mark.machine
+
+NODES, JOBS, SUSPECT = 5, 3, "node003"
 MINUTES = 0.15
 
 #: In a campaign of these tests: the records that the simulated node's job has, as if measured on this host. A campaign
@@ -42,7 +45,7 @@ zcat {fleet}/nodes/$node/job$job/run$run/coherence-cas.jsonl.gz |
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A simulated fleet of which one node is slow in every job, hours apart."""
-    plan = simulate.Plan(topology.preset("naples-2x32"), NODES, JOBS, 2, 3, 5, defects=(f"{SUSPECT}: core 37 +40%",))
+    plan = simulate.Plan(from_part("EPYC 7302", 1), NODES, JOBS, 2, 1, 5, defects=(f"{SUSPECT}: core 5 +40%",))
     return simulate.write(plan, tmp_path_factory.mktemp("recheck") / "fleet")
 
 

@@ -21,10 +21,9 @@ from nodeprint.layout import slots_of
 from nodeprint.topology.model import Topology
 from nodeprint.tree import open_tree
 from tests import machines
+from tests.conftest import built
 from tests.machines import Epyc, epyc, xeon
 from tests.test_topology import assert_labelled, ids, parts
-
-KERNELS = Path(__file__).parent.parent / "kernels"
 
 #: Leaf 0x80000026: shifts of core, CCX, CCD and socket, as dumps of such parts have them.
 SHIFTS = {"genoa": (1, 4, 4, 8), "bergamo": (1, 4, 5, 8), "turin": (1, 4, 4, 8), "dense": (1, 5, 5, 9)}
@@ -219,9 +218,8 @@ def test_a_number_that_is_none_in_an_xml(tmp_path: Path, old: str) -> None:
 
 
 def test_the_helper_writes_what_the_reader_reads(tmp_path: Path) -> None:
-    subprocess.run(["make", "-C", KERNELS, f"BUILD={tmp_path}", f"{tmp_path}/cpuid"], check=True, capture_output=True)
     done = subprocess.run(
-        [tmp_path / "cpuid", tmp_path / "dumps"], capture_output=True, text=True, check=False, timeout=60
+        [built() / "cpuid", tmp_path / "dumps"], capture_output=True, text=True, check=False, timeout=60
     )
     if platform.machine() not in ("x86_64", "i686"):
         assert done.returncode == 3 and "x86" in done.stderr
