@@ -37,10 +37,12 @@ def at_work(campaign: Path) -> list[str]:
     for entry in Path("/proc").iterdir():
         try:
             words = (entry / "cmdline").read_bytes().decode(errors="replace").replace("\0", " ")
-            inside = (entry / "cwd").readlink().is_relative_to(campaign)
+            cwd = (entry / "cwd").readlink()
         except OSError:
             continue
-        if inside or f"results/{campaign.name} " in words or f"{campaign.name}.yaml" in words:
+        if not cwd.is_relative_to(campaign.parent.parent):  # another copy's, beside these tests
+            continue
+        if cwd.is_relative_to(campaign) or f"results/{campaign.name} " in words or f"{campaign.name}.yaml" in words:
             found.append(words)
     return found
 
