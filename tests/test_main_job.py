@@ -77,7 +77,7 @@ def test_progress_of_a_campaign(folder: Path) -> None:
     now = campaign.look()
     # a took 12 s where it was measured; b and c are as planned. cn02: 7 + 12 + 20 + 30, cn03 after it: 2 x 62
     assert now.left_s() == pytest.approx(69 + 124)
-    assert terminal.progress(now) == "1 of 3 nodes, 8 of 18 measurements, 3 min 13 s left, cn02 c (run 1 of 2)"
+    assert terminal.progress(now) == "1 of 3 nodes, 8 of 18 measurements, 3 min 13 s left, cn02 c, run 1/2"
     assert terminal.share(now) == pytest.approx(8 / 18)
 
 
@@ -91,14 +91,14 @@ def test_a_continued_node_counts_what_is_behind_it_and_what_is_ahead_and_there(f
     assert node.done == {0, 3}
     # b has long taken what was planned, c of this run, b and c of the next
     assert campaign.look().left_s() == pytest.approx(30 + 20 + 30)
-    assert terminal.progress(campaign.look()) == "2 of 6 measurements, 1 min 20 s left, b (run 1 of 2)"
+    assert terminal.progress(campaign.look()) == "2 of 6 measurements, 1 min 20 s left, b, run 1/2"
 
 
 def test_without_a_plan_no_time_is_foretold(folder: Path) -> None:
     alone = job(folder, "n")
     campaign = terminal.Campaign(folder, {"n": alone}, 2, {"a": 10.0})
     (alone / "node-run.log").write_text(f"{START} node-run: run 1 of 2: b\n")
-    assert terminal.progress(campaign.look()) == "1 of 6 measurements, b (run 1 of 2)"
+    assert terminal.progress(campaign.look()) == "1 of 6 measurements, b, run 1/2"
 
 
 def test_what_was_there_is_said_once() -> None:
@@ -210,7 +210,7 @@ screen.clear()
     os.close(master)
     assert seen.count("\n") == 1, "what was said, alone, stays"
     assert seen.count("\rmeasure [") == 4
-    assert "measure [##########] 3 of 3 measurements" in seen
+    assert "measure [########] 3 of 3 measurements" in seen
     assert seen.endswith("\r\x1b[K")
 
 

@@ -268,7 +268,8 @@ class Call:
         jobs = ""
         if self.snakemake is not None:
             mark = self.campaign / ".interrupted"  # Snakefile: onerror judges nothing then
-            mark.touch()
+            with suppress(OSError):  # a full disk must not keep it from ending
+                mark.touch()
             self.screen.show("interrupted", "waiting for the measurement to stop")
             self.snakemake.stop()
             mark.unlink(missing_ok=True)

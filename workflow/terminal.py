@@ -228,7 +228,7 @@ def progress(state: State) -> str:
     if now:
         name, current = now
         where = f"{name} " if len(state.nodes) > 1 else ""
-        parts.append(f"{where}{current.name} (run {current.run} of {state.runs})")
+        parts.append(f"{where}{current.name}, run {current.run}/{state.runs}")
     elif finished < len(state.nodes):
         parts.append(f"{counted(len(state.nodes) - finished, 'node')} not begun")
     return ", ".join(parts)
@@ -250,7 +250,7 @@ def already(there: int, nodes: int, places: int, unfinished: int) -> str:
     return f"{there} of {total} measurements of {of} were there already and are kept"
 
 
-def bar(part: float, width: int = 10) -> str:
+def bar(part: float, width: int = 8) -> str:
     """A bar of `width` characters in brackets, `part` of it filled."""
     filled = round(min(1.0, max(0.0, part)) * width)
     return f"[{'#' * filled}{'.' * (width - filled)}]"
