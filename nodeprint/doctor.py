@@ -72,6 +72,8 @@ _PROGRAMS = (
     _Program("lscpu", ("--version",), "its view of the machine is not in the survey", "install util-linux"),
     _Program("lstopo-no-graphics", ("--version",), "no topology XML in the survey", "install hwloc or hwloc-nox"),
     _Program("dmidecode", ("--version",), "memory modules are unknown", "install dmidecode; it needs root"),
+    _Program("mpirun", ("--version",), "no LinkTest", "apt-get install openmpi-bin, dnf install openmpi"),
+    _Program("mpicc", ("--version",), "LinkTest refuses messages below 64 KiB", "apt-get install libopenmpi-dev"),
     _Program("sbatch", ("--version",), "no Slurm: this machine alone", "start where Slurm's commands are"),
 )  # fmt: skip
 
@@ -79,6 +81,7 @@ _PACKAGES = {
     "snakemake": "make run does not work; node-run alone does",
     "snakemake-executor-plugin-slurm": "no runs through Slurm",
     "typst": "no PDF",
+    "mpi4py": "no LinkTest",
 }
 
 #: System call numbers, from the kernel's tables (arch/x86/entry/syscalls/syscall_64.tbl, asm-generic/unistd.h).

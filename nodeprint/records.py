@@ -25,7 +25,7 @@ PAIR_VALUES = ("latency_ns", "ci_low_ns", "ci_high_ns", "min_ns", "median_ns", "
 #: What else a pair may have: the clocks of both cores just before it.
 PAIR_CLOCKS = ("clock_a_ghz", "clock_b_ghz")
 #: Flags of a pair and their bit in the packed mask.
-FLAGS: Mapping[str, int] = {"mixed_lines": 1, "disturbed": 2, "moved": 4}
+FLAGS: Mapping[str, int] = {"mixed_lines": 1, "disturbed": 2, "moved": 4, "oversubscribed": 8}
 
 #: Records beside the pairs: what else was seen while they were measured (docs/formats.md).
 COMPANIONS = frozenset({"sentinel", "second", "again", "census", "offset"})

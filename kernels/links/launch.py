@@ -1,0 +1,203 @@
+"""The launcher's side: starts the ranks, watches them, and says in one sentence why they ended."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import platform
+import re
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from links import records
+from links.settings import DONE, NOT_AS_ASKED, RefusalError, Settings, say
+
+_PROGRAM = Path(__file__).parent.parent / "linktest.py"
+_REFUSED = "linktest-refused: "
+_OURS = "linktest: "
+#: What a launcher says, and what it means; the first that is found.
+_MEANINGS = (
+    (r"[Cc]ouldn't find the specified plugin name for mpi/pmix|Invalid MPI.* pmix|mpi/pmix.*(fail|cannot)",
+     "Slurm has no PMIx plugin here: install it (Debian: slurm-wlm with PMIx), or set mpi.launcher to mpirun"),
+    (r"OMPI was not built with SLURM|not built with PMI|PMI support",
+     "this Open MPI does not speak Slurm's PMI: use srun --mpi=pmix with an Open MPI that has PMIx, or mpirun"),
+    (r"not enough slots", "the launcher has fewer slots than ranks: add --oversubscribe, or name slots by --host"),
+    (r"allow-run-as-root|OMPI_ALLOW_RUN_AS_ROOT", "mpirun does not start as root: run as a user"),
+    (r"Unable to allocate resources: (.*)", "Slurm gives no allocation: {0}"),
+    (r"Connection refused|No route to host|Connection timed out|unreachable|unable to reach|no route",
+     "ranks cannot reach each other: a firewall, or networks apart; open MPI's ports between the nodes, or choose the "
+     "network (OMPI_MCA_btl_tcp_if_include) in site.setup"),
+    (r"error while loading shared libraries: (\S+)", "MPI does not start: {0} is missing; install Open MPI"),
+    (r"(?:process rank|task) (\d+)\D.*?(?:on node (\S+) )?exited on signal (\d+)", "rank {0} was killed by signal {2}"),
+    (r"error: (\S+): task (\d+): (Killed|Terminated|Segmentation fault|Aborted)", "rank {1} on {0} ended: {2}"),
+    (r"(?:NODE FAILURE|Node failure on|node failure)", "a node failed"),
+)  # fmt: skip
+
+
+def meaning(said: Sequence[str], code: int) -> str:
+    """Why ranks ended, from what they and their launcher said and the exit code, with the remedy."""
+    own = list(dict.fromkeys(line.removeprefix(_REFUSED) for line in said if line.startswith(_REFUSED)))
+    if own:
+        return own[0]
+    text = "\n".join(line for line in said if not line.startswith(_OURS))
+    for pattern, sentence in _MEANINGS:
+        match = re.search(pattern, text)
+        if match:
+            return sentence.format(*match.groups())
+    words = [line.strip() for line in said if line.strip(" -*\n") and not line.startswith(_OURS)]
+    last = re.sub(r"\s+", " ", words[-1])[:200] if words else "no message"
+    return f"MPI ended with exit code {code} ({last}); try the launcher with `hostname` in place of LinkTest"
+
+
+def measure(settings: Settings) -> int:
+    """Start the ranks and wait for them; the exit code. Raises RefusalError where nothing can be measured."""
+    host = platform.node().partition(".")[0]
+    former = _former(settings, host)
+    if former is not None and former.complete:
+        say(f"{settings.out} is complete")
+        return DONE
+    command = settings.command()
+    missing = _missing(command[0])
+    if missing:
+        if settings.between_nodes:
+            raise RefusalError(missing)
+        _not_applicable(settings, host, missing)
+        return DONE
+    if settings.oversubscribed:
+        say(f"{settings.ranks} ranks share {len(settings.cpus)} CPUs: their records are flagged oversubscribed")
+    code, said = _watched([*command, sys.executable, str(_PROGRAM), *_own_words(settings), "--as-rank"], settings)
+    if code == DONE:
+        after = _former(settings, host)
+        if after is not None and after.complete:
+            return DONE
+    if code > 128 and not said:
+        say(f"stopped by signal {code - 128}; the same call continues {settings.out}")
+        return code
+    kept = _former(settings, host)
+    count = f"; {len(kept.done)} pairs are kept, the same call continues them" if kept is not None and kept.done else ""
+    raise RefusalError(meaning(said, code) + count, code if code in (2, 3) else NOT_AS_ASKED)
+
+
+def _former(settings: Settings, host: str) -> records.Former | None:
+    """What is on disk; None between nodes where another host than this one wrote it, as rank 0 checks it then."""
+    wanted = records.identity(settings, host)
+    if settings.between_nodes:
+        del wanted["host"]
+    return records.read(settings.out, wanted)
+
+
+def _own_words(settings: Settings) -> list[str]:
+    """The command line for a rank: everything decided."""
+    words = list(settings.words)
+    if not settings.between_nodes:
+        words += ["--cpus", ",".join(map(str, settings.cpus))]
+    words += ["--out", str(settings.out.absolute()), "--job", str(settings.job), "--run", str(settings.run)]
+    words[words.index("--launcher") + 1] = settings.launcher.replace(" ", "%20")
+    return [*words, *([] if settings.seed is None else ["--seed", str(settings.seed)])]
+
+
+def _missing(launcher: str) -> str:
+    """What of MPI is not installed here."""
+    if shutil.which(launcher) is None:
+        return f"no MPI here: {launcher} is not installed; install Open MPI (Debian: openmpi-bin), or set mpi.launcher"
+    if importlib.util.find_spec("mpi4py") is None:
+        return f"no mpi4py in {sys.executable}; install it there (pip install mpi4py)"
+    return ""
+
+
+def _not_applicable(settings: Settings, host: str, reason: str) -> None:
+    """A complete file that says why there is nothing in it."""
+    say(reason)
+    header = {
+        "record": "header", "schema": 1, "segment": 0, **records.identity(settings, host), "quantity": "message",
+        "unit": "ns", "boot_id": Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+        "seed": settings.seed or 0,
+        "start_time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "compiler": "none",
+        "clock": {"source": "clock_gettime", "hz": 1e9, "step_ns": 1.0}, "passes": settings.passes, "home": None,
+        "pinned_by": "native", "applicable": False, "reason": reason,
+    }  # fmt: skip
+    trailer = {"record": "trailer", "elapsed_s": 0, "pairs": 0, "complete": True}
+    records.Writer(settings.out, records.Former(0, None, {}, set(), False, 0)).add([header, trailer])
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    env = dict(os.environ)
+    if not settings.between_nodes and settings.command()[0].endswith("mpirun"):
+        # on one node mpirun starts the ranks itself; in a job it would ask Slurm to, and for another step
+        env = {name: value for name, value in env.items() if not name.startswith(("SLURM_", "PMI_", "PMIX_"))}
+    if settings.oversubscribed:
+        env["OMPI_MCA_mpi_yield_when_idle"] = "1"
+        env["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
+    if os.geteuid() == 0:
+        env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    env["PYTHONDONTWRITEBYTECODE"] = "1"
+    return env
+
+
+def _ends_with_us() -> None:
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+
+
+def _watched(command: list[str], settings: Settings) -> tuple[int, list[str]]:
+    """Run the launcher: its exit code and lines. Passes on what is ours, ends it when it is silent for too long.
+
+    A signal ends the launcher and then us: 128 and its number, no lines.
+    """
+    stopped: list[int] = []
+    launcher = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=_environment(settings),
+        preexec_fn=_ends_with_us,  # noqa: PLW1509 there are no threads yet
+    )  # fmt: skip
+
+    def stop(number: int, _: object) -> None:
+        if stopped:
+            launcher.kill()
+        stopped.append(number)
+        launcher.terminate()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+    said: list[str] = []
+    heard = size = -1.0
+    rest = b""
+    silent = False
+    assert launcher.stdout is not None
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(launcher.stdout, selectors.EVENT_READ)
+        heard = time.monotonic()
+        while True:
+            if waiting.select(1.0):
+                block = os.read(launcher.stdout.fileno(), 65536)
+                if not block:
+                    break
+                *lines, rest = (rest + block).split(b"\n")
+                for line in (one.decode(errors="replace") for one in lines):
+                    said.append(line)
+                    if not line.startswith(_REFUSED):
+                        print(line, file=sys.stderr, flush=True)
+                heard = time.monotonic()
+            now_size = settings.out.stat().st_size if settings.out.exists() else 0
+            if now_size != size:
+                size, heard = now_size, time.monotonic()
+            if time.monotonic() - heard > settings.patience_s and not silent:
+                silent = True
+                said.append(
+                    f"{_REFUSED}nothing was heard of the ranks for {settings.patience_s:.0f} s: the job does not "
+                    "start, or a firewall or a dead node keeps them waiting; see queue and network, or use --patience"
+                )
+                launcher.terminate()
+                heard = time.monotonic()
+            elif silent and time.monotonic() - heard > 20:
+                launcher.kill()
+    code = launcher.wait()
+    if stopped:
+        return 128 + stopped[0], []
+    return (code if code >= 0 else 128 - code), said

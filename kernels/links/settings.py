@@ -1,0 +1,302 @@
+"""What is asked of LinkTest: its command line, checked, and what follows from it without MPI."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import socket
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+from urllib.parse import unquote
+
+from links import schedule
+
+DONE, BAD_INPUT, NOT_AS_ASKED = 0, 2, 3
+MODES = ("semidirectional", "bidirectional", "unidirectional")
+#: Below it mpi4py's own time for a message, 1 to 2 us, would be shown as the machine's.
+LEAST_BYTES_OF_PYTHON = 64 * 1024
+_LARGEST = 1 << 30
+#: What a message is planned with: its start and the bytes a second of one pair and of all pairs at once.
+_START_S, _PAIR_BYTES_PER_S, _ALL_BYTES_PER_S, _HANDOVER_S = 2e-6, 8e9, 200e9, 0.5e-3
+#: Starting Python and MPI on every rank, where no two share a CPU.
+_BEGIN_S = 10.0
+_LAUNCHERS = {
+    "node": "mpirun --host localhost:{ranks} --bind-to none -n {ranks}",
+    "nodes": "srun --mpi=pmix --nodelist={nodes} --nodes={count} --ntasks={ranks} --ntasks-per-node={per_node} "
+    "--exclusive --cpu-bind=none --kill-on-bad-exit=1",
+}
+_HELP = """\
+LinkTest: messages between every pair of MPI ranks, on the CPUs of this node or between nodes.
+
+USAGE         linktest --cpus LIST --out FILE [options]            every pair of CPUs of this node
+              linktest --nodes A,B,.. --out FILE [options]         every pair of ranks over nodes
+REQUIREMENTS  Open MPI (mpirun, or srun --mpi=pmix) and mpi4py; mpicc when the kernels are built, or messages
+              below 64 KiB are refused
+OVERHEAD      a rank a core; with --schedule serial all but two sleep, with parallel all are busy
+WARNING       other MPI programs on these nodes are measured along
+"""
+_END = """\
+exit codes: 0 done, also when FILE was complete before; 2 bad arguments or input; 3 could not measure as asked;
+128 + signal: stopped. The same call continues FILE.
+example: linktest --cpus cores --sizes 1M --out linktest.jsonl
+"""
+
+
+class RefusalError(Exception):
+    """One sentence on what is wrong and what to do, and the exit code."""
+
+    def __init__(self, sentence: str, code: int = NOT_AS_ASKED) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A checked command line. `cpus` are of this node; with `nodes` each has `per_node` ranks on CPUs of its own."""
+
+    mode: str
+    parallel: bool
+    bisection: bool
+    mix: bool
+    sizes: tuple[int, ...]
+    messages: int
+    warm_up: int
+    samples: int
+    passes: int
+    load: int
+    retest: int
+    cpus: tuple[int, ...]
+    nodes: tuple[str, ...]
+    per_node: int
+    ranks: int
+    launcher: str
+    patience_s: float
+    out: Path
+    job: int
+    run: int
+    seed: int | None
+    as_rank: bool
+    plan: bool
+
+    @property
+    def between_nodes(self) -> bool:
+        """Whether ranks are on other nodes than this one."""
+        return bool(self.nodes)
+
+    @property
+    def by_rank(self) -> bool:
+        """Whether a pair's record names ranks; else it names CPUs, one rank on each."""
+        return self.between_nodes or self.ranks != len(self.cpus)
+
+    @property
+    def oversubscribed(self) -> bool:
+        """Whether ranks of this node share a CPU."""
+        return not self.between_nodes and self.ranks > len(self.cpus)
+
+    @property
+    def directed(self) -> bool:
+        """Whether a pair is measured in both directions apart."""
+        return self.mode == "unidirectional"
+
+    @property
+    def words(self) -> list[str]:
+        """Everything that shapes the measurement, as the header's `arguments`."""
+        sizes = ",".join(map(str, self.sizes))
+        words = ["--mode", self.mode, "--schedule", "parallel" if self.parallel else "serial", "--sizes", sizes]
+        words += ["--bisection"] * self.bisection + ["--mix"] * self.mix
+        for name in ("messages", "warm_up", "samples", "passes", "load", "retest"):
+            words += ["--" + name.replace("_", "-"), str(getattr(self, name))]
+        if self.between_nodes:
+            words += ["--nodes", ",".join(self.nodes), "--per-node", str(self.per_node)]
+        elif self.by_rank:
+            words += ["--ranks", str(self.ranks)]
+        return [*words, "--launcher", self.launcher]
+
+    def rounds(self, seed: int) -> list[schedule.Round]:
+        """Rounds of pairs of ranks in one pass and message size."""
+        rounds = schedule.bisection(self.ranks) if self.bisection else schedule.all_pairs(self.ranks)
+        rounds = schedule.mixed(rounds, self.ranks, seed) if self.mix else rounds
+        return schedule.both_ways(rounds) if self.directed else rounds
+
+    def command(self) -> list[str]:
+        """The launcher's words."""
+        filled = {
+            "ranks": self.ranks,
+            "nodes": ",".join(self.nodes) or socket.gethostname(),
+            "count": len(self.nodes) or 1,
+            "per_node": self.per_node,
+        }
+        try:
+            return [word.format(**filled) for word in self.launcher.split()]
+        except (KeyError, IndexError, ValueError) as error:
+            known = ", ".join(f"{{{name}}}" for name in filled)
+            raise RefusalError(
+                f"the launcher {self.launcher!r} has the unknown placeholder {error}; known are {known}", BAD_INPUT
+            ) from error
+
+    def seconds_per_pass(self) -> float:
+        """How long a pass takes by plan, without starting."""
+        rounds = self.rounds(0)
+        at_once = max((len(one) for one in rounds), default=0) if self.parallel else 1
+        visits = len(rounds) if self.parallel else sum(map(len, rounds))
+        shared = max(1.0, at_once * _PAIR_BYTES_PER_S / _ALL_BYTES_PER_S)
+        ways = 2 if self.mode == "semidirectional" else 1
+        messages = self.messages or 1
+        time = 0.0
+        for size in self.sizes:
+            message = _START_S + size / _PAIR_BYTES_PER_S * shared
+            sample = max(ways * messages * message, 0 if self.messages else BATCH_S)
+            time += visits * (self.warm_up * ways * message + (self.samples + 1) * sample + _HANDOVER_S)
+        return time
+
+    def plan_text(self) -> str:
+        """What --plan prints (docs/formats.md)."""
+        pairs = sum(map(len, self.rounds(0))) * len(self.sizes)
+        each = self.seconds_per_pass()
+        seconds = each * self.passes + _BEGIN_S
+        facts = {
+            "kernel": "linktest",
+            "operation": self.mode,
+            "quantity": "message",
+            "pairs" if len(self.sizes) == 1 else "cells": pairs,
+            "passes": self.passes,
+            "seconds_per_pass": f"{each:.3f}",
+            "seconds": f"{seconds:.3f}",
+            "seconds_at_195_ns": f"{seconds:.3f}",
+            "memory_bytes": 2 * self.ranks * max(self.sizes),
+            "cpus": ",".join(map(str, self.cpus)),
+        }
+        return "".join(f"{name} {value}\n" for name, value in facts.items())
+
+
+#: A sample without --messages lasts at least so long.
+BATCH_S = 50e-6
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise RefusalError(f"{message}; see linktest --help", BAD_INPUT)
+
+
+def parse(words: list[str]) -> Settings:
+    """The command line. Raises RefusalError with one sentence; --help prints and ends the process."""
+    parser = _Parser(
+        prog="linktest", description=_HELP, epilog=_END, add_help=True, allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    whole = {"type": int, "metavar": "N"}
+    parser.add_argument("--out", metavar="FILE", help="the record file; an incomplete one is continued")
+    parser.add_argument("--cpus", metavar="LIST", help="cores (one thread of each), all, or numbers as 0-3,8")
+    parser.add_argument("--nodes", metavar="A,B", default="", help="over these nodes instead of this one's CPUs")
+    parser.add_argument("--per-node", default=1, **whole, help="with --nodes: ranks on each (default 1)")
+    parser.add_argument("--ranks", default=0, **whole, help="ranks on the CPUs; more than CPUs are flagged")
+    parser.add_argument("--mode", choices=MODES, default=MODES[0], help="to and fro; both ways at once; one way")
+    parser.add_argument(
+        "--schedule", choices=("serial", "parallel"), default="serial", help="a pair at a time, or all of a round"
+    )
+    parser.add_argument("--bisection", action="store_true", help="only pairs between the two halves of the ranks")
+    parser.add_argument("--mix", action="store_true", help="random order of the ranks, by --seed")
+    parser.add_argument("--sizes", default="1M", help="bytes of a message, or several: 8,64K,1M (default 1M)")
+    parser.add_argument("--messages", default=0, **whole, help="messages of a sample (default: as many as take 50 us)")
+    parser.add_argument("--warm-up", default=2, **whole, help="messages before the first sample (default 2)")
+    parser.add_argument("--samples", default=16, **whole, help="samples of a pair (default 16)")
+    parser.add_argument("--passes", default=1, **whole, help="sweeps over all pairs (default 1)")
+    parser.add_argument("--load", default="0", help="bytes of an all-to-all between rounds (default 0: none)")
+    parser.add_argument("--retest", default=None, **whole, help="slowest pairs measured again, alone (default 3)")
+    parser.add_argument("--launcher", default="", help="what starts the ranks; a blank may be written %%20")
+    parser.add_argument("--patience", default=120.0, type=float, metavar="S", help="given up when silent for longer")
+    parser.add_argument("--seed", default=None, **whole)
+    parser.add_argument("--job", default=1, **whole, help="recorded")
+    parser.add_argument("--run", default=1, **whole, help="recorded")
+    parser.add_argument("--plan", action="store_true", help="print what would be measured and its time")
+    parser.add_argument("--as-rank", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args(words)
+    for name, least in {
+        "per_node": 1,
+        "messages": 0,
+        "warm_up": 0,
+        "samples": 1,
+        "passes": 1,
+        "job": 1,
+        "run": 1,
+    }.items():
+        if getattr(given, name) < least:
+            option = "--" + name.replace("_", "-")
+            raise RefusalError(f"{option} must be at least {least}, not {getattr(given, name)}", BAD_INPUT)
+    if given.out is None and not given.plan:
+        raise RefusalError("--out is missing; see linktest --help", BAD_INPUT)
+    sizes = tuple(_bytes(word, "--sizes") for word in given.sizes.split(","))
+    if len(set(sizes)) < len(sizes) or min(sizes) < 1:
+        raise RefusalError(f"--sizes {given.sizes}: each size once, and none of 0 bytes", BAD_INPUT)
+    retest = given.retest if given.retest is not None else 3 if len(sizes) == 1 else 0
+    if retest and len(sizes) > 1:
+        raise RefusalError("--retest is for one message size; leave it out with several --sizes", BAD_INPUT)
+    nodes = tuple(name for name in given.nodes.split(",") if name)
+    if nodes and given.cpus:
+        raise RefusalError("--cpus is for one node and --nodes for several; leave one out", BAD_INPUT)
+    cpus = () if nodes else _cpus(given.cpus or "cores", must_be_here=not given.plan and not given.as_rank)
+    ranks = len(nodes) * given.per_node if nodes else given.ranks or len(cpus)
+    if ranks < 2:
+        raise RefusalError(f"{ranks} rank on {','.join(nodes) or 'the CPUs asked for'}: a pair needs two")
+    launcher = unquote(given.launcher) or _LAUNCHERS["nodes" if nodes else "node"]
+    return Settings(
+        given.mode, given.schedule == "parallel", given.bisection, given.mix, sizes, given.messages, given.warm_up,
+        given.samples, given.passes, _bytes(given.load, "--load"), retest, cpus, nodes, given.per_node, ranks, launcher,
+        given.patience, Path(given.out or "-"), given.job, given.run, given.seed, given.as_rank, given.plan,
+    )  # fmt: skip
+
+
+def _bytes(word: str, option: str) -> int:
+    match = re.fullmatch(r"(\d{1,10})([KM]?)", word.strip())
+    size = int(match[1]) * {"": 1, "K": 1 << 10, "M": 1 << 20}[match[2]] if match else -1
+    if not 0 <= size <= _LARGEST:
+        raise RefusalError(f"{option} {word!r}: a size is a number of bytes up to 1024M, as 8, 64K or 1M", BAD_INPUT)
+    return size
+
+
+def cpu_list(text: str) -> list[int]:
+    """The CPUs of a list such as 0-3,8. Raises ValueError where it is none."""
+    cpus: list[int] = []
+    for part in text.strip().split(","):
+        match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", part)
+        if match is None:
+            raise ValueError(part)
+        cpus += range(int(match[1]), int(match[2] or match[1]) + 1)
+    return cpus
+
+
+def cores(allowed: set[int], siblings: Path = Path("/sys/devices/system/cpu")) -> list[int]:
+    """The first allowed CPU of each core."""
+    first = []
+    for cpu in sorted(allowed):
+        path = siblings / f"cpu{cpu}/topology/thread_siblings_list"
+        mine = cpu_list(path.read_text()) if path.exists() else [cpu]
+        if cpu == min(set(mine) & allowed, default=cpu):
+            first.append(cpu)
+    return first
+
+
+def _cpus(text: str, must_be_here: bool) -> tuple[int, ...]:
+    allowed = os.sched_getaffinity(0)
+    if text in ("cores", "all"):
+        return tuple(cores(allowed) if text == "cores" else sorted(allowed))
+    try:
+        wanted = cpu_list(text)
+    except ValueError:
+        raise RefusalError(f"--cpus {text!r} is no list of CPUs such as 0-3,8, nor cores or all", BAD_INPUT) from None
+    if len(set(wanted)) < len(wanted):
+        raise RefusalError(f"--cpus {text}: a CPU is there twice", BAD_INPUT)
+    if must_be_here and (absent := sorted(set(wanted) - allowed)):
+        online = cpu_list(Path("/sys/devices/system/cpu/online").read_text())
+        if absent[0] not in online:
+            raise RefusalError(f"--cpus {text}: CPU {absent[0]} is not online on this machine", BAD_INPUT)
+        raise RefusalError(f"CPU {absent[0]} may not be used here; give the job the whole node")
+    return tuple(wanted)
+
+
+def say(sentence: str) -> None:
+    """A message on standard error."""
+    print(f"linktest: {sentence}", file=sys.stderr, flush=True)

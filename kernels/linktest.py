@@ -1,0 +1,26 @@
+"""LinkTest: messages between every pair of MPI ranks, within a node or between nodes (docs/method.md)."""
+
+from __future__ import annotations
+
+import sys
+
+from links import launch, ranks
+from links.settings import DONE, RefusalError, parse, say
+
+
+def main() -> int:
+    """Plan, be a rank, or start the ranks."""
+    try:
+        settings = parse(sys.argv[1:])
+        if settings.plan:
+            settings.command()
+            print(settings.plan_text(), end="")
+            return DONE
+        return ranks.main(settings) if settings.as_rank else launch.measure(settings)
+    except RefusalError as error:
+        say(str(error))
+        return error.code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
