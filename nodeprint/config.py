@@ -9,6 +9,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import jsonschema
 import yaml
@@ -16,7 +17,7 @@ import yaml
 from nodeprint.errors import NodeprintError, printable, unreadable
 
 #: What a measurement is, and what node-run says itself.
-_NOT_ARGUMENTS = ("--op", "--out", "--job", "--run", "--plan", "--help")
+_NOT_ARGUMENTS = ("--op", "--mode", "--out", "--job", "--run", "--plan", "--help", "--launcher", "--nodes", "--ranks")
 #: Arguments end up on a command line of node-run: words of option letters, numbers, names and lists.
 _WORD = re.compile(r"[A-Za-z0-9_.,:=/+%@-]+")
 
@@ -114,6 +115,8 @@ def plan(config: Mapping[str, Any]) -> str:
         if preset is None:
             continue
         words = [what["arguments"], preset, config["arguments"].get(name, "")]
+        if what["kernel"] == "linktest" and config["mpi"]["launcher"]:
+            words.append(f"--launcher {quote(config['mpi']['launcher'], safe='/:=,+@{}')}")  # one word, blanks as %20
         lines.append(f"{name}\t{what['kernel']}\t{' '.join(' '.join(words).split())}\n")
     return "".join(lines)
 

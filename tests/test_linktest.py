@@ -18,7 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeprint import records
+from nodeprint import bundle, config, records
+from nodeprint.errors import NodeprintError
 
 from .conftest import ALLOWED, ROOT, need
 from .schemas import valid_records
@@ -381,3 +382,36 @@ def test_silent_ranks_are_given_up(kernel: Path, tmp_path: Path) -> None:
     done = call(kernel, tmp_path / "r.jsonl", "--launcher", str(silent), "--patience", "2")
     assert done.returncode == 3
     assert "nothing was heard of the ranks for 2 s" in done.stderr.splitlines()[-1]
+
+
+def test_the_launcher_of_the_configuration_is_one_word_of_the_plan(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("measure: [linktest-node]\nmpi: {launcher: 'srun --mpi=pmix -n {ranks}'}\n")
+    plan = config.plan(config.load(file))
+    *_, arguments = plan.rstrip("\n").split("\t")
+    words = arguments.split()
+    assert settings.parse(["--out", "x", "--cpus", two(), *words[words.index("--launcher") :]]).command() == [
+        "srun", "--mpi=pmix", "-n", "2"
+    ]  # fmt: skip
+    file.write_text("mpi: {launcher: 'srun; reboot'}\n")
+    with pytest.raises(NodeprintError, match=r"mpi\.launcher"):
+        config.load(file)
+
+
+@needs_two_cpus
+def test_node_run_measures_it_and_the_bundle_has_its_pairs(kernel: Path, tmp_path: Path) -> None:
+    campaign = tmp_path / "main"
+    campaign.mkdir()
+    words = "--cpus cores --sizes 64K --samples 3"
+    (campaign / "plan.tsv").write_text(
+        f"linktest-node\tlinktest\t{words}\nlinktest-none\tlinktest\t{words} --launcher no-such-mpirun\n"
+    )
+    command = [ROOT / "kernels/node-run", "--campaign", campaign, "--node", "n1", "--job", "1", "--runs", "1"]
+    done = subprocess.run([*command, "--kernels", kernel.parent], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (job,) = bundle.load(campaign / "nodes/n1").jobs
+    assert job.status["outcome"] == "complete"
+    assert job.header("linktest-node")["quantity"] == "message"
+    value = job.measurements["linktest-node"]["latency_ns"].sel(a=ALLOWED[0], b=ALLOWED[-1])
+    assert (value > 0).all()
+    assert "no-such-mpirun is not installed" in job.not_applicable["linktest-none"]

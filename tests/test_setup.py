@@ -77,7 +77,7 @@ def test_an_installation_that_fails_is_told_and_does_not_end_the_run(bare: Path)
 
 
 def test_nothing_is_asked_where_nothing_is_missing(bare: Path) -> None:
-    for tool in ("python3", "likwid-pin", "flock", "cc"):
+    for tool in ("python3", "likwid-pin", "mpirun", "mpicc", "flock", "cc"):
         add(bare, tool, "exit 0")
     assert system(bare, "run") == ""
     assert not (bare.parent / "called").exists()
