@@ -229,6 +229,9 @@ def simulate(
     noise: Annotated[
         float, typer.Option(min=0, max=20, help="Standard deviations of chips, runs and lines, times the usual.")
     ] = 1,
+    linktest: Annotated[
+        bool, typer.Option("--linktest", help="LinkTest's messages between cores beside the other measurements.")
+    ] = False,
     defect: Annotated[
         list[str] | None,
         typer.Option(help="A planted defect, e.g. 'node017: core 37 +6%'; an unknown one lists all kinds."),
@@ -248,7 +251,9 @@ def simulate(
         return
     if out is None:
         raise NodeprintError("no folder for the campaign", key="--out", advice="name a new one, or ask for --power")
-    plan = simulator.Plan(machine, nodes, jobs, runs, passes, seed, spread, tuple(defect or ()), cells=True)
+    plan = simulator.Plan(
+        machine, nodes, jobs, runs, passes, seed, spread, tuple(defect or ()), cells=True, linktest=linktest
+    )
     typer.echo(simulator.write(plan, out))
 
 

@@ -191,7 +191,7 @@ def legend(colours: Scale, values: Floats, title: str) -> Legend:
         beyond.append(f"down to {three_digits(float(finite.min()))}")
     if finite.size and finite.max() > colours.high + slack:
         beyond.append(f"up to {three_digits(float(finite.max()))}")
-    bar = np.arange(scale.LEVELS - 1, -1, -1, dtype=np.uint8).reshape(-1, 1)
+    bar = colours.index(np.linspace(colours.high, colours.low, scale.LEVELS).reshape(-1, 1))
     return Legend(
         png=indexed_png(bar, colours),
         ticks=tuple(Tick(at, text) for at, text in colours.ticks()),

@@ -19,7 +19,7 @@ from nodeprint.bundle import Bundle, Job
 from nodeprint.cells import models
 from nodeprint.errors import NodeprintError
 from nodeprint.fingerprint import label
-from nodeprint.report import figures, scale, words
+from nodeprint.report import figures, linktest, scale, words
 from nodeprint.report.figures import Floats, Tick, three_digits
 from nodeprint.report.floorplan import floorplan_svg
 from nodeprint.report.pages import (
@@ -304,32 +304,36 @@ def _plates(
     out: list[Plate] = []
     for one in shown.matrices:
         header, data = job.header(one.measurement), job.measurements[one.measurement]
-        where = f"home NUMA node {one.home}" if one.home >= 0 else _home(header.get("home"))
-        subtitle = f"{header.get('operation', one.measurement)}: {_quantity(header)}, {where}"
-        subtitle += f", job {job.number}" if job.number > 1 else ""
         classes = [c for c in said.get("classes", ()) if _belongs(c, one) and words.number(c.get("median_ns"))]
-        card = matrix = None
+        card = matrix = bars = None
+        messages = linktest.is_linktest(header)
+        drawn_as = colours.get(one.measurement, Scale(0.0, 1.0))
+        values, unit, key = (
+            one.values,
+            str(header.get("unit", "ns")),
+            _matrix_facts(one, data.sizes["a"], shown.topology),
+        )
+        if messages:
+            values, unit, drawn_as = one.values / 1e3, "us", linktest.in_us(drawn_as)
+            bars, key = linktest.histogram(values, drawn_as), linktest.facts(values, header)
+        where = f", home NUMA node {one.home}" if one.home >= 0 else _home(header)
+        subtitle = f"{header.get('operation', one.measurement)}: {_quantity({**header, 'unit': unit})}{where}"
+        subtitle += f", job {job.number}" if job.number > 1 else ""
         if len(one.cpus) == 2:
             card = _card(data.sel(home=one.home), one.cpus, classes)
         else:
-            unit = f"{header.get('unit', 'ns')}, {header.get('quantity', '')}"
-            matrix = figures.matrix(
-                one.values,
-                one.cpus,
-                shown.topology,
-                colours.get(one.measurement, Scale(0.0, 1.0)),
-                unit,
-                108.0 if out else 140.0,
-            )
+            title = f"{unit}, {header.get('quantity', '')}"
+            matrix = figures.matrix(values, one.cpus, shown.topology, drawn_as, title, 108.0 if out else 140.0)
         out.append(
             Plate(
-                title="The pair" if card else "Core to core",
+                title="LinkTest" if messages else "The pair" if card else "Core to core",
                 subtitle=subtitle,
                 card=card,
                 matrix=matrix,
-                facts=_matrix_facts(one, data.sizes["a"], shown.topology),
+                facts=key,
                 # A single class of a single pair is already on the card.
-                classes=_class_table(classes, fleet) if matrix or fleet else None,
+                classes=_class_table(classes, fleet, unit) if matrix or fleet else None,
+                histogram=bars if matrix else None,
             )
         )
     return tuple(out)
@@ -376,20 +380,26 @@ def _matrix_facts(one: Drawn, measured: int, topology: Topology | None) -> Facts
     return tuple(rows)
 
 
-def _class_table(classes: Sequence[Mapping[str, Any]], fleet: Mapping[ClassKey, float]) -> ClassTable | None:
-    """Against the fleet's medians in percent where there is a fleet, else in ns."""
+def _class_table(classes: Sequence[Mapping[str, Any]], fleet: Mapping[ClassKey, float], unit: str) -> ClassTable | None:
+    """Against the fleet's medians in percent where there is a fleet, else in `unit` (ns or us)."""
     if not classes:
         return None
-    medians = [float(c["median_ns"]) for c in classes]
-    lows = [words.number(c.get("ci_low_ns")) for c in classes]
-    highs = [words.number(c.get("ci_high_ns")) for c in classes]
-    beside = [fleet.get(_class_key(c)) for c in classes]
+    of_ns = 1e3 if unit == "us" else 1.0
+
+    def known(value: Any) -> float | None:
+        found = words.number(value)
+        return None if found is None else found / of_ns
+
+    medians = [float(c["median_ns"]) / of_ns for c in classes]
+    lows = [known(c.get("ci_low_ns")) for c in classes]
+    highs = [known(c.get("ci_high_ns")) for c in classes]
+    beside = [known(fleet.get(_class_key(c))) for c in classes]
     against = all(beside)
 
     def on_axis(value: float | None, i: int) -> float:
-        known = medians[i] if value is None else value
+        there = medians[i] if value is None else value
         base = beside[i]
-        return 100 * (known / base - 1) if against and base else known
+        return 100 * (there / base - 1) if against and base else there
 
     spans = [[on_axis(value, i) for value in (lows[i], medians[i], highs[i])] for i in range(len(classes))]
     if against:
@@ -410,8 +420,8 @@ def _class_table(classes: Sequence[Mapping[str, Any]], fleet: Mapping[ClassKey, 
         )
         for i, c in enumerate(classes)
     )
-    axis = "% from the fleet's median" if against else "ns"
-    return ClassTable(rows, axis_ticks(start, end), axis, 0.5 if against else None)
+    axis = "% from the fleet's median" if against else unit
+    return ClassTable(rows, axis_ticks(start, end), axis, 0.5 if against else None, unit)
 
 
 def percent_reach(values: Sequence[float]) -> float:
@@ -598,7 +608,8 @@ def _measured(name: str, data: xr.Dataset) -> tuple[Floats, str]:
 
 # --- method ---
 
-_QUANTITIES = {"hop": "round trip / 2", "load": "load latency", "one-way": "one-way latency", "transfer": "transfer"}
+_QUANTITIES = {"hop": "round trip / 2", "load": "load latency", "one-way": "one-way latency",
+    "transfer": "transfer", "message": "time of a message"}  # fmt: skip
 _HOMES = {
     "first": "home: the NUMA node of the pair's first CPU",
     "second": "home: the NUMA node of the pair's second CPU",
@@ -612,10 +623,14 @@ def _quantity(header: Mapping[str, Any]) -> str:
     return f"{quantity} ({said}) in {unit}" if said else f"{quantity or 'value'} in {unit}"
 
 
-def _home(policy: Any) -> str:
+def _home(header: Mapping[str, Any]) -> str:
+    """Where the line is at home, to be added to a sentence; a message has no home."""
+    policy = header.get("home")
+    if linktest.is_linktest(header):
+        return ""
     if policy is None or policy == "unknown":
-        return "home unknown"
-    return _HOMES.get(str(policy), f"home: {policy}")
+        return ", home unknown"
+    return ", " + _HOMES.get(str(policy), f"home: {policy}")
 
 
 def _methods(shown: Shown, verdict: Mapping[str, Any]) -> tuple[Method, ...]:
@@ -646,12 +661,18 @@ def _method_facts(data: xr.Dataset, header: Mapping[str, Any], rounds: str) -> F
         "unknown": ", ".join(map(str, imported.get("unknown", ()))),
         "operation": header.get("operation"),
         "quantity": _quantity(header),
-        "home": _home(header.get("home")).removeprefix("home: "),
+        "home": _home(header).removeprefix(", ").removeprefix("home: "),
         "memory": "; ".join(_memory(header.get("placement") or {})),
         "lines": lines and f"{lines} a pass, drawn by seed, {batches} batches a line",
         "round trips": header.get("round_trips") and f"at least {header['round_trips']} a batch",
         "passes, runs": measured and rounds,
-        "statistic": measured and "median over lines of each line's lowest batch; drawn: median over runs and passes",
+        "statistic": measured
+        and (
+            "lower quartile of the samples"
+            if linktest.is_linktest(header)
+            else "median over lines of each line's lowest batch"
+        )
+        + "; drawn: median over runs and passes",
         "pinned by": header.get("pinned_by"),
         "clock": _clock(header.get("clock") or {}),
         "kernel": " ".join(str(header[key]) for key in ("kernel", "kernel_hash") if header.get(key)),

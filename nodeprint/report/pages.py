@@ -11,6 +11,7 @@ from typing import Any
 
 from nodeprint.errors import printable
 from nodeprint.report.figures import Matrix, Tick
+from nodeprint.report.linktest import Histogram
 
 Facts = tuple[tuple[str, str], ...]
 
@@ -95,6 +96,7 @@ class ClassTable:
     ticks: tuple[Tick, ...]
     axis: str
     zero: float | None
+    unit: str = "ns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,10 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Plate:
-    """A measurement on the page: what it is, its figure (`card` or `matrix`), and the classes of its pairs."""
+    """A measurement on the page: what it is, its figure (`card` or `matrix`), and the classes of its pairs.
+
+    `histogram`: of the values in the matrix, in its colours.
+    """
 
     title: str
     subtitle: str
@@ -143,6 +148,7 @@ class Plate:
     matrix: Matrix | None
     facts: Facts
     classes: ClassTable | None
+    histogram: Histogram | None = None
 
 
 @dataclass(frozen=True, slots=True)

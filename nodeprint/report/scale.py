@@ -26,17 +26,24 @@ _MISSING_RGB, _DIAGONAL_RGB = (205, 205, 205), (255, 255, 255)
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From `low` to `high` (in the unit of the values) over a colour map; values beyond take the colour of the end."""
+    """From `low` to `high` (in the unit of the values) over a colour map; values beyond take the colour of the end.
+
+    With `bins` there are so many colours, each that of the middle of its part.
+    """
 
     low: float
     high: float
     map: Map = "batlow"
+    bins: int = 0
 
     def index(self, values: npt.ArrayLike) -> npt.NDArray[np.uint8]:
         """Palette entries of `values` (any shape); NaN becomes MISSING."""
         array = np.asarray(values, dtype=np.float64)
         part = (array - self.low) / (self.high - self.low)
-        entry = np.clip(np.nan_to_num(part, nan=0.0, posinf=1.0, neginf=0.0) * LEVELS, 0, LEVELS - 1)
+        part = np.nan_to_num(part, nan=0.0, posinf=1.0, neginf=0.0)
+        if self.bins:
+            part = (np.clip(np.floor(part * self.bins), 0, self.bins - 1) + 0.5) / self.bins
+        entry = np.clip(part * LEVELS, 0, LEVELS - 1)
         out: npt.NDArray[np.uint8] = np.where(np.isnan(array), MISSING, entry).astype(np.uint8)
         return out
 

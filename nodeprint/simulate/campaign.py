@@ -27,13 +27,14 @@ from nodeprint.topology.model import Cpu, NumaNode, Topology
 
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 _MEASUREMENT = "coherence-cas"
+_LINKTEST, _MESSAGE_BYTES = "linktest-node", 1 << 20
 
 
 @dataclass(frozen=True)
 class Plan:
     """What is simulated. `homes` are NUMA nodes of the line, or (-1,) for the home policy `first`.
 
-    `cells`: memory, caches, bandwidth, clock and jitter beside the pairs.
+    `cells`: memory, caches, bandwidth, clock and jitter beside the pairs; `linktest`: messages between cores.
     """
 
     topology: Topology
@@ -46,6 +47,7 @@ class Plan:
     defects: tuple[str, ...] = ()
     homes: tuple[int, ...] = (-1,)
     cells: bool = False
+    linktest: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -73,6 +75,7 @@ def fleet(plan: Plan, jobs_of: Mapping[str, int] | None = None) -> PackedFleet:
     """
     nodes: list[PackedNode] = []
     parts: dict[bytes, list[tuple[int, int, npt.NDArray[np.float32]]]] = {}
+    messages: dict[bytes, list[tuple[int, int, npt.NDArray[np.float32]]]] = {}
     layouts: dict[bytes, Layout] = {}
     cells: list[quantities.Part] = []
     for number, node in enumerate(_nodes(plan)):
@@ -96,19 +99,29 @@ def fleet(plan: Plan, jobs_of: Mapping[str, int] | None = None) -> PackedFleet:
         for job in range(1, (jobs_of or {}).get(node.name, plan.jobs) + 1):
             for run in range(1, plan.runs + 1):
                 parts.setdefault(node.layout.key, []).append((number, job, _draw(plan, number, node, job, run)))
+                if plan.linktest:
+                    drawn_messages = _draw_messages(plan, number, node, job, run)
+                    messages.setdefault(node.layout.key, []).append((number, job, drawn_messages))
                 cells += [_part(number, job, run, machine, one) for one in _draw_cells(plan, number, node, job, run)]
-    stacks = []
-    for key, rows in parts.items():
-        values = np.stack([values for _, _, values in rows])
-        runs = np.array([i % plan.runs + 1 for i in range(len(rows))])
-        stacks.append(
-            Stack(
-                _MEASUREMENT, "cas", "hop", "ns", plan.homes, layouts[key], np.array([n for n, _, _ in rows]),
-                np.array([j for _, j, _ in rows]), runs, values, disturbed=np.zeros(len(rows)),
-                started=tuple(_started(j, int(run)) for (_, j, _), run in zip(rows, runs, strict=True)),
-            )
-        )  # fmt: skip
+    stacks = [_stack(plan, _MEASUREMENT, plan.homes, layouts[key], rows) for key, rows in parts.items()]
+    for key, rows in messages.items():
+        whole = layouts[key]
+        between = Layout(whole.slots, whole.pairs[~silicon.paths(whole).in_core], whole.harvested)
+        stacks.append(_stack(plan, _LINKTEST, (-1,), between, rows))
     return PackedFleet("simulated", True, tuple(nodes), tuple(stacks), cells=quantities.assemble(cells))
+
+
+def _stack(
+    plan: Plan, name: str, homes: tuple[int, ...], places: Layout, rows: list[tuple[int, int, npt.NDArray[np.float32]]]
+) -> Stack:
+    values = np.stack([values for _, _, values in rows])
+    runs = np.array([i % plan.runs + 1 for i in range(len(rows))])
+    what = ("cas", "hop") if name == _MEASUREMENT else ("semidirectional", "message")
+    return Stack(
+        name, *what, "ns", homes, places, np.array([n for n, _, _ in rows]), np.array([j for _, j, _ in rows]), runs,
+        values, disturbed=np.zeros(len(rows)),
+        started=tuple(_started(j, int(run)) for (_, j, _), run in zip(rows, runs, strict=True)),
+    )  # fmt: skip
 
 
 def _part(number: int, job: int, run: int, machine: quantities.Machine, one: drawn.Drawn) -> quantities.Part:
@@ -150,7 +163,7 @@ def write(plan: Plan, campaign: Path) -> Path:
         if not node.state.missing:
             _write_node(plan, number, node, campaign / "nodes" / node.name)
     known = config.measurements()
-    measured = [_MEASUREMENT, *(drawn.MEASUREMENTS if plan.cells else ())]
+    measured = [_MEASUREMENT, *([_LINKTEST] if plan.linktest else []), *(drawn.MEASUREMENTS if plan.cells else ())]
     rows = [f"{name}\t{known[name]['kernel']}\t{known[name]['arguments']}\n" for name in measured]
     files.write(campaign / "plan.tsv", "# simulated\n" + "".join(rows))
     discover.write_sheet(campaign / "nodes.tsv", sheet)
@@ -205,6 +218,18 @@ def _draw(plan: Plan, number: int, node: _NodePlan, job: int, run: int) -> npt.N
     return silicon.draw_run(
         node.path, node.truth, plan.spread, rng, passes=plan.passes, run=run, disturbances=disturbances
     )
+
+
+def _draw_messages(plan: Plan, number: int, node: _NodePlan, job: int, run: int) -> npt.NDArray[np.float32]:
+    """LinkTest's run, (pass, 1, pair): of pairs of cores, from the same chip. Its buffers are many lines."""
+    rng = np.random.default_rng([plan.seed, number, job, run, 15])
+    between = ~node.path.in_core
+    truth = silicon.message_ns(silicon.latency(node.path, node.chip), _MESSAGE_BYTES)
+    spread = replace(plan.spread, line=plan.spread.line / 4)
+    disturbances = [d for d in node.state.disturbances if d.run == 0 or job == 1]
+    return silicon.draw_run(node.path, [truth], spread, rng, passes=plan.passes, run=run, disturbances=disturbances)[
+        :, :, between
+    ]
 
 
 def _places(topology: Topology) -> tuple[Layout, list[int]]:
@@ -287,6 +312,11 @@ def _write_node(plan: Plan, number: int, node: _NodePlan, folder: Path) -> None:
             path = job_dir / f"run{run}" / f"{_MEASUREMENT}.jsonl{'' if cut else '.gz'}"
             files.write(path, text.encode() if cut else gzip.compress(text.encode(), compresslevel=1, mtime=0))
             measurements.append(_outcome(_MEASUREMENT, run, cut))
+            if plan.linktest:
+                text = _message_records(plan, number, node, job=job, run=run)
+                path = job_dir / f"run{run}" / f"{_LINKTEST}.jsonl.gz"
+                path.write_bytes(gzip.compress(text.encode(), compresslevel=1, mtime=0))
+                measurements.append(_outcome(_LINKTEST, run, cut=False))
             for one in _draw_cells(plan, number, node, job, run):
                 text = _cell_records(plan, number, node, one, job=job, run=run)
                 path = job_dir / f"run{run}" / f"{one.measurement}.jsonl.gz"
@@ -380,6 +410,34 @@ def _cell_records(plan: Plan, number: int, node: _NodePlan, one: drawn.Drawn, *,
         values = {key: float(f"{array[at]:.6g}") for key, (_, array) in one.values.items()}
         lines.append(json.dumps({"record": "cell", **place, "pass": at[0], **values, "flags": []}))
     return "\n".join(lines) + "\n" + _trailer("cells", len(lines) - 1)
+
+
+def _message_records(plan: Plan, number: int, node: _NodePlan, *, job: int, run: int) -> str:
+    values = _draw_messages(plan, number, node, job, run)
+    header = _header(plan, number, node, job=job, run=run) | {
+        "kernel": "linktest",
+        "operation": "semidirectional",
+        "quantity": "message",
+        "unit": "ns",
+        "arguments": ["--mode", "semidirectional", "--schedule", "serial", "--sizes", str(_MESSAGE_BYTES)],
+        "cpus": sorted(node.cpus),
+        "home": None,
+        "message_bytes": _MESSAGE_BYTES,
+        "batches": 16,
+        "directed": False,
+        "clock": {"source": "clock_gettime", "hz": 1e9, "step_ns": 1.0},
+    }
+    ends = np.array(node.cpus)[node.layout.pairs[~node.path.in_core]]
+    a, b = np.sort(ends, axis=1).T
+    lines = [json.dumps(header)]
+    for p in range(values.shape[0]):
+        for i, v in enumerate(values[p, 0].tolist()):
+            lines.append(
+                f'{{"record":"pair","a":{a[i]},"b":{b[i]},"home":-1,"pass":{p},"latency_ns":{v:.1f},'
+                f'"ci_low_ns":{v * 0.995:.1f},"ci_high_ns":{v * 1.005:.1f},"min_ns":{v * 0.99:.1f},'
+                f'"median_ns":{v * 1.005:.1f},"p99_ns":{v * 1.05:.1f},"flags":[]}}'
+            )
+    return "\n".join(lines) + "\n" + _trailer("pairs", int(values.size))
 
 
 def _records(

@@ -23,6 +23,9 @@ Floats = npt.NDArray[np.float64]
 CORE_NS, SMT_NS, RING_NS, RING_STEP_NS = 7.0, 3.0, 8.5, 0.6
 PORT_NS, MESH_NS, QUADRANT_NS, HOME_DETOUR_NS, LINK_NS = 45.0, 53.0, 5.0, 90.0, 88.0
 
+#: A message: what MPI takes for itself, and how many cache lines a core copies at a time.
+START_NS, LINES_UNDERWAY = 1500.0, 24.0
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -199,6 +202,14 @@ def latency(path: Paths, chip: Chip, home_socket: int = -1) -> Floats:
     value = np.where(path.in_core, SMT_NS + work * 0.4, np.where(path.in_ccx, inside, outside))
     own = np.where(path.cross, 1.0, chip.socket[path.socket_a])
     return np.asarray(value * core_factor * own * chip.whole * chip.pair, dtype=np.float64)
+
+
+def message_ns(hop_ns: Floats, size: int) -> Floats:
+    """Time of a message between two cores from their hop (Little's law).
+
+    A copy keeps LINES_UNDERWAY cache lines underway, each of which takes a hop; START_NS goes to MPI itself.
+    """
+    return np.asarray(START_NS + size / 64 * hop_ns / LINES_UNDERWAY, dtype=np.float64)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,85 @@
+"""LinkTest's matrices over a fleet: simulated, judged by the machinery of pairs, and drawn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nodeprint import records
+from nodeprint.layout import pair_classes
+from nodeprint.packed import Stack
+from nodeprint.report import linktest
+from nodeprint.report.scale import Scale
+from nodeprint.simulate import Plan, Spread, fleet, write
+from nodeprint.topology.presets import preset
+from nodeprint.verdict import judge_fleet
+
+from .schemas import valid_records
+
+ROME = preset("rome-2x64")
+
+
+def stack_of(plan: Plan) -> Stack:
+    (one,) = [stack for stack in fleet(plan).stacks if stack.measurement == "linktest-node"]
+    return one
+
+
+def test_a_planted_ccd_is_named_by_linktest_alone() -> None:
+    plan = Plan(ROME, nodes=6, jobs=2, runs=2, passes=1, spread=Spread(core=0.004), linktest=True,
+                defects=("node003: ccd 5 +10%",))  # fmt: skip
+    whole = fleet(plan)
+    verdict = judge_fleet(replace(whole, stacks=tuple(s for s in whole.stacks if s.measurement == "linktest-node")))
+    assert verdict.nodes["node003"].verdict == "DEVIATES"
+    (finding,) = verdict.nodes["node003"].findings
+    assert (finding.term, dict(finding.where)["ccd"], finding.measurement) == ("ccd", 5, "linktest-node")
+    assert finding.effect == pytest.approx(0.10, abs=0.02)
+    others = [node.verdict for name, node in verdict.nodes.items() if name != "node003"]
+    assert not {"DEVIATES", "SUSPECT"} & set(others)
+
+
+def test_a_message_takes_longer_the_further_it_goes() -> None:
+    stack = stack_of(Plan(ROME, nodes=1, runs=1, passes=1, linktest=True))
+    classes = pair_classes(stack.layout.slots, stack.layout.pairs)
+    assert 0 not in classes  # a rank a core
+    medians = [float(np.median(stack.values[0, 0, 0, classes == kind])) for kind in (1, 4, 5)]
+    assert medians == sorted(medians)
+    assert len(stack.layout.pairs) == 128 * 127 // 2
+
+
+def test_records_and_arrays_are_of_the_same_draws(tmp_path: Path) -> None:
+    plan = Plan(preset("naples-2x32"), nodes=1, runs=1, passes=2, linktest=True)
+    path = write(plan, tmp_path / "sim") / "nodes/node000/job1/run1/linktest-node.jsonl.gz"
+    valid_records(path)
+    file = records.read(path)
+    assert file.header["simulated"] is True
+    assert file.header["quantity"] == "message"
+    assert np.sort(file.pairs["latency_ns"]) == pytest.approx(np.sort(stack_of(plan).values.ravel()), abs=0.1)
+
+
+def test_the_colours_of_the_matrix_are_the_bins_of_the_histogram() -> None:
+    values = np.array([[np.nan, 10.0, 100.0], [10.0, np.nan, 100.0], [100.0, 100.0, np.nan]])
+    colours = linktest.in_us(Scale(10e3, 100e3))
+    shown = linktest.histogram(values, colours)
+    heights = [bar.height for bar in shown.bars]
+    assert len(heights) == colours.bins
+    assert heights[0] == pytest.approx(0.5)
+    assert heights[-1] == 1
+    assert sum(heights) == pytest.approx(1.5)
+    fine = np.linspace(colours.low, colours.high, 10_000)
+    assert len(np.unique(colours.index(fine))) == colours.bins
+    assert shown.highest == "4 pairs"
+
+
+def test_the_facts_are_minimum_mean_maximum_and_how() -> None:
+    header = {
+        "quantity": "message", "message_bytes": 1 << 20, "operation": "semidirectional", "batches": 16,
+        "arguments": ["--mode", "semidirectional", "--schedule", "serial"], "directed": False,
+        "transport": {"library": "Open MPI v4.1.4", "pml": ["ob1"], "btl": ["vader"], "single_copy": "cma"},
+    }  # fmt: skip
+    facts = dict(linktest.facts(np.array([[np.nan, 100.0], [100.0, np.nan]]), header))
+    assert facts["minimum"] == facts["maximum"] == "100 us, 10.5 GB/s"
+    assert (facts["pairs"], facts["schedule"], facts["message"]) == ("1", "serial", "1 048 576 B")
+    assert facts["transport"] == "ob1"
