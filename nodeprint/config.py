@@ -50,9 +50,9 @@ def complete(config: dict[str, Any], path: Path) -> None:
                 key=f"measure[{number}]",
                 advice=f"known are {', '.join(known)}",
             )
-    if all(known[name]["presets"][config["preset"]] is None for name in config["measure"]):
+    if not _planned(config | {"arguments": {}}, "node"):
         raise NodeprintError(
-            f"preset {config['preset']} leaves out every measurement asked for",
+            f"preset {config['preset']} leaves out every measurement of nodes asked for",
             where=path,
             key="preset",
             advice="choose a longer preset or other measurements",
@@ -109,16 +109,28 @@ def plan(config: Mapping[str, Any]) -> str:
     A measurement whose preset is null takes too long for it and is left out.
     """
     lines = []
+    for name, arguments in _planned(config, "node"):
+        lines.append(f"{name}\t{measurements()[name]['kernel']}\t{arguments}\n")
+    return "".join(lines)
+
+
+def fabric_plan(config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Names and arguments of what is measured between nodes, in one job over all of them."""
+    return _planned(config, "fabric")
+
+
+def _planned(config: Mapping[str, Any], scope: str) -> list[tuple[str, str]]:
+    found = []
     for name in config["measure"]:
         what = measurements()[name]
         preset = what["presets"][config["preset"]]
-        if preset is None:
+        if preset is None or what.get("scope", "node") != scope:
             continue
         words = [what["arguments"], preset, config["arguments"].get(name, "")]
-        if what["kernel"] == "linktest" and config["mpi"]["launcher"]:
+        if what["kernel"] == "linktest" and scope == "node" and config["mpi"]["launcher"]:
             words.append(f"--launcher {quote(config['mpi']['launcher'], safe='/:=,+@{}')}")  # one word, blanks as %20
-        lines.append(f"{name}\t{what['kernel']}\t{' '.join(' '.join(words).split())}\n")
-    return "".join(lines)
+        found.append((name, " ".join(" ".join(words).split())))
+    return found
 
 
 def planned(folder: Path) -> dict[str, str]:

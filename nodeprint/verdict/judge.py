@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint import __version__, discover, packed
+from nodeprint import fabric as messages
 from nodeprint.cells import models
 from nodeprint.config import planned
 from nodeprint.fingerprint import label
@@ -24,6 +25,7 @@ from nodeprint.verdict import (
     cells,
     configuration,
     evaluate,
+    fabric,
     groups,
     history,
     matrices,
@@ -105,7 +107,8 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
     since = history.against(fleet, baseline, rules) if baseline is not None else None
     result = judge_fleet(fleet, rules, since)
     versions = {**result.versions, "acceptance": accepted.name(accepted.kept(campaign))}
-    result = replace(result, versions=versions)
+    links = tuple(fabric.entry(one, fabric.judge(one)) for one in messages.read(campaign))
+    result = replace(result, versions=versions, fabric=links)
     unjudged = _unjudged(campaign, result)
     if unjudged:
         note = f"measured, but not judged, as no model is stated: {', '.join(unjudged)}; the records are in nodes/"

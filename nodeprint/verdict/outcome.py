@@ -159,7 +159,10 @@ class FleetVerdict:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict of a campaign; `recheck` are the nodes to measure again: suspects and two companions each."""
+    """The verdict of a campaign; `recheck` are the nodes to measure again: suspects and two companions each.
+
+    `fabric` has an entry for each measurement between nodes (nodeprint.verdict.fabric).
+    """
 
     campaign: str
     simulated: bool
@@ -167,13 +170,14 @@ class Verdict:
     fleet: FleetVerdict
     nodes: Mapping[str, NodeVerdict]
     recheck: tuple[str, ...] = ()
+    fabric: tuple[Mapping[str, Any], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """As in verdict.json (docs/formats.md)."""
         body = {
             "schema": SCHEMA, "campaign": self.campaign, "simulated": self.simulated, "versions": dict(self.versions),
             "fleet": self.fleet, "nodes": dict(sorted(self.nodes.items())),
-            "recheck": list(self.recheck),
+            "recheck": list(self.recheck), "fabric": list(self.fabric),
         }  # fmt: skip
         rounded: dict[str, Any] = _rounded(body)
         return rounded
@@ -187,7 +191,12 @@ class Verdict:
         lines = [("SIMULATED: " if self.simulated else "") + self.fleet.text]
         lines += [f"note: {note}" for note in self.fleet.notes]
         said = [(name, f"{node.verdict}. {node.text}") for name, node in self.nodes.items() if node.verdict != "SAME"]
-        return "\n".join([*lines, *(f"{names}: {text}" for names, text in folded(said))])
+        between = [
+            f"{one['measurement']}: {text}"
+            for one in self.fabric
+            for text in [one["text"], *(finding["text"] for finding in one["findings"])]
+        ]
+        return "\n".join([*lines, *(f"{names}: {text}" for names, text in folded(said)), *between])
 
     def fails(self, on: str) -> bool:
         """Whether `--fail-on` ON (a key of FAIL_ON) counts an outcome that is there and not suppressed."""

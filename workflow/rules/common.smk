@@ -36,3 +36,10 @@ def outcomes():
         for node in NODES.values()
         if node.measure
     ]
+
+
+def fabric_outcomes():
+    """What says how LinkTest between the nodes came out; nothing where it is not asked for. A new job of a node is one."""
+    jobs = [node.job for node in NODES.values()]
+    asked = jobs and configuration.fabric_plan(config)
+    return [CAMPAIGN / f"fabric/job{max(jobs)}/outcomes.tsv"] if asked else []

@@ -2,6 +2,7 @@
 rule gather:
     input:
         outcomes(),
+        fabric_outcomes(),
     output:
         CAMPAIGN / "fleet.json",
     log:

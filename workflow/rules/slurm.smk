@@ -29,6 +29,23 @@ def planned_minutes(cpus):
     return 5 + math.ceil(2 * seconds / 60)
 
 
+def fabric_minutes(nodes):
+    """Time limit of a run of LinkTest over so many nodes: as planned, twice, and five minutes."""
+    if config["slurm"]["minutes"]:
+        return config["slurm"]["minutes"]
+    names = ",".join(f"n{i}" for i in range(max(nodes, 2)))
+    ranks = str(config["mpi"]["ranks_per_node"])
+    times = (
+        plans.seconds(
+            Path("kernels/build"),
+            "linktest",
+            [*arguments.split(), "--nodes", names, "--per-node", ranks],
+        )
+        for _, arguments in configuration.fabric_plan(config)
+    )
+    return 5 + math.ceil(2 * max(times, default=0) / 60)
+
+
 def job_options(node):
     """Options of sbatch for the job of one node."""
     return slurm.job_options(node, config["slurm"], planned_minutes(node.cpus))
