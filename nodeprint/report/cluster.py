@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nodeprint.cells import models
-from nodeprint.report import words
+from nodeprint.report import fabric, words
 from nodeprint.report.node import ClassKey, advice, axis_ticks, class_medians, percent_reach
 from nodeprint.report.pages import (
     Advice,
@@ -127,6 +127,7 @@ def cluster_page(
         warnings=_shared_warnings(nodes, list(looks), problems),
         methods=tuple(methods) or ((Method("versions", versions),) if versions else ()),
         elsewhere=f"{elsewhere} more nodes have their pages in files of their own." if elsewhere else "",
+        fabric=fabric.plates(verdict),
     )
 
 

@@ -91,6 +91,23 @@ class Matrix:
     missing: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bin: its height as a share of the highest, and the colour of its pairs in the matrix."""
+
+    height: float
+    colour: str
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many pairs have each colour; the outermost bins hold what lies beyond, too."""
+
+    bars: tuple[Bar, ...]
+    ticks: tuple[Tick, ...]
+    highest: str
+
+
 def order(cpus: Sequence[int], topology: Topology | None) -> list[int]:
     """`cpus` (OS numbers) in topology order; those the topology does not know come last, in order of their numbers."""
     place = {cpu: i for i, cpu in enumerate(topology.order())} if topology is not None else {}
@@ -179,6 +196,12 @@ def matrix(
         legend=legend(colours, values, title),
         missing=bool((entries == scale.MISSING).any()),
     )
+
+
+def replaced(figure: Matrix, groups: tuple[Band, ...], ticks: tuple[Tick, ...]) -> Matrix:
+    """A matrix of what is no CPU: its own brackets and names along the axes."""
+    side = figure.side - _BAND_DEPTH * len(groups)
+    return replace(figure, side=side, bands=tuple(_with_room(b, figure.n, side) for b in groups), ticks=ticks)
 
 
 def legend(colours: Scale, values: Floats, title: str) -> Legend:

@@ -4,35 +4,18 @@ they were measured."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from nodeprint.report import scale, words
-from nodeprint.report.figures import Floats, Tick, three_digits
+from nodeprint.report.figures import Bar, Floats, Histogram, Tick, three_digits
 from nodeprint.report.scale import Scale
 
 #: Colours of the matrix, which are the bars of the histogram.
 _BINS = 16
 _NS = 1e3
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A bin: its height as a share of the highest, and the colour of its pairs in the matrix."""
-
-    height: float
-    colour: str
-
-
-@dataclass(frozen=True, slots=True)
-class Histogram:
-    """How many pairs have each colour; the outermost bins hold what lies beyond, too."""
-
-    bars: tuple[Bar, ...]
-    ticks: tuple[Tick, ...]
-    highest: str
 
 
 def is_linktest(header: Mapping[str, Any]) -> bool:

@@ -10,8 +10,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from nodeprint.errors import printable
-from nodeprint.report.figures import Matrix, Tick
-from nodeprint.report.linktest import Histogram
+from nodeprint.report.figures import Histogram, Matrix, Tick
 
 Facts = tuple[tuple[str, str], ...]
 
@@ -264,6 +263,20 @@ class Unmeasured:
 
 
 @dataclass(frozen=True, slots=True)
+class FabricPlate:
+    """A measurement between nodes: its matrix of nodes, and what was found in it."""
+
+    title: str
+    subtitle: str
+    text: str
+    findings: tuple[str, ...]
+    matrix: Matrix
+    histogram: Histogram
+    facts: Facts
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterPage:
     """Everything on the cluster's pages."""
 
@@ -286,6 +299,7 @@ class ClusterPage:
     warnings: tuple[Advice, ...]
     methods: tuple[Method, ...]
     elsewhere: str
+    fabric: tuple[FabricPlate, ...] = ()
 
 
 def title(cluster: ClusterPage | None, nodes: Sequence[NodePage]) -> str:
