@@ -9,7 +9,7 @@ import sys
 from bench.table import ROOT
 
 #: Names and arguments; `python -m bench.NAME --help` tells of more.
-ALL = {"coherence": (), "numa": (), "structure": (), "verdict": ("--quick",), "cells": ()}
+ALL = {"coherence": (), "numa": (), "structure": (), "verdict": ("--quick",), "cells": (), "linktest": ()}
 
 
 def main() -> int:

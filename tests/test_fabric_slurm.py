@@ -153,8 +153,8 @@ def test_nodes_that_do_not_reach_each_other_are_named(house: Path, slurm: Path, 
     on(slurm, "cn02", "ip", "route", "add", "blackhole", CN04)
     try:
         done = subprocess.run(
-            [CLUSTER, "exec", "login", house / "kernels/build/linktest", "--nodes", "cn02,cn04", "--out", tmp_path / "x",
-             "--sizes", "64K", "--patience", "60"],
+            [CLUSTER, "exec", "login", house / "kernels/build/linktest", "--nodes", "cn02,cn04", "--out",
+             tmp_path / "x", "--sizes", "64K", "--patience", "60"],
             env=environment() | {"CLUSTER_STATE": str(slurm)}, cwd=ROOT, capture_output=True, text=True, timeout=200,
             check=False,
         )  # fmt: skip

@@ -20,7 +20,7 @@ from links import records, samples, schedule, timed
 from links.settings import MODES, RefusalError, Settings, cores
 
 #: Ranks that wait sleep so long at a time: spinning ones would take the clock and the caches of those that measure.
-_NAP_S = 50e-6
+_NAP_S, _LONGEST_NAP_S = 50e-6, 500e-6
 #: All ranks must have exchanged a first message after so long.
 _MEET_S = 30.0
 _BATON, _RESULT, _MEET = 11, 12, 13
@@ -176,11 +176,12 @@ def _last_words(sentence: str) -> None:
     print(f"linktest-refused: {sentence}", file=sys.stderr, flush=True)
 
 
-def _sleepily(*requests: Any) -> None:
-    """Wait for MPI requests without spinning."""
-    for request in requests:
-        while not request.Test():
-            time.sleep(_NAP_S)
+def _sleepily(request: Any) -> None:
+    """Wait for an MPI request without spinning, at first for a short time."""
+    nap = _NAP_S
+    while not request.Test():
+        time.sleep(nap)
+        nap = min(1.5 * nap, _LONGEST_NAP_S)
 
 
 # --- the order of things ---
@@ -217,43 +218,59 @@ def run(settings: Settings) -> None:
     work = steps(settings, seed, done, name)
     if scribe:
         scribe.begin(sum(len(step.pairs) for step in work))
-    everything = array("b", bytes(max(1, settings.load) * rank.size))
-    for step in work:
-        if settings.load:
-            rank.comm.Alltoall(everything, array("b", bytes(settings.load * rank.size)))
-        _take(rank, step, scribe)
+    _measure_all(rank, work, scribe)
     looks = rank.comm.bcast(scribe.slowest(work) if scribe else None, 0)
-    for step in looks:
-        _take(rank, step, scribe)
+    _measure_all(rank, looks, scribe)
     usage = resource.getrusage(resource.RUSAGE_SELF)
     seen = rank.comm.gather((rank.moved(), usage.ru_nvcsw, usage.ru_nivcsw), 0)
     if scribe:
         scribe.end(seen or [])
 
 
-def _take(rank: Rank, step: Step, scribe: Scribe | None) -> None:
-    """One step, on every rank: all wait asleep for its beginning, and rank 0 for its results."""
-    begin = array("i", [step.number])
-    _sleepily(rank.comm.Ibcast(begin, 0))
-    mine = next((i for i, pair in enumerate(step.pairs) if rank.rank in pair), None)
-    if mine is None:
+def _measure_all(rank: Rank, work: list[Step], scribe: Scribe | None) -> None:
+    """Every step, on every rank; returns when all are done.
+
+    Every rank knows the order. Pairs at once begin by a barrier in C; of pairs one after another each hands a baton to
+    both ranks of the next, and all other ranks sleep.
+    """
+    load = max(1, rank.settings.load)
+    former: tuple[int, int] | None = None
+    for at, step in enumerate(work):
+        if rank.settings.load:
+            rank.comm.Alltoall(array("b", bytes(load * rank.size)), array("b", bytes(load * rank.size)))
         if step.together:
-            rank.rest(step.size)
-    else:
-        a, b = step.pairs[mine]
-        if not step.together and mine:
-            before = step.pairs[mine - 1][0]
-            _sleepily(rank.comm.Irecv(bytearray(0), before, _BATON))
-        result = rank.measure(a, b, step.size, step.together)
-        if rank.rank == a and not step.together and mine + 1 < len(step.pairs):
-            for other in step.pairs[mine + 1]:
-                rank.comm.Send(bytearray(0), other, _BATON)
-        if result is not None and scribe is None:
-            rank.comm.send((a, b, result), 0, _RESULT)
-        elif result is not None and scribe is not None:
-            scribe.take(step, a, b, result)
-    if scribe is not None:
-        scribe.collect(step)
+            _take(rank, step, next((pair for pair in step.pairs if rank.rank in pair), None), scribe)
+            former = None
+        else:
+            following = work[at + 1] if at + 1 < len(work) else None
+            after = following.pairs[0] if following is not None and not following.together else None
+            chain = [former, *step.pairs, after]
+            for before, pair, then in zip(chain, chain[1:], chain[2:], strict=False):
+                if pair is None or rank.rank not in pair:
+                    continue
+                if before is not None and before[0] != rank.rank:
+                    _sleepily(rank.comm.Irecv(bytearray(0), before[0], _BATON))
+                _take(rank, step, pair, scribe)
+                if rank.rank == pair[0]:
+                    for other in then or ():
+                        if other != rank.rank:
+                            rank.comm.Send(bytearray(0), other, _BATON)
+            former = step.pairs[-1]
+        if scribe is not None:
+            scribe.collect(step)
+    _sleepily(rank.comm.Ibarrier())
+
+
+def _take(rank: Rank, step: Step, pair: tuple[int, int] | None, scribe: Scribe | None) -> None:
+    """This rank's part of a step: measured, and its numbers sent to rank 0."""
+    if pair is None:
+        rank.rest(step.size)
+        return
+    result = rank.measure(*pair, step.size, step.together)
+    if result is not None and scribe is None:
+        rank.comm.send((*pair, result), 0, _RESULT)
+    elif result is not None and scribe is not None:
+        scribe.take(step, *pair, result)
 
 
 class Scribe:
