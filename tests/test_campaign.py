@@ -155,7 +155,7 @@ def test_every_measurement_says_what_each_preset_asks(name: str) -> None:
     what = config.measurements()[name]
     assert set(what["presets"]) == {"quick", "standard", "thorough", "test"}
     assert what["presets"]["thorough"] is not None
-    assert what["arguments"].startswith("--op ")
+    assert what["arguments"].startswith(("--op ", "--mode "))
 
 
 def test_this_host() -> None:

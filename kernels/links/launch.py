@@ -107,7 +107,10 @@ def _own_words(settings: Settings) -> list[str]:
 def _missing(launcher: str) -> str:
     """What of MPI is not installed here."""
     if shutil.which(launcher) is None:
-        return f"no MPI here: {launcher} is not installed; install Open MPI (Debian: openmpi-bin), or set mpi.launcher"
+        return (
+            f"no MPI here: {launcher} is not installed; install Open MPI (Debian: openmpi-bin), load its module in "
+            "site.setup, or set mpi.launcher"
+        )
     if importlib.util.find_spec("mpi4py") is None:
         return f"no mpi4py in {sys.executable}; install it there (pip install mpi4py)"
     return ""
