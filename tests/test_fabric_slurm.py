@@ -117,7 +117,7 @@ def test_a_rank_that_is_killed_is_named_and_the_rest_is_continued(house: Path, s
     while not (out.exists() and out.read_text().count('"pair"') > 12):
         assert process.poll() is None and time.monotonic() < until
         time.sleep(0.05)
-    os.kill(rank_on("cn03"), signal.SIGKILL)
+    os.kill(process_with(b"--as-rank", environment_of=b"SLURMD_NODENAME=cn03"), signal.SIGKILL)
     said = process.communicate(timeout=120)[1].splitlines()[-1]
     kept = out.read_text().count('"pair"')
     assert process.returncode == 3, said
@@ -127,8 +127,8 @@ def test_a_rank_that_is_killed_is_named_and_the_rest_is_continued(house: Path, s
     while out.read_text().count('"pair"') < kept + 12:
         assert again.poll() is None and time.monotonic() < until + 120
         time.sleep(0.05)
-    again.terminate()
-    again.communicate(timeout=60)
+    os.kill(process_with(b"linktest.py", b"--passes", without=b"--as-rank"), signal.SIGTERM)
+    assert "the same call continues" in again.communicate(timeout=60)[1].splitlines()[-1]
     valid_records(out)
     file = records.read(out)
     assert [header["segment"] for header in file.headers] == [0, 1]
@@ -136,16 +136,17 @@ def test_a_rank_that_is_killed_is_named_and_the_rest_is_continued(house: Path, s
     assert len(keys) == len(set(keys)) >= kept + 12
 
 
-def rank_on(node: str) -> int:
-    """A rank of LinkTest on a node, by the name that Slurm gives its process."""
+def process_with(*words: bytes, without: bytes = b"\0\0", environment_of: bytes = b"") -> int:
+    """A process of LinkTest in the cluster, by its command line and environment."""
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
-            words = (path.parent / "cmdline").read_bytes()
-            if b"--as-rank" in words and f"SLURMD_NODENAME={node}".encode() in path.read_bytes().split(b"\0"):
+            line = (path.parent / "cmdline").read_bytes()
+            known = [b"python" in line.split(b"\0")[0], without not in line, *(word in line for word in words)]
+            if all(known) and b"nsenter" not in line and environment_of in path.read_bytes():
                 return int(path.parent.name)
         except OSError:
             continue
-    raise AssertionError(f"no rank on {node}")
+    raise AssertionError(words)
 
 
 def test_nodes_that_do_not_reach_each_other_are_named(house: Path, slurm: Path, tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ class Settings:
             "memory_bytes": 2 * self.ranks * max(self.sizes),
             "cpus": ",".join(map(str, self.cpus)),
         }
-        return "".join(f"{name} {value}\n" for name, value in facts.items())
+        return "".join(f"{name} {value}\n" for name, value in facts.items() if value != "")
 
 
 #: A sample without --messages lasts at least so long.
