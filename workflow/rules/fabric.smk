@@ -9,8 +9,8 @@ rule fabric:
     conda:
         "../../environment.yml"
     params:
-        campaign=CAMPAIGN,
-        config=config,
+        script=workflow.source_path("../scripts/fabric.py"),
+        config=CONFIG,
         minutes=lambda wildcards: fabric_minutes(len(NODES)),
-    script:
-        "../scripts/fabric.py"
+    shell:
+        "python {params.script:q} {params.config:q} {output:q} {params.minutes} 2>&1 | tee {log:q} >&2"

@@ -1,4 +1,7 @@
-"""LinkTest between the nodes of a campaign: a job over all of them for each run and measurement; then outcomes.tsv."""
+"""LinkTest between the nodes of a campaign: a job over all of them for each run and measurement; then outcomes.tsv.
+
+USAGE   fabric.py CONFIG OUTCOMES MINUTES     OUTCOMES: <campaign>/fabric/job<J>/outcomes.tsv; MINUTES: of a job
+"""
 
 import gzip
 import subprocess
@@ -11,6 +14,7 @@ from nodeprint import campaign as campaigns
 from nodeprint import config as configuration
 from nodeprint import discover, files
 from nodeprint.discover import Node, slurm
+from nodeprint.errors import NodeprintError
 
 KERNEL = Path("kernels/build/linktest")
 
@@ -81,7 +85,10 @@ def main(campaign: Path, config: dict, outcomes: Path, minutes: int) -> None:
     files.write(outcomes, "".join(rows))
 
 
-if "snakemake" in globals():
-    params = snakemake.params
-    with Path(snakemake.log[0]).open("w") as sys.stderr:
-        main(Path(params.campaign), params.config, Path(snakemake.output[0]), params.minutes)
+if __name__ == "__main__":
+    settings, outcomes, minutes = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+    try:
+        config = configuration.load(settings)
+        main(configuration.campaign_folder(config), config, outcomes, minutes)
+    except NodeprintError as error:
+        sys.exit(f"nodeprint: {error}")
