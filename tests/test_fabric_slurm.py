@@ -22,6 +22,8 @@ from .conftest import ROOT, environment, need
 from .schemas import valid_campaign, valid_records
 from .test_cluster import CLUSTER, cluster, main_job, up
 
+pytestmark = pytest.mark.machine
+
 NODES = ("cn01", "cn02", "cn03", "cn04")
 #: The address of cn04, as tests/cluster/cluster gives it.
 CN04 = "10.77.0.5"

@@ -30,7 +30,11 @@ from links import launch, samples, schedule, settings
 RANKS = st.integers(2, 257)
 PAIRS = {"semidirectional": 1, "bidirectional": 1, "unidirectional": 2}
 
-needs_two_cpus = pytest.mark.usefixtures("two_cpus")
+
+def needs_two_cpus(test: Callable[..., None]) -> Callable[..., None]:
+    """It measures: with two CPUs, and nothing else beside it."""
+    marked: Callable[..., None] = pytest.mark.machine(pytest.mark.usefixtures("two_cpus")(test))
+    return marked
 
 
 # --- the schedule ---

@@ -187,7 +187,9 @@ def entry(fabric: Fabric, found: Sequence[Found]) -> dict[str, Any]:
         median = np.nanmedian(fabric.values, axis=0)
     finite = median[np.isfinite(median)]
     few = f"fewer than {FEWEST_NODES} nodes: a slow link cannot be told from a slow node"
-    said = f"{len(fabric.nodes)} nodes, no slow node or link" if not found else f"{len(found)} slow nodes or links"
+    said = (
+        f"{len(fabric.nodes)} nodes, {len(found) or 'no'} slow {'nodes or links' if len(found) > 1 else 'node or link'}"
+    )
     return {
         "measurement": fabric.measurement, "nodes": list(fabric.nodes), "places": list(fabric.places),
         "text": few if len(fabric.nodes) < FEWEST_NODES else said, "runs": list(fabric.runs),
