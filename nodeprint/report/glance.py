@@ -101,8 +101,15 @@ def _figures(node: Mapping[str, Any]) -> Iterable[tuple[tuple[str, str, str], An
     for row in classes:
         label = "core to core" if len(operations) == 1 else str(row.get("measurement"))
         home = f", home {row.get('home')}" if len(homes) > 1 else ""
-        key = (printable(label, 20), f"{printable(str(row.get('name')), 20)}{home}", "ns")
-        yield key, row.get("median_ns"), row.get("ci_low_ns"), row.get("ci_high_ns")
+        values = [words.number(row.get(key)) for key in ("median_ns", "ci_low_ns", "ci_high_ns")]
+        long = any(value is not None and value >= 1e4 for value in values)  # messages
+        median, low, high = (None if value is None else value / 1e3 if long else value for value in values)
+        yield (
+            (printable(label, 20), f"{printable(str(row.get('name')), 20)}{home}", "us" if long else "ns"),
+            median,
+            low,
+            high,
+        )
     for row in node.get("cells", ()):
         if kind := _CELLS.get(str(row.get("measurement"))):
             name = "" if row.get("name") == "all" else printable(str(row.get("name")), 24)

@@ -60,8 +60,10 @@ _UNITS = {"Hz": (1e-9, "GHz"), "B/s": (1e-9, "GB/s"), "1": (1.0, ""), "share": (
 
 
 def with_unit(value: Any, unit: str) -> str:
-    """Four digits of a value with its unit; empty when unknown."""
+    """Four digits of a value with its unit, from 10 000 ns on in us; empty when unknown."""
     known = number(value)
+    if unit == "ns" and known is not None and abs(known) >= 1e4:
+        known, unit = known / 1e3, "us"
     factor, name = _UNITS.get(unit, (1.0, unit))
     return "" if known is None else f"{known * factor:.4g} {name}".rstrip()
 
