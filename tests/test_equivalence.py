@@ -142,6 +142,7 @@ def _with_values(found: PackedFleet, values: np.ndarray) -> PackedFleet:
 def test_margins_in_words():
     one = MarginFigure(0.011, 1.3, 0.02, 2.0, "core 1")
     assert said_within({"class": one, "core-in": one}) == "1.1 % (classes), 1.3 ns (inside a CCX)"
+    assert said_within({"linktest-node: ccx": one, "class": one}) == "1.1 % (classes), 1.1 % (linktest-node)"
     assert said_within({}) == ""
     near = dataclasses.replace(one, within=0.019)
     assert widest([{"class": one}, {"class": near, "ccd": one}]) == {"class": near, "ccd": one}

@@ -271,7 +271,8 @@ def _margins(margins: Any) -> dict[str, float]:
     for name, one in margins.items() if isinstance(margins, Mapping) else ():
         within = words.number(one.get("within")) if isinstance(one, Mapping) else None
         if within is not None:
-            term = known[name].term if name in known else str(name)
+            measurement = str(name).partition(": ")[0]
+            term = known[measurement].term if measurement in known else measurement
             out[term] = max(within, out.get(term, 0.0))
     return out
 

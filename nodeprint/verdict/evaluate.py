@@ -148,7 +148,7 @@ class Margin:
 @dataclass
 class NodeEvidence:
     """What is known of one node within its kind. `unstable` are places and what is said of each, with a {} for it;
-    `margins` by family of terms; `untested` where a term has too few pairs."""
+    `margins` by family of terms of hops, else by measurement and family; `untested` where a term has too few pairs."""
 
     shown: list[Shown] = field(default_factory=list)
     unstable: list[tuple[Place, str]] = field(default_factory=list)
@@ -611,10 +611,13 @@ def _equivalence(one: Evidence, by_node: dict[int, NodeEvidence]) -> None:
                 spare = bound - abs(float(deviation[i, w]))
                 needed = _runs_within(spare, quantile, float(template[i, w]), float(stats.run_scale[w]))
             place = _place(matrix, matrix.terms.terms[w])
-            known = node.margins.get(FAMILIES[family])
+            name = (
+                FAMILIES[family] if matrix.stack.quantity == HOP else f"{matrix.stack.measurement}: {FAMILIES[family]}"
+            )
+            known = node.margins.get(name)
             margin = Margin(place, float(reach[i, w]), float(reach[i, w]) * level, bound, bound * level, needed)
             if known is None or margin.share > known.share:
-                node.margins[FAMILIES[family]] = margin
+                node.margins[name] = margin
 
 
 def _runs_within(spare: float, quantile: float, fixed: float, run_scale: float) -> int | None:
@@ -624,6 +627,8 @@ def _runs_within(spare: float, quantile: float, fixed: float, run_scale: float) 
     return needed if needed <= MOST_RUNS else None
 
 
+#: The quantity whose margins go by their families' names alone: what else pairs have is no hop, and named apart.
+HOP = "hop"
 #: Nobody is advised to measure more runs than this.
 MOST_RUNS = 20
 

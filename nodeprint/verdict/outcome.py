@@ -215,7 +215,10 @@ _SUMMARY: tuple[tuple[str, tuple[str, ...], bool], ...] = (
 
 
 def said_within(margins: Mapping[str, MarginFigure]) -> str:
-    """Margins by family in a line: `1.1 % (classes), 1.8 % (CCDs), 1.3 ns (inside a CCX)`."""
+    """Margins by family in a line: `1.1 % (classes), 1.8 % (CCDs), 1.3 ns (inside a CCX)`.
+
+    Pairs that are no hops follow, a figure each measurement.
+    """
     said = []
     for name, families, in_ns in _SUMMARY:
         mine = [margins[family] for family in families if family in margins]
@@ -223,7 +226,12 @@ def said_within(margins: Mapping[str, MarginFigure]) -> str:
             said.append(f"{max(one.within_ns for one in mine):.1f} ns ({name})")
         elif mine:
             said.append(f"{max(one.within for one in mine) * 100:.1f} % ({name})")
-    return ", ".join(said)
+    others: dict[str, float] = {}
+    for name, one in margins.items():
+        measurement, apart, _ = name.partition(": ")
+        if apart:
+            others[measurement] = max(one.within, others.get(measurement, 0.0))
+    return ", ".join([*said, *(f"{within * 100:.1f} % ({name})" for name, within in sorted(others.items()))])
 
 
 def exceeded(margins: Mapping[str, MarginFigure]) -> list[str]:
