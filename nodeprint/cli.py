@@ -101,8 +101,8 @@ def discover(
     hashes: Annotated[
         Path,
         typer.Option(
-            help="The hashes of the built kernels, which lie beside it: these are asked whether the arguments are "
-            "right, and an unfinished job of others is left as it is."
+            help="The hashes of the built kernels, in the kernels' folder. The kernels check the arguments; an "
+            "unfinished job of other kernels is left as it is."
         ),
     ] = Path("kernels/build/hashes.tsv"),
     slurm: Annotated[
@@ -118,8 +118,8 @@ def discover(
     from nodeprint.verdict import acceptance
 
     if config == _CONFIG and not config.exists():
-        advice = "call it where nodeprint's config/ is (`nodeprint sources --to FOLDER` makes one), or name another"
-        raise NodeprintError("no configuration is here", where=config, key="--config", advice=advice)
+        advice = "call it in the folder that has config/ (`nodeprint sources --to FOLDER` makes one), or name a file"
+        raise NodeprintError("there is no configuration", where=config, key="--config", advice=advice)
     settings = configuration.load(config)
     configuration.check_files(settings, config)
     acceptance.load(Path(settings["acceptance"]))
@@ -176,8 +176,8 @@ def topology(
 @app.command(epilog="Example: nodeprint structure 'AMD EPYC 7773X.csv'")
 def structure(
     file: Annotated[Path, typer.Argument(help="A matrix: a file of another tool, a record file, or node.nc.")],
-    format: Annotated[str | None, typer.Option(help="The file's format, where it cannot be found by itself.")] = None,
-    root: Annotated[Path | None, typer.Option(help="Hold it against the labels of this root or survey.")] = None,
+    format: Annotated[str | None, typer.Option(help="The file's format, where it cannot be recognised.")] = None,
+    root: Annotated[Path | None, typer.Option(help="Compare it with the labels of this root or survey.")] = None,
     xml: Annotated[Path | None, typer.Option(help="Or of this XML file of lstopo.")] = None,
     cpuid: Annotated[Path | None, typer.Option(help="Or of this folder of CPUID dumps.")] = None,
     json: Json = False,
@@ -197,9 +197,9 @@ def structure(
 
 @app.command("import", epilog="Example: nodeprint import *.csv --out results/published --part 'EPYC 7742' --sockets 2")
 def import_(
-    files: Annotated[list[Path], typer.Argument(help="Matrices of other tools, one a node.")],
+    files: Annotated[list[Path], typer.Argument(help="Matrices of other tools, one per node.")],
     out: Annotated[Path, typer.Option(help="The folder of the new campaign.")],
-    format: Annotated[str | None, typer.Option(help="The files' format, where it cannot be found by itself.")] = None,
+    format: Annotated[str | None, typer.Option(help="The files' format, where it cannot be recognised.")] = None,
     xml: Annotated[Path | None, typer.Option(help="Topology: an XML file of lstopo.")] = None,
     part: Annotated[str, typer.Option(help="Topology: a processor's name, e.g. 'EPYC 7742'.")] = "",
     sockets: Annotated[int, typer.Option(min=1, help="How many of the part.")] = 1,
@@ -222,12 +222,12 @@ def simulate(
         bool, typer.Option("--power", help="Print the smallest effect found by numbers of nodes and runs; no campaign.")
     ] = False,
     nodes: Annotated[int, typer.Option(min=1, help="Nodes of the fleet.")] = 8,
-    jobs: Annotated[int, typer.Option(min=1, help="Jobs a node.")] = 1,
-    runs: Annotated[int, typer.Option(min=1, help="Runs a job.")] = 2,
-    passes: Annotated[int, typer.Option(min=1, help="Passes a run.")] = 3,
+    jobs: Annotated[int, typer.Option(min=1, help="Jobs per node.")] = 1,
+    runs: Annotated[int, typer.Option(min=1, help="Runs per job.")] = 2,
+    passes: Annotated[int, typer.Option(min=1, help="Passes per run.")] = 3,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 1,
     noise: Annotated[
-        float, typer.Option(min=0, max=20, help="Standard deviations of chips, runs and lines, times the usual.")
+        float, typer.Option(min=0, max=20, help="Factor on the usual standard deviations of chips, runs and lines.")
     ] = 1,
     defect: Annotated[
         list[str] | None,
@@ -259,13 +259,13 @@ def judge(
     acceptance: Annotated[
         Path | None,
         typer.Option(
-            help="Bounds and limits, as config/acceptance.yaml; the campaign keeps a copy, which later calls judge by."
+            help="Bounds and limits, as in config/acceptance.yaml. The campaign keeps a copy, which later calls use."
         ),
     ] = None,
     fail_on: Annotated[
         str,
         typer.Option(
-            help="End with 1 where a node is so: deviates, invalid or any (docs/method.md). A node DEVIATES where a "
+            help="Exit code 1 where a node has such an outcome: deviates, invalid or any. A node DEVIATES where a "
             "second job confirmed it (`recheck: true`); after one job it is at most SUSPECT, which only `any` counts."
         ),
     ] = "",
@@ -310,11 +310,11 @@ def drift(
         for d in differing:
             kind = "hard" if d.hard else "soft"
             typer.echo(f"{name}: {d.text} ({kind})")
-    rule = "hard fields make another configuration, soft ones are warnings (acceptance.yaml)"
+    rule = "different hard fields mean another configuration, soft ones a warning (acceptance.yaml)"
     typer.echo(rule if found else "no field differs")
 
 
-baselines = typer.Typer(no_args_is_help=True, help="Keep judged campaigns as what later ones are compared with.")
+baselines = typer.Typer(no_args_is_help=True, help="Save judged campaigns to compare later ones with.")
 app.add_typer(baselines, name="baseline")
 
 

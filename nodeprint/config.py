@@ -236,7 +236,7 @@ _RULES = {
     "pattern": "{value} cannot be used",
     "minItems": "must not be empty",
     "minLength": "must not be empty",
-    "uniqueItems": "{value} has something twice",
+    "uniqueItems": "{value} contains an item twice",
 }
 
 

@@ -67,13 +67,13 @@ class Level:
     def sentence(self) -> str:
         """What a report says of this level."""
         if self.effective_bytes is None:
-            return f"{self.name}: no plateau at the {_size(self.told_bytes)} told"
+            return f"{self.name}: no plateau at the reported size of {_size(self.told_bytes)}"
         found = f"{self.latency_ns:.1f} ns up to {_size(self.effective_bytes)}"
         if self.agrees:
-            return f"{self.name}: {found}, {_size(self.told_bytes)} told"
+            return f"{self.name}: {found}, reported size {_size(self.told_bytes)}"
         return (
             f"{self.name}: effective size {_size(self.effective_bytes)} ({found}), "
-            f"though {_size(self.told_bytes)} are told"
+            f"reported size {_size(self.told_bytes)}"
         )
 
 
@@ -207,7 +207,7 @@ def touch_sentence(ratio: Interval, nodes: int) -> str:
     found = f"{ratio.middle:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
     if nodes > 1:
         return f"an array that a core of another NUMA node touched first is {found} times as slow"
-    verdict = "1 as it must be" if ratio.holds(1) else "not 1: the measurement was disturbed"
+    verdict = "1, as expected" if ratio.holds(1) else "not 1: the measurement was disturbed"
     return f"one NUMA node: every array is local; the ratio is {found}, {verdict}"
 
 

@@ -69,7 +69,7 @@ _PROGRAMS = (
     _Program("likwid-pin", ("-v",), "the kernels pin themselves", "apt-get install likwid, Spack, EasyBuild"),
     _Program("likwid-topology", ("-v",), "its topology is not in the survey", "comes with likwid"),
     _Program("likwid-bench", (), "no bandwidth by likwid", "comes with likwid"),
-    _Program("lscpu", ("--version",), "its view of the machine is not in the survey", "install util-linux"),
+    _Program("lscpu", ("--version",), "its output is not in the survey", "install util-linux"),
     _Program("lstopo-no-graphics", ("--version",), "no topology XML in the survey", "install hwloc or hwloc-nox"),
     _Program("dmidecode", ("--version",), "memory modules are unknown", "install dmidecode; it needs root"),
     _Program("sbatch", ("--version",), "no Slurm: this machine alone", "start where Slurm's commands are"),
@@ -137,7 +137,7 @@ def _version(command: list[str]) -> str:
             stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return f"{command[0]} does not say its version"
+        return f"{command[0]} does not report its version"
     lines = (done.stdout + "\n" + done.stderr).splitlines()
     return next((printable(line.strip(), 80) for line in lines if re.search(r"\d", line)), command[0])
 
@@ -156,7 +156,7 @@ def _permissions() -> list[Fact]:
     allow = "allow the system call (in containers CAP_SYS_NICE)"
     sentences = {
         "mbind": ("memory is placed by first touch alone", allow),
-        "move_pages": ("the node of a page is not verified by it", allow),
+        "move_pages": ("the NUMA node of a page cannot be verified by it", allow),
     }
     facts = [
         Fact("permissions", name, answer, detail, *(sentences[name] if answer != "yes" else ("", "")))
@@ -164,7 +164,7 @@ def _permissions() -> list[Fact]:
     ]
     root, latency = os.geteuid() == 0, Path("/dev/cpu_dma_latency")
     unknown = "BIOS, memory modules and some counters are unknown"
-    remedy = "run as root for the survey's sake; nothing measured depends on it"
+    remedy = "run as root for a complete survey; no measurement depends on it"
     slower = "idle states lengthen wake-ups between pairs"
     return [
         *facts,
@@ -225,7 +225,7 @@ def _machine() -> list[Fact]:
     if memory:
         mib = int(memory[1]) // 1024
         text = f"{mib} MiB available, {need} MiB are enough"
-        facts.append(_needed("memory", mib >= need, text, "lines have no room on each NUMA node"))
+        facts.append(_needed("memory", mib >= need, text, "there is too little memory for lines on each NUMA node"))
     return facts
 
 

@@ -160,9 +160,9 @@ KNOWN = "suppressions: [{node: a, finding: b, reason: c, until: %s}]"
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (KNOWN % "tomorrow", "suppressions[0].until: 'tomorrow' is no date"),
-        (KNOWN % "null", "suppressions[0].until: 'None' is no date"),
-        (KNOWN % "2026-13-31", "suppressions[0].until: '2026-13-31' is no date"),
+        (KNOWN % "tomorrow", "suppressions[0].until: 'tomorrow' is not a date"),
+        (KNOWN % "null", "suppressions[0].until: 'None' is not a date"),
+        (KNOWN % "2026-13-31", "suppressions[0].until: '2026-13-31' is not a date"),
         ("suppressions: [{node: a}]", "suppressions[0]: finding is missing"),
         ("limits: [{measurement: a, class: same core, reason: x}]", "limits[0]: at_most or at_least is missing"),
         ("bounds:", "bounds: must be keys with values, not nothing"),

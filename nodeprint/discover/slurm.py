@@ -309,7 +309,7 @@ def _ask(*command: str, key: str | None = None) -> str:
     except subprocess.TimeoutExpired as error:
         raise NodeprintError(f"{command[0]}: no answer in {_SECONDS:.0f} s", advice="is slurmctld up?") from error
     if done.returncode:
-        said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines() or ["no word why"]
+        said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines() or ["no reason given"]
         advice = f"`{' '.join(command[: 4 if key else 3])}` asks it by hand"
         raise NodeprintError(printable(said[-1]), key=key or command[0], advice=advice)
     return done.stdout.decode(errors="replace")

@@ -122,6 +122,8 @@ def cluster_page(
         groups=tuple((name, words.node_list(members)) for name, members in groups) if len(groups) > 1 else (),
         certainty=_certainty(fleet),
         explained=_EXPLAINED,
+        statistics=_statistics(fleet),
+        statistics_explained=_STATISTICS,
         trust=_trust(fleet),
         unmeasured=_unmeasured(nodes, looks),
         warnings=_shared_warnings(nodes, list(looks), problems),
@@ -234,10 +236,14 @@ def _fleet_class(
 #: What the columns of certainty mean.
 _EXPLAINED = (
     "A difference beyond the bound matters (acceptance.yaml). 'SAME within' is the smallest bound at which all nodes "
-    "that are SAME would still be: the 90 % interval of each of their terms lies within it. The detection limit is the "
-    "smallest difference that nine of ten such nodes would show, on top of what they have of their own. Spreads are "
-    "standard deviations: between nodes, of the chips alone, between runs. A deviation is at least z standard "
-    "deviations from the peers; few degrees of freedom (d.f.) mean that far values are expected."
+    "that are SAME would still be: the 90 % interval of each of their differences lies within it. The detection limit "
+    "is the smallest defect that would be found on nine of ten nodes."
+)
+#: And those of the statistics behind them.
+_STATISTICS = (
+    "Spreads are standard deviations: between nodes, of the chips alone, between runs. A deviation is at least z "
+    "standard deviations from the peers; few degrees of freedom (d.f.) mean that healthy nodes far from the others are "
+    "expected."
 )
 #: Columns of spread as the verdict names them: between nodes, of the chips alone, between runs; the threshold in
 #: scales, and the degrees of freedom of the tail.
@@ -246,17 +252,27 @@ _SPREADS = {"total": "nodes", "chip": "chips", "run": "runs", "z": "z", "tail_df
 
 def _certainty(fleet: Mapping[str, Any]) -> Table:
     """What the fleet's data resolves, a row a term that was tested."""
-    columns = {
+    return _of_terms({
         "bound": _by_term(fleet.get("bound"), words.percent),
         "SAME within": _by_term(_margins(fleet.get("margins")), words.percent),
         "detection limit": _by_term(fleet.get("smallest_effect"), words.percent),
-    }
+    })  # fmt: skip
+
+
+def _statistics(fleet: Mapping[str, Any]) -> Table:
+    """The spreads that were estimated, a row a family of terms."""
     spread = fleet.get("spread")
     levels = spread if isinstance(spread, Mapping) else {}
+    columns = {}
     for key, name in _SPREADS.items():
         written = (lambda value: f"{value:.3g}") if key in ("z", "tail_df") else words.percent
         given = {term: of.get(key) for term, of in levels.items() if isinstance(of, Mapping)}
         columns[f"spread: {name}" if written is words.percent else name] = _by_term(given, written)
+    return _of_terms(columns)
+
+
+def _of_terms(columns: Mapping[str, Mapping[str, str]]) -> Table:
+    """Columns by term as a table, in the order in which terms are tested."""
     known = {name: column for name, column in columns.items() if column}
     tested = {term for column in known.values() for term in column}
     terms = [*(term for term in wording.TESTED if term in tested), *sorted(tested - set(wording.TESTED))]
@@ -288,7 +304,7 @@ def _trust(fleet: Mapping[str, Any]) -> Facts:
         rows.append(("tests made", words.thousands(fleet["tests"])))
     expected = words.number(fleet.get("expected_false_accusations"))
     if expected:
-        rows.append(("expected false accusations", f"{expected:.3g}"))
+        rows.append(("expected false alarms", f"{expected:.3g}"))
     smallest = fleet.get("smallest_effect")
     untested = [term for term, value in smallest.items() if value is None] if isinstance(smallest, Mapping) else []
     if untested:
@@ -303,7 +319,7 @@ def _unmeasured(nodes: Mapping[str, Any], looks: Mapping[str, Mark]) -> tuple[Un
         said = nodes[node]
         tail = tuple(map(str, said.get("log_tail") or ()))
         if said.get("reason") or tail or look.word == "NOT MEASURED":
-            reason = str(said.get("reason") or said.get("text") or "no reason known")
+            reason = str(said.get("reason") or said.get("text") or "reason unknown")
             groups.setdefault((look.word, alike(reason)), []).append(Unmeasured(node, look, reason, tail))
     out: list[Unmeasured] = []
     for group in groups.values():

@@ -56,7 +56,7 @@ class Peers:
             peers = [peer for peer in self._matrices.get(_key(group, shown, one), ()) if peer[0] != node]
             if len(peers) < _LEAST_PEERS:
                 found = f"{len(peers)} unsuspected nodes of its kind were measured, {_LEAST_PEERS} are needed"
-                out.append(Comparison(f"{_name(one)}: no map against the others: {found}.", (), ()))
+                out.append(Comparison(f"{_name(one)}: no difference map: {found}.", (), ()))
                 continue
             (beside, healthy), rest = _most_usual(peers)
             template = np.median(np.stack(rest), axis=0)

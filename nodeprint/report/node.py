@@ -465,8 +465,8 @@ def _card(data: xr.Dataset, cpus: Sequence[int], classes: Sequence[Mapping[str, 
                 run=str(run),
                 value=f"{np.nanmedian(value[r]):.1f}",
                 interval=f"{_reach(low[r], value[r], min):.1f} to {_reach(high[r], value[r], max):.1f}",
-                fastest=f"{first:.1f}",
-                p99=f"{last:.1f}",
+                fastest=cell_words.duration(first),
+                p99=cell_words.duration(last),
                 flagged=f"{flagged[r]} of {len(dots)}",
                 dots=dots,
                 reach=(at(first), at(last)),
@@ -528,7 +528,7 @@ def _structure(shown: Shown) -> tuple[Found, ...]:
             )
             for level in seen.levels
         )
-        header = ("level", "groups of CPUs", "within, ns", "to the next, ns", "stability", "against the labels")
+        header = ("level", "groups of CPUs", "within, ns", "between, ns", "stability", "compared with the labels")
         where = f", home NUMA node {one.home}" if one.home >= 0 else ""
         remarks = tuple(Advice(item.text, item.advice) for item in seen.findings)
         out.append(Found(f"{one.measurement}{where}", Table(header, rows), remarks))
@@ -651,7 +651,8 @@ def _method_facts(data: xr.Dataset, header: Mapping[str, Any], rounds: str) -> F
         "lines": lines and f"{lines} a pass, drawn by seed, {batches} batches a line",
         "round trips": header.get("round_trips") and f"at least {header['round_trips']} a batch",
         "passes, runs": measured and rounds,
-        "statistic": measured and "median over lines of each line's lowest batch; drawn: median over runs and passes",
+        "statistic": measured
+        and "median over lines of each line's lowest batch; the figure shows the median over runs and passes",
         "pinned by": header.get("pinned_by"),
         "clock": _clock(header.get("clock") or {}),
         "kernel": " ".join(str(header[key]) for key in ("kernel", "kernel_hash") if header.get(key)),

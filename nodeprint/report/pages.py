@@ -275,6 +275,8 @@ class ClusterPage:
     groups: Facts
     certainty: Table
     explained: str
+    statistics: Table
+    statistics_explained: str
     trust: Facts
     unmeasured: tuple[Unmeasured, ...]
     warnings: tuple[Advice, ...]

@@ -51,7 +51,7 @@ def _pairs(data: xr.Dataset, _: Header) -> Iterator[str]:
     trials = {int(n): _finite(rates.sel(pairs=n)).tolist() for n in rates["pairs"].values}
     if len(trials) > 1:
         number = curves.slower_from(trials)
-        yield f"more pairs are slower from {number} on" if number else "more pairs are nowhere slower beyond noise"
+        yield f"more pairs are slower from {number} on" if number else "more pairs are not slower, within noise"
 
 
 def _touch(data: xr.Dataset, header: Header) -> Iterator[str]:

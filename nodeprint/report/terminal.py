@@ -35,7 +35,7 @@ def summary(campaign: Path) -> tuple[str, bool]:
     width = max((len(names) for names, _ in rows), default=0)
     lines += [f"  {names:{width}}  {words}" for names, words in rows]
     if len(shown) < len(nodes):
-        lines.append(f"  and {len(nodes) - len(shown)} nodes that ask for nothing")
+        lines.append(f"  and {len(nodes) - len(shown)} nodes that need no action")
     lines += [f"  {text}" for text in _counted(campaign, nodes)]
     lines += [f"  note: {printable(str(note), 400)}" for note in fleet.get("notes", ())]
     pdf = campaign / "report" / "cluster.pdf"

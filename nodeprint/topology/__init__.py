@@ -30,7 +30,7 @@ __all__ = [
 
 
 def read(tree: Tree) -> Topology:
-    """The topology of the live system, a captured root or a survey. Raises NodeprintError where it tells of no CPU."""
+    """The topology of the live system, a captured root or a survey. Raises NodeprintError where it lists no CPU."""
     return label(sysfs.read(tree))
 
 

@@ -52,7 +52,7 @@ def chiplets(
             "unknown-part",
             f"family {_hex(facts.machine.family)}, model {_hex(facts.machine.model)},"
             f" {facts.machine.name or 'without a name'}, is not in the table of parts:"
-            " CCDs are known only where the processor tells, quadrants are unknown",
+            " CCDs are known only where the processor reports them, quadrants are unknown",
             "add it to nodeprint/topology/parts.toml with its source",
         )
     ranks = _ranks(facts, generation, part, order)
@@ -167,7 +167,7 @@ def _find_ccds(
             out.ccd = {c: first.setdefault((sockets[c], ranks[c] // per_ccd), c) for c in sorted(ranks)}
             out.provenance["ccd"] = "table"
     if out.ccd and ccx and any(len({out.ccd[c] for c in cpus}) > 1 for cpus in groups_of(ccx).values()):
-        facts.warn("ccd-cuts-ccx", "the CCDs told cut an L3 in two and are not used", "see the kernel's log")
+        facts.warn("ccd-cuts-ccx", "the reported CCDs cut an L3 in two and are not used", "see the kernel's log")
         out.ccd.clear()
         del out.provenance["ccd"]
 
@@ -265,7 +265,7 @@ def _find_quadrants(
         nodes = False
         facts.warn(
             "numa-contradicts-table",
-            "NUMA nodes cut CCDs, so they are no quadrants and are not taken",
+            "NUMA nodes cut CCDs, so they are not quadrants and are not used",
             "see numa= in the command line, else report the machine",
         )
     if nodes:
@@ -277,7 +277,7 @@ def _find_quadrants(
             facts.warn(
                 "numa-contradicts-table",
                 f"NUMA nodes are not the quadrants of the table's rule for {generation.name}, {generation.quadrant};"
-                " the nodes are taken",
+                " the nodes are used",
                 "see whether NUMA nodes were changed by hand, else report the machine",
             )
     elif ruled:
@@ -293,11 +293,11 @@ def _find_quadrants(
 
 def _why_no_rule(generation: Generation, virtual: bool, out: Chiplets) -> str:
     if virtual:
-        return "APIC ids of a virtual machine are made up"
+        return "APIC ids of a virtual machine are the hypervisor's"
     if not generation.has_quadrants:
         return "the table has no rule for this part"
     if out.ccd_positions:
-        return "this source does not tell the order of CCDs"
+        return "this source does not report the order of CCDs"
     return "not every CCD is active or seen"
 
 
@@ -330,7 +330,7 @@ def _find_halves(facts: Facts, generation: Generation, numa: Mapping[int, int], 
         facts.warn(
             "numa-contradicts-table",
             f"NUMA nodes of NPS2 cut quadrants of the table's rule for {generation.name}, {generation.quadrant};"
-            " quadrants are taken as unknown",
+            " quadrants are unknown",
             "see whether NUMA nodes were changed by hand, else report the machine",
         )
         out.quadrant.clear()

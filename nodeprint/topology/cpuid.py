@@ -84,7 +84,7 @@ def _parse(text: str, where: str) -> Leaves:
             continue
         match = _LINE.fullmatch(line)
         if match is None:
-            raise NodeprintError(f"{printable(line, 60)!r} is no line of a CPUID dump", where=where, line=number)
+            raise NodeprintError(f"{printable(line, 60)!r} is not a line of a CPUID dump", where=where, line=number)
         leaf, _, sub, _ = (int(word, 16) for word in match[2].split())
         eax, ebx, ecx, edx = (int(word, 16) for word in match[3].split())
         leaves.setdefault((leaf, sub if int(match[1], 16) & _USES_ECX else 0), (eax, ebx, ecx, edx))

@@ -66,7 +66,7 @@ def from_json(path: Path) -> Topology:
         return from_text(path.read_text("utf-8"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise NodeprintError(
-            f"is no topology of nodeprint ({type(error).__name__}: {error})",
+            f"is not a topology of nodeprint ({type(error).__name__}: {error})",
             where=path,
             advice="write it with `nodeprint topology --json`",
         ) from None

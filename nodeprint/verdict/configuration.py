@@ -26,7 +26,7 @@ class Difference:
     def text(self) -> str:
         """For people."""
         if self.key == "kernel_hash":  # hashes tell nobody anything
-            return "nodeprint's kernels were built from other sources than on most nodes"
+            return "nodeprint's kernels were built from different sources than on most nodes"
         return f"{fingerprint.label(self.key)} is {printable(self.value)}, most nodes have {printable(self.majority)}"
 
 

@@ -471,7 +471,7 @@ def _instability(one: Evidence, i: int, jobs: Sequence[Observed], node: NodeEvid
             if again:
                 worst = int(cores[np.argmax(one.wobble.deviation[i][cores])])
                 factor = float(np.exp(one.wobble.deviation[i][worst]))
-                told = f"{{}} spreads {factor:.1f} times as wide over passes as its peers"
+                told = f"{{}} varies {factor:.1f} times as much between passes as on the peers"
                 node.unstable.append((Place(one.matrix, "core", {"core": worst}), told))
 
 

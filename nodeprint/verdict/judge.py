@@ -65,8 +65,8 @@ _DIRECT = ("clock", "jitter")
 
 Floats = npt.NDArray[np.float64]
 #: What a suspicion waits for.
-_ONCE = "a second job, at least 10 minutes later, tells"
-_TOO_SOON = "its second job began less than 10 minutes after the first and proves no more; measure it again"
+_ONCE = "a second job, at least 10 minutes later, can confirm it"
+_TOO_SOON = "its second job began less than 10 minutes after the first and is not independent of it; measure it again"
 #: The id of what a later job did not show again.
 _GONE = "not-confirmed"
 #: What nodes have in common beside their fingerprint.
@@ -108,7 +108,7 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
     result = replace(result, versions=versions)
     unjudged = _unjudged(campaign, result)
     if unjudged:
-        note = f"measured, but not judged, as no model is stated: {', '.join(unjudged)}; the records are in nodes/"
+        note = f"measured but not compared, as no model is stated: {', '.join(unjudged)}; the records are in nodes/"
         result = replace(result, fleet=replace(result.fleet, notes=(*result.fleet.notes, note)))
     outputs.write(result, campaign, _slurm_reasons(campaign))
     return result
@@ -370,7 +370,7 @@ class _Writer:
             {
                 "id": f"fingerprint-{d.key}",
                 "text": d.text,
-                "advice": "make it alike, or say so in acceptance.yaml",
+                "advice": "make it equal on all nodes, or accept the difference in acceptance.yaml",
             }
             for d in self.differing.get(node.name, ())
         )
@@ -444,7 +444,7 @@ class _Writer:
             outcome, text = _no_evidence(invalid[0], twice=len(self._invalid(i, node)) > 1)
             return replace(base, verdict=outcome, text=text)
         if sum(other.state == "measured" for other in self.fleet.nodes) == 1:
-            text = "the only measured node; measure alike nodes to compare it with"
+            text = "the only measured node; measure others of this configuration to compare it with"
             return replace(base, verdict="NO PEER", text=text)
         return replace(base, verdict="DIFFERENT CONFIGURATION", text=self._configured(i, node))
 
@@ -521,7 +521,10 @@ class _Writer:
         elif "differs" in texts:
             outcome, text = "DIFFER", texts["differs"]
         elif "crowd" in texts:
-            outcome, text = "INCONCLUSIVE", texts["crowd"] + "; too many nodes show the same to tell which is right"
+            outcome, text = (
+                "INCONCLUSIVE",
+                texts["crowd"] + "; too many nodes deviate in the same way to decide which are right",
+            )
         else:
             outcome, text = self._unaccused(i, kind, letter, findings)
         rows = cell_words.beside_rows(base.cells, kind.cells, i, node)
@@ -618,7 +621,7 @@ class _Writer:
         pairs = bool(kind.result.evidence)
         cells = cell_words.margins(kind.cells, i, self.fleet.nodes[i])
         beside = f"; not resolved within its bound: {', '.join(exceeded(cells))}" if exceeded(cells) else ""
-        doubt = "" if len(cells) > len(exceeded(cells)) else "nothing is within its bound"
+        doubt = "" if len(cells) > len(exceeded(cells)) else "no measurement is resolved within its bound"
         if pairs:
             doubt = self._doubt(known, kind.result, self.fleet.nodes[i])
         if doubt:
@@ -638,17 +641,17 @@ class _Writer:
     def _doubt(known: NodeEvidence, result: KindResult, node: PackedNode) -> str:
         """Why a node's pairs cannot be called the same; empty where they can."""
         if known.runs < 2:
-            return "one run does not show how much runs differ; measure two or more (`runs` in the configuration)"
+            return "the spread between runs is unknown with one run; measure two or more (`runs` in the configuration)"
         unseen = {family: wording.TESTED[family] for one in result.evidence for family in one.matrix.terms.unwitnessed}
         if unseen:
-            return f"this data cannot show a defect of {' or '.join(unseen.values())}"
+            return f"a defect of {' or '.join(unseen.values())} could not be found in this data"
         if known.untested:
             return "some terms have too few pairs to be examined; measure the missing pairs"
         open_ = sorted((m for m in known.margins.values() if m.share > 1), key=lambda m: -m.share)
         if not open_:
             return ""
         places = ", ".join(
-            f"{wording.said(m.place, node)} by up to {wording.both(m.reach, m.reach_ns)} "
+            f"{wording.said(m.place, node)} may differ by up to {wording.both(m.reach, m.reach_ns)} "
             f"(bound {wording.both(m.bound, m.bound_ns)})"
             for m in open_
         )
@@ -656,9 +659,9 @@ class _Writer:
         remedy = (
             f"to resolve it, set `runs: {max(runs)}` in the configuration and call `make run NODES=...` for these nodes"
             if len(runs) == len(open_)
-            else "more runs would not resolve it, as what was measured is itself close to the bound"
+            else "more runs would not resolve it, as the measured difference is close to the bound"
         )
-        return f"these may differ: {places}; {remedy}"
+        return f"this is not resolved within its bound: {places}; {remedy}"
 
     @cached_property
     def _day(self) -> str:
@@ -708,7 +711,9 @@ class _Writer:
         if len(self.kinds) > 1 and len(alone) > _ALONE_SHARE * len(measured):
             keys = Counter(label(d.key) for name in nodes for d in self.differing.get(name, ()) if d.hard)
             key = keys.most_common(1)[0][0] if keys else _LAYOUT
-            text = f"the fleet is split by {key}: {counted(len(alone), 'node')} alone in their configuration. {text}"
+            text = (
+                f"the fleet is split by {key}: {counted(len(alone), 'node')} with a configuration of their own. {text}"
+            )
         notes = self._notes(nodes, populations, wide)
         spread = {
             name: {"total": s.total, "run": s.run, "chip": s.chip, "tail_df": s.tail_df, "z": s.z}
@@ -761,24 +766,29 @@ class _Writer:
         ended = [one for one in self.rules.suppressions if one.until.isoformat() < self._day]
         unheld = [one for one in self.rules.limits if (one.measurement, one.of) not in figures]
         return [
-            *(f"the suppression of {one.finding} on {one.node} ended on {one.until}: it counts again" for one in ended),
-            *(f"no node has {one.measurement}, {one.of}: its limit ({one.reason}) held nothing" for one in unheld),
+            *(
+                f"the suppression of {one.finding} on {one.node} ended on {one.until}; the finding counts again"
+                for one in ended
+            ),
+            *(f"limit not applied ({one.reason}): no node reports {one.measurement}, {one.of}" for one in unheld),
         ]
 
     def _notes(
         self, nodes: Mapping[str, NodeVerdict], populations: Sequence[_Kind], wide: Mapping[str, float]
     ) -> tuple[str, ...]:
-        notes = ["the same is not good: all nodes may share a fault"] if populations else []
+        notes = (
+            ["identical nodes may share the same fault: check their fingerprint and warnings"] if populations else []
+        )
         open_ = Counter(name for node in nodes.values() if node.verdict in SAMES for name in exceeded(node.margins))
         notes += [f"not resolved within its bound on {counted(n, 'node')}: {name}" for name, n in sorted(open_.items())]
         notes += self._rules_without_effect()
         for name, chip in sorted(wide.items()):
             notes.append(
-                f"chips spread by {chip * 100:.1f} % (SD) in {name}: the fleet itself is wider than the bound allows"
+                f"chips differ by {chip * 100:.1f} % (SD) in {wording.TESTED.get(name, name)}, too much for the bound"
             )
         matrices_of = [one.matrix for kind in populations if kind.result is not None for one in kind.result.evidence]
         if any(_no_core_inside(matrix.terms) for matrix in matrices_of):
-            notes.append("CCXs have too few pairs inside to tell which of their cores is slow there: told by the CCX")
+            notes.append("with two cores per CCX a core that is slow inside it is reported as its CCX")
         shared = Counter(
             _deviation(found)
             for verdict in nodes.values()
@@ -787,7 +797,7 @@ class _Writer:
         )
         notes += [f"{count} nodes share a deviation: {what}" for what, count in sorted(shared.items()) if count > 1]
         for k, kind in enumerate(populations if len(populations) > 1 else ()):
-            by = f", told apart by {kind.term}" if kind.term else ""
+            by = f", separated by {kind.term}" if kind.term else ""
             fields = [f"{label(key)} {value}" for key, _, value in (one.partition("=") for one in self._fields(kind))]
             notes.append(f"group {_letter(k)}: {len(kind.nodes)} nodes{by}{'; ' + ', '.join(fields) if fields else ''}")
         notes += [self.since.note] if self.since is not None else []
@@ -893,7 +903,7 @@ def _outside(measurement: str, name: str, median: float, unit: str, allowed: flo
         (),
         (),
         (),
-        "hold the vendor to the contract",
+        "refer the vendor to the contract",
         f"{measurement}, {name}: {found}, the limit is {limit} ({reason})",
         measurement,
         home,
@@ -904,7 +914,7 @@ def _no_evidence(why: str, *, twice: bool) -> tuple[str, str]:
     """The outcome of a node whose newest job is no evidence, and in words."""
     reason = why.removeprefix(_INVALID)
     return (
-        ("UNSTABLE", f"{reason}; an earlier job was no evidence either")
+        ("UNSTABLE", f"{reason}; an earlier job was invalid, too")
         if twice
         else ("INVALID", f"{reason}; measure it again")
     )
@@ -920,8 +930,8 @@ def _unstable_finding(text: str) -> Finding:
         0.0,
         (0.0, 0.0),
         (),
-        ("a busy core", "a part that fails now and then"),
+        ("a busy core", "an intermittent fault"),
         (),
-        "look for load on the node, measure it again",
+        "look for other load on the node, then measure it again",
         text,
     )

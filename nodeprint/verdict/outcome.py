@@ -267,7 +267,11 @@ def folded(said: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 def told_once(group: Sequence[tuple[str, str]]) -> str:
     """The words of the first of nodes (names, words) that are alike; where the others' figures differ it is said."""
     first, words = group[0]
-    return words if all(other == words for _, other in group) else f"{words} (of {printable(first)}, others alike)"
+    return (
+        words
+        if all(other == words for _, other in group)
+        else f"{words} (figures of {printable(first)}, the others are similar)"
+    )
 
 
 def _rounded(value: Any) -> Any:

@@ -36,7 +36,7 @@ TESTED: Mapping[str, str] = {
     "clock": "a core's clock",
     "jitter": "time taken from a CPU",
     "loaded": "latency under load",
-    "touch": "own against other memory",
+    "touch": "memory first touched by another core",
     "remap": "remapping of pages",
 }
 
@@ -56,7 +56,7 @@ def finding(shown: Shown, node: PackedNode, peers: Sequence[PackedNode], soft: S
     change = "slower" if shown.effect > 0 else "faster"
     text = (
         f"{name} is {abs(shown.effect) * 100:.1f} % ({shown.effect_ns:+.1f} ns) {change} than its peers "
-        f"[{low * 100:.1f} to {high * 100:.1f} %], in {', '.join(shown.runs) or 'no run alone'}"
+        f"[{low * 100:.1f} to {high * 100:.1f} %], {seen_in(shown.runs)}"
     )
     return Finding(
         id=f"{term}-{direction}",
@@ -80,6 +80,11 @@ def finding(shown: Shown, node: PackedNode, peers: Sequence[PackedNode], soft: S
 def said(place: Place, node: PackedNode) -> str:
     """A term's place in the node's own numbers."""
     return spoken(place.term, numbered(place.where, place.matrix.terms.layout, node))
+
+
+def seen_in(runs: Sequence[str]) -> str:
+    """The runs that show a deviation."""
+    return f"in {', '.join(runs)}" if runs else "not visible in any single run"
 
 
 def both(share: float, ns: float) -> str:
@@ -172,9 +177,9 @@ def _instruments(shown: Shown, node: PackedNode, peers: Sequence[PackedNode]) ->
     if ratio is None:
         out.append("not known: core clocks (no probe of them in the records)")
     elif abs(ratio - 1) > _CLOCK_SEEN:
-        out.append(f"seen: core clock {(ratio - 1) * 100:+.1f} % against the peers'")
+        out.append(f"seen: core clock {(ratio - 1) * 100:+.1f} % from the peers'")
     else:
-        out.append(f"not seen: core clock is that of the peers ({(ratio - 1) * 100:+z.1f} %)")
+        out.append(f"not seen: core clock equal to the peers' ({(ratio - 1) * 100:+z.1f} %)")
     heat, usual = node.senses.get("temperature_c"), [o["temperature_c"] for o in others if "temperature_c" in o]
     if heat is None or not usual:
         out.append("not known: temperature")
@@ -244,5 +249,5 @@ _REMEDY: Mapping[str, str] = {
     "core": "look for interrupts and daemons on the CPU, then report the core to the vendor with this page",
 }
 _UNLABELLED = (
-    "import it with its topology (--part or --xml), which tells the parts apart; compare clock and power settings"
+    "import the matrix with its topology (--part or --xml), so that parts have names; compare clock and power settings"
 )
