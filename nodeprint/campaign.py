@@ -189,7 +189,7 @@ def read_hashes(path: Path) -> dict[str, str]:
 
 
 def _of_other_kernel(records: Path, hashes: Mapping[str, str]) -> bool:
-    """Whether an unfinished record file was begun by another version of its kernel; False where that cannot be told."""
+    """Whether an unfinished record file was begun by another version of its kernel; False where that is unknown."""
     try:
         with records.open("rb") as file:
             header = json.loads(file.readline(1 << 20))

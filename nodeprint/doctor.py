@@ -20,7 +20,7 @@ from nodeprint.errors import printable
 from nodeprint.topology.model import Warning
 from nodeprint.tree import open_tree
 
-#: `yes` it is there and works, `no` it is not, `unknown` it could not be told.
+#: `yes` it is there and works, `no` it is not, `unknown` it could not be determined.
 Answer = Literal["yes", "no", "unknown"]
 
 

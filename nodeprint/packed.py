@@ -305,7 +305,7 @@ def _from_bundle(node: PackedNode, number: int, bundle: Bundle) -> tuple[PackedN
 
 
 def _seen(job: Job, name: str, data: xr.Dataset) -> Iterator[dict[str, Any]]:
-    """By run what was seen beside a measurement: the share of time stolen, what sensors told, how far clocks fell."""
+    """By run what was seen beside a measurement: the share of time stolen, sensors, how far clocks fell."""
     cpus = max(len(job.header(name)["cpus"]), 1)
     for r, run in enumerate(data["run"].values.tolist()):
         time = float(data["elapsed_s"].values[r]) * cpus
@@ -326,7 +326,7 @@ _SENSORS = ("sensors_before", "trailer")
 
 
 def _sensors(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """What counters rose by, and the hottest sensor; nothing where it is not told."""
+    """What counters rose by, and the hottest sensor; nothing where it is unknown."""
 
     def rose(key: str, *within: str) -> int:
         old, new = before.get(key) or {}, after.get(key) or {}

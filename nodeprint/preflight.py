@@ -299,7 +299,7 @@ def _health(tree: Tree) -> Iterator[Warning]:
 
 
 def _tools(tree: Tree) -> Iterator[Warning]:
-    """Only a survey tells what was missing when it was taken."""
+    """Only a survey shows what was missing when it was taken."""
     captured = tree.names("nodeprint")
     if "affinity" not in captured:
         return

@@ -85,7 +85,7 @@ def with_pages(verdict: Mapping[str, Any]) -> list[str]:
 def cluster_page(
     verdict: Mapping[str, Any], methods: Sequence[Method], problems: Mapping[str, Sequence[str]], elsewhere: int
 ) -> ClusterPage:
-    """The cluster's pages. `methods` are the ways of measuring that no page behind them tells (empty: versions at
+    """The cluster's pages. `methods` are the ways of measuring that no page behind them has (empty: versions at
     least), `problems` the files of each node's bundle that could not be used, `elsewhere` how many nodes have their
     pages in files of their own alone."""
     nodes: Mapping[str, Any] = verdict["nodes"]
@@ -133,12 +133,12 @@ def cluster_page(
 
 
 def _asks(row: NodeRow) -> bool:
-    """Whether a node asks for attention: an odd one, or one of which something is said."""
+    """Whether a node needs attention: it is not like the others, or it has a note."""
     return row.mark.word not in _LIKE_OTHERS or row.note != ""
 
 
 def _folded(rows: Sequence[NodeRow]) -> tuple[NodeRow, ...]:
-    """Rows of which those of many nodes that are no evidence for the same reason are one, without figures."""
+    """Rows in which many nodes that are invalid for the same reason share one, without figures."""
     groups: dict[tuple[str, ...], list[NodeRow]] = {}
     for row in rows:
         key = (row.mark.word, alike(row.note)) if row.mark.word in _NO_EVIDENCE else (row.node,)
@@ -165,7 +165,10 @@ def _undecided(nodes: Mapping[str, Any], looks: Mapping[str, Mark]) -> list[str]
 
 def _note(said: Mapping[str, Any]) -> str:
     findings = said.get("findings") or ()
-    if not findings or said.get("verdict") in ("INVALID", "UNSTABLE"):  # what makes it no evidence goes before findings
+    if not findings or said.get("verdict") in (
+        "INVALID",
+        "UNSTABLE",
+    ):  # the reason why it is invalid goes before findings
         quiet = said.get("verdict") in (*_LIKE_OTHERS, "SAME AS GROUP")
         return str(said.get("reason") or ("" if quiet else said.get("text")) or "")
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
@@ -251,7 +254,7 @@ _SPREADS = {"total": "nodes", "chip": "chips", "run": "runs", "z": "z", "tail_df
 
 
 def _certainty(fleet: Mapping[str, Any]) -> Table:
-    """What the fleet's data resolves, a row a term that was tested."""
+    """What the fleet's data resolves, a row for each term that was tested."""
     return _of_terms({
         "bound": _by_term(fleet.get("bound"), words.percent),
         "SAME within": _by_term(_margins(fleet.get("margins")), words.percent),
@@ -298,7 +301,7 @@ def _by_term(values: Any, written: Callable[[float], str]) -> dict[str, str]:
 
 
 def _trust(fleet: Mapping[str, Any]) -> Facts:
-    """How many questions were asked of the data, how often chance would accuse, and what was not asked."""
+    """The number of tests, the expected false alarms, and what was not tested."""
     rows = []
     if words.number(fleet.get("tests")):
         rows.append(("tests made", words.thousands(fleet["tests"])))

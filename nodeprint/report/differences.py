@@ -27,7 +27,7 @@ _Key = tuple[str, int, str, int, tuple[Band, ...]]
 def chosen(nodes: Mapping[str, Any]) -> list[str]:
     """Unsuspected nodes that serve as peers, spread evenly over the fleet's order.
 
-    Those of which nothing was found but that noise hides something step in where too few are the same.
+    INCONCLUSIVE nodes without findings are used as well where too few are the same.
     """
     same = [node for node, said in nodes.items() if said.get("verdict") in ("SAME", "SAME AS GROUP")]
     if len(same) < _LEAST_PEERS:

@@ -51,9 +51,9 @@ ClassKey = tuple[str, int, str]
 _DIMS = ("run", "pass", "home", "a", "b")
 #: Terms of pairs; the others are of cells.
 _OF_PAIRS = {"node", "socket", "spread", *TERM_OF_FAMILY.values()}
-#: What marks a row of a finding, and a run that is no evidence.
+#: The marks of a row with a finding, and of an invalid run.
 _FOUND, _INVALID = "▲", "✕"
-#: How evidence begins that the node does not give.
+#: The beginning of evidence that the node does not provide.
 _NOT_KNOWN = "not known: "
 #: A fact as long as all others together.
 _COMMAND_LINE = label("cmdline")
@@ -157,7 +157,7 @@ def node_page(
 ) -> NodePage:
     """The page of `node`, with the fleet's notes where it is the only one.
 
-    `with_structure` asks the matrices for their groups, which takes longer than all else on the page.
+    `with_structure` searches the matrices for groups, which takes longer than all else on the page.
     `scales` are the report's colour scales by measurement, `fleet` the fleet's class medians in ns (empty for one).
     """
     said = verdict["nodes"][node]
@@ -219,7 +219,7 @@ def advice(item: Any) -> Advice:
 
 
 def _findings(said: Mapping[str, Any]) -> tuple[Finding, ...]:
-    """The findings of a node; what is not known of all of them is said by the last."""
+    """The findings of a node; what is unknown for all of them is listed with the last."""
     found = [_finding(item, str(said.get("text", ""))) for item in said.get("findings", ())]
     unknown = {dict(one.facts).get("not known") for one in found}
     if len(unknown) > 1:
@@ -440,7 +440,7 @@ def _card(data: xr.Dataset, cpus: Sequence[int], classes: Sequence[Mapping[str, 
     fastest, p99, flagged = column("min_ns"), column("p99_ns"), (column("flags") != 0).sum(axis=1)
     seen = np.concatenate([array[np.isfinite(array)] for array in (value, low, high, fastest)])
     start, end = float(seen.min()), float(seen.max())
-    # The axis holds what was typical: a 99th percentile hit by the scheduler would squeeze all else into a corner.
+    # The axis holds the usual range: a 99th percentile disturbed by the scheduler would compress all else.
     tails = p99[np.isfinite(p99)]
     if tails.size:
         end = max(end, min(float(tails.max()), start + 5 * (end - start)))
@@ -536,8 +536,8 @@ def _structure(shown: Shown) -> tuple[Found, ...]:
 
 
 def _runs(jobs: Sequence[Job], said: Mapping[str, Any]) -> Table:
-    """Every run of every job, in their order: what it gave, how it went, how many findings it shows (`said` is the
-    node's part of the verdict), and whether it is no evidence; those are marked."""
+    """Every run of every job in order: its median, spread and duration, how many findings it shows (`said` is the
+    node's part of the verdict), and whether it is invalid; invalid runs are marked."""
     header = (
         "job",
         "measurement",

@@ -14,7 +14,7 @@ from nodeprint.report.figures import Matrix, Tick
 
 Facts = tuple[tuple[str, str], ...]
 
-#: Longer texts are cut: a page is no place for a runaway string.
+#: Longer texts are cut.
 _LONGEST = 600
 
 
@@ -156,7 +156,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a matrix tells of its machine by itself: the levels in it, held against the labels, and remarks."""
+    """The levels found in a matrix without its labels, compared with the labels, and remarks."""
 
     title: str
     levels: Table
@@ -249,7 +249,7 @@ class FleetTable:
 
 @dataclass(frozen=True, slots=True)
 class Unmeasured:
-    """A node without a result: why, and the last lines that it said."""
+    """A node without a result: the reason, and the last lines of its log."""
 
     node: str
     mark: Mark

@@ -14,7 +14,7 @@ from nodeprint.verdict.outcome import folded, some_names
 
 #: Above this many nodes only those that ask for attention are listed.
 _ALL_NODES = 16
-#: Verdicts that ask for nothing.
+#: Verdicts that need no action.
 _QUIET = ("SAME", "NO PEER")
 
 
@@ -59,7 +59,7 @@ def _beside(nodes: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _counted(campaign: Path, nodes: dict[str, Any]) -> list[str]:
-    """What no verdict says and nobody should miss: settings that differ, and records that are damaged or refused."""
+    """Remarks that no outcome contains: settings that differ, and records that are damaged or refused."""
     differing: dict[str, list[str]] = {}
     for name, node in sorted(nodes.items()):
         for warning in node.get("warnings", ()):

@@ -252,7 +252,7 @@ def group_of(coarse: Labels, fine: Labels) -> Labels:
 
 
 def _named(cells: Cells, nested: list[Labels], core_of: Labels) -> list[tuple[LevelName, Labels]]:
-    """A name for each partition, by its groups' count, cores and latency; `group` where they do not tell."""
+    """A name for each partition, by its groups' count, cores and latency; `group` where these do not decide."""
     smt = int(core_of.max()) + 1 < len(core_of)
     out: list[tuple[LevelName, Labels]] = []
     for index, labels in enumerate(nested):

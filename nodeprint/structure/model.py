@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-#: From fine to coarse. `group` is a level that the matrix shows and whose name it does not tell.
+#: From fine to coarse. `group` is a level of the matrix whose name is unknown.
 LevelName = Literal["smt", "ccx", "quadrant", "half", "socket", "group"]
 Relation = Literal["agrees", "finer", "coarser", "contradicts", "not found"]
 Severity = Literal["info", "warning"]

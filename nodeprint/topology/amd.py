@@ -1,6 +1,6 @@
 """AMD's chiplets: which CCD a CCX is on, and which quadrant or half of the I/O die a CCD hangs on.
 
-No register tells the quadrant (nothing beyond the die is in CPUID leaf 0x80000026, AMD64 Architecture Programmer's
+No register reports the quadrant (nothing beyond the die is in CPUID leaf 0x80000026, AMD64 Architecture Programmer's
 Manual volume 3, E.4.24). It is known where NUMA nodes follow it (NPS4), or by the rule of the table of parts for
 packages with every CCD in place; elsewhere it stays unknown. A virtual machine's APIC ids are made up, so there
 only NUMA nodes count.
@@ -95,9 +95,9 @@ def _sets(parts: Mapping[int, int]) -> set[tuple[int, ...]]:
 def _ranks(
     facts: Facts, generation: Generation | None, part: Part | None, order: Callable[[int], tuple[int, ...]]
 ) -> dict[int, int]:
-    """Each CCX's number in its socket by APIC id, by CPU; empty where it cannot be told.
+    """Each CCX's number in its socket by APIC id, by CPU; empty where unknown.
 
-    Ranks are those numbers if every CCX is seen. If some may be hidden, the APIC id's stride tells, where the parts
+    Ranks are those numbers if every CCX is seen. If some may be hidden, the APIC id's stride decides, where the parts
     a CCX may have allow only one.
     """
     ccx, sockets = facts.parts.get("ccx", {}), facts.parts.get("socket", {})
@@ -143,7 +143,7 @@ def _strided(
 def _find_ccds(
     facts: Facts, generation: Generation | None, virtual: bool, ranks: Mapping[int, int], out: Chiplets
 ) -> None:
-    """CCDs by leaf 0x80000026, else by the dies that Linux or CPUID tell, else by the table."""
+    """CCDs by leaf 0x80000026, else by the dies that Linux or CPUID report, else by the table."""
     ccx, sockets, dies = (facts.parts.get(level, {}) for level in ("ccx", "socket", "die"))
     per_ccd = generation.ccx_per_ccd if generation is not None else None
     shift = facts.shifts.get("ccd")
@@ -188,7 +188,7 @@ def _ccd_numbers(
     generation: Generation | None,
     order: Callable[[int], tuple[int, ...]],
 ) -> dict[int, int]:
-    """The number of each CPU's CCD in its socket, by APIC id; empty where it cannot be told."""
+    """The number of each CPU's CCD in its socket, by APIC id; empty where unknown."""
     sockets = facts.parts.get("socket", {})
     if not ccd or not sockets:
         return {}
@@ -233,7 +233,7 @@ def _find_positions(facts: Facts, generation: Generation, part: Part | None, out
 
 
 def _behind(seen: set[int], of_part: int | None, whole: int | None) -> set[int]:
-    """How many are active where some may be hidden, which is not fused off: the part's name tells, or a whole one."""
+    """How many are active where some may be hidden, which is not fused off: by the part's name, or by a whole one."""
     if of_part is not None:
         return {of_part}
     return {whole} if whole is not None and max(seen, default=0) >= whole else set()

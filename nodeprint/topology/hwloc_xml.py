@@ -34,7 +34,7 @@ _KINDS = {"IntelCore": "performance", "IntelAtom": "efficiency"}
 
 
 def read(path: Path) -> Facts:
-    """What an lstopo XML tells. Raises NodeprintError naming the file, and the line where it is no XML."""
+    """The facts of an lstopo XML. Raises NodeprintError naming the file, and the line where it is not XML."""
     root = _load(path)
     machine = next((element for element in root.iter("object") if element.get("type") == "Machine"), None)
     pus = [_index(element, path) for element in root.iter("object") if element.get("type") == "PU"]

@@ -14,7 +14,7 @@ _LABELS = ("socket", "half", "quadrant", "ccd", "ccx", "numa", "cluster", "core"
 
 
 def label(facts: Facts) -> Topology:
-    """The topology that `facts` tell of, with every label's provenance. Nothing is guessed: unknown is None."""
+    """The topology of `facts`, with every label's provenance. Nothing is guessed: unknown is None."""
     generation = parts.generation_of(facts.machine)
     part = parts.part_of(facts.machine, generation)
     order = _order(facts)

@@ -11,7 +11,7 @@ from nodeprint.topology.label import label
 from nodeprint.topology.model import Machine, NumaNode, Provenance, Topology
 from nodeprint.topology.parts import Part, part_named
 
-#: SLIT distances as the firmware of EPYC and Xeon machines tells them: the node, its socket, another socket.
+#: SLIT distances as the firmware of EPYC and Xeon machines reports them: the node, its socket, another socket.
 _DISTANCES = {"AuthenticAMD": (10, 12, 32), "GenuineIntel": (10, 11, 21)}
 
 

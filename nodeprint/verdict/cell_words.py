@@ -26,8 +26,8 @@ _UNITS: Mapping[str, tuple[float, str]] = {
 }
 
 
-#: Of causes in one place the first term here is told, the others are evidence for it: what takes a CPU away or slows
-#: its clock shows in everything that runs there.
+#: Of causes in one place the first term here is the finding, the others are its evidence: what takes time from a CPU or
+#: slows its clock shows in everything that runs there.
 _FIRST = ("jitter", "clock", "bandwidth", "numa", "cache")
 _SEVERITY: Mapping[str, str] = {
     "confirmed": "error", "fresh": "warning", "differs": "warning", "crowd": "warning", "refuted": "info",
@@ -64,7 +64,7 @@ def _place(where: Mapping[str, Key]) -> tuple[object, ...]:
 
 
 def explained(judged: Sequence[Judged], i: int) -> str:
-    """How far the time that CPUs lost goes with what deviates on them elsewhere; empty where it is not told."""
+    """How far the time that CPUs lost goes with what deviates on them elsewhere; empty where it is unknown."""
     lost = next((by_cpu for one in judged if one.model.scale == "share" and (by_cpu := _by_cpu(one, i))), {})
     said = []
     for one in judged:
@@ -299,7 +299,7 @@ def _figure(
 ) -> CellFigure:  # fmt: skip
     """A row's figure from its medians by run and its means by place."""
     middle, sd, half = over_runs(of_runs)
-    if len(of_runs) < 3:  # of two runs Student's interval is 12.7 times their spread, which tells nobody anything
+    if len(of_runs) < 3:  # of two runs Student's interval is 12.7 times their spread, which is of no use
         half = float("nan")
     known = np.isfinite(by_place)
     order = np.where(known, by_place, -np.inf if model.better == "lower" else np.inf)

@@ -1,4 +1,4 @@
-"""Over time.
+"""Comparisons over time.
 
 A baseline of known-good runs, what changed since it, one campaign beside another, and fields that drift.
 """
@@ -283,7 +283,7 @@ def _changes(one: _Series, fleet: PackedFleet, alpha: float) -> list[tuple[str, 
     groups = [values for point in (one.now, *one.before) for values in point.values()]
     out: list[tuple[str, Finding | None]] = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a column that no run measured stays NaN and is not told
+        warnings.simplefilter("ignore", RuntimeWarning)  # a column that no run measured stays NaN and is left out
         run, degrees = _run_scale(groups, one.run_prior)
         z = -float(stdtrit(degrees, alpha / 2))
         for name, values in sorted(one.now.items()):

@@ -55,23 +55,23 @@ from nodeprint.verdict.outcome import (
 )
 from nodeprint.verdict.terms import FAMILIES, TERM_OF_FAMILY
 
-#: More than this share of nodes alone in their configuration, and the key that splits them is told first.
+#: Where more than this share of nodes have a configuration of their own, the key that separates them is reported first.
 _ALONE_SHARE = 0.05
 #: Families that two populations may differ in; a core or one CCX is a node's own.
 _SPLIT_FAMILIES = ("class", "quadrant", "link", "ccd")
 _MODEL = "pairs"
-#: What is measured by itself and shows in pairs too: told first.
+#: Causes that are measured directly and show in pairs, too: reported first.
 _DIRECT = ("clock", "jitter")
 
 Floats = npt.NDArray[np.float64]
-#: What a suspicion waits for.
+#: What SUSPECT nodes need.
 _ONCE = "a second job, at least 10 minutes later, can confirm it"
 _TOO_SOON = "its second job began less than 10 minutes after the first and is not independent of it; measure it again"
-#: The id of what a later job did not show again.
+#: The id of a finding that a later job did not confirm.
 _GONE = "not-confirmed"
 #: What nodes have in common beside their fingerprint.
 _LAYOUT = "layout of sockets, CCDs and cores"
-#: How quality begins that makes a job no evidence.
+#: The beginning of quality remarks that make a job invalid.
 _INVALID = "invalid: "
 #: A node is measured again at most so often.
 _MOST_JOBS = 3
@@ -79,10 +79,7 @@ _MOST_JOBS = 3
 
 @dataclass(frozen=True)
 class _Kind:
-    """Nodes that are compared with each other: a configuration, or a population of one.
-
-    `term` told a population apart.
-    """
+    """Nodes that are compared with each other: a configuration, or a population of it that `term` separates."""
 
     nodes: Ints
     term: str
@@ -205,9 +202,9 @@ def _layouts(fleet: PackedFleet) -> dict[str, str]:
 def _kinds(
     configurations: Sequence[Ints], reduced: Sequence[Reduced], fleet: PackedFleet, rules: Acceptance
 ) -> tuple[list[_Kind], int]:
-    """The kinds within each configuration, the number of tests.
+    """The kinds within each configuration, and the number of tests.
 
-    Pairs and cells have half of the false alarms each, where there are both.
+    Where there are both pairs and cells, each gets half of the rate of false alarms.
     """
     largest = len(configurations[0]) if configurations else 0
     judged = [nodes for nodes in configurations if len(nodes) >= groups.MIN_NODES or 1 < len(nodes) == largest]
@@ -240,9 +237,9 @@ def _with(reduced: Sequence[Reduced], nodes: Ints) -> list[Reduced]:
 def _populations(
     nodes: Ints, reduced: Sequence[Reduced], fleet: PackedFleet, rules: Acceptance, alpha: float
 ) -> list[_Kind]:
-    """Populations before templates.
+    """The populations of a configuration, each evaluated with a template of its own.
 
-    Cut where the coarse terms fall apart, or where a fifth of the nodes deviate alike.
+    They are separated where the coarse terms form two groups, or where a fifth of the nodes share a deviation.
     """
     screened = evaluate.screen(reduced, nodes)
     parts = _split(screened, fleet, nodes, rules)
@@ -261,7 +258,7 @@ def _populations(
 
 
 def _split(screened: Sequence[Matrix], fleet: PackedFleet, nodes: Ints, rules: Acceptance) -> list[tuple[Ints, str]]:
-    """Nodes that differ in a coarse term of pairs or set of cells, and what told them apart."""
+    """Nodes that differ in a coarse term of pairs or set of cells, and the term that separates them."""
     if len(nodes) < 2 * groups.MIN_NODES:
         return [(nodes, "")]
     whole = [m for m in screened if len(m.nodes) == len(nodes)]
@@ -300,7 +297,7 @@ def _term_name(matrix: Matrix, term: int) -> str:
 
 
 def _shared(nodes: Ints, result: KindResult) -> tuple[tuple[Ints, Ints], str] | None:
-    """The two sides of the term that most nodes deviate in, where they are too many to be accused."""
+    """The two sides of the term that most nodes deviate in, if these are too many to be reported one by one."""
     least = max(groups.MIN_NODES, int(np.ceil(groups.MIN_SHARE * len(nodes))))
     if len(nodes) < 2 * groups.MIN_NODES:
         return None
@@ -317,7 +314,7 @@ def _shared(nodes: Ints, result: KindResult) -> tuple[tuple[Ints, Ints], str] | 
 
 @dataclass  # not frozen: its properties are computed once
 class _Writer:
-    """Everything that is known, put into outcomes and words."""
+    """Puts all results into outcomes and words."""
 
     fleet: PackedFleet
     rules: Acceptance
@@ -403,7 +400,7 @@ class _Writer:
         return [f"invalid: {name} was not measured" for name in self.rules.required if name not in present]
 
     def _invalid(self, i: int, node: PackedNode) -> dict[int, list[str]]:
-        """The jobs of a node that are no evidence, and why."""
+        """The invalid jobs of a node, and the reasons."""
         found = {job: [*self._gaps(i, job), *quality.invalid(node, job, self.rules)] for job in self.jobs.get(i, ())}
         return {job: why for job, why in found.items() if why}
 
@@ -453,7 +450,7 @@ class _Writer:
         return tuple(replace(f, suppressed=self.rules.suppressed(node.name, f.id, self._day)) for f in findings)
 
     def _configured(self, i: int, node: PackedNode) -> str:
-        """What tells a node from those that it is not meant to be like, beside the largest group's class medians."""
+        """How a node differs from those of another configuration, with its class medians against theirs."""
         peers = self.kinds[0].nodes.tolist() if self.kinds else []
         if i in peers:
             peers = [j for kind in self.kinds[1:] for j in kind.nodes.tolist()]
@@ -544,7 +541,7 @@ class _Writer:
         return replace(told, verdict=outcome, text=text)
 
     def _told(self, i: int, node: PackedNode, kind: _Kind) -> list[tuple[str, Finding]]:
-        """A node's findings, each with its state that outcomes go by, in the order in which they are told."""
+        """A node's findings, each with its state that outcomes go by, in the order in which they are reported."""
         assert kind.result is not None
         known = kind.result.by_node[i]
         soft = [d.text for d in self.differing.get(node.name, ())]
@@ -555,7 +552,7 @@ class _Writer:
         unstable = [told.format(wording.said(place, node)) for place, told in known.unstable]
         unstable += cell_words.unstable(kind.cells, i, node)
         found = cell_words.findings(kind.cells, i, node, soft)
-        if len(self.jobs[i]) - len(self._invalid(i, node)) < 2:  # a job that is no evidence confirms nothing
+        if len(self.jobs[i]) - len(self._invalid(i, node)) < 2:  # an invalid job confirms nothing
             steady, fresh = [], [*steady, *fresh]
             again = [replace(one, severity="warning") for one in found["confirmed"]]
             found = found | {"confirmed": [], "fresh": [*again, *found["fresh"]]}
@@ -578,7 +575,7 @@ class _Writer:
         ]
 
     def _unaccused(self, i: int, kind: _Kind, letter: str, findings: Sequence[Finding]) -> tuple[str, str]:
-        """The outcome of a node of which nothing counts."""
+        """The outcome of a node without findings that count."""
         assert kind.result is not None
         known = [one.suppressed for one in findings if one.suppressed and one.id != _GONE]
         if known:
@@ -605,7 +602,7 @@ class _Writer:
         return replace(found, evidence=(*found.evidence, *seen))
 
     def _too_many(self, kind: _Kind, shown: Sequence[Shown]) -> bool:
-        """Whether a fifth of the kind deviates in one and the same term: then nobody is blamed."""
+        """Whether a fifth of the kind deviates in one and the same term: then no single node is reported."""
         assert kind.result is not None
         crowd = {
             (id(kind.result.evidence[number].matrix.stack), kind.result.evidence[number].matrix.home, term)
@@ -616,7 +613,7 @@ class _Writer:
         )
 
     def _sameness(self, i: int, known: NodeEvidence, kind: _Kind, letter: str) -> tuple[str, str]:
-        """The outcome of a node that nothing is seen of: SAME where every pair term is within its bound."""
+        """The outcome of a node without deviations: SAME if every term of pairs is within its bound."""
         assert kind.result is not None
         pairs = bool(kind.result.evidence)
         cells = cell_words.margins(kind.cells, i, self.fleet.nodes[i])
@@ -760,7 +757,7 @@ class _Writer:
         return sorted(out)
 
     def _rules_without_effect(self) -> list[str]:
-        """Suppressions that have ended, and limits that no figure was held against: a name may be misspelt."""
+        """Suppressions that have ended, and limits that no figure was compared with: a name may be misspelt."""
         figures = {(one.measurement, one.name) for mine in self.figures for one in mine}
         figures |= {(one.measurement, one.name) for mine in self.quantities for one in mine}
         ended = [one for one in self.rules.suppressions if one.until.isoformat() < self._day]
@@ -805,7 +802,7 @@ class _Writer:
 
 
 def _no_core_inside(tested: terms.Terms) -> bool:
-    """Whether there are pairs inside CCXs, but no core can be told by them: with two cores there is one pair."""
+    """Whether there are pairs inside CCXs, but none that name a core: with two cores there is one pair."""
     inside = tested.layout.classes == CLASSES.index("same CCX")
     return bool(inside.any()) and not len(tested.indices("core-in"))
 
@@ -879,7 +876,7 @@ def _bounds(by_family: Mapping[str, float], tested: Mapping[str, float]) -> dict
 
 
 def _merged(shown: Sequence[Shown]) -> list[Shown]:
-    """One finding a cause: the same cause in several matrices is told by the largest."""
+    """One finding per cause: of the same cause in several matrices the largest is reported."""
     best: dict[tuple[str, tuple[tuple[str, int], ...]], Shown] = {}
     for one in shown:
         key = (one.cause.term, tuple(sorted(one.cause.where.items())))
@@ -911,7 +908,7 @@ def _outside(measurement: str, name: str, median: float, unit: str, allowed: flo
 
 
 def _no_evidence(why: str, *, twice: bool) -> tuple[str, str]:
-    """The outcome of a node whose newest job is no evidence, and in words."""
+    """The outcome of a node whose newest job is invalid, and its text."""
     reason = why.removeprefix(_INVALID)
     return (
         ("UNSTABLE", f"{reason}; an earlier job was invalid, too")

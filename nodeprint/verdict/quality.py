@@ -1,6 +1,6 @@
-"""What the kernels saw beside what they measured: time taken away, throttling, memory errors, heat, a falling clock.
+"""Disturbances that the kernels recorded: stolen time, throttling, memory errors, heat, a falling clock.
 
-What makes a run no evidence is said as quality (`invalid: `), the rest as warnings; docs/method.md, quality.
+Those that make a run invalid are quality remarks (`invalid: `), the others are warnings; docs/method.md, quality.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NAMED = 3
 
 
 def invalid(node: PackedNode, job: int, rules: Acceptance) -> list[str]:
-    """What makes runs of a node's job no evidence."""
+    """The reasons that make runs of a node's job invalid."""
     out = []
     for run in (run for run in node.seen if run["job"] == job):
         where = f"{run['measurement']}, job{run['job']}/run{run['run']}"

@@ -199,13 +199,13 @@ def _slots(shown: Shown) -> list[int]:
     levels = {"socket": SOCKET, "quadrant": QUADRANT, "ccd": CCD, "ccx": CCX, "core": 4}
     for name, value in shown.cause.where.items():
         if name in levels:
-            level = CCX if name == "ccd" and slots[:, CCD].min() < 0 else levels[name]  # where dies are not told
+            level = CCX if name == "ccd" and slots[:, CCD].min() < 0 else levels[name]  # where dies are unknown
             codes = np.unique(slots[:, : level + 1], axis=0, return_inverse=True)[1].reshape(-1)
             return [int(slot) for slot in np.flatnonzero(codes == value)]
     return list(range(len(slots)))
 
 
-#: What the probe of the core clock can tell of: a fabric hop is not divided by the core clock.
+#: Causes that the probe of the core clock can confirm or exclude: a fabric hop is not divided by the core clock.
 _CLOCKS = (
     "core clock",
     "the core's clock",
