@@ -197,8 +197,7 @@ static struct scene scene;
 static void prepare(struct run *run) {
     scene.sweep_bytes = sweep_bytes_of(run);
     if (scene.sweep_bytes == 0 && left_in != NULL && strcmp(left_in, "l1") != 0)
-        fail(EXIT_NOT_AS_ASKED, "--left-in %s cannot be done: the system does not report the cache sizes",
-             left_in);
+        fail(EXIT_NOT_AS_ASKED, "--left-in %s cannot be done: the system does not report the cache sizes", left_in);
     scene.sweep = grow(NULL, scene.sweep_bytes, 1);
     memset(scene.sweep, 1, scene.sweep_bytes);
 }

@@ -24,7 +24,8 @@ void records_open(struct records *records, const char *path) {
     if (records->fd < 0)
         fail(errno == ENOENT || errno == EISDIR || errno == ENOTDIR ? EXIT_BAD_INPUT : EXIT_NOT_AS_ASKED,
              "%s cannot be written: %s", path, strerror(errno));
-    if (fstat(records->fd, &facts) != 0 || !S_ISREG(facts.st_mode)) fail(EXIT_BAD_INPUT, "%s is not a regular file", path);
+    if (fstat(records->fd, &facts) != 0 || !S_ISREG(facts.st_mode))
+        fail(EXIT_BAD_INPUT, "%s is not a regular file", path);
     if (flock(records->fd, LOCK_EX | LOCK_NB) != 0)
         fail(EXIT_NOT_AS_ASKED, errno == EWOULDBLOCK ? "%s is being written by another process" : "%s cannot be locked",
              path);
