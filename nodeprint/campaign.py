@@ -139,7 +139,7 @@ def _note_changes(path: Path, former: Mapping[str, Any], config: Mapping[str, An
     measured = f"new, and measured now: {', '.join(new)}; " if new else ""
     said = (
         f"the campaign's configuration changes in {', '.join(changed)}; {measured}what is complete stays as it was"
-        " measured, and the nodes are those of nodes.tsv (`make run NODES=a,b` measures these nodes anew)"
+        " measured, and the nodes are those of nodes.tsv (`make run NODES=a,b` measures these nodes again)"
     )
     print(f"nodeprint: {path}: {said}", file=sys.stderr)
 

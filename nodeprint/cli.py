@@ -48,7 +48,7 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
-    except OSError as error:  # a path that nobody expected to be as it is: too long, a loop, a broken disk
+    except OSError as error:  # a path that is too long or a loop, or a broken disk
         what = f"{printable(str(error.filename))}: {error.strerror}" if error.filename else printable(str(error))
         print(f"nodeprint: {what}; check the path, its file system and your rights there", file=sys.stderr)
         sys.exit(2)
@@ -205,7 +205,7 @@ def import_(
     sockets: Annotated[int, typer.Option(min=1, help="How many of the part.")] = 1,
     smt: Annotated[bool, typer.Option(help="Whether the part's siblings are among the CPUs.")] = True,
 ) -> None:
-    """Make a campaign of matrices that other tools measured; judge and report it like one of ours."""
+    """Make a campaign of matrices that other tools measured; judge and report it like a measured one."""
     from nodeprint import importers
     from nodeprint import topology as labels
 

@@ -29,7 +29,7 @@ def load(path: Path) -> dict[str, Any]:
     config = read_yaml(path)
     if not config:
         advice = "write at least one key, such as `campaign: main`; all others have their defaults"
-        raise NodeprintError("there is no key in it", where=path, advice=advice)
+        raise NodeprintError("it has no key", where=path, advice=advice)
     complete(config, path)
     return config
 

@@ -178,7 +178,7 @@ def _permissions() -> list[Fact]:
 
 
 def _memory_calls() -> Mapping[str, tuple[Answer, str]]:
-    """Whether a page of ours may be bound to a NUMA node, and its node looked up."""
+    """Whether a page may be bound to a NUMA node, and its node looked up."""
     numbers = _CALLS.get(platform.machine())
     if numbers is None:
         detail = f"not known for {platform.machine()}"

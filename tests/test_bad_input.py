@@ -196,7 +196,7 @@ def test_what_is_wrong_with_an_acceptance_file_is_said(tmp_path: Path, text: str
         ("recheck_minutes: .inf", "line 1, column 18: not a finite number"),
         ("campaign: '../x'", "campaign: '../x' cannot be used; write letters, digits, `_`, `-` and `.`"),
         ("campaign: 2026", "campaign: must be text, not 2026; write it in quotes"),
-        ("", "there is no key in it; write at least one key, such as `campaign: main`"),
+        ("", "it has no key; write at least one key, such as `campaign: main`"),
         ("[1]: 2", "unhashable key"),
         ("a: \0", "control characters"),
     ],

@@ -2,7 +2,7 @@
 
 No register reports the quadrant (nothing beyond the die is in CPUID leaf 0x80000026, AMD64 Architecture Programmer's
 Manual volume 3, E.4.24). It is known where NUMA nodes follow it (NPS4), or by the rule of the table of parts for
-packages with every CCD in place; elsewhere it stays unknown. A virtual machine's APIC ids are made up, so there
+packages with every CCD in place; elsewhere it stays unknown. In a virtual machine APIC ids are not the chip's, so there
 only NUMA nodes count.
 """
 

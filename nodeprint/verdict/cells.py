@@ -347,7 +347,7 @@ def _judged(cells: Cells, nodes: Ints, rules: Acceptance, alpha: float) -> Judge
 
 
 def _without_mirrored(nodes: Collection[NodeCells]) -> None:
-    """Of few nodes, a difference that is the other side of what another is blamed for is in the template alone."""
+    """Of few nodes, a difference that is the other side of another node's finding is part of the template."""
     blamed = {(c.number, c.effect > 0) for known in nodes for c in known.causes if c.state in ("confirmed", "fresh")}
     for known in nodes:
         known.causes = [c for c in known.causes if c.state != "differs" or (c.number, c.effect <= 0) not in blamed]

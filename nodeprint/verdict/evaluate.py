@@ -28,7 +28,7 @@ CONFIRM_SHARE = 0.5
 CONFIRM_REACH = 0.7
 #: A deviation shared by at least this share of the nodes, and three, is a population and no finding of single nodes.
 CROWD = 0.2
-#: Up to this many nodes one is blamed only where all others agree.
+#: Up to this many nodes a finding is reported only where all others agree.
 FEW_NODES = 4
 
 

@@ -240,7 +240,7 @@ def some_names(names: Sequence[str]) -> str:
 
 #: More nodes that are alike share a line.
 MOST_SINGLE = 3
-#: Each line that begins so accuses a part of its own.
+#: Lines that begin so name a part of the node.
 _OF_ITS_OWN = ("OUTSIDE LIMIT", "DEVIATES", "SUSPECT", "DIFFER:", "DIFFER.")
 
 
