@@ -61,7 +61,7 @@ def _foreign_work(tree: Tree, said: Mapping[str, fingerprint.Value]) -> Iterator
         if share > _STEAL:
             yield Warning(
                 "steal",
-                f"{share:.1%} of the CPU time since boot was taken by the hypervisor",
+                f"{share * 100:.1f} % of the CPU time since boot was taken by the hypervisor",
                 "figures of this machine are not those of its hardware; use a dedicated host",
             )
 

@@ -583,7 +583,7 @@ def test_baseline_names_what_changed(tmp_path):
     with pytest.raises(NodeprintError, match="already"):
         history.save(tmp_path / "a", tmp_path / "base")
     calm = judge(tmp_path / "c", baseline=tmp_path / "base")
-    assert f"baseline {tmp_path}/base (a, 2026-01-01, job 1; b, 2026-01-01, job 1): trusted" in calm.text()
+    assert f"baseline {tmp_path}/base (a, 2026-01-01, job 1; b, 2026-01-01, job 1): sufficient" in calm.text()
     assert not [f for node in calm.nodes.values() for f in node.findings if f.id == "changed"]
     changed = fleet(Plan(SMALL, nodes=6, runs=3, seed=7, spread=QUIET, defects=("node001: global +15%",)))
     packed.write(changed, tmp_path / "d")
@@ -668,7 +668,7 @@ def test_what_differs_is_told_in_words_not_in_keys():
         for i, node in enumerate(fleet(Plan(SMALL, nodes=3)).nodes)
     ]
     verdict = judge_fleet(dataclasses.replace(fleet(Plan(SMALL, nodes=3)), nodes=tuple(nodes)))
-    assert verdict.fleet.text.startswith("the fleet is split by sources of nodeprint's kernels: 3 nodes alone")
+    assert verdict.fleet.text.startswith("the fleet is split by sources of nodeprint's kernels: 3 nodes with a")
     assert verdict.nodes["node002"].text.startswith("differs in sources of nodeprint's kernels; against the others")
     assert "kernel_hash" not in verdict.text()
     texts = [warning["text"] for warning in verdict.nodes["node002"].warnings]

@@ -177,7 +177,7 @@ def _instruments(shown: Shown, node: PackedNode, peers: Sequence[PackedNode]) ->
     if ratio is None:
         out.append("not known: core clocks (no probe of them in the records)")
     elif abs(ratio - 1) > _CLOCK_SEEN:
-        out.append(f"seen: core clock {(ratio - 1) * 100:+.1f} % from the peers'")
+        out.append(f"seen: core clock {(ratio - 1) * 100:+.1f} % against the peers'")
     else:
         out.append(f"not seen: core clock equal to the peers' ({(ratio - 1) * 100:+z.1f} %)")
     heat, usual = node.senses.get("temperature_c"), [o["temperature_c"] for o in others if "temperature_c" in o]
