@@ -761,7 +761,7 @@ def test_a_limit_that_nothing_is_held_against_is_told():
     )
     verdict = judge_fleet(fleet(Plan(SMALL, nodes=2)), dataclasses.replace(acceptance.load(), limits=limits))
     told = [note for note in verdict.fleet.notes if "contract 1" in note]
-    assert told == ["no node has coherence-cas, other sockt: its limit (contract 1) held nothing"]
+    assert told == ["limit not applied (contract 1): no node reports coherence-cas, other sockt"]
 
 
 # --- packed fleets ----------------------------------------------------------------------------------------------------
