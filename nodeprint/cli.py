@@ -65,7 +65,7 @@ def _print(text: RenderableType) -> None:
 
 
 def _say_origin(simulated: bool) -> None:
-    """The first line of what follows from nothing that was measured."""
+    """The first line of output that is not from a measurement."""
     if simulated:
         typer.echo("SIMULATED, not a measurement")
 
@@ -109,7 +109,10 @@ def discover(
         bool, typer.Option("--slurm", help="Ask Slurm for the nodes even where the configuration says `launch: here`.")
     ] = False,
 ) -> None:
-    """Check the configuration and write the campaign's sample sheet; prints the campaign's folder."""
+    """Check the configuration and list the nodes.
+
+    Writes the campaign's sample sheet (nodes.tsv) and prints the campaign's folder.
+    """
     from nodeprint import campaign
     from nodeprint import config as configuration
     from nodeprint import discover as sheet
@@ -138,7 +141,7 @@ def discover(
 
 @app.command(epilog="Example: nodeprint doctor")
 def doctor(json: Json = False) -> None:
-    """Print what this machine can and cannot do, and how to get what is missing."""
+    """Print what can be measured here and what is missing."""
     from nodeprint import doctor as examination
 
     found = examination.examine()
@@ -149,7 +152,10 @@ def doctor(json: Json = False) -> None:
 def sources(
     to: Annotated[Path | None, typer.Option(help="Copy them into this new folder.")] = None,
 ) -> None:
-    """Print where the kernels' sources, workflow, profiles and configuration are, or copy them to work with."""
+    """Print or copy the kernels, workflow and configuration.
+
+    Prints the folder of the kernels' sources, workflow, profiles and configuration, or copies them to work with.
+    """
     from nodeprint import sources as rooms
 
     typer.echo(rooms.copy(to) if to else rooms.folder())
@@ -162,7 +168,10 @@ def topology(
     cpuid: Annotated[Path | None, typer.Option(help="A folder of CPUID dumps in hwloc's format instead.")] = None,
     json: Json = False,
 ) -> None:
-    """Print where every CPU is: socket, quadrant, CCD, CCX, NUMA node, core; and where each label comes from."""
+    """Print where every CPU is.
+
+    Its socket, quadrant, CCD, CCX, NUMA node and core, and where each label comes from.
+    """
     from nodeprint import topology as labels
 
     found = _topology(root, xml, cpuid)
@@ -182,7 +191,10 @@ def structure(
     cpuid: Annotated[Path | None, typer.Option(help="Or of this folder of CPUID dumps.")] = None,
     json: Json = False,
 ) -> None:
-    """Find cores, CCXs, quadrants and sockets in a latency matrix alone, and what is odd about it."""
+    """Find CCXs, quadrants and sockets in a latency matrix.
+
+    The labels are not used; with a topology the result is compared with them. Irregularities are reported.
+    """
     from nodeprint import structure as structures
 
     source = structures.read(file, format)
@@ -205,7 +217,10 @@ def import_(
     sockets: Annotated[int, typer.Option(min=1, help="How many of the part.")] = 1,
     smt: Annotated[bool, typer.Option(help="Whether the part's siblings are among the CPUs.")] = True,
 ) -> None:
-    """Make a campaign of matrices that other tools measured; judge and report it like a measured one."""
+    """Make a campaign of matrices of other tools.
+
+    It can be judged and reported like a measured one.
+    """
     from nodeprint import importers
     from nodeprint import topology as labels
 
@@ -234,7 +249,10 @@ def simulate(
         typer.Option(help="A planted defect, e.g. 'node017: core 37 +6%'; an unknown one lists all kinds."),
     ] = None,
 ) -> None:
-    """Write a made-up fleet in the kernels' own formats, marked as simulated in every file and on every page."""
+    """Write a simulated fleet, with planted defects.
+
+    It has the kernels' own formats and is marked as simulated in every file and on every page.
+    """
     from nodeprint import simulate as simulator
     from nodeprint import topology as labels
     from nodeprint.tree import open_tree
@@ -272,7 +290,10 @@ def judge(
     recheck: Annotated[Path | None, typer.Option(help="Write the nodes to measure again as a second job.")] = None,
     json: Json = False,
 ) -> None:
-    """Judge a campaign from what is there: verdict.json, JUnit, Prometheus, drain.sh; prints the verdict."""
+    """Compare the nodes of a campaign and print the verdict.
+
+    Uses the records that are there; writes verdict.json, JUnit, Prometheus text and drain.sh.
+    """
     from nodeprint import files, verdict
     from nodeprint.verdict import outputs
     from nodeprint.verdict.outcome import FAIL_ON
@@ -294,7 +315,10 @@ def drift(
     acceptance: _Accepted = None,
     json: Json = False,
 ) -> None:
-    """Print the fields of the nodes' fingerprints that differ from the majority, by node."""
+    """Print settings in which nodes differ from the majority.
+
+    By node, the fields of the fingerprint.
+    """
     from nodeprint import packed
     from nodeprint.verdict import acceptance as rules
     from nodeprint.verdict import history
@@ -322,7 +346,7 @@ app.add_typer(baselines, name="baseline")
 def save(
     campaign: Campaign, to: Annotated[Path, typer.Option(help="The baseline's folder; made where it is not there.")]
 ) -> None:
-    """Add a campaign to a baseline: at least three runs over two boots make one that can be trusted."""
+    """Add a campaign to a baseline; it needs at least three runs over two boots of each node."""
     from nodeprint.verdict import history
 
     typer.echo(history.save(campaign, to))
@@ -335,7 +359,10 @@ def compare(
     acceptance: _Accepted = None,
     json: Json = False,
 ) -> None:
-    """Print what changed between two judged campaigns by node: classes of pairs, memory, caches, clock, jitter."""
+    """Print what changed between two judged campaigns.
+
+    By node: classes of pairs, memory, caches, bandwidth, clock and jitter.
+    """
     from nodeprint import config as configuration
     from nodeprint.verdict import acceptance as accepted
     from nodeprint.verdict import history
@@ -367,7 +394,10 @@ def compare(
 def export(
     campaign: Campaign, to: Annotated[Path, typer.Option(help="The table: a name that ends in .parquet or .csv.")]
 ) -> None:
-    """Write every measured pair as a tidy table, a row a pair and pass."""
+    """Write every measured pair as a table (CSV or Parquet).
+
+    One row per pair and pass.
+    """
     from nodeprint import export as tables
     from nodeprint import packed
 
@@ -376,7 +406,10 @@ def export(
 
 @app.command(epilog="Example: nodeprint report results/main")
 def report(campaign: Campaign) -> None:
-    """Write the PDF of a judged campaign: cluster.pdf and one a node; prints their paths."""
+    """Write the PDFs of a judged campaign.
+
+    Writes cluster.pdf and one per node, and prints their paths.
+    """
     from nodeprint import report as pages
 
     for path in pages.write(campaign):
@@ -385,7 +418,10 @@ def report(campaign: Campaign) -> None:
 
 @app.command(epilog="Example: nodeprint show results/main")
 def show(campaign: Campaign) -> None:
-    """Print what a campaign found and where its PDF is; ends with 1 when it has no measured node or PDF."""
+    """Print the result of a campaign and its PDF's path.
+
+    Ends with 1 if it has no measured node or no PDF.
+    """
     from nodeprint.report import glance, terminal
 
     text, complete = terminal.summary(campaign)
