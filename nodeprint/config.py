@@ -103,7 +103,7 @@ def campaign_folder(config: Mapping[str, Any]) -> Path:
 
 
 def plan(config: Mapping[str, Any]) -> str:
-    """plan.tsv: a line a measurement, with its name, kernel and arguments (docs/formats.md).
+    """plan.tsv: a line per measurement, with its name, kernel and arguments (docs/formats.md).
 
     A measurement whose preset is null takes too long for it and is left out.
     """

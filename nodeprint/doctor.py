@@ -94,7 +94,7 @@ def examine() -> Examination:
 
 
 def as_text(examination: Examination) -> str:
-    """For a terminal: a line a fact, by area; below what is missing, what is done without it and how to get it."""
+    """For a terminal: a line per fact, by area; below what is missing, what is done without it and how to get it."""
     lines = []
     for area in dict.fromkeys(fact.area for fact in examination.facts):
         lines.append(f"{area}:")

@@ -45,7 +45,7 @@ FIELDS: tuple[Field, ...] = (
     Field("smt", True, "simultaneous multithreading is active"),
     Field("numa_nodes", True, "NUMA nodes"),
     Field("numa_nodes_per_socket", True, "NPS or SNC"),
-    Field("numa_distances", True, "the SLIT, a row a node"),
+    Field("numa_distances", True, "the SLIT, a row per node"),
     Field("memory_per_node_gib", True, "memory of each NUMA node, rounded to 1 GiB"),
     Field("cmdline", True, "the kernel's command line without what belongs to one node"),
     Field("governor", True, "frequency governors in use"),

@@ -1,7 +1,8 @@
 """The fleet as arrays: every node's matrices in canonical order, one memory-mapped float32 file a kind of matrix.
 
 A stack holds what can be compared place by place: one measurement over the nodes of one layout. Its rows are runs, the
-unit of evidence. What is no pair of CPUs is in cells (nodeprint.cells). docs/formats.md, packed, has the files.
+unit of evidence. Other measurements than of pairs are in cells (nodeprint.cells). docs/formats.md, packed, has the
+files.
 """
 
 from __future__ import annotations

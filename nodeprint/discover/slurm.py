@@ -164,7 +164,7 @@ def sheet(
     slurm: Mapping[str, Any],
     asked: Sequence[str] | None,
 ) -> list[Node]:
-    """The sheet's rows of the selected nodes, in Slurm's order; one row a node.
+    """The sheet's rows of the selected nodes, in Slurm's order; one row per node.
 
     A node of several partitions is measured in the default one if it is in it, else in the first by name. `ours` are
     the nodes of the reservation, `asked` those of `slurm.nodes`, None for all. Raises NodeprintError where nothing is

@@ -200,7 +200,7 @@ def _group_of(groups: Sequence[tuple[str, list[str]]], said: Mapping[str, Any], 
 def _fleet_tables(
     by_class: Mapping[ClassKey, Mapping[str, float]], looks: Mapping[str, Mark]
 ) -> tuple[FleetTable, ...]:
-    """A table a measurement and home, of the classes that at least two nodes have."""
+    """A table per measurement and home, of the classes that at least two nodes have."""
     out = []
     shared = {key: by_node for key, by_node in by_class.items() if len(by_node) > 1}
     for measurement, home in dict.fromkeys(key[:2] for key in shared):
@@ -263,7 +263,7 @@ def _certainty(fleet: Mapping[str, Any]) -> Table:
 
 
 def _statistics(fleet: Mapping[str, Any]) -> Table:
-    """The spreads that were estimated, a row a family of terms."""
+    """The spreads that were estimated, a row per family of terms."""
     spread = fleet.get("spread")
     levels = spread if isinstance(spread, Mapping) else {}
     columns = {}

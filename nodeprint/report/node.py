@@ -336,7 +336,7 @@ def _plates(
 
 
 def _quantities(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """What is no pair of CPUs: a row a kind of cell, beside the group where there is one; places of findings marked."""
+    """Other measurements than of pairs: a row per kind of cell, with the group's median; findings are marked."""
     header = ("measurement", "of", "median", "95 % interval", "group's median", "to it", "worst", "where")
     out, before = [], ""
     for row in rows:

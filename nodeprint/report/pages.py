@@ -225,7 +225,7 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True)
 class FleetClass:
-    """A class over the fleet: a dot a node (`odd` are nodes that are not like the others) on the table's axis."""
+    """A class over the fleet: a dot per node (`odd` are nodes that are not like the others) on the table's axis."""
 
     name: str
     nodes: str

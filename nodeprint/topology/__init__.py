@@ -40,7 +40,7 @@ def read_xml(path: Path) -> Topology:
 
 
 def read_cpuid(path: Path) -> Topology:
-    """The topology by a folder or archive of CPUID dumps, one a CPU. Raises NodeprintError naming file and line."""
+    """The topology by a folder or archive of CPUID dumps, one per CPU. Raises NodeprintError naming file and line."""
     return label(cpuid.read(path))
 
 

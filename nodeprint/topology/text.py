@@ -86,7 +86,7 @@ def from_text(text: str) -> Topology:
 
 
 def as_text(topology: Topology) -> RichTree:
-    """A compact tree: a line a part, down to the level below which only cores are left, then what is odd."""
+    """A compact tree: a line per part, down to the level below which only cores are left, then what is odd."""
     machine = topology.machine
     name = machine.name or machine.generation or "unknown processor"
     facts = [f"{len(topology.cpus)} CPUs"]

@@ -35,7 +35,7 @@ _SEVERITY: Mapping[str, str] = {
 
 
 def findings(judged: Sequence[Judged], i: int, node: PackedNode, evidence: Sequence[str]) -> dict[str, list[Finding]]:
-    """A node's findings by state (confirmed, fresh, differs, crowd: shown by too many, refuted), one a place."""
+    """A node's findings by state (confirmed, fresh, differs, crowd: shown by too many, refuted), one per place."""
     places: dict[str, dict[tuple[object, ...], list[Finding]]] = {state: {} for state in _SEVERITY}
     for one in sorted(
         judged, key=lambda one: _FIRST.index(one.model.term) if one.model.term in _FIRST else len(_FIRST)

@@ -1,4 +1,4 @@
-"""Quantities that are no pairs of CPUs, judged like pairs: sets of cells instead of contrasts, by each one's model.
+"""Quantities that are not pairs of CPUs, judged like pairs: sets of cells instead of contrasts, by each one's model.
 
 A set is all cells that have one value in all labels of a term (docs/method.md, other quantities). Runs are the
 evidence, peers the template, thresholds follow from the number of tests, and one job gives at most a suspicion.

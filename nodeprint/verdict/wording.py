@@ -179,7 +179,7 @@ def _instruments(shown: Shown, node: PackedNode, peers: Sequence[PackedNode]) ->
     elif abs(ratio - 1) > _CLOCK_SEEN:
         out.append(f"seen: core clock {(ratio - 1) * 100:+.1f} % against the peers'")
     else:
-        out.append(f"not seen: core clock equal to the peers' ({(ratio - 1) * 100:+z.1f} %)")
+        out.append(f"not seen: a different core clock ({(ratio - 1) * 100:+z.1f} % against the peers')")
     heat, usual = node.senses.get("temperature_c"), [o["temperature_c"] for o in others if "temperature_c" in o]
     if heat is None or not usual:
         out.append("not known: temperature")
