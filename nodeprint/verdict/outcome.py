@@ -265,7 +265,7 @@ def folded(said: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def told_once(group: Sequence[tuple[str, str]]) -> str:
-    """The words of the first of nodes (names, words) that are alike; where the others' figures differ it is said."""
+    """The words of the first of nodes (names, words) that are alike, with a remark where the others' figures differ."""
     first, words = group[0]
     return (
         words
