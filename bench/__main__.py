@@ -8,7 +8,7 @@ import sys
 
 from bench.table import ROOT
 
-#: Names and arguments; `python -m bench.NAME --help` tells of more.
+#: Names and arguments; `python -m bench.NAME --help` shows more.
 ALL = {"coherence": (), "numa": (), "structure": (), "verdict": ("--quick",), "cells": (), "linktest": ()}
 
 

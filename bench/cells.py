@@ -1,5 +1,5 @@
-"""Does the verdict keep its promises for what is no pair of CPUs? Simulated fleets of eight with fixed seeds, bounds
-one-sided at 95 % (Clopper and Pearson).
+"""Does the verdict keep its promises for measurements other than pairs of CPUs? Simulated fleets of eight with fixed
+seeds, bounds one-sided at 95 % (Clopper and Pearson).
 
     python -m bench.cells --fleets 299
 

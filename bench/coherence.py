@@ -185,7 +185,7 @@ def bench_time(cpus: tuple[int, int], peer: bool, kept: dict[str, Any]) -> list[
 def bench_spread(cpus: tuple[int, int], processes: int, peer: bool, kept: dict[str, Any]) -> list[Row]:
     """CVs over processes, three blocks.
 
-    A block in which the path changed is measured again. The peer is the witness, never what is judged: its values
+    A block in which the path changed is measured again. The peer only serves to detect such a block: its values
     differ by 3 to 8 % on one path, and by factors between paths.
     """
     blocks: list[dict[str, list[list[float]]]] = []

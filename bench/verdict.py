@@ -300,7 +300,7 @@ SHAPES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
 
 
 def shapes(fleets: int, nodes: int, spread: Spread) -> dict[str, int]:
-    """Defects that are no terms: how often the outcome was right; prints a row a defect."""
+    """Defects that are no terms: how often the outcome was right; prints a row per defect."""
     results = {}
     for defects, right in SHAPES:
         counts: Counter[str] = Counter()

@@ -252,7 +252,7 @@ static void check(const struct child *child, const struct cpulist *cpus, size_t 
         while (end > 0 && (child->said.data[end - 1] == '\n' || child->said.data[end - 1] == '-')) end--;
         size_t start = end;
         while (start > 0 && child->said.data[start - 1] != '\n') start--;
-        fail(EXIT_NOT_AS_ASKED, "likwid-bench -t %s ends with %d and no rate; its last words: %.*s", kernel,
+        fail(EXIT_NOT_AS_ASKED, "likwid-bench -t %s ends with %d and no rate; its last output: %.*s", kernel,
              child->exit_code, (int)(end - start), child->said.data + start);
     }
     struct cpulist ran = {0}, asked = {0};

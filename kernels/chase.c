@@ -24,7 +24,7 @@ static const char help[] =
     "  One CPU is busy at a time: about 6 ms a cell of latency, 10 ms a cell of levels, seconds a curve.\n"
     "\n"
     "WARNING\n"
-    "  Measure on an otherwise idle node: what runs beside takes its share of caches and memory.\n";
+    "  Measure on an otherwise idle node: other programs use caches and memory, too.\n";
 
 enum {
     BATCHES = 33,

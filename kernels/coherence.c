@@ -13,7 +13,7 @@ static const char help[] =
     "  Two CPUs are busy at a time; about 0.6 ms a pair and pass where a hop takes 150 ns (--plan).\n"
     "\n"
     "WARNING\n"
-    "  Measure on an otherwise idle node: what runs beside shifts clocks and shares links.\n";
+    "  Measure on an otherwise idle node: other programs change clocks and share links.\n";
 
 int main(int argc, char **argv) {
     const struct operation operations[] = {

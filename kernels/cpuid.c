@@ -100,7 +100,7 @@ static FILE *create(const char *folder, const char *name) {
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
     struct stat facts;
     if (fd < 0 || fstat(fd, &facts) != 0) fail(EXIT_BAD_INPUT, "%s: cannot be written (%s)", path, strerror(errno));
-    if (!S_ISREG(facts.st_mode)) fail(EXIT_BAD_INPUT, "%s is no regular file", path);
+    if (!S_ISREG(facts.st_mode)) fail(EXIT_BAD_INPUT, "%s is not a regular file", path);
     FILE *file = ftruncate(fd, 0) == 0 ? fdopen(fd, "w") : NULL;
     if (file == NULL) fail(EXIT_BAD_INPUT, "%s: cannot be written (%s)", path, strerror(errno));
     return file;

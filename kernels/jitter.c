@@ -21,7 +21,7 @@ static const char help[] =
     "  All CPUs are busy for --seconds in each pass.\n"
     "\n"
     "WARNING\n"
-    "  Whatever else runs on the node is what is measured: jitter is a statement on the system, not on the CPU.\n";
+    "  This measures what other programs and the system take from the CPUs: a property of the system, not of a CPU.\n";
 
 enum {
     QUANTUM_TURNS = 16,  /* 1,024 additions: about a third of a microsecond */

@@ -28,7 +28,7 @@ static const char help[] =
     "  Up to all CPUs are busy; 0.1 s for each number of pairs and pass.\n"
     "\n"
     "WARNING\n"
-    "  All pairs work in the same space: what is seen is coherence traffic, not the bandwidth of memory.\n";
+    "  All pairs work in the same space: the result is coherence traffic, not the bandwidth of memory.\n";
 
 enum {
     WINDOWS = 9,

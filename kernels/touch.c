@@ -23,7 +23,7 @@ static const char help[] =
     "  One or two CPUs are busy, about 0.5 s a cell.\n"
     "\n"
     "WARNING\n"
-    "  On one NUMA node both arrays are alike, and the ratio says how well this was measured.\n";
+    "  On one NUMA node both arrays are equal, and the ratio shows the accuracy of the measurement.\n";
 
 enum { BATCHES = 9, ROUNDS = 31 };
 static const double LOW_SHARE = 0.25; /* of the batches of a visit: what interrupts one makes it longer */

@@ -304,7 +304,7 @@ def dataset(runs: Sequence[Records]) -> xr.Dataset:
 
 
 def _clocks(run: Records, cpus: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """The median clock of each CPU just before its pairs, GHz; NaN where no pair tells."""
+    """The median clock of each CPU just before its pairs, GHz; NaN where no pair has it."""
     cpu = np.concatenate([run.pairs["a"], run.pairs["b"]])
     clock = np.concatenate([run.pairs[key] for key in records.PAIR_CLOCKS])
     out = np.full(len(cpus), np.nan, np.float32)

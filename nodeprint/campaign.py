@@ -144,7 +144,7 @@ def _note_changes(path: Path, former: Mapping[str, Any], config: Mapping[str, An
     measured = f"new, and measured now: {', '.join(new)}; " if new else ""
     said = (
         f"the campaign's configuration changes in {', '.join(changed)}; {measured}what is complete stays as it was"
-        " measured, and the nodes are those of nodes.tsv (`make run NODES=a,b` measures these nodes anew)"
+        " measured, and the nodes are those of nodes.tsv (`make run NODES=a,b` measures these nodes again)"
     )
     print(f"nodeprint: {path}: {said}", file=sys.stderr)
 
@@ -194,7 +194,7 @@ def read_hashes(path: Path) -> dict[str, str]:
 
 
 def _of_other_kernel(records: Path, hashes: Mapping[str, str]) -> bool:
-    """Whether an unfinished record file was begun by another version of its kernel; False where that cannot be told."""
+    """Whether an unfinished record file was begun by another version of its kernel; False where that is unknown."""
     try:
         with records.open("rb") as file:
             header = json.loads(file.readline(1 << 20))

@@ -1,4 +1,4 @@
-"""Quantities that are no pairs of CPUs (memory, caches, bandwidth, clock, jitter, ...) in canonical places.
+"""Quantities that are not pairs of CPUs (memory, caches, bandwidth, clock, jitter, ...) in canonical places.
 
 A place is a cell's coordinates with each CPU as its slot and each NUMA node by its order, never by OS number, so that
 nodes are compared place by place. What is compared, and how, is the measurement's `model` in measurements.yaml.

@@ -25,7 +25,7 @@ class Limits:
 
 
 def read(tree: Tree) -> Limits:
-    """The limits of the process that `proc/self/cgroup` tells of; no limits where that is absent."""
+    """The limits of the process of `proc/self/cgroup`; no limits where that is absent."""
     cpus: list[float] = []
     memory: list[int] = []
     for folder in sorted(set(_folders(tree.read_text("proc/self/cgroup") or ""))):

@@ -48,7 +48,7 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
-    except OSError as error:  # a path that nobody expected to be as it is: too long, a loop, a broken disk
+    except OSError as error:  # a path that is too long or a loop, or a broken disk
         what = f"{printable(str(error.filename))}: {error.strerror}" if error.filename else printable(str(error))
         print(f"nodeprint: {what}; check the path, its file system and your rights there", file=sys.stderr)
         sys.exit(2)
@@ -65,7 +65,7 @@ def _print(text: RenderableType) -> None:
 
 
 def _say_origin(simulated: bool) -> None:
-    """The first line of what follows from nothing that was measured."""
+    """The first line of output that is not from a measurement."""
     if simulated:
         typer.echo("SIMULATED, not a measurement")
 
@@ -101,15 +101,18 @@ def discover(
     hashes: Annotated[
         Path,
         typer.Option(
-            help="The hashes of the built kernels, which lie beside it: these are asked whether the arguments are "
-            "right, and an unfinished job of others is left as it is."
+            help="The hashes of the built kernels, in the kernels' folder. The kernels check the arguments; an "
+            "unfinished job of other kernels is left as it is."
         ),
     ] = Path("kernels/build/hashes.tsv"),
     slurm: Annotated[
         bool, typer.Option("--slurm", help="Ask Slurm for the nodes even where the configuration says `launch: here`.")
     ] = False,
 ) -> None:
-    """Check the configuration and write the campaign's sample sheet; prints the campaign's folder."""
+    """Check the configuration and list the nodes.
+
+    Writes the campaign's sample sheet (nodes.tsv) and prints the campaign's folder.
+    """
     from nodeprint import campaign
     from nodeprint import config as configuration
     from nodeprint import discover as sheet
@@ -118,8 +121,8 @@ def discover(
     from nodeprint.verdict import acceptance
 
     if config == _CONFIG and not config.exists():
-        advice = "call it where nodeprint's config/ is (`nodeprint sources --to FOLDER` makes one), or name another"
-        raise NodeprintError("no configuration is here", where=config, key="--config", advice=advice)
+        advice = "call it in the folder that has config/ (`nodeprint sources --to FOLDER` makes one), or name a file"
+        raise NodeprintError("there is no configuration", where=config, key="--config", advice=advice)
     settings = configuration.load(config)
     configuration.check_files(settings, config)
     acceptance.load(Path(settings["acceptance"]))
@@ -138,7 +141,7 @@ def discover(
 
 @app.command(epilog="Example: nodeprint doctor")
 def doctor(json: Json = False) -> None:
-    """Print what this machine can and cannot do, and how to get what is missing."""
+    """Print what can be measured here and what is missing."""
     from nodeprint import doctor as examination
 
     found = examination.examine()
@@ -149,7 +152,10 @@ def doctor(json: Json = False) -> None:
 def sources(
     to: Annotated[Path | None, typer.Option(help="Copy them into this new folder.")] = None,
 ) -> None:
-    """Print where the kernels' sources, workflow, profiles and configuration are, or copy them to work with."""
+    """Print or copy the kernels, workflow and configuration.
+
+    Prints the folder of the kernels' sources, workflow, profiles and configuration, or copies them to work with.
+    """
     from nodeprint import sources as rooms
 
     typer.echo(rooms.copy(to) if to else rooms.folder())
@@ -162,7 +168,10 @@ def topology(
     cpuid: Annotated[Path | None, typer.Option(help="A folder of CPUID dumps in hwloc's format instead.")] = None,
     json: Json = False,
 ) -> None:
-    """Print where every CPU is: socket, quadrant, CCD, CCX, NUMA node, core; and where each label comes from."""
+    """Print where every CPU is.
+
+    Its socket, quadrant, CCD, CCX, NUMA node and core, and where each label comes from.
+    """
     from nodeprint import topology as labels
 
     found = _topology(root, xml, cpuid)
@@ -176,13 +185,16 @@ def topology(
 @app.command(epilog="Example: nodeprint structure 'AMD EPYC 7773X.csv'")
 def structure(
     file: Annotated[Path, typer.Argument(help="A matrix: a file of another tool, a record file, or node.nc.")],
-    format: Annotated[str | None, typer.Option(help="The file's format, where it cannot be found by itself.")] = None,
-    root: Annotated[Path | None, typer.Option(help="Hold it against the labels of this root or survey.")] = None,
+    format: Annotated[str | None, typer.Option(help="The file's format, where it cannot be recognised.")] = None,
+    root: Annotated[Path | None, typer.Option(help="Compare it with the labels of this root or survey.")] = None,
     xml: Annotated[Path | None, typer.Option(help="Or of this XML file of lstopo.")] = None,
     cpuid: Annotated[Path | None, typer.Option(help="Or of this folder of CPUID dumps.")] = None,
     json: Json = False,
 ) -> None:
-    """Find cores, CCXs, quadrants and sockets in a latency matrix alone, and what is odd about it."""
+    """Find CCXs, quadrants and sockets in a latency matrix.
+
+    The labels are not used; with a topology the result is compared with them. Irregularities are reported.
+    """
     from nodeprint import structure as structures
 
     source = structures.read(file, format)
@@ -197,15 +209,18 @@ def structure(
 
 @app.command("import", epilog="Example: nodeprint import *.csv --out results/published --part 'EPYC 7742' --sockets 2")
 def import_(
-    files: Annotated[list[Path], typer.Argument(help="Matrices of other tools, one a node.")],
+    files: Annotated[list[Path], typer.Argument(help="Matrices of other tools, one per node.")],
     out: Annotated[Path, typer.Option(help="The folder of the new campaign.")],
-    format: Annotated[str | None, typer.Option(help="The files' format, where it cannot be found by itself.")] = None,
+    format: Annotated[str | None, typer.Option(help="The files' format, where it cannot be recognised.")] = None,
     xml: Annotated[Path | None, typer.Option(help="Topology: an XML file of lstopo.")] = None,
     part: Annotated[str, typer.Option(help="Topology: a processor's name, e.g. 'EPYC 7742'.")] = "",
     sockets: Annotated[int, typer.Option(min=1, help="How many of the part.")] = 1,
     smt: Annotated[bool, typer.Option(help="Whether the part's siblings are among the CPUs.")] = True,
 ) -> None:
-    """Make a campaign of matrices that other tools measured; judge and report it like one of ours."""
+    """Make a campaign of matrices of other tools.
+
+    It can be judged and reported like a measured one.
+    """
     from nodeprint import importers
     from nodeprint import topology as labels
 
@@ -222,12 +237,12 @@ def simulate(
         bool, typer.Option("--power", help="Print the smallest effect found by numbers of nodes and runs; no campaign.")
     ] = False,
     nodes: Annotated[int, typer.Option(min=1, help="Nodes of the fleet.")] = 8,
-    jobs: Annotated[int, typer.Option(min=1, help="Jobs a node.")] = 1,
-    runs: Annotated[int, typer.Option(min=1, help="Runs a job.")] = 2,
-    passes: Annotated[int, typer.Option(min=1, help="Passes a run.")] = 3,
+    jobs: Annotated[int, typer.Option(min=1, help="Jobs per node.")] = 1,
+    runs: Annotated[int, typer.Option(min=1, help="Runs per job.")] = 2,
+    passes: Annotated[int, typer.Option(min=1, help="Passes per run.")] = 3,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 1,
     noise: Annotated[
-        float, typer.Option(min=0, max=20, help="Standard deviations of chips, runs and lines, times the usual.")
+        float, typer.Option(min=0, max=20, help="Factor on the usual standard deviations of chips, runs and lines.")
     ] = 1,
     linktest: Annotated[
         bool, typer.Option("--linktest", help="LinkTest's messages between cores beside the other measurements.")
@@ -237,7 +252,10 @@ def simulate(
         typer.Option(help="A planted defect, e.g. 'node017: core 37 +6%'; an unknown one lists all kinds."),
     ] = None,
 ) -> None:
-    """Write a made-up fleet in the kernels' own formats, marked as simulated in every file and on every page."""
+    """Write a simulated fleet, with planted defects.
+
+    It has the kernels' own formats and is marked as simulated in every file and on every page.
+    """
     from nodeprint import simulate as simulator
     from nodeprint import topology as labels
     from nodeprint.tree import open_tree
@@ -264,20 +282,23 @@ def judge(
     acceptance: Annotated[
         Path | None,
         typer.Option(
-            help="Bounds and limits, as config/acceptance.yaml; the campaign keeps a copy, which later calls judge by."
+            help="Bounds and limits, as in config/acceptance.yaml. The campaign keeps a copy, which later calls use."
         ),
     ] = None,
     fail_on: Annotated[
         str,
         typer.Option(
-            help="End with 1 where a node is so: deviates, invalid or any (docs/method.md). A node DEVIATES where a "
+            help="Exit code 1 where a node has such an outcome: deviates, invalid or any. A node DEVIATES where a "
             "second job confirmed it (`recheck: true`); after one job it is at most SUSPECT, which only `any` counts."
         ),
     ] = "",
     recheck: Annotated[Path | None, typer.Option(help="Write the nodes to measure again as a second job.")] = None,
     json: Json = False,
 ) -> None:
-    """Judge a campaign from what is there: verdict.json, JUnit, Prometheus, drain.sh; prints the verdict."""
+    """Compare the nodes of a campaign and print the verdict.
+
+    Uses the records that are there; writes verdict.json, JUnit, Prometheus text and drain.sh.
+    """
     from nodeprint import files, verdict
     from nodeprint.verdict import outputs
     from nodeprint.verdict.outcome import FAIL_ON
@@ -299,7 +320,10 @@ def drift(
     acceptance: _Accepted = None,
     json: Json = False,
 ) -> None:
-    """Print the fields of the nodes' fingerprints that differ from the majority, by node."""
+    """Print settings in which nodes differ from the majority.
+
+    By node, the fields of the fingerprint.
+    """
     from nodeprint import packed
     from nodeprint.verdict import acceptance as rules
     from nodeprint.verdict import history
@@ -315,11 +339,11 @@ def drift(
         for d in differing:
             kind = "hard" if d.hard else "soft"
             typer.echo(f"{name}: {d.text} ({kind})")
-    rule = "hard fields make another configuration, soft ones are warnings (acceptance.yaml)"
+    rule = "different hard fields mean another configuration, soft ones a warning (acceptance.yaml)"
     typer.echo(rule if found else "no field differs")
 
 
-baselines = typer.Typer(no_args_is_help=True, help="Keep judged campaigns as what later ones are compared with.")
+baselines = typer.Typer(no_args_is_help=True, help="Save judged campaigns to compare later ones with.")
 app.add_typer(baselines, name="baseline")
 
 
@@ -327,7 +351,7 @@ app.add_typer(baselines, name="baseline")
 def save(
     campaign: Campaign, to: Annotated[Path, typer.Option(help="The baseline's folder; made where it is not there.")]
 ) -> None:
-    """Add a campaign to a baseline: at least three runs over two boots make one that can be trusted."""
+    """Add a campaign to a baseline; it needs at least three runs over two boots of each node."""
     from nodeprint.verdict import history
 
     typer.echo(history.save(campaign, to))
@@ -340,7 +364,10 @@ def compare(
     acceptance: _Accepted = None,
     json: Json = False,
 ) -> None:
-    """Print what changed between two judged campaigns by node: classes of pairs, memory, caches, clock, jitter."""
+    """Print what changed between two judged campaigns.
+
+    By node: classes of pairs, memory, caches, bandwidth, clock and jitter.
+    """
     from nodeprint import config as configuration
     from nodeprint.verdict import acceptance as accepted
     from nodeprint.verdict import history
@@ -372,7 +399,10 @@ def compare(
 def export(
     campaign: Campaign, to: Annotated[Path, typer.Option(help="The table: a name that ends in .parquet or .csv.")]
 ) -> None:
-    """Write every measured pair as a tidy table, a row a pair and pass."""
+    """Write every measured pair as a table (CSV or Parquet).
+
+    One row per pair and pass.
+    """
     from nodeprint import export as tables
     from nodeprint import packed
 
@@ -381,7 +411,10 @@ def export(
 
 @app.command(epilog="Example: nodeprint report results/main")
 def report(campaign: Campaign) -> None:
-    """Write the PDF of a judged campaign: cluster.pdf and one a node; prints their paths."""
+    """Write the PDFs of a judged campaign.
+
+    Writes cluster.pdf and one per node, and prints their paths.
+    """
     from nodeprint import report as pages
 
     for path in pages.write(campaign):
@@ -390,7 +423,10 @@ def report(campaign: Campaign) -> None:
 
 @app.command(epilog="Example: nodeprint show results/main")
 def show(campaign: Campaign) -> None:
-    """Print what a campaign found and where its PDF is; ends with 1 when it has no measured node or PDF."""
+    """Print the result of a campaign and its PDF's path.
+
+    Ends with 1 if it has no measured node or no PDF.
+    """
     from nodeprint.report import glance, terminal
 
     text, complete = terminal.summary(campaign)

@@ -30,7 +30,7 @@ def load(path: Path) -> dict[str, Any]:
     config = read_yaml(path)
     if not config:
         advice = "write at least one key, such as `campaign: main`; all others have their defaults"
-        raise NodeprintError("there is no key in it", where=path, advice=advice)
+        raise NodeprintError("it has no key", where=path, advice=advice)
     complete(config, path)
     return config
 
@@ -104,7 +104,7 @@ def campaign_folder(config: Mapping[str, Any]) -> Path:
 
 
 def plan(config: Mapping[str, Any]) -> str:
-    """plan.tsv: a line a measurement, with its name, kernel and arguments (docs/formats.md).
+    """plan.tsv: a line per measurement, with its name, kernel and arguments (docs/formats.md).
 
     A measurement whose preset is null takes too long for it and is left out.
     """
@@ -251,7 +251,7 @@ _RULES = {
     "pattern": "{value} cannot be used",
     "minItems": "must not be empty",
     "minLength": "must not be empty",
-    "uniqueItems": "{value} has something twice",
+    "uniqueItems": "{value} contains an item twice",
 }
 
 

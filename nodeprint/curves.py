@@ -51,7 +51,7 @@ class Plateau:
 
 @dataclass(frozen=True)
 class Level:
-    """A cache as the system tells it, and what the curve shows: the size up to which its plateau stands."""
+    """A cache: the size that the system reports, and the size up to which the curve has its plateau."""
 
     name: str
     told_bytes: int
@@ -60,20 +60,20 @@ class Level:
 
     @property
     def agrees(self) -> bool:
-        """Whether the plateau reaches half of the size told: near its full size a cache is never all one's own."""
+        """Whether the plateau reaches half of the reported size: a cache is never available up to its full size."""
         return self.effective_bytes is not None and self.effective_bytes >= self.told_bytes / 2
 
     @property
     def sentence(self) -> str:
         """What a report says of this level."""
         if self.effective_bytes is None:
-            return f"{self.name}: no plateau at the {_size(self.told_bytes)} told"
+            return f"{self.name}: no plateau at the reported size of {_size(self.told_bytes)}"
         found = f"{self.latency_ns:.1f} ns up to {_size(self.effective_bytes)}"
         if self.agrees:
-            return f"{self.name}: {found}, {_size(self.told_bytes)} told"
+            return f"{self.name}: {found}, reported size {_size(self.told_bytes)}"
         return (
             f"{self.name}: effective size {_size(self.effective_bytes)} ({found}), "
-            f"though {_size(self.told_bytes)} are told"
+            f"reported size {_size(self.told_bytes)}"
         )
 
 
@@ -153,11 +153,11 @@ def _reach(latencies: Array, start: int) -> int:
 
 
 def levels(size_bytes: Sequence[int], latency_ns: Sequence[float], told_bytes: Mapping[str, int]) -> tuple[Level, ...]:
-    """Each cache told (name to bytes, the smallest first; 0: not told) against the plateaus of a curve.
+    """The plateau of each reported cache (name to bytes, the smallest first; 0: unknown) in a curve.
 
     A level's plateaus begin behind the cache below and within its own size, and are nearly as fast as the first of them
     (a cache that fills up gets slower in steps of its own); one as slow as the slowest size is memory. Where the last
-    one ends before half of the size told, that end is the effective size.
+    one ends before half of the reported size, that end is the effective size.
     """
     found = [p for p in plateaus(size_bytes, latency_ns) if p.latency_ns < MEMORY_SHARE * max(latency_ns)]
     result = []
@@ -207,7 +207,7 @@ def touch_sentence(ratio: Interval, nodes: int) -> str:
     found = f"{ratio.middle:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
     if nodes > 1:
         return f"an array that a core of another NUMA node touched first is {found} times as slow"
-    verdict = "1 as it must be" if ratio.holds(1) else "not 1: the measurement was disturbed"
+    verdict = "1, as expected" if ratio.holds(1) else "not 1: the measurement was disturbed"
     return f"one NUMA node: every array is local; the ratio is {found}, {verdict}"
 
 

@@ -20,7 +20,7 @@ from nodeprint.errors import printable
 from nodeprint.topology.model import Warning
 from nodeprint.tree import open_tree
 
-#: `yes` it is there and works, `no` it is not, `unknown` it could not be told.
+#: `yes` it is there and works, `no` it is not, `unknown` it could not be determined.
 Answer = Literal["yes", "no", "unknown"]
 
 
@@ -69,7 +69,7 @@ _PROGRAMS = (
     _Program("likwid-pin", ("-v",), "the kernels pin themselves", "apt-get install likwid, Spack, EasyBuild"),
     _Program("likwid-topology", ("-v",), "its topology is not in the survey", "comes with likwid"),
     _Program("likwid-bench", (), "no bandwidth by likwid", "comes with likwid"),
-    _Program("lscpu", ("--version",), "its view of the machine is not in the survey", "install util-linux"),
+    _Program("lscpu", ("--version",), "its output is not in the survey", "install util-linux"),
     _Program("lstopo-no-graphics", ("--version",), "no topology XML in the survey", "install hwloc or hwloc-nox"),
     _Program("dmidecode", ("--version",), "memory modules are unknown", "install dmidecode; it needs root"),
     _Program("mpirun", ("--version",), "no LinkTest", "apt-get install openmpi-bin, dnf install openmpi"),
@@ -97,7 +97,7 @@ def examine() -> Examination:
 
 
 def as_text(examination: Examination) -> str:
-    """For a terminal: a line a fact, by area; below what is missing, what is done without it and how to get it."""
+    """For a terminal: a line per fact, by area; below what is missing, what is done without it and how to get it."""
     lines = []
     for area in dict.fromkeys(fact.area for fact in examination.facts):
         lines.append(f"{area}:")
@@ -140,7 +140,7 @@ def _version(command: list[str]) -> str:
             stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return f"{command[0]} does not say its version"
+        return f"{command[0]} does not report its version"
     lines = (done.stdout + "\n" + done.stderr).splitlines()
     return next((printable(line.strip(), 80) for line in lines if re.search(r"\d", line)), command[0])
 
@@ -159,7 +159,7 @@ def _permissions() -> list[Fact]:
     allow = "allow the system call (in containers CAP_SYS_NICE)"
     sentences = {
         "mbind": ("memory is placed by first touch alone", allow),
-        "move_pages": ("the node of a page is not verified by it", allow),
+        "move_pages": ("the NUMA node of a page cannot be verified by it", allow),
     }
     facts = [
         Fact("permissions", name, answer, detail, *(sentences[name] if answer != "yes" else ("", "")))
@@ -167,7 +167,7 @@ def _permissions() -> list[Fact]:
     ]
     root, latency = os.geteuid() == 0, Path("/dev/cpu_dma_latency")
     unknown = "BIOS, memory modules and some counters are unknown"
-    remedy = "run as root for the survey's sake; nothing measured depends on it"
+    remedy = "run as root for a complete survey; no measurement depends on it"
     slower = "idle states lengthen wake-ups between pairs"
     return [
         *facts,
@@ -181,7 +181,7 @@ def _permissions() -> list[Fact]:
 
 
 def _memory_calls() -> Mapping[str, tuple[Answer, str]]:
-    """Whether a page of ours may be bound to a NUMA node, and its node looked up."""
+    """Whether a page may be bound to a NUMA node, and its node looked up."""
     numbers = _CALLS.get(platform.machine())
     if numbers is None:
         detail = f"not known for {platform.machine()}"
@@ -228,7 +228,7 @@ def _machine() -> list[Fact]:
     if memory:
         mib = int(memory[1]) // 1024
         text = f"{mib} MiB available, {need} MiB are enough"
-        facts.append(_needed("memory", mib >= need, text, "lines have no room on each NUMA node"))
+        facts.append(_needed("memory", mib >= need, text, "there is too little memory for lines on each NUMA node"))
     return facts
 
 

@@ -1,4 +1,4 @@
-"""Matrices as tidy tables for other programs: a row a pair and pass, as Parquet or CSV."""
+"""Matrices as tidy tables for other programs: a row per pair and pass, as Parquet or CSV."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ FIELDS: tuple[Field, ...] = (
     Field("smt", True, "simultaneous multithreading is active"),
     Field("numa_nodes", True, "NUMA nodes"),
     Field("numa_nodes_per_socket", True, "NPS or SNC"),
-    Field("numa_distances", True, "the SLIT, a row a node"),
+    Field("numa_distances", True, "the SLIT, a row per node"),
     Field("memory_per_node_gib", True, "memory of each NUMA node, rounded to 1 GiB"),
     Field("cmdline", True, "the kernel's command line without what belongs to one node"),
     Field("governor", True, "frequency governors in use"),
@@ -145,7 +145,7 @@ class Fingerprint(Mapping[str, Value]):
 class Difference:
     """A field in which nodes differ: the majority's value with its number of nodes, and who says otherwise.
 
-    `unknown` counts nodes that do not tell.
+    `unknown` counts nodes without the field.
     """
 
     field: str
@@ -349,7 +349,7 @@ def memory_devices(text: str) -> list[dict[str, str]]:
 def _first_block(text: str) -> dict[str, str]:
     """The keys of /proc/cpuinfo, of the first CPU that has them."""
     block: dict[str, str] = {}
-    for line in text.splitlines()[:200]:  # more than any block has, and the first tells all that counts
+    for line in text.splitlines()[:200]:  # more than any block has, and the first has all that is needed
         key, colon, value = line.partition(":")
         if colon:
             block.setdefault(key.strip(), value.strip())

@@ -106,7 +106,7 @@ def _not_begun(node: Node) -> str:
 
 
 def _submission(job_dir: Path) -> str:
-    """What the scheduler said of a job that brought no outcome; empty where there is nothing."""
+    """The scheduler's reason for a job without an outcome; empty where there is none."""
     path = job_dir / "submission.txt"
     return printable(path.read_text(errors="replace").strip()) if path.is_file() else ""
 

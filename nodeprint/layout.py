@@ -1,7 +1,7 @@
 """Canonical places of a node's CPUs, so that nodes are compared place by place and never by OS number.
 
 A slot is (socket, quadrant, CCD, CCX, rank, thread), -1 where the level is unknown; two nodes share a layout when they
-have the same slots. A pair's class is the finest part its two CPUs share; a class that the labels cannot tell is
+have the same slots. A pair's class is the finest part its two CPUs share; a class that the labels do not determine is
 merged into the coarser.
 """
 

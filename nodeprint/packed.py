@@ -1,7 +1,8 @@
 """The fleet as arrays: every node's matrices in canonical order, one memory-mapped float32 file a kind of matrix.
 
 A stack holds what can be compared place by place: one measurement over the nodes of one layout. Its rows are runs, the
-unit of evidence. What is no pair of CPUs is in cells (nodeprint.cells). docs/formats.md, packed, has the files.
+unit of evidence. Other measurements than of pairs are in cells (nodeprint.cells). docs/formats.md, packed, has the
+files.
 """
 
 from __future__ import annotations
@@ -305,7 +306,7 @@ def _from_bundle(node: PackedNode, number: int, bundle: Bundle) -> tuple[PackedN
 
 
 def _seen(job: Job, name: str, data: xr.Dataset) -> Iterator[dict[str, Any]]:
-    """By run what was seen beside a measurement: the share of time stolen, what sensors told, how far clocks fell."""
+    """By run what was seen beside a measurement: the share of time stolen, sensors, how far clocks fell."""
     cpus = max(len(job.header(name)["cpus"]), 1)
     for r, run in enumerate(data["run"].values.tolist()):
         time = float(data["elapsed_s"].values[r]) * cpus
@@ -326,7 +327,7 @@ _SENSORS = ("sensors_before", "trailer")
 
 
 def _sensors(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """What counters rose by, and the hottest sensor; nothing where it is not told."""
+    """What counters rose by, and the hottest sensor; nothing where it is unknown."""
 
     def rose(key: str, *within: str) -> int:
         old, new = before.get(key) or {}, after.get(key) or {}

@@ -51,7 +51,7 @@ def _foreign_work(tree: Tree, said: Mapping[str, fingerprint.Value]) -> Iterator
     if match and float(match[1]) > max(0.5, 0.02 * float(cpus)):
         yield Warning(
             "load",
-            f"the load over the last minute was {float(match[1]):g} on {cpus} CPUs: something else ran here",
+            f"the load over the last minute was {float(match[1]):g} on {cpus} CPUs: other programs were running",
             "measure on an idle node, with the node allocated exclusively",
         )
     ticks = re.match(r"cpu +((?:\d{1,20} *){8,})", tree.read_text("proc/stat") or "")
@@ -61,7 +61,7 @@ def _foreign_work(tree: Tree, said: Mapping[str, fingerprint.Value]) -> Iterator
         if share > _STEAL:
             yield Warning(
                 "steal",
-                f"{share:.1%} of the CPU time since boot was taken by the hypervisor",
+                f"{share * 100:.1f} % of the CPU time since boot was taken by the hypervisor",
                 "figures of this machine are not those of its hardware; use a dedicated host",
             )
 
@@ -71,8 +71,9 @@ def _virtual(tree: Tree, said: Mapping[str, fingerprint.Value]) -> Iterator[Warn
         maker = printable((tree.read_text("sys/class/dmi/id/sys_vendor") or "").strip(), 60)
         yield Warning(
             "virtual-machine",
-            f"this is a virtual machine{f' ({maker})' if maker else ''}: caches, sockets and NUMA nodes may be made up",
-            "compare virtual machines of one type on one host type only; pin virtual CPUs to learn of the hardware",
+            f"this is a virtual machine{f' ({maker})' if maker else ''}: caches, sockets and NUMA nodes are as the "
+            "hypervisor presents them",
+            "compare virtual machines of one type on one host type only; pin virtual CPUs to measure the hardware",
         )
 
 
@@ -89,7 +90,7 @@ def _clocks(tree: Tree, said: Mapping[str, fingerprint.Value]) -> Iterator[Warni
             "boost",
             "boost is on: a core's clock depends on temperature, neighbours and its silicon",
             "keep it as production has it, the same on every node; echo 0 > /sys/devices/system/cpu/cpufreq/boost"
-            " (or 1 > intel_pstate/no_turbo) tells the fabric from the clocks",
+            " (or 1 > intel_pstate/no_turbo) separates the fabric from the clocks",
         )
     source = said.get("clocksource")
     flags = set(re.findall(r"\b(?:constant_tsc|nonstop_tsc|tsc)\b", tree.read_text("proc/cpuinfo") or ""))
@@ -112,19 +113,19 @@ def _settings(tree: Tree, said: Mapping[str, fingerprint.Value]) -> Iterator[War
         yield Warning(
             "smt",
             "SMT is on: what runs on a sibling slows the core measured",
-            "one thread of each core is measured; keep the node to yourself",
+            "one thread of each core is measured; allocate the node exclusively",
         )
     if said.get("thp") == "always":
         yield Warning(
             "thp",
             "transparent huge pages are always on: khugepaged moves pages while other programs run",
-            "lines are measured on base pages all the same; madvise is the gentler setting",
+            "lines are measured on base pages regardless; with `madvise` it does not happen",
         )
     if said.get("numa_balancing") and said.get("numa_nodes", 1) != 1:
         yield Warning(
             "numa-balancing",
             "the kernel moves pages between NUMA nodes (kernel.numa_balancing)",
-            "bound memory stays; sysctl kernel.numa_balancing=0 spares the page faults",
+            "bound memory is not moved; sysctl kernel.numa_balancing=0 avoids the page faults",
         )
     limiting = [token for token in (tree.read_text("proc/cmdline") or "").split() if _LIMITING.match(token)]
     if limiting:
@@ -151,11 +152,11 @@ def _distances(tree: Tree) -> Iterator[Warning]:
     elif any(rows[i][j] != rows[j][i] for i in size for j in size):
         odd = "they are not the same in both directions"
     elif any(rows[i][j] <= 10 for i in size for j in size if i != j):
-        odd = "another node is as near as the own"
+        odd = "another node is as near as the node itself"
     if odd:
         yield Warning(
             "numa-distances",
-            f"the NUMA distances told by the firmware are unusual: {odd}",
+            f"the NUMA distances reported by the firmware are unusual: {odd}",
             "look for a BIOS update; the scheduler and allocators follow these figures",
         )
 
@@ -175,13 +176,13 @@ def _allowance(tree: Tree) -> Iterator[Warning]:
         yield Warning(
             "cpus-not-allowed",
             f"{len(barred)} of {len(online)} CPUs may not be used here: {list_text(barred)}",
-            "allocate the whole node (--exclusive); CPUs reserved by Slurm's core specialisation stay out",
+            "allocate the whole node (--exclusive); CPUs reserved by Slurm's core specialisation are excluded",
         )
     limits = cgroup.read(tree)
     if limits.cpus is not None and limits.cpus < len(allowed or online):
         yield Warning(
             "cgroup-cpus",
-            f"a control group allows {limits.cpus:g} CPUs' worth of time: threads are stopped in between",
+            f"a control group allows {limits.cpus:g} CPUs' worth of time: threads are stopped when it is used up",
             "measure outside the container or without a CPU quota",
         )
     total = re.search(r"MemTotal:\s*(\d{1,15}) kB", tree.read_text("proc/meminfo") or "")
@@ -217,7 +218,7 @@ def _memory(tree: Tree) -> Iterator[Warning]:
         if size == 0 and has_cpus:
             yield Warning(
                 "node-without-memory",
-                f"NUMA node {node} has CPUs but no memory: its lines have no home there",
+                f"NUMA node {node} has CPUs but no memory: no line can have its home there",
                 "look for missing or disabled memory modules",
             )
     # nodes with CPUs of one machine are populated alike; memory-only nodes are of another kind
@@ -263,7 +264,7 @@ def _health(tree: Tree) -> Iterator[Warning]:
                 "edac",
                 f"memory controller {printable(controller, 20)} has had {told} errors since boot"
                 + (f", at {', '.join(where)}" if where else ""),
-                "replace the module if the count grows; edac-util or ras-mc-ctl tell more",
+                "replace the module if the count grows; edac-util or ras-mc-ctl show details",
             )
     throttled = {
         kind: sum(
@@ -298,7 +299,7 @@ def _health(tree: Tree) -> Iterator[Warning]:
 
 
 def _tools(tree: Tree) -> Iterator[Warning]:
-    """Only a survey tells what was missing when it was taken."""
+    """Only a survey shows what was missing when it was taken."""
     captured = tree.names("nodeprint")
     if "affinity" not in captured:
         return
@@ -315,14 +316,14 @@ def _tools(tree: Tree) -> Iterator[Warning]:
     if user and user[1] != "0":
         yield Warning(
             "not-root",
-            "it was not measured as root: BIOS, memory modules and some counters cannot be read",
+            "not measured as root: BIOS, memory modules and some counters cannot be read",
             "nothing measured depends on it",
         )
     if "versions.txt" in captured and "lscpu.txt" not in captured:
         yield Warning(
             "lscpu",
-            "lscpu was not installed: its view of the machine is not in the survey",
-            "install util-linux; labels are read from sysfs all the same",
+            "lscpu was not installed: its output is not in the survey",
+            "install util-linux; labels are read from sysfs regardless",
         )
 
 

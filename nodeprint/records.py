@@ -91,7 +91,7 @@ def read(path: Path, called: str = "") -> Records:
     """Read a record file, plain or compressed; notes and errors name it as it is `called`, by its path if nothing is.
 
     A last line without its newline is dropped with a note, as the writer was stopped there.
-    Raises NodeprintError, with the line, on anything else that is not a record of ours.
+    Raises NodeprintError, with the line, on anything else that is not a record of nodeprint.
     """
     headers: list[dict[str, Any]] = []
     passes: list[dict[str, Any]] = []

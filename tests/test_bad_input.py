@@ -94,7 +94,7 @@ COMMANDS = [
     [
         ("judge . --fail-on foo", "--fail-on: 'foo' is not known; choose from deviates, invalid, any"),
         ("show nowhere", "nowhere: no campaign is there; name a folder of results/"),
-        ("discover --slurm", "config/config.yaml: --config: no configuration is here; call it where"),
+        ("discover --slurm", "config/config.yaml: --config: there is no configuration; call it in"),
     ],
 )
 def test_bad_usage_is_one_sentence(
@@ -160,9 +160,9 @@ KNOWN = "suppressions: [{node: a, finding: b, reason: c, until: %s}]"
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (KNOWN % "tomorrow", "suppressions[0].until: 'tomorrow' is no date"),
-        (KNOWN % "null", "suppressions[0].until: 'None' is no date"),
-        (KNOWN % "2026-13-31", "suppressions[0].until: '2026-13-31' is no date"),
+        (KNOWN % "tomorrow", "suppressions[0].until: 'tomorrow' is not a date"),
+        (KNOWN % "null", "suppressions[0].until: 'None' is not a date"),
+        (KNOWN % "2026-13-31", "suppressions[0].until: '2026-13-31' is not a date"),
         ("suppressions: [{node: a}]", "suppressions[0]: finding is missing"),
         ("limits: [{measurement: a, class: same core, reason: x}]", "limits[0]: at_most or at_least is missing"),
         ("bounds:", "bounds: must be keys with values, not nothing"),
@@ -196,7 +196,7 @@ def test_what_is_wrong_with_an_acceptance_file_is_said(tmp_path: Path, text: str
         ("recheck_minutes: .inf", "line 1, column 18: not a finite number"),
         ("campaign: '../x'", "campaign: '../x' cannot be used; write letters, digits, `_`, `-` and `.`"),
         ("campaign: 2026", "campaign: must be text, not 2026; write it in quotes"),
-        ("", "there is no key in it; write at least one key, such as `campaign: main`"),
+        ("", "it has no key; write at least one key, such as `campaign: main`"),
         ("[1]: 2", "unhashable key"),
         ("a: \0", "control characters"),
     ],

@@ -242,7 +242,7 @@ def test_records_are_judged_like_the_same_draws_packed(campaign):
     plan = Plan(SMALL, nodes=8, jobs=2, passes=1, spread=QUIET, defects=("node001: memory-channel node 1 -12%",))
     direct = judge_fleet(fleet(dataclasses.replace(plan, cells=True))).nodes["node001"].findings[0]
     assert node["findings"][0]["effect"] == pytest.approx(direct.effect, rel=0.05)
-    assert not any("not judged" in note for note in verdict["fleet"]["notes"])
+    assert not any("not compared" in note for note in verdict["fleet"]["notes"])
 
 
 def test_files_are_as_their_schemas_say_and_the_same_again(campaign):
@@ -295,7 +295,7 @@ def test_cells_are_held_against_a_baseline(tmp_path, text, term, where):
         history.save(_campaign(tmp_path / name), tmp_path / "base")
     calm = judge(_campaign(tmp_path / "c"), baseline=tmp_path / "base")
     assert not [f for node in calm.nodes.values() for f in node.findings if f.id == "changed"]
-    assert "trusted, as each node" in calm.fleet.notes[-1]
+    assert "sufficient, as each node" in calm.fleet.notes[-1]
     # all of them changed alike: no peer tells, the baseline does
     all_of_them = tuple(f"node{i:03d}: {text}" for i in range(6))
     later = judge(_campaign(tmp_path / "d", *all_of_them), baseline=tmp_path / "base")

@@ -104,7 +104,7 @@ def test_what_no_term_examines_is_named_and_nothing_is_the_same(dropped, named, 
     monkeypatch.setattr(terms, dropped, lambda *_: ())
     verdict = judge_fleet(fleet(Plan(preset("rome-2x64"), nodes=6, spread=USUAL)))
     assert not verdict.fleet.counts.get("SAME", 0)
-    assert named in verdict.nodes["node000"].text and "cannot show a defect of" in verdict.nodes["node000"].text
+    assert named in verdict.nodes["node000"].text and "could not be found in this data" in verdict.nodes["node000"].text
 
 
 # --- homes are configuration ------------------------------------------------------------------------------------------

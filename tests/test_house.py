@@ -3,6 +3,7 @@
 import ast
 import re
 import tomllib
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 
@@ -164,3 +165,18 @@ def test_a_missing_part_is_never_passed_over() -> None:
     skips = re.compile(r"pytest\.(skip|importorskip|mark\.skip)")
     pages = (path for path in (ROOT / "tests").glob("test_*.py") if path.name != Path(__file__).name)
     assert [path.name for path in pages if skips.search(path.read_text())] == []
+
+
+def prose(page: str) -> Iterator[str]:
+    """The lines of a document that are text: no code, no table."""
+    code = False
+    for line in page.splitlines():
+        code ^= line.startswith("```")
+        if not code and not line.startswith(("```", "|", "    ", "!")):
+            yield line
+
+
+def test_documents_are_wrapped_for_a_terminal() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"), ROOT / "config/README.md"]
+    wide = [f"{page.name}: {line[:60]}" for page in pages for line in prose(page.read_text()) if len(line) >= 100]
+    assert not wide

@@ -36,9 +36,9 @@ def test_a_cache_that_is_smaller_than_told_has_its_effective_size() -> None:
     told = {"l1": 2**15, "l2": 2**20, "l3": 2**25}
     data = cells("chase", "curve", {"cpu": [0], "size_bytes": sizes}, {"latency_ns": [latency]}, cache_bytes=told)
     one, two, three = said("chase-curve", data)
-    assert one == "chase-curve: L1: no plateau at the 32 KiB told", "two sizes are no plateau"
-    assert two == "chase-curve: L2: 5.0 ns up to 1 MiB, 1 MiB told"
-    assert three == "chase-curve: L3: effective size 8 MiB (20.0 ns up to 8 MiB), though 32 MiB are told"
+    assert one == "chase-curve: L1: no plateau at the reported size of 32 KiB", "two sizes are no plateau"
+    assert two == "chase-curve: L2: 5.0 ns up to 1 MiB, reported size 1 MiB"
+    assert three == "chase-curve: L3: effective size 8 MiB (20.0 ns up to 8 MiB), reported size 32 MiB"
 
 
 def test_the_knee_of_loaded_latency() -> None:
@@ -55,7 +55,7 @@ def test_the_knee_of_loaded_latency() -> None:
 
 def test_more_pairs_that_are_slower() -> None:
     data = cells("remap", "pairs", {"pairs": [1, 2, 4, 8]}, {"rate_bytes_per_s": [1e9, 2e9, 3e9, 3e9]})
-    assert said("remap-pairs", data) == ("remap-pairs: more pairs are nowhere slower beyond noise",)
+    assert said("remap-pairs", data) == ("remap-pairs: more pairs are not slower, within noise",)
     data = cells("remap", "pairs", {"pairs": [1, 2, 4, 8]}, {"rate_bytes_per_s": [1e9, 90e9, 2e9, 1e9]})
     assert said("remap-pairs", data) == ("remap-pairs: more pairs are slower from 4 on",)
     assert said("remap-pairs", data.isel(pairs=[0])) == ()

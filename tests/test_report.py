@@ -216,7 +216,7 @@ def test_a_flagged_node_without_peers_says_so(tmp_path: Path) -> None:
     made = Campaign(tmp_path / "main")
     for name in ("cn1", "cn2"):
         made.add(name, MACHINES[4], verdict="DEVIATES", text="slow", findings=[FINDING])
-    assert "no map against the others: 0 unsuspected nodes" in text(report.write(made.install(), nodes=[])[0])
+    assert "no difference map: 0 unsuspected nodes" in text(report.write(made.install(), nodes=[])[0])
 
 
 def test_the_runs_that_show_a_finding_are_marked(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_nodes_that_are_no_evidence_share_a_row() -> None:
     nodes |= {f"left{i}": said("NOT MEASURED", "", reason="left out by the sheet") for i in range(3)}
     page = cluster.cluster_page({"nodes": nodes}, [], {}, 0)
     shown = {row.node: (row.mark.word, row.note) for row in page.rows}
-    first = "coherence-cas, job1/run1: 30 % of the pairs were disturbed (of cn000, others alike)"
+    first = "coherence-cas, job1/run1: 30 % of the pairs were disturbed (figures of cn000, the others are similar)"
     assert shown.pop("cn[000-299]") == ("INVALID", first)
     assert shown.pop("down[0-3]") == ("NOT MEASURED", "Slurm: DOWN")
     assert set(shown) == {f"s{i}" for i in range(4)} | {f"left{i}" for i in range(3)}, "accusations and few stay single"

@@ -38,7 +38,7 @@ def test_a_seed_gives_the_same_bytes_and_another_gives_others(tmp_path):
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
         write(Plan(SMALL, nodes=2, runs=1, passes=1, seed=seed), tmp_path / name)
     assert digest(tmp_path / "a") == digest(tmp_path / "b") != digest(tmp_path / "c")
-    with pytest.raises(NodeprintError, match="is no empty folder"):
+    with pytest.raises(NodeprintError, match="is not an empty folder"):
         write(Plan(SMALL, nodes=2), tmp_path / "a")
 
 
@@ -107,7 +107,7 @@ def test_every_example_is_understood(text):
         ("node001: nps 4", "unknown defect"),
         ("node001: busy core 5 run 3", "run 3; runs are 1 to 2"),
         ("node001: memory-channel node 7 -12%", "node 7; NUMA nodes here are 0, 1"),
-        ("node001: fingerprint colour=red", "nothing of 'colour'; known are microcode"),
+        ("node001: fingerprint colour=red", "no field 'colour'; known are microcode"),
     ],
 )
 def test_wrong_defects_are_named_and_nothing_is_written(tmp_path, text, message):

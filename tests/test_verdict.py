@@ -583,7 +583,7 @@ def test_baseline_names_what_changed(tmp_path):
     with pytest.raises(NodeprintError, match="already"):
         history.save(tmp_path / "a", tmp_path / "base")
     calm = judge(tmp_path / "c", baseline=tmp_path / "base")
-    assert f"baseline {tmp_path}/base (a, 2026-01-01, job 1; b, 2026-01-01, job 1): trusted" in calm.text()
+    assert f"baseline {tmp_path}/base (a, 2026-01-01, job 1; b, 2026-01-01, job 1): sufficient" in calm.text()
     assert not [f for node in calm.nodes.values() for f in node.findings if f.id == "changed"]
     changed = fleet(Plan(SMALL, nodes=6, runs=3, seed=7, spread=QUIET, defects=("node001: global +15%",)))
     packed.write(changed, tmp_path / "d")
@@ -604,13 +604,13 @@ def test_a_baseline_that_is_too_thin_is_not_trusted(tmp_path):
     changed = fleet(Plan(SMALL, nodes=3, runs=3, seed=7, spread=QUIET, defects=("node001: global +15%",)))
     packed.write(changed, tmp_path / "d")
     thin = judge(tmp_path / "d", baseline=tmp_path / "base")
-    assert "not to be trusted yet, as 3 nodes" in thin.text()
+    assert "too small yet, as 3 nodes" in thin.text()
     assert "have fewer than 3 runs or 2 boots in it" in thin.text(), "they have six runs, of one boot"
     assert {w["id"] for node in thin.nodes.values() for w in node.warnings} == {"thin-baseline"}
     assert not [f for node in thin.nodes.values() for f in node.findings if f.id == "changed"]
     history.save(tmp_path / "later", tmp_path / "base")
     enough = judge(tmp_path / "d", baseline=tmp_path / "base")
-    assert "trusted, as each node" in enough.text()
+    assert "sufficient, as each node" in enough.text()
     assert [n for n, v in enough.nodes.items() if any(f.id == "changed" for f in v.findings)] == ["node001"]
 
 
@@ -621,7 +621,7 @@ def test_compare_prints_what_changed_and_counts_the_rest(tmp_path, capsys):
     app(["compare", str(tmp_path / "before"), str(tmp_path / "after")], standalone_mode=False)
     origin, *lines, counts, rule = capsys.readouterr().out.splitlines()
     assert origin == "SIMULATED, not a measurement"
-    assert lines and all(line.startswith("node001: coherence-cas, ") and "counts beyond" in line for line in lines)
+    assert lines and all(line.startswith("node001: coherence-cas, ") and "(threshold" in line for line in lines)
     assert counts.startswith(f"{len(lines)} of ") and "nothing changed on 3 of 4 nodes" in counts
     assert "acceptance.yaml" in rule and "1 %" in rule
     assert "machines differ" not in "".join([origin, *lines])
@@ -668,11 +668,11 @@ def test_what_differs_is_told_in_words_not_in_keys():
         for i, node in enumerate(fleet(Plan(SMALL, nodes=3)).nodes)
     ]
     verdict = judge_fleet(dataclasses.replace(fleet(Plan(SMALL, nodes=3)), nodes=tuple(nodes)))
-    assert verdict.fleet.text.startswith("the fleet is split by sources of nodeprint's kernels: 3 nodes alone")
+    assert verdict.fleet.text.startswith("the fleet is split by sources of nodeprint's kernels: 3 nodes with a")
     assert verdict.nodes["node002"].text.startswith("differs in sources of nodeprint's kernels; against the others")
     assert "kernel_hash" not in verdict.text()
     texts = [warning["text"] for warning in verdict.nodes["node002"].warnings]
-    assert "nodeprint's kernels were built from other sources than on most nodes" in texts
+    assert "nodeprint's kernels were built from different sources than on most nodes" in texts
     assert "NUMA balancing is True, most nodes have False" in texts
 
 
@@ -693,11 +693,14 @@ def test_what_differs_is_told_in_words_not_in_keys():
         ("cells: {bandwith: {percent: 5, prior: 1, source: x}}", "cells.bandwith: unknown term"),
         (
             "limits: [{measurement: a, class: same CCX, row: x, at_most: 1, reason: x}]",
-            "limits[0]: class and row are both there",
+            "limits[0]: class and row are both given",
         ),
         ("suppressions: [{node: a, finding: b, until: 2026-12-31}]", "suppressions[0]: reason is missing"),
         ("suppressions: [{node: a, finding: b, reason: '', until: 2026-12-31}]", "suppressions[0].reason"),
-        ("suppressions: [{node: a, finding: b, reason: c, until: soon}]", "suppressions[0].until: 'soon' is no date"),
+        (
+            "suppressions: [{node: a, finding: b, reason: c, until: soon}]",
+            "suppressions[0].until: 'soon' is not a date",
+        ),
     ],
 )
 def test_wrong_keys_are_named(tmp_path, text, key):
@@ -758,7 +761,7 @@ def test_a_limit_that_nothing_is_held_against_is_told():
     )
     verdict = judge_fleet(fleet(Plan(SMALL, nodes=2)), dataclasses.replace(acceptance.load(), limits=limits))
     told = [note for note in verdict.fleet.notes if "contract 1" in note]
-    assert told == ["no node has coherence-cas, other sockt: its limit (contract 1) held nothing"]
+    assert told == ["limit not applied (contract 1): no node reports coherence-cas, other sockt"]
 
 
 # --- packed fleets ----------------------------------------------------------------------------------------------------

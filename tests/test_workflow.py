@@ -240,7 +240,7 @@ def test_an_empty_configuration_is_refused_in_one_sentence(house: Path, text: st
     path.write_text(text)
     result = run(house, path)
     assert result.returncode == 2
-    assert result.stderr.startswith("nodeprint: empty.yaml: there is no key in it; write at least one key")
+    assert result.stderr.startswith("nodeprint: empty.yaml: it has no key; write at least one key")
     assert result.stderr.count("\n") == 1 and not result.stdout
 
 

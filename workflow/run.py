@@ -258,7 +258,7 @@ class Call:
                 seconds = plans.seconds(Path("kernels/build"), kernel, [*words.split(), *elsewhere])
                 planned[name] = seconds + START_S
             except NodeprintError:
-                continue  # without it no time is foretold
+                continue  # without it no time can be estimated
         return terminal.Campaign(self.folder, jobs, int(str(self.setting("runs"))), planned)
 
     def interrupted(self) -> str:
@@ -316,7 +316,7 @@ class Snakemake:
         self.end_step()
         if self.process.returncode == 0:
             return ""
-        return self.unwritten or f"{terminal.reason(self.last)}; all that Snakemake said is in {self.call.log}"
+        return self.unwritten or f"{terminal.reason(self.last)}; the output of Snakemake is in {self.call.log}"
 
     def stop(self) -> None:
         """End it and its jobs as a Ctrl-C does."""

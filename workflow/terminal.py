@@ -318,7 +318,7 @@ class Screen:
         self._began = self._written = 0.0
 
     def say(self, text: str) -> None:
-        """Write a line, and the progress below it anew."""
+        """Write a line, and the progress below it again."""
         if self._live:
             text = textwrap.fill(text, _columns(), break_long_words=False, break_on_hyphens=False)
         self._write(("\r\x1b[K" if self._drawn else "") + text + "\n")

@@ -19,7 +19,7 @@ typedef void player(line_t *there, line_t *back, uint32_t done, uint32_t count);
 /* cas: polls with the compare-exchange itself. Each try asks for the line in exclusive state (a read for ownership),
  * also when it fails, so a hop is one transfer of a modified line from the other core's cache, and the two sides steal
  * the line from each other while one waits. No load comes before it and no pause is between: either would change the
- * transactions. On aarch64 the header's `atomics` tells more: with ll-sc a try that fails only loads, so a hop is a
+ * transactions. On aarch64 the header's `atomics` shows which: with ll-sc a try that fails only loads, so a hop is a
  * transfer of the modified line and an upgrade; lse may be carried out where the line is instead of moving it. */
 static inline void cas_until(line_t *line, uint32_t from, uint32_t to) {
     uint32_t expected;

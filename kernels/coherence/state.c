@@ -94,7 +94,7 @@ static void owner_ends(size_t role, void *argument) {
     sweep(scene);
 }
 
-/* Ticks that two reads of the clock with nothing between cost: a mean, as what is told of single lines is, because the
+/* Ticks that two reads of the clock with nothing between cost: a mean, as the figures of single lines are, because the
  * counter may advance by more at once than a load takes. */
 static double clock_cost(void) {
     uint64_t sum = 0;
@@ -197,8 +197,7 @@ static struct scene scene;
 static void prepare(struct run *run) {
     scene.sweep_bytes = sweep_bytes_of(run);
     if (scene.sweep_bytes == 0 && left_in != NULL && strcmp(left_in, "l1") != 0)
-        fail(EXIT_NOT_AS_ASKED, "--left-in %s cannot be done: the system does not tell how large the caches are",
-             left_in);
+        fail(EXIT_NOT_AS_ASKED, "--left-in %s cannot be done: the system does not report the cache sizes", left_in);
     scene.sweep = grow(NULL, scene.sweep_bytes, 1);
     memset(scene.sweep, 1, scene.sweep_bytes);
 }
@@ -231,7 +230,7 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     return 0;
 }
 
-static char vendor[64]; /* empty where the system does not tell */
+static char vendor[64]; /* empty where the system does not report it */
 
 static void read_vendor(void) {
     FILE *file = fopen("/proc/cpuinfo", "re");

@@ -1,4 +1,4 @@
-/* Sizes of caches as sysfs tells them, and throwing lines out of all of them. */
+/* Sizes of caches as sysfs reports them, and throwing lines out of all of them. */
 #ifndef NODEPRINT_CACHE_H
 #define NODEPRINT_CACHE_H
 
@@ -9,13 +9,13 @@
 
 enum { CACHE_LEVELS = 3 };
 
-/* Bytes of the data or unified cache of `level` that `cpu` uses; 0 where sysfs tells none. */
+/* Bytes of the data or unified cache of `level` that `cpu` uses; 0 where sysfs reports none. */
 size_t cache_bytes(int cpu, int level);
 
 /* The largest of `level` over the CPUs. */
 size_t cache_largest(const struct cpulist *cpus, int level);
 
-/* CPUs that share the last-level cache with `cpu`, itself among them; `cpu` alone where sysfs tells none. */
+/* CPUs that share the last-level cache with `cpu`, itself among them; `cpu` alone where sysfs reports none. */
 void cache_sharers(int cpu, struct cpulist *sharers);
 
 /* Write the line back and drop it from every cache of the machine. False where the instruction set has no way. */

@@ -1,5 +1,5 @@
 /* How far each line of a pool is from one CPU of each L3 group, by flushing it and loading it again: maps addresses to
- * quadrants or channels also where the NUMA node does not tell them apart (NPS1). */
+ * quadrants or channels also where the NUMA node does not distinguish them (NPS1). */
 #ifndef NODEPRINT_CENSUS_H
 #define NODEPRINT_CENSUS_H
 

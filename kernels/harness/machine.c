@@ -47,7 +47,7 @@ bool read_sysfs_list(struct cpulist *list, const char *format, ...) {
     *list = (struct cpulist){0};
     bool read = read_sysfs(content, LIST_BYTES, "%s", relative);
     if (read && *content != '\0' && !cpulist_parse(content, list, &why))
-        fail(EXIT_BAD_INPUT, "%s/%s is no list of CPUs: %s", sysfs(), relative, why);
+        fail(EXIT_BAD_INPUT, "%s/%s is not a list of CPUs: %s", sysfs(), relative, why);
     free(content);
     cpulist_sort(list);
     return read;

@@ -19,19 +19,20 @@ void records_open(struct records *records, const char *path) {
     *records = (struct records){.path = path, .flushed_s = clock_monotonic_s()};
     struct stat facts;
     /* no link to nothing is followed, and a device is not even opened: that alone may have an effect */
-    if (lstat(path, &facts) == 0 && !S_ISREG(facts.st_mode)) fail(EXIT_BAD_INPUT, "%s is no regular file", path);
+    if (lstat(path, &facts) == 0 && !S_ISREG(facts.st_mode)) fail(EXIT_BAD_INPUT, "%s is not a regular file", path);
     records->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_APPEND | O_NOFOLLOW, 0644);
     if (records->fd < 0)
         fail(errno == ENOENT || errno == EISDIR || errno == ENOTDIR ? EXIT_BAD_INPUT : EXIT_NOT_AS_ASKED,
              "%s cannot be written: %s", path, strerror(errno));
-    if (fstat(records->fd, &facts) != 0 || !S_ISREG(facts.st_mode)) fail(EXIT_BAD_INPUT, "%s is no regular file", path);
+    if (fstat(records->fd, &facts) != 0 || !S_ISREG(facts.st_mode))
+        fail(EXIT_BAD_INPUT, "%s is not a regular file", path);
     if (flock(records->fd, LOCK_EX | LOCK_NB) != 0)
         fail(EXIT_NOT_AS_ASKED, errno == EWOULDBLOCK ? "%s is being written by another process" : "%s cannot be locked",
              path);
 }
 
 void records_malformed(const struct records *records, size_t line, const char *what) {
-    fail(EXIT_BAD_INPUT, "%s, line %zu: %s; move the file away to measure anew", records->path, line, what);
+    fail(EXIT_BAD_INPUT, "%s, line %zu: %s; move the file away to measure again", records->path, line, what);
 }
 
 /* A write that was cut leaves the beginning of an object; anything else was not written by a kernel. */
@@ -52,11 +53,11 @@ void records_read(struct records *records, records_take *take, void *argument) {
     for (ssize_t length; (length = getline(&line, &capacity, file)) > 0;) {
         number++;
         if (line[length - 1] != '\n') {
-            if (!is_cut_line(line, (size_t)length)) records_malformed(records, number, "this is no record");
+            if (!is_cut_line(line, (size_t)length)) records_malformed(records, number, "not a record");
             note("%s, line %zu: cut in the middle, dropped", records->path, number);
             break;
         }
-        if (!json_parse(line, (size_t)length - 1, &object)) records_malformed(records, number, "this is no record");
+        if (!json_parse(line, (size_t)length - 1, &object)) records_malformed(records, number, "not a record");
         take(&object, number, argument);
         records->whole += length;
     }

@@ -36,7 +36,7 @@ static void take_header(const struct json_object *object, size_t line, struct re
     require(json_integer(object, "segment", &segment) && segment == former->segments &&
                 json_integer(object, "job", &job) && json_integer(object, "run", &number) &&
                 json_integer(object, "seed", &seed) && seed >= 0,
-            reading, line, "this is no header that could stand here");
+            reading, line, "not a header that can follow here");
     const char *differs = NULL;
     if (!json_is(object, "kernel", run->kernel->name) || !json_is(object, "operation", run->operation->name))
         differs = "another kernel or operation";
@@ -81,7 +81,7 @@ static void take_unit(const struct json_object *object, size_t line, struct read
         good = json_number(object, "latency_ns", &value) && json_number(object, "ci_low_ns", &low) &&
                json_number(object, "ci_high_ns", &high) && value > 0;
     if (good && run->operation->kept != NULL) good = json_number(object, run->operation->kept, &value);
-    require(good && json_find(object, "flags") != NULL, reading, line, "this is no record of this operation");
+    require(good && json_find(object, "flags") != NULL, reading, line, "not a record of this operation");
     const struct unit *found = bsearch(&unit, run->units, run->unit_count, sizeof unit, resume_compare_units);
     require(found != NULL, reading, line, "this was not asked for");
     size_t index = (size_t)(found - run->units), first = (size_t)pass * run->unit_count;
@@ -108,7 +108,7 @@ static bool is_companion(const struct json_object *object) {
 static void take_record(const struct json_object *object, size_t line, void *argument) {
     struct reading *reading = argument;
     struct former *former = reading->former;
-    require(!former->complete, reading, line, "something stands behind the trailer");
+    require(!former->complete, reading, line, "there are lines after the trailer");
     if (json_is(object, "record", "header")) {
         take_header(object, line, reading);
         return;

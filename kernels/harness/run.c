@@ -139,8 +139,8 @@ static const struct operation *find_operation(const struct kernel *kernel) {
         if (strcmp(kernel->operations[i].name, operation_word) == 0) return &kernel->operations[i];
     for (size_t i = 0; i < kernel->operation_count; i++)
         text_add(&known, "%s%s", i == 0 ? "" : ", ", kernel->operations[i].name);
-    if (operation_word == NULL) fail(EXIT_BAD_INPUT, "--op is missing; there is %s", known.data);
-    fail(EXIT_BAD_INPUT, "there is no operation %s; there is %s", operation_word, known.data);
+    if (operation_word == NULL) fail(EXIT_BAD_INPUT, "--op is missing; known are %s", known.data);
+    fail(EXIT_BAD_INPUT, "unknown operation %s; known are %s", operation_word, known.data);
 }
 
 /* Pairs that are measured at once, at most. */

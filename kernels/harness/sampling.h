@@ -31,7 +31,7 @@ void summary_write(struct text *members, const struct summary *summary, const ch
 double robust_pass_sd(const double *values, size_t units, size_t passes);
 
 /* Standard deviations as shares of a pair's value: `line`, what all pairs of a pass see alike in a line; `line_pair`,
- * what only one pair sees in it; `revisit`, between the batches of one visit. NAN where there is nothing to tell by. */
+ * what only one pair sees in it; `revisit`, between the batches of one visit. NAN where it cannot be estimated. */
 struct spread {
     double line, line_pair, revisit;
 };

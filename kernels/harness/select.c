@@ -210,7 +210,7 @@ void select_cpus(struct selection *selection, const struct machine *machine, boo
     else if (strcmp(cpus_word, "cores") == 0)
         add_cpus_of(selection, named, named_count);
     else if (!cpulist_parse(cpus_word, &selection->cpus, &why))
-        fail(EXIT_BAD_INPUT, "--cpus %s is no list of CPUs: %s", cpus_word, why);
+        fail(EXIT_BAD_INPUT, "--cpus %s is not a list of CPUs: %s", cpus_word, why);
     if (!planning) check_cpus(&selection->cpus, machine);
     if (one_per != NULL) keep_one_per(&selection->cpus, machine, one_per);
 

@@ -11,7 +11,7 @@
 /* Where a CPU is. Parts are named by their lowest CPU (core, L3) or by the number that sysfs gives them. */
 struct cpu_place {
     int core, l3, node;
-    int socket; /* -1 where sysfs does not tell */
+    int socket; /* -1 where sysfs does not report it */
     int home;   /* the nearest NUMA node that has memory */
 };
 

@@ -1,4 +1,4 @@
-/* Temperatures, memory errors and throttling as sysfs tells them, where it does. */
+/* Temperatures, memory errors and throttling as sysfs reports them, where it does. */
 #ifndef NODEPRINT_SENSORS_H
 #define NODEPRINT_SENSORS_H
 
@@ -6,7 +6,7 @@
 #include "text.h"
 
 /* {"temperatures_c":{"k10temp/Tctl":45.2},"edac":{"mc0":{"ce":0,"ue":0}},"throttle_core":{"3":5},
- * "throttle_package":{}}. A part that the system does not tell is null; of the throttle counters, those above 0. */
+ * "throttle_package":{}}. A part that the system does not report is null; of the throttle counters, those above 0. */
 void sensors_read(const struct machine *machine, struct text *out);
 
 #endif

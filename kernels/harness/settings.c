@@ -35,7 +35,7 @@ static void assign(const struct setting *setting, const char *value) {
 void settings_read(const struct setting *const tables[], size_t count, int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         const char *argument = argv[i];
-        if (strncmp(argument, "--", 2) != 0) fail(EXIT_BAD_INPUT, "%s is no option; see --help", argument);
+        if (strncmp(argument, "--", 2) != 0) fail(EXIT_BAD_INPUT, "%s is not an option; see --help", argument);
         const char *name = argument + 2, *equals = strchr(name, '=');
         size_t length = equals != NULL ? (size_t)(equals - name) : strlen(name);
         const struct setting *setting = find(tables, count, name, length);

@@ -164,7 +164,7 @@ def sheet(
     slurm: Mapping[str, Any],
     asked: Sequence[str] | None,
 ) -> list[Node]:
-    """The sheet's rows of the selected nodes, in Slurm's order; one row a node.
+    """The sheet's rows of the selected nodes, in Slurm's order; one row per node.
 
     A node of several partitions is measured in the default one if it is in it, else in the first by name. `ours` are
     the nodes of the reservation, `asked` those of `slurm.nodes`, None for all. Raises NodeprintError where nothing is
@@ -309,7 +309,7 @@ def _ask(*command: str, key: str | None = None) -> str:
     except subprocess.TimeoutExpired as error:
         raise NodeprintError(f"{command[0]}: no answer in {_SECONDS:.0f} s", advice="is slurmctld up?") from error
     if done.returncode:
-        said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines() or ["no word why"]
+        said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines() or ["no reason given"]
         advice = f"`{' '.join(command[: 4 if key else 3])}` asks it by hand"
         raise NodeprintError(printable(said[-1]), key=key or command[0], advice=advice)
     return done.stdout.decode(errors="replace")

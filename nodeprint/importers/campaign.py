@@ -97,7 +97,7 @@ def _check(item: Imported, machine: Topology | None) -> None:
         )
     if len(there) != len(item.cores.cpus):
         raise NodeprintError(
-            f"{len(item.cores.cpus)} CPUs, but the topology has {len(there)}: which of them they are cannot be told",
+            f"{len(item.cores.cpus)} CPUs, but the topology has {len(there)}: which of them were measured is unknown",
             where=item.source,
             advice="give the sockets that the machine had (--sockets), and --no-smt where siblings were left out",
         )

@@ -46,7 +46,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Imported:
-    """One file. `unknown` names what the format does not tell, `notes` what was left out of the file and why."""
+    """One file. `unknown` names what the format does not contain, `notes` what was left out of the file and why."""
 
     source: Path
     format: str

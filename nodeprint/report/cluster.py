@@ -85,7 +85,7 @@ def with_pages(verdict: Mapping[str, Any]) -> list[str]:
 def cluster_page(
     verdict: Mapping[str, Any], methods: Sequence[Method], problems: Mapping[str, Sequence[str]], elsewhere: int
 ) -> ClusterPage:
-    """The cluster's pages. `methods` are the ways of measuring that no page behind them tells (empty: versions at
+    """The cluster's pages. `methods` are the ways of measuring that no page behind them has (empty: versions at
     least), `problems` the files of each node's bundle that could not be used, `elsewhere` how many nodes have their
     pages in files of their own alone."""
     nodes: Mapping[str, Any] = verdict["nodes"]
@@ -122,6 +122,8 @@ def cluster_page(
         groups=tuple((name, words.node_list(members)) for name, members in groups) if len(groups) > 1 else (),
         certainty=_certainty(fleet),
         explained=_EXPLAINED,
+        statistics=_statistics(fleet),
+        statistics_explained=_STATISTICS,
         trust=_trust(fleet),
         unmeasured=_unmeasured(nodes, looks),
         warnings=_shared_warnings(nodes, list(looks), problems),
@@ -132,12 +134,12 @@ def cluster_page(
 
 
 def _asks(row: NodeRow) -> bool:
-    """Whether a node asks for attention: an odd one, or one of which something is said."""
+    """Whether a node needs attention: it is not like the others, or it has a note."""
     return row.mark.word not in _LIKE_OTHERS or row.note != ""
 
 
 def _folded(rows: Sequence[NodeRow]) -> tuple[NodeRow, ...]:
-    """Rows of which those of many nodes that are no evidence for the same reason are one, without figures."""
+    """Rows in which many nodes that are invalid for the same reason share one, without figures."""
     groups: dict[tuple[str, ...], list[NodeRow]] = {}
     for row in rows:
         key = (row.mark.word, alike(row.note)) if row.mark.word in _NO_EVIDENCE else (row.node,)
@@ -164,7 +166,10 @@ def _undecided(nodes: Mapping[str, Any], looks: Mapping[str, Mark]) -> list[str]
 
 def _note(said: Mapping[str, Any]) -> str:
     findings = said.get("findings") or ()
-    if not findings or said.get("verdict") in ("INVALID", "UNSTABLE"):  # what makes it no evidence goes before findings
+    if not findings or said.get("verdict") in (
+        "INVALID",
+        "UNSTABLE",
+    ):  # the reason why it is invalid goes before findings
         quiet = said.get("verdict") in (*_LIKE_OTHERS, "SAME AS GROUP")
         return str(said.get("reason") or ("" if quiet else said.get("text")) or "")
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
@@ -196,7 +201,7 @@ def _group_of(groups: Sequence[tuple[str, list[str]]], said: Mapping[str, Any], 
 def _fleet_tables(
     by_class: Mapping[ClassKey, Mapping[str, float]], looks: Mapping[str, Mark]
 ) -> tuple[FleetTable, ...]:
-    """A table a measurement and home, of the classes that at least two nodes have."""
+    """A table per measurement and home, of the classes that at least two nodes have."""
     out = []
     shared = {key: by_node for key, by_node in by_class.items() if len(by_node) > 1}
     for measurement, home in dict.fromkeys(key[:2] for key in shared):
@@ -235,10 +240,14 @@ def _fleet_class(
 #: What the columns of certainty mean.
 _EXPLAINED = (
     "A difference beyond the bound matters (acceptance.yaml). 'SAME within' is the smallest bound at which all nodes "
-    "that are SAME would still be: the 90 % interval of each of their terms lies within it. The detection limit is the "
-    "smallest difference that nine of ten such nodes would show, on top of what they have of their own. Spreads are "
-    "standard deviations: between nodes, of the chips alone, between runs. A deviation is at least z standard "
-    "deviations from the peers; few degrees of freedom (d.f.) mean that far values are expected."
+    "that are SAME would still be: the 90 % interval of each of their differences lies within it. The detection limit "
+    "is the smallest defect that would be found on nine of ten nodes."
+)
+#: And those of the statistics behind them.
+_STATISTICS = (
+    "Spreads are standard deviations: between nodes, of the chips alone, between runs. A deviation is at least z "
+    "standard deviations from the peers; few degrees of freedom (d.f.) mean that healthy nodes far from the others are "
+    "expected."
 )
 #: Columns of spread as the verdict names them: between nodes, of the chips alone, between runs; the threshold in
 #: scales, and the degrees of freedom of the tail.
@@ -246,18 +255,28 @@ _SPREADS = {"total": "nodes", "chip": "chips", "run": "runs", "z": "z", "tail_df
 
 
 def _certainty(fleet: Mapping[str, Any]) -> Table:
-    """What the fleet's data resolves, a row a term that was tested."""
-    columns = {
+    """What the fleet's data resolves, a row for each term that was tested."""
+    return _of_terms({
         "bound": _by_term(fleet.get("bound"), words.percent),
         "SAME within": _by_term(_margins(fleet.get("margins")), words.percent),
         "detection limit": _by_term(fleet.get("smallest_effect"), words.percent),
-    }
+    })  # fmt: skip
+
+
+def _statistics(fleet: Mapping[str, Any]) -> Table:
+    """The spreads that were estimated, a row per family of terms."""
     spread = fleet.get("spread")
     levels = spread if isinstance(spread, Mapping) else {}
+    columns = {}
     for key, name in _SPREADS.items():
         written = (lambda value: f"{value:.3g}") if key in ("z", "tail_df") else words.percent
         given = {term: of.get(key) for term, of in levels.items() if isinstance(of, Mapping)}
         columns[f"spread: {name}" if written is words.percent else name] = _by_term(given, written)
+    return _of_terms(columns)
+
+
+def _of_terms(columns: Mapping[str, Mapping[str, str]]) -> Table:
+    """Columns by term as a table, in the order in which terms are tested."""
     known = {name: column for name, column in columns.items() if column}
     tested = {term for column in known.values() for term in column}
     terms = [*(term for term in wording.TESTED if term in tested), *sorted(tested - set(wording.TESTED))]
@@ -284,13 +303,13 @@ def _by_term(values: Any, written: Callable[[float], str]) -> dict[str, str]:
 
 
 def _trust(fleet: Mapping[str, Any]) -> Facts:
-    """How many questions were asked of the data, how often chance would accuse, and what was not asked."""
+    """The number of tests, the expected false alarms, and what was not tested."""
     rows = []
     if words.number(fleet.get("tests")):
         rows.append(("tests made", words.thousands(fleet["tests"])))
     expected = words.number(fleet.get("expected_false_accusations"))
     if expected:
-        rows.append(("expected false accusations", f"{expected:.3g}"))
+        rows.append(("expected false alarms", f"{expected:.3g}"))
     smallest = fleet.get("smallest_effect")
     untested = [term for term, value in smallest.items() if value is None] if isinstance(smallest, Mapping) else []
     if untested:
@@ -305,7 +324,7 @@ def _unmeasured(nodes: Mapping[str, Any], looks: Mapping[str, Mark]) -> tuple[Un
         said = nodes[node]
         tail = tuple(map(str, said.get("log_tail") or ()))
         if said.get("reason") or tail or look.word == "NOT MEASURED":
-            reason = str(said.get("reason") or said.get("text") or "no reason known")
+            reason = str(said.get("reason") or said.get("text") or "reason unknown")
             groups.setdefault((look.word, alike(reason)), []).append(Unmeasured(node, look, reason, tail))
     out: list[Unmeasured] = []
     for group in groups.values():

@@ -27,7 +27,7 @@ _Key = tuple[str, int, str, int, tuple[Band, ...]]
 def chosen(nodes: Mapping[str, Any]) -> list[str]:
     """Unsuspected nodes that serve as peers, spread evenly over the fleet's order.
 
-    Those of which nothing was found but that noise hides something step in where too few are the same.
+    INCONCLUSIVE nodes without findings are used as well where too few are the same.
     """
     same = [node for node, said in nodes.items() if said.get("verdict") in ("SAME", "SAME AS GROUP")]
     if len(same) < _LEAST_PEERS:
@@ -56,7 +56,7 @@ class Peers:
             peers = [peer for peer in self._matrices.get(_key(group, shown, one), ()) if peer[0] != node]
             if len(peers) < _LEAST_PEERS:
                 found = f"{len(peers)} unsuspected nodes of its kind were measured, {_LEAST_PEERS} are needed"
-                out.append(Comparison(f"{_name(one)}: no map against the others: {found}.", (), ()))
+                out.append(Comparison(f"{_name(one)}: no difference map: {found}.", (), ()))
                 continue
             (beside, healthy), rest = _most_usual(peers)
             template = np.median(np.stack(rest), axis=0)

@@ -70,8 +70,8 @@ def text(campaign: Path) -> Text:
 
 
 def medians(nodes: Mapping[str, Any]) -> list[str]:
-    """A line a class of pairs and a kind of memory, bandwidth and clock: of one node with its 95 % interval, of several
-    the median over nodes with the lowest and the highest."""
+    """A line per class of pairs and per kind of memory, bandwidth and clock: its median, with the 95 % interval of one
+    node, or with the lowest and the highest of several."""
     found: dict[tuple[str, str, str], list[tuple[float, Any, Any]]] = {}
     for node in nodes.values():
         for key, value, low, high in _figures(node):

@@ -51,9 +51,9 @@ ClassKey = tuple[str, int, str]
 _DIMS = ("run", "pass", "home", "a", "b")
 #: Terms of pairs; the others are of cells.
 _OF_PAIRS = {"node", "socket", "spread", *TERM_OF_FAMILY.values()}
-#: What marks a row of a finding, and a run that is no evidence.
+#: The marks of a row with a finding, and of an invalid run.
 _FOUND, _INVALID = "▲", "✕"
-#: How evidence begins that the node does not give.
+#: The beginning of evidence that the node does not provide.
 _NOT_KNOWN = "not known: "
 #: A fact as long as all others together.
 _COMMAND_LINE = label("cmdline")
@@ -157,7 +157,7 @@ def node_page(
 ) -> NodePage:
     """The page of `node`, with the fleet's notes where it is the only one.
 
-    `with_structure` asks the matrices for their groups, which takes longer than all else on the page.
+    `with_structure` searches the matrices for groups, which takes longer than all else on the page.
     `scales` are the report's colour scales by measurement, `fleet` the fleet's class medians in ns (empty for one).
     """
     said = verdict["nodes"][node]
@@ -219,7 +219,7 @@ def advice(item: Any) -> Advice:
 
 
 def _findings(said: Mapping[str, Any]) -> tuple[Finding, ...]:
-    """The findings of a node; what is not known of all of them is said by the last."""
+    """The findings of a node; what is unknown for all of them is listed with the last."""
     found = [_finding(item, str(said.get("text", ""))) for item in said.get("findings", ())]
     unknown = {dict(one.facts).get("not known") for one in found}
     if len(unknown) > 1:
@@ -340,7 +340,7 @@ def _plates(
 
 
 def _quantities(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """What is no pair of CPUs: a row a kind of cell, beside the group where there is one; places of findings marked."""
+    """Other measurements than of pairs: a row per kind of cell, with the group's median; findings are marked."""
     header = ("measurement", "of", "median", "95 % interval", "group's median", "to it", "worst", "where")
     out, before = [], ""
     for row in rows:
@@ -450,7 +450,7 @@ def _card(data: xr.Dataset, cpus: Sequence[int], classes: Sequence[Mapping[str, 
     fastest, p99, flagged = column("min_ns"), column("p99_ns"), (column("flags") != 0).sum(axis=1)
     seen = np.concatenate([array[np.isfinite(array)] for array in (value, low, high, fastest)])
     start, end = float(seen.min()), float(seen.max())
-    # The axis holds what was typical: a 99th percentile hit by the scheduler would squeeze all else into a corner.
+    # The axis holds the usual range: a 99th percentile disturbed by the scheduler would compress all else.
     tails = p99[np.isfinite(p99)]
     if tails.size:
         end = max(end, min(float(tails.max()), start + 5 * (end - start)))
@@ -475,8 +475,8 @@ def _card(data: xr.Dataset, cpus: Sequence[int], classes: Sequence[Mapping[str, 
                 run=str(run),
                 value=f"{np.nanmedian(value[r]):.1f}",
                 interval=f"{_reach(low[r], value[r], min):.1f} to {_reach(high[r], value[r], max):.1f}",
-                fastest=f"{first:.1f}",
-                p99=f"{last:.1f}",
+                fastest=cell_words.duration(first),
+                p99=cell_words.duration(last),
                 flagged=f"{flagged[r]} of {len(dots)}",
                 dots=dots,
                 reach=(at(first), at(last)),
@@ -538,7 +538,7 @@ def _structure(shown: Shown) -> tuple[Found, ...]:
             )
             for level in seen.levels
         )
-        header = ("level", "groups of CPUs", "within, ns", "to the next, ns", "stability", "against the labels")
+        header = ("level", "groups of CPUs", "within, ns", "between, ns", "stability", "compared with the labels")
         where = f", home NUMA node {one.home}" if one.home >= 0 else ""
         remarks = tuple(Advice(item.text, item.advice) for item in seen.findings)
         out.append(Found(f"{one.measurement}{where}", Table(header, rows), remarks))
@@ -546,8 +546,8 @@ def _structure(shown: Shown) -> tuple[Found, ...]:
 
 
 def _runs(jobs: Sequence[Job], said: Mapping[str, Any]) -> Table:
-    """Every run of every job, in their order: what it gave, how it went, how many findings it shows (`said` is the
-    node's part of the verdict), and whether it is no evidence; those are marked."""
+    """Every run of every job in order: its median, spread and duration, how many findings it shows (`said` is the
+    node's part of the verdict), and whether it is invalid; invalid runs are marked."""
     header = (
         "job",
         "measurement",
@@ -672,7 +672,7 @@ def _method_facts(data: xr.Dataset, header: Mapping[str, Any], rounds: str) -> F
             if linktest.is_linktest(header)
             else "median over lines of each line's lowest batch"
         )
-        + "; drawn: median over runs and passes",
+        + "; the figure shows the median over runs and passes",
         "pinned by": header.get("pinned_by"),
         "clock": _clock(header.get("clock") or {}),
         "kernel": " ".join(str(header[key]) for key in ("kernel", "kernel_hash") if header.get(key)),

@@ -14,7 +14,7 @@ from nodeprint.report.figures import Histogram, Matrix, Tick
 
 Facts = tuple[tuple[str, str], ...]
 
-#: Longer texts are cut: a page is no place for a runaway string.
+#: Longer texts are cut.
 _LONGEST = 600
 
 
@@ -161,7 +161,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a matrix tells of its machine by itself: the levels in it, held against the labels, and remarks."""
+    """The levels found in a matrix without its labels, compared with the labels, and remarks."""
 
     title: str
     levels: Table
@@ -230,7 +230,7 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True)
 class FleetClass:
-    """A class over the fleet: a dot a node (`odd` are nodes that are not like the others) on the table's axis."""
+    """A class over the fleet: a dot per node (`odd` are nodes that are not like the others) on the table's axis."""
 
     name: str
     nodes: str
@@ -254,7 +254,7 @@ class FleetTable:
 
 @dataclass(frozen=True, slots=True)
 class Unmeasured:
-    """A node without a result: why, and the last lines that it said."""
+    """A node without a result: the reason, and the last lines of its log."""
 
     node: str
     mark: Mark
@@ -294,6 +294,8 @@ class ClusterPage:
     groups: Facts
     certainty: Table
     explained: str
+    statistics: Table
+    statistics_explained: str
     trust: Facts
     unmeasured: tuple[Unmeasured, ...]
     warnings: tuple[Advice, ...]

@@ -1,4 +1,4 @@
-"""What the curves of the memory kernels say in words: cache sizes, knees, declines, own against other memory."""
+"""What the curves of the memory kernels show, in sentences: cache sizes, knees, declines, own against other memory."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _pairs(data: xr.Dataset, _: Header) -> Iterator[str]:
     trials = {int(n): _finite(rates.sel(pairs=n)).tolist() for n in rates["pairs"].values}
     if len(trials) > 1:
         number = curves.slower_from(trials)
-        yield f"more pairs are slower from {number} on" if number else "more pairs are nowhere slower beyond noise"
+        yield f"more pairs are slower from {number} on" if number else "more pairs are not slower, within noise"
 
 
 def _touch(data: xr.Dataset, header: Header) -> Iterator[str]:
@@ -77,7 +77,7 @@ _READERS: Mapping[tuple[str, str], Callable[[xr.Dataset, Header], Iterator[str]]
 
 
 def _over_runs(values: xr.DataArray) -> npt.NDArray[np.float64]:
-    """Medians over passes, then over runs: a run is one opinion, however many passes it has."""
+    """Medians over passes, then over runs: each run counts once, however many passes it has."""
     return np.asarray(values.median("pass").median("run").values, dtype=np.float64)
 
 

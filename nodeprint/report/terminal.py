@@ -14,7 +14,7 @@ from nodeprint.verdict.outcome import folded, some_names
 
 #: Above this many nodes only those that ask for attention are listed.
 _ALL_NODES = 16
-#: Verdicts that ask for nothing.
+#: Verdicts that need no action.
 _QUIET = ("SAME", "NO PEER")
 
 
@@ -35,7 +35,7 @@ def summary(campaign: Path) -> tuple[str, bool]:
     width = max((len(names) for names, _ in rows), default=0)
     lines += [f"  {names:{width}}  {words}" for names, words in rows]
     if len(shown) < len(nodes):
-        lines.append(f"  and {len(nodes) - len(shown)} nodes that ask for nothing")
+        lines.append(f"  and {len(nodes) - len(shown)} nodes that need no action")
     lines += [f"  {text}" for text in _counted(campaign, nodes)]
     lines += [f"  note: {printable(str(note), 400)}" for note in fleet.get("notes", ())]
     pdf = campaign / "report" / "cluster.pdf"
@@ -59,7 +59,7 @@ def _beside(nodes: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _counted(campaign: Path, nodes: dict[str, Any]) -> list[str]:
-    """What no verdict says and nobody should miss: settings that differ, and records that are damaged or refused."""
+    """Remarks that no outcome contains: settings that differ, and records that are damaged or refused."""
     differing: dict[str, list[str]] = {}
     for name, node in sorted(nodes.items()):
         for warning in node.get("warnings", ()):

@@ -10,6 +10,7 @@ import numpy as np
 
 from nodeprint.fingerprint import label
 from nodeprint.report.pages import Facts
+from nodeprint.verdict import cell_words
 
 
 def facts(mapping: Any) -> Facts:
@@ -55,17 +56,10 @@ def percent(value: Any, signed: bool = False) -> str:
     return "" if share is None else f"{100 * share:{'+' if signed else ''}.1f} %"
 
 
-#: Units that are read in others: factor, name.
-_UNITS = {"Hz": (1e-9, "GHz"), "B/s": (1e-9, "GB/s"), "1": (1.0, ""), "share": (100.0, "%")}
-
-
 def with_unit(value: Any, unit: str) -> str:
-    """Four digits of a value with its unit, from 10 000 ns on in us; empty when unknown."""
+    """A value with its unit; empty when unknown."""
     known = number(value)
-    if unit == "ns" and known is not None and abs(known) >= 1e4:
-        known, unit = known / 1e3, "us"
-    factor, name = _UNITS.get(unit, (1.0, unit))
-    return "" if known is None else f"{known * factor:.4g} {name}".rstrip()
+    return "" if known is None else cell_words.said(known, unit)
 
 
 def thousands(value: Any) -> str:

@@ -150,7 +150,9 @@ def write(plan: Plan, campaign: Path) -> Path:
     Raises NodeprintError when the folder exists and holds something, or cannot be written.
     """
     if campaign.exists() and not (campaign.is_dir() and not any(campaign.iterdir())):
-        raise NodeprintError("is no empty folder", where=campaign, advice="name a new folder for a simulated campaign")
+        raise NodeprintError(
+            "is not an empty folder", where=campaign, advice="name a new folder for a simulated campaign"
+        )
     for _ in _nodes(plan):  # a defect that cannot be is named before anything is written
         pass
     sheet = []

@@ -27,7 +27,7 @@ _RATE, _LINK_RATE = {"load": 150e9, "store": 75e9, "copy": 110e9, "triad": 115e9
 _HZ = 3.4e9
 _CYCLES = {"l1": 4.0, "l2": 14.0, "l3": 46.0}
 #: Relative standard deviations: between nodes' memories and links, between cores, of a run, of a cell in a run, of a
-#: pass of it. What nobody asked a CPU for takes 0.02 % of its time, on the first core five times as much.
+#: pass of it. The system takes 0.02 % of a CPU's time, on the first core five times as much.
 _MEMORY, _CORE, _RUN, _CELL, _PASS = 0.004, 0.0015, 0.003, 0.005, 0.006
 #: Of a clock probe: between runs, between probes of a run.
 _CLOCK_RUN, _PROBE = 0.001, 0.003
@@ -69,7 +69,7 @@ def draw(
 ) -> list[Drawn]:  # fmt: skip
     """One run's cells; `cpus` are OS numbers by slot, `seeds` those of the campaign, node, job and run.
 
-    A disturbance of one run shows in the first job's.
+    A disturbance of one run is planted in the first job.
     """
     silicon = np.random.default_rng([*seeds[:2], 0, 7])
     rng = np.random.default_rng([*seeds, 7])

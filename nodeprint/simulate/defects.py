@@ -212,7 +212,7 @@ def _node(**change: object) -> Callable[[re.Match[str]], Effect]:
 def _fingerprint(match: re.Match[str]) -> Effect:
     key, value = match["key"], match["value"]
     if key not in FINGERPRINT:
-        raise NodeprintError(f"simulated nodes say nothing of {key!r}", advice=f"known are {', '.join(FINGERPRINT)}")
+        raise NodeprintError(f"simulated nodes have no field {key!r}", advice=f"known are {', '.join(FINGERPRINT)}")
     return lambda path, chip, node: (chip, replace(node, fingerprint={**node.fingerprint, key: value}))
 
 

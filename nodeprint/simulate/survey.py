@@ -124,5 +124,5 @@ def _cpuinfo(topology: Topology, cpu: Cpu, said: Mapping[str, str]) -> str:
 
 
 def _kib(node: NumaNode) -> int:
-    """A node's memory in KiB; where the topology does not tell, 256 GiB beside CPUs: none seems to be missing."""
+    """A node's memory in KiB; 256 GiB beside CPUs where the topology has none, as if none were missing."""
     return (256 << 20 if node.cpus else 0) if node.memory_bytes is None else node.memory_bytes // 1024

@@ -38,7 +38,7 @@ def find(
 
     The matrix may be asymmetric or one triangle; NaN is a missing pair, the diagonal is not looked at. Labels of
     `topology` are compared with what was found and change nothing in it. `home_controlled` says whether the contended
-    line's NUMA home was the same policy for every pair, None where nobody knows. `seed` is that of the resampling
+    line's NUMA home was the same policy for every pair, None where this is unknown. `seed` is that of the resampling
     behind `stability`.
 
     Raises NodeprintError when matrix and CPUs do not fit together.

@@ -148,7 +148,7 @@ def findings(
             "warning",
             f"The {level.name} level comes out differently when some CPUs are left out (stability "
             f"{level.stability:.2f}).",
-            "Do not build on it; measure again with more lines and passes.",
+            "Do not rely on it; measure again with more lines and passes.",
         )
         for level in levels
         if level.stability < 0.9
@@ -194,7 +194,7 @@ def _disagreement(item: Agreement) -> Finding:
         return Finding(
             "labels-contradict",
             "warning",
-            f"The matrix groups CPUs {list_text(item.cpus)} otherwise than the label {item.label} says (level "
+            f"The matrix groups CPUs {list_text(item.cpus)} differently from the label {item.label} says (level "
             f"{item.level}).",
             "Check the topology that was given or read, and whether the CPUs of the matrix carry the "
             "numbers it assumes; labels stay as they are.",

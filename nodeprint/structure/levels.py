@@ -1,4 +1,4 @@
-"""The levels that a latency matrix shows by itself, without looking at labels or at CPU numbers.
+"""The levels of a latency matrix, found without labels or CPU numbers.
 
 In order: pairs of hardware threads by mutual nearest neighbours; groups by average linkage, kept where nearly every CPU
 is nearer to all of its group than to anybody else; then, over the medians between CCXs, sockets by the leading
@@ -191,7 +191,7 @@ def _row_difference(
 def separated_groups(matrix: Matrix) -> list[Labels]:
     """Cuts of the average-linkage tree (on logarithms) that separate nearly every row, from fine to coarse.
 
-    Of cuts that show the same level, the one with the widest gap.
+    Of several cuts of the same level the one with the widest gap is kept.
     """
     n = len(matrix)
     if n < 4:
@@ -252,7 +252,7 @@ def group_of(coarse: Labels, fine: Labels) -> Labels:
 
 
 def _named(cells: Cells, nested: list[Labels], core_of: Labels) -> list[tuple[LevelName, Labels]]:
-    """A name for each partition, by its groups' count, cores and latency; `group` where they do not tell."""
+    """A name for each partition, by its groups' count, cores and latency; `group` where these do not decide."""
     smt = int(core_of.max()) + 1 < len(core_of)
     out: list[tuple[LevelName, Labels]] = []
     for index, labels in enumerate(nested):

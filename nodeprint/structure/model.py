@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-#: From fine to coarse. `group` is a level that the matrix shows and whose name it does not tell.
+#: From fine to coarse. `group` is a level of the matrix whose name is unknown.
 LevelName = Literal["smt", "ccx", "quadrant", "half", "socket", "group"]
 Relation = Literal["agrees", "finer", "coarser", "contradicts", "not found"]
 Severity = Literal["info", "warning"]
@@ -111,7 +111,7 @@ class Structure:
         }
 
     def as_text(self) -> str:
-        """For a terminal: a line a level, what labels say of it, and the findings."""
+        """For a terminal: a line per level, what labels say of it, and the findings."""
         lines = [
             f"{level.name}: {len(level.groups)} groups of {_sizes(level.groups)} CPUs, {level.within_ns:.1f} ns within "
             f"and {level.between_ns:.1f} ns between, stability {level.stability:.2f}"

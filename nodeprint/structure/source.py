@@ -1,4 +1,4 @@
-"""Where a matrix comes from: another tool's file, a record file of ours, or a packed node."""
+"""Where a matrix comes from: another tool's file, a record file of nodeprint, or a packed node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nodeprint.topology.model import Topology
 @dataclass(frozen=True)
 class Source:
     """What `find` takes: the (n, n) matrix in ns with its CPUs, labels where they came with it, and who knows of the
-    home. `simulated`: nobody measured it.
+    home. `simulated`: it was not measured.
     """
 
     latency_ns: npt.NDArray[np.float64]

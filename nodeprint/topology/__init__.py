@@ -30,7 +30,7 @@ __all__ = [
 
 
 def read(tree: Tree) -> Topology:
-    """The topology of the live system, a captured root or a survey. Raises NodeprintError where it tells of no CPU."""
+    """The topology of the live system, a captured root or a survey. Raises NodeprintError where it lists no CPU."""
     return label(sysfs.read(tree))
 
 
@@ -40,7 +40,7 @@ def read_xml(path: Path) -> Topology:
 
 
 def read_cpuid(path: Path) -> Topology:
-    """The topology by a folder or archive of CPUID dumps, one a CPU. Raises NodeprintError naming file and line."""
+    """The topology by a folder or archive of CPUID dumps, one per CPU. Raises NodeprintError naming file and line."""
     return label(cpuid.read(path))
 
 

@@ -1,8 +1,8 @@
 """AMD's chiplets: which CCD a CCX is on, and which quadrant or half of the I/O die a CCD hangs on.
 
-No register tells the quadrant (nothing beyond the die is in CPUID leaf 0x80000026, AMD64 Architecture Programmer's
+No register reports the quadrant (nothing beyond the die is in CPUID leaf 0x80000026, AMD64 Architecture Programmer's
 Manual volume 3, E.4.24). It is known where NUMA nodes follow it (NPS4), or by the rule of the table of parts for
-packages with every CCD in place; elsewhere it stays unknown. A virtual machine's APIC ids are made up, so there
+packages with every CCD in place; elsewhere it stays unknown. In a virtual machine APIC ids are not the chip's, so there
 only NUMA nodes count.
 """
 
@@ -52,7 +52,7 @@ def chiplets(
             "unknown-part",
             f"family {_hex(facts.machine.family)}, model {_hex(facts.machine.model)},"
             f" {facts.machine.name or 'without a name'}, is not in the table of parts:"
-            " CCDs are known only where the processor tells, quadrants are unknown",
+            " CCDs are known only where the processor reports them, quadrants are unknown",
             "add it to nodeprint/topology/parts.toml with its source",
         )
     ranks = _ranks(facts, generation, part, order)
@@ -95,9 +95,9 @@ def _sets(parts: Mapping[int, int]) -> set[tuple[int, ...]]:
 def _ranks(
     facts: Facts, generation: Generation | None, part: Part | None, order: Callable[[int], tuple[int, ...]]
 ) -> dict[int, int]:
-    """Each CCX's number in its socket by APIC id, by CPU; empty where it cannot be told.
+    """Each CCX's number in its socket by APIC id, by CPU; empty where unknown.
 
-    Ranks are those numbers if every CCX is seen. If some may be hidden, the APIC id's stride tells, where the parts
+    Ranks are those numbers if every CCX is seen. If some may be hidden, the APIC id's stride decides, where the parts
     a CCX may have allow only one.
     """
     ccx, sockets = facts.parts.get("ccx", {}), facts.parts.get("socket", {})
@@ -143,7 +143,7 @@ def _strided(
 def _find_ccds(
     facts: Facts, generation: Generation | None, virtual: bool, ranks: Mapping[int, int], out: Chiplets
 ) -> None:
-    """CCDs by leaf 0x80000026, else by the dies that Linux or CPUID tell, else by the table."""
+    """CCDs by leaf 0x80000026, else by the dies that Linux or CPUID report, else by the table."""
     ccx, sockets, dies = (facts.parts.get(level, {}) for level in ("ccx", "socket", "die"))
     per_ccd = generation.ccx_per_ccd if generation is not None else None
     shift = facts.shifts.get("ccd")
@@ -167,7 +167,7 @@ def _find_ccds(
             out.ccd = {c: first.setdefault((sockets[c], ranks[c] // per_ccd), c) for c in sorted(ranks)}
             out.provenance["ccd"] = "table"
     if out.ccd and ccx and any(len({out.ccd[c] for c in cpus}) > 1 for cpus in groups_of(ccx).values()):
-        facts.warn("ccd-cuts-ccx", "the CCDs told cut an L3 in two and are not used", "see the kernel's log")
+        facts.warn("ccd-cuts-ccx", "the reported CCDs cut an L3 in two and are not used", "see the kernel's log")
         out.ccd.clear()
         del out.provenance["ccd"]
 
@@ -188,7 +188,7 @@ def _ccd_numbers(
     generation: Generation | None,
     order: Callable[[int], tuple[int, ...]],
 ) -> dict[int, int]:
-    """The number of each CPU's CCD in its socket, by APIC id; empty where it cannot be told."""
+    """The number of each CPU's CCD in its socket, by APIC id; empty where unknown."""
     sockets = facts.parts.get("socket", {})
     if not ccd or not sockets:
         return {}
@@ -233,7 +233,7 @@ def _find_positions(facts: Facts, generation: Generation, part: Part | None, out
 
 
 def _behind(seen: set[int], of_part: int | None, whole: int | None) -> set[int]:
-    """How many are active where some may be hidden, which is not fused off: the part's name tells, or a whole one."""
+    """How many are active where some may be hidden, which is not fused off: by the part's name, or by a whole one."""
     if of_part is not None:
         return {of_part}
     return {whole} if whole is not None and max(seen, default=0) >= whole else set()
@@ -265,7 +265,7 @@ def _find_quadrants(
         nodes = False
         facts.warn(
             "numa-contradicts-table",
-            "NUMA nodes cut CCDs, so they are no quadrants and are not taken",
+            "NUMA nodes cut CCDs, so they are not quadrants and are not used",
             "see numa= in the command line, else report the machine",
         )
     if nodes:
@@ -277,7 +277,7 @@ def _find_quadrants(
             facts.warn(
                 "numa-contradicts-table",
                 f"NUMA nodes are not the quadrants of the table's rule for {generation.name}, {generation.quadrant};"
-                " the nodes are taken",
+                " the nodes are used",
                 "see whether NUMA nodes were changed by hand, else report the machine",
             )
     elif ruled:
@@ -293,11 +293,11 @@ def _find_quadrants(
 
 def _why_no_rule(generation: Generation, virtual: bool, out: Chiplets) -> str:
     if virtual:
-        return "APIC ids of a virtual machine are made up"
+        return "APIC ids of a virtual machine are the hypervisor's"
     if not generation.has_quadrants:
         return "the table has no rule for this part"
     if out.ccd_positions:
-        return "this source does not tell the order of CCDs"
+        return "this source does not report the order of CCDs"
     return "not every CCD is active or seen"
 
 
@@ -330,7 +330,7 @@ def _find_halves(facts: Facts, generation: Generation, numa: Mapping[int, int], 
         facts.warn(
             "numa-contradicts-table",
             f"NUMA nodes of NPS2 cut quadrants of the table's rule for {generation.name}, {generation.quadrant};"
-            " quadrants are taken as unknown",
+            " quadrants are unknown",
             "see whether NUMA nodes were changed by hand, else report the machine",
         )
         out.quadrant.clear()

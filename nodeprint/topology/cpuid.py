@@ -29,7 +29,7 @@ _KINDS = {0x20: "efficiency", 0x40: "performance"}  # leaf 0x1A, EAX[31:24]
 
 
 def read(path: Path) -> Facts:
-    """What a folder (or archive) of dumps `pu0`, `pu1`, ... tells. Raises NodeprintError naming file and line."""
+    """What a folder (or archive) of dumps `pu0`, `pu1`, ... contains. Raises NodeprintError naming file and line."""
     tree = open_tree(path, marks=("",))
     for _ in range(3):  # an archive has its folder on top
         names = tree.names("")
@@ -51,7 +51,7 @@ def read(path: Path) -> Facts:
 
 
 def enrich(tree: Tree, facts: Facts) -> None:
-    """Add what the dumps in `tree` tell beyond Linux: APIC ids, and the dies and shifts of AMD. No dumps, no change."""
+    """Add what the dumps in `tree` have beyond Linux: APIC ids, and the dies and shifts of AMD. No dumps, no change."""
     dumps = {cpu: leaves for cpu, leaves in _dumps(tree).items() if cpu in facts.cpus}
     told = Facts(tree.source, facts.machine, facts.cpus)
     told.apicids = _apicids(dumps)
@@ -84,7 +84,7 @@ def _parse(text: str, where: str) -> Leaves:
             continue
         match = _LINE.fullmatch(line)
         if match is None:
-            raise NodeprintError(f"{printable(line, 60)!r} is no line of a CPUID dump", where=where, line=number)
+            raise NodeprintError(f"{printable(line, 60)!r} is not a line of a CPUID dump", where=where, line=number)
         leaf, _, sub, _ = (int(word, 16) for word in match[2].split())
         eax, ebx, ecx, edx = (int(word, 16) for word in match[3].split())
         leaves.setdefault((leaf, sub if int(match[1], 16) & _USES_ECX else 0), (eax, ebx, ecx, edx))
@@ -132,7 +132,7 @@ def _apicids(dumps: Mapping[int, Leaves]) -> dict[int, int]:
 
 
 def _label(dumps: Mapping[int, Leaves], facts: Facts) -> None:
-    """Sockets, dies, CCXs, clusters and cores from APIC ids and the shifts that each CPU tells."""
+    """Sockets, dies, CCXs, clusters and cores from APIC ids and the shifts that each CPU reports."""
     parts: dict[str, dict[int, int]] = {level: {} for level in ("socket", "die", "ccx", "cluster", "core")}
     expected: dict[int, int] = {}
     kinds: dict[int, str] = {}

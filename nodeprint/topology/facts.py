@@ -52,7 +52,7 @@ def cpu_list(text: str, where: Path | str) -> tuple[int, ...]:
         if match is not None and int(match[2] or match[1]) < CPU_LIMIT:
             cpus.update(range(int(match[1]), int(match[2] or match[1]) + 1))
         elif item.strip():
-            raise NodeprintError(f"{printable(item, 40)!r} is no list of CPUs", where=where)
+            raise NodeprintError(f"{printable(item, 40)!r} is not a list of CPUs", where=where)
     return tuple(sorted(cpus))
 
 
@@ -63,7 +63,7 @@ def cpu_mask(text: str, where: Path | str) -> tuple[int, ...]:
     for word in words:
         clean = word.strip().removeprefix("0x")
         if not re.fullmatch(r"[0-9a-fA-F]{0,8}", clean) or len(words) * 32 > CPU_LIMIT:
-            raise NodeprintError(f"{printable(word, 40)!r} is no CPU mask", where=where)
+            raise NodeprintError(f"{printable(word, 40)!r} is not a CPU mask", where=where)
         mask = mask << 32 | int(clean or "0", 16)
     return tuple(i for i in range(mask.bit_length()) if mask >> i & 1)
 

@@ -34,7 +34,7 @@ _KINDS = {"IntelCore": "performance", "IntelAtom": "efficiency"}
 
 
 def read(path: Path) -> Facts:
-    """What an lstopo XML tells. Raises NodeprintError naming the file, and the line where it is no XML."""
+    """The facts of an lstopo XML. Raises NodeprintError naming the file, and the line where it is not XML."""
     root = _load(path)
     machine = next((element for element in root.iter("object") if element.get("type") == "Machine"), None)
     pus = [_index(element, path) for element in root.iter("object") if element.get("type") == "PU"]
@@ -74,21 +74,21 @@ def _load(path: Path) -> ElementTree.Element:
     try:
         data = path.read_bytes()
         if len(data) > _SIZE_LIMIT or b"<!ENTITY" in data:
-            raise NodeprintError("is no XML of lstopo", where=path, advice="write it with `lstopo file.xml`")
+            raise NodeprintError("is not an XML file of lstopo", where=path, advice="write it with `lstopo file.xml`")
         root = ElementTree.fromstring(data)
     except OSError as error:
         raise unreadable(path, error) from None
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         line, column = getattr(error, "position", (None, None))
         raise NodeprintError(
-            f"is no XML ({printable(str(error))})",
+            f"is not XML ({printable(str(error))})",
             where=path,
             line=line,
             column=column,
             advice="write it with `lstopo file.xml`",
         ) from None
     if root.tag != "topology":
-        raise NodeprintError(f"is no topology but <{printable(root.tag, 40)}>", where=path)
+        raise NodeprintError(f"is not a topology but <{printable(root.tag, 40)}>", where=path)
     return root
 
 

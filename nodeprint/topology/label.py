@@ -14,7 +14,7 @@ _LABELS = ("socket", "half", "quadrant", "ccd", "ccx", "numa", "cluster", "core"
 
 
 def label(facts: Facts) -> Topology:
-    """The topology that `facts` tell of, with every label's provenance. Nothing is guessed: unknown is None."""
+    """The topology of `facts`, with every label's provenance. Nothing is guessed: unknown is None."""
     generation = parts.generation_of(facts.machine)
     part = parts.part_of(facts.machine, generation)
     order = _order(facts)
@@ -30,7 +30,7 @@ def label(facts: Facts) -> Topology:
     if l3_nodes:
         facts.warn(
             "l3-as-numa",
-            "each L3 is a NUMA node, so nodes tell nothing of NPS, halves or quadrants",
+            "each L3 is a NUMA node, so nodes contain no information on NPS, halves or quadrants",
             "set 'ACPI SRAT L3 cache as NUMA domain' to off in the firmware to see them",
         )
     found = amd.Chiplets()
@@ -87,7 +87,7 @@ def _drop_what_contradicts(facts: Facts) -> None:
             facts.warn(
                 f"{level}-contradicts-socket",
                 f"a {level} lies in two sockets, so the {level} of each CPU is unknown",
-                "see what the hypervisor or firmware tells of the caches",
+                "check what the hypervisor or firmware reports of the caches",
             )
 
 
@@ -156,9 +156,7 @@ def _places(
 
 def _note_missing(facts: Facts, found: amd.Chiplets) -> None:
     if "ccx" not in facts.parts and not any(w.id == "ccx-contradicts-socket" for w in facts.warnings):
-        facts.warn(
-            "no-l3", "no CPU shares an L3 by what is told, so there are no CCXs", "compare by clusters or NUMA nodes"
-        )
+        facts.warn("no-l3", "no shared L3 is reported, so there are no CCXs", "compare by clusters or NUMA nodes")
     memory_only = [node.node for node in facts.numa_nodes if not node.cpus]
     if memory_only:
         facts.warn(

@@ -72,7 +72,7 @@ def kinds(tree: Tree, blocks: Blocks) -> dict[int, str]:
 
 
 def virtual_by_name(vendor: str, product: str) -> bool | None:
-    """Whether DMI's names are of a virtual machine; None where they do not tell."""
+    """Whether DMI's names are of a virtual machine; None where they do not show it."""
     if _VIRTUAL.search(vendor) or _VIRTUAL.search(product):
         return True
     if vendor.startswith("Amazon EC2"):

@@ -11,7 +11,7 @@ from nodeprint.topology.label import label
 from nodeprint.topology.model import Machine, NumaNode, Provenance, Topology
 from nodeprint.topology.parts import Part, part_named
 
-#: SLIT distances as the firmware of EPYC and Xeon machines tells them: the node, its socket, another socket.
+#: SLIT distances as the firmware of EPYC and Xeon machines reports them: the node, its socket, another socket.
 _DISTANCES = {"AuthenticAMD": (10, 12, 32), "GenuineIntel": (10, 11, 21)}
 
 
@@ -39,7 +39,7 @@ PRESETS: dict[str, Preset] = {
 def preset(name: str) -> Topology:
     """The topology of the preset `name`. Raises NodeprintError naming the presets where there is no such."""
     if name not in PRESETS:
-        raise NodeprintError(f"{printable(name, 60)!r} is no preset", advice=f"presets are {', '.join(PRESETS)}")
+        raise NodeprintError(f"{printable(name, 60)!r} is not a preset", advice=f"presets are {', '.join(PRESETS)}")
     entry = PRESETS[name]
     return from_part(entry.part, entry.sockets, entry.smt)
 
@@ -54,7 +54,7 @@ def from_part(name: str, sockets: int, smt: bool = True, *, siblings: str = "aft
     """
     part = part_named(name)
     if not 1 <= sockets <= 8:
-        raise NodeprintError(f"{sockets} sockets are no machine", advice="give 1 to 8")
+        raise NodeprintError(f"{sockets} sockets are not supported", advice="give 1 to 8")
     generation = part.generation
     if nps not in (1, 4) or (nps == 4 and (part.ccds != generation.ccds or not generation.has_quadrants)):
         raise NodeprintError(f"{part.name} is not known with {nps} NUMA nodes per socket", advice="give 1")

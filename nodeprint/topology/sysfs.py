@@ -28,7 +28,7 @@ def read(tree: Tree) -> Facts:
     present = _online(tree) or tuple(sorted(blocks)) or tuple(sorted({c for n in nodes for c in n.cpus}))
     if not present:
         raise NodeprintError(
-            "tells of no CPU", where=tree.source, advice="give the root of a machine's files, or a survey.tar.gz"
+            "lists no CPU", where=tree.source, advice="give the root of a machine's files, or a survey.tar.gz"
         )
     facts = Facts(tree.source, identity.from_root(tree, blocks), present)
     online = frozenset(present)
@@ -147,7 +147,7 @@ def _read_topology(tree: Tree, facts: Facts) -> None:
         if of and missing and level in ("socket", "core"):
             facts.warn(
                 f"{level}-unknown",
-                f"the {level} of CPU {list_text(missing)} is not told",
+                f"the {level} of CPU {list_text(missing)} is not reported",
                 "capture /sys/devices/system/cpu whole",
             )
 

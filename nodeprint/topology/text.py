@@ -66,7 +66,7 @@ def from_json(path: Path) -> Topology:
         return from_text(path.read_text("utf-8"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise NodeprintError(
-            f"is no topology of nodeprint ({type(error).__name__}: {error})",
+            f"is not a topology of nodeprint ({type(error).__name__}: {error})",
             where=path,
             advice="write it with `nodeprint topology --json`",
         ) from None
@@ -86,7 +86,7 @@ def from_text(text: str) -> Topology:
 
 
 def as_text(topology: Topology) -> RichTree:
-    """A compact tree: a line a part, down to the level below which only cores are left, then what is odd."""
+    """A compact tree: a line per part, down to the level below which only cores are left, then what is odd."""
     machine = topology.machine
     name = machine.name or machine.generation or "unknown processor"
     facts = [f"{len(topology.cpus)} CPUs"]

@@ -159,7 +159,7 @@ def _read(path: Path) -> dict[str, Any]:
             entry["until"] = datetime.date.fromisoformat(str(entry["until"]))
         except ValueError as error:
             raise NodeprintError(
-                f"{printable(repr(str(entry['until'])), 40)} is no date",
+                f"{printable(repr(str(entry['until'])), 40)} is not a date",
                 where=path,
                 key=f"suppressions[{number}].until",
                 advice="write it as 2026-12-31",
@@ -178,7 +178,7 @@ def _check_names(content: Mapping[str, Any], path: Path) -> None:
     for number, limit in enumerate(content.get("limits", ())):
         if "class" in limit and "row" in limit:
             advice = "write a limit of each"
-            raise NodeprintError("class and row are both there", where=path, key=f"limits[{number}]", advice=advice)
+            raise NodeprintError("class and row are both given", where=path, key=f"limits[{number}]", advice=advice)
     terms = ["other", *sorted({model.term for model in models().values()})]
     for name in content.get("cells", {}):
         if name not in terms:

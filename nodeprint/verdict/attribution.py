@@ -1,6 +1,6 @@
-"""From a node's residuals to causes: which term explains most, what is left without it, and so on.
+"""From a node's residuals to causes: the term that explains most is taken and subtracted, and so on.
 
-One cause, one finding.
+Each cause becomes one finding.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from nodeprint.verdict.terms import TERM_OF_FAMILY, Terms
 
 Floats = npt.NDArray[np.float64]
 
-#: A node never has more findings a matrix than this: beyond, it is another node altogether.
+#: A node has at most so many findings in a matrix.
 MOST_CAUSES = 6
 #: A cause that covers several terms must show in each within this share of its size (a whole node: within 1 %,
 #: docs/method.md).
 _AGREE_SHARE, _AGREE, _AGREE_SCALES = 0.3, 0.01, 3.0
 #: A part explains what is beyond around it from this share of its own threshold on.
 _PART_SHARE = 0.5
-#: A core's pairs bear its effect out from this share of it on.
+#: A core's own pairs must show at least this share of its effect.
 _OWN_SHARE = 0.5
 #: A run shows a cause with at least this share of it.
 RUN_SHARE = 0.25
@@ -33,10 +33,8 @@ RUN_SHARE = 0.25
 class Cause:
     """A term or several with one effect, relative and in ns.
 
-    `constant_in` says which of the two holds over the terms.
-
-    `members` are numbers of terms, `weights` how their deviations make the effect; `beyond` the terms whose thresholds
-    were passed.
+    `constant_in` says which of the two is the same over the terms. `members` are numbers of terms, `weights` how their
+    deviations make the effect; `beyond` the terms whose thresholds were passed.
     """
 
     term: str
@@ -74,8 +72,8 @@ def causes(
 ) -> list[Cause]:
     """The causes in `residual` (pair, relative; 0 where missing), the largest first.
 
-    Per term: `centre` of its peers, `threshold`, `scale`, `level_ns` (the template's mean), and whether its runs bear
-    it out.
+    The other arguments are by term: `centre` of the peers, `threshold`, `scale`, `level_ns` (the template's mean), and
+    `accepted`, whether all runs show the term's deviation.
     """
     left = residual.astype(np.float64)
     found: list[Cause] = []
@@ -125,9 +123,9 @@ def _beside_class(left: Floats, terms: Terms) -> Floats:
 
 
 def _bears_out(cause: Cause, candidate: _Candidate, beside: Floats) -> bool:
-    """Whether a core's own pairs are off, and not only those of the cores that it is compared with.
+    """Whether a core's own pairs deviate, and not only those of the cores that it is compared with.
 
-    Of four cores two that are slow make the two others look fast.
+    Two slow cores of four make the other two appear fast.
     """
     own = float(np.mean(beside[candidate.covers])) * np.sign(cause.effect)
     return candidate.term != "core" or own >= _OWN_SHARE * abs(cause.effect)
@@ -136,7 +134,7 @@ def _bears_out(cause: Cause, candidate: _Candidate, beside: Floats) -> bool:
 def stands_out(cause: Cause, threshold: Floats, level_ns: Floats) -> bool:
     """Whether a cause over several terms is by its own size beyond the threshold of one of them.
 
-    Noise takes one of many terms beyond easily: what they share may still be within what is accepted.
+    Noise easily takes one of many terms beyond its threshold, while their common effect is within what is accepted.
     """
     members = cause.members
     size = cause.effect_ns / level_ns[members] if cause.constant_in == "ns" else cause.effect
@@ -165,10 +163,7 @@ def scoped(family: str, where: Mapping[str, int]) -> Mapping[str, int]:
 def _fit(
     candidate: _Candidate, deviation: Floats, count: Floats, scale: Floats, level_ns: Floats
 ) -> tuple[Cause, float] | None:
-    """The best of a relative and a constant effect over the candidate's terms.
-
-    And how much of the residual it explains.
-    """
+    """The better of a relative and a constant effect over the candidate's terms, and how much it explains."""
     members = candidate.members
     d, n, level = deviation[members], count[members], level_ns[members]
     if len(members) == 1:

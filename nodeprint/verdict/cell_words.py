@@ -15,19 +15,19 @@ from nodeprint.verdict.cells import Cause, Judged, labels_of
 from nodeprint.verdict.figures import medians_of, over_runs
 from nodeprint.verdict.matrices import newest_rows, over_passes
 from nodeprint.verdict.outcome import CellFigure, Finding, MarginFigure
+from nodeprint.verdict.wording import seen_in
 
 Floats = npt.NDArray[np.float64]
 
 _UNITS: Mapping[str, tuple[float, str]] = {
     "Hz": (1e-9, "GHz"),
     "B/s": (1e-9, "GB/s"),
-    "ns": (1.0, "ns"),
     "share": (100.0, "%"),
 }
 
 
-#: Of causes in one place the first term here is told, the others are evidence for it: what takes a CPU away or slows
-#: its clock shows in everything that runs there.
+#: Of causes in one place the first term here is the finding, the others are its evidence: what takes time from a CPU or
+#: slows its clock shows in everything that runs there.
 _FIRST = ("jitter", "clock", "bandwidth", "numa", "cache")
 _SEVERITY: Mapping[str, str] = {
     "confirmed": "error", "fresh": "warning", "differs": "warning", "crowd": "warning", "refuted": "info",
@@ -35,7 +35,7 @@ _SEVERITY: Mapping[str, str] = {
 
 
 def findings(judged: Sequence[Judged], i: int, node: PackedNode, evidence: Sequence[str]) -> dict[str, list[Finding]]:
-    """A node's findings by state (confirmed, fresh, differs, crowd: shown by too many, refuted), one a place."""
+    """A node's findings by state (confirmed, fresh, differs, crowd: shown by too many, refuted), one per place."""
     places: dict[str, dict[tuple[object, ...], list[Finding]]] = {state: {} for state in _SEVERITY}
     for one in sorted(
         judged, key=lambda one: _FIRST.index(one.model.term) if one.model.term in _FIRST else len(_FIRST)
@@ -64,7 +64,7 @@ def _place(where: Mapping[str, Key]) -> tuple[object, ...]:
 
 
 def explained(judged: Sequence[Judged], i: int) -> str:
-    """How far the time that CPUs lost goes with what deviates on them elsewhere; empty where it is not told."""
+    """How far the time that CPUs lost goes with what deviates on them elsewhere; empty where it is unknown."""
     lost = next((by_cpu for one in judged if one.model.scale == "share" and (by_cpu := _by_cpu(one, i))), {})
     said = []
     for one in judged:
@@ -150,13 +150,13 @@ def finding(one: Judged, cause: Cause, node: PackedNode, evidence: Sequence[str]
     peers = one.level(cause.number)
     unit = one.cells.unit
     if model.scale == "share":
-        change = f"loses {effect * 100:.1f} % of its time more than its peers, who lose {peers * 100:.2g} %"
+        change = f"loses {effect * 100:.1f} % more of its time than its peers, which lose {peers * 100:.2g} %"
     else:
         change = (
             f"{said(peers * (1 + effect), unit)}, its peers {said(peers, unit)} "
             f"({effect * 100:+.1f} % [{interval[0] * 100:.1f} to {interval[1] * 100:.1f} %])"
         )
-    text = f"{one.cells.measurement}, {spoken(where)}: {change}, in {', '.join(cause.runs) or 'no run alone'}"
+    text = f"{one.cells.measurement}, {spoken(where)}: {change}, {seen_in(cause.runs)}"
     return Finding(
         id=f"{term}-{_SIDES.get(term, ('high', 'low'))[0 if high else 1]}",
         severity=severity,
@@ -166,7 +166,7 @@ def finding(one: Judged, cause: Cause, node: PackedNode, evidence: Sequence[str]
         effect_ns=effect * peers if unit == "ns" and model.scale != "share" else float("nan"),
         interval=interval,
         runs=cause.runs,
-        consistent_with=_CONSISTENT.get(term, ()) if bad else ("other settings than its peers'",),
+        consistent_with=_CONSISTENT.get(term, ()) if bad else ("settings that differ from the peers'",),
         evidence=tuple(evidence),
         remedy=_REMEDY.get(term, "measure the node again and compare"),
         text=text,
@@ -229,9 +229,19 @@ _SPOKEN: Mapping[str, str] = {
 
 
 def said(value: float, unit: str) -> str:
-    """A value with its unit."""
+    """A value with its unit; a time in the unit that keeps it short."""
+    if unit == "ns":
+        return duration(value)
     factor, name = _UNITS.get(unit, (1.0, "" if unit == "1" else unit))
     return f"{value * factor:.4g} {name}".rstrip()
+
+
+def duration(ns: float) -> str:
+    """A time: `61.3 ns`, `1.14 ms`, `2.5 s`."""
+    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if abs(ns) >= 0.9995 * size:
+            return f"{ns / size:.3g} {unit}"
+    return f"{ns:.4g} ns"
 
 
 def figures_of(cells: Sequence[Cells], nodes: Sequence[PackedNode]) -> list[list[CellFigure]]:
@@ -289,7 +299,7 @@ def _figure(
 ) -> CellFigure:  # fmt: skip
     """A row's figure from its medians by run and its means by place."""
     middle, sd, half = over_runs(of_runs)
-    if len(of_runs) < 3:  # of two runs Student's interval is 12.7 times their spread, which tells nobody anything
+    if len(of_runs) < 3:  # of two runs Student's interval is 12.7 times their spread, which is of no use
         half = float("nan")
     known = np.isfinite(by_place)
     order = np.where(known, by_place, -np.inf if model.better == "lower" else np.inf)
@@ -321,12 +331,12 @@ _CONSISTENT: Mapping[str, tuple[str, ...]] = {
     "clock": ("cooling (paste, fan, airflow)", "a power limit", "boost settings"),
     "loaded": ("a missing or slow memory channel", "the memory controller"),
     "touch": ("memory of the other node", "interleaving"),
-    "jitter": ("a daemon or interrupts on the CPU", "a hypervisor that takes it away"),
+    "jitter": ("a daemon or interrupts on the CPU", "a hypervisor that takes CPU time away"),
 }
 _REMEDY: Mapping[str, str] = {
     "numa": "check that all DIMMs are there and run at their speed, compare memory settings with a node that is SAME",
     "bandwidth": "check that all DIMMs are there and run at their speed, then report the channel with this page",
     "cache": "compare clocks, then report the core to the vendor with this page",
-    "clock": "compare temperatures and power limits with a node that is SAME; renew the cooling",
+    "clock": "compare temperatures and power limits with a node that is SAME; service the cooling",
     "jitter": "look for daemons and interrupts on the CPU, and move them",
 }

@@ -1,4 +1,4 @@
-"""Quantities that are no pairs of CPUs, judged like pairs: sets of cells instead of contrasts, by each one's model.
+"""Quantities that are not pairs of CPUs, judged like pairs: sets of cells instead of contrasts, by each one's model.
 
 A set is all cells that have one value in all labels of a term (docs/method.md, other quantities). Runs are the
 evidence, peers the template, thresholds follow from the number of tests, and one job gives at most a suspicion.
@@ -266,7 +266,7 @@ def tests_of(cells: Sequence[Cells]) -> int:
 
 
 def coarse(cells: Sequence[Cells], nodes: Ints, rules: Acceptance) -> list[Coarse]:
-    """The coarse sets of every measurement that all of `nodes` have, in their first jobs; lost time tells no kinds."""
+    """The coarse sets of every measurement that all of `nodes` have, in their first jobs, jitter apart."""
     out = []
     for one in of_kind(cells, nodes):
         model = models()[one.measurement]
@@ -347,7 +347,7 @@ def _judged(cells: Cells, nodes: Ints, rules: Acceptance, alpha: float) -> Judge
 
 
 def _without_mirrored(nodes: Collection[NodeCells]) -> None:
-    """Of few nodes, a difference that is the other side of what another is blamed for is in the template alone."""
+    """Of few nodes, a difference that is the other side of another node's finding is part of the template."""
     blamed = {(c.number, c.effect > 0) for known in nodes for c in known.causes if c.state in ("confirmed", "fresh")}
     for known in nodes:
         known.causes = [c for c in known.causes if c.state != "differs" or (c.number, c.effect <= 0) not in blamed]
@@ -382,7 +382,7 @@ def _of_jobs(
     cells: Cells, level: Floats, rows: Mapping[int, Sequence[int]], template: Floats, sets: Sets, model: Model,
     floor: float,
 ) -> OfJobs:  # fmt: skip
-    """The jobs of each node, deviations yet to be told."""
+    """The jobs of each node, without their deviations yet."""
     values = np.full((len(rows), max(len(mine) for mine in rows.values()), level.shape[1]), np.nan)
     for i, mine in enumerate(rows.values()):
         values[i, : len(mine)] = level[list(mine)]
@@ -479,7 +479,7 @@ def _unstable(one: Judged, known: NodeCells, i: int, differ: Bools, last_differ:
 
 
 def _causes_of(one: Judged, known: NodeCells, i: int, node: int) -> None:
-    """What any job of a node shows, and what the jobs after it say of that; one that no later job tells of is fresh."""
+    """What any job of a node shows, confirmed or refuted by the jobs after it; without a later job it is fresh."""
     later = [(seen, rest.of(node)) for job, rest in one.later if (seen := job.of(node)) is not None]
     jobs = [one.first.of(node), *(seen for seen, _ in later)]
     found: list[Cause] = []
@@ -564,7 +564,7 @@ def _showing(seen: Observed, number: int) -> tuple[str, ...]:
 
 
 def _others_agree(one: Judged, i: int, number: int) -> bool:
-    """Whether all other nodes agree among themselves in a set, so that one of three or four can be told apart."""
+    """Whether all other nodes agree among themselves in a set, so that one of three or four can be named."""
     others = np.arange(len(one.first.nodes)) != i
     mean = np.nanmean(evaluate.filled(one.first.values), axis=1)[others, number]
     return bool(mean.max() - mean.min() <= one.stats.threshold[i, number])

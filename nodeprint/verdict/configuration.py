@@ -25,8 +25,8 @@ class Difference:
     @property
     def text(self) -> str:
         """For people."""
-        if self.key == "kernel_hash":  # hashes tell nobody anything
-            return "nodeprint's kernels were built from other sources than on most nodes"
+        if self.key == "kernel_hash":  # a hash says nothing to a reader
+            return "nodeprint's kernels were built from different sources than on most nodes"
         return f"{fingerprint.label(self.key)} is {printable(self.value)}, most nodes have {printable(self.majority)}"
 
 
@@ -44,7 +44,7 @@ def normalised(fields: Mapping[str, Any], acceptance: Acceptance) -> dict[str, V
 
 
 def differences(nodes: Sequence[PackedNode], acceptance: Acceptance) -> dict[str, list[Difference]]:
-    """By node, the hard and soft keys that differ from the majority; a key that is unknown never differs."""
+    """By node, the hard and soft keys that differ from the majority; an unknown key is not a difference."""
     known = {node.name: normalised(node.fingerprint, acceptance) for node in nodes}
     judged = set(acceptance.hard_keys) | set(acceptance.soft_keys)
     told = {name: {key: value for key, value in fields.items() if key in judged} for name, fields in known.items()}

@@ -1,7 +1,4 @@
-"""One kind of nodes, judged.
-
-Every matrix's statistics, what they say of each node, and what a second job says of that.
-"""
+"""The evaluation of one kind of nodes: the statistics of every matrix, the causes in each node, and later jobs."""
 
 from __future__ import annotations
 
@@ -27,11 +24,11 @@ Bools = npt.NDArray[np.bool_]
 
 #: A second job confirms a term that shows at least this share of its effect with the same sign.
 CONFIRM_SHARE = 0.5
-#: And this share of its threshold: a first job was chosen for its noise, a second was not.
+#: And this share of its threshold: the first job was selected for its deviation, the second was not.
 CONFIRM_REACH = 0.7
-#: From this share of the nodes on, three at least, a shared deviation is a population and nobody is blamed.
+#: A deviation shared by at least this share of the nodes, and three, is a population and no finding of single nodes.
 CROWD = 0.2
-#: Up to this many nodes one is blamed only where all others agree.
+#: Up to this many nodes a finding is reported only where all others agree.
 FEW_NODES = 4
 
 
@@ -47,10 +44,8 @@ class OfJobs(Protocol):
 
 @dataclass(frozen=True)
 class Evidence:
-    """One matrix of a kind.
-
-    Its first job with statistics, what came `later` (of the nodes that have so many jobs), spread over passes.
-    """
+    """One matrix of a kind: its first job with statistics, the `later` jobs of the nodes that have them, and the
+    spread over passes (`wobble`)."""
 
     matrix: Matrix
     stats: Statistics
@@ -313,9 +308,9 @@ def from_on(number: int, sittings: list[list[int]]) -> list[int]:
 
 
 def filled(values: Floats) -> Floats:
-    """Terms that no run of a node has become the fleet's middle.
+    """Replace terms that no run of a node has by the fleet's median.
 
-    They are no evidence (the node is told so by its quality).
+    They carry no evidence; the node's quality says that they are missing.
     """
     empty: Bools = np.asarray(~np.isfinite(values).any(axis=1), dtype=np.bool_)
     if empty.any():
@@ -345,9 +340,10 @@ def _ordered(matrix: Matrix) -> Matrix:
 
 
 def deviation_again(matrix: OfJobs, stats: Statistics, last: OfJobs, outliers: Bools) -> Floats:
-    """Deviations in the latest jobs, from peers' latest jobs where half of them have one (of few nodes all).
+    """Deviations in the latest jobs, from the peers' latest jobs if half of them have one (of few nodes all).
 
-    Else from the first jobs' centre moved by what the unsuspected nodes measured beside it moved by.
+    Otherwise they are taken from the first jobs' centre, moved by as much as the unsuspected nodes measured beside it
+    moved.
     """
     mean: Floats = np.nanmean(filled(last.values), axis=1)
     at = {int(node): i for i, node in enumerate(matrix.nodes)}
@@ -440,7 +436,7 @@ def _shown(one: Evidence, by_node: dict[int, NodeEvidence], sittings: Mapping[in
 
 
 def _mirrored(seen: Shown, blamed: Sequence[Shown]) -> bool:
-    """Whether a difference is the other side of what another node is blamed for: that is in this one's template."""
+    """Whether a difference is the other side of another node's finding, which is part of this node's template."""
     return any(
         seen.effect * other.effect < 0 and np.isin(seen.cause.members, other.cause.members).any() for other in blamed
     )
@@ -471,15 +467,14 @@ def _instability(one: Evidence, i: int, jobs: Sequence[Observed], node: NodeEvid
             if again:
                 worst = int(cores[np.argmax(one.wobble.deviation[i][cores])])
                 factor = float(np.exp(one.wobble.deviation[i][worst]))
-                told = f"{{}} spreads {factor:.1f} times as wide over passes as its peers"
+                told = f"{{}} varies {factor:.1f} times as much between passes as on the peers"
                 node.unstable.append((Place(one.matrix, "core", {"core": worst}), told))
 
 
 def _causes(one: Evidence, job: Observed, i: int) -> list[Cause]:
     template = job.matrix.template
     mean = mean_of_runs(job.matrix.latency[job.row][None])[0]
-    # the mean of runs that differ is none of theirs: then each must be beyond by itself; what disturbs one class of a
-    # run disturbs others
+    # where runs disagree, each must exceed the threshold by itself; what disturbs one class of a run disturbs others
     classes = job.matrix.terms.indices("class")
     differ = job.differ.copy()
     differ[classes] = differ[classes].any()
@@ -539,7 +534,7 @@ RUN_HALF = 0.5
 
 
 def _alone(one: Evidence, cause: Cause, job: Observed, i: int) -> Shown:
-    """A cause that the newest job shows and no later one can tell of."""
+    """A cause that the newest job shows, with no later job to confirm it."""
     interval = _interval(one, cause, cause.effect, len(job.matrix.runs[job.row]), i)
     runs = _showing(job, cause)
     return Shown(cause, job.matrix, cause.effect, cause.effect_ns, interval, runs, confirmed=False, refuted=False)
@@ -570,10 +565,7 @@ def _confirm(one: Evidence, cause: Cause, i: int, job: Observed, rest: Observed,
 
 
 def _others_agree(one: Evidence, cause: Cause, i: int) -> bool:
-    """Whether all other nodes agree among themselves in a cause's terms.
-
-    So that one of three or four can be told apart.
-    """
+    """Whether all other nodes agree among themselves in a cause's terms, so that one of three or four can be named."""
     if len(one.matrix.nodes) < 3:
         return False
     others = np.arange(len(one.matrix.nodes)) != i

@@ -1,7 +1,4 @@
-"""Two populations.
-
-A fleet whose nodes fall apart into kinds has a template a kind, as no distance from one middle would tell.
-"""
+"""Populations within a fleet: each needs a template of its own, which a common median cannot be."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ _NULL_DRAWS = 4000
 def split(
     means: Floats, bounds: Floats, floor: Floats, *, alpha: float = 0.01, depth: int = 2
 ) -> list[tuple[Ints, int]]:
-    """Kinds of nodes from `means` (node, term): node numbers of each, and the term that told it apart (-1: none did).
+    """Populations from `means` (node, term): node numbers of each, and the term that separates it (-1: none).
 
     A cut needs both a difference of means beyond the term's bound and a separation, in standard deviations within the
     kinds (at least `floor`), that unimodal data reach with probability `alpha` over all terms. Largest kind first.
@@ -59,10 +56,7 @@ def _split(
 
 
 def cut_at(values: Floats, least: int, bound: float) -> tuple[Ints, Ints] | None:
-    """The two sides of one term's values at their widest separation.
-
-    None where their means differ by less than `bound`.
-    """
+    """The two sides of one term's values at their widest separation; None if their means differ by at most `bound`."""
     order = np.argsort(values, kind="stable")
     _, gap, cut = _best_cut(values[order][:, None], least, np.full(1, 1e-6))
     if gap[0] <= bound:
@@ -71,10 +65,7 @@ def cut_at(values: Floats, least: int, bound: float) -> tuple[Ints, Ints] | None
 
 
 def _best_cut(ordered: Floats, least: int, floor: Floats) -> tuple[Floats, Floats, Ints]:
-    """Of each column (sorted).
-
-    The largest separation of two sides, the difference of their means, and where it is cut.
-    """
+    """For each sorted column: the largest separation of two sides, the difference of their means, and the cut."""
     n = len(ordered)
     k = np.arange(least, n - least + 1)[:, None]
     total, squares = np.cumsum(ordered, axis=0), np.cumsum(ordered**2, axis=0)

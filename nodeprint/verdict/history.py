@@ -1,4 +1,4 @@
-"""Over time.
+"""Comparisons over time.
 
 A baseline of known-good runs, what changed since it, one campaign beside another, and fields that drift.
 """
@@ -150,7 +150,7 @@ def against(fleet: PackedFleet, baseline: Path, rules: Acceptance) -> Since:
         warnings[name] = {
             "id": "thin-baseline",
             "text": f"{few} {', '.join(sorted(set(measurements)))}",
-            "advice": "add campaigns to it before trusting a change",
+            "advice": "add campaigns to the baseline",
         }
     note = f"baseline {printable(str(baseline))} ({'; '.join(map(_point, past))}): {_trust(past, fleet, thin)}"
     return Since(changes, warnings, note + (f"; {some_names(sorted(changes))} changed since" if changes else ""))
@@ -171,13 +171,13 @@ def _trust(past: Sequence[PackedFleet], fleet: PackedFleet, thin: Mapping[str, o
     new = [name for name in measured if name not in known]
     if thin:
         said = (
-            f"not to be trusted yet, as {some_names(sorted(thin))} of {len(measured)} have fewer than {MIN_RUNS} runs "
-            f"or {MIN_BOOTS} boots in it; nothing is said of what changed there"
+            f"too small yet, as {some_names(sorted(thin))} of {len(measured)} have fewer than {MIN_RUNS} runs "
+            f"or {MIN_BOOTS} boots in it; no change is reported for these"
         )
     elif len(new) == len(measured):
         said = "none of the measured nodes is in it"
     else:
-        said = f"trusted, as each node has at least {MIN_RUNS} runs over {MIN_BOOTS} boots in it"
+        said = f"sufficient, as each node has at least {MIN_RUNS} runs over {MIN_BOOTS} boots in it"
     return said + (f"; not in it: {some_names(new)}" if 0 < len(new) < len(measured) else "")
 
 
@@ -267,7 +267,7 @@ def _finding(
 ) -> Finding:  # fmt: skip
     return Finding(
         "changed", "warning", term, where, effect, effect_ns, interval, (),
-        ("what was done to the node since",), (), "compare with what was changed on the node, measure it again",
+        ("work done on the node since",), (), "compare with what was changed on the node, measure it again",
         text, measurement, home,
     )  # fmt: skip
 
@@ -283,7 +283,7 @@ def _changes(one: _Series, fleet: PackedFleet, alpha: float) -> list[tuple[str, 
     groups = [values for point in (one.now, *one.before) for values in point.values()]
     out: list[tuple[str, Finding | None]] = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a column that no run measured stays NaN and is not told
+        warnings.simplefilter("ignore", RuntimeWarning)  # a column that no run measured stays NaN and is left out
         run, degrees = _run_scale(groups, one.run_prior)
         z = -float(stdtrit(degrees, alpha / 2))
         for name, values in sorted(one.now.items()):
@@ -422,15 +422,15 @@ def as_text(changes: Sequence[Change], rules: Acceptance) -> str:
     for c in moved:
         place = f"{c.measurement}, {c.name}" + (f", home {c.home}" if c.home >= 0 else "")
         values = f"{cell_words.said(c.before, c.unit)} to {cell_words.said(c.after, c.unit)}"
-        lines.append(f"{c.node}: {place}: {values}, {c.change * 100:+.1f} % (counts beyond {c.threshold * 100:.1f} %)")
+        lines.append(f"{c.node}: {place}: {values}, {c.change * 100:+.1f} % (threshold {c.threshold * 100:.1f} %)")
     nodes = {change.node for change in changes}
     calm = nodes - {change.node for change in moved}
     lines.append(
         f"{len(moved)} of {len(changes)} figures changed; nothing changed on {len(calm)} of {len(nodes)} nodes"
     )
     lines.append(
-        "changed is what moved by more than its bound in acceptance.yaml and by more than runs differ by: their spread "
-        f"pooled over the nodes, with a chance of {rules.false_alarm * 100:g} % that any of these is a false alarm"
+        "a figure is reported as changed if it moved by more than its bound in acceptance.yaml and by more than runs "
+        f"differ by (spread pooled over the nodes; chance of any false alarm {rules.false_alarm * 100:g} %)"
     )
     return "\n".join(lines)
 

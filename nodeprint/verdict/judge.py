@@ -57,23 +57,23 @@ from nodeprint.verdict.outcome import (
 )
 from nodeprint.verdict.terms import FAMILIES, TERM_OF_FAMILY
 
-#: More than this share of nodes alone in their configuration, and the key that splits them is told first.
+#: Where more than this share of nodes have a configuration of their own, the key that separates them is reported first.
 _ALONE_SHARE = 0.05
 #: Families that two populations may differ in; a core or one CCX is a node's own.
 _SPLIT_FAMILIES = ("class", "quadrant", "link", "ccd")
 _MODEL = "pairs"
-#: What is measured by itself and shows in pairs too: told first.
+#: Causes that are measured directly and show in pairs, too: reported first.
 _DIRECT = ("clock", "jitter")
 
 Floats = npt.NDArray[np.float64]
-#: What a suspicion waits for.
-_ONCE = "a second job, at least 10 minutes later, tells"
-_TOO_SOON = "its second job began less than 10 minutes after the first and proves no more; measure it again"
-#: The id of what a later job did not show again.
+#: What SUSPECT nodes need.
+_ONCE = "a second job, at least 10 minutes later, can confirm it"
+_TOO_SOON = "its second job began less than 10 minutes after the first and is not independent of it; measure it again"
+#: The id of a finding that a later job did not confirm.
 _GONE = "not-confirmed"
 #: What nodes have in common beside their fingerprint.
 _LAYOUT = "layout of sockets, CCDs and cores"
-#: How quality begins that makes a job no evidence.
+#: The beginning of quality remarks that make a job invalid.
 _INVALID = "invalid: "
 #: A node is measured again at most so often.
 _MOST_JOBS = 3
@@ -81,10 +81,7 @@ _MOST_JOBS = 3
 
 @dataclass(frozen=True)
 class _Kind:
-    """Nodes that are compared with each other: a configuration, or a population of one.
-
-    `term` told a population apart.
-    """
+    """Nodes that are compared with each other: a configuration, or a population of it that `term` separates."""
 
     nodes: Ints
     term: str
@@ -111,7 +108,7 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
     result = replace(result, versions=versions, fabric=links)
     unjudged = _unjudged(campaign, result)
     if unjudged:
-        note = f"measured, but not judged, as no model is stated: {', '.join(unjudged)}; the records are in nodes/"
+        note = f"measured but not compared, as no model is stated: {', '.join(unjudged)}; the records are in nodes/"
         result = replace(result, fleet=replace(result.fleet, notes=(*result.fleet.notes, note)))
     outputs.write(result, campaign, _slurm_reasons(campaign))
     return result
@@ -208,9 +205,9 @@ def _layouts(fleet: PackedFleet) -> dict[str, str]:
 def _kinds(
     configurations: Sequence[Ints], reduced: Sequence[Reduced], fleet: PackedFleet, rules: Acceptance
 ) -> tuple[list[_Kind], int]:
-    """The kinds within each configuration, the number of tests.
+    """The kinds within each configuration, and the number of tests.
 
-    Pairs and cells have half of the false alarms each, where there are both.
+    Where there are both pairs and cells, each gets half of the rate of false alarms.
     """
     largest = len(configurations[0]) if configurations else 0
     judged = [nodes for nodes in configurations if len(nodes) >= groups.MIN_NODES or 1 < len(nodes) == largest]
@@ -243,9 +240,9 @@ def _with(reduced: Sequence[Reduced], nodes: Ints) -> list[Reduced]:
 def _populations(
     nodes: Ints, reduced: Sequence[Reduced], fleet: PackedFleet, rules: Acceptance, alpha: float
 ) -> list[_Kind]:
-    """Populations before templates.
+    """The populations of a configuration, each evaluated with a template of its own.
 
-    Cut where the coarse terms fall apart, or where a fifth of the nodes deviate alike.
+    They are separated where the coarse terms form two groups, or where a fifth of the nodes share a deviation.
     """
     screened = evaluate.screen(reduced, nodes)
     parts = _split(screened, fleet, nodes, rules)
@@ -264,7 +261,7 @@ def _populations(
 
 
 def _split(screened: Sequence[Matrix], fleet: PackedFleet, nodes: Ints, rules: Acceptance) -> list[tuple[Ints, str]]:
-    """Nodes that differ in a coarse term of pairs or set of cells, and what told them apart."""
+    """Nodes that differ in a coarse term of pairs or set of cells, and the term that separates them."""
     if len(nodes) < 2 * groups.MIN_NODES:
         return [(nodes, "")]
     whole = [m for m in screened if len(m.nodes) == len(nodes)]
@@ -303,7 +300,7 @@ def _term_name(matrix: Matrix, term: int) -> str:
 
 
 def _shared(nodes: Ints, result: KindResult) -> tuple[tuple[Ints, Ints], str] | None:
-    """The two sides of the term that most nodes deviate in, where they are too many to be accused."""
+    """The two sides of the term that most nodes deviate in, if these are too many to be reported one by one."""
     least = max(groups.MIN_NODES, int(np.ceil(groups.MIN_SHARE * len(nodes))))
     if len(nodes) < 2 * groups.MIN_NODES:
         return None
@@ -320,7 +317,7 @@ def _shared(nodes: Ints, result: KindResult) -> tuple[tuple[Ints, Ints], str] | 
 
 @dataclass  # not frozen: its properties are computed once
 class _Writer:
-    """Everything that is known, put into outcomes and words."""
+    """Puts all results into outcomes and words."""
 
     fleet: PackedFleet
     rules: Acceptance
@@ -373,7 +370,7 @@ class _Writer:
             {
                 "id": f"fingerprint-{d.key}",
                 "text": d.text,
-                "advice": "make it alike, or say so in acceptance.yaml",
+                "advice": "make it equal on all nodes, or accept the difference in acceptance.yaml",
             }
             for d in self.differing.get(node.name, ())
         )
@@ -406,7 +403,7 @@ class _Writer:
         return [f"invalid: {name} was not measured" for name in self.rules.required if name not in present]
 
     def _invalid(self, i: int, node: PackedNode) -> dict[int, list[str]]:
-        """The jobs of a node that are no evidence, and why."""
+        """The invalid jobs of a node, and the reasons."""
         found = {job: [*self._gaps(i, job), *quality.invalid(node, job, self.rules)] for job in self.jobs.get(i, ())}
         return {job: why for job, why in found.items() if why}
 
@@ -447,7 +444,7 @@ class _Writer:
             outcome, text = _no_evidence(invalid[0], twice=len(self._invalid(i, node)) > 1)
             return replace(base, verdict=outcome, text=text)
         if sum(other.state == "measured" for other in self.fleet.nodes) == 1:
-            text = "the only measured node; measure alike nodes to compare it with"
+            text = "the only measured node; measure others of this configuration to compare it with"
             return replace(base, verdict="NO PEER", text=text)
         return replace(base, verdict="DIFFERENT CONFIGURATION", text=self._configured(i, node))
 
@@ -456,7 +453,7 @@ class _Writer:
         return tuple(replace(f, suppressed=self.rules.suppressed(node.name, f.id, self._day)) for f in findings)
 
     def _configured(self, i: int, node: PackedNode) -> str:
-        """What tells a node from those that it is not meant to be like, beside the largest group's class medians."""
+        """How a node differs from those of another configuration, with its class medians against theirs."""
         peers = self.kinds[0].nodes.tolist() if self.kinds else []
         if i in peers:
             peers = [j for kind in self.kinds[1:] for j in kind.nodes.tolist()]
@@ -524,7 +521,10 @@ class _Writer:
         elif "differs" in texts:
             outcome, text = "DIFFER", texts["differs"]
         elif "crowd" in texts:
-            outcome, text = "INCONCLUSIVE", texts["crowd"] + "; too many nodes show the same to tell which is right"
+            outcome, text = (
+                "INCONCLUSIVE",
+                texts["crowd"] + "; too many nodes deviate in the same way to decide which are right",
+            )
         else:
             outcome, text = self._unaccused(i, kind, letter, findings)
         rows = cell_words.beside_rows(base.cells, kind.cells, i, node)
@@ -544,7 +544,7 @@ class _Writer:
         return replace(told, verdict=outcome, text=text)
 
     def _told(self, i: int, node: PackedNode, kind: _Kind) -> list[tuple[str, Finding]]:
-        """A node's findings, each with its state that outcomes go by, in the order in which they are told."""
+        """A node's findings, each with its state that outcomes go by, in the order in which they are reported."""
         assert kind.result is not None
         known = kind.result.by_node[i]
         soft = [d.text for d in self.differing.get(node.name, ())]
@@ -555,7 +555,7 @@ class _Writer:
         unstable = [told.format(wording.said(place, node)) for place, told in known.unstable]
         unstable += cell_words.unstable(kind.cells, i, node)
         found = cell_words.findings(kind.cells, i, node, soft)
-        if len(self.jobs[i]) - len(self._invalid(i, node)) < 2:  # a job that is no evidence confirms nothing
+        if len(self.jobs[i]) - len(self._invalid(i, node)) < 2:  # an invalid job confirms nothing
             steady, fresh = [], [*steady, *fresh]
             again = [replace(one, severity="warning") for one in found["confirmed"]]
             found = found | {"confirmed": [], "fresh": [*again, *found["fresh"]]}
@@ -578,7 +578,7 @@ class _Writer:
         ]
 
     def _unaccused(self, i: int, kind: _Kind, letter: str, findings: Sequence[Finding]) -> tuple[str, str]:
-        """The outcome of a node of which nothing counts."""
+        """The outcome of a node without findings that count."""
         assert kind.result is not None
         known = [one.suppressed for one in findings if one.suppressed and one.id != _GONE]
         if known:
@@ -605,7 +605,7 @@ class _Writer:
         return replace(found, evidence=(*found.evidence, *seen))
 
     def _too_many(self, kind: _Kind, shown: Sequence[Shown]) -> bool:
-        """Whether a fifth of the kind deviates in one and the same term: then nobody is blamed."""
+        """Whether a fifth of the kind deviates in one and the same term: then no single node is reported."""
         assert kind.result is not None
         crowd = {
             (id(kind.result.evidence[number].matrix.stack), kind.result.evidence[number].matrix.home, term)
@@ -616,12 +616,12 @@ class _Writer:
         )
 
     def _sameness(self, i: int, known: NodeEvidence, kind: _Kind, letter: str) -> tuple[str, str]:
-        """The outcome of a node that nothing is seen of: SAME where every pair term is within its bound."""
+        """The outcome of a node without deviations: SAME if every term of pairs is within its bound."""
         assert kind.result is not None
         pairs = bool(kind.result.evidence)
         cells = cell_words.margins(kind.cells, i, self.fleet.nodes[i])
         beside = f"; not resolved within its bound: {', '.join(exceeded(cells))}" if exceeded(cells) else ""
-        doubt = "" if len(cells) > len(exceeded(cells)) else "nothing is within its bound"
+        doubt = "" if len(cells) > len(exceeded(cells)) else "no measurement is resolved within its bound"
         if pairs:
             doubt = self._doubt(known, kind.result, self.fleet.nodes[i])
         if doubt:
@@ -641,17 +641,17 @@ class _Writer:
     def _doubt(known: NodeEvidence, result: KindResult, node: PackedNode) -> str:
         """Why a node's pairs cannot be called the same; empty where they can."""
         if known.runs < 2:
-            return "one run does not show how much runs differ; measure two or more (`runs` in the configuration)"
+            return "the spread between runs is unknown with one run; measure two or more (`runs` in the configuration)"
         unseen = {family: wording.TESTED[family] for one in result.evidence for family in one.matrix.terms.unwitnessed}
         if unseen:
-            return f"this data cannot show a defect of {' or '.join(unseen.values())}"
+            return f"a defect of {' or '.join(unseen.values())} could not be found in this data"
         if known.untested:
             return "some terms have too few pairs to be examined; measure the missing pairs"
         open_ = sorted((m for m in known.margins.values() if m.share > 1), key=lambda m: -m.share)
         if not open_:
             return ""
         places = ", ".join(
-            f"{wording.said(m.place, node)} by up to {wording.both(m.reach, m.reach_ns)} "
+            f"{wording.said(m.place, node)} may differ by up to {wording.both(m.reach, m.reach_ns)} "
             f"(bound {wording.both(m.bound, m.bound_ns)})"
             for m in open_
         )
@@ -659,9 +659,9 @@ class _Writer:
         remedy = (
             f"to resolve it, set `runs: {max(runs)}` in the configuration and call `make run NODES=...` for these nodes"
             if len(runs) == len(open_)
-            else "more runs would not resolve it, as what was measured is itself close to the bound"
+            else "more runs would not resolve it, as the measured difference is close to the bound"
         )
-        return f"these may differ: {places}; {remedy}"
+        return f"this is not resolved within its bound: {places}; {remedy}"
 
     @cached_property
     def _day(self) -> str:
@@ -711,7 +711,9 @@ class _Writer:
         if len(self.kinds) > 1 and len(alone) > _ALONE_SHARE * len(measured):
             keys = Counter(label(d.key) for name in nodes for d in self.differing.get(name, ()) if d.hard)
             key = keys.most_common(1)[0][0] if keys else _LAYOUT
-            text = f"the fleet is split by {key}: {counted(len(alone), 'node')} alone in their configuration. {text}"
+            text = (
+                f"the fleet is split by {key}: {counted(len(alone), 'node')} with a configuration of their own. {text}"
+            )
         notes = self._notes(nodes, populations, wide)
         spread = {
             name: {"total": s.total, "run": s.run, "chip": s.chip, "tail_df": s.tail_df, "z": s.z}
@@ -758,30 +760,35 @@ class _Writer:
         return sorted(out)
 
     def _rules_without_effect(self) -> list[str]:
-        """Suppressions that have ended, and limits that no figure was held against: a name may be misspelt."""
+        """Suppressions that have ended, and limits that no figure was compared with: a name may be misspelt."""
         figures = {(one.measurement, one.name) for mine in self.figures for one in mine}
         figures |= {(one.measurement, one.name) for mine in self.quantities for one in mine}
         ended = [one for one in self.rules.suppressions if one.until.isoformat() < self._day]
         unheld = [one for one in self.rules.limits if (one.measurement, one.of) not in figures]
         return [
-            *(f"the suppression of {one.finding} on {one.node} ended on {one.until}: it counts again" for one in ended),
-            *(f"no node has {one.measurement}, {one.of}: its limit ({one.reason}) held nothing" for one in unheld),
+            *(
+                f"the suppression of {one.finding} on {one.node} ended on {one.until}; the finding counts again"
+                for one in ended
+            ),
+            *(f"limit not applied ({one.reason}): no node reports {one.measurement}, {one.of}" for one in unheld),
         ]
 
     def _notes(
         self, nodes: Mapping[str, NodeVerdict], populations: Sequence[_Kind], wide: Mapping[str, float]
     ) -> tuple[str, ...]:
-        notes = ["the same is not good: all nodes may share a fault"] if populations else []
+        notes = (
+            ["identical nodes may share the same fault: check their fingerprint and warnings"] if populations else []
+        )
         open_ = Counter(name for node in nodes.values() if node.verdict in SAMES for name in exceeded(node.margins))
         notes += [f"not resolved within its bound on {counted(n, 'node')}: {name}" for name, n in sorted(open_.items())]
         notes += self._rules_without_effect()
         for name, chip in sorted(wide.items()):
             notes.append(
-                f"chips spread by {chip * 100:.1f} % (SD) in {name}: the fleet itself is wider than the bound allows"
+                f"chips differ by {chip * 100:.1f} % (SD) in {wording.TESTED.get(name, name)}, too much for the bound"
             )
         matrices_of = [one.matrix for kind in populations if kind.result is not None for one in kind.result.evidence]
         if any(_no_core_inside(matrix.terms) for matrix in matrices_of):
-            notes.append("CCXs have too few pairs inside to tell which of their cores is slow there: told by the CCX")
+            notes.append("with two cores per CCX a core that is slow inside it is reported as its CCX")
         shared = Counter(
             _deviation(found)
             for verdict in nodes.values()
@@ -790,7 +797,7 @@ class _Writer:
         )
         notes += [f"{count} nodes share a deviation: {what}" for what, count in sorted(shared.items()) if count > 1]
         for k, kind in enumerate(populations if len(populations) > 1 else ()):
-            by = f", told apart by {kind.term}" if kind.term else ""
+            by = f", separated by {kind.term}" if kind.term else ""
             fields = [f"{label(key)} {value}" for key, _, value in (one.partition("=") for one in self._fields(kind))]
             notes.append(f"group {_letter(k)}: {len(kind.nodes)} nodes{by}{'; ' + ', '.join(fields) if fields else ''}")
         notes += [self.since.note] if self.since is not None else []
@@ -798,7 +805,7 @@ class _Writer:
 
 
 def _no_core_inside(tested: terms.Terms) -> bool:
-    """Whether there are pairs inside CCXs, but no core can be told by them: with two cores there is one pair."""
+    """Whether there are pairs inside CCXs, but none that name a core: with two cores there is one pair."""
     inside = tested.layout.classes == CLASSES.index("same CCX")
     return bool(inside.any()) and not len(tested.indices("core-in"))
 
@@ -872,7 +879,7 @@ def _bounds(by_family: Mapping[str, float], tested: Mapping[str, float]) -> dict
 
 
 def _merged(shown: Sequence[Shown]) -> list[Shown]:
-    """One finding a cause: the same cause in several matrices is told by the largest."""
+    """One finding per cause: of the same cause in several matrices the largest is reported."""
     best: dict[tuple[str, tuple[tuple[str, int], ...]], Shown] = {}
     for one in shown:
         key = (one.cause.term, tuple(sorted(one.cause.where.items())))
@@ -896,7 +903,7 @@ def _outside(measurement: str, name: str, median: float, unit: str, allowed: flo
         (),
         (),
         (),
-        "hold the vendor to the contract",
+        "refer the vendor to the contract",
         f"{measurement}, {name}: {found}, the limit is {limit} ({reason})",
         measurement,
         home,
@@ -904,10 +911,10 @@ def _outside(measurement: str, name: str, median: float, unit: str, allowed: flo
 
 
 def _no_evidence(why: str, *, twice: bool) -> tuple[str, str]:
-    """The outcome of a node whose newest job is no evidence, and in words."""
+    """The outcome of a node whose newest job is invalid, and its text."""
     reason = why.removeprefix(_INVALID)
     return (
-        ("UNSTABLE", f"{reason}; an earlier job was no evidence either")
+        ("UNSTABLE", f"{reason}; an earlier job was invalid, too")
         if twice
         else ("INVALID", f"{reason}; measure it again")
     )
@@ -923,8 +930,8 @@ def _unstable_finding(text: str) -> Finding:
         0.0,
         (0.0, 0.0),
         (),
-        ("a busy core", "a part that fails now and then"),
+        ("a busy core", "an intermittent fault"),
         (),
-        "look for load on the node, measure it again",
+        "look for other load on the node, then measure it again",
         text,
     )

@@ -1,7 +1,4 @@
-"""From packed values to one number per node, run and term.
-
-Medians over passes, residuals from the template, contrasts.
-"""
+"""From packed values to one number per node, run and term: medians over passes, residuals, contrasts."""
 
 from __future__ import annotations
 
@@ -21,23 +18,21 @@ from nodeprint.verdict.terms import Terms
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
 
-#: Two jobs are two witnesses from this distance of their beginnings on.
+#: Jobs whose beginnings are this far apart count as independent.
 APART = timedelta(minutes=10)
 #: Rows that are in memory at once while passes are reduced.
 _CHUNK = 128
-#: A pair's residual counts up to this much, or ten times the spread of its cells: bursts in a few cells are no term.
+#: A pair's residual is clipped at this, or at ten times the spread of its cells: bursts in a few cells are no term.
 _CLIP, _CLIP_SCALES = 0.25, 10.0
 
 
 @dataclass(frozen=True)
 class Reduced:
-    """A stack with passes reduced.
+    """A stack with passes reduced to their median.
 
-    `latency` (row, home, pair) in its unit, `wobble` (row, home, core) its spread over passes.
-
-    `wobble` is the mean over a core's pairs of the range over passes, relative; NaN with one pass.
-    `missing` (row, home) is the share of pairs that a run lacks, 1 at a home that it was not measured with.
-    `sittings` has each node's jobs, see `sittings`.
+    `latency` (row, home, pair) is in the stack's unit. `wobble` (row, home, core) is the mean over a core's pairs of
+    the range over passes, relative; NaN with one pass. `missing` (row, home) is the share of pairs that a run lacks, 1
+    at a home that it was not measured with. `sittings` has each node's jobs, see `sittings`.
     """
 
     stack: Stack
@@ -95,8 +90,8 @@ def reduce(stack: Stack, terms: Terms) -> Reduced:
 def sittings(stack: Stack | Cells) -> dict[int, list[list[int]]]:
     """By node, its jobs in order, those together that began less than APART after the one before.
 
-    What disturbed a job may still be there a moment later, so that a second job that soon proves no more than the
-    first. A job whose time is not known counts as one of its own.
+    The cause of a disturbance may persist for some minutes, so that a job that soon after the first is not independent
+    of it. A job whose time is not known counts as independent.
     """
     begun: dict[int, dict[int, list[str]]] = {}
     times = stack.started or ("",) * len(stack.node)
@@ -260,10 +255,7 @@ def _limits(flat: Singles, terms: Terms) -> Singles:
 
 
 def _with_gaps(flat: Singles, terms: Terms) -> Floats:
-    """Contrasts of rows with missing pairs: means over the pairs that are there.
-
-    NaN where half of a term's pairs are missing.
-    """
+    """Contrasts of rows with missing pairs, as means over the pairs present; NaN where half of a term's are missing."""
     positive, negative = np.maximum(terms.contrast, 0), np.maximum(-terms.contrast, 0)
     there = np.isfinite(flat).astype(np.float32)
     filled = np.nan_to_num(flat)

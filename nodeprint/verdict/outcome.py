@@ -257,7 +257,7 @@ def some_names(names: Sequence[str]) -> str:
 
 #: More nodes that are alike share a line.
 MOST_SINGLE = 3
-#: Each line that begins so accuses a part of its own.
+#: Lines that begin so name a part of the node.
 _OF_ITS_OWN = ("OUTSIDE LIMIT", "DEVIATES", "SUSPECT", "DIFFER:", "DIFFER.")
 
 
@@ -282,9 +282,13 @@ def folded(said: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def told_once(group: Sequence[tuple[str, str]]) -> str:
-    """The words of the first of nodes (names, words) that are alike; where the others' figures differ it is said."""
+    """The words of the first of nodes (names, words) that are alike, with a remark where the others' figures differ."""
     first, words = group[0]
-    return words if all(other == words for _, other in group) else f"{words} (of {printable(first)}, others alike)"
+    return (
+        words
+        if all(other == words for _, other in group)
+        else f"{words} (figures of {printable(first)}, the others are similar)"
+    )
 
 
 def _rounded(value: Any) -> Any:

@@ -56,7 +56,7 @@ def read(campaign: Path) -> dict[str, Any]:
 
 
 def junit(verdict: Verdict) -> str:
-    """JUnit XML: a test case a node."""
+    """JUnit XML: a test case per node."""
     suite = TestSuite(f"nodeprint {verdict.campaign}" + (" (simulated)" if verdict.simulated else ""))
     cases = []
     for name, node in sorted(verdict.nodes.items()):

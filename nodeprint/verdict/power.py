@@ -42,7 +42,7 @@ def power(
 
 
 def as_text(found: Sequence[Power]) -> str:
-    """For a terminal: a row a size of fleet, a column a term, in percent."""
+    """For a terminal: a row per size of fleet, a column per term, in percent."""
     terms = sorted({term for power in found for term in power.smallest_effect})
     rows = [["nodes", "runs", *terms]]
     for power in found:

@@ -1,6 +1,6 @@
-"""What the kernels saw beside what they measured: time taken away, throttling, memory errors, heat, a falling clock.
+"""Disturbances that the kernels recorded: stolen time, throttling, memory errors, heat, a falling clock.
 
-What makes a run no evidence is said as quality (`invalid: `), the rest as warnings; docs/method.md, quality.
+Those that make a run invalid are quality remarks (`invalid: `), the others are warnings; docs/method.md, quality.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NAMED = 3
 
 
 def invalid(node: PackedNode, job: int, rules: Acceptance) -> list[str]:
-    """What makes runs of a node's job no evidence."""
+    """The reasons that make runs of a node's job invalid."""
     out = []
     for run in (run for run in node.seen if run["job"] == job):
         where = f"{run['measurement']}, job{run['job']}/run{run['run']}"
@@ -53,7 +53,7 @@ def warnings(
     corrected = sum(int(run.get("corrected") or 0) for run in runs)
     if corrected:
         text = f"{corrected} memory errors were corrected while it was measured"
-        add("memory-errors", text, "find the DIMM in the system's event log and replace it if they go on")
+        add("memory-errors", text, "find the DIMM in the system's event log and replace it if they continue")
     fell = max(runs, key=lambda run: float(run.get("clock_fell") or 0.0), default=None)
     if fell is not None and float(fell.get("clock_fell") or 0.0) > rules.clock_fell:
         text = f"the clock fell by {fell['clock_fell'] * 100:.1f} % during run {fell['run']} of {fell['measurement']}"
@@ -64,7 +64,7 @@ def warnings(
         text += f" and {len(said) - _NAMED} more CPUs" if len(said) > _NAMED else ""
         how_far = explained()
         text += f"; {how_far}" if how_far else ""
-        add("loud-cpus", text, "look for daemons and interrupts there; what was measured on them may be theirs")
+        add("loud-cpus", text, "look for daemons and interrupts there; figures of these CPUs may be affected")
     return out
 
 

@@ -1,10 +1,8 @@
 """The terms a matrix is tested for, from coarse to fine, each a contrast.
 
-The mean of its pairs less what its parent has.
-
 A contrast is the mean over a set of pairs minus the mean over matched pairs that the part has no share in (its
-complement), stratum by stratum, so that a shift of a parent cancels. Terms of family `class` have no complement. A term
-without complement in any stratum has no rank and is left out: its parent's name is the one that can be told.
+complement), stratum by stratum, so that a shift of the parent cancels. Terms of family `class` have no complement. A
+term without complement in any stratum cannot be separated from its parent and is left out.
 """
 
 from __future__ import annotations
@@ -67,7 +65,7 @@ class Terms:
     """The terms of a layout. `contrast` (term x pair, float32) gives every term's value from relative residuals.
 
     `pool` is a number for the terms that share a scale: those of one family, inside a socket and across apart.
-    `unwitnessed` are families whose kind of part is there and examined by no term: with such a part nothing is SAME.
+    `unwitnessed` are families whose kind of part is there and examined by no term: where there is one, no node is SAME.
     """
 
     layout: Layout
@@ -114,7 +112,9 @@ def build(layout: Layout) -> Terms:
     found: list[Term] = []
     found = [*_class_terms(at)]
     if at.has["quadrant"]:
-        if not (at.has["ccd"] and _counts(at.quadrant) == _counts(at.ccd)):  # a quadrant of one die is told as its die
+        if not (
+            at.has["ccd"] and _counts(at.quadrant) == _counts(at.ccd)
+        ):  # a quadrant of one die is reported as the die
             found += _part_terms("quadrant", at.quadrant, at)
         found += _link_terms("link", "quadrant", at.quadrant, at)
     if at.has["ccd"]:
@@ -185,7 +185,7 @@ def _places(layout: Layout) -> _Places:
         both[name] = (codes[a], codes[b])
     known = {name: bool(slots[:, level].min(initial=0) >= 0) for name, level in (("ccd", CCD), ("quadrant", QUADRANT))}
     if not known["ccd"] and slots[:, CCX].min(initial=0) >= 0:
-        both["ccd"] = both["ccx"]  # where dies are not told, the CCX is the part that has a port
+        both["ccd"] = both["ccx"]  # where dies are unknown, the CCX is the part that has a port
         known["ccd"] = True
     sockets = np.sort(np.stack(both["socket"]), axis=0)
     classes = layout.classes
@@ -275,7 +275,7 @@ def _contrast_row(term: Term, stratum: Ints) -> npt.NDArray[np.float32]:
         row[term.covers] = 1 / len(term.covers)
         return row.astype(np.float32)
     inside, outside = stratum[term.covers], stratum[term.against]
-    usable = np.isin(inside, outside)  # strata without complement say nothing of this term apart from its parent
+    usable = np.isin(inside, outside)  # strata without complement cannot separate this term from its parent
     covers = term.covers[usable]
     row[covers] = 1 / len(covers)
     for number in np.unique(inside[usable]):

@@ -1,7 +1,7 @@
 """Scales, tails and thresholds: how far a healthy node's term may be from its peers.
 
-The evidence is a value per node, run and term. Scales come from the spread between nodes, never from cells; a node is
-compared with a centre and a scale that it is not in where the group is small. docs/method.md, the verdict, has the
+The evidence is a value per node, run and term. Scales come from the spread between nodes, never from cells. In small
+groups the centre and scale that a node is compared with are computed without it. docs/method.md, the verdict, has the
 derivation.
 """
 
@@ -36,8 +36,8 @@ _MAX_TAIL_DF = 200.0
 
 @dataclass(frozen=True)
 class Spread:
-    """Of one family, relative: the scale between nodes, of runs, of chips, the tail's degrees of freedom, and how many
-    scales are unlikely."""
+    """Of one family: the scales between nodes, between runs and of the chips (relative), the tail's degrees of freedom,
+    and `z`, the number of scales at the threshold."""
 
     total: float
     run: float
@@ -48,9 +48,10 @@ class Spread:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Per node and term: deviation from the peers, its scale, how many scales are unlikely (`z`), the threshold.
+    """Deviations, scales and thresholds by node and term.
 
-    Per term the run-to-run scale (relative).
+    By node and term (relative): the deviation from the peers, its scale, the threshold, and `z`, the number of scales
+    that a healthy node hardly exceeds. By term: the run-to-run scale.
     """
 
     deviation: Floats
@@ -74,12 +75,11 @@ def statistics(
     run_prior: float = RUN_PRIOR,
     own_tail: bool = True,
 ) -> Statistics:
-    """Thresholds for `values` (node, run, term.
+    """Thresholds for `values` at a two-sided false alarm rate `alpha` for each node and family.
 
-    NaN where a run is missing) at a false rate `alpha` a node and family, two-sided.
-
-    `trusted` nodes make centres and scales; `bound` and `prior` (chip spread by family) are relative.
-    Without `own_tail` a node of a small fleet is held against the others' tail alone: a defect must not widen its own.
+    `values` are (node, run, term), NaN where a run is missing. Centres and scales come from the `trusted` nodes;
+    `bound` and `prior` (chip spread by family) are relative. Without `own_tail` a node of a small fleet is compared
+    with the tail of the others alone, so that a defect does not widen its own.
     """
     mean = np.nanmean(values, axis=1)
     terms = mean.shape[1]
@@ -99,7 +99,7 @@ def statistics(
         mine = pool == number
         name = family_of_pool(int(number))
         many = bool(mine.sum() >= _MANY_PLACES)
-        # values by the family's own scale tell how many of its terms are independent, whatever the scale
+        # values by the family's own scale show how many of its terms are independent, whatever the scale
         raw = _calmest((deviation[:, mine] / np.sqrt(v_family[:, mine] + _TINY))[trusted], few_places=not many)
         independent = _independent(raw)
         family_df = df * float(np.clip(independent / 2, 1.0, _MOST_INDEPENDENT))
@@ -163,7 +163,7 @@ def run_scales(values: Floats, family: npt.NDArray[np.int64], prior: float = RUN
 def _own_noise(values: Floats, usual: float) -> Floats:
     """By node, the variance that its mean over runs has beyond what is `usual` of a run, from all terms of a family.
 
-    Peers' scales say nothing of a node that is plainly noisier than they are: it is held against its own noise.
+    A node that is clearly noisier than its peers is compared with its own noise, not with theirs.
     """
     runs = np.isfinite(values).any(axis=2).sum(axis=1)
     apart = np.abs(np.diff(values, axis=1)).reshape(len(values), -1)
@@ -218,11 +218,11 @@ def _spread_of(mean: Floats, family: npt.NDArray[np.int64]) -> tuple[Floats, Flo
 
 
 def _calmest(standard: Floats, *, few_places: bool) -> Floats:
-    """The nodes without those that reach furthest: a defect must not make the tail that excuses it.
+    """The nodes without those with the largest values, so that a defect does not widen the tail that would hide it.
 
-    With few places one node in four where they are few, one in twenty where they are many; with many places, which
-    show a tail by themselves, at most one in four, and only those that reach half again as far as any other: nodes
-    with a defect each must not hide behind one another.
+    With few places one node in four is left out where nodes are few, one in twenty where they are many. Families with
+    many places show a tail by themselves: there at most one in four is left out, and only nodes whose values reach
+    half again as far as any other's, as several nodes with a defect each would otherwise hide one another.
     """
     n = len(standard)
     reach = np.max(np.abs(standard), axis=1)
@@ -266,7 +266,7 @@ def _degrees(df: float, family_df: float, alike: float) -> float:
     return float(1 / inverse) if inverse > 0 else _MAX_TAIL_DF
 
 
-#: With so many places a family shows its tail whatever a few of them are; then it is feared.
+#: From so many places on a family shows its tail; then heavy tails are allowed for.
 _MANY_PLACES = 32
 _SINGLE_PARTS = ("core-in", "core-near", "core-far")
 _NO, _BULK, _ALL = range(3)
@@ -280,7 +280,7 @@ _HEAVY = 6.0
 _MOST_INDEPENDENT = 10.0
 _TINY = 1e-18
 #: By so much in logarithms a tail must be less likely than the likeliest to be ruled out, and a normal one to be
-#: thought heavy: the one mistake accuses, the other blinds.
+#: thought heavy: too light a tail accuses healthy nodes, too heavy a one hides defects.
 _NOT_RULED_OUT, _PLAIN = 3.0, 1.0
 #: What is assumed at least where a tail is plainly heavy: its far end is never seen, and noise lightens the body.
 _FEARED = 3.0
@@ -292,13 +292,13 @@ _RESAMPLES, _FAR_VALUES, _TENTH = 200, 200, 10
 _LEAST_SHARE = 0.3
 #: Of the cores of a CCX of four, each against the others, three are free.
 _FREE_SHARE = 0.75
-#: Degrees of freedom that a tail is told apart by; values beyond three scales count as beyond and no more, so that a
-#: defect does not make the tail that excuses it.
+#: Degrees of freedom that tails are distinguished by; values beyond three scales count as beyond and no more, so that a
+#: defect does not widen the tail that would hide it.
 _DEGREES = (2.2, 2.4, 2.6, 2.8, 3.0, 3.3, 3.6, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 10.0, 14.0, 20.0, 40.0, _MAX_TAIL_DF)
 _NORMAL: Floats = np.eye(len(_DEGREES))[-1]
 #: Before the data, every octave of degrees of freedom is as likely.
 _BEFORE: Floats = np.gradient(np.log(np.array(_DEGREES)))
-#: Values narrower than this, in their scale, are stretched to it before their tail is told.
+#: Values narrower than this, in their scale, are stretched to it before their tail is estimated.
 _NARROW = 0.4
 _EDGES = np.append(np.linspace(0.0, 3.0, 61), np.inf)
 _SCALES = np.linspace(0.75, 1.35, 25)
@@ -306,9 +306,9 @@ _SCALES = np.linspace(0.75, 1.35, 25)
 
 @lru_cache(maxsize=1)
 def _log_probabilities() -> Floats:
-    """Of |z| falling between edges.
+    """Logarithms of the probability of |z| falling between edges, as (degrees, scale, bin).
 
-    (degrees, scale, bin), for Student's t with MAD-consistent scale 1 times `scale`.
+    For Student's t with MAD-consistent scale 1 times `scale`.
     """
     tables = []
     for df in _DEGREES:
@@ -331,7 +331,7 @@ def _tail(standard: Floats, independent: float, feared: int = _NO) -> Floats:
         return _NORMAL
     counts = np.histogram(pooled, _EDGES)[0]
     share = float(np.clip(independent / standard.shape[1], 0.0, 1.0))
-    if feared != _NO:  # few nodes tell the share badly: then what the contrasts within a CCX leave free counts too
+    if feared != _NO:  # few nodes estimate the share badly: then what the contrasts within a CCX leave free counts too
         weight = len(standard) / (len(standard) + PRIOR_DF)
         share = float(np.clip(share, _LEAST_SHARE, 1.0) ** weight * _FREE_SHARE ** (1 - weight))
     likelihood = (_log_probabilities() @ counts).max(axis=1) * share
@@ -347,10 +347,10 @@ def _tail(standard: Floats, independent: float, feared: int = _NO) -> Floats:
 
 
 def _stretch(standard: Floats) -> float:
-    """What brings values to the scales that a tail is told at: above 1 where the prior made their scale much too wide.
+    """The factor that brings values to the scales of the tail table: above 1 where the prior made their scale too wide.
 
-    Crowded into the first bins they would look like a peak with the heaviest of tails, and chips that are very much
-    alike would be those of which nothing can be told.
+    In the first bins they would look like a peak with the heaviest of tails, and nothing could be resolved with chips
+    that are very much alike.
     """
     middle = _MAD * float(np.nanmedian(np.abs(standard))) if np.isfinite(standard).any() else 0.0
     return max(1.0, _NARROW / middle) if middle > 0 else 1.0

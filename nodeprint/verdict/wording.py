@@ -36,7 +36,7 @@ TESTED: Mapping[str, str] = {
     "clock": "a core's clock",
     "jitter": "time taken from a CPU",
     "loaded": "latency under load",
-    "touch": "own against other memory",
+    "touch": "memory first touched by another core",
     "remap": "remapping of pages",
 }
 
@@ -56,7 +56,7 @@ def finding(shown: Shown, node: PackedNode, peers: Sequence[PackedNode], soft: S
     change = "slower" if shown.effect > 0 else "faster"
     text = (
         f"{name} is {abs(shown.effect) * 100:.1f} % ({shown.effect_ns:+.1f} ns) {change} than its peers "
-        f"[{low * 100:.1f} to {high * 100:.1f} %], in {', '.join(shown.runs) or 'no run alone'}"
+        f"[{low * 100:.1f} to {high * 100:.1f} %], {seen_in(shown.runs)}"
     )
     return Finding(
         id=f"{term}-{direction}",
@@ -80,6 +80,11 @@ def finding(shown: Shown, node: PackedNode, peers: Sequence[PackedNode], soft: S
 def said(place: Place, node: PackedNode) -> str:
     """A term's place in the node's own numbers."""
     return spoken(place.term, numbered(place.where, place.matrix.terms.layout, node))
+
+
+def seen_in(runs: Sequence[str]) -> str:
+    """The runs that show a deviation."""
+    return f"in {', '.join(runs)}" if runs else "not visible in any single run"
 
 
 def both(share: float, ns: float) -> str:
@@ -174,7 +179,7 @@ def _instruments(shown: Shown, node: PackedNode, peers: Sequence[PackedNode]) ->
     elif abs(ratio - 1) > _CLOCK_SEEN:
         out.append(f"seen: core clock {(ratio - 1) * 100:+.1f} % against the peers'")
     else:
-        out.append(f"not seen: core clock is that of the peers ({(ratio - 1) * 100:+z.1f} %)")
+        out.append(f"not seen: a different core clock ({(ratio - 1) * 100:+z.1f} % against the peers')")
     heat, usual = node.senses.get("temperature_c"), [o["temperature_c"] for o in others if "temperature_c" in o]
     if heat is None or not usual:
         out.append("not known: temperature")
@@ -194,13 +199,13 @@ def _slots(shown: Shown) -> list[int]:
     levels = {"socket": SOCKET, "quadrant": QUADRANT, "ccd": CCD, "ccx": CCX, "core": 4}
     for name, value in shown.cause.where.items():
         if name in levels:
-            level = CCX if name == "ccd" and slots[:, CCD].min() < 0 else levels[name]  # where dies are not told
+            level = CCX if name == "ccd" and slots[:, CCD].min() < 0 else levels[name]  # where dies are unknown
             codes = np.unique(slots[:, : level + 1], axis=0, return_inverse=True)[1].reshape(-1)
             return [int(slot) for slot in np.flatnonzero(codes == value)]
     return list(range(len(slots)))
 
 
-#: What the probe of the core clock can tell of: a fabric hop is not divided by the core clock.
+#: Causes that the probe of the core clock can confirm or exclude: a fabric hop is not divided by the core clock.
 _CLOCKS = (
     "core clock",
     "the core's clock",
@@ -244,5 +249,5 @@ _REMEDY: Mapping[str, str] = {
     "core": "look for interrupts and daemons on the CPU, then report the core to the vendor with this page",
 }
 _UNLABELLED = (
-    "import it with its topology (--part or --xml), which tells the parts apart; compare clock and power settings"
+    "import the matrix with its topology (--part or --xml), so that parts have names; compare clock and power settings"
 )

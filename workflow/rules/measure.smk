@@ -1,4 +1,4 @@
-# One job a node: kernels/node-run takes the node's lock, surveys, and runs the kernels one after another.
+# One job per node: kernels/node-run takes the node's lock, surveys, and runs the kernels one after another.
 # The records beside status.json are its own: Snakemake deletes the declared outputs of a job that fails.
 rule measure:
     output:

@@ -1,4 +1,4 @@
-# Draw what was decided.
+# Write the report of the verdict.
 rule report:
     input:
         CAMPAIGN / "verdict.json",

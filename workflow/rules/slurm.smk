@@ -88,7 +88,7 @@ def stop_where_nodes_are_not_here():
         )
 
 
-# A time limit or a deadline that cannot be is said before anything starts.
+# An impossible time limit or deadline is reported before anything starts.
 try:
     for sweep in SWEEPS if SLURM else []:
         sweep_options(sweep) if SWEEP else job_options(SWEEPS[sweep][0])

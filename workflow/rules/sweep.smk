@@ -1,4 +1,4 @@
-# One allocation per partition and CPU count, one node-run a node in it: what sites want above some 64 nodes.
+# One allocation per partition and CPU count, one node-run per node in it: recommended above some 64 nodes.
 # `nodeprint discover` lists the nodes that are still to be measured; a newer list is swept again.
 rule sweep:
     input:

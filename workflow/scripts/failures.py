@@ -18,7 +18,7 @@ ADVICE = {
     "DEADLINE": "it could not start in time; see slurm.deadline_hours",
     "TIMEOUT": "it took longer than its time limit; see slurm.minutes",
     "NODE_FAIL": "the node was lost",
-    "CANCELLED": "somebody cancelled it",
+    "CANCELLED": "it was cancelled",
     "OUT_OF_MEMORY": "it had too little memory",
 }
 
