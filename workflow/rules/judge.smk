@@ -1,9 +1,8 @@
 # Compare the nodes; a verdict is data and never fails the rule. What is accepted is the site's: an edit of its file
-# judges and reports again, and measures nothing. `nodeprint discover` keeps a copy of it, with all defaults.
+# judges and reports again, and measures nothing. The campaign keeps a copy of it, with all defaults.
 rule judge:
     input:
         CAMPAIGN / "fleet.json",
-        CAMPAIGN / "acceptance.yaml",
         acceptance=config["acceptance"],
     output:
         CAMPAIGN / "verdict.json",
