@@ -19,7 +19,7 @@ from nodeprint.fleet import gather
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import from_part, preset
-from nodeprint.verdict import acceptance, history, judge, judge_fleet, outputs, thresholds
+from nodeprint.verdict import acceptance, cell_words, history, judge, judge_fleet, outputs, thresholds
 from nodeprint.verdict import cells as quantities
 from nodeprint.verdict.outcome import Verdict
 from nodeprint.verdict.terms import FAMILIES
@@ -407,3 +407,18 @@ def test_limits_and_required_measurements_of_cells(tmp_path):
     path.write_text(yaml.safe_dump({"limits": [{"measurement": "x", "at_least": 1, "reason": "y"}]}))
     with pytest.raises(NodeprintError, match=r"limits\[0\]"):
         acceptance.load(path)
+
+
+@pytest.mark.parametrize(
+    ("ns", "said"),
+    [
+        (8.6, "8.6 ns"),
+        (999.0, "999 ns"),
+        (999.96, "1 us"),
+        (6990.0, "6.99 us"),
+        (1136129.8, "1.14 ms"),
+        (2.5e9, "2.5 s"),
+    ],
+)
+def test_a_time_is_said_in_the_unit_that_keeps_it_short(ns: float, said: str) -> None:
+    assert cell_words.said(ns, "ns") == said

@@ -385,7 +385,7 @@ def test_silent_ranks_are_given_up(kernel: Path, tmp_path: Path) -> None:
     silent.chmod(0o755)
     done = call(kernel, tmp_path / "r.jsonl", "--launcher", str(silent), "--patience", "2")
     assert done.returncode == 3
-    assert "nothing was heard of the ranks for 2 s" in done.stderr.splitlines()[-1]
+    assert "the ranks reported nothing for 2 s" in done.stderr.splitlines()[-1]
 
 
 def test_the_launcher_of_the_configuration_is_one_word_of_the_plan(tmp_path: Path) -> None:

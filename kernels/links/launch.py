@@ -193,7 +193,7 @@ def _watched(command: list[str], settings: Settings) -> tuple[int, list[str]]:
             if time.monotonic() - heard > settings.patience_s and not silent:
                 silent = True
                 said.append(
-                    f"{_REFUSED}nothing was heard of the ranks for {settings.patience_s:.0f} s: the job does not "
+                    f"{_REFUSED}the ranks reported nothing for {settings.patience_s:.0f} s: the job does not "
                     "start, or a firewall or a dead node keeps them waiting; see queue and network, or use --patience"
                 )
                 launcher.terminate()

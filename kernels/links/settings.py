@@ -286,7 +286,9 @@ def _cpus(text: str, must_be_here: bool) -> tuple[int, ...]:
     try:
         wanted = cpu_list(text)
     except ValueError:
-        raise RefusalError(f"--cpus {text!r} is no list of CPUs such as 0-3,8, nor cores or all", BAD_INPUT) from None
+        raise RefusalError(
+            f"--cpus {text!r} is not a list of CPUs such as 0-3,8, nor cores or all", BAD_INPUT
+        ) from None
     if len(set(wanted)) < len(wanted):
         raise RefusalError(f"--cpus {text}: a CPU is there twice", BAD_INPUT)
     if must_be_here and (absent := sorted(set(wanted) - allowed)):

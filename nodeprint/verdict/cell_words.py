@@ -238,7 +238,7 @@ def said(value: float, unit: str) -> str:
 
 def duration(ns: float) -> str:
     """A time: `61.3 ns`, `1.14 ms`, `2.5 s`."""
-    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
         if abs(ns) >= 0.9995 * size:
             return f"{ns / size:.3g} {unit}"
     return f"{ns:.4g} ns"
