@@ -47,7 +47,7 @@ def prepare(
         if any(
             row.split("\t")[2] in ("refused", "failed") for row in outcomes.read_text().splitlines() if row[0] != "#"
         ):
-            outcomes.unlink()
+            files.remove(outcomes)
     _note_changes(folder / "config.yaml", former, config, added)
     files.write(folder / "config.yaml", yaml.safe_dump(config, sort_keys=True))
     files.write(folder / "plan.tsv", plan)

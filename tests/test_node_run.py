@@ -23,7 +23,7 @@ import pytest
 from nodeprint import fingerprint, preflight
 from nodeprint.tree import open_tree
 
-from .conftest import ROOT, built, missing, need, small_file_system
+from .conftest import ROOT, built, is_ours, missing, need, small_file_system
 from .schemas import valid, valid_records
 from .test_fingerprint import CPU, EDAC, healthy
 
@@ -637,8 +637,10 @@ def test_the_real_kernel_is_killed_and_continues_its_file(real: Campaign) -> Non
     process = real.start()
     file = real.job / "run1" / "a.jsonl"
     wait_for(lambda: file.exists() and b'"pair"' in file.read_bytes(), "the first pairs")
+    kernels = [pid for pid in pids_writing(file) if is_ours(pid)]  # asked while node-run, their parent, lives
+    assert kernels
     process.kill()
-    for pid in pids_writing(file):
+    for pid in kernels:
         os.kill(pid, signal.SIGKILL)
     process.communicate(timeout=60)
     wait_for(lambda: not pids_writing(file), "the end of the kernel")

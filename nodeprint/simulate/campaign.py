@@ -317,7 +317,7 @@ def _write_node(plan: Plan, number: int, node: _NodePlan, folder: Path) -> None:
             if plan.linktest:
                 text = _message_records(plan, number, node, job=job, run=run)
                 path = job_dir / f"run{run}" / f"{_LINKTEST}.jsonl.gz"
-                path.write_bytes(gzip.compress(text.encode(), compresslevel=1, mtime=0))
+                files.write(path, gzip.compress(text.encode(), compresslevel=1, mtime=0))
                 measurements.append(_outcome(_LINKTEST, run, cut=False))
             for one in _draw_cells(plan, number, node, job, run):
                 text = _cell_records(plan, number, node, one, job=job, run=run)

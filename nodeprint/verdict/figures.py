@@ -62,7 +62,8 @@ def _t95(degrees: int) -> float:
 
 def _figure(name: str, measurement: str, home: int, of_runs: list[float], pairs: int) -> ClassFigure:
     centre, sd, half = over_runs(of_runs)
-    return ClassFigure(name, measurement, home, centre, centre - half, centre + half, pairs, len(of_runs), sd)
+    low = max(centre - half, 0.0)  # of two runs that differ much Student's interval is wider than the median
+    return ClassFigure(name, measurement, home, centre, low, centre + half, pairs, len(of_runs), sd)
 
 
 def over_runs(values: Sequence[float]) -> tuple[float, float, float]:
