@@ -89,27 +89,19 @@ def _machine_untouched() -> Iterator[None]:
 
 
 #: Handed down to all processes that the tests start.
-_MARK = f"NODEPRINT_TESTS={os.getpid()}-{secrets.token_hex(8)}"
-os.environ.update([_MARK.split("=")])
-
-
-#: Processes that were found to be ours, with their start: node-run's kernels get a clean environment, and lose their
-#: parent where a test ends it first.
-_OURS: set[tuple[int, str]] = set()
+MARK = {"NODEPRINT_TESTS": f"{os.getpid()}-{secrets.token_hex(8)}"}
+os.environ.update(MARK)
 
 
 def is_ours(pid: int) -> bool:
     """Whether these tests started a process: it, or one above it, has our mark in its environment."""
     try:  # the name of a program may hold blanks and brackets
-        state, parent, *facts = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        state, parent, *_ = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
         environment = Path(f"/proc/{pid}/environ").read_bytes() if state not in "ZX" else b""
     except OSError:
         return False
-    one = pid, facts[17]
-    if one in _OURS or pid == os.getpid() or _MARK.encode() in environment.split(b"\0") or is_ours(int(parent)):
-        _OURS.add(one)
-        return True
-    return False
+    (mark,) = (f"{name}={value}".encode() for name, value in MARK.items())
+    return pid == os.getpid() or mark in environment.split(b"\0") or is_ours(int(parent))
 
 
 def _lives(pid: int) -> bool:
@@ -121,7 +113,7 @@ def _lives(pid: int) -> bool:
 
 def _guarded(send: Callable[[int, int], None]) -> Callable[[int, int], None]:
     def kill(pid: int, number: int) -> None:
-        if pid <= 0 or (_lives(pid) and not is_ours(pid)):
+        if pid <= 0 or (_lives(pid) and not is_ours(pid) and _lives(pid)):  # it may end meanwhile
             raise AssertionError(f"signal {number} for process {pid}, which these tests did not start")
         send(pid, number)
 
