@@ -140,7 +140,7 @@ def test_what_a_launcher_says_becomes_one_sentence(said: str, sentence: str) -> 
         (["--sizes", "8,8"], "each size once", 2),
         (["--sizes", "8,64K", "--retest", "2"], "--retest is for one message size", 2),
         (["--samples", "0"], "--samples must be at least 1", 2),
-        (["--cpus", "0-"], "no list of CPUs", 2),
+        (["--cpus", "0-"], "not a list of CPUs", 2),
         (["--cpus", "0,0"], "twice", 2),
         (["--cpus", "99999"], "not online", 2),
         (["--nodes", "a,b", "--cpus", "0"], "leave one out", 2),
