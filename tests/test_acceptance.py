@@ -15,7 +15,7 @@ from nodeprint import verdict
 from nodeprint.errors import NodeprintError
 from nodeprint.verdict import acceptance
 
-from .conftest import ROOT, environment
+from .conftest import ROOT, environment, need
 from .test_workflow import config, run
 
 LIMIT = """\
@@ -72,7 +72,9 @@ def text_of(pdf: Path) -> str:
     return re.sub(r"[\s\u200b]", "", said)
 
 
+@pytest.mark.machine
 def test_the_main_job_judges_by_the_sites_file_and_again_when_it_changes(house: Path, sites_file: Path) -> None:
+    need("pdftotext")
     settings = config(house, "limited", "runs: 1\n")
     first = run(house, settings)
     assert first.returncode == 0, first.stderr

@@ -122,6 +122,17 @@ def test_a_node_measured_with_other_homes_is_another_configuration_and_condemns_
     assert not verdict.recheck
 
 
+def test_a_node_whose_homes_were_not_controlled_is_another_configuration():
+    found = fleet(Plan(SMALL, nodes=6, spread=USUAL, homes=(-1, 0)))
+    stack = found.stacks[0]
+    values = np.array(stack.values)
+    values[np.flatnonzero(stack.node != 2), :, 0] = np.nan
+    values[np.flatnonzero(stack.node == 2), :, 1] = np.nan
+    verdict = judge_fleet(_with_values(found, values))
+    assert verdict.nodes["node002"].verdict == "DIFFERENT CONFIGURATION"
+    assert {node.verdict for name, node in verdict.nodes.items() if name != "node002"} == {"SAME"}
+
+
 def test_a_run_that_lacks_a_home_of_its_job_has_gaps():
     found = fleet(Plan(SMALL, nodes=6, spread=USUAL, homes=(0, 1)))
     stack = found.stacks[0]

@@ -75,6 +75,8 @@ _GONE = "not-confirmed"
 _LAYOUT = "layout of sockets, CCDs and cores"
 #: The beginning of quality remarks that make a job invalid.
 _INVALID = "invalid: "
+#: Nodes with damaged records that are named with the reason.
+_MOST_BROKEN = 3
 #: A node is measured again at most so often.
 _MOST_JOBS = 3
 
@@ -172,11 +174,14 @@ def _with_homes(fleet: PackedFleet, reduced: Sequence[Reduced]) -> PackedFleet:
     """
     homes: dict[int, set[str]] = {}
     for one in reduced:
+        if one.stack.quantity != evaluate.HOP:
+            continue
+        names = ["not controlled" if home < 0 else str(home) for home in one.stack.homes]
         for node, sittings in one.sittings.items():
             rows = (one.stack.node == node) & np.isin(one.stack.job, evaluate.first_of(sittings))
-            measured = [home for h, home in enumerate(one.stack.homes) if home >= 0 and one.missing[rows, h].min() < 1]
+            measured = [name for name, missing in zip(names, one.missing[rows].min(axis=0), strict=True) if missing < 1]
             if measured:
-                homes.setdefault(node, set()).add(", ".join(map(str, measured)))
+                homes.setdefault(node, set()).add(", ".join(measured))
     nodes = tuple(
         replace(node, fingerprint={**node.fingerprint, "homes": " / ".join(sorted(homes[i]))}) if i in homes else node
         for i, node in enumerate(fleet.nodes)
@@ -657,7 +662,7 @@ class _Writer:
         )
         runs = [m.runs for m in open_ if m.runs is not None]
         remedy = (
-            f"to resolve it, set `runs: {max(runs)}` in the configuration and call `make run NODES=...` for these nodes"
+            f"to resolve it, set `runs: {max(runs)}` in the configuration and call `make run`, which adds these runs"
             if len(runs) == len(open_)
             else "more runs would not resolve it, as the measured difference is close to the bound"
         )
@@ -781,6 +786,13 @@ class _Writer:
         )
         open_ = Counter(name for node in nodes.values() if node.verdict in SAMES for name in exceeded(node.margins))
         notes += [f"not resolved within its bound on {counted(n, 'node')}: {name}" for name, n in sorted(open_.items())]
+        broken = [
+            (node.name, node.quality[0]) for node in self.fleet.nodes if node.state == "measured" and node.quality
+        ]
+        notes += [f"{name}: {why}" for name, why in broken[:_MOST_BROKEN]]
+        if len(broken) > _MOST_BROKEN:
+            more = counted(len(broken) - _MOST_BROKEN, "more node")
+            notes.append(f"records of {more} cannot be used as they are; their pages say why")
         notes += self._rules_without_effect()
         for name, chip in sorted(wide.items()):
             notes.append(

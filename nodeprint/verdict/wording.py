@@ -89,7 +89,7 @@ def seen_in(runs: Sequence[str]) -> str:
 
 def both(share: float, ns: float) -> str:
     """A difference in percent and in ns."""
-    return f"{share * 100:.1f} %, {ns:.1f} ns"
+    return f"{share * 100:.2f} %, {ns:.2f} ns"
 
 
 def numbered(where: Mapping[str, int], layout: Layout, node: PackedNode) -> dict[str, int]:
