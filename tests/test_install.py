@@ -92,6 +92,7 @@ def test_the_workflow_as_a_module_of_another(installed: Path, tmp_path: Path) ->
     copy_programs(folder / "kernels/build")
     (folder / "config").mkdir()
     (folder / "workflow").mkdir()
+    (folder / "config/acceptance.yaml").write_text("# the defaults\n")
     (folder / "config/config.yaml").write_text("preset: test\nruns: 1\nmeasure: [coherence-cas]\n")
     (folder / "workflow/Snakefile").write_text(
         f'configfile: "config/config.yaml"\nmodule nodeprint:\n    snakefile: "{place}/workflow/Snakefile"\n'

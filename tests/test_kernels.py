@@ -598,7 +598,7 @@ def test_single_loads_are_finer_than_the_clock(coherence: Path, tmp_path: Path) 
 def test_lines_cannot_be_left_in_a_cache_of_unknown_size(coherence: Path, tmp_path: Path, level: str) -> None:
     environment = os.environ | {"NODEPRINT_SYSFS": str(fake_sysfs(tmp_path / "sys", max(ALLOWED) + 1, 1, 1))}
     result = run(coherence, tmp_path / "r", "--op", "state", "--left-in", level, env=environment)
-    refused(result, 3, f"--left-in {level}", "caches")
+    refused(result, 3, f"--left-in {level}", "cache sizes")
 
 
 @pytest.mark.parametrize(
