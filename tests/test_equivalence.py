@@ -13,7 +13,7 @@ from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.topology.presets import from_part, preset
 from nodeprint.verdict import judge_fleet, terms
-from nodeprint.verdict.outcome import FLEET_OUTCOMES, MarginFigure, NodeVerdict, said_within, widest
+from nodeprint.verdict.outcome import MarginFigure, said_within, widest
 
 SMALL = preset("naples-2x32")
 #: What healthy nodes differ by usually: cores by 0.2 to 0.6 % (docs/method.md).
@@ -157,4 +157,3 @@ def test_margins_in_words():
     assert said_within({}) == ""
     near = dataclasses.replace(one, within=0.019)
     assert widest([{"class": one}, {"class": near, "ccd": one}]) == {"class": near, "ccd": one}
-    assert "UNIFORM" in FLEET_OUTCOMES and NodeVerdict("SAME", "").margins == {}
