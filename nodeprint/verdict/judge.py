@@ -120,7 +120,8 @@ def _unjudged(campaign: Path, result: Verdict) -> list[str]:
     """Measured pairs apart, what was measured and states no model; none where nothing was judged."""
     judged = {figure.measurement for node in result.nodes.values() for figure in node.classes}
     left = [name for name in planned(campaign) if name not in judged | set(models())] if judged else []
-    return [name for name in left if any(campaign.glob(f"nodes/*/job*/run*/{name}.jsonl.gz"))]
+    there = {path.name for path in campaign.glob("nodes/*/job*/run*/*.jsonl.gz")} if left else set()
+    return [name for name in left if f"{name}.jsonl.gz" in there]
 
 
 def _slurm_reasons(campaign: Path) -> dict[str, tuple[str, str]]:
