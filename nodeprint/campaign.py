@@ -44,9 +44,7 @@ def prepare(
     added = _add_what_is_new(complete, plan, config["runs"]) if former else {}
     nodes = [_refreshed(folder, node, plan, hashes) for node in nodes]
     for outcomes in folder.glob("fabric/job*/outcomes.tsv"):
-        if any(
-            row.split("\t")[2] in ("refused", "failed") for row in outcomes.read_text().splitlines() if row[0] != "#"
-        ):
+        if any(row.split("\t")[3] in ("refused", "failed") for row in outcomes.read_text().splitlines()):
             files.remove(outcomes)
     _note_changes(folder / "config.yaml", former, config, added)
     files.write(folder / "config.yaml", yaml.safe_dump(config, sort_keys=True))
