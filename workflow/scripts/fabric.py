@@ -42,12 +42,16 @@ def launcher(config: dict, nodes: list[Node], minutes: int) -> str:
     )
 
 
-def measure(out: Path, words: list[str]) -> tuple[str, int, float, str]:
-    """One record file, begun or continued: outcome, exit code, seconds, and the last thing that was said."""
+def measure(out: Path, setup: str, words: list[str]) -> tuple[str, int, float, str]:
+    """One record file, begun or continued: outcome, exit code, seconds, and the last thing that was said.
+
+    `site.setup` is sourced first where it is on this machine: srun hands the environment on to the ranks.
+    """
     if out.with_name(out.name + ".gz").exists():
         return "done", 0, 0.0, ""
     began = time.monotonic()
-    done = subprocess.run([KERNEL, "--out", out, *words], stderr=subprocess.PIPE, text=True, check=False)
+    sourced = ["sh", "-c", '. "$0" >&2 && exec "$@"', Path(setup).absolute()] if setup and Path(setup).is_file() else []
+    done = subprocess.run([*sourced, KERNEL, "--out", out, *words], stderr=subprocess.PIPE, text=True, check=False)
     sys.stderr.write(done.stderr)
     said = (done.stderr.strip().splitlines() or [""])[-1]
     if done.returncode == 0:
@@ -79,7 +83,7 @@ def main(campaign: Path, config: dict, outcomes: Path, minutes: int) -> None:
                 else:
                     out = folder / partition / f"run{run}" / f"{name}.jsonl"
                     asked = words(config, nodes, folder.name.removeprefix("job"), run, minutes)
-                    result = measure(out, [*arguments.split(), *asked])
+                    result = measure(out, config["site"]["setup"], [*arguments.split(), *asked])
                 outcome, code, seconds, said = result
                 rows.append(f"{partition}\t{run}\t{name}\t{outcome}\t{code}\t{seconds:.1f}\t{said}\n")
     files.write(outcomes, "".join(rows))
