@@ -129,7 +129,7 @@ def _missing(campaign: Path, measured: Sequence[Fabric], sheet: Sequence[Node]) 
             partition, run, name, outcome, _, _, message = (*row.split("\t"), *[""] * 7)[:7]
             if outcome != "done":
                 without.add(partition)
-                said.setdefault(f"{name}, partition {partition}: {outcome}: {printable(message)}", []).append(run)
+                said.setdefault(f"{name}, partition {partition}: {outcome}: {printable(message, 400)}", []).append(run)
     notes = [f"{text} (run {', '.join(runs)})" for text, runs in said.items()]
     known = {node for one in measured for node in one.nodes}
     later = [

@@ -53,7 +53,7 @@ def measure(out: Path, setup: str, words: list[str]) -> tuple[str, int, float, s
     sourced = ["sh", "-c", '. "$0" >&2 && exec "$@"', Path(setup).absolute()] if setup and Path(setup).is_file() else []
     done = subprocess.run([*sourced, KERNEL, "--out", out, *words], stderr=subprocess.PIPE, text=True, check=False)
     sys.stderr.write(done.stderr)
-    said = (done.stderr.strip().splitlines() or [""])[-1]
+    said = (done.stderr.strip().splitlines() or [""])[-1].removeprefix("linktest: ")
     if done.returncode == 0:
         files.write(out.with_name(out.name + ".gz"), gzip.compress(out.read_bytes()))
         out.unlink()
