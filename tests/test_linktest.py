@@ -118,7 +118,7 @@ def test_a_burst_moves_neither_value_nor_interval() -> None:
         ("srun: error: Couldn't find the specified plugin name for mpi/pmix looking at all files", "srun --mpi=list"),
         ("srun: error: Invalid MPI type 'pmix', --mpi=list for acceptable types", "srun --mpi=list"),
         ("[cn02:00025] OPAL ERROR: Unreachable in file ext3x_client.c at line 112", "srun --mpi=pmix"),
-        ("slurmstepd: error: *** JOB 7 ON cn01 CANCELLED AT 2026-11-22T03:20:22 DUE TO TIME LIMIT ***", "slurm.minutes"),
+        ("slurmstepd: error: *** JOB 7 ON cn01 CANCELLED AT 2026-11-22 DUE TO TIME LIMIT ***", "slurm.minutes"),
         ("There are not enough slots available in the system to satisfy the 5", "--oversubscribe"),
         ("The application appears to have been direct launched using srun, but OMPI was not built with SLURM's PMI",
          "srun --mpi=pmix"),

@@ -251,7 +251,7 @@ class _Judge:
         text: str,
     ) -> Found:  # fmt: skip
         low, size, high = (float(np.expm1(effect + side * 1.96 * self.scales[term])) for side in (-1, 0, 1))
-        slower = f"is {size:.1%} slower" if size < 1 else f"is {1 + size:.1f} times as slow"
+        slower = f"is {100 * size:.1f} % slower" if size < 1 else f"is {1 + size:.1f} times as slow"
         runs = tuple(np.array(self.fabric.runs)[shown.runs].tolist())
         said = f"{text.format(slower=slower)} (+{size * level_ns / 1e3:.0f} us a message), in {', '.join(runs)}"
         why = (self.rules.suppressed(end, term, self.day) for end in (node, to) if end)
@@ -304,5 +304,5 @@ def _said(judged: Judged) -> str:
     if not judged.smallest:
         return f"{nodes} nodes; of fewer than {FEWEST_NODES} a slow link cannot be told from a slow node"
     slow = f"{found or 'no'} slow {'nodes or links' if found > 1 else 'node or link'}"
-    limits = f"{judged.smallest[NODE]:.1%} (a node) and {judged.smallest[LINK]:.1%} (a link)"
+    limits = f"{100 * judged.smallest[NODE]:.1f} % (a node) and {100 * judged.smallest[LINK]:.1f} % (a link)"
     return f"{nodes} nodes, {slow}; slower by {limits} or more would be named"
