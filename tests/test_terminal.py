@@ -6,7 +6,7 @@ from typing import Any
 
 from nodeprint import packed
 from nodeprint.report import terminal
-from nodeprint.verdict import judge
+from nodeprint.verdict.judge import judge
 from nodeprint.verdict.outcome import folded
 
 from .conftest import header, lines, pair
