@@ -21,9 +21,11 @@ from nodeprint.fabric import Fabric, Fabrics
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.topology.presets import preset
-from nodeprint.verdict import Verdict, acceptance, judge_fleet, outputs
+from nodeprint.verdict import acceptance, outputs
 from nodeprint.verdict import fabric as judged
 from nodeprint.verdict.acceptance import Acceptance, Suppression
+from nodeprint.verdict.judge import judge_fleet
+from nodeprint.verdict.outcome import Verdict
 
 from .conftest import TRAILER, cell_header, header, lines, pair
 from .schemas import valid
