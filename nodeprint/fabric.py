@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,26 +62,51 @@ def read(campaign: Path) -> Fabrics:
     nodes = read_sheet(sheet) if sheet.exists() else []
     found: dict[tuple[str, str], list[tuple[str, records.Records]]] = {}
     notes: list[str] = []
-    for path in sorted((campaign / FOLDER).glob("job*/*/run*/*.jsonl*"), key=_natural):
-        if not path.name.endswith((".jsonl", ".jsonl.gz")):
-            continue
-        job, partition, run = path.parts[-4:-1]
-        name = path.name.split(".")[0]
+    for path, name, partition, run in _paths(campaign):
         try:
-            file = records.read(path, f"{name}, {job}/{run}")
+            file = records.read(path, f"{name}, {run}")
         except NodeprintError as error:
             notes.append(str(error))
             continue
-        if file.cells:
-            notes.append(f"{name}, {job}/{run}: of several message sizes, which are not compared; name one in --sizes")
-        if "ranks" in file.header and len(file.pairs["a"]):
-            same = found.setdefault((name, partition), [])
-            if same and _what(file) != _what(same[0][1]):
-                notes.append(f"{name}, {job}/{run}: measured with other arguments than {same[0][0]}; left out")
-            else:
-                same.append((f"{job}/{run}", file))
+        same = found.get((name, partition), [])
+        wrong = _unusable(file)
+        if not wrong and same and _what(file) != _what(same[0][1]):
+            wrong = f"measured with other arguments than {same[0][0]}; left out"
+        if wrong:
+            notes.append(f"{name}, {run}: {wrong}")
+        elif len(file.pairs["a"]):
+            found[name, partition] = [*same, (run, file)]
     measured = tuple(_fabric(*key, files, nodes) for key, files in sorted(found.items()))
     return Fabrics(measured, (*notes, *_missing(campaign, measured, nodes)))
+
+
+def _paths(campaign: Path) -> Iterator[tuple[Path, str, str, str]]:
+    """The record files in the order of jobs and runs, each with its measurement, partition and run (job1/run1)."""
+
+    def order(path: Path) -> tuple[list[int], str]:
+        job, partition, run = path.parts[-4:-1]
+        return _numbers(f"{job} {run}"), f"{partition}/{path.name}"
+
+    for path in sorted((campaign / FOLDER).glob("job*/*/run*/*.jsonl*"), key=order):
+        job, partition, run = path.parts[-4:-1]
+        ours = re.fullmatch(r"job\d+/run\d+", f"{job}/{run}") and path.name.endswith((".jsonl", ".jsonl.gz"))
+        if ours and not path.with_name(f"{path.name}.gz").exists():
+            yield path, path.name.split(".")[0], partition, f"{job}/{run}"
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", text)]
+
+
+def _unusable(file: records.Records) -> str:
+    """Why a file cannot be compared between nodes; empty where it can."""
+    if file.cells:
+        return "of several message sizes, which are not compared; name one in --sizes"
+    ranks = file.header.get("ranks")
+    known = ranks if isinstance(ranks, list) else []
+    hosts = [isinstance(one, list) and len(one) == 2 and isinstance(one[0], str) for one in known]
+    most = max(int(file.pairs[end].max(initial=-1)) for end in ("a", "b"))
+    return "" if all(hosts) and most < len(hosts) else "its pairs are not of its ranks; set the file aside"
 
 
 def _what(file: records.Records) -> tuple[str, ...]:
@@ -90,18 +115,13 @@ def _what(file: records.Records) -> tuple[str, ...]:
     return tuple(arguments[: arguments.index(_WHERE)] if _WHERE in arguments else arguments)
 
 
-def _natural(path: Path) -> tuple[list[int], str]:
-    job, partition, run = path.parts[-4:-1]
-    return [int(number) for number in re.findall(r"\d+", f"{job} {run}")], f"{partition}/{path.name}"
-
-
 def _fabric(name: str, partition: str, files: list[tuple[str, records.Records]], sheet: Sequence[Node]) -> Fabric:
     names = {node.host: node.node for node in sheet}
     places = {node.node: node.switch or node.rack for node in sheet}
-    ranks = [[names.get(host, host) for host, _ in file.header["ranks"]] for _, file in files]
+    ranks = [[names.get(host, printable(host)) for host, _ in file.header["ranks"]] for _, file in files]
     nodes = sorted(
         {node for of_file in ranks for node in of_file},
-        key=lambda node: (places.get(node, ""), [int(n) for n in re.findall(r"\d+", node)], node),
+        key=lambda node: (places.get(node, ""), _numbers(node), node),
     )
     values = np.full((len(files), len(nodes), len(nodes)), np.nan)
     for r, (_, file) in enumerate(files):
@@ -124,7 +144,7 @@ def _missing(campaign: Path, measured: Sequence[Fabric], sheet: Sequence[Node]) 
     """What the newest job did not measure and why, a sentence each; and nodes that have records, but no link."""
     said: dict[str, list[str]] = {}
     without = set()
-    for path in sorted((campaign / FOLDER).glob("job*/outcomes.tsv"), key=lambda one: int(one.parent.name[3:]))[-1:]:
+    for path in sorted((campaign / FOLDER).glob("job*/outcomes.tsv"), key=lambda one: _numbers(one.parent.name))[-1:]:
         for row in path.read_text(errors="replace").splitlines():
             partition, run, name, outcome, _, _, message = (*row.split("\t"), *[""] * 7)[:7]
             if outcome != "done":

@@ -285,10 +285,16 @@ def test_a_file_that_cannot_be_used_is_a_note_and_no_more(tmp_path: Path) -> Non
     written(tmp_path, 4, pair(0, 2, home=-1), arguments=["--sizes", "2048", "--nodes", "b,a"])
     head = cell_header(ranks=[["b", 0], ["a", 0]], cells={"dims": ["a", "b"], "values": {"latency_ns": "ns"}})
     written(tmp_path, 5).write_text(lines(head, {"record": "cell", "a": 0, "b": 1, "pass": 0, "latency_ns": 1.0}))
+    written(tmp_path, 6, pair(0, 9, home=-1))  # a rank that is not there
+    (tmp_path / "fabric/jobs/main/runs").mkdir(parents=True)
+    (tmp_path / "fabric/jobs/main/runs/linktest-fabric.jsonl").touch()
     found = fabric.read(tmp_path)
     (one,) = found.measured
     assert one.runs == ("job1/run1", "job1/run3")
-    assert [part in note for part, note in zip(("line 1", "other arguments", "several"), found.notes, strict=True)]
+    assert [
+        part in note
+        for part, note in zip(("line 1", "other arguments", "several", "not of its ranks"), found.notes, strict=True)
+    ]
     assert fabric.read(tmp_path / "elsewhere") == Fabrics()
     assert json.dumps(judged.entry(judged.judge(one, RULES, 0.01, ""), RULES), allow_nan=False)
 

@@ -30,7 +30,7 @@ def _plate(one: Mapping[str, Any]) -> FabricPlate:
     bands = _bands(one["places"])
     step = max(1, -(-len(nodes) * 3 // int(_ROOM)))
     ticks = tuple(Tick((i + 0.5) / len(nodes), nodes[i]) for i in range(0, len(nodes), step))
-    size = one.get("message_bytes")
+    size = words.number(one.get("message_bytes"))
     rates = {
         key: f", {three_digits(size / one[f'{key}_ns'])} GB/s" if size else "" for key in ("minimum", "mean", "maximum")
     }
@@ -44,7 +44,7 @@ def _plate(one: Mapping[str, Any]) -> FabricPlate:
         facts=(
             *((key, f"{three_digits(one[f'{key}_ns'] / 1e3)} us{rates[key]}") for key in rates),
             ("nodes", str(len(nodes))),
-            ("message", f"{words.thousands(size)} B" if size else ""),
+            ("message", f"{words.thousands(int(size))} B" if size else ""),
             ("runs", ", ".join(map(str, one["runs"]))),
         ),
     )
