@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint import records
+from nodeprint import config, records
 from nodeprint.discover import Node, read_sheet
 from nodeprint.errors import NodeprintError, printable
 
@@ -56,7 +56,8 @@ def read(campaign: Path) -> Fabrics:
 
     A file that cannot be read, or was measured with other arguments than the first, is left out with a note.
     """
-    if not (campaign / FOLDER).is_dir():
+    asked = _asked(campaign)
+    if not asked and not (campaign / FOLDER).is_dir():
         return Fabrics()
     sheet = campaign / "nodes.tsv"
     nodes = read_sheet(sheet) if sheet.exists() else []
@@ -77,7 +78,15 @@ def read(campaign: Path) -> Fabrics:
         elif len(file.pairs["a"]):
             found[name, partition] = [*same, (run, file)]
     measured = tuple(_fabric(*key, files, nodes) for key, files in sorted(found.items()))
-    return Fabrics(measured, (*notes, *_missing(campaign, measured, nodes)))
+    return Fabrics(measured, (*notes, *_missing(campaign, measured, nodes, asked)))
+
+
+def _asked(campaign: Path) -> list[str]:
+    """What the campaign's configuration measures between nodes; nothing where there is none that can be read."""
+    try:
+        return [name for name, _ in config.fabric_plan(config.load(campaign / "config.yaml"))]
+    except NodeprintError:
+        return []
 
 
 def _paths(campaign: Path) -> Iterator[tuple[Path, str, str, str]]:
@@ -140,17 +149,24 @@ def _fabric(name: str, partition: str, files: list[tuple[str, records.Records]],
     return Fabric(name, partition, tuple(nodes), where, runs, started, values, files[0][1].header)
 
 
-def _missing(campaign: Path, measured: Sequence[Fabric], sheet: Sequence[Node]) -> list[str]:
+def _missing(campaign: Path, measured: Sequence[Fabric], sheet: Sequence[Node], asked: Sequence[str]) -> list[str]:
     """What the newest job did not measure and why, a sentence each; and nodes that have records, but no link."""
     said: dict[str, list[str]] = {}
-    without = set()
+    without, tried = set(), set()
     for path in sorted((campaign / FOLDER).glob("job*/outcomes.tsv"), key=lambda one: _numbers(one.parent.name))[-1:]:
         for row in path.read_text(errors="replace").splitlines():
             partition, run, name, outcome, _, _, message = (*row.split("\t"), *[""] * 7)[:7]
+            tried.add(name)
             if outcome != "done":
                 without.add(partition)
                 said.setdefault(f"{name}, partition {partition}: {outcome}: {printable(message, 400)}", []).append(run)
     notes = [f"{text} (run {', '.join(runs)})" for text, runs in said.items()]
+    notes += [
+        f"{name} was not measured in the newest job: it follows the nodes, when none of their jobs was lost; "
+        "`make run` continues"
+        for name in asked
+        if name not in tried
+    ]
     known = {node for one in measured for node in one.nodes}
     later = [
         node.node for node in sheet

@@ -310,9 +310,12 @@ def test_what_was_not_measured_between_nodes_is_said_with_its_reason(tmp_path: P
     rows = ("main\t1\tlinktest-fabric\tdone\t0\t1.0\t\n"
             "gpu\t1\tlinktest-fabric\tleft out\t0\t0.0\tg1 alone has no link to another node\n"
             "gpu\t2\tlinktest-fabric\tleft out\t0\t0.0\tg1 alone has no link to another node\n")  # fmt: skip
+    (tmp_path / "config.yaml").write_text("measure: [coherence-cas, linktest-fabric, linktest-fabric-parallel]\n")
     (tmp_path / "fabric/job1/outcomes.tsv").write_text(rows)
     assert fabric.read(tmp_path).notes == (
         "linktest-fabric, partition gpu: left out: g1 alone has no link to another node (run 1, 2)",
+        "linktest-fabric-parallel was not measured in the newest job: it follows the nodes, when none of their jobs "
+        "was lost; `make run` continues",
         "no messages between nodes were measured on late, measured after them: `make run NODES=late` measures all "
         "links again",
     )
