@@ -51,7 +51,7 @@ def slowed(slurm: Path, node: str, to: str = "") -> Iterator[None]:
     """What `node` sends is slow, or only what it sends to the address `to`."""
     on(slurm, node, "tc", "qdisc", "add", "dev", "eth0", "root", "handle", "1:", "htb", "default", "1" if to else "2")
     try:
-        for number, rate in (("1", "20gbit"), ("2", "100mbit")):
+        for number, rate in (("1", "20gbit"), ("2", "50mbit")):
             on(
                 slurm,
                 node,

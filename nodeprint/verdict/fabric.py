@@ -8,7 +8,7 @@ make its nodes slow, nor a slow node all its links; docs/method.md has the formu
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,13 +97,12 @@ class Terms:
     link: Floats
 
 
-def terms(fabric: Fabric) -> Terms:
-    """Median polish of the log times, by run; NaN where nothing was measured."""
-    logs = np.log(fabric.values)
-    place = np.array(fabric.places)
+def terms(logs: Floats, places: Sequence[str]) -> Terms:
+    """Median polish of log times (run, from, to), by run; NaN where nothing was measured."""
+    place = np.array(places)
     near = place[:, None] == place[None, :]
     level = np.zeros_like(logs)
-    n = len(fabric.nodes)
+    n = len(places)
     out, into = (np.zeros((len(logs), n)) for _ in range(2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a class or node without a value stays NaN
@@ -128,17 +127,22 @@ class _Shown:
 
 
 def judge(fabric: Fabric, rules: Acceptance, alpha: float, day: str) -> Judged:
-    """The slow nodes and links of a fabric, largest first; none of fewer than four nodes.
+    """The slow nodes and links of a fabric, largest first; none of fewer than four nodes or two runs.
 
     `alpha` is the chance that a healthy fabric has any; `day` decides which suppressions have ended.
     """
     n = len(fabric.nodes)
-    if n < FEWEST_NODES:
+    if _too_little(fabric):
         return Judged(fabric, (), {}, 0)
-    fitted = terms(fabric)
+    logs = np.log(fabric.values)
+    fitted = terms(logs, fabric.places)
     tests = 2 * n + n * (n - 1)
     z = float(-ndtri(alpha / 2 / tests))
-    scales = {NODE: _scale(np.stack([fitted.out, fitted.into])), LINK: _scale(fitted.link)}
+    run = _run_scale(logs)
+    scales = {
+        NODE: max(_scale(np.stack([fitted.out, fitted.into])), run * np.sqrt(np.pi / 2 / (n - 1))),
+        LINK: max(_scale(fitted.link), run),
+    }
     bounds = {NODE: rules.fabric_node, LINK: rules.fabric_link}
     thresholds = {term: max(float(np.log1p(bounds[term])), z * scale) for term, scale in scales.items()}
     judge_of = _Judge(fabric, fitted, thresholds, scales, _sittings(fabric), rules, day)
@@ -146,10 +150,23 @@ def judge(fabric: Fabric, rules: Acceptance, alpha: float, day: str) -> Judged:
     return Judged(fabric, tuple(found), {term: float(np.expm1(at)) for term, at in thresholds.items()}, tests)
 
 
+def _too_little(fabric: Fabric) -> str:
+    """Why nothing can be named; empty where it can."""
+    if len(fabric.nodes) < FEWEST_NODES:
+        return f"of fewer than {FEWEST_NODES} a slow link cannot be told from a slow node"
+    return "" if len(fabric.runs) > 1 else "with one run the spread between runs is unknown; measure two (`runs`)"
+
+
 def _scale(values: Floats) -> float:
     """Robust spread of what should be zero."""
     finite = values[np.isfinite(values)]
     return 1.4826 * float(np.median(np.abs(finite))) if finite.size else 0.0
+
+
+def _run_scale(logs: Floats) -> float:
+    """How much a link differs from run to run: of few nodes the polish takes so much of this that the terms hide it."""
+    apart = np.diff(logs - np.nanmedian(logs, axis=(1, 2), keepdims=True), axis=0)
+    return _scale(apart) / 2**0.5
 
 
 def _sittings(fabric: Fabric) -> npt.NDArray[np.int64]:
@@ -302,7 +319,7 @@ def _said(judged: Judged) -> str:
     """A fabric in a line."""
     nodes, found = len(judged.fabric.nodes), sum(one.state != "refuted" for one in judged.found)
     if not judged.smallest:
-        return f"{nodes} nodes; of fewer than {FEWEST_NODES} a slow link cannot be told from a slow node"
+        return f"{nodes} nodes; {_too_little(judged.fabric)}"
     slow = f"{found or 'no'} slow {'nodes or links' if found > 1 else 'node or link'}"
     limits = f"{100 * judged.smallest[NODE]:.1f} % (a node) and {100 * judged.smallest[LINK]:.1f} % (a link)"
     return f"{nodes} nodes, {slow}; slower by {limits} or more would be named"
