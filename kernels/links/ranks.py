@@ -96,10 +96,13 @@ class Rank:
         mine = self.host.encode()
         names = {rank: bytearray(_HOST_BYTES) for rank in range(self.size) if rank != self.rank}
         waiting = {rank: world.Irecv(name, rank, _MEET) for rank, name in names.items()}
-        sent = {rank: world.Isend(mine, rank, _MEET) for rank in names}
+        sent = {rank: world.Isend(mine, rank, _MEET) for rank in names if rank > self.rank}
         until = time.monotonic() + _MEET_S
         while waiting or sent:
-            waiting = {rank: one for rank, one in waiting.items() if not one.Test()}
+            for rank in [rank for rank, one in waiting.items() if one.Test()]:
+                del waiting[rank]
+                if rank < self.rank:  # an answer: two ranks that connect to each other at once may crash Open MPI
+                    sent[rank] = world.Isend(mine, rank, _MEET)
             sent = {rank: one for rank, one in sent.items() if not one.Test()}
             if time.monotonic() > until:
                 met = {name.rstrip(b"\0").decode() for rank, name in names.items() if rank not in waiting}
