@@ -43,11 +43,7 @@ def prepare(
     _refuse_other_arguments(folder, former, config, complete)
     added = _add_what_is_new(complete, plan, config["runs"]) if former else {}
     nodes = [_refreshed(folder, node, plan, hashes) for node in nodes]
-    for outcomes in folder.glob("fabric/job*/outcomes.tsv"):
-        if any(
-            row.split("\t")[2] in ("refused", "failed") for row in outcomes.read_text().splitlines() if row[0] != "#"
-        ):
-            files.remove(outcomes)
+    _set_fabric_aside(fabric_outcomes(folder, nodes), config)
     _note_changes(folder / "config.yaml", former, config, added)
     files.write(folder / "config.yaml", yaml.safe_dump(config, sort_keys=True))
     files.write(folder / "plan.tsv", plan)
@@ -74,6 +70,21 @@ def sweeps(nodes: Iterable[Node]) -> dict[str, list[Node]]:
 def job_folder(campaign: Path, node: Node) -> Path:
     """Where a node's current job is."""
     return campaign / "nodes" / node.node / f"job{node.job}"
+
+
+def fabric_outcomes(campaign: Path, nodes: Iterable[Node]) -> Path:
+    """What says how the newest job between the nodes came out: a new job of any node is one between them, too."""
+    return campaign / f"fabric/job{max((node.job for node in nodes), default=1)}/outcomes.tsv"
+
+
+def _set_fabric_aside(outcomes: Path, config: Mapping[str, Any]) -> None:
+    """Remove what says that the job between the nodes is done where it failed, or lacks what is asked for now."""
+    if not outcomes.exists():
+        return
+    rows = [row.split("\t") for row in outcomes.read_text().splitlines()]
+    asked = {(str(run + 1), name) for run in range(config["runs"]) for name, _ in configuration.fabric_plan(config)}
+    if asked - {(run, name) for _, run, name, *_ in rows} or any(row[3] in ("refused", "failed") for row in rows):
+        files.remove(outcomes)
 
 
 def _pending(folder: Path, node: Node) -> bool:

@@ -343,6 +343,29 @@ def test_what_is_new_is_said_and_measured_in_the_same_job(
         campaign.prepare(settings | changes, lambda: [], [], {})
 
 
+@pytest.mark.parametrize(
+    ("rows", "stays"),
+    [
+        (["done", "done"], True),
+        (["done", "left out"], True),
+        (["done", "failed"], False),
+        (["refused", "done"], False),
+        (["done"], False),  # a run, or a measurement, that is asked for now
+    ],
+)
+def test_a_job_between_nodes_is_tried_again_where_it_failed_or_lacks_something(
+    settings: dict[str, object], rows: list[str], stays: bool
+) -> None:
+    settings |= {"measure": ["coherence-cas", "linktest-fabric"]}
+    folder = campaign.prepare(settings, lambda: [Node("cn01", "cn01", job=2)], [], {})
+    jobs = [folder / f"fabric/job{number}/outcomes.tsv" for number in (1, 2)]
+    for path in jobs:
+        path.parent.mkdir(parents=True)
+        path.write_text("".join(f"main\t{run}\tlinktest-fabric\t{how}\t0\t1.0\t\n" for run, how in enumerate(rows, 1)))
+    campaign.prepare(settings, lambda: [], [], {})
+    assert [path.exists() for path in jobs] == [True, stays]
+
+
 def test_a_new_nodeprint_with_other_arguments_changes_nothing(settings: dict[str, object]) -> None:
     settings |= {"measure": ["coherence-cas"]}
     job = complete_job(settings, "coherence-cas\tcoherence\t--op cas --passes 77\n")

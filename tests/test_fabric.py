@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +15,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodeprint import fabric
-from nodeprint.fabric import Fabric
+from nodeprint.discover import Node, write_sheet
+from nodeprint.errors import NodeprintError
+from nodeprint.fabric import Fabric, Fabrics
+from nodeprint.packed import PackedFleet
+from nodeprint.simulate import Plan, Spread, fleet
+from nodeprint.topology.presets import preset
+from nodeprint.verdict import acceptance, outputs
 from nodeprint.verdict import fabric as judged
+from nodeprint.verdict.acceptance import Acceptance, Suppression
+from nodeprint.verdict.judge import judge_fleet
+from nodeprint.verdict.outcome import Verdict
 
-from .conftest import TRAILER, header, lines, pair
+from .conftest import TRAILER, cell_header, header, lines, pair
+from .schemas import valid
+
+RULES = acceptance.load()
+NEW_YEAR = "2026-01-01T00:00:00Z"
+#: Two jobs of two runs each, an hour and five minutes apart.
+LATER, SOON = ((NEW_YEAR,) * 2 + (second,) * 2 for second in ("2026-01-01T01:00:00Z", "2026-01-01T00:05:00Z"))
 
 
 def made(
@@ -26,30 +45,41 @@ def made(
     near = np.array(places)[:, None] == np.array(places)[None, :]
     node = 1 + 0.005 * rng.standard_normal((2, n))
     true = 100e3 * np.where(near, 1, far) * node[0][:, None] * node[1][None, :]
-    values = true * (1 + noise * rng.standard_normal((runs, n, n)))
+    values = true * np.exp(noise * rng.standard_normal((runs, n, n)))
     values[:, np.arange(n), np.arange(n)] = np.nan
     names = tuple(f"job{1 + i // 2}/run{1 + i % 2}" for i in range(runs))
     return Fabric(
-        "linktest-fabric", tuple(f"cn{i:02d}" for i in range(1, n + 1)), places, names,
-        started or ("2026-01-01T00:00:00Z",) * runs, values, {"directed": True, "operation": "unidirectional"},
+        "linktest-fabric", "main", tuple(f"node{i:03d}" for i in range(n)), places, names,
+        started or (NEW_YEAR,) * runs, values, {"directed": True, "operation": "unidirectional"},
     )  # fmt: skip
 
 
-def test_healthy_fabrics_have_no_finding() -> None:
-    accused = [seed for seed in range(100) if judged.judge(made(8, seed)) or judged.judge(made(4, seed))]
-    assert len(accused) <= 3
+def found_in(one: Fabric, rules: Acceptance = RULES) -> list[judged.Found]:
+    return list(judged.judge(one, rules, rules.false_alarm, "2026-01-01").found)
+
+
+@pytest.mark.parametrize("n", [4, 5, 8])
+@pytest.mark.parametrize("noise", [0.02, 0.2])
+def test_healthy_fabrics_have_no_finding(n: int, noise: float) -> None:
+    assert sum(bool(found_in(made(n, seed, noise=noise))) for seed in range(100)) <= 3
 
 
 @pytest.mark.parametrize("n", [4, 6, 16])
 def test_a_slow_link_is_named_with_its_direction(n: int) -> None:
     one = made(n)
     one.values[:, 1, 3] *= 2
-    (found,) = judged.judge(one)
-    assert (found.term, found.node, found.to, found.sends, found.receives) == ("link", "cn02", "cn04", True, False)
-    assert "from cn02 to cn04 is" in found.text and "not in the other" in found.text
+    (found,) = found_in(one)
+    assert (found.term, found.node, found.to, found.sends, found.receives) == (
+        judged.LINK,
+        "node001",
+        "node003",
+        True,
+        False,
+    )
+    assert "from node001 to node003 is" in found.text and "not in the other" in found.text
     one.values[:, 3, 1] *= 2
-    (found,) = judged.judge(one)
-    assert {found.node, found.to} == {"cn02", "cn04"}
+    (found,) = found_in(one)
+    assert {found.node, found.to} == {"node001", "node003"}
     assert found.sends and found.receives
     assert found.effect == pytest.approx(1, abs=0.15)
 
@@ -62,32 +92,46 @@ def test_a_slow_node_is_named_and_none_of_its_links(n: int, send: float, receive
     one = made(n)
     one.values[:, 2, :] *= send
     one.values[:, :, 2] *= receive
-    (found,) = judged.judge(one)
-    assert (found.term, found.node, found.to) == ("node", "cn03", "")
+    (found,) = found_in(one)
+    assert (found.term, found.node, found.to) == (judged.NODE, "node002", "")
     assert said in found.text
     assert (found.sends, found.receives) == (send > 1, receive > 1)
 
 
-def test_a_second_job_confirms() -> None:
-    soon = made(6, runs=4, started=("2026-01-01T00:00:00Z",) * 2 + ("2026-01-01T00:05:00Z",) * 2)
-    later = made(6, runs=4, started=("2026-01-01T00:00:00Z",) * 2 + ("2026-01-01T01:00:00Z",) * 2)
-    for one, confirmed in ((soon, False), (later, True)):
-        one.values[:, 0, 1] *= 2
-        (found,) = judged.judge(one)
-        assert found.confirmed is confirmed
+@pytest.mark.parametrize(
+    ("started", "slow_in", "state"),
+    [
+        (LATER, (0, 1, 2, 3), "confirmed"),
+        (SOON, (0, 1, 2, 3), "fresh"),  # so soon it is one job more, and no second one
+        (LATER, (0, 1), "refuted"),
+        (LATER, (2, 3), "fresh"),  # a fault that is new
+    ],
+)
+@pytest.mark.parametrize(("a", "b"), [(0, 1), (0, slice(None))])
+def test_a_later_job_confirms_or_clears(
+    started: tuple[str, ...], slow_in: tuple[int, ...], state: str, a: int, b: int | slice
+) -> None:
+    one = made(6, runs=4, started=started)
+    one.values[list(slow_in), a, b] *= 2
+    (found,) = found_in(one)
+    assert (found.state, found.node) == (state, "node000")
+    assert found.runs == tuple(one.runs[i] for i in slow_in)
+    assert found.effect == pytest.approx(1, abs=0.15)
+    assert found.interval[0] < found.effect < found.interval[1]
 
 
 def test_one_run_of_two_shows_nothing() -> None:
     one = made(8)
     one.values[0, 0, 1] *= 2
-    assert judged.judge(one) == []
+    assert found_in(one) == []
 
 
-def test_three_nodes_cannot_tell() -> None:
-    one = made(3)
+@pytest.mark.parametrize(("n", "runs", "why"), [(3, 2, "cannot be told"), (8, 1, "spread between runs is unknown")])
+def test_three_nodes_or_one_run_cannot_tell(n: int, runs: int, why: str) -> None:
+    one = made(n, runs=runs)
     one.values[:, 0, 1] *= 5
-    assert judged.judge(one) == []
-    assert "cannot be told" in judged.entry(one, [])["text"]
+    assert found_in(one) == []
+    assert why in judged.entry(judged.judge(one, RULES, 0.01, ""), RULES)["text"]
 
 
 @given(st.integers(4, 12), st.integers(0, 2**16), st.randoms(use_true_random=False))
@@ -97,20 +141,129 @@ def test_the_order_of_nodes_changes_nothing(n: int, seed: int, random: object) -
     order = list(range(n))
     random.shuffle(order)  # type: ignore[attr-defined]
     at = np.array(order)
-    other = Fabric(
-        one.measurement, tuple(one.nodes[i] for i in order), tuple(one.places[i] for i in order), one.runs, one.started,
-        one.values[:, at][:, :, at], one.header,
-    )  # fmt: skip
-    assert [(f.node, f.to) for f in judged.judge(one)] == [(f.node, f.to) for f in judged.judge(other)]
+    nodes, places = (tuple(of[i] for i in order) for of in (one.nodes, one.places))
+    other = replace(one, nodes=nodes, places=places, values=one.values[:, at][:, :, at])
+    assert [(f.node, f.to) for f in found_in(one)] == [(f.node, f.to) for f in found_in(other)]
 
 
-def written(campaign: Path, run: int, *pairs: dict[str, object], nodes: tuple[str, ...] = ("b", "a")) -> Path:
-    path = campaign / f"fabric/job1/run{run}/linktest-fabric.jsonl"
+# --- what it makes of nodes ---
+
+
+@cache
+def healthy() -> PackedFleet:
+    return fleet(Plan(preset("naples-2x32"), nodes=8, spread=Spread(core=0.002)))
+
+
+def of_node(started: tuple[str, ...], rules: Acceptance = RULES) -> Verdict:
+    """The verdict of a healthy fleet, one node of which sends slowly."""
+    one = made(8, runs=len(started), started=started)
+    one.values[:, 2, :] *= 1.5
+    return judge_fleet(healthy(), rules, between=Fabrics((one,)))
+
+
+def of_link(started: tuple[str, ...], rules: Acceptance = RULES) -> Verdict:
+    """The verdict of a healthy fleet, one link of which is slow."""
+    one = made(8, runs=len(started), started=started)
+    one.values[:, 2, 5] *= 1.5
+    return judge_fleet(healthy(), rules, between=Fabrics((one,)))
+
+
+def odd(verdict: Verdict) -> dict[str, str]:
+    return {name: node.verdict for name, node in verdict.nodes.items() if node.verdict != "SAME"}
+
+
+def failures(verdict: Verdict) -> set[str]:
+    cases = ET.fromstring(outputs.junit(verdict)).iter("testcase")
+    return {case.attrib["name"] for case in cases if case.find("failure") is not None}
+
+
+def drained(verdict: Verdict) -> str:
+    return outputs.drain(replace(verdict, simulated=False), {})
+
+
+def test_a_slow_node_is_suspect_and_after_a_second_job_deviates() -> None:
+    once = of_node((NEW_YEAR,) * 2)
+    assert odd(once) == {"node002": "SUSPECT"}
+    assert once.nodes["node002"].text.startswith("node002 is ")
+    assert (once.fleet.outcome, len(once.recheck)) == ("DEVIATIONS", 3)
+    assert once.fails("any")
+    assert not once.fails("deviates")
+    assert "node002" not in drained(once)
+    twice = of_node(LATER)
+    assert odd(twice) == {"node002": "DEVIATES"}
+    assert failures(twice) == {"node002"}
+    assert twice.fails("deviates")
+    assert not twice.fails("invalid")
+    assert "NodeName='node002'" in drained(twice)
+    assert 'node="node002",id="fabric-node"' in outputs.prometheus(twice)
+    assert twice.recheck == ()
+    valid(twice.to_dict(), "verdict")
+    assert twice.json() == of_node(LATER).json()
+
+
+def test_a_slow_link_is_of_both_ends_and_drains_neither() -> None:
+    once, twice = of_link((NEW_YEAR,) * 2), of_link(LATER)
+    assert odd(once) == {"node002": "SUSPECT", "node005": "SUSPECT"}
+    assert odd(twice) == {"node002": "DIFFER", "node005": "DIFFER"}
+    assert failures(once) == failures(twice) == {"node002", "node005"}
+    assert [verdict.fails("deviates") for verdict in (once, twice)] == [False, True]
+    assert "scontrol" not in drained(once) + drained(twice)
+    assert {"node002", "node005"} < set(once.recheck)
+    (finding,) = twice.nodes["node005"].findings
+    assert (finding.id, finding.severity, dict(finding.where)) == (
+        "fabric-link",
+        "error",
+        {"link": "node002 to node005"},
+    )
+    valid(twice.to_dict(), "verdict")
+
+
+def test_what_a_later_job_does_not_show_leaves_a_node_the_same() -> None:
+    one = made(8, runs=4, started=LATER)
+    one.values[:2, 2, 5] *= 2
+    verdict = judge_fleet(healthy(), between=Fabrics((one,)))
+    assert odd(verdict) == {}
+    (finding,) = verdict.nodes["node002"].findings
+    assert (finding.id, finding.severity) == ("not-confirmed", "info")
+    assert "no slow node or link" in verdict.fabric[0]["text"]
+
+
+@pytest.mark.parametrize("end", ["node002", "node005"])
+def test_a_suppression_at_either_end_is_of_the_link(end: str) -> None:
+    known = Suppression(end, "fabric-link", "ticket 1", datetime.date(2026, 1, 1))
+    rules = replace(RULES, suppressions=(known,))
+    verdict = of_link(LATER, rules)
+    assert odd(verdict) == {"node002": "INCONCLUSIVE", "node005": "INCONCLUSIVE"}
+    assert "ticket 1" in verdict.nodes["node002"].text
+    assert not verdict.fails("any")
+    assert odd(of_node(LATER, rules)) == {"node002": "DEVIATES"}
+
+
+def test_the_bounds_and_the_rate_of_false_alarms_are_the_sites(tmp_path: Path) -> None:
+    path = tmp_path / "acceptance.yaml"
+    path.write_text("fabric: {node_percent: 100, link_percent: 100}\n")
+    wide = acceptance.load(path)
+    assert odd(of_node(LATER, wide)) == odd(of_link(LATER, wide)) == {}
+    noisy = made(8, noise=0.2)
+    limits = [judged.judge(noisy, RULES, alpha, "").smallest for alpha in (0.5, 0.01, 0.0001)]
+    assert limits[0]["fabric-link"] < limits[1]["fabric-link"] < limits[2]["fabric-link"]
+    path.write_text("fabric: {links: 3}\n")
+    with pytest.raises(NodeprintError, match="fabric"):
+        acceptance.load(path)
+
+
+# --- its records ---
+
+
+def written(
+    campaign: Path, run: int, *pairs: dict[str, object], nodes: tuple[str, ...] = ("b", "a"), **changes: object
+) -> Path:
+    path = campaign / f"fabric/job1/main/run{run}/linktest-fabric.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     ranks = [[node, 0] for node in nodes for _ in range(2)]
     head = header(
         kernel="linktest", operation="unidirectional", quantity="message", home=None, directed=True, ranks=ranks,
-        run=run, cpus=[], message_bytes=1024,
+        run=run, cpus=[], message_bytes=1024, **changes,
     )  # fmt: skip
     path.write_text(lines(head, *pairs, TRAILER))
     return path
@@ -118,20 +271,53 @@ def written(campaign: Path, run: int, *pairs: dict[str, object], nodes: tuple[st
 
 def test_ranks_become_nodes(tmp_path: Path) -> None:
     times = {(0, 2): 1.0, (0, 3): 2.0, (1, 2): 3.0, (2, 0): 8.0, (0, 1): 99.0}
-    written(tmp_path, 1, *(pair(a, b, latency_ns=t, home=-1) for (a, b), t in times.items()))
-    (tmp_path / "nodes.tsv").write_text("node\thost\track\nb\tb\tr1\na\ta\tr2\n")
-    (one,) = fabric.read(tmp_path)
-    assert (one.nodes, one.places) == (("b", "a"), ("r1", "r2"))
+    written(tmp_path, 1, *(pair(a, b, latency_ns=t, home=-1) for (a, b), t in times.items()), nodes=("hb", "ha"))
+    write_sheet(tmp_path / "nodes.tsv", [Node("b", "hb", rack="r1"), Node("a", "ha", rack="r2")])
+    (one,) = fabric.read(tmp_path).measured
+    assert (one.nodes, one.places, one.partition) == (("b", "a"), ("r1", "r2"), "main")
     assert one.values[0, 0, 1] == 2.0  # the median over pairs of ranks
     assert one.values[0, 1, 0] == 8.0
     assert np.isnan(np.diagonal(one.values[0])).all()  # ranks of one node are no link
 
 
-def test_a_damaged_file_is_a_problem_and_no_more(tmp_path: Path) -> None:
-    written(tmp_path, 1, pair(0, 2, home=-1))
+def test_a_file_that_cannot_be_used_is_a_note_and_no_more(tmp_path: Path) -> None:
+    written(tmp_path, 1, pair(0, 2, home=-1), arguments=["--sizes", "1024", "--nodes", "b,a"])
     written(tmp_path, 2).write_text('{"record": 1}\n')
-    (one,) = fabric.read(tmp_path)
-    assert one.runs == ("job1/run1",)
-    assert len(one.problems) == 1
-    assert fabric.read(tmp_path / "elsewhere") == []
-    assert json.dumps(judged.entry(one, []), allow_nan=False)
+    written(tmp_path, 3, pair(0, 2, home=-1), arguments=["--sizes", "1024", "--nodes", "b,a,c"])
+    written(tmp_path, 4, pair(0, 2, home=-1), arguments=["--sizes", "2048", "--nodes", "b,a"])
+    head = cell_header(ranks=[["b", 0], ["a", 0]], cells={"dims": ["a", "b"], "values": {"latency_ns": "ns"}})
+    written(tmp_path, 5).write_text(lines(head, {"record": "cell", "a": 0, "b": 1, "pass": 0, "latency_ns": 1.0}))
+    written(tmp_path, 6, pair(0, 9, home=-1))  # a rank that is not there
+    (tmp_path / "fabric/jobs/main/runs").mkdir(parents=True)
+    (tmp_path / "fabric/jobs/main/runs/linktest-fabric.jsonl").touch()
+    found = fabric.read(tmp_path)
+    (one,) = found.measured
+    assert one.runs == ("job1/run1", "job1/run3")
+    assert [
+        part in note
+        for part, note in zip(("line 1", "other arguments", "several", "not of its ranks"), found.notes, strict=True)
+    ]
+    assert fabric.read(tmp_path / "elsewhere") == Fabrics()
+    assert json.dumps(judged.entry(judged.judge(one, RULES, 0.01, ""), RULES), allow_nan=False)
+
+
+def test_what_was_not_measured_between_nodes_is_said_with_its_reason(tmp_path: Path) -> None:
+    written(tmp_path, 1, pair(0, 2, home=-1))
+    nodes = [Node("a", "a", partition="main"), Node("b", "b", partition="main"), Node("late", "late", partition="main"),
+             Node("lost", "lost", partition="main"), Node("g1", "g1", partition="gpu")]  # fmt: skip
+    write_sheet(tmp_path / "nodes.tsv", nodes)
+    for node in ("a", "b", "late", "g1"):
+        (tmp_path / f"nodes/{node}/job1").mkdir(parents=True)
+        (tmp_path / f"nodes/{node}/job1/status.json").touch()
+    rows = ("main\t1\tlinktest-fabric\tdone\t0\t1.0\t\n"
+            "gpu\t1\tlinktest-fabric\tleft out\t0\t0.0\tg1 alone has no link to another node\n"
+            "gpu\t2\tlinktest-fabric\tleft out\t0\t0.0\tg1 alone has no link to another node\n")  # fmt: skip
+    (tmp_path / "config.yaml").write_text("measure: [coherence-cas, linktest-fabric, linktest-fabric-parallel]\n")
+    (tmp_path / "fabric/job1/outcomes.tsv").write_text(rows)
+    assert fabric.read(tmp_path).notes == (
+        "linktest-fabric, partition gpu: left out: g1 alone has no link to another node (run 1, 2)",
+        "linktest-fabric-parallel was not measured in the newest job: it follows the nodes, when none of their jobs "
+        "was lost; `make run` continues",
+        "no messages between nodes were measured on late, measured after them: `make run NODES=late` measures all "
+        "links again",
+    )

@@ -5,14 +5,17 @@ Links are slowed in the nodes' own network namespaces: by netem where the kernel
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,9 +34,10 @@ CN04 = "10.77.0.5"
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A cluster of four nodes; its state folder."""
+    """A cluster of four nodes, all in one partition, and by halves in two more; its state folder."""
     need("mpirun", "mpicc", "tc")
-    state = up(tmp_path_factory.mktemp("fabric") / "state", len(NODES))
+    halves = (f"PartitionName={name} Nodes={','.join(of)}" for name, of in (("left", NODES[:2]), ("right", NODES[2:])))
+    state = up(tmp_path_factory.mktemp("fabric") / "state", len(NODES), *halves)
     yield state
     cluster("down", state=state)
 
@@ -47,7 +51,7 @@ def slowed(slurm: Path, node: str, to: str = "") -> Iterator[None]:
     """What `node` sends is slow, or only what it sends to the address `to`."""
     on(slurm, node, "tc", "qdisc", "add", "dev", "eth0", "root", "handle", "1:", "htb", "default", "1" if to else "2")
     try:
-        for number, rate in (("1", "20gbit"), ("2", "100mbit")):
+        for number, rate in (("1", "20gbit"), ("2", "50mbit")):
             on(
                 slurm,
                 node,
@@ -74,37 +78,104 @@ def slowed(slurm: Path, node: str, to: str = "") -> Iterator[None]:
         on(slurm, node, "tc", "qdisc", "del", "dev", "eth0", "root")
 
 
-def job(house: Path, slurm: Path, campaign: str) -> dict[str, object]:
-    """A campaign with LinkTest between its nodes; its verdict's part."""
+def job(house: Path, slurm: Path, campaign: str, changes: Mapping[str, object], *again: str) -> dict[str, Any]:
+    """A call of the main job with LinkTest between the nodes of a campaign; its verdict."""
     config = {
         "campaign": campaign, "launch": "sweep", "measure": ["coherence-cas", "linktest-fabric"],
         "arguments": {"linktest-fabric": "--sizes 512K --samples 8"},
-    }  # fmt: skip
-    done = main_job(house, slurm, config)
-    folder = house / "results" / campaign
-    outcomes = folder / "fabric/job1/outcomes.tsv"
+    } | changes  # fmt: skip
+    done = main_job(house, slurm, config, *again)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert {row.split("\t")[2] for row in outcomes.read_text().splitlines()} == {"done"}, outcomes.read_text()
+    folder = house / "results" / campaign
     valid_campaign(folder)
-    (found,) = json.loads((folder / "verdict.json").read_text())["fabric"]
-    assert found["nodes"] == list(NODES)
-    assert found["places"] == ["leaf0", "leaf0", "leaf1", "leaf1"]
-    return found
+    verdict: dict[str, Any] = json.loads((folder / "verdict.json").read_text())
+    return verdict
 
 
-def test_a_slow_node_is_named_with_its_direction(house: Path, slurm: Path) -> None:
+def outcomes(house: Path, campaign: str, number: int = 1) -> list[list[str]]:
+    path = house / "results" / campaign / f"fabric/job{number}/outcomes.tsv"
+    return [row.split("\t") for row in path.read_text().splitlines()]
+
+
+def an_hour_before(folder: Path) -> None:
+    """Let the records of a job have begun an hour earlier than they did, as no test waits for ten minutes."""
+    for path in folder.glob("main/run*/*.jsonl.gz"):
+        head, rest = gzip.decompress(path.read_bytes()).split(b"\n", 1)
+        header = json.loads(head)
+        began = datetime.fromisoformat(header["start_time"]) - timedelta(hours=1)
+        header["start_time"] = began.strftime("%Y-%m-%dT%H:%M:%SZ")
+        path.write_bytes(gzip.compress(json.dumps(header).encode() + b"\n" + rest))
+
+
+def test_a_slow_node_is_named_with_its_direction_and_confirmed_by_a_second_job(house: Path, slurm: Path) -> None:
+    drain = house / "results/slow-node/drain.sh"
     with slowed(slurm, "cn02"):
-        found = job(house, slurm, "slow-node")
-    first = found["findings"][0]
-    assert (first["term"], first["node"], first["sends"], first["receives"]) == ("node", "cn02", True, False), found
+        once = job(house, slurm, "slow-node", {})
+        (fabric,) = once["fabric"]
+        assert fabric["nodes"] == list(NODES)
+        assert fabric["places"] == ["leaf0", "leaf0", "leaf1", "leaf1"]
+        found = fabric["findings"][0]
+        assert (found["term"], found["node"], found["sends"], found["receives"]) == ("fabric-node", "cn02", True, False)
+        assert once["nodes"]["cn02"]["verdict"] == "SUSPECT"
+        assert "cn02" in once["recheck"]
+        assert "NodeName='cn02'" not in drain.read_text()
+        an_hour_before(house / "results/slow-node/fabric/job1")
+        twice = job(house, slurm, "slow-node", {}, "--again", "cn02")
+    assert [row[3] for row in outcomes(house, "slow-node", 2)] == ["done", "done"]
+    assert twice["fabric"][0]["findings"][0]["severity"] == "error"
+    assert twice["nodes"]["cn02"]["verdict"] == "DEVIATES"
+    assert "NodeName='cn02'" in drain.read_text()
 
 
-def test_a_slow_link_is_named_with_its_direction(house: Path, slurm: Path) -> None:
+def test_a_slow_link_is_named_with_its_direction_by_two_ranks_a_node(house: Path, slurm: Path) -> None:
+    """Beside it all pairs of a round at once: they share the CPUs of this machine, so that their times say nothing."""
+    names = ["linktest-fabric", "linktest-fabric-parallel"]
+    changes = {
+        "measure": ["coherence-cas", *names], "mpi": {"ranks_per_node": 2},
+        "arguments": dict.fromkeys(names, "--sizes 512K --samples 4"),
+    }  # fmt: skip
     with slowed(slurm, "cn03", CN04):
-        found = job(house, slurm, "slow-link")
-    first = found["findings"][0]
-    assert (first["term"], first["node"], first["to"], first["receives"]) == ("link", "cn03", "cn04", False), found
-    assert "from cn03 to cn04" in first["text"]
+        verdict = job(house, slurm, "slow-link", changes)
+    serial, parallel = verdict["fabric"]
+    found = serial["findings"][0]
+    named = (found["term"], found["node"], found["to"], found["receives"])
+    assert named == ("fabric-link", "cn03", "cn04", False), serial
+    assert "from cn03 to cn04" in found["text"]
+    assert {verdict["nodes"][name]["verdict"] for name in ("cn03", "cn04")} == {"SUSPECT"}
+    assert [[median is None for median in row] for row in parallel["median_ns"]] == [
+        [a == b for b in NODES] for a in NODES
+    ]
+    for name, at_once in zip(names, (1, 4), strict=True):
+        file = records.read(house / f"results/slow-link/fabric/job1/main/run1/{name}.jsonl.gz")
+        assert [host for host, _ in file.header["ranks"]] == [host for host in NODES for _ in range(2)]
+        assert len(file.pairs["a"]) == 8 * 7
+        assert file.header.get("parallel", 1) == at_once
+
+
+def test_each_partition_is_measured_and_a_missing_pmix_is_named(house: Path, slurm: Path) -> None:
+    """The first call asks for a plugin that this Slurm does not have, the second measures."""
+    setup = house / "setup.sh"
+    setup.write_text("export OMPI_MCA_btl=self,vader,tcp\n")
+    common = {
+        "runs": 1, "slurm": {"partition": "left,right"}, "site": {"setup": setup.name},
+        "arguments": {"linktest-fabric": "--sizes 64K --samples 3"},
+    }  # fmt: skip
+    launcher = "srun --mpi=pmix_v9 -p {partition} --nodelist={nodes} --ntasks-per-node={per_node}"
+    missing = job(house, slurm, "partitions", common | {"mpi": {"fabric_launcher": launcher}})
+    assert {row[3] for row in outcomes(house, "partitions")} == {"refused"}
+    said = [note for note in missing["fleet"]["notes"] if "linktest-fabric" in note]
+    assert [note.partition(": ")[0] for note in said] == [f"linktest-fabric, partition {p}" for p in ("left", "right")]
+    assert all("`srun --mpi=list` names those that it has" in note for note in said)
+    measured = job(house, slurm, "partitions", common)
+    assert [row[:4] for row in outcomes(house, "partitions")] == [
+        [partition, "1", "linktest-fabric", "done"] for partition in ("left", "right")
+    ]
+    assert [(one["partition"], one["nodes"]) for one in measured["fabric"]] == [
+        ("left", ["cn01", "cn02"]), ("right", ["cn03", "cn04"]),
+    ]  # fmt: skip
+    assert "cannot be told from a slow node" in measured["fabric"][0]["text"]
+    path = house / "results/partitions/fabric/job1/left/run1/linktest-fabric.jsonl.gz"
+    assert records.read(path).header["transport"]["environment"] == {"OMPI_MCA_btl": "self,vader,tcp"}
 
 
 def test_a_rank_that_is_killed_is_named_and_the_rest_is_continued(house: Path, slurm: Path, tmp_path: Path) -> None:
@@ -151,16 +222,25 @@ def process_with(*words: bytes, without: bytes = b"\0\0", environment_of: bytes 
     raise AssertionError(words)
 
 
-def test_nodes_that_do_not_reach_each_other_are_named(house: Path, slurm: Path, tmp_path: Path) -> None:
-    on(slurm, "cn02", "ip", "route", "add", "blackhole", CN04)
+def test_a_firewall_between_two_nodes_is_named(house: Path, slurm: Path, tmp_path: Path) -> None:
+    """What cn02 sends to cn04 from or to MPI's ports goes to a neighbour that is not there: a firewall that drops."""
+    nobody, table = "10.77.99.99", ("table", "100")
+    on(slurm, "cn02", "ip", "neigh", "add", nobody, "lladdr", "02:00:00:00:00:01", "dev", "eth0")
+    on(slurm, "cn02", "ip", "route", "add", CN04, "via", nobody, "dev", "eth0", "onlink", *table)
+    rules = [["to", CN04, "ipproto", "tcp", port, "1024-1300", *table] for port in ("sport", "dport")]
+    for rule in rules:
+        on(slurm, "cn02", "ip", "rule", "add", *rule)
     try:
         done = subprocess.run(
-            [CLUSTER, "exec", "login", house / "kernels/build/linktest", "--nodes", "cn02,cn04", "--out",
-             tmp_path / "x", "--sizes", "64K", "--patience", "60"],
+            [CLUSTER, "exec", "login", house / "kernels/build/linktest", "--nodes", ",".join(NODES), "--out",
+             tmp_path / "x", "--sizes", "64K"],
             env=environment() | {"CLUSTER_STATE": str(slurm)}, cwd=ROOT, capture_output=True, text=True, timeout=200,
             check=False,
         )  # fmt: skip
     finally:
-        on(slurm, "cn02", "ip", "route", "del", "blackhole", CN04)
+        for rule in rules:
+            on(slurm, "cn02", "ip", "rule", "del", *rule)
     assert done.returncode == 3
-    assert "firewall" in done.stderr.splitlines()[-1]
+    said = done.stderr.splitlines()[-1]
+    assert "firewall" in said
+    assert {node for node in NODES if node in said} == {"cn02", "cn04"}

@@ -25,10 +25,13 @@ _REFUSED = "linktest-refused: "
 _OURS = "linktest: "
 #: What a launcher says, and what it means; the first that is found.
 _MEANINGS = (
-    (r"[Cc]ouldn't find the specified plugin name for mpi/pmix|Invalid MPI.* pmix|mpi/pmix.*(fail|cannot)",
-     "Slurm has no PMIx plugin here: install it (Debian: slurm-wlm with PMIx), or set mpi.launcher to mpirun"),
-    (r"OMPI was not built with SLURM|not built with PMI|PMI support",
+    (r"plugin name for mpi/pmix|Invalid MPI type '?pmix|mpi/pmix.*(fail|cannot)",
+     "Slurm has no such PMIx plugin here: `srun --mpi=list` names those that it has; install Slurm's PMIx plugin, or "
+     "write another command into mpi.launcher (between nodes mpi.fabric_launcher), e.g. mpirun"),
+    (r"OMPI was not built with SLURM|not built with PMI|PMI support|OPAL ERROR: Unreachable in file ext\w+_client",
      "this Open MPI does not speak Slurm's PMI: use srun --mpi=pmix with an Open MPI that has PMIx, or mpirun"),
+    (r"DUE TO TIME LIMIT",
+     "Slurm ended the job at its time limit: a firewall may keep ranks waiting, else raise slurm.minutes"),
     (r"unable to find network interfaces",
      "Open MPI finds no network interface that is up, not even the loopback: `ip link set lo up`"),
     (r"not enough slots", "the launcher has fewer slots than ranks: add --oversubscribe, or name slots by --host"),

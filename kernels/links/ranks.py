@@ -23,6 +23,8 @@ from links.settings import MODES, RefusalError, Settings, cores
 _NAP_S, _LONGEST_NAP_S = 50e-6, 500e-6
 #: All ranks must have exchanged a first message after so long.
 _MEET_S = 30.0
+#: Room for the name of a host (Linux: 64).
+_HOST_BYTES = 65
 _BATON, _RESULT, _MEET = 11, 12, 13
 _STOP = -1
 
@@ -52,18 +54,17 @@ class Rank:
         from mpi4py import MPI  # noqa: PLC0415
 
         self.mpi = MPI
-        self.comm = MPI.COMM_WORLD.Dup()
-        self.rank, self.size = self.comm.rank, self.comm.size
+        self.rank, self.size = MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
         if self.size != settings.ranks:
             raise RefusalError(_wrong_number(self.size, settings))
         self.host = platform.node().partition(".")[0]
-        hosts = self.comm.allgather(self.host)
+        hosts = self._meet()
+        self.comm = MPI.COMM_WORLD.Dup()
         self.cpu = self._place(hosts)
         _pin(self.cpu)
         self.places = self.comm.allgather((self.host, self.cpu))
         self.timed = timed.choose(MPI, self.comm, settings.sizes)
         self.buffers = timed.Buffers(max(settings.sizes))
-        self._meet()
 
     def _place(self, hosts: list[str]) -> int:
         """This rank's CPU. Raises RefusalError where ranks are not on the nodes that were asked for."""
@@ -85,26 +86,36 @@ class Rank:
         local = hosts[: self.rank].count(self.host)
         return mine[local * len(mine) // settings.per_node]
 
-    def _meet(self) -> None:
-        """Exchange an empty message with every other rank, so that connections are made before anything is timed."""
-        others = [rank for rank in range(self.size) if rank != self.rank]
-        nothing = bytearray(0)
-        waiting = {rank: self.comm.Irecv(nothing, rank, _MEET) for rank in others}
-        sent = {rank: self.comm.Isend(nothing, rank, _MEET) for rank in others}
+    def _meet(self) -> list[str]:
+        """Exchange host names with every other rank, so that connections are made before anything is timed.
+
+        It comes before all collective calls: these would wait for ever where two ranks cannot connect. Returns the
+        hosts of all ranks.
+        """
+        world = self.mpi.COMM_WORLD
+        mine = self.host.encode()
+        names = {rank: bytearray(_HOST_BYTES) for rank in range(self.size) if rank != self.rank}
+        waiting = {rank: world.Irecv(name, rank, _MEET) for rank, name in names.items()}
+        sent = {rank: world.Isend(mine, rank, _MEET) for rank in names if rank > self.rank}
         until = time.monotonic() + _MEET_S
         while waiting or sent:
-            waiting = {rank: one for rank, one in waiting.items() if not one.Test()}
+            for rank in [rank for rank, one in waiting.items() if one.Test()]:
+                del waiting[rank]
+                if rank < self.rank:  # an answer: two ranks that connect to each other at once may crash Open MPI
+                    sent[rank] = world.Isend(mine, rank, _MEET)
             sent = {rank: one for rank, one in sent.items() if not one.Test()}
             if time.monotonic() > until:
-                missing = sorted({self.places[rank][0] for rank in (*waiting, *sent)})
+                met = {name.rstrip(b"\0").decode() for rank, name in names.items() if rank not in waiting}
+                unheard = sorted({*self.settings.nodes} - met - {self.host}) or [f"rank {r}" for r in (*waiting, *sent)]
                 _last_words(
-                    f"{self.host} and {', '.join(missing)} exchanged no message in {_MEET_S:.0f} s: a firewall, or "
+                    f"{self.host} and {', '.join(unheard)} exchanged no message in {_MEET_S:.0f} s: a firewall, or "
                     "networks that do not reach each other; open MPI's ports, or choose the network "
                     "(OMPI_MCA_btl_tcp_if_include) in site.setup"
                 )
                 time.sleep(2)  # the other side of each broken link says so, too
-                self.mpi.COMM_WORLD.Abort(3)
+                world.Abort(3)
             time.sleep(_NAP_S)
+        return [names[rank].rstrip(b"\0").decode() if rank in names else self.host for rank in range(self.size)]
 
     def measure(self, a: int, b: int, size: int, together: bool) -> dict[str, Any] | None:
         """This rank's part of a pair (a starts); the pair's numbers on rank a."""
@@ -237,6 +248,7 @@ def _measure_all(rank: Rank, work: list[Step], scribe: Scribe | None) -> None:
     former: tuple[int, int] | None = None
     for at, step in enumerate(work):
         if rank.settings.load:
+            _sleepily(rank.comm.Ibarrier())  # the load must not begin before the last pair of a round has ended
             rank.comm.Alltoall(array("b", bytes(load * rank.size)), array("b", bytes(load * rank.size)))
         if step.together:
             _take(rank, step, next((pair for pair in step.pairs if rank.rank in pair), None), scribe)

@@ -30,25 +30,28 @@ def _plate(one: Mapping[str, Any]) -> FabricPlate:
     bands = _bands(one["places"])
     step = max(1, -(-len(nodes) * 3 // int(_ROOM)))
     ticks = tuple(Tick((i + 0.5) / len(nodes), nodes[i]) for i in range(0, len(nodes), step))
-    size = one.get("message_bytes")
+    size = words.number(one.get("message_bytes"))
     rates = {
         key: f", {three_digits(size / one[f'{key}_ns'])} GB/s" if size else "" for key in ("minimum", "mean", "maximum")
     }
     return FabricPlate(
-        title=f"Between nodes: {one['measurement']}",
+        title=f"Between nodes: {one['measurement']}, partition {one['partition']}",
         subtitle=f"{one['operation']}: time of a message, from the row's node to the column's; median over runs",
         text=str(one["text"]),
-        findings=tuple(str(finding["text"]) for finding in one["findings"]),
+        findings=tuple(_finding(finding) for finding in one["findings"]),
         matrix=figures.replaced(drawn, bands, ticks),
         histogram=linktest.histogram(values, colours),
         facts=(
             *((key, f"{three_digits(one[f'{key}_ns'] / 1e3)} us{rates[key]}") for key in rates),
             ("nodes", str(len(nodes))),
-            ("message", f"{words.thousands(size)} B" if size else ""),
+            ("message", f"{words.thousands(int(size))} B" if size else ""),
             ("runs", ", ".join(map(str, one["runs"]))),
         ),
-        problems=tuple(str(problem) for problem in one["problems"]),
     )
+
+
+def _finding(one: Mapping[str, Any]) -> str:
+    return f"{one['text']} (suppressed: {one['suppressed']})" if one["suppressed"] else str(one["text"])
 
 
 def _bands(places: Sequence[str]) -> tuple[Band, ...]:

@@ -273,7 +273,6 @@ class FabricPlate:
     matrix: Matrix
     histogram: Histogram
     facts: Facts
-    problems: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

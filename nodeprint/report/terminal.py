@@ -37,6 +37,10 @@ def summary(campaign: Path) -> tuple[str, bool]:
     if len(shown) < len(nodes):
         lines.append(f"  and {len(nodes) - len(shown)} nodes that need no action")
     lines += [f"  {text}" for text in _counted(campaign, nodes)]
+    lines += [
+        f"  {one['measurement']}, partition {printable(one['partition'])}: {one['text']}"
+        for one in verdict.get("fabric", ())
+    ]
     lines += [f"  note: {printable(str(note), 400)}" for note in fleet.get("notes", ())]
     pdf = campaign / "report" / "cluster.pdf"
     measured = any(node.get("verdict") != "NOT MEASURED" for node in nodes.values())

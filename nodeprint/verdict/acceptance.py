@@ -56,7 +56,7 @@ class CellBound:
 @dataclass(frozen=True)
 class Acceptance:
     """Bounds are relative by term, and in ns at least `least_ns` by family of terms; priors the chip-to-chip standard
-    deviation by term; `cells` by a model's term."""
+    deviation by term; `cells` by a model's term; `fabric_node` and `fabric_link` bounds of messages between nodes."""
 
     bounds: Mapping[str, float]
     least_ns: Mapping[str, float]
@@ -70,6 +70,8 @@ class Acceptance:
     steal: float
     clock_fell: float
     hottest_c: float
+    fabric_node: float
+    fabric_link: float
     hard_keys: tuple[str, ...]
     soft_keys: tuple[str, ...]
     cmdline_ignored: tuple[str, ...]
@@ -215,6 +217,8 @@ def _build(content: Mapping[str, Any]) -> Acceptance:
         steal=quality["steal_percent"] / 100,
         clock_fell=quality["clock_fell_percent"] / 100,
         hottest_c=float(quality["hottest_c"]),
+        fabric_node=content["fabric"]["node_percent"] / 100,
+        fabric_link=content["fabric"]["link_percent"] / 100,
         hard_keys=tuple(keys["hard"]),
         soft_keys=tuple(keys["soft"]),
         cmdline_ignored=tuple(keys["cmdline_ignored"]),

@@ -8,9 +8,8 @@ make its nodes slow, nor a slow node all its links; docs/method.md has the formu
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -18,27 +17,44 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from nodeprint.fabric import Fabric
-from nodeprint.verdict.matrices import APART
+from nodeprint.verdict.acceptance import Acceptance
+from nodeprint.verdict.evaluate import CONFIRM_REACH, CONFIRM_SHARE
+from nodeprint.verdict.matrices import independent
+from nodeprint.verdict.outcome import Finding
 
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
-#: From where on a slower node or link matters, in shares of the time. A link has one pair, a node all of its own.
-NODE_BOUND, LINK_BOUND = 0.05, 0.10
-#: At most this chance that a healthy fabric has any finding.
-FALSE_ALARM = 0.01
 #: A node's term is a median over its links: of fewer nodes a link cannot be told from a node.
 FEWEST_NODES = 4
+#: Terms of findings, which are their ids, too.
+NODE, LINK = "fabric-node", "fabric-link"
 #: Rounds of medians; they settle in two or three.
 _ROUNDS = 6
 #: One direction is slower than the other where its effect is this much of both.
 _ONE_WAY = 0.5
+#: States of a finding, the strongest first: its severity, and what is said of it.
+_STATES: Mapping[str, tuple[str, str]] = {
+    "confirmed": ("error", "confirmed by a second job"),
+    "fresh": ("warning", "a second job, at least 10 minutes later, can confirm it"),
+    "refuted": ("info", "not confirmed by the jobs after"),
+}
+#: By term what may be the cause, and what to do.
+_CONSISTENT: Mapping[str, tuple[str, ...]] = {
+    NODE: ("its network adapter or the slot of it", "its cable or port of the switch", "its network settings"),
+    LINK: ("a cable or port between the switches of both", "the route between them"),
+}
+_REMEDY: Mapping[str, str] = {
+    NODE: "compare link speed, error counters and firmware of its adapter with another node's, check cable and port",
+    LINK: "check the route between them and the error counters of its ports; neither node is shown to be at fault",
+}
 
 
 @dataclass(frozen=True)
 class Found:
     """A slow node or link: `sends` and `receives` are the directions of a node, (True, False) of a link from `node`.
 
-    `effect` is relative, the median over runs; `runs` show it; `confirmed` by a second job.
+    `effect` is relative with its 95 % `interval`, of the later jobs where they confirm it; `runs` show it.
     """
 
     term: str
@@ -46,11 +62,28 @@ class Found:
     to: str
     sends: bool
     receives: bool
+    state: str
     effect: float
     effect_ns: float
+    interval: tuple[float, float]
     runs: tuple[str, ...]
-    confirmed: bool
     text: str
+    suppressed: str = ""
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The nodes that it is a finding of."""
+        return (self.node, self.to) if self.to else (self.node,)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A fabric with what was found in it; `smallest` are the relative effects from which on a node or link is found."""
+
+    fabric: Fabric
+    found: tuple[Found, ...]
+    smallest: Mapping[str, float]
+    tests: int
 
 
 @dataclass(frozen=True)
@@ -64,13 +97,12 @@ class Terms:
     link: Floats
 
 
-def terms(fabric: Fabric) -> Terms:
-    """Median polish of the log times, by run; NaN where nothing was measured."""
-    logs = np.log(fabric.values)
-    place = np.array(fabric.places)
+def terms(logs: Floats, places: Sequence[str]) -> Terms:
+    """Median polish of log times (run, from, to), by run; NaN where nothing was measured."""
+    place = np.array(places)
     near = place[:, None] == place[None, :]
     level = np.zeros_like(logs)
-    n = len(fabric.nodes)
+    n = len(places)
     out, into = (np.zeros((len(logs), n)) for _ in range(2))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a class or node without a value stays NaN
@@ -85,26 +117,44 @@ def terms(fabric: Fabric) -> Terms:
     return Terms(level, out, into, logs - level - out[:, :, None] - into[:, None, :])
 
 
-def judge(fabric: Fabric) -> list[Found]:
-    """The slow nodes and links of a fabric, largest first; none of fewer than four nodes."""
-    if len(fabric.nodes) < FEWEST_NODES:
-        return []
-    fitted = terms(fabric)
-    directed = bool(fabric.header.get("directed"))
+@dataclass(frozen=True)
+class _Shown:
+    """A term that stands out: how certain that is, the runs that size it, and those that show it."""
+
+    state: str
+    sized: Flags
+    runs: Flags
+
+
+def judge(fabric: Fabric, rules: Acceptance, alpha: float, day: str) -> Judged:
+    """The slow nodes and links of a fabric, largest first; none of fewer than four nodes or two runs.
+
+    `alpha` is the chance that a healthy fabric has any; `day` decides which suppressions have ended.
+    """
     n = len(fabric.nodes)
+    if _too_little(fabric):
+        return Judged(fabric, (), {}, 0)
+    logs = np.log(fabric.values)
+    fitted = terms(logs, fabric.places)
     tests = 2 * n + n * (n - 1)
-    z = float(-ndtri(FALSE_ALARM / 2 / tests))
-    at_node = max(np.log1p(NODE_BOUND), z * _scale(np.stack([fitted.out, fitted.into])))
-    at_link = max(np.log1p(LINK_BOUND), z * _scale(fitted.link))
-    found = [
-        one for i in range(n)
-        if (one := _node(fabric, fitted, i, at_node, directed)) is not None
-    ]  # fmt: skip
-    found += [
-        one for i in range(n) for j in range(i + 1, n)
-        if (one := _link(fabric, fitted, i, j, at_link, directed)) is not None
-    ]  # fmt: skip
-    return sorted(found, key=lambda one: -one.effect)
+    z = float(-ndtri(alpha / 2 / tests))
+    run = _run_scale(logs)
+    scales = {
+        NODE: max(_scale(np.stack([fitted.out, fitted.into])), run * np.sqrt(np.pi / 2 / (n - 1))),
+        LINK: max(_scale(fitted.link), run),
+    }
+    bounds = {NODE: rules.fabric_node, LINK: rules.fabric_link}
+    thresholds = {term: max(float(np.log1p(bounds[term])), z * scale) for term, scale in scales.items()}
+    judge_of = _Judge(fabric, fitted, thresholds, scales, _sittings(fabric), rules, day)
+    found = sorted(judge_of.found(), key=lambda one: -one.effect)
+    return Judged(fabric, tuple(found), {term: float(np.expm1(at)) for term, at in thresholds.items()}, tests)
+
+
+def _too_little(fabric: Fabric) -> str:
+    """Why nothing can be named; empty where it can."""
+    if len(fabric.nodes) < FEWEST_NODES:
+        return f"of fewer than {FEWEST_NODES} a slow link cannot be told from a slow node"
+    return "" if len(fabric.runs) > 1 else "with one run the spread between runs is unknown; measure two (`runs`)"
 
 
 def _scale(values: Floats) -> float:
@@ -113,94 +163,163 @@ def _scale(values: Floats) -> float:
     return 1.4826 * float(np.median(np.abs(finite))) if finite.size else 0.0
 
 
-def _shown(values: Floats, threshold: float, fabric: Fabric) -> tuple[str, ...]:
-    """The runs in which a term stands out; none where less than all but one of three do."""
-    measured = np.isfinite(values)
-    high = measured & (values > threshold)
-    enough = high.sum() >= max(1, measured.sum() - measured.sum() // 3)
-    return tuple(np.array(fabric.runs)[high].tolist()) if enough else ()
+def _run_scale(logs: Floats) -> float:
+    """How much a link differs from run to run: of few nodes the polish takes so much of this that the terms hide it."""
+    apart = np.diff(logs - np.nanmedian(logs, axis=(1, 2), keepdims=True), axis=0)
+    return _scale(apart) / 2**0.5
 
 
-def _node(fabric: Fabric, fitted: Terms, i: int, threshold: float, directed: bool) -> Found | None:
-    out, into = (_shown(of[:, i], threshold, fabric) for of in (fitted.out, fitted.into))
-    if not out and not into:
+def _sittings(fabric: Fabric) -> npt.NDArray[np.int64]:
+    """Of each run the number of its job, jobs that are not independent counted as one."""
+    jobs = [int(run.partition("/")[0].removeprefix("job")) for run in fabric.runs]
+    begun: dict[int, list[str]] = {}
+    for job, start in zip(jobs, fabric.started, strict=True):
+        begun.setdefault(job, []).append(start)
+    number = {job: k for k, part in enumerate(independent(begun)) for job in part}
+    return np.array([number[job] for job in jobs])
+
+
+def _shown(values: Floats, threshold: float, sitting: npt.NDArray[np.int64]) -> _Shown | None:
+    """What the jobs show of a term (run): the first job that shows it is confirmed or refuted by those after it."""
+    high = values > threshold
+
+    def by(k: int) -> bool:
+        measured = int(np.isfinite(values[sitting == k]).sum())
+        return int(high[sitting == k].sum()) >= max(1, measured - measured // 3)
+
+    first = next((k for k in np.unique(sitting).tolist() if by(k)), None)
+    if first is None:
         return None
-    term = fitted.out[:, i] if out else fitted.into[:, i]
-    if out and into:
-        term = np.fmax(fitted.out[:, i], fitted.into[:, i])
-    how = "in both directions" if (out and into) or not directed else "when it sends" if out else "when it receives"
-    name = fabric.nodes[i]
-    level = fitted.level[:, i, :] if out else fitted.level[:, :, i]
-    return _found(fabric, "node", name, "", bool(out), bool(into), term, np.exp(np.nanmedian(level)), out or into,
-                  f"{name} {{slower}} with every other node, {how}")  # fmt: skip
+    later = (sitting > first) & np.isfinite(values)
+    if not later.any():
+        return _Shown("fresh", sitting == first, high & (sitting == first))
+    newest = sitting == sitting[later].max()
+    again = max(CONFIRM_SHARE * float(np.nanmedian(values[sitting == first])), CONFIRM_REACH * threshold)
+    if min(np.median(values[later]), np.nanmedian(values[newest])) >= again:
+        return _Shown("confirmed", later, (values >= again) & (sitting >= first))
+    if by(int(sitting[newest][0])):
+        return _Shown("fresh", newest, high & newest)
+    return _Shown("refuted", sitting == first, high & (sitting == first))
 
 
-def _link(fabric: Fabric, fitted: Terms, i: int, j: int, threshold: float, directed: bool) -> Found | None:
-    ways = {
-        (i, j): _shown(fitted.link[:, i, j], threshold, fabric),
-        (j, i): _shown(fitted.link[:, j, i], threshold, fabric),
-    }
-    slow = [way for way, runs in ways.items() if runs]
-    if not slow:
-        return None
-    effects = {way: float(np.nanmedian(fitted.link[:, way[0], way[1]])) for way in ways}
-    a, b = max(slow, key=lambda way: effects[way])
-    both = not directed or (len(slow) == 2 and effects[b, a] > _ONE_WAY * effects[a, b])
-    first, second = fabric.nodes[a], fabric.nodes[b]
-    way = (
-        f"the link between {first} and {second} {{slower}}"
-        if both
-        else (f"the link from {first} to {second} {{slower}} in this direction, and not in the other")
-    )
-    level = float(np.exp(np.nanmedian(fitted.level[:, a, b] + fitted.out[:, a] + fitted.into[:, b])))
-    return _found(fabric, "link", first, second, True, both, fitted.link[:, a, b], level, ways[a, b], way)
+@dataclass(frozen=True)
+class _Judge:
+    """Finds the nodes and links of a fabric that stand out in its terms."""
+
+    fabric: Fabric
+    fitted: Terms
+    thresholds: Mapping[str, float]
+    scales: Mapping[str, float]
+    sitting: npt.NDArray[np.int64]
+    rules: Acceptance
+    day: str
+
+    @property
+    def directed(self) -> bool:
+        return bool(self.fabric.header.get("directed"))
+
+    def found(self) -> Iterator[Found]:
+        """Nodes, then links."""
+        n = len(self.fabric.nodes)
+        every = [self._node(i) for i in range(n)] + [self._link(i, j) for i in range(n) for j in range(i + 1, n)]
+        return (one for one in every if one is not None)
+
+    def _strongest(self, term: str, ways: Mapping[Any, Floats]) -> tuple[dict[Any, _Shown], dict[Any, float]]:
+        """The ways in which a term stands out most certainly, and their effects in log."""
+        seen = {way: _shown(values, self.thresholds[term], self.sitting) for way, values in ways.items()}
+        states = {one.state for one in seen.values() if one is not None}
+        best = next((state for state in _STATES if state in states), "")
+        shown = {way: one for way, one in seen.items() if one is not None and one.state == best}
+        return shown, {way: float(np.nanmedian(ways[way][one.sized])) for way, one in shown.items()}
+
+    def _node(self, i: int) -> Found | None:
+        fitted = self.fitted
+        shown, effects = self._strongest(NODE, {"out": fitted.out[:, i], "into": fitted.into[:, i]})
+        if not shown:
+            return None
+        largest = max(shown, key=lambda way: effects[way])
+        both = len(shown) == 2 or not self.directed
+        how = "in both directions" if both else "when it sends" if largest == "out" else "when it receives"
+        level = fitted.level[:, i, :] if largest == "out" else fitted.level[:, :, i]
+        name = self.fabric.nodes[i]
+        return self._found(
+            NODE, name, "", ("out" in shown, "into" in shown), shown[largest], effects[largest],
+            float(np.exp(np.nanmedian(level))), f"{name} {{slower}} with every other node, {how}",
+        )  # fmt: skip
+
+    def _link(self, i: int, j: int) -> Found | None:
+        fitted = self.fitted
+        shown, effects = self._strongest(LINK, {(a, b): fitted.link[:, a, b] for a, b in ((i, j), (j, i))})
+        if not shown:
+            return None
+        a, b = max(shown, key=lambda way: effects[way])
+        both = not self.directed or (len(shown) == 2 and effects[b, a] > _ONE_WAY * effects[a, b])
+        first, second = self.fabric.nodes[a], self.fabric.nodes[b]
+        text = (
+            f"the link between {first} and {second} {{slower}}"
+            if both
+            else f"the link from {first} to {second} {{slower}} in this direction, and not in the other"
+        )
+        level = float(np.exp(np.nanmedian(fitted.level[:, a, b] + fitted.out[:, a] + fitted.into[:, b])))
+        return self._found(LINK, first, second, (True, both), shown[a, b], effects[a, b], level, text)
+
+    def _found(
+        self, term: str, node: str, to: str, ways: tuple[bool, bool], shown: _Shown, effect: float, level_ns: float,
+        text: str,
+    ) -> Found:  # fmt: skip
+        low, size, high = (float(np.expm1(effect + side * 1.96 * self.scales[term])) for side in (-1, 0, 1))
+        slower = f"is {100 * size:.1f} % slower" if size < 1 else f"is {1 + size:.1f} times as slow"
+        runs = tuple(np.array(self.fabric.runs)[shown.runs].tolist())
+        said = f"{text.format(slower=slower)} (+{size * level_ns / 1e3:.0f} us a message), in {', '.join(runs)}"
+        why = (self.rules.suppressed(end, term, self.day) for end in (node, to) if end)
+        return Found(
+            term, node, to, *ways, shown.state, size, size * level_ns, (low, high), runs,
+            f"{said}; {_STATES[shown.state][1]}", next(filter(None, why), ""),
+        )  # fmt: skip
 
 
-def _found(
-    fabric: Fabric, term: str, node: str, to: str, sends: bool, receives: bool, values: Floats, level_ns: float,
-    runs: Sequence[str], text: str,
-) -> Found:  # fmt: skip
-    effect = float(np.expm1(np.nanmedian(values)))
-    by_job: dict[str, list[str]] = {}
-    for run, start in zip(fabric.runs, fabric.started, strict=True):
-        if run in runs:
-            by_job.setdefault(run.partition("/")[0], []).append(start)
-    confirmed = _apart([min(starts) for starts in by_job.values()])
-    slower = f"is {effect:.1%} slower" if effect < 1 else f"is {1 + effect:.1f} times as slow"
-    shown = f"{text.format(slower=slower)} (+{effect * level_ns / 1e3:.0f} us a message), in {', '.join(runs)}"
-    status = "confirmed by a second job" if confirmed else "a second job, later, would confirm or clear it"
-    return Found(
-        term, node, to, sends, receives, effect, effect * level_ns, tuple(runs), confirmed, f"{shown}; {status}"
-    )
+def finding(found: Found, measurement: str) -> tuple[str, Finding]:
+    """`found` as a finding of each node that it is of, and the outcome that it gives such a node, empty for none.
+
+    A confirmed link leaves open which of its ends is at fault, or neither: they DIFFER.
+    """
+    outcome = {"confirmed": "DEVIATES" if found.term == NODE else "DIFFER", "fresh": "SUSPECT"}.get(found.state, "")
+    return outcome, Finding(
+        found.term if outcome else "not-confirmed", _STATES[found.state][0], found.term,
+        {"link": f"{found.node} to {found.to}"} if found.to else {},
+        found.effect, found.effect_ns, found.interval, found.runs, _CONSISTENT[found.term], (), _REMEDY[found.term],
+        found.text, measurement, suppressed=found.suppressed,
+    )  # fmt: skip
 
 
-def _apart(starts: Sequence[str]) -> bool:
-    """Whether two jobs began so far apart that they count as independent."""
-    moments = sorted(datetime.fromisoformat(start) for start in starts if start)
-    return len(moments) > 1 and moments[-1] - moments[0] >= APART
-
-
-def entry(fabric: Fabric, found: Sequence[Found]) -> dict[str, Any]:
+def entry(judged: Judged, rules: Acceptance) -> dict[str, Any]:
     """A measurement's part of verdict.json (docs/formats.md)."""
+    fabric = judged.fabric
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         median = np.nanmedian(fabric.values, axis=0)
     finite = median[np.isfinite(median)]
-    few = f"fewer than {FEWEST_NODES} nodes: a slow link cannot be told from a slow node"
-    said = (
-        f"{len(fabric.nodes)} nodes, {len(found) or 'no'} slow {'nodes or links' if len(found) > 1 else 'node or link'}"
-    )
     return {
-        "measurement": fabric.measurement, "nodes": list(fabric.nodes), "places": list(fabric.places),
-        "text": few if len(fabric.nodes) < FEWEST_NODES else said, "runs": list(fabric.runs),
+        "measurement": fabric.measurement, "partition": fabric.partition, "nodes": list(fabric.nodes),
+        "places": list(fabric.places), "text": _said(judged), "runs": list(fabric.runs),
         "minimum_ns": float(finite.min()), "mean_ns": float(finite.mean()), "maximum_ns": float(finite.max()),
         "message_bytes": fabric.header.get("message_bytes"), "operation": str(fabric.header["operation"]),
         "median_ns": [[None if np.isnan(v) else float(v) for v in row] for row in median],
-        "bounds": {"node": NODE_BOUND, "link": LINK_BOUND},
+        "bounds": {NODE: rules.fabric_node, LINK: rules.fabric_link}, "smallest_effect": dict(judged.smallest),
         "findings": [
             {"term": f.term, "node": f.node, "to": f.to, "sends": f.sends, "receives": f.receives, "effect": f.effect,
-             "effect_ns": f.effect_ns, "runs": list(f.runs), "confirmed": f.confirmed, "text": f.text}
-            for f in found
+             "effect_ns": f.effect_ns, "runs": list(f.runs), "severity": _STATES[f.state][0], "text": f.text,
+             "suppressed": f.suppressed}
+            for f in judged.found
         ],
-        "problems": list(fabric.problems),
     }  # fmt: skip
+
+
+def _said(judged: Judged) -> str:
+    """A fabric in a line."""
+    nodes, found = len(judged.fabric.nodes), sum(one.state != "refuted" for one in judged.found)
+    if not judged.smallest:
+        return f"{nodes} nodes; {_too_little(judged.fabric)}"
+    slow = f"{found or 'no'} slow {'nodes or links' if found > 1 else 'node or link'}"
+    limits = f"{100 * judged.smallest[NODE]:.1f} % (a node) and {100 * judged.smallest[LINK]:.1f} % (a link)"
+    return f"{nodes} nodes, {slow}; slower by {limits} or more would be named"

@@ -79,6 +79,7 @@ _INVALID = "invalid: "
 _MOST_BROKEN = 3
 #: A node is measured again at most so often.
 _MOST_JOBS = 3
+_NOTHING_BETWEEN = messages.Fabrics()
 
 
 @dataclass(frozen=True)
@@ -104,10 +105,8 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
     if acceptance is not None:
         accepted.keep(acceptance, campaign)
     since = history.against(fleet, baseline, rules) if baseline is not None else None
-    result = judge_fleet(fleet, rules, since)
-    versions = {**result.versions, "acceptance": accepted.name(accepted.kept(campaign))}
-    links = tuple(fabric.entry(one, fabric.judge(one)) for one in messages.read(campaign))
-    result = replace(result, versions=versions, fabric=links)
+    result = judge_fleet(fleet, rules, since, messages.read(campaign))
+    result = replace(result, versions={**result.versions, "acceptance": accepted.name(accepted.kept(campaign))})
     unjudged = _unjudged(campaign, result)
     if unjudged:
         note = f"measured but not compared, as no model is stated: {', '.join(unjudged)}; the records are in nodes/"
@@ -130,8 +129,14 @@ def _slurm_reasons(campaign: Path) -> dict[str, tuple[str, str]]:
     return {node.node: (node.state, node.reason) for node in nodes}
 
 
-def judge_fleet(fleet: PackedFleet, rules: Acceptance | None = None, since: history.Since | None = None) -> Verdict:
-    """The verdict of a packed fleet, with what changed in it `since` a baseline; writes nothing."""
+def judge_fleet(
+    fleet: PackedFleet,
+    rules: Acceptance | None = None,
+    since: history.Since | None = None,
+    between: messages.Fabrics = _NOTHING_BETWEEN,
+) -> Verdict:
+    """The verdict of a packed fleet, with what changed in it `since` a baseline, and with the messages `between` its
+    nodes; writes nothing."""
     rules = rules if rules is not None else accepted.load()
     reduced = _reduced(fleet)
     fleet = _with_homes(fleet, reduced)
@@ -142,7 +147,7 @@ def judge_fleet(fleet: PackedFleet, rules: Acceptance | None = None, since: hist
     kinds, tests = _kinds([np.array([number[name] for name in names]) for names in named], reduced, fleet, rules)
     figures = figures_of(reduced, len(fleet.nodes))
     rows = _beside_groups(cell_words.figures_of(fleet.cells, fleet.nodes), kinds)
-    return _Writer(fleet, rules, kinds, figures, rows, differing, reduced, tests, since).verdict()
+    return _Writer(fleet, rules, kinds, figures, rows, differing, reduced, tests, since, between).verdict()
 
 
 def _beside_groups(rows: Sequence[Sequence[CellFigure]], kinds: Sequence[_Kind]) -> list[tuple[CellFigure, ...]]:
@@ -335,6 +340,7 @@ class _Writer:
     reduced: Sequence[Reduced]
     tests: int
     since: history.Since | None
+    between: messages.Fabrics
 
     @cached_property
     def rows(self) -> list[dict[int, dict[int, list[int]]]]:
@@ -365,12 +371,13 @@ class _Writer:
         for i, node in enumerate(self.fleet.nodes):
             letter = _letter(place[i]) if i in place and len(populations) > 1 else ""
             told = self._judged(i, node, populations[place[i]], letter) if i in place else self._unjudged(i, node)
-            nodes[node.name] = self._over_time(node, told)
+            nodes[node.name] = self._between_nodes(node, self._over_time(node, told))
         counts = Counter(verdict.verdict for verdict in nodes.values())
         ordered = {outcome: counts[outcome] for outcome in NODE_OUTCOMES if counts[outcome]}
         fleet = self._fleet(nodes, populations, ordered)
         versions = {"nodeprint": __version__, **self.fleet.versions}
-        return Verdict(self.fleet.campaign, self.fleet.simulated, versions, fleet, nodes, self._recheck(nodes))
+        entries = tuple(fabric.entry(one, self.rules) for one in self.fabrics)
+        return Verdict(self.fleet.campaign, self.fleet.simulated, versions, fleet, nodes, self._recheck(nodes), entries)
 
     def _base(self, i: int, node: PackedNode) -> NodeVerdict:
         soft = tuple(
@@ -541,14 +548,25 @@ class _Writer:
         """`told` of a node with what changed in it since the baseline: nothing is SAME then."""
         if self.since is None:
             return told
-        changes = self._marked(node, self.since.findings.get(node.name, ()))
         thin = [self.since.warnings[node.name]] if node.name in self.since.warnings else []
-        told = replace(told, findings=(*told.findings, *changes), warnings=(*told.warnings, *thin))
-        if not changes or told.verdict not in ("SAME", "SAME AS GROUP", "INCONCLUSIVE", "NO PEER"):
-            return told
-        counted = [one.text for one in changes if not one.suppressed]
-        outcome, text = ("SUSPECT", counted[0]) if counted else ("INCONCLUSIVE", f"suppressed: {changes[0].suppressed}")
-        return replace(told, verdict=outcome, text=text)
+        changes = self._marked(node, self.since.findings.get(node.name, ()))
+        return _with_findings(replace(told, warnings=(*told.warnings, *thin)), [("SUSPECT", one) for one in changes])
+
+    def _between_nodes(self, node: PackedNode, told: NodeVerdict) -> NodeVerdict:
+        """`told` of a node with what was found in its messages to other nodes: nothing is SAME then."""
+        found = [
+            fabric.finding(one, judged.fabric.measurement)
+            for judged in self.fabrics
+            for one in judged.found
+            if node.name in one.ends
+        ]
+        return _with_findings(told, found)
+
+    @cached_property
+    def fabrics(self) -> list[fabric.Judged]:
+        """What was measured between nodes, judged; the chance of a false alarm is of all of it together."""
+        measured = self.between.measured
+        return [fabric.judge(one, self.rules, self.rules.false_alarm / len(measured), self._day) for one in measured]
 
     def _told(self, i: int, node: PackedNode, kind: _Kind) -> list[tuple[str, Finding]]:
         """A node's findings, each with its state that outcomes go by, in the order in which they are reported."""
@@ -674,6 +692,7 @@ class _Writer:
     def _day(self) -> str:
         """The day of the newest run: a verdict depends on its input, not on when it is made."""
         started = [one.stack.started for one in self.reduced] + [one.started for one in self.fleet.cells]
+        started += [one.started for one in self.between.measured]
         return max((s for one in started for s in one), default="")[:10]
 
     def _recheck(self, nodes: Mapping[str, NodeVerdict]) -> tuple[str, ...]:
@@ -739,8 +758,8 @@ class _Writer:
             spread,
             counts,
             margins,
-            self.tests,
-            self.rules.false_alarm if self.tests else 0.0,
+            self.tests + sum(one.tests for one in self.fabrics),
+            self.rules.false_alarm * (bool(self.tests) + any(one.tests for one in self.fabrics)),
             notes,
         )
 
@@ -795,7 +814,7 @@ class _Writer:
         if len(broken) > _MOST_BROKEN:
             more = counted(len(broken) - _MOST_BROKEN, "more node")
             notes.append(f"records of {more} cannot be used as they are; their pages say why")
-        notes += self._rules_without_effect()
+        notes += [*self.between.notes, *self._rules_without_effect()]
         for name, chip in sorted(wide.items()):
             notes.append(
                 f"chips differ by {chip * 100:.1f} % (SD) in {wording.TESTED.get(name, name)}, too much for the bound"
@@ -808,6 +827,7 @@ class _Writer:
             for verdict in nodes.values()
             if verdict.verdict in ("DEVIATES", "SUSPECT")
             for found in verdict.findings
+            if found.term not in (fabric.NODE, fabric.LINK)
         )
         notes += [f"{count} nodes share a deviation: {what}" for what, count in sorted(shared.items()) if count > 1]
         for k, kind in enumerate(populations if len(populations) > 1 else ()):
@@ -816,6 +836,18 @@ class _Writer:
             notes.append(f"group {_letter(k)}: {len(kind.nodes)} nodes{by}{'; ' + ', '.join(fields) if fields else ''}")
         notes += [self.since.note] if self.since is not None else []
         return tuple(notes)
+
+
+def _with_findings(told: NodeVerdict, found: Sequence[tuple[str, Finding]]) -> NodeVerdict:
+    """`told` of a node with more findings, each with the outcome that it gives the node (empty: none).
+
+    The outcome that counts first holds, and a node with a suppressed finding is not SAME.
+    """
+    said = [(told.verdict, told.text)]
+    said += [(outcome, one.text) for outcome, one in found if outcome and not one.suppressed]
+    said += [("INCONCLUSIVE", f"suppressed: {one.suppressed}") for outcome, one in found if outcome and one.suppressed]
+    verdict, text = min(said, key=lambda one: NODE_OUTCOMES.index(one[0]))
+    return replace(told, verdict=verdict, text=text, findings=(*told.findings, *(one for _, one in found)))
 
 
 def _no_core_inside(tested: terms.Terms) -> bool:

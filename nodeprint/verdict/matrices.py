@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -88,28 +88,30 @@ def reduce(stack: Stack, terms: Terms) -> Reduced:
 
 
 def sittings(stack: Stack | Cells) -> dict[int, list[list[int]]]:
-    """By node, its jobs in order, those together that began less than APART after the one before.
-
-    The cause of a disturbance may persist for some minutes, so that a job that soon after the first is not independent
-    of it. A job whose time is not known counts as independent.
-    """
+    """By node, its independent jobs."""
     begun: dict[int, dict[int, list[str]]] = {}
     times = stack.started or ("",) * len(stack.node)
     for node, job, time in zip(stack.node.tolist(), stack.job.tolist(), times, strict=True):
         begun.setdefault(node, {}).setdefault(job, []).append(time)
-    found: dict[int, list[list[int]]] = {}
-    for node, jobs in begun.items():
-        parts: list[list[int]] = []
-        before: datetime | None = None
-        for job in sorted(jobs):
-            known = [moment for moment in map(_moment, jobs[job]) if moment is not None]
-            if parts and before is not None and known and min(known) - before < APART:
-                parts[-1].append(job)
-            else:
-                parts.append([job])
-            before = max(known, default=None)
-        found[node] = parts
-    return found
+    return {node: independent(jobs) for node, jobs in begun.items()}
+
+
+def independent(begun: Mapping[int, Sequence[str]]) -> list[list[int]]:
+    """Jobs, each with when its runs began, in order, those together that began less than APART after the one before.
+
+    The cause of a disturbance may persist for some minutes, so that a job that soon after the first is not independent
+    of it. A job whose time is not known counts as independent.
+    """
+    parts: list[list[int]] = []
+    before: datetime | None = None
+    for job in sorted(begun):
+        known = [moment for moment in map(_moment, begun[job]) if moment is not None]
+        if parts and before is not None and known and min(known) - before < APART:
+            parts[-1].append(job)
+        else:
+            parts.append([job])
+        before = max(known, default=None)
+    return parts
 
 
 def newest_rows(stack: Stack | Cells) -> dict[int, list[int]]:

@@ -191,16 +191,18 @@ class Verdict:
         lines = [("SIMULATED: " if self.simulated else "") + self.fleet.text]
         lines += [f"note: {note}" for note in self.fleet.notes]
         said = [(name, f"{node.verdict}. {node.text}") for name, node in self.nodes.items() if node.verdict != "SAME"]
-        between = [
-            f"{one['measurement']}: {text}"
-            for one in self.fabric
-            for text in [one["text"], *(finding["text"] for finding in one["findings"])]
-        ]
+        between = [f"{one['measurement']}, partition {one['partition']}: {one['text']}" for one in self.fabric]
         return "\n".join([*lines, *(f"{names}: {text}" for names, text in folded(said)), *between])
 
     def fails(self, on: str) -> bool:
-        """Whether `--fail-on` ON (a key of FAIL_ON) counts an outcome that is there and not suppressed."""
-        return any(node.verdict in FAIL_ON[on] for node in self.nodes.values())
+        """Whether `--fail-on` ON (a key of FAIL_ON) counts an outcome that is there and not suppressed.
+
+        A link that two jobs showed deviates, though neither of its nodes does.
+        """
+        links = any(
+            found["severity"] == "error" and not found["suppressed"] for one in self.fabric for found in one["findings"]
+        )
+        return any(node.verdict in FAIL_ON[on] for node in self.nodes.values()) or (links and on != "invalid")
 
 
 #: How margins are summarised: the families that share a figure, and whether it is one in ns, as inside a CCX a hop is

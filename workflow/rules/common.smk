@@ -39,7 +39,6 @@ def outcomes():
 
 
 def fabric_outcomes():
-    """What says how LinkTest between the nodes came out; nothing where it is not asked for. A new job of a node is one."""
-    jobs = [node.job for node in NODES.values()]
-    asked = jobs and configuration.fabric_plan(config)
-    return [CAMPAIGN / f"fabric/job{max(jobs)}/outcomes.tsv"] if asked else []
+    """What says how LinkTest between the nodes came out; nothing where it is not asked for."""
+    asked = NODES and configuration.fabric_plan(config)
+    return [campaigns.fabric_outcomes(CAMPAIGN, NODES.values())] if asked else []

@@ -1,4 +1,7 @@
-"""LinkTest between the nodes of a campaign: a job over all of them for each run and measurement; then outcomes.tsv.
+"""LinkTest between the nodes of a campaign: for each partition, run and measurement a job; then outcomes.tsv.
+
+Nodes of two partitions are measured apart, as Slurm gives no job nodes of both; one job after the other, as they may
+share switches.
 
 USAGE   fabric.py CONFIG OUTCOMES MINUTES     OUTCOMES: <campaign>/fabric/job<J>/outcomes.tsv; MINUTES: of a job
 """
@@ -12,43 +15,45 @@ from urllib.parse import quote
 
 from nodeprint import campaign as campaigns
 from nodeprint import config as configuration
-from nodeprint import discover, files
+from nodeprint import discover, fabric, files
 from nodeprint.discover import Node, slurm
 from nodeprint.errors import NodeprintError
 
 KERNEL = Path("kernels/build/linktest")
 
 
-def together(campaign: Path) -> tuple[list[Node], list[str]]:
-    """The measured nodes of the partition that has most of them, and what is said of the others."""
-    sheet = discover.read_sheet(campaign / "nodes.tsv")
-    there = [node for node in sheet if (campaigns.job_folder(campaign, node) / "status.json").exists()]
-    count = {node.partition: sum(one.partition == node.partition for one in there) for node in there}
-    most = max(count, key=lambda name: count[name], default="")
-    chosen = [node for node in there if node.partition == most]
-    left = [node.node for node in sheet if node not in chosen]
-    return chosen, [f"left out, as not measured or of another partition: {', '.join(left)}"] if left else []
+def partitions(campaign: Path) -> dict[str, list[Node]]:
+    """The measured nodes, by partition."""
+    found: dict[str, list[Node]] = {}
+    for node in discover.read_sheet(campaign / "nodes.tsv"):
+        if (campaigns.job_folder(campaign, node) / "status.json").exists():
+            found.setdefault(discover.checked_name(node.partition or fabric.NO_PARTITION, "nodes.tsv"), []).append(node)
+    return found
 
 
 def launcher(config: dict, nodes: list[Node], minutes: int) -> str:
     """What starts the ranks: the configuration's text, or srun with an allocation of its own."""
     own = config["mpi"]["fabric_launcher"]
     asked = slurm.sweep_options(nodes, config["slurm"] | {"wave": len(nodes)}, minutes)
-    return own or (
+    return own.replace("{partition}", nodes[0].partition) or (
         f"srun --mpi=pmix --job-name=linktest {asked}"
         " --nodelist={nodes} --nodes={count} --ntasks={ranks} --ntasks-per-node={per_node} --exclusive --mem=0"
         " --cpu-bind=none --kill-on-bad-exit=1"
     )
 
 
-def measure(out: Path, words: list[str]) -> tuple[str, int, float, str]:
-    """One record file, begun or continued: outcome, exit code, seconds, and the last thing that was said."""
+def measure(out: Path, setup: str, words: list[str]) -> tuple[str, int, float, str]:
+    """One record file, begun or continued: outcome, exit code, seconds, and the last thing that was said.
+
+    `site.setup` is sourced first where it is on this machine: srun hands the environment on to the ranks.
+    """
     if out.with_name(out.name + ".gz").exists():
         return "done", 0, 0.0, ""
     began = time.monotonic()
-    done = subprocess.run([KERNEL, "--out", out, *words], stderr=subprocess.PIPE, text=True, check=False)
+    sourced = ["sh", "-c", '. "$0" >&2 && exec "$@"', Path(setup).absolute()] if setup and Path(setup).is_file() else []
+    done = subprocess.run([*sourced, KERNEL, "--out", out, *words], stderr=subprocess.PIPE, text=True, check=False)
     sys.stderr.write(done.stderr)
-    said = (done.stderr.strip().splitlines() or [""])[-1]
+    said = (done.stderr.strip().splitlines() or [""])[-1].removeprefix("linktest: ")
     if done.returncode == 0:
         files.write(out.with_name(out.name + ".gz"), gzip.compress(out.read_bytes()))
         out.unlink()
@@ -56,32 +61,31 @@ def measure(out: Path, words: list[str]) -> tuple[str, int, float, str]:
     return outcome, done.returncode, time.monotonic() - began, "" if done.returncode == 0 else said
 
 
+def words(config: dict, nodes: list[Node], job: str, run: int, minutes: int) -> list[str]:
+    """LinkTest's arguments for a run over `nodes`."""
+    return [
+        "--nodes", ",".join(node.node for node in nodes), "--job", job, "--run", str(run),
+        "--per-node", str(config["mpi"]["ranks_per_node"]), "--seed", str(1000 * int(job) + run),
+        "--launcher", quote(launcher(config, nodes, minutes), safe="/:=,+@{}"),
+        "--patience", str(config["slurm"]["deadline_hours"] * 3600 + 600),
+    ]  # fmt: skip
+
+
 def main(campaign: Path, config: dict, outcomes: Path, minutes: int) -> None:
     """All that is missing; what went wrong is a row, and never keeps the nodes from being judged."""
-    nodes, notes = together(campaign)
-    rows = [f"# {note}\n" for note in notes]
     folder = outcomes.parent
-    job = folder.name.removeprefix("job")
-    for run in range(1, config["runs"] + 1):
-        for name, arguments in configuration.fabric_plan(config):
-            if config["launch"] == "here" or len(nodes) < 2:
-                said = "one node: there is no link between nodes to measure"
-                rows.append(f"{run}\t{name}\tleft out\t0\t0\t{said}\n")
-                continue
-            words = [
-                *arguments.split(),
-                "--nodes",
-                ",".join(node.node for node in nodes),
-                "--job",
-                job,
-                "--run",
-                str(run),
-            ]
-            words += ["--per-node", str(config["mpi"]["ranks_per_node"]), "--seed", str(1000 * int(job) + run)]
-            words += ["--launcher", quote(launcher(config, nodes, minutes), safe="/:=,+@{}")]
-            words += ["--patience", str(config["slurm"]["deadline_hours"] * 3600 + 600)]
-            outcome, code, seconds, said = measure(folder / f"run{run}" / f"{name}.jsonl", words)
-            rows.append(f"{run}\t{name}\t{outcome}\t{code}\t{seconds:.1f}\t{said}\n")
+    rows = []
+    for partition, nodes in partitions(campaign).items():
+        for run in range(1, config["runs"] + 1):
+            for name, arguments in configuration.fabric_plan(config):
+                if config["launch"] == "here" or len(nodes) < 2:
+                    result = "left out", 0, 0.0, f"{nodes[0].node} alone has no link to another node"
+                else:
+                    out = folder / partition / f"run{run}" / f"{name}.jsonl"
+                    asked = words(config, nodes, folder.name.removeprefix("job"), run, minutes)
+                    result = measure(out, config["site"]["setup"], [*arguments.split(), *asked])
+                outcome, code, seconds, said = result
+                rows.append(f"{partition}\t{run}\t{name}\t{outcome}\t{code}\t{seconds:.1f}\t{said}\n")
     files.write(outcomes, "".join(rows))
 
 
