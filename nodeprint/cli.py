@@ -116,7 +116,7 @@ def discover(
     from nodeprint import campaign
     from nodeprint import config as configuration
     from nodeprint import discover as sheet
-    from nodeprint.discover import plans
+    from nodeprint.discover import inventory, plans
     from nodeprint.discover import slurm as slurm_sheet
     from nodeprint.verdict import acceptance
 
@@ -132,6 +132,8 @@ def discover(
     plans.check(configuration.plan(settings), hashes.parent, config, here=settings["launch"] == "here")
 
     def find() -> list[sheet.Node]:
+        if settings["launch"] == "ansible":
+            return inventory.find(Path(settings["inventory"]))
         return [sheet.local()] if settings["launch"] == "here" else slurm_sheet.find(settings["slurm"])
 
     folder = campaign.prepare(settings, find, names, campaign.read_hashes(hashes))

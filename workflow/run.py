@@ -273,7 +273,7 @@ class Call:
             self.screen.show("interrupted", "waiting for the measurement to stop")
             self.snakemake.stop()
             mark.unlink(missing_ok=True)
-            if self.setting("launch") != "here":
+            if self.setting("launch") in ("slurm", "sweep"):
                 jobs = " Its Slurm jobs were cancelled: `squeue --me` lists any that are left, `scancel JOB` ends one."
         complete, begun = (len(list(self.campaign.glob(f"nodes/*/job*/run*/*.jsonl{end}"))) for end in (".gz", ""))
         return (
