@@ -106,6 +106,11 @@ def check_files(config: Mapping[str, Any], path: Path) -> None:
         raise NodeprintError(f"{setup} is not there", where=path, key="site.setup", advice=advice)
 
 
+def serials(config: Mapping[str, Any]) -> str:
+    """What node-run is asked to do with serial numbers: `no`, `hash` or `yes`, of which YAML makes two truth values."""
+    return {False: "no", True: "yes"}.get(config["serials"], str(config["serials"]))
+
+
 def campaign_folder(config: Mapping[str, Any]) -> Path:
     """The folder of the configuration's campaign."""
     return Path(str(config["results"]), str(config["campaign"]))
@@ -277,7 +282,8 @@ def _explained(error: jsonschema.ValidationError) -> tuple[str, str, str]:
         path = f"{key}.{unknown}" if key != "the file" else unknown
         return printable(path), "unknown key", f"known are {', '.join(known)}"
     if error.validator == "enum":
-        return key, f"{shown} is not allowed", f"choose from {', '.join(map(str, rule))}"
+        choices = ({False: "no", True: "yes"}.get(choice, choice) for choice in rule)  # as YAML spells them
+        return key, f"{shown} is not allowed", f"choose from {', '.join(map(str, choices))}"
     if error.validator == "required":
         return key, f"{next(name for name in rule if name not in value)} is missing", ""
     if error.validator == "anyOf":

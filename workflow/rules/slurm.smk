@@ -84,7 +84,11 @@ def stop_where_nodes_are_not_here():
         node.node for node in NODES.values() if node.measure and node.host != here
     ]
     together = config["launch"] in campaigns.TOGETHER
-    if elsewhere and not together and workflow.executor_plugin.common_settings.local_exec:
+    if (
+        elsewhere
+        and not together
+        and workflow.executor_plugin.common_settings.local_exec
+    ):
         raise WorkflowError(
             f"{CAMPAIGN}/nodes.tsv: {elsewhere[0]} is not this host, and the executor is local; "
             "run `snakemake --workflow-profile profiles/slurm`, or set `launch`"
