@@ -3,7 +3,7 @@ SHELL := /bin/sh
 CONFIG ?= config/config.yaml
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help run cluster report setup kernels lint format test test-pure test-emulated test-fresh test-offline bench bundle clean
+.PHONY: help run cluster report setup kernels lint format test test-pure test-emulated test-all test-fresh test-offline bench bundle clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -43,7 +43,7 @@ format: .venv/dev.stamp ## format all sources
 test: .venv/dev.stamp kernels ## unit tests, kernels under sanitizers, the workflow here and on a real Slurm
 	$(MAKE) --no-print-directory -C kernels test
 	pytest -q -m 'not machine and not emulated' -n auto --dist worksteal
-	pytest -q -m machine
+	pytest -q -m 'machine and not long'
 
 test-pure: .venv/dev.stamp kernels ## the tests that need neither services nor the machine to themselves
 	pytest -q -m 'not machine and not emulated' $(TESTS)
@@ -51,6 +51,9 @@ test-pure: .venv/dev.stamp kernels ## the tests that need neither services nor t
 test-emulated: .venv/dev.stamp kernels ## node-run in emulated machines of two sockets and four NUMA nodes
 	@setup/system emulated
 	pytest -q -m emulated
+
+test-all: test test-emulated ## both, and the tests that take minutes each
+	pytest -q -m long
 
 test-fresh: ## the main job and the pure tests in a debootstrap'ed Debian 12 (root)
 	tests/fresh/run

@@ -275,6 +275,11 @@ class Call:
             mark.unlink(missing_ok=True)
             if self.setting("launch") in ("slurm", "sweep"):
                 jobs = " Its Slurm jobs were cancelled: `squeue --me` lists any that are left, `scancel JOB` ends one."
+            if self.setting("launch") == "ansible":
+                jobs = (
+                    " Records of nodes that were at work stay on the nodes: `ansible-playbook -i"
+                    f" {self.setting('inventory')} ansible/fetch.yml -e nodeprint_campaign={self.campaign}` fetches them."
+                )
         complete, begun = (len(list(self.campaign.glob(f"nodes/*/job*/run*/*.jsonl{end}"))) for end in (".gz", ""))
         return (
             f"interrupted: what was measured is kept in {self.campaign} ({complete} record files complete, {begun} "
