@@ -211,7 +211,7 @@ def test_a_busy_host_one_that_dies_and_one_with_other_kernels(
     found = verdicts(campaign)
     assert [outcome(campaign, node) for node in ("cn01", "cn02")] == ["complete", "complete"]
     assert found["cn03"]["reason"].startswith("unreachable: "), found["cn03"]
-    assert "the node is busy: sh (process " in found["cn04"]["reason"]
+    assert "the node is busy: sh: " in found["cn04"]["reason"]
     assert "CPUs in all; measure when it is idle" in found["cn04"]["reason"]
 
     end(spinners)
@@ -266,7 +266,7 @@ def test_facts_name_what_drifted_and_hold_no_serial_numbers(house: Path, site: P
     assert 'cn03: kernel command line is quiet rd.password=* "a b\'s", most nodes have' in said
     with tarfile.open(house / "results/facts/nodes/cn03/job1/survey.tar.gz") as survey:
         cmdline = survey.extractfile("proc/cmdline")
-        assert cmdline is not None and cmdline.read() == b'quiet BOOTIF=01-* rd.password=* "a b\'s"\n'
+        assert cmdline is not None and cmdline.read() == b'quiet BOOTIF=* rd.password=* "a b\'s"\n'
 
 
 @pytest.mark.long

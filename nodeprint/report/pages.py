@@ -210,7 +210,7 @@ class NodePage:
     structure: tuple[Found, ...]
     runs: Table
     fingerprint: Facts
-    command_line: str
+    long_facts: Facts
     warnings: tuple[Advice, ...]
     quality: tuple[str, ...]
     problems: tuple[str, ...]
