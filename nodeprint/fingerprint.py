@@ -383,19 +383,24 @@ def _parameters(tree: Tree) -> Iterator[str]:
 def _slots(dimms: Sequence[Mapping[str, str]]) -> str | None:
     """Which module is in which slots: `64 GB DDR4 Maker Part: P0 A DIMM 0, P0 B DIMM 0; ...`."""
     places: dict[str, list[str]] = {}
-    for device in dimms:
+    for device, slot in zip(dimms, _slot_names(dimms), strict=True):
         what = " ".join(filter(None, (device.get(key) for key in ("Size", "Type", "Manufacturer", "Part Number"))))
-        places.setdefault(what, []).append(_slot(device))
+        places.setdefault(what, []).append(slot)
     return "; ".join(f"{what}: {', '.join(slots)}" for what, slots in sorted(places.items()) if any(slots)) or None
 
 
-def _slot(device: Mapping[str, str]) -> str:
-    return " ".join(filter(None, (device.get("Bank Locator"), device.get("Locator"))))
+def _slot_names(dimms: Sequence[Mapping[str, str]]) -> list[str]:
+    """A name for each slot: its locator, with that of its bank where locators alone are the same."""
+    locators = [device.get("Locator", "") for device in dimms]
+    if len(set(locators)) == len(locators):
+        return locators
+    return [f"{device.get('Bank Locator', '')} {device.get('Locator', '')}".strip() for device in dimms]
 
 
 def _serials(tree: Tree, dimms: Sequence[Mapping[str, str]]) -> Iterator[str]:
     named = [(what, _text(tree, f"sys/class/dmi/id/{what}_serial")) for what in ("product", "board", "chassis")]
-    named += [(_slot(device) or "module", device.get("Serial Number")) for device in dimms]
+    modules = zip(_slot_names(dimms), dimms, strict=True)
+    named += [(slot or "module", device.get("Serial Number")) for slot, device in modules]
     yield from (f"{what} {number}" for what, number in named if number and number.strip("0 "))
 
 

@@ -238,7 +238,7 @@ def test_an_interrupted_call_stops_the_hosts_and_is_continued(house: Path, site:
         )
         pid = (house / ".snakemake/nodeprint.lock").read_text().split()[1]
         cluster("exec", "login", "kill", "-INT", pid, state=site)
-        assert "stay on the nodes" in call.result()
+        assert "stays on the nodes" in call.result()
     log = ("exec", "cn01", "sh", "-c", f"cat {there}/node-run.log")
     wait_for(lambda: "stopped by SIGHUP" in cluster(*log, state=site).stdout, "node-run has stopped", 60)
     assert not (here / "nodes/cn01/job1/status.json").exists()

@@ -276,10 +276,8 @@ class Call:
             if self.setting("launch") in ("slurm", "sweep"):
                 jobs = " Its Slurm jobs were cancelled: `squeue --me` lists any that are left, `scancel JOB` ends one."
             if self.setting("launch") == "ansible":
-                jobs = (
-                    " Records of nodes that were at work stay on the nodes: `ansible-playbook -i"
-                    f" {self.setting('inventory')} ansible/fetch.yml -e nodeprint_campaign={self.campaign}` fetches them."
-                )
+                fetch = f"ansible-playbook -i {self.setting('inventory')} ansible/fetch.yml"
+                jobs = f" The rest stays on the nodes: `{fetch} -e nodeprint_campaign={self.campaign}` fetches it."
         complete, begun = (len(list(self.campaign.glob(f"nodes/*/job*/run*/*.jsonl{end}"))) for end in (".gz", ""))
         return (
             f"interrupted: what was measured is kept in {self.campaign} ({complete} record files complete, {begun} "

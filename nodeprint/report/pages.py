@@ -15,7 +15,7 @@ from nodeprint.report.figures import Histogram, Matrix, Tick
 Facts = tuple[tuple[str, str], ...]
 
 #: Longer texts are cut.
-_LONGEST = 600
+_LONGEST = 1200
 
 
 @dataclass(frozen=True, slots=True)

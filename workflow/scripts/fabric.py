@@ -41,6 +41,15 @@ def launcher(config: dict, nodes: list[Node], minutes: int) -> str:
     )
 
 
+def nothing_to_measure(config: dict, nodes: list[Node]) -> str:
+    """Why nothing can be measured between these nodes; empty where it can."""
+    if config["launch"] == "here" or len(nodes) < 2:
+        return "one node: there is no link between nodes to measure"
+    if config["launch"] == "ansible" and not config["mpi"]["fabric_launcher"]:
+        return "there is no srun without Slurm: set mpi.fabric_launcher"
+    return ""
+
+
 def measure(out: Path, words: list[str]) -> tuple[str, int, float, str]:
     """One record file, begun or continued: outcome, exit code, seconds, and the last thing that was said."""
     if out.with_name(out.name + ".gz").exists():
@@ -64,8 +73,7 @@ def main(campaign: Path, config: dict, outcomes: Path, minutes: int) -> None:
     job = folder.name.removeprefix("job")
     for run in range(1, config["runs"] + 1):
         for name, arguments in configuration.fabric_plan(config):
-            if config["launch"] == "here" or len(nodes) < 2:
-                said = "one node: there is no link between nodes to measure"
+            if said := nothing_to_measure(config, nodes):
                 rows.append(f"{run}\t{name}\tleft out\t0\t0\t{said}\n")
                 continue
             words = [
