@@ -42,11 +42,11 @@ format: .venv/dev.stamp ## format all sources
 
 test: .venv/dev.stamp kernels ## unit tests, kernels under sanitizers, the workflow here and on a real Slurm
 	$(MAKE) --no-print-directory -C kernels test
-	pytest -q -m 'not machine and not emulated' -n auto --dist worksteal
-	pytest -q -m 'machine and not long'
+	$(MAKE) --no-print-directory test-pure
+	pytest -q -m 'machine and not long' -n 3 --dist loadfile
 
-test-pure: .venv/dev.stamp kernels ## the tests that need neither services nor the machine to themselves
-	pytest -q -m 'not machine and not emulated' $(TESTS)
+test-pure: .venv/dev.stamp kernels ## the tests that neither measure nor start services
+	pytest -q -m 'not machine and not emulated' -n auto --dist worksteal $(TESTS)
 
 test-emulated: .venv/dev.stamp kernels ## node-run in emulated machines of two sockets and four NUMA nodes
 	@setup/system emulated

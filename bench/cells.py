@@ -24,8 +24,9 @@ from bench.verdict import flow, lower, upper
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, fleet
 from nodeprint.topology.presets import preset
-from nodeprint.verdict import Verdict, cells, judge_fleet
-from nodeprint.verdict.outcome import Finding
+from nodeprint.verdict import cells
+from nodeprint.verdict.judge import judge_fleet
+from nodeprint.verdict.outcome import Finding, Verdict
 
 _NODES = 8
 

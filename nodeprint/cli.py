@@ -301,14 +301,15 @@ def judge(
 
     Uses the records that are there; writes verdict.json, JUnit, Prometheus text and drain.sh.
     """
-    from nodeprint import files, verdict
+    from nodeprint import files
+    from nodeprint.verdict import judge as judging
     from nodeprint.verdict import outputs
     from nodeprint.verdict.outcome import FAIL_ON
 
     if fail_on and fail_on not in FAIL_ON:
         wrong = f"{printable(repr(fail_on), 60)} is not known"
         raise NodeprintError(wrong, key="--fail-on", advice=f"choose from {', '.join(FAIL_ON)}")
-    result = verdict.judge(campaign, baseline=baseline, acceptance=acceptance)
+    result = judging.judge(campaign, baseline=baseline, acceptance=acceptance)
     if recheck:
         files.write(recheck, outputs.recheck(result))
     typer.echo(result.json().rstrip("\n") if json else result.text())
@@ -424,7 +425,7 @@ def report(campaign: Campaign) -> None:
 
     Writes cluster.pdf and one per node, and prints their paths.
     """
-    from nodeprint import report as pages
+    from nodeprint.report import campaign as pages
 
     for path in pages.write(campaign):
         typer.echo(path)

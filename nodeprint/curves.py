@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import bdtr
 
 Array = npt.NDArray[np.float64]
 
@@ -114,7 +114,7 @@ def median_interval(values: Sequence[float] | Array) -> Interval:
     found = found[np.isfinite(found)]
     if len(found) == 0:
         raise ValueError("no finite value")
-    rank = int(stats.binom.ppf(0.025, len(found), 0.5))
+    rank = int(np.searchsorted(bdtr(np.arange(len(found) + 1), len(found), 0.5), 0.025))
     rank = max(rank - 1, 0)
     return Interval(float(np.median(found)), float(found[rank]), float(found[len(found) - 1 - rank]), len(found))
 
@@ -218,6 +218,8 @@ def explained_by_jitter(share: Sequence[float], outlier: Sequence[float]) -> Exp
     x, y = x[good], y[good]
     if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return Explained(float("nan"), float("nan"), len(x))
+    from scipy import stats  # noqa: PLC0415  (half a second, which few calls need)
+
     result = stats.spearmanr(x, y)
     return Explained(float(result.statistic), float(result.pvalue), len(x))
 

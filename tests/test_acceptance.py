@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nodeprint import verdict
 from nodeprint.errors import NodeprintError
 from nodeprint.verdict import acceptance
+from nodeprint.verdict.judge import judge
 
 from .conftest import ROOT, environment, need
 from .test_workflow import config, run
@@ -97,7 +97,7 @@ def test_the_main_job_judges_by_the_sites_file_and_again_when_it_changes(house: 
 
     # What is called by hand goes by the campaign's copy; the next call by the site's file again.
     alone = shutil.copytree(campaign, house / "alone")
-    assert verdict.judge(alone).nodes[name].verdict == "OUTSIDE LIMIT"
+    assert judge(alone).nodes[name].verdict == "OUTSIDE LIMIT"
     sites_file.write_text("limits: []\n")
     again = subprocess.run(
         [house / "workflow/run", "--config", settings.name, "--report-only"],

@@ -19,8 +19,9 @@ from nodeprint.fleet import gather
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import from_part, preset
-from nodeprint.verdict import acceptance, cell_words, history, judge, judge_fleet, outputs, thresholds
+from nodeprint.verdict import acceptance, cell_words, history, outputs, thresholds
 from nodeprint.verdict import cells as quantities
+from nodeprint.verdict.judge import judge, judge_fleet
 from nodeprint.verdict.outcome import Verdict
 from nodeprint.verdict.terms import FAMILIES
 

@@ -12,7 +12,8 @@ from bench import verdict as bench
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.topology.presets import from_part, preset
-from nodeprint.verdict import judge_fleet, terms
+from nodeprint.verdict import terms
+from nodeprint.verdict.judge import judge_fleet
 from nodeprint.verdict.outcome import MarginFigure, said_within, widest
 
 SMALL = preset("naples-2x32")

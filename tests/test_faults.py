@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint import fingerprint, fleet, preflight, report, simulate, verdict
+from nodeprint import fingerprint, fleet, preflight, simulate
+from nodeprint.report import campaign as report
 from nodeprint.topology.presets import from_part
 from nodeprint.tree import open_tree
+from nodeprint.verdict.judge import judge
 
 from .conftest import environment, need, small_file_system
 from .schemas import valid_campaign
@@ -125,7 +127,7 @@ def test_hostile_firmware_through_survey_fingerprint_and_report(text: str, tmp_p
     assert all(value.isprintable() for value in said.values() if isinstance(value, str))
     assert all(w.text.isprintable() and w.advice.isprintable() for w in preflight.check(open_tree(survey)))
     fleet.gather(folder, 1)
-    verdict.judge(folder)
+    judge(folder)
     paths = report.write(folder)
     assert "verdict.json" in valid_campaign(folder)
     for path in paths:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nodeprint import bundle, discover, importers, records, structure
 from nodeprint.errors import NodeprintError
 from nodeprint.topology.model import Cpu, Machine, Topology
-from nodeprint.verdict import judge
+from nodeprint.verdict.judge import judge
 
 from .latencies import epyc
 from .schemas import valid_campaign

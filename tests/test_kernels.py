@@ -778,7 +778,7 @@ def test_spread_and_second_looks(coherence: Path, tmp_path: Path) -> None:
         assert pair["round_trips"] >= 25
         assert 2 * pair["round_trips"] * pair["min_ns"] > 1999  # no batch below 2 us
         assert (pair["slow_share"] > 0.25) == ("disturbed" in pair["flags"])
-        assert pair["clock_a_ghz"] > 0.1
+        assert pair["clock_a_ghz"] > 0
         by_pass.setdefault(pair["pass"], []).append(pair["latency_ns"])
     again = records(out, "again")
     assert trailer["again"] == len(again)

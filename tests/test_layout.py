@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from nodeprint import layout
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.topology import from_part
-from nodeprint.verdict import judge_fleet
+from nodeprint.verdict.judge import judge_fleet
 from tests import machines
 from tests.machines import arm, epyc, xeon
 from tests.test_topology import read

@@ -124,7 +124,11 @@ def test_a_burst_moves_neither_value_nor_interval() -> None:
          "rank 3 was killed by signal 9"),
         ("srun: error: cn02: task 1: Killed", "rank 1 on cn02 ended: Killed"),
         ("linktest-refused: cn01 and cn02 exchanged no message\nmpirun: aborted", "cn01 and cn02 exchanged"),
-        ("something nobody knows", "exit code 7 (something nobody knows)"),
+        ("opal_ifinit: unable to find network interfaces.\nThe PMIx server's listener thread failed to start.",
+         "ip link set lo up"),
+        ("one line\nsomething nobody knows", "exit code 7 (something nobody knows)"),
+        ("before\n" + 60 * "-" + "\nA daemon failed. We cannot\ncontinue.\n" + 60 * "-" + "\nafter",
+         "exit code 7 (A daemon failed. We cannot continue.)"),
     ],
 )  # fmt: skip
 def test_what_a_launcher_says_becomes_one_sentence(said: str, sentence: str) -> None:

@@ -15,7 +15,7 @@ from nodeprint.report import linktest
 from nodeprint.report.scale import Scale
 from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import preset
-from nodeprint.verdict import judge_fleet
+from nodeprint.verdict.judge import judge_fleet
 
 from .schemas import valid_records
 

@@ -394,7 +394,7 @@ def test_the_clock_is_the_same_beside_a_busy_neighbour(plain: Path, tmp_path: Pa
     quiet = measured(plain, "clock", tmp_path / "q.jsonl", *arguments).cells
     with busy(ALLOWED[0]):
         shared = measured(plain, "clock", tmp_path / "s.jsonl", *arguments).cells
-    assert np.median(shared["core_hz"]) == pytest.approx(np.median(quiet["core_hz"]), rel=0.1)
+    assert np.median(shared["core_hz"]) == pytest.approx(np.median(quiet["core_hz"]), rel=0.25)
     assert np.median(shared["mean_hz"]) < 0.8 * np.median(quiet["core_hz"])
     assert (quiet["ci_low_hz"] <= quiet["core_hz"]).all() and (quiet["core_hz"] <= quiet["ci_high_hz"]).all()
 

@@ -14,8 +14,8 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeprint import report
 from nodeprint.errors import NodeprintError
+from nodeprint.report import campaign as report
 from nodeprint.report import cluster, figures, node, pages, pdf, scale, words
 
 from .conftest import need

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from nodeprint import fleet, records, simulate, structure, topology, verdict
+from nodeprint import fleet, records, simulate, structure, topology
 from nodeprint.structure.model import LevelName, Relation
 from nodeprint.topology.model import LEVELS, Cpu, Machine, Provenance
+from nodeprint.verdict.judge import judge
 from nodeprint.verdict.outcome import FLEET_OUTCOMES, NODE_OUTCOMES
 
 from .conftest import ROOT, TRAILER, cell, cell_header, header, lines, pair
@@ -103,7 +104,7 @@ def test_a_simulated_campaign(tmp_path: Path) -> None:
     plan = simulate.Plan(topology.preset("graviton3-64"), nodes=3, runs=1, passes=1, defects=("node002: missing",))
     folder = simulate.write(plan, tmp_path / "c")
     fleet.gather(folder, 1)
-    verdict.judge(folder)
+    judge(folder)
     assert valid_campaign(folder) == ["fleet.json", "records", "status.json", "verdict.json"]
     arrays = {*folder.glob("packed/*")} - {folder / "packed/index.json"}  # which says it for them
     unmarked = [

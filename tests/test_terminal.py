@@ -1,15 +1,17 @@
 """The last lines of a run: nobody misses settings that differ, and records that are damaged or refused."""
 
+import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from nodeprint import packed
 from nodeprint.report import terminal
-from nodeprint.verdict import judge
+from nodeprint.verdict.judge import judge
 from nodeprint.verdict.outcome import folded
 
-from .conftest import header, lines, pair
+from .conftest import TRAILER, cell, cell_header, header, lines, pair
 
 
 def shown(campaign: Path, nodes: dict[str, Any]) -> str:
@@ -90,3 +92,13 @@ def test_what_was_packed_and_is_garbled_is_packed_again(campaign: Any) -> None:
             (folder / "packed/index.json").touch()
             assert judge(folder).json() == before, garbled
     assert packed.read(folder).nodes[0].name == "a"
+
+
+def test_what_was_measured_and_states_no_model_is_named(campaign: Callable[..., Path]) -> None:
+    folder = campaign("n1", "n2")
+    with (folder / "plan.tsv").open("a") as plan:
+        plan.write("mine\tmine\t--op mine\n")
+    assert not any("mine" in note for note in judge(folder).fleet.notes), "there is nothing to compare"
+    text = lines(cell_header(host="n1", kernel="mine"), cell(0, "l1"), TRAILER)
+    (folder / "nodes/n1/job1/run1/mine.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+    assert any("no model is stated: mine" in note for note in judge(folder).fleet.notes)

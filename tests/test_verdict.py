@@ -29,10 +29,11 @@ from nodeprint.layout import Layout
 from nodeprint.packed import PackedFleet, PackedNode
 from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import preset
-from nodeprint.verdict import acceptance, attribution, history, judge, judge_fleet, outputs, power, thresholds, wording
+from nodeprint.verdict import acceptance, attribution, history, outputs, power, thresholds, wording
 from nodeprint.verdict import terms as tested
 from nodeprint.verdict.attribution import Cause
 from nodeprint.verdict.configuration import Difference
+from nodeprint.verdict.judge import judge, judge_fleet
 from nodeprint.verdict.outcome import FAIL_ON, NODE_OUTCOMES, Finding
 
 ROOT = Path(__file__).parent.parent

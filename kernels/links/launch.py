@@ -29,6 +29,8 @@ _MEANINGS = (
      "Slurm has no PMIx plugin here: install it (Debian: slurm-wlm with PMIx), or set mpi.launcher to mpirun"),
     (r"OMPI was not built with SLURM|not built with PMI|PMI support",
      "this Open MPI does not speak Slurm's PMI: use srun --mpi=pmix with an Open MPI that has PMIx, or mpirun"),
+    (r"unable to find network interfaces",
+     "Open MPI finds no network interface that is up, not even the loopback: `ip link set lo up`"),
     (r"not enough slots", "the launcher has fewer slots than ranks: add --oversubscribe, or name slots by --host"),
     (r"allow-run-as-root|OMPI_ALLOW_RUN_AS_ROOT", "mpirun does not start as root: run as a user"),
     (r"Unable to allocate resources: (.*)", "Slurm gives no allocation: {0}"),
@@ -52,8 +54,10 @@ def meaning(said: Sequence[str], code: int) -> str:
         match = re.search(pattern, text)
         if match:
             return sentence.format(*match.groups())
-    words = [line.strip() for line in said if line.strip(" -*\n") and not line.startswith(_OURS)]
-    last = re.sub(r"\s+", " ", words[-1])[:200] if words else "no message"
+    # Open MPI frames what it says by lines of dashes
+    framed = re.findall(r"^-{20,}\n(.+?)\n-{20,}$", text, re.MULTILINE | re.DOTALL)
+    words = framed or [line for line in text.splitlines() if line.strip(" -*")]
+    last = re.sub(r"\s+", " ", words[-1]).strip()[:200] if words else "no message"
     return f"MPI ended with exit code {code} ({last}); try the launcher with `hostname` in place of LinkTest"
 
 

@@ -10,11 +10,11 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import distribution
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from cmcrameri import cm
 
 Map = Literal["batlow", "vik"]
 
@@ -101,7 +101,9 @@ def of_differences(values: npt.ArrayLike, at_least: float) -> Scale:
 @cache
 def palette(name: Map) -> tuple[tuple[int, int, int], ...]:
     """The 256 palette entries of a map as (red, green, blue): its colours, then MISSING and DIAGONAL."""
-    colours = getattr(cm, name)(np.linspace(0.0, 1.0, LEVELS))[:, :3]
+    # the package's data alone: cmcrameri itself loads pyplot, for a second
+    stated = np.loadtxt(str(distribution("cmcrameri").locate_file(f"cmcrameri/cmaps/{name}.txt")))
+    colours = stated[(np.linspace(0.0, 1.0, LEVELS) * len(stated)).astype(int).clip(max=len(stated) - 1)]
     rgb = [tuple(round(float(channel) * 255) for channel in colour) for colour in colours]
     return (*[(r, g, b) for r, g, b in rgb], _MISSING_RGB, _DIAGONAL_RGB)
 

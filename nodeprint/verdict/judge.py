@@ -117,9 +117,10 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
 
 
 def _unjudged(campaign: Path, result: Verdict) -> list[str]:
-    """Measurements of the plan that are no pairs and state no model; none where nothing was judged."""
+    """Measured pairs apart, what was measured and states no model; none where nothing was judged."""
     judged = {figure.measurement for node in result.nodes.values() for figure in node.classes}
-    return [name for name in planned(campaign) if name not in judged | set(models())] if judged else []
+    left = [name for name in planned(campaign) if name not in judged | set(models())] if judged else []
+    return [name for name in left if any(campaign.glob(f"nodes/*/job*/run*/{name}.jsonl.gz"))]
 
 
 def _slurm_reasons(campaign: Path) -> dict[str, tuple[str, str]]:
