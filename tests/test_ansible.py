@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from .conftest import ROOT, built, environment, need
-from .test_cluster import cluster, hosts, outcome, text_of, verdicts
+from .test_cluster import cluster, hosts, outcome, scontrol, text_of, up, verdicts
 from .test_node_run import wait_for
 
 pytestmark = pytest.mark.machine
@@ -285,3 +285,38 @@ def test_ansible_lint_finds_nothing() -> None:
     command = ["ansible-lint", "--offline", "--strict", "--profile", "production", "ansible"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.long
+def test_only_named_nodes_are_drained_and_none_that_has_a_reason(house: Path, tmp_path: Path) -> None:
+    state, campaign = up(tmp_path / "state", 3), tmp_path / "results"
+    campaign.mkdir()
+    lines = (
+        f"scontrol update NodeName='{node}' State=DRAIN Reason='nodeprint: DEVIATES: core 3 \"is\" $(slow); x'"
+        for node in ("cn01", "cn02", "cn03")
+    )
+    (campaign / "drain.sh").write_text("#!/bin/sh\n" + "\n".join(lines) + "\n")
+    (house / "hosts.yml").write_text("")
+
+    def drain(names: str, code: int = 0) -> str:
+        return playbook(
+            state, house, "slurm-drain", "-e", f"nodeprint_campaign={campaign}", "-e", f"nodeprint_drain={names}",
+            code=code,
+        )  # fmt: skip
+
+    def reasons() -> dict[str, str]:
+        listed = cluster("exec", "login", "sinfo", "-h", "-N", "-o", "%N|%E", state=state).stdout.splitlines()
+        return dict(line.split("|", 1) for line in listed)
+
+    try:
+        scontrol(state, "update", "nodename=cn02", "state=drain", "reason=DIMM 7")
+        assert "name the nodes to drain" in drain("", code=2)
+        assert "cn09 is not suggested in" in drain("cn01,cn09", code=2)
+        assert reasons() == {"cn01": "none", "cn02": "DIMM 7", "cn03": "none"}
+        assert "cn02 is left alone, Slurm has a reason: DIMM 7" in drain("cn01,cn02")
+        drained = {"cn01": 'nodeprint: DEVIATES: core 3 "is" $(slow); x', "cn02": "DIMM 7", "cn03": "none"}
+        assert reasons() == drained
+        assert recap(drain("cn01,cn02"))["localhost"]["changed"] == 0
+        assert reasons() == drained
+    finally:
+        cluster("down", state=state)
