@@ -32,6 +32,7 @@ lint: .venv/dev.stamp ## every linter and type check
 	snakefmt --check workflow
 	snakemake --lint --configfile tests/data/lint.yaml
 	shellcheck workflow/run workflow/sweep $(wildcard workflow/launch/*) kernels/archive $(wildcard ansible/roles/nodeprint/files/*) tests/cluster/run $(filter-out setup/compile,$(wildcard setup/*)) kernels/linktest.sh tests/fresh/run tests/offline/run tests/emulated/init tests/emulated/initramfs tests/fake_kernel.sh kernels/node-run .ci/run
+	ansible-lint --offline --strict --profile production ansible
 	$(MAKE) --no-print-directory -C kernels lint
 
 format: .venv/dev.stamp ## format all sources

@@ -288,14 +288,6 @@ def test_a_host_whose_key_is_not_known_is_not_reached(house: Path, site: Path) -
 
 
 @pytest.mark.long
-def test_ansible_lint_finds_nothing() -> None:
-    need("ansible-lint")
-    command = ["ansible-lint", "--offline", "--strict", "--profile", "production", "ansible"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.long
 def test_only_named_nodes_are_drained_and_none_that_has_a_reason(house: Path, tmp_path: Path) -> None:
     state, campaign = up(tmp_path / "state", 3), tmp_path / "results"
     campaign.mkdir()
