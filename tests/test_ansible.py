@@ -283,7 +283,8 @@ def test_a_folder_of_somebody_else_is_not_used(house: Path, site: Path) -> None:
 def test_a_host_whose_key_is_not_known_is_not_reached(house: Path, site: Path) -> None:
     inventory(site, house / "hosts.yml", nodes=("cn01",))
     hosts_file = house / "hosts.yml"
-    hosts_file.write_text(hosts_file.read_text().replace(f"{site}/ssh/known_hosts", "/dev/null"))
+    anew = "-o ControlPath=none -o UserKnownHostsFile=/dev/null"  # no connection of another test
+    hosts_file.write_text(hosts_file.read_text().replace(f"-o UserKnownHostsFile={site}/ssh/known_hosts", anew))
     assert "Host key verification failed" in playbook(site, house, "prepare", "--tags", "kernels", code=4)
 
 
