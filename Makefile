@@ -3,7 +3,7 @@ SHELL := /bin/sh
 CONFIG ?= config/config.yaml
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help run cluster report setup kernels lint format test test-pure test-emulated test-fresh test-offline bench bundle clean
+.PHONY: help run cluster report setup kernels lint format test test-pure test-emulated test-all test-fresh test-offline bench bundle clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -31,7 +31,8 @@ lint: .venv/dev.stamp ## every linter and type check
 	mypy
 	snakefmt --check workflow
 	snakemake --lint --configfile tests/data/lint.yaml
-	shellcheck workflow/run workflow/sweep tests/cluster/run $(filter-out setup/compile,$(wildcard setup/*)) kernels/linktest.sh tests/fresh/run tests/offline/run tests/emulated/init tests/emulated/initramfs tests/fake_kernel.sh kernels/node-run .ci/run
+	shellcheck workflow/run workflow/sweep $(wildcard workflow/launch/*) kernels/archive $(wildcard ansible/roles/nodeprint/files/*) tests/cluster/run $(filter-out setup/compile,$(wildcard setup/*)) kernels/linktest.sh tests/fresh/run tests/offline/run tests/emulated/init tests/emulated/initramfs tests/fake_kernel.sh kernels/node-run .ci/run
+	ansible-lint --offline --strict --profile production ansible
 	$(MAKE) --no-print-directory -C kernels lint
 
 format: .venv/dev.stamp ## format all sources
@@ -43,7 +44,7 @@ format: .venv/dev.stamp ## format all sources
 test: .venv/dev.stamp kernels ## unit tests, kernels under sanitizers, the workflow here and on a real Slurm
 	$(MAKE) --no-print-directory -C kernels test
 	$(MAKE) --no-print-directory test-pure
-	pytest -q -m machine -n 3 --dist loadfile
+	pytest -q -m 'machine and not long' -n 3 --dist loadfile
 
 test-pure: .venv/dev.stamp kernels ## the tests that neither measure nor start services
 	pytest -q -m 'not machine and not emulated' -n auto --dist worksteal $(TESTS)
@@ -51,6 +52,9 @@ test-pure: .venv/dev.stamp kernels ## the tests that neither measure nor start s
 test-emulated: .venv/dev.stamp kernels ## node-run in emulated machines of two sockets and four NUMA nodes
 	@setup/system emulated
 	pytest -q -m emulated
+
+test-all: test test-emulated ## both, and the tests that take minutes each
+	pytest -q -m long
 
 test-fresh: ## the main job and the pure tests in a debootstrap'ed Debian 12 (root)
 	tests/fresh/run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +16,11 @@ from nodeprint import config as configuration
 from nodeprint import discover, files
 from nodeprint.discover import Node
 from nodeprint.errors import NodeprintError
+
+#: What measures many nodes in one call; it gets them as a list.
+TOGETHER = ("sweep", "ansible")
+#: By what a way of launching reaches its nodes.
+_REACHED = {"here": "here", "slurm": "Slurm", "sweep": "Slurm", "ansible": "Ansible"}
 
 
 def prepare(
@@ -48,7 +54,9 @@ def prepare(
     files.write(folder / "config.yaml", yaml.safe_dump(config, sort_keys=True))
     files.write(folder / "plan.tsv", plan)
     discover.write_sheet(sheet, nodes)
-    if config["launch"] == "sweep":
+    if config["launch"] == "ansible" and not (folder / "id").exists():
+        files.write(folder / "id", secrets.token_hex(6) + "\n")
+    if config["launch"] in TOGETHER:
         for name, members in sweeps(nodes).items():
             pending = [node for node in members if not (job_folder(folder, node) / "status.json").exists()]
             if pending:
@@ -106,7 +114,7 @@ def _former(path: Path) -> dict[str, Any]:
 
 def _refuse_other_nodes(folder: Path, former: Mapping[str, Any], config: Mapping[str, Any]) -> None:
     before, now = former.get("launch", config["launch"]), config["launch"]
-    if before != now and "here" in (before, now):
+    if _REACHED[before] != _REACHED[now]:
         what = f"the campaign was begun with `launch: {before}`, and `launch: {now}` measures other nodes"
         raise NodeprintError(what, where=folder, key="launch", advice="write another name at `campaign:`")
 

@@ -116,7 +116,7 @@ def discover(
     from nodeprint import campaign
     from nodeprint import config as configuration
     from nodeprint import discover as sheet
-    from nodeprint.discover import plans
+    from nodeprint.discover import inventory, plans
     from nodeprint.discover import slurm as slurm_sheet
     from nodeprint.verdict import acceptance
 
@@ -132,6 +132,8 @@ def discover(
     plans.check(configuration.plan(settings), hashes.parent, config, here=settings["launch"] == "here")
 
     def find() -> list[sheet.Node]:
+        if settings["launch"] == "ansible":
+            return inventory.find(Path(settings["inventory"]))
         return [sheet.local()] if settings["launch"] == "here" else slurm_sheet.find(settings["slurm"])
 
     folder = campaign.prepare(settings, find, names, campaign.read_hashes(hashes))
@@ -317,25 +319,32 @@ def judge(
 
 @app.command(epilog="Example: nodeprint drift results/main")
 def drift(
-    campaign: Campaign,
+    campaign: Annotated[
+        Path, typer.Argument(help="A campaign, measured or only surveyed, or a folder of Ansible's `setup` facts.")
+    ],
     acceptance: _Accepted = None,
     json: Json = False,
 ) -> None:
     """Print settings in which nodes differ from the majority.
 
-    By node, the fields of the fingerprint.
+    By node, the fields of the fingerprint, and more that no verdict looks at: memory modules by slot, firmware, links.
     """
     from nodeprint import packed
+    from nodeprint.importers import setup_facts
     from nodeprint.verdict import acceptance as rules
     from nodeprint.verdict import history
 
-    fleet = packed.pack(campaign)
-    found = history.drift(fleet, rules.load(acceptance or rules.kept(campaign)))
+    if setup_facts.is_capture(campaign):
+        nodes, simulated = setup_facts.read(campaign), False
+    else:
+        fleet = packed.pack(campaign)
+        nodes, simulated = list(fleet.nodes), fleet.simulated
+    found = history.drift(nodes, rules.load(acceptance or rules.kept(campaign)))
     if json:
-        nodes = {name: [asdict(difference) for difference in differing] for name, differing in found.items()}
-        print_json({"simulated": fleet.simulated, "nodes": nodes})
+        differences = {name: [asdict(difference) for difference in differing] for name, differing in found.items()}
+        print_json({"simulated": simulated, "nodes": differences})
         return
-    _say_origin(fleet.simulated)
+    _say_origin(simulated)
     for name, differing in found.items():
         for d in differing:
             kind = "hard" if d.hard else "soft"

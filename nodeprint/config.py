@@ -84,7 +84,7 @@ def complete(config: dict[str, Any], path: Path) -> None:
 
 
 def check_files(config: Mapping[str, Any], path: Path) -> None:
-    """See that the files of `acceptance` and `site.setup` are there.
+    """See that the files of `acceptance`, `inventory` and `site.setup` are there.
 
     That of `site.setup` must be on this machine where this is the one that is measured, or where it lies in the
     campaign's own folder, which all nodes see. Raises NodeprintError naming `path`, the configuration.
@@ -92,10 +92,23 @@ def check_files(config: Mapping[str, Any], path: Path) -> None:
     if not Path(str(config["acceptance"])).is_file():
         advice = "name a file (an empty one changes nothing), or take config/acceptance.yaml from `nodeprint sources`"
         raise NodeprintError(f"{config['acceptance']} is not there", where=path, key="acceptance", advice=advice)
+    by_ansible, inventory = config["launch"] == "ansible", str(config["inventory"])
+    if by_ansible and not (inventory and Path(inventory).exists()):
+        what = f"{inventory} is not there" if inventory else "`launch: ansible` needs one"
+        advice = "name an Ansible inventory; ansible/inventory.example.yml is an example"
+        raise NodeprintError(what, where=path, key="inventory", advice=advice)
     setup = str(config["site"]["setup"])
+    if setup and by_ansible and not Path(setup).is_absolute():
+        advice = "name the file by its full path on the nodes"
+        raise NodeprintError("the nodes do not see this folder", where=path, key="site.setup", advice=advice)
     if setup and (config["launch"] == "here" or not Path(setup).is_absolute()) and not Path(setup).is_file():
         advice = "name a file that can be sourced, or leave it empty"
         raise NodeprintError(f"{setup} is not there", where=path, key="site.setup", advice=advice)
+
+
+def serials(config: Mapping[str, Any]) -> str:
+    """What node-run is asked to do with serial numbers: `no`, `hash` or `yes`, of which YAML makes two truth values."""
+    return {False: "no", True: "yes"}.get(config["serials"], str(config["serials"]))
 
 
 def campaign_folder(config: Mapping[str, Any]) -> Path:
@@ -269,7 +282,8 @@ def _explained(error: jsonschema.ValidationError) -> tuple[str, str, str]:
         path = f"{key}.{unknown}" if key != "the file" else unknown
         return printable(path), "unknown key", f"known are {', '.join(known)}"
     if error.validator == "enum":
-        return key, f"{shown} is not allowed", f"choose from {', '.join(map(str, rule))}"
+        choices = ({False: "no", True: "yes"}.get(choice, choice) for choice in rule)  # as YAML spells them
+        return key, f"{shown} is not allowed", f"choose from {', '.join(map(str, choices))}"
     if error.validator == "required":
         return key, f"{next(name for name in rule if name not in value)} is missing", ""
     if error.validator == "anyOf":

@@ -74,6 +74,8 @@ _PROGRAMS = (
     _Program("dmidecode", ("--version",), "memory modules are unknown", "install dmidecode; it needs root"),
     _Program("mpirun", ("--version",), "no LinkTest", "apt-get install openmpi-bin, dnf install openmpi"),
     _Program("mpicc", ("--version",), "LinkTest refuses messages below 64 KiB", "apt-get install libopenmpi-dev"),
+    _Program("ansible-playbook", ("--version",), "no `launch: ansible`", ".venv/bin/pip install ansible-core"),
+    _Program("ssh", ("-V",), "no `launch: ansible`", "apt-get install openssh-client, dnf install openssh-clients"),
     _Program("sbatch", ("--version",), "no Slurm: this machine alone", "start where Slurm's commands are"),
 )  # fmt: skip
 

@@ -21,6 +21,9 @@ Value = str | int | float | bool
 
 _CPU = "sys/devices/system/cpu"
 _NODE = "sys/devices/system/node"
+_PCI = "sys/bus/pci/devices"
+_ADAPTERS = "sys/class/infiniband"
+_PLATFORM = "sys/devices/platform"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +74,33 @@ FIELDS: tuple[Field, ...] = (
     Field("nmi_watchdog", False, "the NMI watchdog is on"),
     Field("mitigations", False, "CPU vulnerabilities that the kernel mitigates"),
     Field("cpus_isolated", False, "CPUs kept from the scheduler"),
+    Field("memory_gib", False, "memory of the node, rounded to 1 GiB"),
+    Field("dimm_slots", False, "memory modules by maker and part, with their slots"),
+    Field("bmc", False, "firmware of the baseboard management controller"),
+    Field("adapter_firmware", False, "firmware of network adapters"),
+    Field("pcie_links", False, "PCIe links of network, storage and accelerator devices: width, and what it could be"),
+    Field("modules", False, "loaded kernel modules that measurements may depend on"),
+    Field("kernel_parameters", False, "parameters of the running kernel (sysctl)"),
+    Field("serials", False, "serial numbers of node, board and memory modules, where the site keeps them"),
     Field("cpus_allowed", False, "CPUs that the measuring process may use"),
     Field("cgroup_cpus", False, "CPUs' worth of time that control groups allow"),
     Field("cgroup_memory_gib", False, "memory that control groups allow"),
 )
+#: Fields that no verdict looks at: what else may have changed by itself, or by somebody's hand.
+DRIFT: frozenset[str] = frozenset(
+    {"memory_gib", "dimm_slots", "bmc", "adapter_firmware", "pcie_links", "modules", "kernel_parameters"}
+)
+#: What separates the items of fields that are long lists: only those in which nodes differ are shown.
+LISTS = {
+    "dimm_slots": "; ", "adapter_firmware": ", ", "pcie_links": ", ", "modules": " ", "kernel_parameters": " ",
+}  # fmt: skip
 HARD: frozenset[str] = frozenset(field.name for field in FIELDS if field.hard)
 _ORDER = {field.name: number for number, field in enumerate(FIELDS)}
 
 #: Keys of fingerprints and versions that would be misread as they are.
 _LABELS: Mapping[str, str] = {
     "bios": "BIOS",
+    "bmc": "BMC firmware",
     "bios_date": "BIOS date",
     "cpu": "CPU",
     "cpu_family": "CPU family",
@@ -97,7 +117,12 @@ _LABELS: Mapping[str, str] = {
     "kernel_hash": "sources of nodeprint's kernels",
     "compiler": "compiler of nodeprint's kernels",
     "homes": "home nodes of the measured lines",
+    "dimm_slots": "memory modules by slot",
+    "memory_gib": "memory, GiB",
     "memory_per_node_gib": "memory by NUMA node, GiB",
+    "modules": "kernel modules",
+    "pcie_links": "PCIe links",
+    "serials": "serial numbers",
     "nmi_watchdog": "NMI watchdog",
     "numa_balancing": "NUMA balancing",
     "numa_distances": "NUMA distances",
@@ -106,6 +131,19 @@ _LABELS: Mapping[str, str] = {
     "thp": "transparent huge pages",
     "virtual": "virtual machine",
 }
+
+#: Modules that take CPU time, change clocks, or carry messages and files; drivers of devices are seen by their links.
+_MODULES = re.compile(
+    r"acpi_cpufreq|amd64_edac|amd_energy|amd_hsmp|amd_uncore|bpf.*|hpet|intel_(cstate|powerclamp|rapl.*|uncore.*)|ipmi_\w+"
+    r"|isst_.*|k10temp|knem|kvm\w*|lustre|mlx[45]_core|mmfs.*|msr|nvidia\w*|amdgpu|ofi\w*|pcc_cpufreq|vtune|sep\d*|xpmem|zfs"
+)
+_PARAMETERS = (
+    "kernel/perf_event_paranoid", "kernel/randomize_va_space", "kernel/sched_autogroup_enabled",
+    "kernel/timer_migration", "kernel/watchdog", "vm/compaction_proactiveness", "vm/nr_hugepages",
+    "vm/overcommit_memory", "vm/stat_interval", "vm/swappiness", "vm/zone_reclaim_mode",
+)  # fmt: skip
+#: PCI base classes: storage, network, display, accelerators.
+_LINKED_CLASSES = ("0x01", "0x02", "0x03", "0x12")
 
 #: Tokens of a command line that belong to one node: their keys, and what in other tokens is replaced by `*`.
 NODE_TOKENS: tuple[str, ...] = (
@@ -161,9 +199,8 @@ def read(tree: Tree, node_tokens: Sequence[str] = NODE_TOKENS) -> Fingerprint:
 
     `node_tokens` are keys of the command line that belong to one node.
     """
-    return Fingerprint(
-        {**_processor(tree), **_numa(tree), **_settings(tree, node_tokens), **_firmware(tree), **_limits(tree)}
-    )
+    parts = (_processor(tree), _numa(tree), _settings(tree, node_tokens), _firmware(tree), _devices(tree))
+    return Fingerprint({name: value for part in (*parts, _limits(tree)) for name, value in part.items()})
 
 
 def differences(nodes: Mapping[str, Mapping[str, Value]], hard: Collection[str] = HARD) -> tuple[Difference, ...]:
@@ -249,6 +286,7 @@ def _numa(tree: Tree) -> dict[str, Value | None]:
     return {
         "numa_nodes": len(nodes) or None,
         "numa_distances": "; ".join(rows) if rows and all(rows) else None,
+        "memory_gib": round(sum(size for size in sizes if size is not None) / 2**30) or None,
         "memory_per_node_gib": " ".join(gib) if gib and len(gib) == len(nodes) else None,
     }
 
@@ -280,6 +318,8 @@ def _settings(tree: Tree, node_tokens: Sequence[str]) -> dict[str, Value | None]
         "os": _os_name(tree.read_text("etc/os-release") or tree.read_text("usr/lib/os-release") or ""),
         "frequency_driver": _said(tree, [f"{policy}/scaling_driver" for policy in policies]),
         "frequency_max_mhz": " ".join(map(str, mhz)) or None,
+        "modules": " ".join(_modules(tree)) or None,
+        "kernel_parameters": " ".join(_parameters(tree)) or None,
         "idle_driver": _text(tree, f"{_CPU}/cpuidle/current_driver"),
         "idle_states_off": " ".join(states) or None,
         "clocksource": _text(tree, "sys/devices/system/clocksource/clocksource0/current_clocksource"),
@@ -299,7 +339,69 @@ def _firmware(tree: Tree) -> dict[str, Value | None]:
         "product": _text(tree, "sys/class/dmi/id/product_name"),
         "dimms": _counted(" ".join(filter(None, (device.get("Size"), device.get("Type")))) for device in dimms),
         "dimm_speed": ", ".join(sorted(speeds - {"", "Unknown"})) or None,
+        "dimm_slots": _slots(dimms),
+        "serials": ", ".join(_serials(tree, dimms)) or None,
+        "bmc": _said(tree, [f"{_PLATFORM}/{name}/firmware_revision" for name in tree.names(_PLATFORM)]),
     }
+
+
+def _devices(tree: Tree) -> dict[str, Value | None]:
+    adapters = [(name, _text(tree, f"{_ADAPTERS}/{name}/fw_ver")) for name in tree.names(_ADAPTERS)]
+    cards = [(name, _driver_firmware(tree, name)) for name in tree.names("nodeprint/ethtool")]
+    return {
+        "adapter_firmware": ", ".join(f"{name} {version}" for name, version in adapters + cards if version) or None,
+        "pcie_links": ", ".join(_links(tree)) or None,
+    }
+
+
+def _links(tree: Tree) -> Iterator[str]:
+    for name in tree.names(_PCI):
+        device = {key: _text(tree, f"{_PCI}/{name}/{key}") for key in ("class", "vendor", "device")}
+        width, most = (_text(tree, f"{_PCI}/{name}/{key}_link_width") for key in ("current", "max"))
+        if width not in (None, "0") and (device["class"] or "").startswith(_LINKED_CLASSES):
+            identity = ":".join((device[key] or "?").removeprefix("0x") for key in ("vendor", "device"))
+            yield f"{name} {identity} x{width}" + (f" of x{most}" if most not in (None, width) else "")
+
+
+def _driver_firmware(tree: Tree, name: str) -> str | None:
+    match = re.search(r"^firmware-version: *(\S.*)", tree.read_text(f"nodeprint/ethtool/{name}") or "", re.MULTILINE)
+    return _clean(match[1]) if match else None
+
+
+def _modules(tree: Tree) -> list[str]:
+    names = (line.split(" ", 1)[0] for line in (tree.read_text("proc/modules") or "").splitlines())
+    return sorted(name for name in names if _MODULES.fullmatch(name))
+
+
+def _parameters(tree: Tree) -> Iterator[str]:
+    for path in _PARAMETERS:
+        value = _text(tree, f"proc/sys/{path}")
+        if value is not None:
+            yield f"{path.replace('/', '.')}={value}"
+
+
+def _slots(dimms: Sequence[Mapping[str, str]]) -> str | None:
+    """Which module is in which slots: `64 GB DDR4 Maker Part: P0 A DIMM 0, P0 B DIMM 0; ...`."""
+    places: dict[str, list[str]] = {}
+    for device, slot in zip(dimms, _slot_names(dimms), strict=True):
+        what = " ".join(filter(None, (device.get(key) for key in ("Size", "Type", "Manufacturer", "Part Number"))))
+        places.setdefault(what, []).append(slot)
+    return "; ".join(f"{what}: {', '.join(slots)}" for what, slots in sorted(places.items()) if any(slots)) or None
+
+
+def _slot_names(dimms: Sequence[Mapping[str, str]]) -> list[str]:
+    """A name for each slot: its locator, with that of its bank where locators alone are the same."""
+    locators = [device.get("Locator", "") for device in dimms]
+    if len(set(locators)) == len(locators):
+        return locators
+    return [f"{device.get('Bank Locator', '')} {device.get('Locator', '')}".strip() for device in dimms]
+
+
+def _serials(tree: Tree, dimms: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    named = [(what, _text(tree, f"sys/class/dmi/id/{what}_serial")) for what in ("product", "board", "chassis")]
+    modules = zip(_slot_names(dimms), dimms, strict=True)
+    named += [(slot or "module", device.get("Serial Number")) for slot, device in modules]
+    yield from (f"{what} {number}" for what, number in named if number and number.strip("0 "))
 
 
 def _limits(tree: Tree) -> dict[str, Value | None]:

@@ -216,6 +216,8 @@ def pack(campaign: Path) -> PackedFleet:
                 for job in bundle.jobs
                 for name in job.names
             }
+        elif (folder := campaign / "nodes" / state.node).is_dir() and (survey := load(folder).survey):
+            known = replace(known, fingerprint=dict(fingerprint.read(survey)))
         nodes.append(known)
     fleet = PackedFleet(campaign.name, simulated, tuple(nodes), assemble(parts), versions, quantities.assemble(cells))
     write(fleet, campaign)

@@ -8,7 +8,7 @@ from pathlib import Path
 from nodeprint.errors import NodeprintError
 
 #: What `copy` takes along.
-ROOMS = ("kernels", "workflow", "profiles", "config", "environment.yml")
+ROOMS = ("kernels", "workflow", "ansible", "profiles", "config", "environment.yml")
 
 
 def folder() -> Path:

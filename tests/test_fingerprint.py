@@ -123,6 +123,7 @@ def test_the_fields_of_a_server(root: Callable[..., Tree]) -> None:
         "numa_nodes": 4,
         "numa_nodes_per_socket": 2,
         "numa_distances": f"10 12 32 32; 12 10 32 32; {FAR}",
+        "memory_gib": 255,
         "memory_per_node_gib": "64 64 64 64",
         "cmdline": "ro quiet",
         "governor": "performance",
@@ -400,9 +401,20 @@ def test_sysctls_of_the_live_system_are_read() -> None:
 def test_the_doctor_examines_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found = {fact.name: fact for fact in doctor.examine().facts}
     assert found["flock"].answer == "yes" and found["gzip"].answer == "yes"
-    assert {"mbind", "move_pages", "root", "two CPUs", "memory", "mpirun", "mpicc", "mpi4py"} <= set(found)
+    assert {
+        "mbind",
+        "move_pages",
+        "root",
+        "two CPUs",
+        "memory",
+        "mpirun",
+        "mpicc",
+        "mpi4py",
+        "ssh",
+        "ansible-playbook",
+    } <= set(found)
     assert all(fact.without for fact in found.values() if fact.answer == "no")
-    assert not re.search(r"\bssh\b|ansible|\blinks? (measure|between)", doctor.as_text(doctor.examine()))
+    assert not re.search(r"\blinks? (measure|between)", doctor.as_text(doctor.examine()))
 
     (tmp_path / "likwid-pin").write_text("#!/bin/sh\necho; echo likwid-pin -- Version 9.9 >&2\n")
     (tmp_path / "likwid-pin").chmod(0o755)
@@ -412,3 +424,38 @@ def test_the_doctor_examines_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert found["likwid-pin"].detail == "likwid-pin -- Version 9.9"
     assert found["make"].answer == "no" and found["make"].remedy
     assert not bare.can_measure
+
+
+# --- what no verdict looks at -----------------------------------------------------------------------------------------
+
+
+def test_firmware_links_modules_and_parameters(root: Callable[..., Tree]) -> None:
+    card, disk, bridge = (f"sys/bus/pci/devices/0000:{place}:00.0" for place in ("41", "42", "00"))
+    slots = [("P0 A", "Samsung", "11"), ("P0 B", "Samsung", "0000"), ("P1 A", "Micron", "13")]
+    dimms = "".join(
+        f"{module(3200).rstrip()}\n\tBank Locator: {slot}\n\tLocator: DIMM 0\n\tManufacturer: {maker}\n"
+        f"\tSerial Number: {number}\n\n"
+        for slot, maker, number in slots
+    )
+    said = fingerprint.read(
+        root({
+            f"{card}/class": "0x020700\n", f"{card}/vendor": "0x15b3\n", f"{card}/device": "0x101b\n",
+            f"{card}/current_link_width": "8\n", f"{card}/max_link_width": "16\n",
+            f"{disk}/class": "0x010802\n", f"{disk}/current_link_width": "4\n", f"{disk}/max_link_width": "4\n",
+            f"{bridge}/class": "0x060400\n", f"{bridge}/current_link_width": "16\n",
+            "sys/class/infiniband/mlx5_0/fw_ver": "20.31.1014\n",
+            "nodeprint/ethtool/eth0": "driver: igb\nfirmware-version: 3.30 0x8000\n",
+            "sys/devices/platform/ipmi_bmc.0/firmware_revision": "7.10\n",
+            "proc/modules": "nvidia 1 0 - Live 0x0\nxfs 1 0 - Live 0x0\nlustre 1 0 - Live 0x0\n",
+            "proc/sys/vm/swappiness": "10\n",
+            "sys/class/dmi/id/board_serial": "B17\n",
+            "nodeprint/dmidecode.txt": dimms,
+        })
+    )  # fmt: skip
+    assert said["pcie_links"] == "0000:41:00.0 15b3:101b x8 of x16, 0000:42:00.0 ?:? x4"
+    assert said["adapter_firmware"] == "mlx5_0 20.31.1014, eth0 3.30 0x8000"
+    assert said["bmc"] == "7.10"
+    assert said["modules"] == "lustre nvidia"
+    assert said["kernel_parameters"] == "vm.swappiness=10"
+    assert said["dimm_slots"] == "64 GB DDR4 Micron: P1 A DIMM 0; 64 GB DDR4 Samsung: P0 A DIMM 0, P0 B DIMM 0"
+    assert said["serials"] == "board B17, P0 A DIMM 0 11, P1 A DIMM 0 13"

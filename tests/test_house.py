@@ -150,7 +150,7 @@ def test_every_warning_is_explained(page: str, sources: str) -> None:
 
 def test_documents_name_files_that_are_there() -> None:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"), ROOT / "config/README.md"]
-    rooms = "bench|config|docs|kernels|nodeprint|profiles|setup|tests|workflow"
+    rooms = "ansible|bench|config|docs|kernels|nodeprint|profiles|setup|tests|workflow"
     missing = [
         f"{page.name}: {name}"
         for page in pages

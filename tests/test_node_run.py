@@ -330,6 +330,30 @@ def test_hostile_words_stay_words(campaign: Campaign) -> None:
     assert campaign.outcomes()[1, "a"]["outcome"] == "refused"
 
 
+@pytest.mark.parametrize("how, kept", [("no", ""), ("hash", "sha256:c98284978ea3"), ("yes", "S17 x")])
+def test_a_survey_alone_with_serial_numbers_as_the_site_wants_them(campaign: Campaign, how: str, kept: str) -> None:
+    (campaign.folder / "plan.tsv").unlink()
+    programs = campaign.folder.parent / "programs"
+    programs.mkdir()
+    module = "Memory Device\\n\\tSize: 64 GB\\n\\tLocator: A1\\n\\tSerial Number: S17 x\\n"
+    (programs / "dmidecode").write_text(f"#!/bin/sh\nprintf '{module}'\n")
+    (programs / "lstopo-no-graphics").write_text(
+        '#!/bin/sh\necho \'<object type="OSDev">\'\necho \' <info name="Address" value="aa:bb:cc:dd:ee:ff"/>\'\n'
+    )
+    for program in programs.iterdir():
+        program.chmod(0o755)
+    done = subprocess.run(
+        [*campaign.command("--serials", how), "--survey-only"], capture_output=True, text=True, timeout=120,
+        env=campaign.environment | {"PATH": f"{programs}:{campaign.environment['PATH']}"}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in campaign.job.iterdir()} == {"survey.tar.gz", "node-run.log"}
+    survey = open_tree(campaign.job / "survey.tar.gz")
+    assert f"\tSerial Number: {kept}\n" in (survey.read_text("nodeprint/dmidecode.txt") or "")
+    assert ("aa:bb" in (survey.read_text("nodeprint/lstopo.xml") or "")) == (how == "yes")
+    assert fingerprint.read(survey).get("serials", "") == (f"A1 {kept}" if kept else "")
+
+
 @pytest.mark.parametrize("host", ["../../evil", "a b$(touch pwned)\"'", "-rf", "\x01\xff", "n1.example.org"])
 def test_hostile_host_names(one_shell: Campaign, host: str) -> None:
     need("unshare", root="name a host, in a namespace of its own")
@@ -363,6 +387,7 @@ def test_hostile_host_names(one_shell: Campaign, host: str) -> None:
         (["--job", "99999999999999999999"], "--job takes a whole number"),
         (["--runs", "-1"], "--runs takes a whole number"),
         (["--expect-cpus", "1.5"], "--expect-cpus takes a whole number"),
+        (["--serials", "maybe"], "--serials is no, hash or yes, not 'maybe'"),
         (["--campaign", "/nonexistent"], "no such folder"),
         (["--nonsense", "1"], "unknown argument '--nonsense'"),
     ],

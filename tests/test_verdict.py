@@ -656,7 +656,7 @@ def test_compare_says_first_that_the_machines_differ(tmp_path, capsys, fingerpri
 
 def test_drift_names_the_field():
     found = fleet(Plan(SMALL, nodes=5, defects=("node002: fingerprint microcode=0x99",)))
-    drift = history.drift(found, acceptance.load())
+    drift = history.drift(found.nodes, acceptance.load())
     assert {name: [d.key for d in fields] for name, fields in drift.items()} == {"node002": ["microcode"]}
 
 

@@ -273,8 +273,11 @@ class Call:
             self.screen.show("interrupted", "waiting for the measurement to stop")
             self.snakemake.stop()
             mark.unlink(missing_ok=True)
-            if self.setting("launch") != "here":
+            if self.setting("launch") in ("slurm", "sweep"):
                 jobs = " Its Slurm jobs were cancelled: `squeue --me` lists any that are left, `scancel JOB` ends one."
+            if self.setting("launch") == "ansible":
+                fetch = f"ansible-playbook -i {self.setting('inventory')} ansible/fetch.yml"
+                jobs = f" The rest stays on the nodes: `{fetch} -e nodeprint_campaign={self.campaign}` fetches it."
         complete, begun = (len(list(self.campaign.glob(f"nodes/*/job*/run*/*.jsonl{end}"))) for end in (".gz", ""))
         return (
             f"interrupted: what was measured is kept in {self.campaign} ({complete} record files complete, {begun} "

@@ -22,7 +22,7 @@ _LEFT = re.compile(r": \d+ of \d+ \(\d+ %\), (?P<seconds>\d+) s left$")
 _TAIL_BYTES = 16_384
 
 #: Lines of our own programs are shown, apart from those that the progress line replaces.
-_OURS = re.compile(r"^(nodeprint|node-run|sweep): ")
+_OURS = re.compile(r"^(nodeprint|node-run|sweep|ansible): ")
 _ROUTINE = re.compile(
     r"^node-run: (node \S+, job |environment: |run \d+ of \d+: |(complete|partial|failed): .*/status\.json$)"
 )

@@ -18,7 +18,7 @@ from nodeprint import bundle, structure
 from nodeprint.bundle import Bundle, Job
 from nodeprint.cells import models
 from nodeprint.errors import NodeprintError
-from nodeprint.fingerprint import label
+from nodeprint.fingerprint import LISTS, label
 from nodeprint.report import figures, linktest, scale, words
 from nodeprint.report.figures import Floats, Tick, three_digits
 from nodeprint.report.floorplan import floorplan_svg
@@ -55,8 +55,8 @@ _OF_PAIRS = {"node", "socket", "spread", *TERM_OF_FAMILY.values()}
 _FOUND, _INVALID = "▲", "✕"
 #: The beginning of evidence that the node does not provide.
 _NOT_KNOWN = "not known: "
-#: A fact as long as all others together.
-_COMMAND_LINE = label("cmdline")
+#: Facts that take a line of their own.
+_LONG = {label(key) for key in ("cmdline", "serials", *LISTS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +187,8 @@ def node_page(
         floorplan=_floorplan(shown),
         structure=_structure(shown) if with_structure else (),
         runs=_runs(shown.bundle.jobs if shown.bundle is not None else (), said),
-        fingerprint=tuple(fact for fact in fingerprint if fact[0] != _COMMAND_LINE),
-        command_line=dict(fingerprint).get(_COMMAND_LINE, ""),
+        fingerprint=tuple(fact for fact in fingerprint if fact[0] not in _LONG),
+        long_facts=tuple(fact for fact in fingerprint if fact[0] in _LONG),
         warnings=tuple(warnings),
         quality=tuple(words.sentence(item) for item in said.get("quality", ())),
         problems=shown.problems,

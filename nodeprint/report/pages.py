@@ -15,7 +15,7 @@ from nodeprint.report.figures import Histogram, Matrix, Tick
 Facts = tuple[tuple[str, str], ...]
 
 #: Longer texts are cut.
-_LONGEST = 600
+_LONGEST = 1200
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ class NodePage:
     structure: tuple[Found, ...]
     runs: Table
     fingerprint: Facts
-    command_line: str
+    long_facts: Facts
     warnings: tuple[Advice, ...]
     quality: tuple[str, ...]
     problems: tuple[str, ...]

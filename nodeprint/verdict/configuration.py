@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,12 @@ class Difference:
         """For people."""
         if self.key == "kernel_hash":  # a hash says nothing to a reader
             return "nodeprint's kernels were built from different sources than on most nodes"
-        return f"{fingerprint.label(self.key)} is {printable(self.value)}, most nodes have {printable(self.majority)}"
+        value, majority = self.value, self.majority
+        if separator := fingerprint.LISTS.get(self.key):
+            mine, theirs = (text.split(separator) for text in (value, majority))
+            value = separator.join(item for item in mine if item not in theirs) or "the same without these"
+            majority = separator.join(item for item in theirs if item not in mine) or "none of these"
+        return f"{fingerprint.label(self.key)} is {printable(value)}, most nodes have {printable(majority)}"
 
 
 def normalised(fields: Mapping[str, Any], acceptance: Acceptance) -> dict[str, Value]:
@@ -43,10 +48,15 @@ def normalised(fields: Mapping[str, Any], acceptance: Acceptance) -> dict[str, V
     return out
 
 
-def differences(nodes: Sequence[PackedNode], acceptance: Acceptance) -> dict[str, list[Difference]]:
-    """By node, the hard and soft keys that differ from the majority; an unknown key is not a difference."""
+def differences(
+    nodes: Sequence[PackedNode], acceptance: Acceptance, more: Collection[str] = ()
+) -> dict[str, list[Difference]]:
+    """By node, the hard and soft keys, and those of `more`, that differ from the majority.
+
+    An unknown key is not a difference.
+    """
     known = {node.name: normalised(node.fingerprint, acceptance) for node in nodes}
-    judged = set(acceptance.hard_keys) | set(acceptance.soft_keys)
+    judged = {*acceptance.hard_keys, *acceptance.soft_keys, *more}
     told = {name: {key: value for key, value in fields.items() if key in judged} for name, fields in known.items()}
     out: dict[str, list[Difference]] = {name: [] for name in known}
     for one in fingerprint.differences(told, acceptance.hard_keys):

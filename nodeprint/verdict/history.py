@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from nodeprint import files, packed
+from nodeprint import files, fingerprint, packed
 from nodeprint.cells import Cells, models
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.fingerprint import label
@@ -435,7 +435,8 @@ def as_text(changes: Sequence[Change], rules: Acceptance) -> str:
     return "\n".join(lines)
 
 
-def drift(fleet: PackedFleet, rules: Acceptance) -> dict[str, list[configuration.Difference]]:
-    """By node, the fingerprint fields that differ from the majority, hard and soft; nodes without any are left out."""
-    measured = [node for node in fleet.nodes if node.state == "measured"]
-    return {name: found for name, found in configuration.differences(measured, rules).items() if found}
+def drift(nodes: Iterable[PackedNode], rules: Acceptance) -> dict[str, list[configuration.Difference]]:
+    """By node, the fields of its fingerprint that differ from the majority; nodes without any are left out."""
+    known = [node for node in nodes if node.fingerprint]
+    found = configuration.differences(known, rules, fingerprint.DRIFT)
+    return {name: differing for name, differing in found.items() if differing}

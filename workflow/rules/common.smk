@@ -28,7 +28,7 @@ wildcard_constraints:
 
 def outcomes():
     """What says how the nodes that are to be measured came out: status.json of each, or the lists of the sweeps."""
-    if config["launch"] == "sweep":
+    if config["launch"] in campaigns.TOGETHER:
         lists = (CAMPAIGN / "sweeps" / f"{sweep}.nodes" for sweep in SWEEPS)
         return [path.with_suffix(".tsv") for path in lists if path.exists()]
     return [

@@ -16,7 +16,9 @@ rule measure:
         campaign=CAMPAIGN,
         runs=config["runs"],
         cpus=lambda wildcards: NODES[wildcards.node].cpus,
+        serials=configuration.serials(config),
         setup=shlex.quote(config["site"]["setup"]),
     shell:
         "kernels/node-run --campaign {params.campaign:q} --node {wildcards.node} --job {wildcards.job}"
         " --runs {params.runs} --expect-cpus {params.cpus} --setup {params.setup}"
+        " --serials {params.serials}"

@@ -7,7 +7,9 @@ from functools import cache
 from nodeprint.discover import plans, slurm
 
 SWEEP = config["launch"] == "sweep"
-SLURM = config["launch"] != "here" or any(node.partition for node in NODES.values())
+SLURM = config["launch"] in ("slurm", "sweep") or any(
+    node.partition for node in NODES.values()
+)
 
 
 @cache
@@ -81,7 +83,12 @@ def stop_where_nodes_are_not_here():
     elsewhere = [
         node.node for node in NODES.values() if node.measure and node.host != here
     ]
-    if elsewhere and not SWEEP and workflow.executor_plugin.common_settings.local_exec:
+    together = config["launch"] in campaigns.TOGETHER
+    if (
+        elsewhere
+        and not together
+        and workflow.executor_plugin.common_settings.local_exec
+    ):
         raise WorkflowError(
             f"{CAMPAIGN}/nodes.tsv: {elsewhere[0]} is not this host, and the executor is local; "
             "run `snakemake --workflow-profile profiles/slurm`, or set `launch`"

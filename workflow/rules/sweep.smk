@@ -13,9 +13,10 @@ rule sweep:
         options=lambda wildcards: sweep_options(wildcards.sweep),
         campaign=CAMPAIGN,
         runs=config["runs"],
+        serials=configuration.serials(config),
         setup=shlex.quote(config["site"]["setup"]),
         wave=config["slurm"]["wave"],
         minutes=lambda wildcards: planned_minutes(SWEEPS[wildcards.sweep][0].cpus),
     shell:
         "workflow/sweep --campaign {params.campaign:q} --nodes {input:q} --out {output:q} --runs {params.runs}"
-        " --wave {params.wave} --minutes {params.minutes} --setup {params.setup} -- {params.options} 2>&1 | tee {log:q} >&2"
+        " --serials {params.serials} --wave {params.wave} --minutes {params.minutes} --setup {params.setup} -- {params.options} 2>&1 | tee {log:q} >&2"

@@ -42,6 +42,15 @@ def launcher(config: dict, nodes: list[Node], minutes: int) -> str:
     )
 
 
+def nothing_to_measure(config: dict, nodes: list[Node]) -> str:
+    """Why nothing can be measured between these nodes; empty where it can."""
+    if config["launch"] == "here" or len(nodes) < 2:
+        return f"{nodes[0].node} alone has no link to another node"
+    if config["launch"] == "ansible" and not config["mpi"]["fabric_launcher"]:
+        return "there is no srun without Slurm: set mpi.fabric_launcher"
+    return ""
+
+
 def measure(out: Path, setup: str, words: list[str]) -> tuple[str, int, float, str]:
     """One record file, begun or continued: outcome, exit code, seconds, and the last thing that was said.
 
@@ -78,8 +87,8 @@ def main(campaign: Path, config: dict, outcomes: Path, minutes: int) -> None:
     for partition, nodes in partitions(campaign).items():
         for run in range(1, config["runs"] + 1):
             for name, arguments in configuration.fabric_plan(config):
-                if config["launch"] == "here" or len(nodes) < 2:
-                    result = "left out", 0, 0.0, f"{nodes[0].node} alone has no link to another node"
+                if said := nothing_to_measure(config, nodes):
+                    result = "left out", 0, 0.0, said
                 else:
                     out = folder / partition / f"run{run}" / f"{name}.jsonl"
                     asked = words(config, nodes, folder.name.removeprefix("job"), run, minutes)

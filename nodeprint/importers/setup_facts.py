@@ -1,0 +1,96 @@
+"""Facts as Ansible's `setup` module prints them, a file per host (`ansible -m setup --tree FOLDER`): fingerprints from
+what nodeprint did not survey itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nodeprint.discover import checked_name
+from nodeprint.errors import NodeprintError, unreadable
+from nodeprint.fingerprint import Fingerprint, Value, normalised_cmdline
+from nodeprint.packed import PackedNode
+
+_ADVICE = "make it by `ansible nodes -m setup --tree FOLDER`"
+
+
+def is_capture(folder: Path) -> bool:
+    """Whether a folder is one of captures: it has files, none of a campaign, and the first has Ansible's facts."""
+    if not folder.is_dir() or any((folder / name).exists() for name in ("nodes.tsv", "packed", "nodes")):
+        return False
+    first = next(iter(_files(folder)), None)
+    return first is not None and b'"ansible_facts"' in first.read_bytes()
+
+
+def read(folder: Path) -> list[PackedNode]:
+    """The hosts of a folder of captures, by name. Raises NodeprintError naming the file that is none."""
+    nodes = []
+    for path in _files(folder):
+        fields = fingerprint(_facts(path))
+        name = checked_name(path.name.removesuffix(".json"), path)
+        nodes.append(PackedNode(name, host=name, state="not measured", fingerprint=dict(fields)))
+    return nodes
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+
+
+def fingerprint(facts: Mapping[str, Any]) -> Fingerprint:
+    """The fields that Ansible's facts have; what is absent or of another type is unknown."""
+    sockets, cores = (_number(facts.get(f"ansible_processor_{key}")) for key in ("count", "cores"))
+    threads = _number(facts.get("ansible_processor_threads_per_core"))
+    megabytes = _number(facts.get("ansible_memtotal_mb"))
+    role = facts.get("ansible_virtualization_role")
+    fields: dict[str, Value | None] = {
+        "cpu": _cpu(facts.get("ansible_processor")),
+        "sockets": sockets,
+        "cores": sockets * cores if sockets and cores else None,
+        "cpus": _number(facts.get("ansible_processor_vcpus")),
+        "smt": threads > 1 if threads else None,
+        "virtual": role == "guest" if role in ("guest", "host", "NA") else None,
+        "cmdline": _cmdline(facts.get("ansible_cmdline")),
+        "memory_gib": round(megabytes / 1024) if megabytes else None,
+        "bios": _text(facts.get("ansible_bios_version")),
+        "product": _text(facts.get("ansible_product_name")),
+        "kernel": _text(facts.get("ansible_kernel")),
+        "os": " ".join(filter(None, (_text(facts.get(f"ansible_distribution{key}")) for key in ("", "_version")))),
+    }
+    return Fingerprint(fields)
+
+
+def _facts(path: Path) -> Mapping[str, Any]:
+    try:
+        content = json.loads(path.read_text())
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except (ValueError, RecursionError) as error:
+        raise NodeprintError("not readable as JSON", where=path, advice=_ADVICE) from error
+    facts = content.get("ansible_facts") if isinstance(content, dict) else None
+    if not isinstance(facts, dict):
+        raise NodeprintError("it has no key `ansible_facts`", where=path, advice=_ADVICE)
+    return facts
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value not in ("", "NA") else None
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _cpu(processors: object) -> str | None:
+    """The model name: the list has a number, a vendor and a name for each CPU."""
+    names = [text for text in processors if isinstance(text, str)] if isinstance(processors, list) else []
+    return max(names, key=len, default=None)
+
+
+def _cmdline(parameters: object) -> str | None:
+    """The parameters by name, as Ansible has forgotten their order."""
+    if not isinstance(parameters, dict):
+        return None
+    known = sorted((key, value) for key, value in parameters.items() if value is True or isinstance(value, str))
+    return normalised_cmdline(" ".join(key if value is True else f"{key}={value}" for key, value in known))
