@@ -3,19 +3,21 @@ SHELL := /bin/sh
 CONFIG ?= config/config.yaml
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help run cluster report setup kernels lint format test test-pure test-emulated test-all test-fresh test-offline bench bundle clean
+LINT = python workflow shell ansible kernels
+.PHONY: help run cluster report setup kernels lint $(LINT:%=lint-%) format test test-pure test-emulated test-all test-fresh test-offline bench bundle pictures clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 	@echo; echo "CONFIG=FILE   another configuration    NODES=a,b   measure these again as a new job    SYSTEM=no   install no system package"
+	@echo "FAIL_ON=not-measured,deviates   'make run' fails where a node has such an outcome (also: invalid, any)"
 	@echo "VERBOSE=1     all of Snakemake's output (it is always in results/<campaign>/logs/run.log)"
 
 run: .venv/run.stamp kernels ## measure (here, or as the configuration says), judge, and write the PDF
-	@workflow/run --config $(CONFIG) $(if $(NODES),--again $(NODES))
+	@workflow/run --config $(CONFIG) $(if $(NODES),--again $(NODES)) $(if $(FAIL_ON),--fail-on $(FAIL_ON))
 
 COUNT ?= 3
-cluster: .venv/dev.stamp kernels ## the same job through a real Slurm of COUNT=3 virtual nodes on this machine
-	@tests/cluster/run $(COUNT)
+cluster: .venv/dev.stamp kernels ## the same job through a real Slurm of COUNT=3 virtual nodes here; with FLEET=rome-2x64 simulated ones
+	@tests/cluster/run $(COUNT) $(FLEET) $(if $(DEFECT),"$(DEFECT)")
 
 report: .venv/run.stamp ## judge and report again from what is there
 	@workflow/run --config $(CONFIG) --report-only
@@ -25,14 +27,24 @@ setup: .venv/dev.stamp kernels ## everything that running and testing need
 kernels: .venv/run.stamp ## build the kernels
 	@MAKE="$(MAKE)" setup/kernels
 
-lint: .venv/dev.stamp ## every linter and type check
+lint: $(LINT:%=lint-%) ## every linter and type check
+
+lint-python: .venv/dev.stamp
 	ruff check .
 	ruff format --check .
 	mypy
+
+lint-workflow: .venv/dev.stamp
 	snakefmt --check workflow
 	snakemake --lint --configfile tests/data/lint.yaml
-	shellcheck workflow/run workflow/sweep $(wildcard workflow/launch/*) kernels/archive $(wildcard ansible/roles/nodeprint/files/*) tests/cluster/run $(filter-out setup/compile,$(wildcard setup/*)) kernels/linktest.sh tests/fresh/run tests/offline/run tests/emulated/init tests/emulated/initramfs tests/fake_kernel.sh kernels/node-run .ci/run
+
+lint-shell: .venv/dev.stamp
+	shellcheck workflow/run workflow/launch/ansible workflow/launch/outcomes kernels/archive $(wildcard ansible/roles/nodeprint/files/*) tests/cluster/run tests/cluster/replay tests/fake_slurm/slurm $(filter-out setup/compile,$(wildcard setup/*)) kernels/linktest.sh tests/fresh/run tests/offline/run tests/emulated/init tests/emulated/initramfs tests/fake_kernel.sh kernels/node-run .ci/run
+
+lint-ansible: .venv/dev.stamp
 	ansible-lint --offline --strict --profile production ansible
+
+lint-kernels: .venv/dev.stamp
 	$(MAKE) --no-print-directory -C kernels lint
 
 format: .venv/dev.stamp ## format all sources
@@ -54,6 +66,7 @@ test-emulated: .venv/dev.stamp kernels ## node-run in emulated machines of two s
 	pytest -q -m emulated
 
 test-all: test test-emulated ## both, and the tests that take minutes each
+	@setup/system accounting
 	pytest -q -m long
 
 test-fresh: ## the main job and the pure tests in a debootstrap'ed Debian 12 (root)
@@ -67,6 +80,9 @@ bench: .venv/dev.stamp kernels ## ratios against peers and limits, compared with
 
 bundle: .venv/run.stamp ## everything that a site without internet needs, as one archive
 	@setup/bundle
+
+pictures: .venv/dev.stamp ## the pictures in the README, simulated but for results/main
+	PYTHONPATH=. python docs/pictures.py
 
 clean: ## remove what was built (not what was measured)
 	rm -rf .venv kernels/build .snakemake *.egg-info build

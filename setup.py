@@ -6,7 +6,7 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-ROOMS = ("kernels", "workflow", "ansible", "profiles", "config")
+ROOMS = ("kernels", "workflow", "ansible", "profiles", "config", "reports")
 
 
 class BuildWithRooms(build_py):

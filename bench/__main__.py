@@ -9,7 +9,10 @@ import sys
 from bench.table import ROOT
 
 #: Names and arguments; `python -m bench.NAME --help` shows more.
-ALL = {"coherence": (), "numa": (), "structure": (), "verdict": ("--quick",), "cells": (), "linktest": ()}
+ALL = {
+    "coherence": (), "lines": (), "numa": (), "structure": (), "verdict": ("--quick",), "cells": (), "linktest": (),
+    "slurm": (), "iodie": (), "report": (),
+}  # fmt: skip
 
 
 def main() -> int:

@@ -21,12 +21,13 @@ from bench import table
 from bench import verdict as pairs
 from bench.table import Row, row
 from bench.verdict import flow, lower, upper
+from nodeprint.fleet.quantity import Quantity
+from nodeprint.judge import confirmation
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, fleet
 from nodeprint.topology.presets import preset
-from nodeprint.verdict import cells
 from nodeprint.verdict.judge import judge_fleet
-from nodeprint.verdict.outcome import Finding, Verdict
+from nodeprint.words.outcome import Finding, Verdict
 
 _NODES = 8
 
@@ -53,7 +54,8 @@ def made(
     """A fleet's cells alone, so that nothing is found by its pairs."""
     topology = preset(("naples-2x32", "icelake-2x40")[seed % 2])
     plan = Plan(topology, nodes=nodes, passes=1, seed=seed, cells=True, defects=defects)
-    return replace(fleet(plan, jobs), stacks=())
+    found = fleet(plan, jobs)
+    return replace(found, quantities=found.others)
 
 
 def wide(found: PackedFleet, seed: int, spread: float = 0.02) -> PackedFleet:
@@ -61,11 +63,11 @@ def wide(found: PackedFleet, seed: int, spread: float = 0.02) -> PackedFleet:
     alone keep no healthy node from being accused."""
     rng = np.random.default_rng([seed, 11])
 
-    def apart(one: cells.Cells) -> cells.Cells:
-        factor = np.exp(spread * rng.standard_normal((len(found.nodes), 1, len(one.places))))
+    def apart(one: Quantity) -> Quantity:
+        factor = np.exp(spread * rng.standard_normal((len(found.nodes), 1, one.size)))
         return replace(one, values=(one.values * factor[one.node]).astype(np.float32))
 
-    return replace(found, cells=tuple(map(apart, found.cells)))
+    return replace(found, quantities=tuple(map(apart, found.quantities)))
 
 
 def both(seed: int, defects: tuple[str, ...] = (), nodes: int = _NODES) -> tuple[Verdict, Verdict]:
@@ -119,30 +121,16 @@ MUTATIONS = ("no z", "template holds the node", "no grouping", "no parents", "on
 @contextmanager
 def mutated(name: str) -> Iterator[None]:
     """The method without one of its parts."""
-    saved = cells._explained, cells.shown_by_runs, cells._confirm
+    saved = confirmation.shown_by_runs, confirmation._confirm
     try:
-        if name == "no parents":
-            cells._explained = _without_parents(saved[0])
-        elif name == "one run is enough":
-            cells.shown_by_runs = lambda values, *_: np.ones(values.shape[1], dtype=bool)
+        if name == "one run is enough":
+            confirmation.shown_by_runs = lambda values, *_: np.ones(values.shape[1], dtype=bool)
         elif name == "no second job":
-            cells._confirm = lambda *seen: replace(saved[2](*seen), state="confirmed")
+            confirmation._confirm = lambda *seen: replace(saved[1](*seen), state="confirmed")
         with pairs.mutated(name):
             yield
     finally:
-        cells._explained, cells.shown_by_runs, cells._confirm = saved
-
-
-def _without_parents(explained):  # type: ignore[no-untyped-def]
-    """Only sets that hold no other set explain anything."""
-
-    def by_children(one, job, i):  # type: ignore[no-untyped-def]
-        member = one.sets.member
-        parents = (member.astype(int) @ ~member.T == 0).sum(axis=0) > 1  # more than itself is inside
-        threshold = np.where(parents, np.inf, one.stats.threshold)
-        return explained(replace(one, stats=replace(one.stats, threshold=threshold)), job, i)
-
-    return by_children
+        confirmation.shown_by_runs, confirmation._confirm = saved
 
 
 def failures(fleets: int) -> list[str]:

@@ -8,14 +8,16 @@ a chip keeps are resampled from a pool (published matrices' residuals where ther
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.layout import CCX, RANK, Layout
-from nodeprint.packed import PackedFleet, PackedNode, Stack
+from nodeprint.fleet.parts import pair_layout, pair_places
+from nodeprint.fleet.quantity import Quantity, models
+from nodeprint.layout import CCX, RANK, Layout, codes
+from nodeprint.packed import PackedFleet, PackedNode
 from nodeprint.simulate.campaign import _places
 from nodeprint.structure.matrices import symmetrised
 from nodeprint.topology.model import Topology
@@ -62,7 +64,7 @@ def fleet(
     p = other or Other()
     layout, cpus = _places(topology)
     keep = np.all(layout.slots[layout.pairs][:, :, 5] == 0, axis=1)
-    layout = Layout(layout.slots, layout.pairs[keep], layout.harvested)
+    layout = replace(layout, pairs=layout.pairs[keep])
     names = [f"node{i:03d}" for i in range(nodes)]
     base = _base(layout, np.random.default_rng([seed, 1_000_000]))
     pool = _skewed() if pool is None else pool
@@ -77,16 +79,34 @@ def fleet(
                 rows.append(_run(own, layout, p, states, np.random.default_rng([seed, i, job, run]), passes))
                 node_of.append(i), job_of.append(job), run_of.append(run)
                 started.append(f"2026-01-01T{job:02d}:{run:02d}:00+00:00")
-    stack = Stack(
-        "coherence-cas", "cas", "hop", "ns", (-1,), layout, np.array(node_of), np.array(job_of), np.array(run_of),
-        np.stack(rows)[:, :, None, :].astype(np.float32), disturbed=np.zeros(len(rows)),
-        started=tuple(started),
+    hops = Quantity(
+        "coherence-cas", "cas", "hop", "ns", models()["coherence-cas"], pair_layout(layout),
+        pair_places((-1,), layout.pairs), np.stack(rows).astype(np.float32), np.array(node_of), np.array(job_of),
+        np.array(run_of), tuple(started), np.zeros(len(rows)),
     )  # fmt: skip
     packed = tuple(
-        PackedNode(name, name, cpus=tuple(cpus), cores=tuple(_codes(layout.slots[:, : RANK + 1]).tolist()))
+        PackedNode(name, name, cpus=tuple(cpus), cores=tuple(codes(layout.slots[:, : RANK + 1]).tolist()))
         for name in names
     )
-    return PackedFleet("other", True, packed, (stack,))
+    return PackedFleet("other", True, packed, (hops,))
+
+
+def truth(
+    topology: Topology, nodes: int, seed: int, *, other: Other, pool: Floats | None = None
+) -> tuple[Layout, Floats]:
+    """The layout of `fleet` (one thread of each core) and the latencies of its silicon (node, pair), without noise."""
+    layout, _ = _places(topology)
+    keep = np.all(layout.slots[layout.pairs][:, :, 5] == 0, axis=1)
+    layout = Layout(layout.slots, layout.pairs[keep], layout.harvested)
+    base = _base(layout, np.random.default_rng([seed, 1_000_000]))
+    pool = _skewed() if pool is None else pool
+    return layout, np.stack([base * _chip(layout, other, pool, np.random.default_rng([seed, i])) for i in range(nodes)])
+
+
+def _states(layout: Layout, p: Other, pool: Floats | None, seed: int, node: int) -> npt.NDArray[np.bool_]:
+    rng = np.random.default_rng([seed, node])
+    _chip(layout, p, _skewed() if pool is None else pool, rng)  # the draws before
+    return np.asarray(rng.random(len(layout.pairs)) < p.bimodal)
 
 
 def published_pool(folder: Path) -> Floats:
@@ -107,7 +127,7 @@ def published_pool(folder: Path) -> Floats:
         levels = [labels[first] for level, labels in sorted(known.parts.items()) if level != "smt"]
         same = np.array([labels[a] == labels[b] for labels in levels]).reshape(len(levels), len(a)).T
         sides = np.array([np.minimum(labels[a], labels[b]) for labels in levels[-1:]]).reshape(-1, len(a)).T
-        classes = _codes(np.concatenate([same.astype(np.int64), sides], axis=1)) if levels else np.zeros(len(a), int)
+        classes = codes(np.concatenate([same.astype(np.int64), sides], axis=1)) if levels else np.zeros(len(a), int)
         left = np.log(matrix[a, b])
         for _ in range(3):
             for number in np.unique(classes):
@@ -116,10 +136,6 @@ def published_pool(folder: Path) -> Floats:
             left -= cores[a] + cores[b]
         parts.append((left - left.mean()) / left.std())
     return np.concatenate(parts)
-
-
-def _codes(columns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    return np.unique(columns, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def _base(layout: Layout, rng: np.random.Generator) -> Floats:
@@ -135,7 +151,7 @@ def _skewed() -> Floats:
 
 def _chip(layout: Layout, p: Other, pool: Floats, rng: np.random.Generator) -> Floats:
     a, b = layout.pairs.T
-    core, ccx = _codes(layout.slots[:, : RANK + 1]), _codes(layout.slots[:, : CCX + 1])
+    core, ccx = codes(layout.slots[:, : RANK + 1]), codes(layout.slots[:, : CCX + 1])
     tail = p.core_tail
     draw = (
         rng.standard_t(tail, core.max() + 1) * np.sqrt((tail - 2) / tail)
@@ -154,7 +170,7 @@ def _chip(layout: Layout, p: Other, pool: Floats, rng: np.random.Generator) -> F
 def _run(
     truth: Floats, layout: Layout, p: Other, states: npt.NDArray[np.bool_], rng: np.random.Generator, passes: int
 ) -> Floats:
-    ccx = _codes(layout.slots[:, : CCX + 1])
+    ccx = codes(layout.slots[:, : CCX + 1])
     a, b = ccx[layout.pairs[:, 0]], ccx[layout.pairs[:, 1]]
     common = p.line * rng.standard_normal(p.lines)
     per_ccx = p.line_ccx * rng.standard_normal((p.lines, ccx.max() + 1))

@@ -4,14 +4,16 @@
     python -m bench.verdict --quick            every section, minutes
 
 Sections: clean (false accusations, and healthy nodes that are SAME), equal (nodes 1.2 times a bound off, which must not
-be SAME), power (found at 1.2 and 0.5 times the printed smallest effect, named right), shapes (defects that are no
-terms), few (fleets of two to four), peers (what other rules find), scale, mutations.
+be SAME), advice (INCONCLUSIVE nodes in as many runs as the verdict asks for, and detection limits with more runs),
+power (found at 1.2 and 0.5 times the printed smallest effect, named right), shapes (defects that are no terms), few
+(fleets of two to four), peers (what other rules find), scale, mutations.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -30,13 +32,14 @@ from scipy.stats import beta
 from bench import other, table
 from bench.table import Row, row
 from nodeprint import packed
+from nodeprint.judge import acceptance, confirmation, evidence, groups, pairs, tails, terms, thresholds
+from nodeprint.layout import Layout
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.topology.model import Topology
 from nodeprint.topology.presets import preset
-from nodeprint.verdict import acceptance, evaluate, groups, thresholds
 from nodeprint.verdict.judge import judge_fleet
-from nodeprint.verdict.outcome import Verdict
+from nodeprint.words.outcome import Verdict
 
 Make = Callable[[Mapping[str, int]], PackedFleet]
 
@@ -62,6 +65,10 @@ OTHERS: Mapping[str, other.Other] = {
     "other, drift 2 %": other.Other(core_tail=0, drift=0.02),
     "other, 5 % bimodal": other.Other(core_tail=0, bimodal=0.05),
 }
+#: Of the other generator, as quiet as what two runs resolve: lines drawn equally from where they live.
+QUIET = other.Other(
+    core=0.002, core_tail=0, ccx=0.0015, node=0.002, line=0.01, line_ccx=0.006, cell=0.006, drift=0.002, keeps=0.004
+)
 #: Of the other generator too, with what published matrices leave unexplained as its chips' cells; of them where
 #: $NODEPRINT_DATA has these matrices.
 PUBLISHED: Mapping[str, other.Other] = {
@@ -215,8 +222,8 @@ def own_share(topology: Topology, nodes: int, seed: int, spread: Spread, planted
     """How much of a planted effect node001 has already by its silicon: its true deviation from its peers, along it."""
 
     def truth(*defects: str) -> np.ndarray:
-        (stack,) = simulated(topology, nodes, seed, replace(spread, **_STILL), defects)({}).stacks
-        return stack.values[:: len(stack.values) // nodes, 0, 0].astype(float)
+        (stack,) = simulated(topology, nodes, seed, replace(spread, **_STILL), defects)({}).pairs
+        return stack.values[:: len(stack.values) // nodes, 0].astype(float)
 
     healthy = truth()
     shape = truth(f"node001: {planted.text.format(1)}")[1] / healthy[1] - 1
@@ -248,6 +255,92 @@ def equal(fleets: int, nodes: int, spread: Spread, planted: tuple[Planted, ...] 
             flush=True,
         )
     return results
+
+
+def equal_elsewhere(fleets: int, nodes: int, how: other.Other) -> dict[str, tuple[int, int]]:
+    """As `equal`, in fleets of the second generator: by family of terms how many nodes are SAME, and of how many.
+
+    In each fleet one term of each family, drawn at random, is brought to 1.2 times its bound, up or down.
+    """
+    rules, counts = acceptance.load(), Counter[tuple[str, str]]()
+    for seed in range(fleets):
+        topology = preset(("milan-2x64", "rome-2x64", "naples-2x32", "genoa-2x96")[seed % 4])
+        layout, silicon = other.truth(topology, nodes, seed, other=how)
+        template = np.median(np.delete(silicon, 1, axis=0), axis=0)
+        residual, tested = silicon / template - 1, pairs.of(layout)
+        bounds = evidence.pair_bounds(tested, np.array([template[t.covers].mean() for t in tested.terms]), rules)
+        rng = np.random.default_rng([seed, 1])
+        for family in terms.FAMILIES:
+            if not len(tested.indices(family)):
+                continue
+            number = int(rng.choice(tested.indices(family)))
+            contrast, covers = tested.contrast[number].astype(np.float64), tested.terms[number].covers
+            own = contrast @ residual[1] - np.median(np.delete(residual, 1, axis=0) @ contrast)
+            size = (rng.choice((-1.2, 1.2)) * bounds[number] - own) / (contrast[covers] @ (1 + residual[1, covers]))
+
+            def plant(node: int, _job: int, _run: int, latency: np.ndarray, _layout: Layout) -> np.ndarray:
+                latency[covers] *= 1 + (size if node == 1 else 0)  # noqa: B023 - called in this turn alone
+                return latency
+
+            found = judge_fleet(other.fleet(topology, nodes, seed, other=how, plant=plant)).nodes
+            counts[family, found["node001"].verdict] += 1
+            counts["peers", "SAME"] += sum(node.verdict == "SAME" for node in found.values()) - (
+                found["node001"].verdict == "SAME"
+            )
+            counts["peers", "all"] += nodes - 1
+    results = {}
+    for family in terms.FAMILIES:
+        mine = {outcome: count for (name, outcome), count in counts.items() if name == family}
+        results[family] = mine.get("SAME", 0), sum(mine.values())
+        print(f"equal  N={nodes:<5}second generator, {family:12} {mine}", flush=True)
+    print(f"equal  N={nodes:<5}their peers SAME {counts['peers', 'SAME']} of {counts['peers', 'all']}", flush=True)
+    return results
+
+
+def advice(fleets: int, nodes: int, how: other.Other) -> tuple[int, int]:
+    """How many INCONCLUSIVE nodes are SAME where the runs that the verdict asks for are measured, and of how many.
+
+    Nodes that it does not ask more runs for are left out. Prints a row.
+    """
+    same = asked = without = 0
+    for seed in range(fleets):
+        topology = preset(("milan-2x64", "rome-2x64", "naples-2x32")[seed % 3])
+        first = judge_fleet(other.fleet(topology, nodes, seed, other=how)).nodes
+        runs = {
+            name: int(found[1])
+            for name, node in first.items()
+            if (found := re.search(r"to resolve it, (\d+) runs are needed", node.text))
+        }
+        open_ = [name for name, node in first.items() if node.verdict == "INCONCLUSIVE"]
+        without += len(open_) - len(runs)
+        asked += len(runs)
+        if runs:  # the configuration has one number for all nodes
+            again = judge_fleet(other.fleet(topology, nodes, seed, runs=max(runs.values()), other=how)).nodes
+            same += sum(again[name].verdict == "SAME" for name in runs)
+    print(
+        f"advice N={nodes:<5}followed, SAME {same} of {asked} (at least {100 * lower(same, asked):.0f} %); {without} "
+        "INCONCLUSIVE for another reason",
+        flush=True,
+    )
+    return same, asked
+
+
+def rise(fleets: int, nodes: int, spread: Spread) -> float:
+    """By how much more runs of the same nodes raise a detection limit at most (2 to 6 runs); prints the terms."""
+    most: dict[str, float] = {}
+    for seed in range(fleets):
+        topology, before = preset("milan-2x64" if seed % 2 else "naples-2x32"), dict[str, float]()
+        for runs in (2, 3, 4, 6):
+            found = judge_fleet(fleet(Plan(topology, nodes=nodes, runs=runs, seed=seed, spread=spread))).fleet
+            for term, limit in found.smallest_effect.items():
+                if limit is not None:
+                    most[term] = max(most.get(term, 0.0), limit / before.get(term, limit) - 1)
+                    before[term] = min(limit, before.get(term, limit))
+    worst = ", ".join(
+        f"{term} {100 * share:.0f} %" for term, share in sorted(most.items(), key=lambda one: -one[1])[:4]
+    )
+    print(f"rise   N={nodes:<5}a detection limit rises with more runs by at most: {worst}", flush=True)
+    return max(most.values())
 
 
 def power(
@@ -359,7 +452,7 @@ def peers(fleets: int, nodes: int, spread: Spread) -> None:
         for seed in range(fleets):
             make = simulated(preset("rome-2x64"), nodes, seed, spread, (f"node001: {text}",))
             packed = make({})
-            values = np.median(packed.stacks[0].values[:, :, 0], axis=1)
+            values = np.median(packed.pairs[0].values, axis=1)
             per_node = values.reshape(nodes, -1, values.shape[1]).mean(axis=1)
             for name, rule in rules.items():
                 flagged = rule(per_node)
@@ -386,29 +479,35 @@ def _cdf(matrix: np.ndarray) -> np.ndarray:
 @contextmanager
 def mutated(name: str) -> Iterator[None]:
     """The method without one of its parts."""
-    saved = thresholds._quantile, thresholds._spreads, groups.split, evaluate.causes, thresholds.LEAVE_OUT_BELOW
-    shared = evaluate.CROWD
+    saved = tails.quantile, groups.split, confirmation.causes, thresholds.LEAVE_OUT_BELOW, evidence.CROWD
     try:
         if name == "no z":
-            thresholds._quantile = lambda *_: 1.0
+            tails.quantile = lambda *_: 1.0
         elif name == "template holds the node":
             thresholds.LEAVE_OUT_BELOW = 0
         elif name == "no grouping":
-            groups.split = lambda means, bounds, floor, **_: [(np.arange(len(means)), -1)]
-            evaluate.CROWD = 2.0
+            groups.split = lambda means, *_, **__: [(np.arange(len(means)), -1)]
+            evidence.CROWD = 2.0
         elif name == "no parents":
-            evaluate.causes = _without_parents(saved[3])
+            confirmation.causes = _without_parents(saved[2])
         yield
     finally:
-        thresholds._quantile, thresholds._spreads, groups.split, evaluate.causes, thresholds.LEAVE_OUT_BELOW = saved
-        evaluate.CROWD = shared
+        tails.quantile, groups.split, confirmation.causes, thresholds.LEAVE_OUT_BELOW, evidence.CROWD = saved
 
 
 def _without_parents(causes: Callable[..., list[object]]) -> Callable[..., list[object]]:
     def only_children(residual, terms, *, accepted, **rest):  # type: ignore[no-untyped-def]
-        return causes(residual, terms, accepted=accepted & (terms.family > 0), **rest)
+        return causes(residual, terms, accepted=accepted & ~_parents(terms), **rest)
 
     return only_children
+
+
+def _parents(tested: terms.Terms) -> np.ndarray:
+    """Which terms are no part's: classes of pairs, and sets that hold others."""
+    if len(tested.layout.pairs):
+        return np.asarray(tested.family == 0)
+    member = tested.contrast > 0
+    return np.asarray((member.astype(int) @ ~member.T == 0).sum(axis=0) > 1)
 
 
 def mutations(fleets: int, nodes: int) -> dict[str, bool]:
@@ -482,7 +581,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--section",
-        choices=("clean", "equal", "power", "shapes", "few", "peers", "mutations", "scale", "all"),
+        choices=("clean", "equal", "advice", "power", "shapes", "few", "peers", "mutations", "scale", "all"),
         default="all",
     )
     parser.add_argument("--fleets", type=int, default=299)
@@ -505,6 +604,15 @@ def main() -> None:
         some = max(3, fleets // 3)
         for name, same in equal(some, args.nodes, spread).items():
             rows.append(row(f"of {some} nodes 1.2 times a bound off, SAME: {name}", same / some, 0.05))
+        for name, (same, of) in equal_elsewhere(max(4, fleets // 10), args.nodes, QUIET).items():
+            rows.append(row(f"of {of} of the second generator, SAME: {name}", same / max(of, 1), 0.05))
+    if every or args.section == "advice":
+        share = rise(max(3, fleets // 10), args.nodes, Spread(core=0.004))
+        rows.append(row("a detection limit rises with more runs", share, 0.1))
+        same, asked = advice(max(3, fleets // 10), args.nodes, other.Other(core_tail=0))
+        rows.append(
+            row(f"of {asked} INCONCLUSIVE nodes with the runs asked for, not SAME", 1 - same / max(asked, 1), 0.3)
+        )
     if every or args.section == "power":
         some = max(3, fleets // 3)
         for text, (strong, weak, right) in power(some, args.nodes, spread).items():

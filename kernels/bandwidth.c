@@ -10,6 +10,7 @@
 #include "harness/headroom.h"
 #include "harness/likwid.h"
 #include "harness/run.h"
+#include "harness/sample.h"
 
 static const char help[] =
     "USAGE\n"
@@ -27,8 +28,9 @@ static const char help[] =
     "  streams, which store past the caches, with what vendors state.\n";
 
 enum { LONGEST_S = 120, MOST_STREAMS = 8 };
+static const double INITIALIZED_A_SECOND = 4e9; /* bytes that one thread touches first */
 static const double AIMED_S = 0.2, RATE_A_THREAD = 8e9, HIGHEST_RATE = 150e9;
-static const size_t LEAST_BYTES = (size_t)64 << 20, MOST_BYTES = (size_t)2 << 30, MOST_BYTES_A_CPU = (size_t)256 << 20;
+static const size_t LEAST_BYTES = (size_t)64 << 20;
 
 /* likwid's names. _mem: non-temporal stores; there is no such load from ordinary memory. */
 static const char *const stream_words[] = {"load",      "store",    "copy",      "triad",
@@ -46,6 +48,7 @@ static const struct setting settings[] = {
      .help =
          "of load,store,copy,triad,store_mem,copy_mem,triad_mem; all; or default: nodes all for up to two NUMA nodes, "
          "load and store_mem for up to four, else load; scaling and cpus load"},
+    SAMPLE_SETTING,
     {0},
 };
 
@@ -117,6 +120,28 @@ static bool find_likwid(const char **why) {
 
 /* ---- plans ---- */
 
+static size_t most_bytes; /* of all cells */
+
+/* Four times the last-level caches of these CPUs. */
+static size_t wanted_bytes_of(const struct cpulist *cpus) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < cpus->count; i++) {
+        struct cpulist sharers = {0};
+        cache_sharers(cpus->cpu[i], &sharers);
+        bool counted = false;
+        for (size_t j = 0; j < i; j++) counted = counted || cpulist_has(&sharers, cpus->cpu[j]);
+        if (!counted) bytes += 4 * cache_bytes(cpus->cpu[i], 3);
+        cpulist_free(&sharers);
+    }
+    return bytes < LEAST_BYTES ? LEAST_BYTES : bytes;
+}
+
+static void add_cell(struct run *run, const struct cpulist *cpus, struct unit unit) {
+    size_t bytes = wanted_bytes_of(cpus);
+    if (bytes > most_bytes) most_bytes = bytes;
+    run_add_unit(run, unit);
+}
+
 static void want(const char *names) {
     char *list = strdup(names);
     if (list == NULL) fail(EXIT_NOT_AS_ASKED, "out of memory");
@@ -147,19 +172,32 @@ static bool choose_streams(struct run *run, bool matrix) {
     return true;
 }
 
-static bool has_chosen_cpu(const struct run *run, const struct numa_node *node) {
+static void cpus_of_node(const struct run *run, int node, struct cpulist *cpus) {
+    *cpus = (struct cpulist){0};
     for (size_t i = 0; i < run->chosen.count; i++)
-        if (cpulist_has(&node->cpus, run->chosen.cpu[i])) return true;
-    return false;
+        if (machine_node_of(&run->machine, run->chosen.cpu[i]) == node) cpulist_add(cpus, run->chosen.cpu[i]);
 }
 
 static void plan_nodes(struct run *run) {
     if (!choose_streams(run, true)) return;
-    for (size_t c = 0; c < run->machine.nodes; c++)
-        for (size_t m = 0; m < run->machine.nodes; m++)
-            for (int64_t s = 0; s < STREAMS; s++)
-                if (wanted[s] && run->machine.node[m].has_memory && has_chosen_cpu(run, &run->machine.node[c]))
-                    run_add_unit(run, (struct unit){{run->machine.node[c].number, run->machine.node[m].number, s}});
+    bool bind = child_may_bind();
+    if (!bind && memory_nodes(run) > 1)
+        run_not_measured(run, "memory of other NUMA nodes", "binding memory is not permitted (set_mempolicy)");
+    size_t nodes = run->machine.nodes, count = 0;
+    struct node_pair *pairs = grow(NULL, nodes * nodes, sizeof *pairs);
+    for (size_t c = 0; c < nodes; c++)
+        for (size_t m = 0; m < nodes; m++)
+            if (run->machine.node[m].has_memory && (bind || c == m))
+                pairs[count++] = (struct node_pair){run->machine.node[c].number, run->machine.node[m].number};
+    count = sample_pairs(run, pairs, count);
+    for (size_t i = 0; i < count; i++) {
+        struct cpulist cpus;
+        cpus_of_node(run, pairs[i].a, &cpus);
+        for (int64_t s = 0; cpus.count > 0 && s < STREAMS; s++)
+            if (wanted[s]) add_cell(run, &cpus, (struct unit){{pairs[i].a, pairs[i].b, s}});
+        cpulist_free(&cpus);
+    }
+    free(pairs);
 }
 
 static int package_of(int cpu) {
@@ -187,6 +225,7 @@ static void scope_cpus(const struct run *run, int64_t scope, struct cpulist *cpu
 /* Every number of cores in a CCX of up to 16; else the powers of two and all. A scope that has the CPUs of a smaller one is left out. */
 static void plan_scaling(struct run *run) {
     if (!choose_streams(run, false)) return;
+    run_begin_quietly(run);
     size_t former = 0;
     for (int64_t scope = 0; scope < 3; scope++) {
         struct cpulist cpus = {0};
@@ -194,7 +233,7 @@ static void plan_scaling(struct run *run) {
         for (size_t n = 1; n <= cpus.count && cpus.count > former; n++)
             for (int64_t s = 0; s < STREAMS; s++)
                 if (wanted[s] && ((scope == 0 && cpus.count <= 16) || n == cpus.count || (n & (n - 1)) == 0))
-                    run_add_unit(run, (struct unit){{scope, (int64_t)n, s}});
+                    add_cell(run, &cpus, (struct unit){{scope, (int64_t)n, s}});
         former = cpus.count;
         cpulist_free(&cpus);
     }
@@ -202,28 +241,20 @@ static void plan_scaling(struct run *run) {
 
 static void plan_cpus(struct run *run) {
     if (!choose_streams(run, false)) return;
-    for (size_t i = 0; i < run->chosen.count; i++)
+    for (size_t i = 0; i < run->chosen.count; i++) {
+        struct cpulist alone = {0};
+        cpulist_add(&alone, run->chosen.cpu[i]);
         for (int64_t s = 0; s < STREAMS; s++)
-            if (wanted[s]) run_add_unit(run, (struct unit){{run->chosen.cpu[i], s}});
+            if (wanted[s]) add_cell(run, &alone, (struct unit){{run->chosen.cpu[i], s}});
+        cpulist_free(&alone);
+    }
 }
 
 /* ---- measuring ---- */
 
-/* Four times the caches of these CPUs, as far as there is memory. */
+/* As far as there is memory. */
 static size_t bytes_for(const struct run *run, const struct cpulist *cpus, int node) {
-    size_t wanted_bytes = 0;
-    for (size_t i = 0; i < cpus->count; i++) {
-        struct cpulist sharers = {0};
-        cache_sharers(cpus->cpu[i], &sharers);
-        bool counted = false;
-        for (size_t j = 0; j < i; j++) counted = counted || cpulist_has(&sharers, cpus->cpu[j]);
-        if (!counted) wanted_bytes += 4 * cache_bytes(cpus->cpu[i], 3);
-        cpulist_free(&sharers);
-    }
-    if (wanted_bytes < LEAST_BYTES) wanted_bytes = LEAST_BYTES;
-    if (wanted_bytes > cpus->count * MOST_BYTES_A_CPU) wanted_bytes = cpus->count * MOST_BYTES_A_CPU;
-    if (wanted_bytes > MOST_BYTES) wanted_bytes = MOST_BYTES;
-    size_t bytes = buffer_affordable(&run->machine, node, wanted_bytes, 1);
+    size_t bytes = buffer_affordable(&run->machine, node, wanted_bytes_of(cpus), 1);
     if (bytes >= LEAST_BYTES) return bytes;
     struct limit limit = memory_limit(&run->machine, node);
     fail(EXIT_NOT_AS_ASKED, "%zu MiB on NUMA node %d cannot be had: %llu MiB are %s", LEAST_BYTES >> 20, node,
@@ -241,6 +272,11 @@ static size_t iterations(size_t bytes, size_t threads) {
     double rate = (double)threads * RATE_A_THREAD < HIGHEST_RATE ? (double)threads * RATE_A_THREAD : HIGHEST_RATE;
     size_t count = (size_t)(AIMED_S * rate / (double)bytes) + 1;
     return count < 4 ? 4 : count;
+}
+
+/* Whether its memory was looked at while it was there. */
+static bool was_seen(const struct child *child, size_t bytes) {
+    return child->most_bytes >= bytes / 2;
 }
 
 static void check(const struct child *child, const struct cpulist *cpus, size_t bytes, double *rate) {
@@ -264,10 +300,9 @@ static void check(const struct child *child, const struct cpulist *cpus, size_t 
              ran.count, asked.count);
     cpulist_free(&ran);
     cpulist_free(&asked);
-    bool seen = child->most_pages * 4096 >= bytes / 2; /* looked at while its memory was there */
-    if (seen && (double)child->pages_placed < 0.95 * (double)child->most_pages)
-        fail(EXIT_NOT_AS_ASKED, "likwid-bench -t %s has %zu of %zu pages on another NUMA node than asked", kernel,
-             child->most_pages - child->pages_placed, child->most_pages);
+    if (was_seen(child, bytes) && (double)child->placed_bytes < 0.95 * (double)child->most_bytes)
+        fail(EXIT_NOT_AS_ASKED, "likwid-bench -t %s has %zu of %zu MiB on another NUMA node than asked", kernel,
+             (child->most_bytes - child->placed_bytes) >> 20, child->most_bytes >> 20);
 }
 
 static unsigned bench(const struct run *run, const struct cpulist *cpus, const int *nodes, size_t node_count,
@@ -285,8 +320,8 @@ static unsigned bench(const struct run *run, const struct cpulist *cpus, const i
     if (child.exit_code != -1) {
         check(&child, cpus, bytes, &rate);
         text_add(members, ",\"rate_bytes_per_s\":%.9g,\"threads\":%zu,\"size_bytes\":%zu", rate, cpus->count, bytes);
-        if (child.most_pages * 4096 >= bytes / 2)
-            text_add(members, ",\"placed_share\":%.4f", (double)child.pages_placed / (double)child.most_pages);
+        if (was_seen(&child, bytes))
+            text_add(members, ",\"placed_share\":%.4f", (double)child.placed_bytes / (double)child.most_bytes);
         text_add(members, ",\"raw\":");
         text_add_json(members, child.said.data);
     }
@@ -299,10 +334,8 @@ static unsigned bench(const struct run *run, const struct cpulist *cpus, const i
 static unsigned measure_nodes(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
     (void)pass;
     int memory = (int)unit->key[1];
-    struct cpulist cpus = {0};
-    for (size_t i = 0; i < run->chosen.count; i++)
-        if (machine_node_of(&run->machine, run->chosen.cpu[i]) == (int)unit->key[0])
-            cpulist_add(&cpus, run->chosen.cpu[i]);
+    struct cpulist cpus;
+    cpus_of_node(run, (int)unit->key[0], &cpus);
     unsigned flags = bench(run, &cpus, &memory, 1, unit->key[2], members);
     cpulist_free(&cpus);
     return flags;
@@ -354,14 +387,14 @@ static void facts(struct run *run, bool end, struct text *members) {
 
 static uint64_t memory_planned(const struct run *run) {
     (void)run;
-    return MOST_BYTES;
+    return most_bytes;
 }
 
 static double plan_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     (void)run;
     (void)unit;
     (void)hop_ns;
-    return 1.6;
+    return 1.6 + (double)most_bytes / INITIALIZED_A_SECOND;
 }
 
 #define BANDWIDTH_VALUES "\"rate_bytes_per_s\":\"B/s\",\"threads\":\"1\",\"size_bytes\":\"B\",\"placed_share\":\"1\""
@@ -408,15 +441,4 @@ static const struct operation operations[] = {
      .seconds = plan_seconds},
 };
 
-static const struct kernel kernel = {
-    .name = "bandwidth",
-    .hash = KERNEL_HASH,
-    .help = help,
-    .settings = settings,
-    .operations = operations,
-    .operation_count = sizeof operations / sizeof *operations,
-};
-
-int main(int argc, char **argv) {
-    return kernel_main(&kernel, argc, argv);
-}
+KERNEL_MAIN("bandwidth", settings)

@@ -11,6 +11,7 @@
 #include "harness/frequency.h"
 #include "harness/headroom.h"
 #include "harness/run.h"
+#include "harness/sample.h"
 
 static const char help[] =
     "USAGE\n"
@@ -58,6 +59,7 @@ static const struct setting settings[] = {
      .highest = 1 << 20,
      .shapes = true,
      .help = "the buffer of latency (default 64) and the end of the curve (default 4 times the L3, at least 256)"},
+    SAMPLE_SETTING,
     {0},
 };
 
@@ -130,9 +132,21 @@ static void plan_latency(struct run *run) {
     bool nodes_only = per_node();
     for (size_t n = 0; n < run->machine.nodes; n++)
         if (run->machine.node[n].has_memory) want_area(run->machine.node[n].number);
-    for (size_t i = 0; i < run->chosen.count; i++)
-        for (size_t a = 0; a < area_count && (!nodes_only || first_of_its_node(run, i)); a++)
-            run_add_unit(run, (struct unit){{run->chosen.cpu[i], areas[a].node}});
+    int *nodes = grow(NULL, area_count + 1, sizeof *nodes);
+    bool sampled = false;
+    for (size_t i = 0; i < run->chosen.count; i++) {
+        if (nodes_only && !first_of_its_node(run, i)) continue;
+        int cpu = run->chosen.cpu[i];
+        for (size_t a = 0; a < area_count; a++) nodes[a] = areas[a].node;
+        size_t count = sample_memory(run, machine_home_of(&run->machine, cpu), i, nodes, area_count);
+        for (size_t a = 0; a < count; a++) run_add_unit(run, (struct unit){{cpu, nodes[a]}});
+        sampled = sampled || count < area_count;
+    }
+    free(nodes);
+    if (sampled)
+        run_not_measured(run, "memory of all NUMA nodes from every CPU",
+                         "each CPU has its own node and one of each distance in turn; --cells all measures all, "
+                         "--cells DISTANCE those of one distance");
     choose_size(run, LATENCY_BYTES, LATENCY_BYTES);
 }
 
@@ -158,16 +172,25 @@ static void plan_levels(struct run *run) {
     }
 }
 
-/* Two sizes an octave, from half the L1 on, by the first CPU of each node in its own memory. Where memory is short the
+/* Whether a chosen CPU stands for others: the first of each node, above eight nodes of each socket. */
+static bool stands_in_curve(const struct run *run, size_t i) {
+    enum { MOST_NODES = 8 };
+    const struct cpu_place *place = run->selection.place; /* the chosen CPUs are the first of the selection's */
+    for (size_t j = 0; run->machine.nodes > MOST_NODES && j < i; j++)
+        if (place[j].socket == place[i].socket) return false;
+    return first_of_its_node(run, i);
+}
+
+/* Two sizes an octave, from half the L1 on, by one CPU of each node in its own memory. Where memory is short the
  * curve ends early, but not before the L3 is left behind. */
 static void plan_curve(struct run *run) {
     size_t l3 = cache_largest(&run->chosen, 3);
     for (size_t i = 0; i < run->chosen.count; i++)
-        if (first_of_its_node(run, i)) want_area(machine_home_of(&run->machine, run->chosen.cpu[i]));
+        if (stands_in_curve(run, i)) want_area(machine_home_of(&run->machine, run->chosen.cpu[i]));
     choose_size(run, 4 * l3 > LEAST_CURVE_BYTES ? 4 * l3 : LEAST_CURVE_BYTES,
                 2 * l3 > LEAST_CURVE_BYTES / 4 ? 2 * l3 : LEAST_CURVE_BYTES / 4);
     for (size_t i = 0; i < run->chosen.count; i++) {
-        if (!first_of_its_node(run, i)) continue;
+        if (!stands_in_curve(run, i)) continue;
         size_t least = level_bytes(run->chosen.cpu[i], 0), octave = 1;
         while (octave * 2 <= least) octave *= 2;
         for (; octave <= wanted_bytes; octave *= 2) {
@@ -353,15 +376,4 @@ static const struct operation operations[] = {
      .seconds = point_seconds},
 };
 
-static const struct kernel chase = {
-    .name = "chase",
-    .hash = KERNEL_HASH,
-    .help = help,
-    .settings = settings,
-    .operations = operations,
-    .operation_count = sizeof operations / sizeof *operations,
-};
-
-int main(int argc, char **argv) {
-    return kernel_main(&chase, argc, argv);
-}
+KERNEL_MAIN("chase", settings)

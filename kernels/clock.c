@@ -210,15 +210,4 @@ static const struct operation operations[] = {
      .seconds = together_seconds},
 };
 
-static const struct kernel kernel = {
-    .name = "clock",
-    .hash = KERNEL_HASH,
-    .help = help,
-    .settings = settings,
-    .operations = operations,
-    .operation_count = sizeof operations / sizeof *operations,
-};
-
-int main(int argc, char **argv) {
-    return kernel_main(&kernel, argc, argv);
-}
+KERNEL_MAIN("clock", settings)

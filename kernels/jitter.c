@@ -1,6 +1,9 @@
 /* jitter: what takes a CPU away from a program that has it to itself. */
 #define _GNU_SOURCE
+#include <stdalign.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 
 #include "harness/clock.h"
 #include "harness/fail.h"
@@ -42,9 +45,11 @@ static const struct setting settings[] = {
     {0},
 };
 
+/* On lines of its own: a neighbour's note of a detour would otherwise take this one's line away, a detour of our making. */
 struct watch {
-    double *detour_ns;
+    alignas(256) double *detour_ns;
     size_t kept, count;
+    long faults; /* pages that were touched first, or had moved, while it watched */
     double quantum_ns, away_ns, longest_ns, elapsed_ns;
 };
 
@@ -67,6 +72,11 @@ static uint64_t shortest_quantum(void) {
     return shortest;
 }
 
+static long page_faults(void) {
+    struct rusage use;
+    return getrusage(RUSAGE_THREAD, &use) == 0 ? use.ru_minflt + use.ru_majflt : 0;
+}
+
 static void take(struct watch *own, double ns) {
     own->count++;
     own->away_ns += ns;
@@ -79,7 +89,9 @@ static void keep_watch(size_t role, void *argument) {
     struct session *session = argument;
     struct watch *own = &session->watch[role];
     *own = (struct watch){.detour_ns = own->detour_ns};
+    memset(own->detour_ns, 0, MOST_KEPT * sizeof *own->detour_ns); /* a fault would be a detour of our own making */
     gate_pass(&session->gate);
+    long faults = page_faults();
     uint64_t shortest = shortest_quantum(), first_shortest = shortest, begin = clock_ticks(), before = begin;
     uint64_t duration = (uint64_t)((double)seconds * clock_facts.hz);
     while (before - begin < duration && !run_stopping()) {
@@ -93,6 +105,7 @@ static void keep_watch(size_t role, void *argument) {
         }
         shortest = lowest;
     }
+    own->faults = page_faults() - faults;
     own->elapsed_ns = (double)(before - begin) * clock_facts.ns_per_tick;
     own->quantum_ns = (double)first_shortest * clock_facts.ns_per_tick;
 }
@@ -114,7 +127,8 @@ static void plan(struct run *run) {
 }
 
 static void prepare(struct run *run) {
-    watches = grow(NULL, run->workers.count, sizeof *watches);
+    watches = aligned_alloc(alignof(struct watch), run->workers.count * sizeof *watches);
+    if (watches == NULL) fail(EXIT_NOT_AS_ASKED, "out of memory");
     for (size_t i = 0; i < run->workers.count; i++)
         watches[i] = (struct watch){.detour_ns = grow(NULL, MOST_KEPT, sizeof(double))};
 }
@@ -134,7 +148,8 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
         text_add(members, ",\"median_ns\":%.1f,\"p90_ns\":%.1f,\"p99_ns\":%.1f",
                  median_sorted(own->detour_ns, own->kept), quantile_sorted(own->detour_ns, own->kept, 0.9),
                  quantile_sorted(own->detour_ns, own->kept, 0.99));
-    text_add(members, ",\"quantum_ns\":%.1f,\"elapsed_s\":%.6f", own->quantum_ns, own->elapsed_ns / 1e9);
+    text_add(members, ",\"quantum_ns\":%.1f,\"elapsed_s\":%.6f,\"faults\":%ld", own->quantum_ns, own->elapsed_ns / 1e9,
+             own->faults);
     return 0;
 }
 
@@ -151,7 +166,7 @@ static const struct operation operations[] = {
      .record = "cell",
      .values = "\"detours\":\"1\",\"share\":\"1\",\"longest_ns\":\"ns\",\"median_ns\":\"ns\",\"p90_ns\":\"ns\",\"p99_"
                "ns\":\"ns\","
-               "\"quantum_ns\":\"ns\",\"elapsed_s\":\"s\"",
+               "\"quantum_ns\":\"ns\",\"elapsed_s\":\"s\",\"faults\":\"1\"",
      .keys = {"cpu"},
      .plan = plan,
      .prepare = prepare,
@@ -159,15 +174,4 @@ static const struct operation operations[] = {
      .seconds = plan_seconds},
 };
 
-static const struct kernel kernel = {
-    .name = "jitter",
-    .hash = KERNEL_HASH,
-    .help = help,
-    .settings = settings,
-    .operations = operations,
-    .operation_count = sizeof operations / sizeof *operations,
-};
-
-int main(int argc, char **argv) {
-    return kernel_main(&kernel, argc, argv);
-}
+KERNEL_MAIN("jitter", settings)

@@ -126,6 +126,7 @@ static bool siblings_pairwise(const struct run *run) {
 }
 
 static void plan(struct run *run) {
+    run_begin_quietly(run);
     size_t most = same_cpu ? run->chosen.count : run->chosen.count / 2;
     if (alias_word != NULL && strcmp(alias_word, "same") != 0 && strcmp(alias_word, "different") != 0)
         fail(EXIT_BAD_INPUT, "--alias takes same or different, not %s", alias_word);
@@ -257,15 +258,4 @@ static const struct operation operations[] = {
      .seconds = plan_seconds},
 };
 
-static const struct kernel kernel = {
-    .name = "remap",
-    .hash = KERNEL_HASH,
-    .help = help,
-    .settings = settings,
-    .operations = operations,
-    .operation_count = sizeof operations / sizeof *operations,
-};
-
-int main(int argc, char **argv) {
-    return kernel_main(&kernel, argc, argv);
-}
+KERNEL_MAIN("remap", settings)

@@ -9,6 +9,7 @@
 #include "harness/fail.h"
 #include "harness/gate.h"
 #include "harness/run.h"
+#include "harness/sample.h"
 #include "harness/stats.h"
 
 static const char help[] =
@@ -27,6 +28,8 @@ static const char help[] =
 
 enum { BATCHES = 9, ROUNDS = 31 };
 static const double LOW_SHARE = 0.25; /* of the batches of a visit: what interrupts one makes it longer */
+
+static const struct setting settings[] = {SAMPLE_SETTING, {0}};
 
 /* A core and the array that it touched first. */
 struct party {
@@ -121,12 +124,18 @@ static void add_pair(struct run *run, int a, int b) {
 
 /* Of each node with memory of its own the first CPU, with that of each other one; on one node the first and the last. */
 static void plan(struct run *run) {
-    for (size_t i = 0; i < run->machine.nodes; i++)
-        for (size_t j = i + 1; j < run->machine.nodes; j++) {
+    size_t nodes = run->machine.nodes, count = 0;
+    struct node_pair *pairs = grow(NULL, nodes * nodes, sizeof *pairs);
+    for (size_t i = 0; i < nodes; i++)
+        for (size_t j = i + 1; j < nodes; j++) {
             const struct numa_node *first = &run->machine.node[i], *second = &run->machine.node[j];
-            int a = first_on(run, first->number), b = first_on(run, second->number);
-            if (first->has_memory && second->has_memory && a >= 0 && b >= 0) add_pair(run, a, b);
+            if (first->has_memory && second->has_memory && first_on(run, first->number) >= 0 &&
+                first_on(run, second->number) >= 0)
+                pairs[count++] = (struct node_pair){first->number, second->number};
         }
+    count = sample_pairs(run, pairs, count);
+    for (size_t i = 0; i < count; i++) add_pair(run, first_on(run, pairs[i].a), first_on(run, pairs[i].b));
+    free(pairs);
     if (run->unit_count == 0 && run->chosen.count > 1)
         add_pair(run, run->chosen.cpu[0], run->chosen.cpu[run->chosen.count - 1]);
     if (run->unit_count == 0) run->not_applicable = "only one CPU takes part: there is no other array";
@@ -227,14 +236,4 @@ static const struct operation operations[] = {
      .seconds = plan_seconds},
 };
 
-static const struct kernel kernel = {
-    .name = "touch",
-    .hash = KERNEL_HASH,
-    .help = help,
-    .operations = operations,
-    .operation_count = sizeof operations / sizeof *operations,
-};
-
-int main(int argc, char **argv) {
-    return kernel_main(&kernel, argc, argv);
-}
+KERNEL_MAIN("touch", settings)

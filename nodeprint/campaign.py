@@ -13,13 +13,13 @@ from typing import Any
 import yaml
 
 from nodeprint import config as configuration
-from nodeprint import discover, files
+from nodeprint import discover, files, run_files
 from nodeprint.discover import Node
 from nodeprint.errors import NodeprintError
 
-#: What measures many nodes in one call; it gets them as a list.
-TOGETHER = ("sweep", "ansible")
-#: By what a way of launching reaches its nodes.
+#: What measures many nodes in one call; it gets them as a list (launch/pending.tsv).
+TOGETHER = ("slurm", "ansible")
+#: By what a way of launching reaches its nodes. (A sweep was one Slurm allocation over all nodes.)
 _REACHED = {"here": "here", "slurm": "Slurm", "sweep": "Slurm", "ansible": "Ansible"}
 
 
@@ -36,6 +36,9 @@ def prepare(
     for other nodes or other arguments than were measured.
     """
     folder = configuration.campaign_folder(config)
+    for path in (path for part in (".", "logs", "report") for path in (folder / part).glob("*")):
+        if not path.is_dir():  # the workflow's shells write into them, and a pipe would be waited for without end
+            files.check(path)
     sheet = folder / "nodes.tsv"
     former = _former(folder / "config.yaml")
     _refuse_other_nodes(folder, former, config)
@@ -47,32 +50,33 @@ def prepare(
     nodes = discover.again(nodes, again)
     complete = [job_folder(folder, node) for node in nodes if not _pending(folder, node)]
     _refuse_other_arguments(folder, former, config, complete)
-    added = _add_what_is_new(complete, plan, config["runs"]) if former else {}
+    more_runs = int(config["runs"]) > int(former.get("runs", config["runs"]))
+    added = _add_what_is_new(complete, plan, more_runs) if former else {}
     nodes = [_refreshed(folder, node, plan, hashes) for node in nodes]
     _set_fabric_aside(fabric_outcomes(folder, nodes), config)
     _note_changes(folder / "config.yaml", former, config, added)
     files.write(folder / "config.yaml", yaml.safe_dump(config, sort_keys=True))
     files.write(folder / "plan.tsv", plan)
     discover.write_sheet(sheet, nodes)
-    if config["launch"] == "ansible" and not (folder / "id").exists():
-        files.write(folder / "id", secrets.token_hex(6) + "\n")
     if config["launch"] in TOGETHER:
-        for name, members in sweeps(nodes).items():
-            pending = [node for node in members if not (job_folder(folder, node) / "status.json").exists()]
-            if pending:
-                rows = (f"{node.node}\t{node.job}\t{node.cpus}\n" for node in pending)
-                files.write(folder / "sweeps" / f"{name}.nodes", "".join(rows))
+        if not (folder / "id").exists():
+            files.write(folder / "id", secrets.token_hex(6) + "\n")
+        pending = [n for n in nodes if n.measure and not (job_folder(folder, n) / "status.json").exists()]
+        if pending:
+            rows = (f"{node.node}\t{node.job}\t{node.cpus}\n" for node in pending)
+            files.write(folder / "launch/pending.tsv", "".join(rows))
+            # Snakemake makes nothing again for a newer file of the same content: the same nodes are tried again
+            files.remove(folder / "launch/outcomes.tsv")
     return folder
 
 
-def sweeps(nodes: Iterable[Node]) -> dict[str, list[Node]]:
-    """The nodes to measure, by partition and number of CPUs: one allocation each. Raises NodeprintError."""
-    found: dict[str, list[Node]] = {}
-    for node in nodes:
-        if node.measure:
-            name = discover.checked_name(f"{node.partition or 'any'}-{node.cpus}", "nodes.tsv")
-            found.setdefault(name, []).append(node)
-    return found
+def node_run(config: Mapping[str, Any], node: Node) -> list[str]:
+    """The arguments that node-run gets for the current job of a node."""
+    return [
+        "--campaign", str(configuration.campaign_folder(config)), "--node", node.node, "--job", str(node.job),
+        "--runs", str(config["runs"]), "--expect-cpus", str(node.cpus), "--setup", str(config["site"]["setup"]),
+        "--serials", configuration.serials(config),
+    ]  # fmt: skip
 
 
 def job_folder(campaign: Path, node: Node) -> Path:
@@ -104,7 +108,9 @@ def _as_now(node: Node, fresh: Node | None) -> Node:
     by_hand = node.measure == bool(node.reason)
     if fresh is None or by_hand:
         return node
-    return replace(node, state=fresh.state, reason=fresh.reason, measure=fresh.measure)
+    # an inventory says by which name a host calls itself (nodeprint_host)
+    host = fresh.host if fresh.state == "inventory" else node.host
+    return replace(node, host=host, state=fresh.state, reason=fresh.reason, measure=fresh.measure)
 
 
 def _former(path: Path) -> dict[str, Any]:
@@ -136,16 +142,20 @@ def _refuse_other_arguments(
             raise NodeprintError(what, where=folder, key=" and ".join(changed), advice=advice)
 
 
-def _add_what_is_new(complete: Iterable[Path], plan: str, runs: int) -> dict[str, int]:
-    """Ask for what `plan` and `runs` have beyond these jobs; on how many nodes each of these is new."""
-    asked = configuration.rows(plan)
+def _add_what_is_new(complete: Iterable[Path], plan: str, more_runs: bool) -> dict[str, int]:
+    """Ask for the measurements that `plan` has beyond these jobs, and for its runs where the configuration asks for
+    `more_runs` than before; on how many nodes each of these is new."""
+    asked = configuration.read_plan(plan)
     added: dict[str, int] = {}
     for job in complete:
-        begun, status = configuration.planned(job), job / "status.json"
-        new = [name for name in asked if begun and name not in begun]
-        done = json.loads(status.read_text()).get("runs", runs)
-        if isinstance(done, int) and done < runs:
-            new.append(f"runs {done + 1} to {runs}")
+        begun, status = _begun_with(job / "plan.tsv"), job / "status.json"
+        if begun is None:
+            continue
+        done = json.loads(status.read_text()).get("runs", 1)
+        had = {row.name: row.runs for row in configuration.read_plan(begun, done if isinstance(done, int) else 1)}
+        new = [row.name for row in asked if row.name not in had]
+        more = [(row, had[row.name]) for row in asked if more_runs and had.get(row.name, row.runs) < row.runs]
+        new += [f"runs {runs + 1} to {row.runs} of {row.name}" for row, runs in more]
         if new:
             files.write(job / "plan.tsv", plan)
             files.rename(status, "status.former.json")
@@ -171,25 +181,18 @@ def _note_changes(path: Path, former: Mapping[str, Any], config: Mapping[str, An
 def _refreshed(campaign: Path, node: Node, plan: str, hashes: Mapping[str, str]) -> Node:
     job = job_folder(campaign, node)
     status = job / "status.json"
+    files.remove(job / "submission.txt")
     if status.exists():
-        if _outcome(status) == "complete" and not _damaged(job):
+        # one that is damaged is set aside by node-run and measured again
+        if _outcome(status) == "complete" and not run_files.is_damaged(job):
             return node
         files.rename(status, "status.former.json")
-    files.remove(job / "submission.txt")
-    if _begun_with(job / "plan.tsv") not in (None, plan):
+    begun = _begun_with(job / "plan.tsv")
+    if begun is not None and _without_runs(begun) != _without_runs(plan):
         return replace(node, job=node.job + 1)
     if any(_of_other_kernel(path, hashes) for path in job.glob("run*/*.jsonl")):
         return replace(node, job=node.job + 1)
     return node
-
-
-def _damaged(job: Path) -> bool:
-    """Whether a compressed record file does not even begin as one: node-run sets it aside and measures again."""
-    for path in job.glob("run*/*.jsonl.gz"):
-        with path.open("rb") as file:
-            if file.read(2) != b"\x1f\x8b":
-                return True
-    return False
 
 
 def _outcome(status: Path) -> str | None:
@@ -198,6 +201,11 @@ def _outcome(status: Path) -> str | None:
     except (OSError, ValueError, RecursionError):
         return None
     return content.get("outcome") if isinstance(content, dict) else None
+
+
+def _without_runs(plan: str) -> list[tuple[str, str, str]]:
+    """More runs of the same are measured in the same job."""
+    return [(row.name, row.kernel, row.arguments) for row in configuration.read_plan(plan)]
 
 
 def _begun_with(plan: Path) -> str | None:

@@ -118,7 +118,7 @@ def discover(
     from nodeprint import discover as sheet
     from nodeprint.discover import inventory, plans
     from nodeprint.discover import slurm as slurm_sheet
-    from nodeprint.verdict import acceptance
+    from nodeprint.judge import acceptance
 
     if config == _CONFIG and not config.exists():
         advice = "call it in the folder that has config/ (`nodeprint sources --to FOLDER` makes one), or name a file"
@@ -129,6 +129,7 @@ def discover(
     names = [name for name in again.replace(",", " ").split() if name]
     if slurm and settings["launch"] == "here":
         settings["launch"] = "slurm"
+        slurm_sheet.check_memory(by_sacct=False)  # it is for Snakemake's own executor
     plans.check(configuration.plan(settings), hashes.parent, config, here=settings["launch"] == "here")
 
     def find() -> list[sheet.Node]:
@@ -209,6 +210,31 @@ def structure(
     _print(found.as_text())
 
 
+@app.command(epilog="Example: nodeprint iodie results/main/nodes/cn017")
+def iodie(
+    where: Annotated[Path, typer.Argument(help="A node's folder below nodes/, or a campaign.", show_default=False)],
+    pdf: Annotated[Path | None, typer.Option(help="Write floor plans and tables as pages into this file.")] = None,
+    json: Json = False,
+) -> None:
+    """Map the I/O dies of a node from its hops.
+
+    Which lines live together, where CCDs and memory are towards each other and what each part of a way costs, from
+    records of coherence with --detail; or why there is no map, and what would have been found (docs/iodie.md).
+    """
+    from nodeprint.iodie import campaign as maps
+
+    found = maps.read(where)
+    if pdf is not None:
+        from nodeprint.report import iodie as drawn
+
+        drawn.write(found, where.resolve().name, pdf)
+    if json:
+        print_json(found.as_json())
+        return
+    _say_origin(found.simulated)
+    typer.echo(found.as_text())
+
+
 @app.command("import", epilog="Example: nodeprint import *.csv --out results/published --part 'EPYC 7742' --sockets 2")
 def import_(
     files: Annotated[list[Path], typer.Argument(help="Matrices of other tools, one per node.")],
@@ -240,7 +266,9 @@ def simulate(
     ] = False,
     nodes: Annotated[int, typer.Option(min=1, help="Nodes of the fleet.")] = 8,
     jobs: Annotated[int, typer.Option(min=1, help="Jobs per node.")] = 1,
-    runs: Annotated[int, typer.Option(min=1, help="Runs per job.")] = 2,
+    runs: Annotated[
+        int, typer.Option(min=1, help="Runs per job; of coherence-cas as many more as the preset standard makes.")
+    ] = 2,
     passes: Annotated[int, typer.Option(min=1, help="Passes per run.")] = 3,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 1,
     noise: Annotated[
@@ -249,6 +277,14 @@ def simulate(
     linktest: Annotated[
         bool, typer.Option("--linktest", help="LinkTest's messages between cores beside the other measurements.")
     ] = False,
+    modes: Annotated[
+        str,
+        typer.Option(
+            help="Where lines live: quadrants, by default of parts that have them, none, or an I/O die by its geometry "
+            "and number of sites, such as mesh4, mesh6, ring6 or crossbar4."
+        ),
+    ] = "quadrants",
+    detail: Annotated[bool, typer.Option("--detail", help="The value of each line in the records of pairs.")] = False,
     defect: Annotated[
         list[str] | None,
         typer.Option(help="A planted defect, e.g. 'node017: core 37 +6%'; an unknown one lists all kinds."),
@@ -258,6 +294,7 @@ def simulate(
 
     It has the kernels' own formats and is marked as simulated in every file and on every page.
     """
+    from nodeprint import config
     from nodeprint import simulate as simulator
     from nodeprint import topology as labels
     from nodeprint.tree import open_tree
@@ -270,10 +307,14 @@ def simulate(
         _print(powers.as_text(powers.power(machine, spread)))
         return
     if out is None:
-        raise NodeprintError("no folder for the campaign", key="--out", advice="name a new one, or ask for --power")
+        raise NodeprintError(
+            "no folder is named for the campaign", key="--out", advice="name a new one, or ask for --power"
+        )
+    lived = simulator.modes_named(modes)
     plan = simulator.Plan(
-        machine, nodes, jobs, runs, passes, seed, spread, tuple(defect or ()), cells=True, linktest=linktest
-    )
+        machine, nodes, jobs, runs, passes, seed, spread, tuple(defect or ()), cells=True, linktest=linktest,
+        modes=lived, detail=detail, pair_runs=runs * config.runs_factor("coherence-cas", "standard"),
+    )  # fmt: skip
     typer.echo(simulator.write(plan, out))
 
 
@@ -290,8 +331,9 @@ def judge(
     fail_on: Annotated[
         str,
         typer.Option(
-            help="Exit code 1 where a node has such an outcome: deviates, invalid or any. A node DEVIATES where a "
-            "second job confirmed it (`recheck: true`); after one job it is at most SUSPECT, which only `any` counts."
+            help="Exit code 1 where a node has such an outcome: not-measured, deviates, invalid (not measured, too)"
+            " or any, several separated by commas. A node DEVIATES where a second job confirmed it (`recheck: true`);"
+            " after one job it is at most SUSPECT, which only `any` counts."
         ),
     ] = "",
     recheck: Annotated[Path | None, typer.Option(help="Write the nodes to measure again as a second job.")] = None,
@@ -301,19 +343,16 @@ def judge(
 
     Uses the records that are there; writes verdict.json, JUnit, Prometheus text and drain.sh.
     """
-    from nodeprint import files
+    from nodeprint import files, outcomes
     from nodeprint.verdict import judge as judging
     from nodeprint.verdict import outputs
-    from nodeprint.verdict.outcome import FAIL_ON
 
-    if fail_on and fail_on not in FAIL_ON:
-        wrong = f"{printable(repr(fail_on), 60)} is not known"
-        raise NodeprintError(wrong, key="--fail-on", advice=f"choose from {', '.join(FAIL_ON)}")
+    kinds = outcomes.fail_kinds(fail_on)
     result = judging.judge(campaign, baseline=baseline, acceptance=acceptance)
     if recheck:
         files.write(recheck, outputs.recheck(result))
     typer.echo(result.json().rstrip("\n") if json else result.text())
-    if fail_on and result.fails(fail_on):
+    if any(result.fails(kind) for kind in kinds):
         raise typer.Exit(1)
 
 
@@ -330,27 +369,33 @@ def drift(
     By node, the fields of the fingerprint, and more that no verdict looks at: memory modules by slot, firmware, links.
     """
     from nodeprint import packed
-    from nodeprint.importers import setup_facts
-    from nodeprint.verdict import acceptance as rules
-    from nodeprint.verdict import history
+    from nodeprint.importers import setup_facts, surveys
+    from nodeprint.judge import acceptance as rules
+    from nodeprint.verdict import comparison
 
     if setup_facts.is_capture(campaign):
         nodes, simulated = setup_facts.read(campaign), False
+    elif surveys.is_only_surveyed(campaign):
+        nodes, simulated = surveys.read(campaign), False
     else:
         fleet = packed.pack(campaign)
         nodes, simulated = list(fleet.nodes), fleet.simulated
-    found = history.drift(nodes, rules.load(acceptance or rules.kept(campaign)))
+    found = comparison.drift(nodes, rules.load(acceptance or rules.kept(campaign)))
+    unknown = {node.name: node.reason or "it has no survey" for node in nodes if not node.fingerprint}
     if json:
         differences = {name: [asdict(difference) for difference in differing] for name, differing in found.items()}
-        print_json({"simulated": simulated, "nodes": differences})
+        print_json({"simulated": simulated, "nodes": differences, "unknown": unknown})
         return
     _say_origin(simulated)
+    for name, reason in unknown.items():
+        typer.echo(f"{name}: unknown: {reason}")
     for name, differing in found.items():
         for d in differing:
             kind = "hard" if d.hard else "soft"
             typer.echo(f"{name}: {d.text} ({kind})")
     rule = "different hard fields mean another configuration, soft ones a warning (acceptance.yaml)"
-    typer.echo(rule if found else "no field differs")
+    none = f"no field differs on {len(nodes) - len(unknown)} of {len(nodes)} nodes"
+    typer.echo(rule if found else none)
 
 
 baselines = typer.Typer(no_args_is_help=True, help="Save judged campaigns to compare later ones with.")
@@ -379,16 +424,16 @@ def compare(
     By node: classes of pairs, memory, caches, bandwidth, clock and jitter.
     """
     from nodeprint import config as configuration
-    from nodeprint.verdict import acceptance as accepted
-    from nodeprint.verdict import history
+    from nodeprint.judge import acceptance as accepted
+    from nodeprint.verdict import comparison
     from nodeprint.verdict.outputs import read
 
     rules = accepted.load(acceptance or accepted.kept(after))
     verdicts = read(before), read(after)
-    changes = history.compare(*verdicts, rules)
+    changes = comparison.compare(*verdicts, rules)
     simulated = any(verdict.get("simulated") for verdict in verdicts)
     apart = configuration.plans_apart(before, after)
-    other = history.machines_apart(*verdicts)
+    other = comparison.machines_apart(*verdicts)
     if json:
         told = [asdict(change) for change in changes]
         facts = {"simulated": simulated, "machines_differ": other, "arguments_differ": apart, "changes": told}
@@ -402,33 +447,97 @@ def compare(
         typer.echo(other)
     for name, (old, new) in apart.items():
         typer.echo(f"{name} was measured with other arguments: {old} before, {new} after")
-    _print(history.as_text(changes, rules))
+    _print(comparison.as_text(changes, rules))
 
 
 @app.command(epilog="Example: nodeprint export results/main --to pairs.parquet")
 def export(
-    campaign: Campaign, to: Annotated[Path, typer.Option(help="The table: a name that ends in .parquet or .csv.")]
+    campaign: Campaign,
+    to: Annotated[
+        Path | None,
+        typer.Option(help="A table of every measured pair: a name that ends in .parquet or .csv.", show_default=False),
+    ] = None,
 ) -> None:
-    """Write every measured pair as a table (CSV or Parquet).
+    """Write what was measured for other programs.
 
-    One row per pair and pass.
+    Writes node.nc (netCDF) into the folder of each node, or with --to a table with one row per pair and pass.
     """
+    if to is None:
+        from nodeprint import netcdf
+
+        for path in netcdf.export(campaign):
+            typer.echo(path)
+        return
     from nodeprint import export as tables
     from nodeprint import packed
 
     typer.echo(tables.export(packed.pack(campaign), to))
 
 
-@app.command(epilog="Example: nodeprint report results/main")
-def report(campaign: Campaign) -> None:
-    """Write the PDFs of a judged campaign.
+@app.command(epilog="Example: nodeprint report results/main --figures --pseudonyms")
+def report(
+    campaign: Campaign,
+    figures: Annotated[
+        bool, typer.Option("--figures", help="Also each figure of cluster.pdf as SVG and PDF, its numbers as CSV.")
+    ] = False,
+    pseudonyms: Annotated[
+        bool,
+        typer.Option(
+            "--pseudonyms",
+            help="For publication: nodes and racks are called N001 and R01, serial numbers are left out. Written into"
+            " the campaign's folder `published`; pseudonyms.tsv beside it says which node is which.",
+        ),
+    ] = False,
+    to: Annotated[Path | None, typer.Option(help="Another folder, as of a campaign that cannot be written.")] = None,
+) -> None:
+    """Write the report of a judged campaign.
 
-    Writes cluster.pdf and one per node, and prints their paths.
+    Writes cluster.pdf, the same as cluster.html, and a PDF per node, and prints their paths.
     """
     from nodeprint.report import campaign as pages
 
-    for path in pages.write(campaign):
+    for path in pages.write(campaign, to, figures=figures, pseudonyms=pseudonyms):
         typer.echo(path)
+
+
+@app.command(epilog="Example: nodeprint protocol results/acceptance-1 results/acceptance-2 --to protocol")
+def protocol(
+    campaigns: Annotated[list[Path], typer.Argument(help="Judged campaigns, the oldest first.", show_default=False)],
+    to: Annotated[Path, typer.Option(help="The folder that the protocol is written into.")] = Path("protocol"),
+) -> None:
+    """Write the acceptance protocol of campaigns, to be signed.
+
+    Outcomes over several days and boots, limits and bounds with their source, racks and serial numbers of nodes that
+    deviate, what was not measured, versions, and MANIFEST.sha256 over all files.
+    """
+    from nodeprint.report import protocol as protocols
+
+    for path in protocols.write(campaigns, to):
+        typer.echo(path)
+
+
+@app.command(epilog="Example: nodeprint status results/main --watch; ssh login nodeprint status results/main --json")
+def status(
+    campaign: Campaign,
+    watch: Annotated[bool, typer.Option("--watch", help="Show it again and again until nothing is at work.")] = False,
+    json: Json = False,
+) -> None:
+    """Print which nodes are measured, running, queued, failed or left out, and why.
+
+    Ends with 0 where all nodes that were to be measured are, 3 while nodes run or are queued, else with 1.
+    """
+    import time
+
+    from nodeprint import progress
+
+    found = progress.status(campaign)
+    while watch and found.code == progress.AT_WORK:
+        typer.echo(("\x1b[H\x1b[J" if sys.stdout.isatty() else "") + found.as_text())
+        time.sleep(2 if sys.stdout.isatty() else 60)
+        found = progress.status(campaign)
+    print_json(found.as_json()) if json else typer.echo(found.as_text())
+    if found.code:
+        raise typer.Exit(found.code)
 
 
 @app.command(epilog="Example: nodeprint show results/main")

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import jsonschema
 import yaml
 
 from nodeprint.errors import NodeprintError, printable, unreadable
+
+if TYPE_CHECKING:
+    import jsonschema
 
 #: What a measurement is, and what node-run says itself.
 _NOT_ARGUMENTS = ("--op", "--mode", "--out", "--job", "--run", "--plan", "--help", "--launcher", "--nodes", "--ranks")
@@ -40,8 +44,14 @@ def complete(config: dict[str, Any], path: Path) -> None:
 
     Raises NodeprintError naming the file and the key's path.
     """
+    if config.get("launch") == "sweep":
+        what = "`sweep` is not used any more, as a job of its own for each node is as quick and waits for no other"
+        raise NodeprintError(what, where=path, key="launch", advice="write `launch: slurm`")
+    asked = "measure" in config
     check(config, _package_yaml("schemas/config.yaml"), path)
     known = measurements()
+    if not asked:
+        config["measure"] += [name for name, what in known.items() if config["preset"] in what.get("by_default", ())]
     for number, name in enumerate(config["measure"]):
         if name not in known:
             raise NodeprintError(
@@ -84,7 +94,7 @@ def complete(config: dict[str, Any], path: Path) -> None:
 
 
 def check_files(config: Mapping[str, Any], path: Path) -> None:
-    """See that the files of `acceptance`, `inventory` and `site.setup` are there.
+    """See that the files of `acceptance`, `inventory`, `site.logo` and `site.setup` are there.
 
     That of `site.setup` must be on this machine where this is the one that is measured, or where it lies in the
     campaign's own folder, which all nodes see. Raises NodeprintError naming `path`, the configuration.
@@ -97,6 +107,10 @@ def check_files(config: Mapping[str, Any], path: Path) -> None:
         what = f"{inventory} is not there" if inventory else "`launch: ansible` needs one"
         advice = "name an Ansible inventory; ansible/inventory.example.yml is an example"
         raise NodeprintError(what, where=path, key="inventory", advice=advice)
+    logo = str(config["site"]["logo"])
+    if logo and not Path(logo).is_file():
+        advice = "name a PNG or SVG file, or leave it empty"
+        raise NodeprintError(f"{logo} is not there", where=path, key="site.logo", advice=advice)
     setup = str(config["site"]["setup"])
     if setup and by_ansible and not Path(setup).is_absolute():
         advice = "name the file by its full path on the nodes"
@@ -117,14 +131,44 @@ def campaign_folder(config: Mapping[str, Any]) -> Path:
 
 
 def plan(config: Mapping[str, Any]) -> str:
-    """plan.tsv: a line per measurement, with its name, kernel and arguments (docs/formats.md).
+    """plan.tsv: a line per measurement, with its name, kernel, arguments and number of runs (docs/formats.md).
 
     A measurement whose preset is null takes too long for it and is left out.
     """
     lines = []
     for name, arguments in _planned(config, "node"):
-        lines.append(f"{name}\t{measurements()[name]['kernel']}\t{arguments}\n")
+        runs = config["runs"] * runs_factor(name, config["preset"])
+        what = measurements()[name]
+        lines.append(f"{name}\t{what['kernel']}\t{arguments}\t{runs}\n")
     return "".join(lines)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a plan: a measurement, the kernel and arguments it is made by, and how many runs a job makes of it."""
+
+    name: str
+    kernel: str
+    arguments: str
+    runs: int
+
+
+def read_plan(text: str, runs: int = 1) -> list[Row]:
+    """The lines of a plan.tsv; those without a fourth column have `runs` runs."""
+    cells = [line.split("\t") for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    return [
+        Row(row[0], row[1], row[2] if len(row) > 2 else "", int(row[3]) if row[3:] and row[3].isdecimal() else runs)
+        for row in cells
+        if len(row) > 1
+    ]
+
+
+def steps(plan: Sequence[Row]) -> list[tuple[int, str]]:
+    """Run and measurement in the order in which node-run makes them: runs of each are spread evenly over the job."""
+    ordered = sorted(
+        (Fraction(run, row.runs), number, run, row.name) for number, row in enumerate(plan) for run in range(row.runs)
+    )
+    return [(run + 1, name) for _, _, run, name in ordered]
 
 
 def fabric_plan(config: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -154,14 +198,18 @@ def planned(folder: Path) -> dict[str, str]:
 
 def rows(plan: str) -> dict[str, str]:
     """Of a plan the arguments of each measurement, by its name."""
-    lines = [line.split("\t") for line in plan.splitlines() if line.strip() and not line.startswith("#")]
-    return {cells[0]: cells[-1] for cells in lines}
+    return {row.name: row.arguments for row in read_plan(plan)}
 
 
 def plans_apart(before: Path, after: Path) -> dict[str, tuple[str, str]]:
     """Measurements that two campaigns made with other arguments, and these arguments."""
     old, new = planned(before), planned(after)
     return {name: (old[name], new[name]) for name in old if name in new and new[name] != old[name]}
+
+
+def runs_factor(name: str, preset: str) -> int:
+    """How many runs a job makes of a measurement for each that the configuration asks for."""
+    return int(measurements()[name].get("runs", {}).get(preset, 1))
 
 
 @cache
@@ -235,6 +283,8 @@ def check(
 
     Raises NodeprintError naming the file and the path of the first wrong key.
     """
+    import jsonschema  # noqa: PLC0415 (a tenth of a second, for those who read a configuration)
+
     error = min(
         jsonschema.Draft202012Validator(schema).iter_errors(content),
         key=lambda e: (len(e.path), e.json_path),

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import bdtr
 
 Array = npt.NDArray[np.float64]
 
@@ -24,6 +23,8 @@ MEMORY_SHARE = 0.8
 SAME_CACHE = 1.5
 #: Loaded latency: the knee is the first point at this multiple of the idle latency.
 KNEE = 1.5
+#: What a CCD's port carries in a cycle of the fabric to the cores (Zen 2 to Zen 4; docs/method.md, ports).
+PORT_BYTES_A_CYCLE = 32
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,8 @@ def median_interval(values: Sequence[float] | Array) -> Interval:
     found = found[np.isfinite(found)]
     if len(found) == 0:
         raise ValueError("no finite value")
+    from scipy.special import bdtr  # noqa: PLC0415 (a tenth of a second, which few calls need)
+
     rank = int(np.searchsorted(bdtr(np.arange(len(found) + 1), len(found), 0.5), 0.025))
     rank = max(rank - 1, 0)
     return Interval(float(np.median(found)), float(found[rank]), float(found[len(found) - 1 - rank]), len(found))
@@ -209,6 +212,30 @@ def touch_sentence(ratio: Interval, nodes: int) -> str:
         return f"an array that a core of another NUMA node touched first is {found} times as slow"
     verdict = "1, as expected" if ratio.holds(1) else "not 1: the measurement was disturbed"
     return f"one NUMA node: every array is local; the ratio is {found}, {verdict}"
+
+
+def port_sentence(of: str, loads: Interval, stores: Interval, port_known: bool) -> str:
+    """What a report says of the rates (bytes/s) that CCXs or CCDs draw from their own memory; where the width of the
+    port is known (EPYC 7002 to 9004), also of the fabric clock."""
+    said = (
+        f"the cores of one {of} load {loads.middle / 1e9:.1f} GB/s and store {stores.middle / 1e9:.1f} GB/s "
+        f"(medians of {loads.count})"
+    )
+    if not port_known:
+        return said
+    least_ghz = loads.middle / PORT_BYTES_A_CYCLE / 1e9
+    return (
+        f"{said}; as a port of this part reads {PORT_BYTES_A_CYCLE} bytes a cycle, the fabric clock is at least "
+        f"{least_ghz:.2f} GHz"
+    )
+
+
+def beside_sentence(light: Interval, full: Interval) -> str:
+    """What a report says of hops beside traffic, as ratios to the idle ones."""
+    return (
+        f"beside 5 GB/s on another CCX hops take {light.middle:.3f} times as long as idle, beside all that it draws "
+        f"{full.middle:.3f} times (medians of {light.count} pairs)"
+    )
 
 
 def explained_by_jitter(share: Sequence[float], outlier: Sequence[float]) -> Explained:

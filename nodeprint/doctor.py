@@ -9,6 +9,7 @@ import platform
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
@@ -65,6 +66,7 @@ _PROGRAMS = (
     _Program("setsid", ("--version",), "no measuring: a kernel cannot be stopped", "install util-linux"),
     _Program("gzip", ("--version",), "no measuring: records are compressed", "install gzip"),
     _Program("tar", ("--version",), "no measuring: no survey", "install tar"),
+    _Program("xz", ("--version",), "records take twice the room", "install xz-utils or xz"),
     _Program("make", ("--version",), "no kernels, unless they are brought", "install make, or bring static kernels"),
     _Program("likwid-pin", ("-v",), "the kernels pin themselves", "apt-get install likwid, Spack, EasyBuild"),
     _Program("likwid-topology", ("-v",), "its topology is not in the survey", "comes with likwid"),
@@ -94,7 +96,7 @@ _MPOL_BIND = 2
 def examine() -> Examination:
     """Look at this machine. Starts each program that is found with its option for the version, and nothing else."""
     programs = [_program(program) for program in _PROGRAMS]
-    facts = [*programs[:5], _compiler(), *programs[5:], *_packages(), *_permissions(), *_machine()]
+    facts = [*programs[:6], _compiler(), *programs[6:], *_packages(), *_permissions(), *_machine()]
     return Examination(tuple(facts), tuple(preflight.check(open_tree(Path("/")))))
 
 
@@ -113,8 +115,9 @@ def as_text(examination: Examination) -> str:
 
 
 def _program(program: _Program) -> Fact:
-    # the administrator's folders, which are not in every user's PATH
-    path = shutil.which(program.name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    # `make run` looks into the environment of this Python first; the administrator's folders are not in every PATH
+    folders = (str(Path(sys.executable).parent), os.environ.get("PATH", ""), "/usr/sbin", "/sbin")
+    path = shutil.which(program.name, path=":".join(folders))
     if path is None:
         return Fact("programs", program.name, "no", "not installed", program.without, program.remedy)
     return Fact("programs", program.name, "yes", _version([path, *program.version]) if program.version else path)

@@ -53,5 +53,5 @@ def unreadable(path: Path | str, error: OSError, advice: str = "") -> NodeprintE
 
 def printable(text: str, limit: int = 200) -> str:
     """`text` on one line without control characters, cut to `limit`, for terminals and pages."""
-    clean = "".join(c if c.isprintable() else "?" for c in text)
+    clean = text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
     return clean if len(clean) <= limit else clean[: limit - 3] + "..."

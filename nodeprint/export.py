@@ -12,8 +12,9 @@ import numpy as np
 
 from nodeprint import files
 from nodeprint.errors import NodeprintError
+from nodeprint.fleet.quantity import Quantity
 from nodeprint.layout import CLASSES
-from nodeprint.packed import PackedFleet, Stack
+from nodeprint.packed import PackedFleet
 
 COLUMNS = (
     "node",
@@ -41,7 +42,7 @@ def export(fleet: PackedFleet, path: Path) -> Path:
     """
     if path.suffix not in (".parquet", ".csv"):
         raise NodeprintError("neither .parquet nor .csv", where=path, advice="name a file with one of these endings")
-    if not fleet.stacks:
+    if not fleet.pairs:
         advice = "read node.nc of each node (docs/formats.md)"
         raise NodeprintError("no pairs of CPUs were measured in this campaign", where=path, advice=advice)
     with files.replacing(path) as partial:
@@ -51,28 +52,28 @@ def export(fleet: PackedFleet, path: Path) -> Path:
 
 def _tables(fleet: PackedFleet) -> Iterator[dict[str, Any]]:
     """The columns of one run at a time, without what was not measured."""
-    for stack in fleet.stacks:
-        for row in range(len(stack.node)):
-            yield _table(fleet, stack, row)
+    for one in fleet.pairs:
+        for row in range(len(one.node)):
+            yield _table(fleet, one, row)
 
 
-def _table(fleet: PackedFleet, stack: Stack, row: int) -> dict[str, Any]:
-    values = np.asarray(stack.values[row])
+def _table(fleet: PackedFleet, of: Quantity, row: int) -> dict[str, Any]:
+    values = np.asarray(of.by_home[row])
     number_of_pass, home, pair = np.nonzero(np.isfinite(values))
-    node = fleet.nodes[int(stack.node[row])]
-    cpus = np.array(node.cpus or range(len(stack.layout.slots)), dtype=np.int64)
+    node = fleet.nodes[int(of.node[row])]
+    cpus = np.array(node.cpus or range(len(of.layout.slots)), dtype=np.int64)
     n = len(pair)
     one = {
-        "node": node.name, "measurement": stack.measurement, "operation": stack.operation, "quantity": stack.quantity,
-        "unit": stack.unit, "job": int(stack.job[row]), "run": int(stack.run[row]), "simulated": fleet.simulated,
+        "node": node.name, "measurement": of.measurement, "operation": of.operation, "quantity": of.quantity,
+        "unit": of.unit, "job": int(of.job[row]), "run": int(of.run[row]), "simulated": fleet.simulated,
     }  # fmt: skip
     columns: dict[str, Any] = {key: [value] * n for key, value in one.items()}
     columns |= {
         "pass": number_of_pass.astype(np.int32),
-        "home": np.array(stack.homes, dtype=np.int32)[home],
-        "a": cpus[stack.layout.pairs[pair, 0]],
-        "b": cpus[stack.layout.pairs[pair, 1]],
-        "class": [CLASSES[number] for number in stack.layout.classes[pair].tolist()],
+        "home": np.array(of.homes, dtype=np.int32)[home],
+        "a": cpus[of.pairs[pair, 0]],
+        "b": cpus[of.pairs[pair, 1]],
+        "class": [CLASSES[number] for number in of.pair_layout.classes[pair].tolist()],
         "value": values[number_of_pass, home, pair],
     }
     return {key: columns[key] for key in COLUMNS}

@@ -168,6 +168,12 @@ def _missing(campaign: Path, measured: Sequence[Fabric], sheet: Sequence[Node], 
         if name not in tried
     ]
     known = {node for one in measured for node in one.nodes}
+    strangers = sorted(known - {node.node for node in sheet}) if sheet else []
+    if strangers:
+        notes.append(
+            f"messages were measured on {', '.join(strangers)}, which the campaign does not have: "
+            "see mpi.fabric_launcher, which must start the ranks on {nodes}"
+        )
     later = [
         node.node for node in sheet
         if measured and node.node not in known and (node.partition or NO_PARTITION) not in without

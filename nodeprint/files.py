@@ -59,6 +59,28 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         partial.replace(path)
 
 
+def opened(path: Path) -> int:
+    """A descriptor that appends to the file `path`, made where it is not there; nothing is followed or waited for.
+
+    Raises CannotWriteError where it is no regular file, or cannot be opened.
+    """
+    _check(path, stat.S_IFREG)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    except OSError as error:
+        raise CannotWriteError(
+            f"cannot be written by this user ({error.strerror})",
+            where=path,
+            advice="make it writable, or work in a copy of your own",
+        ) from error
+
+
+def check(path: Path) -> None:
+    """Raise CannotWriteError where `path` is there and no regular file, before another program writes it."""
+    _check(path, stat.S_IFREG)
+
+
 def rename(path: Path, name: str) -> None:
     """Give a file another name in its folder. Raises CannotWriteError as `replacing` does."""
     target = path.with_name(name)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,11 +30,13 @@ class Layout:
     """Slots (n x 6, sorted) and pairs (p x 2 rows of `slots`) of one kind of node.
 
     `harvested`: fewer cores of a CCX are active than the die has, so that a rank says nothing of the place on the die.
+    `ordered`: parts are numbered as they are on the chip, not by OS CPU numbers.
     """
 
     slots: Ints
     pairs: Ints
     harvested: bool = False
+    ordered: bool = True
 
     @cached_property
     def classes(self) -> Ints:
@@ -45,11 +46,7 @@ class Layout:
     @property
     def key(self) -> bytes:
         """Equal for layouts that can be compared place by place."""
-        return self.slots.astype(np.int32).tobytes() + bytes([self.harvested])
-
-    def where(self, **parts: int) -> dict[str, int]:
-        """A place as findings name it."""
-        return dict(parts)
+        return self.slots.astype(np.int32).tobytes() + bytes([self.harvested + 2 * (not self.ordered)])
 
 
 def slots_of(topology: Topology, cpus: Sequence[int]) -> tuple[Ints, list[int]]:
@@ -63,7 +60,8 @@ def slots_of(topology: Topology, cpus: Sequence[int]) -> tuple[Ints, list[int]]:
     for cpu in known:
         sockets_of_numa.setdefault(cpu.socket, set()).add(cpu.numa)
     split = any(len(nodes - {None}) > 1 for nodes in sockets_of_numa.values())
-    rows = [_slot(cpu, split) for cpu in known]
+    beyond = 1 + max((cpu.ccx for cpu in known if cpu.ccx is not None), default=-1)
+    rows = [_slot(cpu, split, beyond) for cpu in known]
     # A rank that is unknown or not unique becomes the order of the core in its CCX.
     order = sorted(range(len(rows)), key=lambda i: (*rows[i], known[i].cpu))
     seen: dict[tuple[int, ...], dict[int, int]] = {}
@@ -79,9 +77,11 @@ def slots_of(topology: Topology, cpus: Sequence[int]) -> tuple[Ints, list[int]]:
     return np.array([rows[i] for i in order], dtype=np.int64).reshape(-1, 6), [known[i].cpu for i in order]
 
 
-def _slot(cpu: Cpu, numa_splits_socket: bool) -> tuple[int, int, int, int, int, int]:
+def _slot(cpu: Cpu, numa_splits_socket: bool, ccxs: int) -> tuple[int, int, int, int, int, int]:
     quadrant = cpu.quadrant if cpu.quadrant is not None else (cpu.numa if numa_splits_socket else None)
-    ccx = cpu.ccx if cpu.ccx is not None else cpu.cluster
+    ccx = cpu.ccx
+    if ccx is None and cpu.cluster is not None:
+        ccx = ccxs + cpu.cluster  # no L3: a number that no CCX has
     rank = cpu.rank if cpu.rank is not None else (cpu.core if cpu.core is not None else cpu.cpu)
     numbers = (cpu.socket, quadrant, cpu.ccd, ccx, rank, cpu.thread if cpu.thread is not None else 0)
     socket, quadrant_, ccd, ccx_, rank_, thread = (-1 if value is None else value for value in numbers)
@@ -109,12 +109,11 @@ def pair_classes(slots: Ints, pairs: Ints) -> Ints:
     return result
 
 
-def is_harvested(topology: Topology) -> bool:
-    """Whether cores of its CCXs are known to be fused off."""
-    return topology.machine.core_positions is False
+def codes(columns: Ints) -> Ints:
+    """The number of each row (n, k) among the distinct rows in order, (n)."""
+    return np.unique(columns, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def pairs_of(n: int, present: npt.NDArray[Any]) -> Ints:
-    """The pairs (a < b) of `n` slots that `present` (n x n, boolean) has on either side."""
-    a, b = np.nonzero(np.triu(present | present.T, 1))
-    return np.stack([a, b], axis=1).astype(np.int64).reshape(-1, 2)
+def layout_of(topology: Topology, slots: Ints, pairs: Ints) -> Layout:
+    """The layout of a node of `topology` with those slots and pairs (rows of `slots`)."""
+    return Layout(slots, pairs, topology.machine.core_positions is False, topology.machine.order_known)

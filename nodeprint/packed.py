@@ -1,50 +1,49 @@
-"""The fleet as arrays: every node's matrices in canonical order, one memory-mapped float32 file a kind of matrix.
+"""The fleet as arrays: what is known of every node, and its quantities, each one memory-mapped float32 file.
 
-A stack holds what can be compared place by place: one measurement over the nodes of one layout. Its rows are runs, the
-unit of evidence. Other measurements than of pairs are in cells (nodeprint.cells). docs/formats.md, packed, has the
-files.
+docs/formats.md, packed, has the files.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import msgspec
 import numpy as np
-import numpy.typing as npt
 
-from nodeprint import cells as quantities
-from nodeprint import files, fingerprint, preflight, senses
-from nodeprint.cells import Cells
+from nodeprint import discover, files, senses, topology
 from nodeprint.errors import NodeprintError
-from nodeprint.layout import Ints, Layout, is_harvested, pairs_of, slots_of
-from nodeprint.topology import labelled_by
+from nodeprint.fleet import nodes, store
+from nodeprint.fleet import parts as job_parts
+from nodeprint.fleet.jobs import Job, Measured
+from nodeprint.fleet.parts import JobPart, NodePlaces
+from nodeprint.fleet.quantity import NodeLayout, Quantity, Values, models
+from nodeprint.fleet.store import Survey
+from nodeprint.layout import layout_of, slots_of
+from nodeprint.records import FLAGS
+from nodeprint.topology import parts
 from nodeprint.topology.model import Cpu, Machine, Topology
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from nodeprint.bundle import Bundle, Job
-
-SCHEMA = 1
+SCHEMA = 2
 FOLDER = "packed"
-
-Values = npt.NDArray[np.float32]
-#: Node number, job, layout, header with its measurement's name, arrays.
-Part = tuple[int, int, Layout, Mapping[str, Any], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class PackedNode:
-    """What is known of a node apart from its matrices. `cpus` and `cores` are OS and core numbers by slot.
+    """What is known of a node apart from its quantities. `cpus` and `cores` are OS and core numbers by the slots that
+    pairs are on.
 
-    `numbers` are those of the whole machine, which cells are on: OS numbers of CPUs (`cpu`) and cores (`core`) by slot,
-    of NUMA nodes (`node`) by their order. `seen` is what the kernels saw beside, a mapping a run that has any.
-    `senses` as of `nodeprint.senses`: what its clocks, thermometers and memory controllers said.
+    `numbers` are those of the whole machine, which all else is on: OS numbers of CPUs (`cpu`) and cores (`core`) by
+    slot, of NUMA nodes (`node`) by their order. `seen` is what the kernels saw beside, a mapping a run that has any.
+    `senses` as of `nodeprint.senses`: what its clocks, thermometers and memory controllers said. `run_minutes` is how
+    long a run of each measurement took.
     """
 
     name: str
@@ -63,91 +62,96 @@ class PackedNode:
     numbers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     senses: Mapping[str, Any] = field(default_factory=dict)
     seen: tuple[Mapping[str, Any], ...] = ()
-
-
-@dataclass(frozen=True)
-class Stack:
-    """One measurement over the nodes of one layout: `values` (row, pass, home, pair) in `unit`, NaN where not measured.
-
-    Row r is run `run[r]` of job `job[r]` of node number `node[r]` in the fleet's nodes. `tick_ns` is what one clock
-    tick is in a hop. `disturbed` is the share of a row's pairs that the kernel flagged.
-    """
-
-    measurement: str
-    operation: str
-    quantity: str
-    unit: str
-    homes: tuple[int, ...]
-    layout: Layout
-    node: Ints
-    job: Ints
-    run: Ints
-    values: Values
-    tick_ns: float = 0.0
-    model: str = "pairs"
-    disturbed: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    started: tuple[str, ...] = ()
+    run_minutes: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class PackedFleet:
-    """A campaign's nodes by name, its stacks of pairs, and its cells."""
+    """A campaign's nodes by name, and its quantities, those of pairs of CPUs first."""
 
     campaign: str
     simulated: bool
     nodes: tuple[PackedNode, ...]
-    stacks: tuple[Stack, ...]
+    quantities: tuple[Quantity, ...]
     versions: Mapping[str, str] = field(default_factory=dict)
-    cells: tuple[Cells, ...] = ()
+
+    @property
+    def pairs(self) -> tuple[Quantity, ...]:
+        """The quantities of pairs of CPUs."""
+        return tuple(one for one in self.quantities if one.of_pairs)
+
+    @property
+    def others(self) -> tuple[Quantity, ...]:
+        """All other quantities."""
+        return tuple(one for one in self.quantities if not one.of_pairs)
 
 
 def write(fleet: PackedFleet, campaign: Path) -> Path:
     """Write `fleet` into `campaign`/packed; returns the index's path. Raises NodeprintError where that fails."""
-    folder = campaign / FOLDER
-    with files.replacing_folder(folder) as partial:
-        stacks = []
-        for number, stack in enumerate(fleet.stacks):
-            name = f"{stack.measurement}-{number}.npy"
-            np.save(partial / name, np.asarray(stack.values, dtype=np.float32))
-            stacks.append(_stack_entry(stack, name))
-        cells = []
-        for number, one in enumerate(fleet.cells):
-            name = f"cells-{one.measurement}-{number}.npy"
-            np.save(partial / name, np.asarray(one.values, dtype=np.float32))
-            cells.append(quantities.entry(one, name))
-        index = {
-            "schema": SCHEMA,
-            "campaign": fleet.campaign,
-            "simulated": fleet.simulated,
-            "versions": dict(fleet.versions),
-            "nodes": [asdict(node) for node in fleet.nodes],
-            "stacks": stacks,
-            "cells": cells,
-        }
-        (partial / "labelled_by").write_text(labelled_by() + "\n")
-        (partial / "index.json").write_text(json.dumps(index, separators=(",", ":")) + "\n")
-    return folder / "index.json"
+    with files.replacing_folder(campaign / FOLDER) as partial:
+        for number, one in enumerate(fleet.quantities):
+            np.save(job_parts.file_of(partial, one.measurement, number), np.asarray(one.values, dtype=np.float32))
+        _write_index(fleet, partial, "")
+    return campaign / FOLDER / "index.json"
+
+
+def _write_index(fleet: PackedFleet, partial: Path, stamp: str) -> None:
+    """Write all but the values."""
+    entries = []
+    for number, one in enumerate(fleet.quantities):
+        file = job_parts.file_of(partial, one.measurement, number)
+        np.save(_places_of(file), np.stack([one.places[dim] for dim in one.dims]))
+        entries.append(_entry(one, file.name))
+    index = {
+        "schema": SCHEMA,
+        "stamp": stamp,
+        "campaign": fleet.campaign,
+        "simulated": fleet.simulated,
+        "versions": dict(fleet.versions),
+        "nodes": [asdict(node) for node in fleet.nodes],
+        "quantities": entries,
+    }
+    (partial / "index.json").write_text(json.dumps(index, separators=(",", ":")) + "\n")
+
+
+def _places_of(file: Path) -> Path:
+    return file.with_suffix(".places.npy")
+
+
+def _entry(one: Quantity, file: str) -> dict[str, Any]:
+    layout = one.layout
+    return {
+        "file": file, "measurement": one.measurement, "operation": one.operation, "quantity": one.quantity,
+        "unit": one.unit, "tick_ns": one.tick_ns, "slots": layout.slots.tolist(), "numa": layout.numa.tolist(),
+        "numa_nodes": layout.numa_nodes, "harvested": layout.harvested, "ordered": layout.ordered,
+        "dims": list(one.dims), "names": {dim: list(words) for dim, words in one.names.items()},
+        "node": one.node.tolist(), "job": one.job.tolist(), "run": one.run.tolist(), "started": list(one.started),
+        "disturbed": one.disturbed.tolist(),
+    }  # fmt: skip
 
 
 def read(campaign: Path) -> PackedFleet:
     """The packed fleet of a campaign, its values memory-mapped. Raises NodeprintError where it is absent or garbled."""
+    return _read(campaign)
+
+
+def _read(campaign: Path, stamp: str | None = None) -> PackedFleet:
+    """With a `stamp` only what was packed with it."""
     path = campaign / FOLDER / "index.json"
     try:
-        index = json.loads(path.read_text())
+        index = msgspec.json.decode(path.read_bytes())
+        if stamp is not None and index.get("stamp") != stamp:
+            raise NodeprintError("was made of other records", where=path, advice="it is made again")
         if index["schema"] != SCHEMA:
             raise NodeprintError(f"schema version {index['schema']}, this nodeprint reads {SCHEMA}", where=path)
         nodes = tuple(_node(entry) for entry in index["nodes"])
         twice = [name for name, count in Counter(node.name for node in nodes).items() if count > 1]
         if twice:
             raise ValueError(f"node {twice[0]} is there twice")
-        stacks = tuple(_stack(path.parent, entry) for entry in index["stacks"])
-        cells = tuple(
-            quantities.from_entry(entry, np.load(path.parent / str(entry["file"]), mmap_mode="r"))
-            for entry in index.get("cells", ())
-        )
-        for name, rows in (*((s.measurement, s.node) for s in stacks), *((c.measurement, c.node) for c in cells)):
-            if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < len(nodes):
-                raise ValueError(f"{name}: a row's node is not in the index")
+        quantities = tuple(_quantity(path.parent, entry) for entry in index["quantities"])
+        for one in quantities:
+            if len(one.node) and not 0 <= int(one.node.min()) <= int(one.node.max()) < len(nodes):
+                raise ValueError(f"{one.measurement}: a row's node is not in the index")
     except NodeprintError:
         raise
     except OSError as error:
@@ -161,171 +165,181 @@ def read(campaign: Path) -> PackedFleet:
             advice="remove the folder; it is made again",
         ) from error
     versions = dict(index.get("versions", {}))
-    return PackedFleet(str(index["campaign"]), bool(index["simulated"]), nodes, stacks, versions, cells)
+    return PackedFleet(str(index["campaign"]), bool(index["simulated"]), nodes, quantities, versions)
 
 
 def pack(campaign: Path) -> PackedFleet:
-    """Pack a campaign from its gathered nodes and write it; where nothing is newer and labels are today's, read it.
+    """The campaign's nodes as arrays: as packed, where its records are the same, else packed anew from the store.
 
-    What was packed and cannot be read is packed again. Raises NodeprintError when there is no campaign.
+    Raises NodeprintError when there is no campaign.
     """
-    index, sheet_there = campaign / FOLDER / "index.json", (campaign / "nodes.tsv").exists()
-    labels_hold = not sheet_there or _labelled_by(campaign) == labelled_by()
-    if index.exists() and labels_hold and index.stat().st_mtime_ns >= _newest(campaign):
-        try:
+    sheet = campaign / "nodes.tsv"
+    if not sheet.exists():
+        if (campaign / FOLDER / "index.json").exists():
             return read(campaign)
-        except NodeprintError:
-            if not sheet_there:
-                raise
-    if not sheet_there:
         raise NodeprintError("no campaign is there", where=campaign, advice="name a folder that holds nodes.tsv")
-    # xarray and pandas take a second to import, and a packed fleet needs neither
-    from nodeprint import discover  # noqa: PLC0415
-    from nodeprint.bundle import load  # noqa: PLC0415
-    from nodeprint.fleet import gather  # noqa: PLC0415
+    stamp, place = _stamp(campaign), store.base(campaign)
+    for folder in dict.fromkeys((campaign, place)):
+        with suppress(NodeprintError):
+            return _read(folder, stamp)
+    _pack(campaign, stamp, place)
+    return read(place)
 
-    gathered = gather(campaign)
-    sheet = {node.node: node for node in discover.read_sheet(campaign / "nodes.tsv")}
-    nodes: list[PackedNode] = []
-    parts: list[Part] = []
-    cells: list[quantities.Part] = []
+
+def _stamp(campaign: Path) -> str:
+    """Of what a campaign is packed from: every file's name, size and time."""
+    sheet = (campaign / "nodes.tsv").read_bytes()
+    digest = hashlib.sha256(f"{SCHEMA} {store.SCHEMA} {parts.digest()} {campaign.name}\n".encode() + sheet)
+    for node in discover.read_sheet(campaign / "nodes.tsv"):
+        place = campaign / "nodes" / node.node
+        digest.update(msgspec.json.encode(store.sources(place) if place.is_dir() else None))
+    return digest.hexdigest()[:16]
+
+
+def _pack(campaign: Path, stamp: str, target: Path) -> None:
+    known: list[PackedNode] = []
+    states: list[nodes.NodeState] = []
+    found_parts: list[JobPart] = []
     simulated = False
     versions: dict[str, str] = {}
-    for number, state in enumerate(gathered.nodes):
-        row = sheet[state.node]
-        known = PackedNode(
-            state.node,
-            state.host,
-            state.state,
-            state.reason,
-            state.log_tail,
-            quality=state.problems,
-            rack=row.rack,
+    for number, (row, state, found) in enumerate(nodes.each(campaign)):
+        states.append(state)
+        node = PackedNode(
+            state.node, state.host, state.state, state.reason, state.log_tail, quality=state.problems, rack=row.rack,
             switch=row.switch,
-        )
+        )  # fmt: skip
+        place = campaign / "nodes" / state.node
+        survey = store.survey(place) if place.is_dir() else Survey()
         if state.state == "measured":
-            bundle = load(campaign / "nodes" / state.node)
-            known, of_node, of_cells = _from_bundle(known, number, bundle)
-            parts += of_node
-            cells += of_cells
-            simulated |= any(bool(job.status.get("simulated")) for job in bundle.jobs) or any(
-                bool(job.header(name).get("simulated")) for job in bundle.jobs for name in job.names
-            )
-            versions |= {
-                f"kernel {job.header(name).get('kernel')}": str(job.header(name).get("kernel_hash", ""))
-                for job in bundle.jobs
-                for name in job.names
-            }
-        elif (folder := campaign / "nodes" / state.node).is_dir() and (survey := load(folder).survey):
-            known = replace(known, fingerprint=dict(fingerprint.read(survey)))
-        nodes.append(known)
-    fleet = PackedFleet(campaign.name, simulated, tuple(nodes), assemble(parts), versions, quantities.assemble(cells))
-    write(fleet, campaign)
-    return fleet
+            node, of_node = _of_node(node, number, place, found, survey)
+            found_parts += of_node
+            headers = [one.header for job in found for one in job.measured.values()]
+            simulated |= any(bool(of.get("simulated")) for of in (*headers, *(job.status for job in found)))
+            versions |= {f"kernel {header.get('kernel')}": str(header.get("kernel_hash", "")) for header in headers}
+        else:
+            node = replace(node, fingerprint=survey.fingerprint)
+        known.append(node)
+    nodes.write(campaign, states)
+    with files.replacing_folder(target / FOLDER) as partial:
+        quantities = job_parts.assemble(found_parts, partial)
+        _write_index(PackedFleet(campaign.name, simulated, tuple(known), quantities, versions), partial, stamp)
 
 
-def _labelled_by(campaign: Path) -> str:
-    """By which rules the CPUs of a packed fleet were labelled; empty where that is not known."""
-    try:
-        return (campaign / FOLDER / "labelled_by").read_text().strip()
-    except (OSError, ValueError):
-        return ""
-
-
-def _newest(campaign: Path) -> int:
-    """When anything of a campaign was last written, in ns; 0 where there is only a packed fleet."""
-    files = [
-        campaign / "nodes.tsv",
-        # folders too: a bundle that was copied into the campaign may hold old files only
-        campaign / "nodes",
-        *campaign.glob("nodes/*/job*"),
-        *campaign.glob("nodes/*/job*/submission.txt"),
-        *campaign.glob("nodes/*/job*/status.json"),
-        *campaign.glob("nodes/*/job*/run*/*.jsonl*"),
-    ]
-    return max((file.stat().st_mtime_ns for file in files if file.exists()), default=0)
-
-
-def _from_bundle(node: PackedNode, number: int, bundle: Bundle) -> tuple[PackedNode, list[Part], list[quantities.Part]]:
-    from nodeprint.records import FLAGS  # noqa: PLC0415
-
-    topology = bundle.topology
-    measured = [
-        (job, name, data)
-        for job in bundle.jobs
-        for name, data in sorted(job.measurements.items())
-        if {"a", "b"} <= set(data.dims)
-    ]
-    cells = [(job, name, data) for job in bundle.jobs for name, data in sorted(job.cells.items())]
-    cpus = sorted({int(cpu) for _, _, data in measured for cpu in data["a"].values})
-    everywhere = sorted({int(cpu) for job, name, _ in (*measured, *cells) for cpu in job.header(name)["cpus"]})
+def _of_node(
+    node: PackedNode, number: int, place: Path, found: Sequence[Job], survey: Survey
+) -> tuple[PackedNode, list[JobPart]]:
+    everywhere = tuple(
+        sorted({int(cpu) for job in found for one in job.measured.values() for cpu in one.header["cpus"]})
+    )
+    paired = tuple(sorted({cpu for job in found for one in job.pairs for cpu in one.cpus}))
+    kind = _kind_of_node(survey.topology, everywhere, paired)
     warnings: list[Mapping[str, str]] = []
-    if topology is None:
-        topology = Topology(Machine(), tuple(Cpu(cpu=cpu) for cpu in everywhere))
+    if not survey.topology:
         warnings.append({
             "id": "no-topology", "text": f"{node.name} has no survey: its CPUs are compared by OS number",
             "advice": "measure it again with node-run",
         })  # fmt: skip
-    found = (*topology.warnings, *(preflight.check(bundle.survey) if bundle.survey else ()))
     # the same fact may be seen by both; said once
-    warnings += [{"id": w.id, "text": w.text, "advice": w.advice} for w in {w.id: w for w in found}.values()]
-    slots, order = slots_of(topology, cpus)
-    harvested = is_harvested(topology)
-    parts: list[Part] = []
-    for job, name, data in measured:
-        header = {**job.header(name), "measurement": name}
-        at = np.searchsorted(data["a"].values, [cpu for cpu in order if cpu in set(data["a"].values.tolist())])
-        present_slots = [i for i, cpu in enumerate(order) if cpu in set(data["a"].values.tolist())]
-        block = data["latency_ns"].values[:, :, :, at][:, :, :, :, at]
-        pairs = pairs_of(len(at), np.isfinite(block).any(axis=(0, 1, 2)))
-        values = block[..., pairs[:, 0], pairs[:, 1]]
-        flagged = data["flags"].values[:, :, :, at][:, :, :, :, at][..., pairs[:, 0], pairs[:, 1]]
-        index = np.array(present_slots, dtype=np.int64)
-        arrays: dict[str, Any] = {
-            "values": values,
-            "runs": data["run"].values,
-            "homes": [int(home) for home in data["home"].values],
-            "disturbed": ((flagged & FLAGS["disturbed"]) != 0).mean(axis=(1, 2, 3)),
-            "started": [str(s) for s in data["start_time"].values],
-        }
-        parts.append((number, job.number, Layout(slots, index[pairs], harvested), header, arrays))
-    whole = quantities.machine(topology, everywhere)
-    boots = sorted({str(boot) for _, _, data in (*measured, *cells) for boot in data["boot_id"].values})
-    cores = {cpu.cpu: cpu.core for cpu in topology.cpus}
-    numbers = tuple(cpu if (core := cores.get(cpu)) is None else core for cpu in order)
+    warnings += {w["id"]: w for w in (*kind.warnings, *survey.warnings)}.values()
+    of_node = []
+    for job in found:
+        of_node += [_pairs(number, place, job.number, one, kind) for one in job.pairs]
+        of_node += [_cells(number, job.number, one, kind.whole) for one in job.cells if one.name in models()]
+    boots = {str(run["boot_id"]) for job in found for one in job.measured.values() for run in one.runs}
+    took: dict[str, list[float]] = {}
+    for one in (one for job in found for one in job.measured.values()):
+        times = [float(run["trailer"].get("elapsed_s") or 0.0) for run in one.runs]
+        took.setdefault(one.name, []).extend(seconds / 60 for seconds in times if seconds > 0)
     known = replace(
         node,
-        cpus=tuple(order),
-        cores=numbers,
-        fingerprint=_fingerprint(bundle),
+        run_minutes={name: round(float(np.median(times)), 3) for name, times in sorted(took.items()) if times},
+        quality=(*node.quality, *survey.problems),
+        cpus=kind.cpus,
+        cores=kind.cores,
+        fingerprint=_fingerprint(found, survey),
         warnings=tuple(warnings),
-        boots=tuple(boots),
-        numbers={"cpu": whole.cpus, "core": whole.cores, "node": whole.nodes},
-        senses=senses.of(bundle, order),
-        seen=tuple(run for job, name, data in (*measured, *cells) for run in _seen(job, name, data)),
-    )
-    return known, parts, [_cell_part(number, job, name, data, whole) for job, name, data in cells if _has_model(name)]
+        boots=tuple(sorted(boots)),
+        numbers={"cpu": kind.whole.cpus, "core": kind.whole.cores, "node": kind.whole.nodes},
+        senses=senses.of(found, kind.cpus) | survey.senses,
+        seen=tuple(
+            run for job in found for one in (*job.pairs, *job.cells) for run in _seen(job.number, one)
+        ),
+    )  # fmt: skip
+    return known, of_node
 
 
-def _seen(job: Job, name: str, data: xr.Dataset) -> Iterator[dict[str, Any]]:
+@dataclass(frozen=True)
+class _NodeKind:
+    """What nodes of one topology and one set of measured CPUs have in common; `layout`, `cpus` and `cores` are
+    of those that pairs were measured of, `whole` has all."""
+
+    layout: NodeLayout
+    cpus: tuple[int, ...]
+    cores: tuple[int, ...]
+    whole: NodePlaces
+    warnings: tuple[Mapping[str, str], ...]
+
+
+@functools.lru_cache(maxsize=256)
+def _kind_of_node(labels: str, everywhere: tuple[int, ...], paired: tuple[int, ...]) -> _NodeKind:
+    machine = topology.from_text(labels) if labels else Topology(Machine(), tuple(Cpu(cpu=cpu) for cpu in everywhere))
+    slots, order = slots_of(machine, paired)
+    core_of = {cpu.cpu: cpu.core for cpu in machine.cpus}
+    cores = tuple(cpu if (core := core_of.get(cpu)) is None else core for cpu in order)
+    warnings = tuple({"id": w.id, "text": w.text, "advice": w.advice} for w in machine.warnings)
+    whole = job_parts.machine(machine, everywhere)
+    layout = job_parts.pair_layout(layout_of(machine, slots, np.zeros((0, 2), dtype=np.int64)))
+    return _NodeKind(layout, tuple(order), cores, whole, warnings)
+
+
+def _pairs(number: int, place: Path, job: int, one: Measured, kind: _NodeKind) -> JobPart:
+    raw = [np.ascontiguousarray(one.places[key]).tobytes() for key in ("home", "a", "b")]
+    places, at = job_parts.measured_pairs(kind.cpus, bool(one.header.get("directed")), *raw)
+    there, shape = at >= 0, (len(one.runs), len(one.passes), len(places["home"]))
+    flags = np.zeros(shape, dtype=np.uint8)
+    flags[..., at[there]] = one.columns["flags"][..., there]
+
+    def values() -> Values:
+        latency = store.job(place / f"job{job}").measured[one.name].columns["latency_ns"]
+        out = np.full(shape, np.nan, dtype=np.float32)
+        out[..., at[there]] = latency[..., there]
+        return out
+
+    clock, header = one.header.get("clock"), one.header
+    step = float(clock.get("step_ns") or 0.0) if isinstance(clock, dict) else 0.0
+    round_trips = float(header.get("round_trips") or 0)
+    return JobPart(
+        number, job, one.name, str(header["operation"]), str(header["quantity"]), str(header["unit"]), kind.layout,
+        places, {}, tuple(one.numbers), len(one.passes), tuple(str(run["start_time"]) for run in one.runs), values,
+        ((flags & FLAGS["disturbed"]) != 0).mean(axis=(1, 2)), step / (2 * round_trips) if round_trips else 0.0,
+    )  # fmt: skip
+
+
+def _cells(number: int, job: int, one: Measured, whole: NodePlaces) -> JobPart:
+    return job_parts.part(
+        number, job, one.name, one.header, whole, {dim: one.keys(dim) for dim in one.places},
+        one.columns[models()[one.name].value], one.numbers, [str(run["start_time"]) for run in one.runs],
+    )  # fmt: skip
+
+
+def _seen(job: int, one: Measured) -> Iterator[dict[str, Any]]:
     """By run what was seen beside a measurement: the share of time stolen, sensors, how far clocks fell."""
-    cpus = max(len(job.header(name)["cpus"]), 1)
-    for r, run in enumerate(data["run"].values.tolist()):
-        time = float(data["elapsed_s"].values[r]) * cpus
-        steal = float(data["steal_s"].values[r]) - _TICK_S * cpus
+    cpus = max(len(one.header["cpus"]), 1)
+    for r, run in enumerate(one.runs):
+        trailer = run["trailer"]
+        time = float(trailer.get("elapsed_s", np.nan)) * cpus
+        steal = float(trailer.get("steal_s", np.nan)) - _TICK_S * cpus
         found: dict[str, Any] = {"steal_share": steal / time if time > 0 and steal > 0 else 0.0}
-        before, after = (json.loads(str(data[key].values[r])) if key in data else None for key in _SENSORS)
-        found |= _sensors(before or {}, (after or {}).get("sensors") or {})
-        if "start_hz" in data and "end_hz" in data:
-            fell = 1 - np.asarray(data["end_hz"].values[r]) / np.asarray(data["start_hz"].values[r])
+        found |= _sensors(run["sensors"] or {}, trailer.get("sensors") or {})
+        if {"start_hz", "end_hz"} <= set(one.columns):
+            fell = 1 - one.columns["end_hz"][r] / one.columns["start_hz"][r]
             found["clock_fell"] = float(np.median(fell[np.isfinite(fell)])) if np.isfinite(fell).any() else 0.0
         if any(found.values()):
-            yield {"job": job.number, "run": int(run), "measurement": name, **found}
+            yield {"job": job, "run": int(run["run"]), "measurement": one.name, **found}
 
 
 #: What each CPU's counter of stolen time advances by at once (USER_HZ): a tick of it may have been lost before the run.
 _TICK_S = 0.01
-_SENSORS = ("sensors_before", "trailer")
 
 
 def _sensors(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -348,38 +362,13 @@ def _sensors(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def _has_model(measurement: str) -> bool:
-    return measurement in quantities.models()
-
-
-def _cell_part(number: int, job: Job, name: str, data: xr.Dataset, whole: quantities.Machine) -> quantities.Part:
-    values = data[quantities.models()[name].value]
-    dims = [str(dim) for dim in values.dims if dim not in ("run", "pass")]
-    return quantities.part(
-        number, job.number, name, job.header(name), whole, {dim: data[dim].values.tolist() for dim in dims},
-        values.transpose("run", "pass", *dims).values, data["run"].values.tolist(),
-        [str(start) for start in data["start_time"].values],
-    )  # fmt: skip
-
-
-def _fingerprint(bundle: Bundle) -> dict[str, Any]:
+def _fingerprint(found: Sequence[Job], survey: Survey) -> dict[str, Any]:
     """The survey's fields, and what the newest records say of the kernel that wrote them."""
-    fields: dict[str, Any] = dict(fingerprint.read(bundle.survey)) if bundle.survey else {}
-    headers = [job.header(name) for job in bundle.jobs for name in sorted(job.measurements)]
+    fields = dict(survey.fingerprint)
+    headers = [one.header for job in found for one in job.pairs]
     if headers:
         fields |= {key: headers[-1][key] for key in ("kernel_hash", "compiler") if headers[-1].get(key)}
     return fields
-
-
-def _stack_entry(stack: Stack, file: str) -> dict[str, Any]:
-    layout = stack.layout
-    return {
-        "file": file, "measurement": stack.measurement, "operation": stack.operation, "quantity": stack.quantity,
-        "unit": stack.unit, "model": stack.model, "tick_ns": stack.tick_ns, "homes": list(stack.homes),
-        "slots": layout.slots.tolist(), "pairs": layout.pairs.tolist(), "harvested": layout.harvested,
-        "node": stack.node.tolist(), "job": stack.job.tolist(), "run": stack.run.tolist(),
-        "disturbed": stack.disturbed.tolist(), "started": list(stack.started),
-    }  # fmt: skip
 
 
 def _node(entry: Mapping[str, Any]) -> PackedNode:
@@ -393,73 +382,26 @@ def _node(entry: Mapping[str, Any]) -> PackedNode:
         fingerprint=dict(entry.get("fingerprint", {})),
         numbers={key: tuple(numbers) for key, numbers in entry.get("numbers", {}).items()},
         senses=dict(entry.get("senses", {})),
+        run_minutes=dict(entry.get("run_minutes", {})),
         **(lists | texts),
     )
 
 
-def _stack(folder: Path, entry: Mapping[str, Any]) -> Stack:
-    layout = Layout(
-        np.array(entry["slots"], dtype=np.int64).reshape(-1, 6),
-        np.array(entry["pairs"], dtype=np.int64).reshape(-1, 2),
-        bool(entry.get("harvested", False)),
-    )
-    values = np.load(folder / str(entry["file"]), mmap_mode="r")
+def _quantity(folder: Path, entry: Mapping[str, Any]) -> Quantity:
+    """Raises ValueError where index and values do not fit, KeyError where a key is missing."""
+    file, dims = folder / str(entry["file"]), tuple(entry["dims"])
+    values, places = np.load(file, mmap_mode="r"), np.load(_places_of(file))
     node, job, run = (np.array(entry[key], dtype=np.int64) for key in ("node", "job", "run"))
-    expected = (len(node), len(entry["homes"]), len(layout.pairs))
-    if values.ndim != 4 or (values.shape[0], *values.shape[2:]) != expected:
-        raise ValueError(
-            f"{entry['file']} has shape {values.shape}, its index says {expected[0]}, passes, {expected[1:]}"
-        )
-    disturbed = np.array(entry.get("disturbed") or np.zeros(len(node)), dtype=np.float64)
-    return Stack(
-        str(entry["measurement"]), str(entry["operation"]), str(entry["quantity"]), str(entry["unit"]),
-        tuple(int(home) for home in entry["homes"]), layout, node, job, run, values, float(entry.get("tick_ns", 0.0)),
-        str(entry.get("model", "pairs")), disturbed, tuple(entry.get("started", ())),
-    )  # fmt: skip
-
-
-def assemble(parts: Sequence[Part]) -> tuple[Stack, ...]:
-    """Stacks from parts (node number, job, layout, header, arrays): parts of one measurement and layout share one.
-
-    Arrays: `values` (run, pass, home, pair), `runs`, `homes`, `disturbed` (run), `started`. The pairs of a stack are
-    the union of its parts' pairs, NaN where a part has none.
-    """
-    groups: dict[tuple[str, str, str, bytes], list[int]] = {}
-    for number, (_, _, layout, header, _) in enumerate(parts):
-        key = (str(header["measurement"]), str(header["operation"]), str(header["quantity"]), layout.key)
-        groups.setdefault(key, []).append(number)
-    return tuple(_merge([parts[i] for i in groups[key]]) for key in sorted(groups))
-
-
-def _merge(parts: Sequence[Part]) -> Stack:
-    first = parts[0][2]
-    header = parts[0][3]
-    n = len(first.slots)
-    pairs = np.unique(np.concatenate([layout.pairs for _, _, layout, _, _ in parts]), axis=0)
-    homes = tuple(sorted({int(home) for part in parts for home in part[4]["homes"]}))
-    passes = max(part[4]["values"].shape[1] for part in parts)
-    rows = sum(part[4]["values"].shape[0] for part in parts)
-    values = np.full((rows, passes, len(homes), len(pairs)), np.nan, dtype=np.float32)
-    columns = pairs[:, 0] * n + pairs[:, 1]
-    node, job, run = (np.zeros(rows, dtype=np.int64) for _ in range(3))
-    disturbed = np.zeros(rows)
-    started: list[str] = []
-    row = 0
-    for number, job_number, layout, _, arrays in parts:
-        block = arrays["values"]
-        at = np.searchsorted(columns, layout.pairs[:, 0] * n + layout.pairs[:, 1])
-        for h, home in enumerate(arrays["homes"]):
-            target = values[row : row + block.shape[0], : block.shape[1], homes.index(int(home))]
-            target[:, :, at] = block[:, :, h]
-        span = slice(row, row + block.shape[0])
-        node[span], job[span], run[span], disturbed[span] = number, job_number, arrays["runs"], arrays["disturbed"]
-        started += list(arrays["started"])
-        row += block.shape[0]
-    clock = header.get("clock")
-    step = float(clock.get("step_ns") or 0.0) if isinstance(clock, dict) else 0.0
-    round_trips = float(header.get("round_trips") or 0)
-    return Stack(
-        str(header["measurement"]), str(header["operation"]), str(header["quantity"]), str(header["unit"]), homes,
-        Layout(first.slots, pairs, first.harvested), node, job, run, values,
-        step / (2 * round_trips) if round_trips else 0.0, "pairs", disturbed, tuple(started),
+    expected = (len(node), places.shape[-1])
+    if places.shape[0] != len(dims) or values.ndim != 3 or (values.shape[0], values.shape[2]) != expected:
+        raise ValueError(f"{file.name} has shape {values.shape}, its index says {expected[0]}, passes, {expected[1]}")
+    slots, numa = np.array(entry["slots"], dtype=np.int64).reshape(-1, 6), np.array(entry["numa"], dtype=np.int64)
+    layout = NodeLayout(slots, numa, int(entry["numa_nodes"]), bool(entry["harvested"]), bool(entry["ordered"]))
+    measurement, operation, quantity, unit = (
+        str(entry[key]) for key in ("measurement", "operation", "quantity", "unit")
+    )
+    return Quantity(
+        measurement, operation, quantity, unit, models()[measurement], layout, dict(zip(dims, places, strict=True)),
+        values, node, job, run, tuple(entry["started"]), np.array(entry["disturbed"], dtype=np.float64),
+        {dim: tuple(words) for dim, words in entry["names"].items()}, float(entry["tick_ns"]),
     )  # fmt: skip

@@ -14,38 +14,33 @@ import numpy as np
 from nodeprint.tree import Tree
 
 if TYPE_CHECKING:
-    from nodeprint.bundle import Bundle
+    from nodeprint.fleet.jobs import Job
 
 #: Thermometers of processors by their driver's name.
 _PROCESSOR = frozenset({"k10temp", "zenpower", "coretemp", "cpu_thermal", "soc_thermal"})
 
 
-def of(bundle: Bundle, cpus: Sequence[int]) -> dict[str, Any]:
-    """Of the newest job: `clock_ghz` by CPU of `cpus` (None where none was seen), and what the survey has of
-    `temperature_c` (the hottest processor), `memory_errors` and `throttled` (counts since boot).
-
-    What was not seen has no key.
-    """
-    found: dict[str, Any] = {}
-    clocks = _clocks(bundle)
-    if clocks:
-        found["clock_ghz"] = [clocks.get(cpu) for cpu in cpus]
-    return found | (_survey(bundle.survey) if bundle.survey else {})
+def of(jobs: Sequence[Job], cpus: Sequence[int]) -> dict[str, Any]:
+    """Of the newest job: `clock_ghz` by CPU of `cpus` (None where none was seen); no key where no job has clocks."""
+    clocks = _clocks(jobs)
+    return {"clock_ghz": [clocks.get(cpu) for cpu in cpus]} if clocks else {}
 
 
-def _clocks(bundle: Bundle) -> dict[int, float]:
-    for job in reversed(bundle.jobs):
-        for data in job.measurements.values():
-            if "clock_ghz" not in data or not np.isfinite(data["clock_ghz"].values).any():
-                continue
-            of_runs = data["clock_ghz"].values
+def _clocks(jobs: Sequence[Job]) -> dict[int, float]:
+    for job in reversed(jobs):
+        for one in job.pairs:
+            of_runs = np.array([run["clock_ghz"] for run in one.runs], dtype=np.float32)
             known = np.isfinite(of_runs).any(axis=0)
+            if not known.any():
+                continue
             middle = np.nanmedian(of_runs[:, known], axis=0)
-            return dict(zip(data["a"].values[known].tolist(), np.round(middle, 4).tolist(), strict=True))
+            return dict(zip(np.array(one.cpus)[known].tolist(), np.round(middle, 4).tolist(), strict=True))
     return {}
 
 
-def _survey(tree: Tree) -> dict[str, Any]:
+def of_survey(tree: Tree) -> dict[str, Any]:
+    """What a survey has of `temperature_c` (the hottest processor), `memory_errors` and `throttled` (counts since
+    boot). What was not seen has no key."""
     found: dict[str, Any] = {}
     degrees = [
         value / 1000

@@ -1,4 +1,4 @@
-"""What belongs to nodeprint beside this package: kernels' sources, workflow, profiles, configuration."""
+"""What belongs to nodeprint beside this package: kernels, workflow, profiles, configuration and reports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from nodeprint.errors import NodeprintError
 
 #: What `copy` takes along.
-ROOMS = ("kernels", "workflow", "ansible", "profiles", "config", "environment.yml")
+ROOMS = ("kernels", "workflow", "ansible", "profiles", "config", "reports", "environment.yml")
 
 
 def folder() -> Path:

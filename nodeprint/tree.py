@@ -27,10 +27,29 @@ from nodeprint.errors import NodeprintError, unreadable
 ROOT_MARKS = ("sys/devices/system/cpu", "sys/devices/system/node", "proc/cpuinfo")
 
 _FILE_LIMIT = 64 << 20  # the largest real file is an XML or cpuinfo of a few MiB
-_ARCHIVE_LIMIT = 1 << 30  # unpacked; a captured root of 256 CPUs is about 20 MiB
+_ARCHIVE_LIMIT = 256 << 20  # unpacked; a captured root of 256 CPUs is about 20 MiB
 _LINK_HOPS = 40  # as Linux
 _BROKEN = (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError, ValueError, OverflowError)
 _MAGIC = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\x00", lzma.open))
+
+
+def contents(path: Path, limit: int = _FILE_LIMIT) -> bytes:
+    """All of the file `path`, unpacked where it is gzip, bzip2 or xz, at most `limit` bytes.
+
+    Raises NodeprintError where it cannot be read, is garbled or larger.
+    """
+    try:
+        with path.open("rb") as plain:
+            opens = next((opens for magic, opens in _MAGIC if plain.peek(6).startswith(magic)), None)
+            file = cast("IO[bytes]", opens(plain)) if opens else plain
+            data = file.read(limit + 1)
+    except _BROKEN as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise unreadable(path, error) from error
+        raise NodeprintError("the compressed file is cut or garbled", where=path, advice="copy it again") from error
+    if len(data) > limit:
+        raise NodeprintError(f"is larger than {limit >> 20} MiB", where=path, advice="give one matrix or topology")
+    return data
 
 
 class Tree(ABC):
@@ -211,18 +230,14 @@ class _Readable(Protocol):
     def read(self, size: int = -1, /) -> bytes: ...
 
 
-class _Bounded:
-    """A stream that refuses to unpack without end."""
-
-    def __init__(self, stream: _Readable) -> None:
-        self._stream, self._left = stream, _ARCHIVE_LIMIT
-
-    def read(self, size: int = -1) -> bytes:
-        if self._left <= 0:
-            raise tarfile.ReadError(f"it unpacks to more than {_ARCHIVE_LIMIT >> 30} GiB")
-        data = self._stream.read(min(size, self._left) if size >= 0 else self._left)
-        self._left -= len(data)
-        return data
+def _read_all(stream: _Readable) -> bytes:
+    """All of a stream that may unpack without end. Raises tarfile.ReadError beyond the limit."""
+    content = bytearray()
+    while data := stream.read(1 << 20):
+        content += data
+        if len(content) > _ARCHIVE_LIMIT:
+            raise tarfile.ReadError(f"it unpacks to more than {_ARCHIVE_LIMIT >> 20} MiB")
+    return bytes(content)
 
 
 def _member_path(name: str) -> str | None:
@@ -240,8 +255,9 @@ def _read_archive(path: Path) -> _Archive:
             magic = file.read(6)
         opener = next((opener for start, opener in _MAGIC if magic.startswith(start)), io.open)
         with opener(path, "rb") as stream:
-            bounded = _Bounded(stream)
-            tar = tarfile.open(fileobj=cast(IO[bytes], bounded), mode="r|")  # noqa: SIM115 (a stream we own)
+            # to the end, where the checksum is; at once, as a stream of thousands of small files takes twice the time
+            content = _read_all(stream)
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as tar:
             for member in tar:
                 name = _member_path(member.name)
                 if name is None:
@@ -254,10 +270,9 @@ def _read_archive(path: Path) -> _Archive:
                 elif member.isdir():
                     folders.append(name)
                 elif member.isreg() and not member.issparse() and member.size <= _FILE_LIMIT:
-                    data = tar.extractfile(member)
-                    files[name] = data.read() if data is not None else b""
-            while bounded.read(1 << 16):
-                pass  # to the end, where the checksum is
+                    files[name] = content[member.offset_data : member.offset_data + member.size]
+                    if len(files[name]) < member.size:
+                        raise tarfile.ReadError("unexpected end of data")
     except _BROKEN as error:
         raise NodeprintError(
             f"cannot be read as an archive ({error})",

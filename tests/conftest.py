@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import functools
+import gzip
 import json
 import os
 import secrets
@@ -22,6 +23,8 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from nodeprint import records, run_files
 
 ROOT = Path(__file__).parent.parent
 
@@ -253,6 +256,32 @@ TRAILER: dict[str, object] = {
 def lines(*content: dict[str, object]) -> str:
     """Records as JSON Lines."""
     return "".join(json.dumps(record) + "\n" for record in content)
+
+
+def record_texts(job: Path) -> dict[str, bytes]:
+    """The records of a job as text, by `run1/coherence-cas`, from archives and from files."""
+    problems: list[str] = []
+    found = list(run_files.contents(job, problems))
+    assert not problems
+    return {
+        f"{path.parent.name}/{path.name.split('.')[0]}": gzip.decompress(raw) if path.suffix == ".gz" else raw
+        for path, raw in found
+        if raw is not None
+    }
+
+
+def record_files(job: Path) -> list[records.Records]:
+    """The record files of a job, read, by run and name."""
+    problems: list[str] = []
+    found = [records.read(path, raw=raw) for path, raw in run_files.contents(job, problems)]
+    assert not problems
+    return found
+
+
+def one_record_file(job: Path) -> records.Records:
+    """The only record file of a job."""
+    (file,) = record_files(job)
+    return file
 
 
 @pytest.fixture

@@ -128,3 +128,10 @@ def spoiled(
     np.fill_diagonal(matrix, np.nan)
     keep = np.sort(generator.choice(n, n - round(gone * n), replace=False))
     return matrix[np.ix_(keep, keep)], keep.tolist()
+
+
+def with_ports(machine: Made, spread_ns: float, seed: int = 4) -> Matrix:
+    """The matrix where each CCX has a cost of its own to everything outside."""
+    own = np.random.default_rng(seed).uniform(0, spread_ns, int(machine.parts["ccx"].max()) + 1)[machine.parts["ccx"]]
+    same = machine.parts["ccx"][:, None] == machine.parts["ccx"][None, :]
+    return np.where(same, machine.matrix, machine.matrix + own[:, None] + own[None, :])

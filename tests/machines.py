@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 
@@ -70,6 +71,22 @@ class Fake:
                 groups.setdefault(part, []).append(row.cpu)
         return {tuple(cpus) for cpus in groups.values()}
 
+    def number(self, level: str, row: Row) -> int:
+        """What Linux calls the row's core, L3 or die: on x86 from the APIC id, cores inside their socket."""
+        if row.apicid is None or level == "socket":
+            return int(getattr(row, level))
+        if level == "core":
+            return (row.apicid - self._first_apicid[row.socket]) // 2
+        return row.apicid >> (self._threads[level] - 1).bit_length()
+
+    @cached_property
+    def _first_apicid(self) -> dict[int, int]:
+        return {row.socket: row.apicid or 0 for row in sorted(self.rows, key=lambda row: -(row.apicid or 0))}
+
+    @cached_property
+    def _threads(self) -> dict[str, int]:
+        return {level: max(Counter(getattr(r, level) for r in self.rows).values()) for level in ("ccx", "die")}
+
     def write(self, root: Path) -> Path:
         """The files of the machine below `root`, which is returned."""
         cpu_dir, node_dir = root / "sys/devices/system/cpu", root / "sys/devices/system/node"
@@ -94,18 +111,21 @@ class Fake:
             _put(root / path, content)
         return root
 
-    def write_xml(self, path: Path, version: int = 2) -> Path:
-        """The machine as lstopo of hwloc 1 or 2 exports it."""
+    def write_xml(self, path: Path, version: int = 2, ids: tuple[str, ...] = (), maker: str = "Supermicro") -> Path:
+        """The machine as lstopo of hwloc 1 or 2 exports it: `ids` are the levels whose objects have an os_index, as
+        from release to release there were more; `maker` is DMI's, none if empty."""
         online, everything = [r.cpu for r in self.online], [r.cpu for r in self.rows]
         package = {"CPUVendor": self.vendor, "CPUFamilyNumber": self.family, "CPUModelNumber": self.model}
         infos = "".join(
             f'<info name="{k}" value="{v}"/>'
             for k, v in {**package, "CPUModel": self.name, "Architecture": "x86_64"}.items()
         )
+        infos += f'<info name="DMISysVendor" value="{maker}"/>' if maker else ""
         nested = [("Package" if version == 2 else "Socket", "socket", "")]
+        nested += [("Die", "die", "")] if "die" in ids else []
         nested += [("L3Cache", "ccx", "")] if version == 2 else [("Cache", "ccx", ' depth="3" cache_type="0"')]
         nested += [("Core", "core", "")]
-        body = self._objects(list(self.online), nested, infos)
+        body = self._objects(list(self.online), nested, infos, ids)
         nodes = sorted({r.node for r in self.rows if r.node is not None} | set(self.empty_nodes))
         for node in nodes:
             cpus = [r.cpu for r in self.online if r.node == node] or online
@@ -123,16 +143,20 @@ class Fake:
         )
         return path
 
-    def _objects(self, rows: list[Row], nested: list[tuple[str, str, str]], infos: str) -> str:
+    def _objects(self, rows: list[Row], nested: list[tuple[str, str, str]], infos: str, ids: tuple[str, ...]) -> str:
         if not nested:
             return "".join(f'<object type="PU" os_index="{r.cpu}" cpuset="{mask([r.cpu])}"/>' for r in rows)
         kind, key, extra = nested[0]
+
+        def index(row: Row) -> str:
+            return f' os_index="{self.number(key, row)}"' if key in ids else ""
+
         groups: dict[int, list[Row]] = {}
         for row in rows:
             groups.setdefault(getattr(row, key), []).append(row)
         return "".join(
-            f'<object type="{kind}"{extra} cpuset="{mask([r.cpu for r in members])}">{infos}'
-            f"{self._objects(members, nested[1:], '')}</object>"
+            f'<object type="{kind}"{extra}{index(members[0])} cpuset="{mask([r.cpu for r in members])}">{infos}'
+            f"{self._objects(members, nested[1:], '', ids)}</object>"
             for members in groups.values()
         )
 
@@ -175,7 +199,7 @@ class Fake:
 
         topology = folder / "topology"
         _put(topology / "physical_package_id", str(row.socket))
-        _put(topology / "core_id", str(row.core))
+        _put(topology / "core_id", str(self.number("core", row)))
         _put(topology / "thread_siblings_list", sharing("core"))
         _put(topology / "core_siblings_list", sharing("socket"))
         if row.die is not None:
@@ -200,7 +224,7 @@ class Fake:
         else:
             lines += [f"vendor_id\t: {self.vendor}", f"cpu family\t: {self.family}", f"model\t\t: {self.model}"]
             lines += [f"model name\t: {self.name}", "stepping\t: 0", f"flags\t\t: {self.flags}"]
-            lines += [f"physical id\t: {row.socket}", f"core id\t\t: {row.core}"]
+            lines += [f"physical id\t: {row.socket}", f"core id\t\t: {self.number('core', row)}"]
             if row.apicid is not None:
                 lines.append(f"apicid\t\t: {row.apicid}")
         return "\n".join([*lines, ""])

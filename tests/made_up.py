@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
+from nodeprint.fleet import store
+from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.topology import as_json
 from nodeprint.topology.model import Cpu, Machine, NumaNode, Topology, Warning
 
@@ -76,19 +77,12 @@ def shared(topology: Topology) -> np.ndarray[Any, Any]:
     return out
 
 
-def dataset(
-    topology: Topology, rng: np.random.Generator, factor: float = 1.0, runs: int = 2, **header: Any
-) -> xr.Dataset:
-    """A measurement of all pairs of a machine, as bundle.load returns it."""
+def pairs(topology: Topology, rng: np.random.Generator, factor: float = 1.0, runs: int = 2, **header: Any) -> Measured:
+    """A measurement of all pairs of a machine, as its records are read."""
     n, passes = len(topology.cpus), 3
-    kinds = shared(topology)
-    base = np.array([ns for _, ns in SHARED])[kinds] * factor
-    shape = (runs, passes, 1, n, n)
-    value = base * rng.normal(1.0, 0.01, shape)
-    upper = np.triu(np.ones((n, n), dtype=bool), 1)
-    value = np.where(upper, value, np.swapaxes(value, -1, -2))
-    value[..., np.arange(n), np.arange(n)] = np.nan
-    dims = ("run", "pass", "home", "a", "b")
+    a, b = np.triu_indices(n, 1)
+    base = np.array([ns for _, ns in SHARED])[shared(topology)][a, b] * factor
+    value = base * rng.normal(1.0, 0.01, (runs, passes, len(a)))
     shares = {
         "latency_ns": 1.0,
         "ci_low_ns": 0.985,
@@ -97,35 +91,40 @@ def dataset(
         "median_ns": 1.03,
         "p99_ns": 1.4,
     }
-    cpus = [c.cpu for c in topology.cpus]
-    data = xr.Dataset(
-        {key: (dims, (value * share).astype(np.float32)) for key, share in shares.items()}
-        | {"flags": (dims, np.zeros(shape, np.uint8)), "pair_home": (dims, np.zeros(shape, np.int16))}
-        | {
-            "start_time": ("run", np.array([f"2026-01-0{r + 1}T12:00:00Z" for r in range(runs)], dtype=object)),
-            "elapsed_s": ("run", np.full(runs, 7.5)),
-        },
-        coords={"run": range(1, runs + 1), "pass": range(passes), "home": [-1], "a": cpus, "b": cpus},
-    )
+    cpus = np.array([c.cpu for c in topology.cpus])
     facts = {
         "schema": 1, "kernel": "coherence", "operation": "cas", "quantity": "hop", "unit": "ns", "host": "here",
         "home": "first", "clock": {"source": "tsc", "hz": 2.3e9, "step_ns": 0.43}, "passes": passes, "lines": 32,
         "batches": 2, "round_trips": 25, "kernel_hash": "0123456789abcdef", "compiler": "gcc 12.2.0",
-        "pinned_by": "likwid-pin", "arguments": ["--passes", "3"],
+        "pinned_by": "likwid-pin", "arguments": ["--passes", "3"], "cpus": cpus.tolist(),
         "placement": {"0": {"bytes": 16777216, "bound": True, "verified_by": "move_pages", "pages": "base"}},
     }  # fmt: skip
-    data.attrs = {key: json.dumps(fact) for key, fact in {**facts, **header}.items()}
-    return data
+    columns: dict[str, Any] = {key: (value * share).astype(np.float32) for key, share in shares.items()}
+    return Measured(
+        "coherence-cas",
+        {**facts, **header},
+        tuple(
+            {
+                "run": r + 1, "seed": 1, "start_time": f"2026-01-0{r + 1}T12:00:00Z", "boot_id": "", "segments": 1,
+                "complete": True, "sensors": None, "trailer": {"elapsed_s": 7.5}, "clock_ghz": [None] * n,
+            }
+            for r in range(runs)
+        ),
+        tuple(range(passes)),
+        {"home": np.full(len(a), -1), "a": cpus[a], "b": cpus[b]},
+        {},
+        columns | {"flags": np.zeros(value.shape, np.uint8), "pair_home": np.zeros(value.shape, np.int16)},
+    )  # fmt: skip
 
 
-def classes(topology: Topology, data: xr.Dataset) -> list[dict[str, Any]]:
+def classes(topology: Topology, data: Measured) -> list[dict[str, Any]]:
     """The class medians that a verdict would carry."""
-    kinds, values = shared(topology), data["latency_ns"].to_numpy()
+    kinds, values = shared(topology)[np.triu_indices(len(topology.cpus), 1)], data.columns["latency_ns"]
     out = []
     for index, (level, _) in enumerate(SHARED):
-        upper = np.triu(kinds == index, 1)
+        upper = kinds == index
         if upper.any():
-            medians = np.nanmedian(values[..., upper], axis=-1).ravel()
+            medians = np.median(values[..., upper], axis=-1).ravel()
             out.append(
                 {
                     "name": CLASSES[level], "measurement": "coherence-cas", "home": -1,
@@ -143,7 +142,7 @@ class Campaign:
     def __init__(self, folder: Path, simulated: bool = False) -> None:
         self.folder = folder
         self.topologies: dict[str, Topology] = {}
-        self.jobs: dict[str, list[dict[str, xr.Dataset]]] = {}
+        self.jobs: dict[str, list[dict[str, Measured]]] = {}
         self.verdict: dict[str, Any] = {
             "schema": 1,
             "campaign": folder.name,
@@ -174,25 +173,22 @@ class Campaign:
             self.topologies[node] = topology
             self.jobs[node] = [{}]
             if len(topology.cpus) > 1:
-                data = dataset(topology, np.random.default_rng(seed), factor, **{"host": node, **(header or {})})
+                data = pairs(topology, np.random.default_rng(seed), factor, **{"host": node, **(header or {})})
                 self.jobs[node] = [{"coherence-cas": data}]
                 text["classes"] = classes(topology, data)
         self.verdict["nodes"][node] = {**text, **said}
 
     def install(self) -> Path:
-        """Write verdict.json and the nodes' folders, packed and with their topology; returns the campaign's folder."""
+        """Write verdict.json, what the store has of the nodes, and their topology; returns the campaign's folder."""
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "verdict.json").write_text(json.dumps(self.verdict))
         for node, jobs in self.jobs.items():
-            tree = {"/": xr.Dataset(attrs={"node": node, "problems": "[]"})}
-            for number, measurements in enumerate(jobs, 1):
-                (self.folder / "nodes" / node / f"job{number}").mkdir(parents=True, exist_ok=True)
-                status = json.dumps({"host": node, "outcome": "complete"})
-                tree[f"/job{number}"] = xr.Dataset(attrs={"status": status, "not_applicable": "{}"})
-                tree |= {f"/job{number}/{name}": data for name, data in measurements.items()}
-            labels = json.dumps(as_json(self.topologies[node]))
-            (self.folder / "nodes" / node / "job1" / "topology.json").write_text(labels)
-            xr.DataTree.from_dict(tree).to_netcdf(self.folder / "nodes" / node / "node.nc", engine="h5netcdf")
+            place = self.folder / "nodes" / node
+            for number, measured in enumerate(jobs, 1):
+                (place / f"job{number}").mkdir(parents=True, exist_ok=True)
+                status = {"host": node, "outcome": "complete"}
+                store.keep(Job(number, status, measured), place / f"job{number}")
+            (place / "job1" / "topology.json").write_text(json.dumps(as_json(self.topologies[node])))
         return self.folder
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import jsonschema
 
+from nodeprint import run_files
+
 #: Files of a campaign that are one JSON object, and their schema.
 _OBJECTS = {"status.json": "status", "topology.json": "topology", "fleet.json": "fleet", "verdict.json": "verdict"}
 #: Pairs, cells and the like are alike: so many of a file are looked at, spread over all of it.
@@ -38,9 +40,12 @@ def valid(content: object, name: str, where: object = "", part: str = "") -> Non
     assert error is None, f"{where or name} {part}: {error.json_path}: {error.message}"
 
 
-def valid_records(path: Path) -> None:
-    """Assert that a record file, plain or compressed, is as its schema says; a last line that was cut is left out."""
-    text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+def valid_records(path: Path, text: bytes = b"") -> None:
+    """Assert that a record file, plain or compressed, is as its schema says; a last line that was cut is left out.
+
+    `text` is what it holds where that is in an archive.
+    """
+    text = text or (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes())
     lines = [json.loads(line) for line in text.split(b"\n")[:-1]]
     many = [record for record in lines if record["record"] in ("pair", "cell")]
     few = [record for record in lines if record["record"] not in ("pair", "cell")]
@@ -56,6 +61,12 @@ def valid_campaign(folder: Path) -> list[str]:
     for path in sorted(folder.rglob("*")):
         if path.name.endswith((".jsonl", ".jsonl.gz")):
             valid_records(path)
+            seen.append("records")
+        elif path.name.endswith(run_files.ARCHIVE) and path.name.startswith("run"):
+            problems: list[str] = []
+            for member, text in run_files.members(path, problems):
+                valid_records(member, text)
+            assert not problems
             seen.append("records")
         elif path.name in _OBJECTS:
             valid(json.loads(path.read_text()), _OBJECTS[path.name], path)

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from nodeprint.errors import NodeprintError
-from nodeprint.verdict import acceptance
+from nodeprint.judge import acceptance
 from nodeprint.verdict.judge import judge
 
 from .conftest import ROOT, environment, need
@@ -33,7 +33,7 @@ def test_every_default_is_there_once() -> None:
     site = yaml.safe_load((ROOT / "config/acceptance.yaml").read_text())
     assert site == {"required": [], "limits": [], "suppressions": []}
     assert [path.relative_to(ROOT) for path in (ROOT / "nodeprint").rglob("acceptance.yaml")] == [
-        Path("nodeprint/verdict/acceptance.yaml")
+        Path("nodeprint/judge/acceptance.yaml")
     ]
 
 

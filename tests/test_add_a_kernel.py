@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nodeprint import bundle
+from nodeprint.fleet import jobs
 
 from .conftest import ROOT, need
 from .schemas import valid_campaign
@@ -44,11 +44,10 @@ def test_the_example_of_the_page(kernels: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert valid_campaign(campaign) == ["records", "status.json"]
     node = campaign / "nodes/n1"
-    bundle.pack(node)
-    (job,) = bundle.load(node).jobs
+    job = jobs.read(node / "job1")
     assert job.status["outcome"] == "complete", done.stderr
-    cells = job.cells["fence-cost"]
-    assert (cells.sizes["run"], cells.sizes["pass"]) == (2, 3)
-    low, value, high = (cells[name].values for name in ("ci_low_ns", "fence_ns", "ci_high_ns"))
+    cells = job.measured["fence-cost"].columns
+    low, value, high = (cells[name] for name in ("ci_low_ns", "fence_ns", "ci_high_ns"))
+    assert value.shape[:2] == (2, 3)
     assert ((low > 0) & (low <= value) & (value <= high)).all()
     assert measurement["model"]["value"] in cells

@@ -10,9 +10,12 @@ import pytest
 
 from nodeprint import layout, structure
 from nodeprint.errors import NodeprintError
+from nodeprint.fleet import store
 from nodeprint.simulate import Plan, Spread, fleet
-from nodeprint.topology import from_part, labelled_by
+from nodeprint.simulate.survey import survey
+from nodeprint.topology import from_part
 from nodeprint.topology import parts as table
+from nodeprint.tree import open_tree
 
 from .conftest import ROOT
 from .machines import Epyc, epyc
@@ -70,12 +73,12 @@ def test_it_is_labelled_after(example: Epyc, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("entered")
 def test_it_is_simulated_and_its_matrix_agrees_with_its_labels() -> None:
     topology = from_part("EPYC 1F01", 2)
-    (stack,) = fleet(Plan(topology, nodes=1, spread=Spread(core=0.002))).stacks
+    (stack,) = fleet(Plan(topology, nodes=1, spread=Spread(core=0.002))).pairs
     slots, cpus = layout.slots_of(topology, [cpu.cpu for cpu in topology.cpus])
     assert (slots == stack.layout.slots).all()
     latency = np.full((len(cpus), len(cpus)), np.nan)
-    a, b = stack.layout.pairs.T
-    latency[a, b] = latency[b, a] = np.asarray(stack.values).mean(axis=(0, 1, 2))
+    a, b = stack.pairs.T
+    latency[a, b] = latency[b, a] = np.asarray(stack.values).mean(axis=(0, 1))
     first = [i for i, slot in enumerate(slots) if slot[layout.THREAD] == 0]
     seen = structure.find(latency[np.ix_(first, first)], [cpus[i] for i in first], topology, True)
     relations = {item.level: (item.relation, item.label) for item in seen.agreement}
@@ -83,17 +86,15 @@ def test_it_is_simulated_and_its_matrix_agrees_with_its_labels() -> None:
 
 
 def test_labels_kept_before_are_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """node.nc holds labels with a hash of what made them, and the table is part of it."""
-    folder = Path(str(files("nodeprint.topology")))
-    for path in folder.glob("*.*"):
-        if path.is_file():
-            (tmp_path / path.name).write_bytes(path.read_bytes())
-    monkeypatch.setattr("nodeprint.topology.__file__", str(tmp_path / "__init__.py"))
-    labelled_by.cache_clear()
-    before = labelled_by()
-    (tmp_path / "parts.toml").write_text((tmp_path / "parts.toml").read_text() + ENTRY)
-    labelled_by.cache_clear()
-    after = labelled_by()
-    monkeypatch.undo()
-    labelled_by.cache_clear()
-    assert before == labelled_by() != after
+    """The store holds labels with a hash of the table that made them."""
+    job = tmp_path / "nodes/n1/job1"
+    job.mkdir(parents=True)
+    (job / "survey.tar.gz").write_bytes(survey(from_part("EPYC 7742", 1), "n1", {}))
+    store.survey(job.parent)
+    read = []
+    monkeypatch.setattr(store, "open_tree", lambda path: read.append(path) or open_tree(path))
+    store.survey(job.parent)
+    assert not read
+    monkeypatch.setattr(store.parts, "digest", lambda: "another table")
+    store.survey(job.parent)
+    assert len(read) == 1

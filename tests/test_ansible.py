@@ -1,6 +1,5 @@
 """Ansible on real hosts: sshd in namespaces with names and addresses of their own, reached with host keys checked."""
 
-import gzip
 import json
 import os
 import shutil
@@ -9,12 +8,16 @@ import subprocess
 import tarfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .conftest import ROOT, built, environment, need
+from nodeprint import fingerprint, simulate
+from nodeprint.topology.presets import from_part
+
+from .conftest import ROOT, built, environment, need, record_texts
 from .test_cluster import cluster, hosts, outcome, scontrol, text_of, up, verdicts
 from .test_node_run import wait_for
 
@@ -48,20 +51,23 @@ def inventory(site: Path, path: Path, nodes: Sequence[str] = NODES, **of_hosts: 
 
 def login(site: Path, house: Path, *command: str | Path, code: int = 0) -> str:
     """What a command says on the login node."""
+    # /run is the cluster's own: Ansible's connections by default are found by host name in the user's home, where those
+    # of another cluster are, too
+    variables = {"CLUSTER_STATE": str(site), "ANSIBLE_SSH_CONTROL_PATH_DIR": "/run/ansible"}
     done = subprocess.run(
-        [CLUSTER, "exec", "login", *command], cwd=house, env=environment() | {"CLUSTER_STATE": str(site)},
+        [CLUSTER, "exec", "login", *command], cwd=house, env=environment() | variables,
         capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
-def main_job(site: Path, house: Path, config: dict[str, Any], code: int = 0) -> str:
+def main_job(site: Path, house: Path, config: dict[str, Any], code: int = 0, forks: int = 64) -> str:
     """The main job on the login node."""
     path = house / f"{config['campaign']}.yaml"
     usual = {"preset": "test", "measure": ["coherence-cas"], "launch": "ansible", "inventory": "hosts.yml", "runs": 1}
     path.write_text(json.dumps(usual | config))
-    return login(site, house, "workflow/run", "--config", path.name, code=code)
+    return login(site, house, "env", f"ANSIBLE_FORKS={forks}", "workflow/run", "--config", path.name, code=code)
 
 
 def test_the_main_job_with_a_host_that_is_down(house: Path, site: Path) -> None:
@@ -104,52 +110,111 @@ def recap(said: str) -> dict[str, dict[str, int]]:
     }
 
 
-def settings(site: Path, tmp_path: Path) -> dict[str, Path]:
-    """Files of each host's own in place of a governor and of NUMA balancing: nothing of this machine is set."""
+#: Where settings are, and what stands in their place on the hosts: nothing of this machine is set.
+SETTINGS = {
+    "policy0/scaling_governor": ("/sys/devices/system/cpu/cpufreq", "powersave"),
+    "policy1/scaling_governor": ("/sys/devices/system/cpu/cpufreq", "ondemand"),
+    "numa_balancing": ("/proc/sys/kernel/numa_balancing", "1"),
+    "perf_event_paranoid": ("/proc/sys/kernel/perf_event_paranoid", "4"),
+    "thp/enabled": ("/sys/kernel/mm/transparent_hugepage", "always [never] madvise"),
+    "thp/defrag": ("/sys/kernel/mm/transparent_hugepage", "always defer defer+madvise [madvise] never"),
+}
+#: What prepare.yml sets, by its tags.
+SET = {
+    "governor": {"policy0/scaling_governor": "performance", "policy1/scaling_governor": "performance"},
+    "numa_balancing": {"numa_balancing": "0"},
+    "huge_pages": {"thp/enabled": "madvise"},
+    "perf": {"perf_event_paranoid": "0"},
+}
+
+
+@pytest.fixture
+def settings(site: Path, tmp_path: Path) -> Iterator[dict[str, Path]]:
+    """Files of each host's own in place of its settings; the folders by host."""
+    targets = {"policy0": "", "policy1": "", "thp": "thp"}
+    mounted = []
     for node in NODES:
-        (tmp_path / node / "policy0").mkdir(parents=True)
-        (tmp_path / node / "policy0/scaling_governor").write_text(f"{'ondemand' if node == 'cn02' else 'powersave'}\n")
-        (tmp_path / node / "numa_balancing").write_text("1\n")
-        for name, target in (
-            ("", "/sys/devices/system/cpu/cpufreq"),
-            ("numa_balancing", "/proc/sys/kernel/numa_balancing"),
-        ):
-            cluster("exec", node, "mount", "--bind", tmp_path / node / name, target, state=site)
-    return {node: tmp_path / node for node in NODES}
+        for name, (_, value) in SETTINGS.items():
+            path = tmp_path / node / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{value}\n")
+        for name, (target, _) in SETTINGS.items():
+            source = tmp_path / node / targets.get(name.partition("/")[0], name)
+            if (node, target) not in mounted:
+                cluster("exec", node, "mount", "--bind", source, target, state=site)
+                mounted.append((node, target))
+    yield {node: tmp_path / node for node in NODES}
+    for node, target in mounted:
+        cluster("exec", node, "umount", target, state=site)
 
 
-def values(files: dict[str, Path]) -> dict[str, list[str]]:
-    names = ("policy0/scaling_governor", "numa_balancing")
-    return {node: [(folder / name).read_text().strip() for name in names] for node, folder in files.items()}
+def values(files: dict[str, Path]) -> dict[str, dict[str, str]]:
+    """What the settings are, by host; of a list the choice."""
+    return {
+        node: {name: str(fingerprint.chosen((folder / name).read_text())) for name in SETTINGS}
+        for node, folder in files.items()
+    }
 
 
 @pytest.mark.long
-def test_prepare_changes_what_is_named_once_and_restore_puts_it_back(house: Path, site: Path, tmp_path: Path) -> None:
+def test_prepare_changes_what_is_named_once_and_restore_puts_it_back(
+    house: Path, site: Path, settings: dict[str, Path]
+) -> None:
     need("likwid-pin")
     inventory(site, house / "hosts.yml")
-    files = settings(site, tmp_path)
-    before = values(files)
-    tags = ("--tags", "all,governor,numa_balancing")
+    before = values(settings)
+    everything = ("--tags", ",".join(("all", *SET)))
 
-    said = playbook(site, house, "prepare", "--check", "--diff", *tags)
-    assert "-/sys/devices/system/cpu/cpufreq/policy0/scaling_governor: ondemand" in said
-    assert "+/sys/devices/system/cpu/cpufreq/policy0/scaling_governor: performance" in said
-    assert values(files) == before
-    assert "No such file" in cluster("exec", "cn01", "ls", "/run/node/record", state=site, check=False).stderr
+    said = playbook(site, house, "prepare", "--check", "--diff", *everything)
+    assert "-/sys/devices/system/cpu/cpufreq/policy1/scaling_governor: ondemand" in said
+    assert "+/sys/devices/system/cpu/cpufreq/policy1/scaling_governor: performance" in said
+    assert "-/sys/kernel/mm/transparent_hugepage/enabled: never" in said
+    assert values(settings) == before
+    for path in ("/run/node/record", "/run/node/nodeprint"):
+        assert "No such file" in cluster("exec", "cn01", "ls", path, state=site, check=False).stderr
 
     playbook(site, house, "prepare")
-    assert values(files) == before, "a setting was changed whose tag was not named"
-    playbook(site, house, "prepare", *tags)
-    assert values(files) == {node: ["performance", "0"] for node in NODES}
-    assert all(host["changed"] == 0 for host in recap(playbook(site, house, "prepare", *tags)).values())
+    assert values(settings) == before, "a setting was changed whose tag was not named"
+    for tag, changed in SET.items():
+        playbook(site, house, "prepare", "--limit", "cn01", "--tags", tag)
+        assert values(settings) == before | {"cn01": before["cn01"] | changed}, tag
+        playbook(site, house, "restore", "--limit", "cn01", "--tags", tag)
+        assert values(settings) == before, tag
+    all_set = {name: value for changed in SET.values() for name, value in changed.items()}
+    playbook(site, house, "prepare", *everything)
+    assert values(settings) == {node: of_node | all_set for node, of_node in before.items()}
+    assert all(host["changed"] == 0 for host in recap(playbook(site, house, "prepare", *everything)).values())
 
-    (files["cn03"] / "numa_balancing").write_text("2\n")  # by somebody else, since
+    (settings["cn03"] / "numa_balancing").write_text("2\n")  # by somebody else, since
     playbook(site, house, "restore")
-    assert values(files)["cn01"] == ["performance", "0"], "a setting was changed whose tag was not named"
-    playbook(site, house, "restore", *tags)
-    assert values(files) == before | {"cn03": ["powersave", "2"]}
+    assert values(settings)["cn01"] == before["cn01"] | all_set, "a setting was changed whose tag was not named"
+    said = unwrapped(playbook(site, house, "restore", *everything))
+    assert "cn03: /proc/sys/kernel/numa_balancing is left as it is: somebody else has changed it since" in said
+    assert values(settings) == before | {"cn03": before["cn03"] | {"numa_balancing": "2"}}
+    assert all(host["changed"] == 0 for host in recap(playbook(site, house, "restore", *everything)).values())
     playbook(site, house, "restore", "--tags", "kernels")
     assert "No such file" in cluster("exec", "cn01", "ls", "/run/node/nodeprint", state=site, check=False).stderr
+
+
+def unwrapped(said: str) -> str:
+    """What was said, as one line: Ansible breaks warnings into lines."""
+    return " ".join(said.split())
+
+
+@pytest.mark.long
+def test_a_setting_that_a_machine_refuses_or_lacks_is_named(house: Path, site: Path, settings: dict[str, Path]) -> None:
+    inventory(site, house / "hosts.yml", nodes=("cn01", "cn02"))
+    before = values(settings)
+    governor = "/sys/devices/system/cpu/cpufreq/policy1/scaling_governor"
+    cluster("exec", "cn01", "mount", "--bind", "/proc/sys/kernel/ns_last_pid", governor, state=site)  # a number alone
+    cluster("exec", "cn02", "mount", "-t", "tmpfs", "tmpfs", "/sys/devices/system/cpu/cpufreq", state=site)
+    said = unwrapped(playbook(site, house, "prepare", "--tags", "governor", code=2))
+    assert f"{governor}: Invalid argument; only root may change it, and not every machine has this value" in said
+    assert "cn02: there is nothing to set: no file /sys/devices/system/cpu/cpufreq/policy*/scaling_governor" in said
+    cluster("exec", "cn01", "umount", governor, state=site)
+    cluster("exec", "cn02", "umount", "/sys/devices/system/cpu/cpufreq", state=site)
+    playbook(site, house, "restore", "--tags", "governor")
+    assert values(settings) == before
 
 
 def kernels(folder: Path, change: bytes = b"") -> Path:
@@ -225,6 +290,48 @@ def test_a_busy_host_one_that_dies_and_one_with_other_kernels(
     assert all(found[node]["verdict"] != "DIFFERENT CONFIGURATION" for node in ("cn01", "cn03", "cn04"))
 
 
+#: In place of a kernel: the records that a simulated node has in this job and run, as if measured on this host.
+REPLAY = """\
+#!/bin/sh
+case "$*" in *--plan* | *--help*) exit 0 ;; esac
+while [ $# -gt 0 ]; do
+    case $1 in --out) out=$2 ;; --job) job=$2 ;; --run) run=$2 ;; esac
+    shift
+done
+host=$(uname -n)
+from={fleet}/nodes/node00${{host#cn0}}/job$job
+cp $from/survey.tar.gz .
+zcat $from/run$run/coherence-cas.jsonl.gz | sed "1s/\\"host\\": \\"[^\\"]*\\"/\\"host\\": \\"$host\\"/" >"$out"
+"""
+
+
+@pytest.mark.long
+def test_the_next_host_begins_when_the_records_of_one_are_fetched(house: Path, site: Path) -> None:
+    inventory(site, house / "hosts.yml", nodes=NODES[:2])
+    main_job(site, house, {"campaign": "waves"}, forks=1)
+    first, second = (house / f"results/waves/nodes/{node}/job1/status.json" for node in NODES[:2])
+    begun = datetime.strptime(json.loads(second.read_text())["started"], "%Y-%m-%dT%H:%M:%S%z")
+    assert int(first.stat().st_mtime) <= begun.timestamp()
+
+
+@pytest.mark.long
+def test_a_suspicion_is_confirmed_by_a_second_job(house: Path, site: Path, tmp_path: Path) -> None:
+    plan = simulate.Plan(from_part("EPYC 7302", 1), 5, 3, 2, 1, 5, defects=("node002: core 5 +40%",))
+    fleet, programs = simulate.write(plan, tmp_path / "fleet"), tmp_path / "replaying"
+    programs.mkdir()
+    (programs / "coherence").write_text(REPLAY.format(fleet=fleet))
+    (programs / "coherence").chmod(0o755)
+    inventory(site, house / "hosts.yml", **{node: {"nodeprint_kernels": str(programs)} for node in NODES})
+    config = {"campaign": "suspected", "runs": 2, "recheck": True, "recheck_minutes": 0.05}
+    said = main_job(site, house, config)
+    jobs = {node: len(list((house / f"results/suspected/nodes/{node}").glob("job*"))) for node in NODES}
+    assert jobs["cn02"] == 2 and sorted(jobs.values()) == [1, 2, 2, 2], "the suspect and two unsuspected nodes"
+    assert "recheck 1 of at most 2, in 0.05 minutes: " in said
+    found = verdicts(house / "results/suspected")
+    assert found["cn02"]["verdict"] == "DEVIATES", found["cn02"]
+    assert all(found[node]["verdict"] != "DEVIATES" for node in NODES if node != "cn02")
+
+
 @pytest.mark.long
 def test_an_interrupted_call_stops_the_hosts_and_is_continued(house: Path, site: Path) -> None:
     inventory(site, house / "hosts.yml", nodes=("cn01",))
@@ -247,15 +354,16 @@ def test_an_interrupted_call_stops_the_hosts_and_is_continued(house: Path, site:
     assert begun.read_text().count('"record":"header"') == 1
 
     main_job(site, house, config)
-    (whole,) = (here / "nodes/cn01/job1/run1").glob("*.jsonl.gz")
-    assert gzip.decompress(whole.read_bytes()).count(b'"record":"header"') == 2
+    (whole,) = record_texts(here / "nodes/cn01/job1").values()
+    assert whole.count(b'"record":"header"') == 2
 
 
 @pytest.mark.long
 def test_facts_name_what_drifted_and_hold_no_serial_numbers(house: Path, site: Path, tmp_path: Path) -> None:
     inventory(site, house / "hosts.yml")
     (tmp_path / "swappiness").write_text("7\n")
-    (tmp_path / "cmdline").write_text('quiet BOOTIF=01-aa-bb-cc-dd-ee-ff rd.password=secret17 "a b\'s"\n')
+    private = "BOOTIF=01-aa-bb-cc-dd-ee-ff ip=10.1.2.3 root=UUID=0d5a3c11-94b7-4e6e-8c55-6a0e0f2a7b10"
+    (tmp_path / "cmdline").write_text(f'quiet {private} rd.password=secret17 "a b\'s"\n')
     cluster("exec", "cn02", "mount", "--bind", tmp_path / "swappiness", "/proc/sys/vm/swappiness", state=site)
     cluster("exec", "cn03", "mount", "--bind", tmp_path / "cmdline", "/proc/cmdline", state=site)
     (house / "facts.yaml").write_text("campaign: facts\nlaunch: ansible\ninventory: hosts.yml\n")
@@ -266,7 +374,36 @@ def test_facts_name_what_drifted_and_hold_no_serial_numbers(house: Path, site: P
     assert 'cn03: kernel command line is quiet rd.password=* "a b\'s", most nodes have' in said
     with tarfile.open(house / "results/facts/nodes/cn03/job1/survey.tar.gz") as survey:
         cmdline = survey.extractfile("proc/cmdline")
-        assert cmdline is not None and cmdline.read() == b'quiet BOOTIF=* rd.password=* "a b\'s"\n'
+        hidden = b'quiet BOOTIF=* ip=* root=UUID=* rd.password=* "a b\'s"\n'
+        assert cmdline is not None and cmdline.read() == hidden
+
+    # A day later one host is not reached: nothing of another day is said of it.
+    for node, path in (("cn02", "/proc/sys/vm/swappiness"), ("cn03", "/proc/cmdline")):
+        cluster("exec", node, "umount", path, state=site)
+    cluster("crash", "cn02", state=site)
+    playbook(site, house, "facts", "-e", f"nodeprint_campaign={house}/results/facts", code=4)
+    said = login(site, house, "nodeprint", "drift", "results/facts")
+    assert "cn02: unknown: it was not surveyed" in said
+    assert "cn03: kernel command line" not in said and "swappiness" not in said
+    cluster("start", "cn02", state=site)
+
+
+@pytest.mark.long
+def test_facts_are_taken_in_a_campaign_of_their_own(house: Path, site: Path) -> None:
+    inventory(site, house / "hosts.yml", nodes=("cn01",))
+    (house / "facts.yaml").write_text("campaign: own\nlaunch: ansible\ninventory: hosts.yml\n")
+    words = ("-e", f"nodeprint_campaign={house}/results/own")
+    assert "has no nodes.tsv; `nodeprint discover` makes a campaign" in unwrapped(
+        playbook(site, house, "facts", *words, code=2)
+    )
+    login(site, house, "nodeprint", "discover", "--config", "facts.yaml")
+    inventory(site, house / "hosts.yml", nodes=("cn01", "cn02"))
+    assert "it is not in" in playbook(site, house, "facts", *words, code=2)
+    (house / "results/own/nodes/cn01/job1/run1").mkdir(parents=True)
+    (house / "results/own/nodes/cn01/job1/survey.tar.gz").write_bytes(b"of the measurement")
+    said = unwrapped(playbook(site, house, "facts", "--limit", "cn01", *words, code=2))
+    assert "has measurements, whose survey is kept" in said
+    assert (house / "results/own/nodes/cn01/job1/survey.tar.gz").read_bytes() == b"of the measurement"
 
 
 @pytest.mark.long
@@ -277,6 +414,19 @@ def test_a_folder_of_somebody_else_is_not_used(house: Path, site: Path) -> None:
     said = playbook(site, house, "prepare", "--tags", "kernels", "--limit", "cn01", code=2)
     assert "/run/node/nodeprint cannot be made or belongs to somebody else; set nodeprint_home" in said
     cluster("exec", "cn01", "rmdir", "/run/node/nodeprint", state=site)
+
+
+@pytest.mark.long
+def test_a_copy_that_was_cut_short_is_made_again(house: Path, site: Path) -> None:
+    inventory(site, house / "hosts.yml", nodes=("cn01",))
+    said = login(site, house, "kernels/archive")
+    (archive,) = (line for line in said.splitlines() if line.endswith(".tar.gz"))
+    folder = f"/run/node/nodeprint/{Path(archive).name.removesuffix('.tar.gz')}"
+    cut = f"rm -rf {folder} && mkdir -p {folder} && touch {folder}/node-run"
+    cluster("exec", "cn01", "sh", "-c", cut, state=site)
+    assert recap(playbook(site, house, "prepare", "--tags", "kernels"))["cn01"]["changed"] == 2
+    cluster("exec", "cn01", f"{folder}/build/static/coherence", "--help", state=site)
+    assert recap(playbook(site, house, "prepare", "--tags", "kernels"))["cn01"]["changed"] == 0
 
 
 @pytest.mark.long
@@ -292,18 +442,16 @@ def test_a_host_whose_key_is_not_known_is_not_reached(house: Path, site: Path) -
 def test_only_named_nodes_are_drained_and_none_that_has_a_reason(house: Path, tmp_path: Path) -> None:
     state, campaign = up(tmp_path / "state", 3), tmp_path / "results"
     campaign.mkdir()
+    hostile = 'nodeprint: DEVIATES: core 3 "is" $(slow) $HOME ~ {{ 7 * 7 }}; x'
     lines = (
-        f"scontrol update NodeName='{node}' State=DRAIN Reason='nodeprint: DEVIATES: core 3 \"is\" $(slow); x'"
-        for node in ("cn01", "cn02", "cn03")
+        f"scontrol update NodeName='{node}' State=DRAIN Reason='{hostile}'" for node in ("cn01", "cn02", "cn03", "cn10")
     )
     (campaign / "drain.sh").write_text("#!/bin/sh\n" + "\n".join(lines) + "\n")
     (house / "hosts.yml").write_text("")
 
-    def drain(names: str, code: int = 0) -> str:
-        return playbook(
-            state, house, "slurm-drain", "-e", f"nodeprint_campaign={campaign}", "-e", f"nodeprint_drain={names}",
-            code=code,
-        )  # fmt: skip
+    def drain(names: str, code: int = 0, more: Sequence[str] = ()) -> str:
+        variables = json.dumps({"nodeprint_campaign": str(campaign), "nodeprint_drain": names})
+        return playbook(state, house, "slurm-drain", "-e", variables, *more, code=code)
 
     def reasons() -> dict[str, str]:
         listed = cluster("exec", "login", "sinfo", "-h", "-N", "-o", "%N|%E", state=state).stdout.splitlines()
@@ -313,11 +461,14 @@ def test_only_named_nodes_are_drained_and_none_that_has_a_reason(house: Path, tm
         scontrol(state, "update", "nodename=cn02", "state=drain", "reason=DIMM 7")
         assert "name the nodes to drain" in drain("", code=2)
         assert "cn09 is not suggested in" in drain("cn01,cn09", code=2)
+        assert "cn10 is no node of this Slurm" in drain("cn01,cn10", code=2)
+        said = drain("cn01,cn02", more=("--check",))
+        assert "NodeName='cn01' State=DRAIN" in said and "NodeName='cn02'" not in said
+        assert recap(said)["localhost"]["changed"] == 1
         assert reasons() == {"cn01": "none", "cn02": "DIMM 7", "cn03": "none"}
-        assert "cn02 is left alone, Slurm has a reason: DIMM 7" in drain("cn01,cn02")
-        drained = {"cn01": 'nodeprint: DEVIATES: core 3 "is" $(slow); x', "cn02": "DIMM 7", "cn03": "none"}
-        assert reasons() == drained
+        assert "cn02 is left alone, Slurm has a reason: DIMM 7" in drain("cn01, cn02,")
+        assert reasons() == {"cn01": hostile, "cn02": "DIMM 7", "cn03": "none"}
         assert recap(drain("cn01,cn02"))["localhost"]["changed"] == 0
-        assert reasons() == drained
+        assert reasons() == {"cn01": hostile, "cn02": "DIMM 7", "cn03": "none"}
     finally:
         cluster("down", state=state)

@@ -9,7 +9,7 @@ import pytest
 
 from nodeprint import cli, config
 from nodeprint.errors import NodeprintError
-from nodeprint.verdict import acceptance
+from nodeprint.judge import acceptance
 
 from .conftest import private_device
 
@@ -92,7 +92,7 @@ COMMANDS = [
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("judge . --fail-on foo", "--fail-on: 'foo' is not known; choose from deviates, invalid, any"),
+        ("judge . --fail-on foo", "--fail-on: 'foo' is not known; choose from not-measured, deviates, invalid, any"),
         ("show nowhere", "nowhere: no campaign is there; name a folder of results/"),
         ("discover --slurm", "config/config.yaml: --config: there is no configuration; call it in"),
     ],
@@ -134,7 +134,8 @@ def test_no_input_gives_a_traceback(
 @pytest.mark.parametrize(
     "spoiled",
     ["nodes.tsv", "plan.tsv", "config.yaml", "fleet.json", "verdict.json", "packed/index.json",
-     "nodes/a/job1/status.json", "nodes/a/job1/survey.tar.gz", "nodes/a/node.nc", "nodes/a/job1/run1/*"],
+     "nodes/a/job1/status.json", "nodes/a/job1/survey.tar.gz", "store/a/job1.arrays", "store/a/survey.json",
+     "nodes/a/job1/run1/*"],
 )  # fmt: skip
 def test_no_file_of_a_campaign_gives_a_traceback(
     good: Path, tmp_path: Path, spoiled: str, name: str, capsys: pytest.CaptureFixture[str]

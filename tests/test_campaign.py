@@ -1,5 +1,6 @@
 """Configuration, plan and sample sheet: what is right, and what is said about what is wrong."""
 
+import re
 import socket
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from nodeprint import campaign, config, discover
 from nodeprint.discover import Node, plans
 from nodeprint.errors import NodeprintError
+from nodeprint.fleet import nodes as fleet
 
 from .conftest import ROOT, header, lines
 
@@ -82,9 +84,36 @@ def test_a_site_setup_of_the_nodes_alone_is_theirs(tmp_path: Path) -> None:
 
 def test_the_plan_puts_the_users_arguments_last(tmp_path: Path) -> None:
     text = "measure: [coherence-cas]\narguments: {coherence-cas: --passes 99}"
-    name, kernel, arguments = config.plan(load(tmp_path, text)).rstrip("\n").split("\t")
-    assert (name, kernel) == ("coherence-cas", "coherence")
-    assert arguments.endswith("--passes 99")
+    (row,) = config.read_plan(config.plan(load(tmp_path, text)))
+    assert (row.name, row.kernel) == ("coherence-cas", "coherence")
+    assert row.arguments.endswith("--passes 99")
+
+
+def test_a_measurement_says_how_many_runs_a_job_makes_of_it(tmp_path: Path) -> None:
+    """Six of what takes seconds where others have two; each in its turn over the whole job."""
+    text = "measure: [coherence-cas, chase-latency]\npreset: "
+    rows = config.read_plan(config.plan(load(tmp_path, text + "standard")))
+    assert [(row.name, row.runs) for row in rows] == [("coherence-cas", 6), ("chase-latency", 2)]
+    assert [name[:2] for _, name in config.steps(rows)] == ["co", "ch", "co", "co", "co", "ch", "co", "co"]
+    assert [run for run, name in config.steps(rows) if name == "coherence-cas"] == [1, 2, 3, 4, 5, 6]
+    rows = config.read_plan(config.plan(load(tmp_path, text + "quick\nruns: 3")))
+    assert {row.runs for row in rows} == {3}
+    assert config.read_plan("a\tb\t--c 1\n", 5) == [config.Row("a", "b", "--c 1", 5)]  # as older ones have it
+
+
+def test_every_operation_of_coherence_can_be_asked_for(tmp_path: Path) -> None:
+    """`thorough` has those that take long, where the configuration has no list of its own."""
+    beyond = ["coherence-oneway", "coherence-state", "coherence-payload", "coherence-contend"]
+    every = load(tmp_path, "preset: thorough")["measure"]
+    assert every[-4:] == beyond and not set(beyond) & set(load(tmp_path, "preset: standard")["measure"])
+    for preset in ("quick", "standard", "thorough", "test"):
+        rows = config.read_plan(config.plan(load(tmp_path, f"measure: [{', '.join(beyond)}]\npreset: {preset}")))
+        assert [row.name for row in rows] == beyond
+    operations = {
+        what["arguments"].split()[1] for what in config.measurements().values() if what["kernel"] == "coherence"
+    }
+    text = (ROOT / "kernels/coherence.c").read_text()
+    assert operations == set(re.findall(r"operation_(?!count)([a-z0-9]+)", text))
 
 
 def test_a_preset_leaves_out_what_it_has_no_time_for(tmp_path: Path) -> None:
@@ -235,6 +264,32 @@ def test_a_failed_outcome_is_set_aside_and_a_complete_one_stays(settings: dict[s
     assert [(campaign.job_folder(folder, node) / "status.json").exists() for node in nodes] == [True, False, False]
 
 
+def test_nodes_that_all_failed_are_tried_again(settings: dict[str, object]) -> None:
+    """Snakemake makes no list again that is older than the nodes' list, where that has the same content as before."""
+    settings |= {"launch": "ansible"}
+    nodes = [Node("a", "a", state="inventory"), Node("b", "b", state="inventory")]
+    folder = campaign.prepare(settings, lambda: nodes, [], {})
+    came_back = folder / "launch/outcomes.tsv"
+    came_back.parent.mkdir(exist_ok=True)
+    came_back.write_text("a\t1\tabsent\tunreachable\nb\t1\tabsent\tunreachable\n")
+    campaign.prepare(settings, lambda: nodes, [], {})
+    assert not came_back.exists()
+    for node in nodes:
+        status = campaign.job_folder(folder, node) / "status.json"
+        status.parent.mkdir(parents=True)
+        status.write_text('{"outcome": "complete"}')
+    came_back.write_text("a\t1\tcomplete\t\nb\t1\tcomplete\t\n")
+    campaign.prepare(settings, lambda: nodes, [], {})
+    assert came_back.exists()
+
+
+def test_a_pending_hosts_name_is_that_of_the_inventory(settings: dict[str, object]) -> None:
+    settings |= {"launch": "ansible"}
+    folder = campaign.prepare(settings, lambda: [Node("a", "a", state="inventory")], [], {})
+    campaign.prepare(settings, lambda: [Node("a", "n17", state="inventory")], [], {})
+    assert [node.host for node in discover.read_sheet(folder / "nodes.tsv")] == ["n17"]
+
+
 def test_a_complete_job_with_a_record_file_that_is_none_is_measured_again(settings: dict[str, object]) -> None:
     folder = campaign.prepare(settings, lambda: [Node("a", "a")], [], {})
     job = folder / "nodes/a/job1"
@@ -288,7 +343,7 @@ def complete_job(settings: dict[str, object], plan: str | None = None) -> Path:
     return job
 
 
-@pytest.mark.parametrize(("before", "now"), [("here", "slurm"), ("here", "sweep"), ("slurm", "here")])
+@pytest.mark.parametrize(("before", "now"), [("here", "slurm"), ("here", "ansible"), ("slurm", "here")])
 def test_a_campaign_of_other_nodes_asks_for_a_name(settings: dict[str, object], before: str, now: str) -> None:
     job = complete_job(settings | {"launch": before})
     folder = job.parent.parent.parent
@@ -300,10 +355,25 @@ def test_a_campaign_of_other_nodes_asks_for_a_name(settings: dict[str, object], 
     assert {path: path.read_text() for path in folder.rglob("*") if path.is_file()} == kept
 
 
-def test_one_job_a_node_may_become_a_sweep(settings: dict[str, object]) -> None:
-    job = complete_job(settings | {"launch": "slurm"})
-    campaign.prepare(settings | {"launch": "sweep"}, lambda: [Node("a", "a")], [], {})
+def test_a_campaign_that_was_begun_as_a_sweep_goes_on(settings: dict[str, object]) -> None:
+    job = complete_job(settings | {"launch": "sweep"})
+    campaign.prepare(settings | {"launch": "slurm"}, lambda: [Node("a", "a")], [], {})
     assert (job / "status.json").exists()
+
+
+def test_a_configuration_that_says_sweep_is_answered(tmp_path: Path) -> None:
+    with pytest.raises(
+        NodeprintError, match=r"config.yaml: launch: `sweep` is not used any more.*write `launch: slurm`"
+    ):
+        load(tmp_path, "launch: sweep\nslurm: {wave: 64}")
+
+
+def test_an_outcome_clears_what_was_said_of_an_earlier_failure(settings: dict[str, object]) -> None:
+    job = complete_job(settings)
+    (job / "submission.txt").write_text("Slurm job: FAILED")
+    assert fleet.gather(job.parents[2], 1).nodes[0].problems == ()
+    campaign.prepare(settings, lambda: [], [], {})
+    assert not (job / "submission.txt").exists()
 
 
 @pytest.mark.parametrize(
@@ -325,7 +395,7 @@ def test_other_arguments_than_were_measured_ask_for_a_name(
     ("changes", "says"),
     [
         ({"measure": ["coherence-cas", "clock-alone"]}, "new, and measured now: clock-alone on 1 node; what is"),
-        ({"runs": 4}, "new, and measured now: runs 3 to 4 on 1 node; what is"),
+        ({"runs": 4}, "new, and measured now: runs 7 to 12 of coherence-cas on 1 node; what is"),
         ({"runs": 1}, "changes in runs; what is complete stays"),
     ],
 )
@@ -339,7 +409,7 @@ def test_what_is_new_is_said_and_measured_in_the_same_job(
     assert (job / "status.json").exists() == ("new" not in says)
     for _ in range(2):  # also by the call after an interrupted one
         assert discover.read_sheet(folder / "nodes.tsv")[0].job == 1
-        assert (job / "plan.tsv").read_text() == (folder / "plan.tsv").read_text()
+        assert ((job / "plan.tsv").read_text() == (folder / "plan.tsv").read_text()) == (says[:3] == "new")
         campaign.prepare(settings | changes, lambda: [], [], {})
 
 

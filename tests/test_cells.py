@@ -13,17 +13,19 @@ import pytest
 import yaml
 
 from bench import cells as bench
-from nodeprint import cells, packed
+from nodeprint import packed
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import gather
+from nodeprint.fleet import parts
+from nodeprint.fleet.nodes import gather
+from nodeprint.judge import acceptance, matrices, sets, thresholds
+from nodeprint.layout import CCD
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import from_part, preset
-from nodeprint.verdict import acceptance, cell_words, history, outputs, thresholds
-from nodeprint.verdict import cells as quantities
+from nodeprint.verdict import comparison, history, outputs
 from nodeprint.verdict.judge import judge, judge_fleet
-from nodeprint.verdict.outcome import Verdict
-from nodeprint.verdict.terms import FAMILIES
+from nodeprint.words import units
+from nodeprint.words.outcome import Verdict
 
 from .schemas import valid, valid_campaign
 
@@ -35,7 +37,8 @@ ACCUSED = ("DEVIATES", "SUSPECT", "UNSTABLE", "INVALID", "DIFFER")
 def judged(*defects: str, nodes: int = 8, seed: int = 1, jobs: int = 1) -> Verdict:
     """The verdict of a simulated fleet with cells, without its pairs: what is found is the cells'."""
     plan = Plan(SMALL, nodes=nodes, seed=seed, jobs=jobs, passes=1, spread=QUIET, defects=defects, cells=True)
-    return judge_fleet(dataclasses.replace(fleet(plan), stacks=()))
+    found = fleet(plan)
+    return judge_fleet(dataclasses.replace(found, quantities=found.others))
 
 
 PLANTED = [
@@ -64,6 +67,24 @@ def test_planted_defects_are_found_named_and_confirmed(text, term, where):
         assert place.median / place.group - 1 == pytest.approx(finding.effect, abs=0.01)
         assert f"{place.measurement}, {place.name}:" in finding.text
         assert not any(row.deviates for row in verdict.nodes["node000"].cells)
+
+
+def test_a_slow_port_is_found_in_the_bandwidth_of_its_ccd():
+    rome = preset("rome-2x64")
+    found = fleet(Plan(rome, nodes=8, passes=1, spread=QUIET, cells=True))
+    (ports,) = (one for one in found.others if one.measurement == "bandwidth-ccx")
+    named = {tuple(ports.place(number).values())[1:] for number in range(ports.size)}
+    assert named >= {("ccd", "own", "load"), ("ccx", "other_socket", "store_mem")}
+    mine = ports.layout.slots[ports.places["cpu"], CCD] == 3
+    assert sum(mine) == (2 + 1) * 3 * 2  # two CCXs and their CCD, three memories, two streams
+    values = ports.values.copy()
+    values[np.ix_(ports.node == 1, np.ones(values.shape[1], dtype=bool), mine)] *= 0.88
+    slow = dataclasses.replace(ports, values=values)
+    verdict = judge_fleet(dataclasses.replace(found, quantities=(slow,)))
+    assert [name for name, node in verdict.nodes.items() if node.verdict in ACCUSED] == ["node001"]
+    finding = verdict.nodes["node001"].findings[0]
+    assert (finding.term, finding.measurement, finding.where["ccd"]) == ("bandwidth", "bandwidth-ccx", 3)
+    assert finding.effect == pytest.approx(-0.12, abs=0.02)
 
 
 def test_healthy_fleets_are_not_accused():
@@ -99,6 +120,26 @@ def test_few_nodes_blame_as_pairs_do():
         found = judged("node001: memory-channel node 1 -20%", nodes=nodes, jobs=2).nodes
         assert found.pop("node001").verdict == "DEVIATES"
         assert {v.verdict for v in found.values()} <= {"SAME", "INCONCLUSIVE"}
+
+
+def test_a_node_without_a_measurement_of_its_peers_is_not_the_same():
+    found = fleet(Plan(SMALL, nodes=8, passes=1, spread=QUIET, cells=True))
+    less = [
+        dataclasses.replace(
+            one,
+            node=one.node[kept],
+            job=one.job[kept],
+            run=one.run[kept],
+            values=one.values[kept],
+            started=tuple(np.array(one.started)[kept].tolist()),
+        )
+        for one in found.others
+        for kept in [one.node != 3 if one.measurement == "bandwidth-nodes" else one.node >= 0]
+    ]
+    verdict = judge_fleet(dataclasses.replace(found, quantities=(*found.pairs, *less)))
+    assert verdict.nodes["node003"].verdict == "INCONCLUSIVE"
+    assert "it has no bandwidth-nodes, which its peers have" in verdict.nodes["node003"].text
+    assert {node.verdict for name, node in verdict.nodes.items() if name != "node003"} == {"SAME"}
 
 
 def test_a_crowd_is_not_blamed():
@@ -137,10 +178,9 @@ def test_a_node_does_not_widen_the_tail_that_it_is_held_against():
 
     def scales(of: np.ndarray, *, own_tail: bool) -> np.ndarray:
         everyone, pool, bound = np.ones(8, dtype=bool), np.zeros(40, dtype=np.int64), np.full(40, 0.05)
-        priors = dict.fromkeys(FAMILIES, 0.01)
-        return thresholds.statistics(of, pool, bound, prior=priors, alpha=1e-3, trusted=everyone, own_tail=own_tail).z[
-            3
-        ]
+        return thresholds.statistics(
+            of, pool, bound, prior=np.full(40, 0.01), pools={0: "cpu"}, alpha=1e-3, trusted=everyone, own_tail=own_tail
+        ).z[3]
 
     assert scales(odd, own_tail=False) == pytest.approx(scales(values, own_tail=False), rel=0.1)
     assert (scales(odd, own_tail=True) > 1.2 * scales(odd, own_tail=False)).all()
@@ -176,33 +216,31 @@ def _shuffled(found: PackedFleet, order: list[int]) -> PackedFleet:
     return dataclasses.replace(
         found,
         nodes=tuple(found.nodes[i] for i in order),
-        stacks=tuple(moved(s) for s in found.stacks),
-        cells=tuple(moved(c) for c in found.cells),
+        quantities=tuple(map(moved, found.quantities)),
     )
 
 
 def test_numa_nodes_are_places_by_their_cpus():
     topology = from_part("EPYC 7742", 2, nps=4)
-    machine = cells.machine(topology)
+    of = parts.machine(topology)
     swapped = {0: 5, 5: 0}
     nodes = tuple(dataclasses.replace(n, node=swapped.get(n.node, n.node)) for n in topology.numa_nodes)
-    again = cells.machine(dataclasses.replace(topology, numa_nodes=nodes))
-    assert machine.key == again.key
-    assert [swapped.get(n, n) for n in machine.nodes] == list(again.nodes)
+    again = parts.machine(dataclasses.replace(topology, numa_nodes=nodes))
+    assert of.layout.key == again.layout.key
+    assert [swapped.get(n, n) for n in of.nodes] == list(again.nodes)
 
 
 def test_distances_and_sets_of_four_nodes_a_socket():
     found = fleet(Plan(from_part("EPYC 7742", 2, nps=4), nodes=2, runs=1, passes=1, cells=True))
-    one = next(c for c in found.cells if c.measurement == "bandwidth-nodes")
-    model = cells.models()[one.measurement]
-    distance = quantities.labels_of(one, model)["distance"]
+    of = next(c for c in found.others if c.measurement == "bandwidth-nodes")
+    distance = sets.labels(of)["distance"]
     streams = 4
     assert [distance.count(word) for word in ("own node", "same socket", "other socket")] == [
         8 * streams, 8 * 3 * streams, 8 * 4 * streams,
     ]  # fmt: skip
-    sets = quantities.sets_of(one, model)
-    assert sets.labels[0] == () and sets.member[0].all()
-    assert len({row.tobytes() for row in sets.member}) == len(sets.member)
+    found = sets.of(of)
+    assert found.terms[0].where == {} and len(found.terms[0].covers) == of.size
+    assert len({term.covers.tobytes() for term in found.terms}) == len(found.terms)
 
 
 # --- mutations: each must break a promise -----------------------------------------------------------------------------
@@ -251,7 +289,7 @@ def test_files_are_as_their_schemas_say_and_the_same_again(campaign):
     text = (campaign / "verdict.json").read_text()
     assert judge(campaign).json() == text
     stored = packed.read(campaign)
-    assert {one.measurement for one in stored.cells} >= {"chase-latency", "clock-together", "bandwidth-nodes"}
+    assert {one.measurement for one in stored.others} >= {"chase-latency", "clock-together", "bandwidth-nodes"}
 
 
 def test_a_node_without_pairs_is_measured_and_compared(campaign):
@@ -279,7 +317,7 @@ def _campaign(folder: Path, *defects: str, runs: int = 3) -> Path:
     """The cells of six nodes in `folder`, judged."""
     found = fleet(Plan(SMALL, nodes=6, runs=runs, passes=1, spread=QUIET, defects=defects, cells=True))
     nodes = tuple(dataclasses.replace(node, boots=(f"of {folder.name}",)) for node in found.nodes)
-    packed.write(dataclasses.replace(found, campaign=folder.name, nodes=nodes, stacks=()), folder)
+    packed.write(dataclasses.replace(found, campaign=folder.name, nodes=nodes, quantities=found.others), folder)
     judge(folder)
     return folder
 
@@ -319,25 +357,25 @@ def test_cells_are_held_against_a_baseline(tmp_path, text, term, where):
 
 
 def test_cells_of_a_baseline_are_matched_by_their_places(tmp_path):
-    one = next(c for c in fleet(Plan(SMALL, nodes=2, cells=True)).cells if c.measurement == "clock-together")
-    model = cells.models()[one.measurement]
-    sets = quantities.sets_of(one, model)
-    fewer = dataclasses.replace(one, places=one.places[::-1][:-1], values=np.asarray(one.values)[..., ::-1][..., :-1])
-    (same, again), _ = quantities.over_time([one, fewer], sets, model, 0.02)
-    lost = sets.member[:, 0] & (sets.size == 1)
-    assert lost.any() and np.isnan(again[:, lost]).all()
-    whole = ~sets.member[:, 0]
-    assert np.array_equal(same[:, whole], again[:, whole])
+    one = next(c for c in fleet(Plan(SMALL, nodes=2, cells=True)).others if c.measurement == "clock-together")
+    places = {dim: column[1:] for dim, column in one.places.items()}
+    fewer = dataclasses.replace(one, places=places, values=np.asarray(one.values)[..., 1:])
+    whole, less = (matrices.reduce(each, acceptance.load()) for each in (one, fewer))
+    again = history._at_places(whole.quantity, less)
+    assert again is not None and np.isnan(again[:, 0]).all()
+    assert np.array_equal(again[:, 1:], whole.level[:, 1:])
+    other = dataclasses.replace(less.quantity, unit="ns")
+    assert history._at_places(whole.quantity, dataclasses.replace(less, quantity=other)) is None
 
 
 def test_compare_names_the_rows_of_cells_that_changed(tmp_path):
     before = _campaign(tmp_path / "before", runs=2)
     after = _campaign(tmp_path / "after", "node002: memory-channel node 1 -30%", runs=2)
-    found = history.compare(*(outputs.read(folder) for folder in (before, after)), acceptance.load())
+    found = comparison.compare(*(outputs.read(folder) for folder in (before, after)), acceptance.load())
     changed = {(c.node, c.measurement) for c in found if c.changed}
     assert changed == {("node002", "bandwidth-nodes")}
     assert {c.measurement for c in found} >= {"clock-together", "jitter-detours", "chase-latency"}
-    same = history.compare(outputs.read(before), outputs.read(before), acceptance.load())
+    same = comparison.compare(outputs.read(before), outputs.read(before), acceptance.load())
     assert same and not any(c.changed for c in same)
 
 
@@ -422,4 +460,4 @@ def test_limits_and_required_measurements_of_cells(tmp_path):
     ],
 )
 def test_a_time_is_said_in_the_unit_that_keeps_it_short(ns: float, said: str) -> None:
-    assert cell_words.said(ns, "ns") == said
+    assert units.said(ns, "ns") == said

@@ -11,7 +11,7 @@ import pytest
 from nodeprint import fingerprint
 from nodeprint.cli import app
 from nodeprint.importers import setup_facts
-from nodeprint.verdict.configuration import Difference
+from nodeprint.judge.configuration import FieldDifference
 
 from .test_fingerprint import healthy
 
@@ -58,6 +58,23 @@ def test_what_setup_facts_say(tmp_path: Path) -> None:
     assert dict(garbled) == {}
 
 
+def test_a_host_that_was_not_reached_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = captures(tmp_path / "facts", cn02={}, cn03={})
+    message = "Failed to connect to the host via ssh: timed out \x1b[31m"
+    (folder / "cn01").write_text(json.dumps({"changed": False, "msg": message, "unreachable": True}))
+    assert drift(capsys, folder).splitlines() == [
+        "cn01: unknown: Failed to connect to the host via ssh: timed out ?[31m",
+        "no field differs on 2 of 3 nodes",
+    ]
+    assert set(json.loads(drift(capsys, folder, "--json"))["unknown"]) == {"cn01"}
+
+
+def test_a_cache_of_facts_is_a_capture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "cn01").write_text(json.dumps(SETUP))
+    (tmp_path / "cn02").write_text(json.dumps(SETUP | {"ansible_kernel": "6.2"}))
+    assert "cn02: Linux kernel is 6.2, most nodes have 6.1.0-18-amd64 (soft)" in drift(capsys, tmp_path)
+
+
 def test_a_file_that_is_no_capture_is_named(tmp_path: Path) -> None:
     folder = captures(tmp_path / "facts", cn01={})
     (folder / "cn02").write_text('{"ansible_facts": 3}')
@@ -79,15 +96,23 @@ def test_nodes_that_were_only_surveyed(tmp_path: Path, capsys: pytest.CaptureFix
     for number in (1, 2, 3):
         changed = {"proc/sys/vm/swappiness": f"{10 if number == 2 else 60}\n", "proc/sys/kernel/watchdog": "1\n"}
         survey(campaign / f"nodes/cn0{number}/job1/survey.tar.gz", healthy() | changed)
-    (campaign / "nodes.tsv").write_text("node\ncn01\ncn02\ncn03\n")
+    (campaign / "nodes.tsv").write_text("node\ncn01\ncn02\ncn03\ncn04\ncn05\n")
+    survey(campaign / "nodes/cn04/job1/survey.tar.gz", healthy())
+    (campaign / "nodes/cn04/job1/survey.tar.gz").write_bytes(b"cut")
     said = drift(capsys, campaign).splitlines()
+    assert said.pop(0).startswith(f"cn04: unknown: {campaign}/nodes/cn04/job1/survey.tar.gz: ")
+    assert said.pop(0) == "cn05: unknown: it was not surveyed"
     assert said[0] == "cn02: kernel parameters is vm.swappiness=10, most nodes have vm.swappiness=60 (soft)"
     assert len(said) == 2
 
+    # the next day
+    (campaign / "nodes/cn02/job1/survey.tar.gz").unlink()
+    assert drift(capsys, campaign).splitlines()[0] == "cn02: unknown: it was not surveyed"
+
 
 def test_of_long_lists_only_what_differs_is_said() -> None:
-    more = Difference("modules", "lustre nvidia", "lustre", False)
+    more = FieldDifference("modules", "lustre nvidia", "lustre", False)
     assert more.text == "kernel modules is nvidia, most nodes have none of these"
-    less = Difference("pcie_links", "a x16", "a x16, b x8", False)
+    less = FieldDifference("pcie_links", "a x16", "a x16, b x8", False)
     assert less.text == "PCIe links is the same without these, most nodes have b x8"
     assert set(fingerprint.LISTS) <= fingerprint.DRIFT

@@ -7,23 +7,21 @@ emulator's. Needs QEMU and Debian's cloud kernel, which is downloaded once into 
 from __future__ import annotations
 
 import base64
-import gzip
 import itertools
 import json
 import math
 import re
 import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nodeprint import bundle, fingerprint, records, topology
-from nodeprint.bundle import Bundle
+from nodeprint import fingerprint, records, topology
+from nodeprint.fleet import store
 
-from .conftest import ROOT, need
+from .conftest import ROOT, need, record_files, record_texts
 from .schemas import valid_campaign
 
 pytestmark = pytest.mark.emulated
@@ -32,8 +30,11 @@ SOCKETS, NODES, CPUS = 2, 4, 16
 PER_NODE = CPUS // NODES
 #: As on EPYC: 12 inside a socket, 32 between.
 DISTANCES = [[10 if a == b else 12 if a // 2 == b // 2 else 32 for b in range(NODES)] for a in range(NODES)]
-#: A CPU of each node, as in tests/emulated/plan.tsv.
+#: A CPU of each node, as in tests/emulated/all.tsv.
 ONE_OF_EACH = (0, 5, 10, 15)
+
+
+VENDORS = pytest.mark.parametrize("name", ["emulated", "intel"])
 
 
 @dataclass(frozen=True)
@@ -41,14 +42,16 @@ class Emulated:
     """A machine by QEMU's name of its CPU, and what it measured."""
 
     cpu: str
-    bundle: Bundle
+    node: Path
 
 
-def command(cpu: str, folder: Path, out: Path, threads: bool = False) -> list[str]:
+def command(cpu: str, plan: str, folder: Path, out: Path) -> list[str]:
     """QEMU's, without KVM, so that it starts everywhere. QEMU gives each die one L3, on EPYC each NUMA node.
 
-    With `threads` it is the other machine: a NUMA node a socket, two L3 in each, and a core of two threads in each L3.
+    The machine of the plan `threads` is another: a NUMA node a socket, two L3 in each, and a core of two threads in
+    each L3.
     """
+    threads = plan == "threads"
     nodes, per_node, mib = (2, 4, 768) if threads else (NODES, PER_NODE, 512)
     words = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-machine", "q35", "-cpu", cpu, "-m", str(nodes * mib)]
     inside = "cores=1,threads=2" if threads else f"cores={PER_NODE},threads=1"
@@ -61,12 +64,12 @@ def command(cpu: str, folder: Path, out: Path, threads: bool = False) -> list[st
         words += ["-numa", f"dist,src={a},dst={b},val={32 if threads else DISTANCES[a][b]}"]
     words += ["-nic", "none", "-vga", "none", "-display", "none", "-no-reboot"]
     words += ["-kernel", str(folder / "vmlinuz"), "-initrd", str(folder / "initramfs.gz")]
-    given = "console=ttyS0 quiet panic=-1 tsc=unstable nokaslr mitigations=off" + (" threads" if threads else "")
+    given = f"console=ttyS0 quiet panic=-1 tsc=unstable nokaslr mitigations=off plan={plan}"
     return [*words, "-append", given, "-serial", f"file:{out}/console.log", "-serial", f"file:{out}/out.b64"]
 
 
-def measured_by(command: list[str], out: Path) -> Bundle:
-    """Boot the machine of `command` and load what it sent."""
+def measured_by(command: list[str], out: Path) -> Path:
+    """Boot the machine of `command` and unpack what it sent; returns the node's folder."""
     subprocess.run(command, check=True, capture_output=True, timeout=840)
     console = (out / "console.log").read_text(errors="replace")
     sent = base64.b64decode((out / "out.b64").read_bytes())
@@ -75,7 +78,7 @@ def measured_by(command: list[str], out: Path) -> Bundle:
     subprocess.run(["tar", "-xz", "-C", out / "campaign"], input=sent, check=True)
     assert "node-run ended with 0" in console
     assert valid_campaign(out / "campaign") == ["records", "status.json"]
-    return bundle.load(out / "campaign" / "nodes" / "emulated")
+    return out / "campaign" / "nodes" / "emulated"
 
 
 @pytest.fixture(scope="module")
@@ -87,19 +90,27 @@ def initramfs() -> Path:
     return folder
 
 
-@pytest.fixture(scope="module", params=["Icelake-Server", "EPYC-Rome"])
-def emulated(
-    request: pytest.FixtureRequest, initramfs: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Emulated]:
-    out = tmp_path_factory.mktemp("emulated")
-    yield Emulated(request.param, measured_by(command(request.param, initramfs, out), out))
+def machine(cpu: str, plan: str, initramfs: Path, factory: pytest.TempPathFactory) -> Emulated:
+    out = factory.mktemp(plan)
+    return Emulated(cpu, measured_by(command(cpu, plan, initramfs, out), out))
+
+
+@pytest.fixture(scope="module")
+def emulated(initramfs: Path, tmp_path_factory: pytest.TempPathFactory) -> Emulated:
+    """The whole plan (tests/emulated/all.tsv)."""
+    return machine("EPYC-Rome", "all", initramfs, tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def intel(initramfs: Path, tmp_path_factory: pytest.TempPathFactory) -> Emulated:
+    """The same machine with another vendor's processor, and what depends on the vendor (tests/emulated/intel.tsv)."""
+    return machine("Icelake-Server", "intel", initramfs, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
 def threads(initramfs: Path, tmp_path_factory: pytest.TempPathFactory) -> Emulated:
     """Two nodes of two L3, each with a core of two threads (tests/emulated/threads.tsv)."""
-    out = tmp_path_factory.mktemp("threads")
-    return Emulated("Icelake-Server", measured_by(command("Icelake-Server", initramfs, out, threads=True), out))
+    return machine("Icelake-Server", "threads", initramfs, tmp_path_factory)
 
 
 def node_of(cpu: int) -> int:
@@ -107,7 +118,7 @@ def node_of(cpu: int) -> int:
 
 
 def measured(emulated: Emulated, measurement: str) -> records.Records:
-    return records.read(emulated.bundle.path / "job1" / "run1" / f"{measurement}.jsonl.gz")
+    return next(file for file in record_files(emulated.node / "job1") if file.path.name == f"{measurement}.jsonl")
 
 
 def pairs(emulated: Emulated, measurement: str) -> list[tuple[int, int, int]]:
@@ -116,8 +127,10 @@ def pairs(emulated: Emulated, measurement: str) -> list[tuple[int, int, int]]:
     return sorted(zip(*(columns[key].tolist() for key in ("a", "b", "home")), strict=True))
 
 
-def test_everything_asked_for_was_measured(emulated: Emulated) -> None:
-    (job,) = emulated.bundle.jobs
+@VENDORS
+def test_everything_asked_for_was_measured(name: str, request: pytest.FixtureRequest) -> None:
+    emulated: Emulated = request.getfixturevalue(name)
+    job = store.job(emulated.node / "job1")
     assert job.status["outcome"] == "complete"
     assert (job.status["host"], job.status["cpus_allowed"]) == ("emulated", CPUS)
     assert {m["pinned_by"] for m in job.status["measurements"]} == {"native"}
@@ -169,16 +182,27 @@ def test_arrays_lie_where_their_core_touched_them(emulated: Emulated) -> None:
 
 def test_injectors_are_where_they_are_said_to_be(emulated: Emulated) -> None:
     file = measured(emulated, "loaded")
-    assert file.header["injectors"] == {"own_l3": [1, 2, 3], "own_node": [], "other_node": [4, 5, 6, 7]}
-    assert set(file.cells["place"]) == {"own_l3", "other_node"}
-    assert all(placed["home"] == 0 for placed in file.header["placement"].values())
+    assert file.header["injectors"] == {
+        "own_l3": [1, 2, 3], "other_node": [4, 5, 6, 7], "other_socket": [8], "other_socket_writes": [8],
+        "across": [1, 2, 3, 4, 5, 6, 7], "both_ways": [1, 2, 3, 4, 5, 6, 7, 8],
+        "both_ways_back": [0, 1, 2, 3, 4, 5, 6, 7],
+    }  # fmt: skip
+    assert set(file.cells["place"]) == set(file.header["injectors"]) == set(file.header["measurers"])
+    assert {place for place, cpu in file.header["measurers"].items() if cpu == 8} == {"both_ways_back"}
+    homes = {name: placed["home"] for name, placed in file.header["placement"].items()}
+    assert homes == {"injectors0": 0, "chase0": 0, "injectors2": 2, "chase2": 2}
 
 
 def test_every_measurement_of_cells_is_there(emulated: Emulated) -> None:
-    (job,) = emulated.bundle.jobs
-    assert set(job.cells) == {"memory", "own-and-other", "loaded", "mapped-twice", "clocks", "jitter"} | {
-        *("bandwidth", "bandwidth-scaling", "oneway", "payload", "contend", "state")
-    }
+    job = store.job(emulated.node / "job1")
+    assert {one.name for one in job.cells} == {
+        "memory",
+        "own-and-other",
+        "loaded",
+        "mapped-twice",
+        "clocks",
+        "jitter",
+    } | {*("bandwidth", "bandwidth-scaling", "ports", "hops-loaded", "oneway", "payload", "contend", "state")}
     assert not job.not_applicable
 
 
@@ -190,8 +214,7 @@ def ran_on(raw: str) -> list[int]:
 def bandwidths(emulated: Emulated, measurement: str) -> list[dict[str, Any]]:
     """The cell records, whose rates and placement are checked."""
     assert measured(emulated, measurement).complete
-    path = emulated.bundle.path / "job1" / "run1" / f"{measurement}.jsonl.gz"
-    lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    lines = [json.loads(line) for line in record_texts(emulated.node / "job1")[f"run1/{measurement}"].splitlines()]
     cells = [line for line in lines if line["record"] == "cell"]
     for cell in cells:
         assert 0 < cell["rate_bytes_per_s"] < math.inf and cell["placed_share"] >= 0.95
@@ -215,8 +238,10 @@ def test_bandwidth_by_cores_of_a_node_and_of_two(emulated: Emulated) -> None:
     assert found == {(*step, stream): cpus for step, cpus in steps.items() for stream in ("load", "copy")}
 
 
-def test_the_survey_tells_what_the_machine_is(emulated: Emulated) -> None:
-    survey = emulated.bundle.survey
+@VENDORS
+def test_the_survey_tells_what_the_machine_is(name: str, request: pytest.FixtureRequest) -> None:
+    emulated: Emulated = request.getfixturevalue(name)
+    survey = store.tree(emulated.node)
     assert survey is not None
     labels = topology.read(survey)
     assert {cpu.cpu: cpu.socket for cpu in labels.cpus} == {cpu: cpu // (CPUS // SOCKETS) for cpu in range(CPUS)}
@@ -228,8 +253,10 @@ def test_the_survey_tells_what_the_machine_is(emulated: Emulated) -> None:
     assert labels.machine.vendor == {"Icelake-Server": "GenuineIntel", "EPYC-Rome": "AuthenticAMD"}[emulated.cpu]
 
 
-def test_the_fingerprint_of_the_machine(emulated: Emulated) -> None:
-    survey = emulated.bundle.survey
+@VENDORS
+def test_the_fingerprint_of_the_machine(name: str, request: pytest.FixtureRequest) -> None:
+    emulated: Emulated = request.getfixturevalue(name)
+    survey = store.tree(emulated.node)
     assert survey is not None
     said = fingerprint.read(survey)
     assert (said["sockets"], said["numa_nodes"], said["cores"], said["cpus"]) == (SOCKETS, NODES, CPUS, CPUS)
@@ -245,8 +272,7 @@ def test_the_other_operations_measure_every_pair(emulated: Emulated, operation: 
 
 def test_pairs_at_once_share_neither_cpu_nor_l3(emulated: Emulated) -> None:
     """Slots of one call follow each other in the file; every pair is still there once."""
-    path = emulated.bundle.path / "job1" / "run1" / "parallel.jsonl.gz"
-    lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    lines = [json.loads(line) for line in record_texts(emulated.node / "job1")["run1/parallel"].splitlines()]
     found = [line for line in lines if line["record"] == "pair"]
     assert sorted((r["a"], r["b"]) for r in found) == list(itertools.combinations(range(CPUS), 2))
     calls: list[list[dict[str, int]]] = []
@@ -283,27 +309,55 @@ def test_contention_grows_from_an_l3_to_the_machine(emulated: Emulated) -> None:
     }
 
 
-def test_states_with_a_helper(emulated: Emulated) -> None:
-    """A third CPU in the owner's L3 makes S, F and O; MESIF has no O, MOESI no F."""
+@VENDORS
+def test_states_with_a_sharer(name: str, request: pytest.FixtureRequest) -> None:
+    """A third CPU makes S, F and O, from the owner's L3, its socket and the other; MESIF has no O, MOESI no F."""
+    emulated: Emulated = request.getfixturevalue(name)
     file = measured(emulated, "state")
     absent = "O" if emulated.cpu == "Icelake-Server" else "F"
     assert set(file.cells["state"].tolist()) == {"M", "E", "S", "F", "O", "memory"} - {absent}
     assert set(file.header["not_measured"]) == {absent}
+    where = set(zip(file.cells["state"].tolist(), file.cells["sharer"].tolist(), strict=True))
+    assert {sharer for state, sharer in where if state in ("S", "F", "O")} >= {"l3", "other_socket"}
+    assert {sharer for state, sharer in where if state not in ("S", "F", "O")} == {"none"}
     assert len(set(zip(file.cells["a"].tolist(), file.cells["b"].tolist(), strict=True))) == 6
 
 
-def test_census_is_taken_from_each_l3_and_lines_are_balanced(emulated: Emulated) -> None:
+def test_census_is_taken_from_each_l3_and_its_lines_are_those_of_the_clusters(emulated: Emulated) -> None:
     file = measured(emulated, "census")
     taken = [r for r in file.companions if r["record"] == "census"]
-    homes = {r["home"] for r in taken}
-    assert sorted((r["home"], r["cpu"]) for r in taken) == sorted(itertools.product(homes, ONE_OF_EACH))
+    found = {r["home"]: r for r in file.companions if r["record"] == "clusters"}
+    assert sorted((r["home"], r["cpu"]) for r in taken) == sorted(itertools.product(found, ONE_OF_EACH))
+    for census in taken:
+        assert len(census["reload_ns"]) == len(found[census["home"]]["lines"])
     for drawn in file.passes:
-        (lines,) = {tuple(r["lines"]) for r in taken if r["home"] == drawn["home"]}
-        assert set(drawn["line_set"]) <= set(lines)
+        clusters = found[drawn["home"]]
+        assert clusters["clusters"] == 1 or set(drawn["line_set"]) <= set(clusters["lines"])
+
+
+def test_hops_beside_the_traffic_of_another_l3(emulated: Emulated) -> None:
+    file = measured(emulated, "hops-loaded")
+    assert file.header["injectors"] == [4]  # the last L3 of the first CPU's socket, without the pairs' CPUs
+    found = {(a, b) for a, b in zip(file.cells["a"].tolist(), file.cells["b"].tolist(), strict=True)}
+    assert found == {(0, 1), (0, 8), (8, 12)}  # in an L3, between sockets, between the nodes of one
+    for load, injectors in (("idle", 0), ("light", 1), ("full", 1)):
+        mine = file.cells["load"] == load
+        assert set(file.cells["injectors"][mine].tolist()) == {injectors}
+        assert ((file.cells["rate_bytes_per_s"][mine] > 0) == (injectors > 0)).all()
+
+
+def test_ports_of_every_ccx(emulated: Emulated) -> None:
+    """Memory of the own node, of the other socket's two nodes, and of all four; no die is more than an L3 here."""
+    file = measured(emulated, "ports")
+    assert set(file.cells["cpu"].tolist()) == {0, 4, 8, 12}
+    assert set(file.cells["scope"].tolist()) == {"ccx"}
+    assert len(file.cells["cpu"]) == 4 * 3 * 2
+    assert set(file.cells["threads"].tolist()) == {4}
+    assert {int(name): what["home"] for name, what in file.header["placement"].items()} == {n: n for n in range(4)}
 
 
 def test_pages_that_move_are_put_back_and_measured_again(emulated: Emulated) -> None:
-    path = emulated.bundle.path.parent.parent / "moved.jsonl"
+    path = emulated.node.parent.parent / "moved.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert lines[-1]["complete"] is True
     assert lines[-1]["moved_pages"] > 0
@@ -312,8 +366,18 @@ def test_pages_that_move_are_put_back_and_measured_again(emulated: Emulated) -> 
     assert any("moved" in r["flags"] for r in found)
 
 
+def test_arrays_that_are_not_bound_are_put_back_too(emulated: Emulated) -> None:
+    """touch's arrays lie where they were touched first: automatic NUMA balancing may move them."""
+    path = emulated.node.parent.parent / "touched.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert lines[-1]["complete"] is True and lines[-1]["moved_pages"] > 0
+    found = [line for line in lines if line["record"] == "cell"]
+    assert len({(r["together"], r["pass"]) for r in found}) == len(found) == 2 * 2
+    assert any("moved" in r["flags"] for r in found)
+
+
 def test_threads_everything_asked_for_was_measured(threads: Emulated) -> None:
-    (job,) = threads.bundle.jobs
+    job = store.job(threads.node / "job1")
     assert job.status["outcome"] == "complete"
     assert list(job.not_applicable) == ["two-cores"]
     assert "sibling threads" in job.not_applicable["two-cores"]
@@ -322,15 +386,40 @@ def test_threads_everything_asked_for_was_measured(threads: Emulated) -> None:
 @pytest.mark.parametrize(
     ("measurement", "injectors"),
     [
-        ("loaded", {"own_l3": [], "own_node": [2], "other_node": [4, 6]}),
-        ("loaded-threads", {"own_l3": [1], "own_node": [2, 3], "other_node": [5]}),
+        (
+            "loaded",
+            {
+                "own_node": [2],
+                "own_node_writes": [2],
+                "other_ccd": [0],
+                "other_socket": [4, 6],
+                "other_socket_writes": [4, 6],
+                "across": [2],
+                "both_ways": [2, 4, 6],
+                "both_ways_back": [0, 2, 6],
+            },
+        ),
+        (
+            "loaded-threads",
+            {
+                "own_l3": [1],
+                "own_node": [2, 3],
+                "own_node_writes": [2, 3],
+                "other_ccd": [0, 1],
+                "other_socket": [5],
+                "other_socket_writes": [5],
+                "across": [1, 2, 3],
+                "both_ways": [1, 2, 3, 5],
+                "both_ways_back": [0, 1, 2, 3],
+            },
+        ),
     ],
 )
 def test_threads_injectors_of_each_place(threads: Emulated, measurement: str, injectors: dict[str, list[int]]) -> None:
     file = measured(threads, measurement)
     assert file.header["injectors"] == injectors
-    assert set(file.cells["place"]) == {place for place, cpus in injectors.items() if cpus}
-    assert all(placed["home"] == 0 for placed in file.header["placement"].values())
+    assert set(file.cells["place"]) == set(injectors)
+    assert {placed["home"] for placed in file.header["placement"].values()} == {0, 1}
     idle = file.cells["delay"] < 0
     assert idle.any() and (file.cells["rate_bytes_per_s"][~idle] > 0).all()
 

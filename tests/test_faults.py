@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint import fingerprint, fleet, preflight, simulate
+from nodeprint import fingerprint, preflight, simulate
+from nodeprint.fleet.nodes import gather
 from nodeprint.report import campaign as report
 from nodeprint.topology.presets import from_part
 from nodeprint.tree import open_tree
 from nodeprint.verdict.judge import judge
 
-from .conftest import environment, need, small_file_system
+from .conftest import environment, need, record_texts, small_file_system
 from .schemas import valid_campaign
 from .test_bad_input import call
 from .test_report import assert_harmless, page_count
@@ -51,11 +52,12 @@ def test_a_full_disk_is_told_and_then_gone_on_from(house: Path, small: tuple[Pat
     assert "Traceback" not in said
     assert first.returncode != 0
     assert "cannot be written" in said or "No space left" in said
-    before = {path: path.read_bytes() for path in folder.rglob("*.jsonl.gz")}
+    (job,) = folder.glob("main/nodes/*/job1")
+    before = {name: text for name, text in record_texts(job).items() if b'"trailer"' in text}
     subprocess.run(["mount", "-o", "remount,size=64m", folder], check=True)
     second = run(house, config)
     assert second.returncode == 0, second.stdout + second.stderr
-    assert {path: path.read_bytes() for path in before} == before, "what was measured is not measured again"
+    assert before.items() <= record_texts(job).items(), "what was measured is not measured again"
     assert valid_campaign(folder / "main") == ["fleet.json", "records", "status.json", "verdict.json"]
     assert (folder / "main/report/cluster.pdf").read_bytes().startswith(b"%PDF")
 
@@ -101,7 +103,7 @@ def test_a_results_folder_that_became_read_only(house: Path, small: tuple[Path, 
     assert "Traceback" not in said
     subprocess.run(["mount", "-o", "remount,rw", folder], check=True)
     again = ["nodeprint", "discover", "--config", config.name]
-    subprocess.run(again, cwd=house, env=environment(), check=True, capture_output=True, timeout=120)
+    subprocess.run(again, cwd=house, env=environment(), check=True, capture_output=True, timeout=600)
 
 
 HOSTILE = (
@@ -126,7 +128,7 @@ def test_hostile_firmware_through_survey_fingerprint_and_report(text: str, tmp_p
     said = fingerprint.read(open_tree(survey))
     assert all(value.isprintable() for value in said.values() if isinstance(value, str))
     assert all(w.text.isprintable() and w.advice.isprintable() for w in preflight.check(open_tree(survey)))
-    fleet.gather(folder, 1)
+    gather(folder, 1)
     judge(folder)
     paths = report.write(folder)
     assert "verdict.json" in valid_campaign(folder)

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from nodeprint import campaign, config, discover, files, fleet
+from nodeprint import campaign, config, discover, files
 from nodeprint.errors import CannotWriteError, NodeprintError
+from nodeprint.fleet.nodes import gather
 
 from .conftest import ROOT, condition, need, private_device
 from .test_bad_input import MATRIX, call
@@ -83,6 +84,24 @@ def test_nothing_but_a_regular_file_is_replaced(kind: str, tmp_path: Path) -> No
     assert names_in(path.parent) == ["source", "table.csv"]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_appended_to_is_a_regular_file(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "run.log"
+    look = plant(path, kind)
+    before = look()
+    with pytest.raises(CannotWriteError, match=r"run\.log: is a .*, and only a file is replaced"):
+        files.opened(path)
+    assert look() == before
+
+
+def test_an_appended_file_keeps_what_it_has(tmp_path: Path) -> None:
+    for text in (b"one", b"two"):
+        descriptor = files.opened(tmp_path / "new" / "log")
+        os.write(descriptor, text)
+        os.close(descriptor)
+    assert (tmp_path / "new" / "log").read_bytes() == b"onetwo"
+
+
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "new" / "x"
     files.write(path, "one")
@@ -142,8 +161,8 @@ def test_no_output_option_harms_what_is_there(
     [
         ("judge", ["verdict.json", "verdict.xml", "verdict.prom", "drain.sh"]),
         ("report", ["report/cluster.pdf", "report/a.pdf"]),
-        ("gather", ["fleet.json", "nodes/a/node.nc"]),
-        ("discover", ["plan.tsv", "nodes/a/job1/status.former.json"]),
+        ("gather", ["fleet.json", "store/a/job1.arrays", "store/a/survey.json"]),
+        ("discover", ["plan.tsv", "nodes/a/job1/status.former.json", "logs/judge.log", "report/a.pdf"]),
     ],
 )
 def test_nothing_in_a_campaign_is_harmed(
@@ -152,6 +171,8 @@ def test_nothing_in_a_campaign_is_harmed(
     folder = tmp_path / "campaign"
     shutil.copytree(shared, folder)
     for name in names:
+        if kind == "folder" and name in ("logs/judge.log", "report/a.pdf"):
+            continue  # nothing writes into it
         path = folder / name
         path.unlink(missing_ok=True)
         look = plant(path, kind)
@@ -166,9 +187,19 @@ def test_nothing_in_a_campaign_is_harmed(
         subprocess.run(["rm", "-r", path], check=True)
 
 
+def test_a_verdict_that_is_a_pipe_is_not_waited_for(
+    shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = shutil.copytree(shared, tmp_path / "campaign")
+    (folder / "verdict.json").unlink()
+    os.mkfifo(folder / "verdict.json")
+    assert call("show", folder) == call("report", folder) == 2
+    assert "verdict.json: is a pipe" in capsys.readouterr().err
+
+
 def _gather_or_discover(command: str, folder: Path) -> None:
     if command == "gather":
-        fleet.gather(folder)
+        gather(folder)
         return
     (folder / "nodes/a/job1/status.json").write_text('{"outcome": "failed"}')
     settings: dict[str, Any] = {}
@@ -187,10 +218,36 @@ def test_no_kernel_harms_what_is_there(words: str, kind: str, tmp_path: Path) ->
     kernel, *options = words.split()
     done = subprocess.run(
         [ROOT / "kernels/build" / kernel, *options, "--out", out],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode in (2, 3), done.stderr
     assert look() == before
+
+
+#: What node-run calls the archive of a run here.
+ARCHIVE = "run1.tar.xz" if shutil.which("xz") else "run1.tar.gz"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "name",
+    ["status.json", "node-run.log", "outcomes.tsv", "survey.tar.gz", "run1/a.jsonl", "run1/a.jsonl.gz", ARCHIVE],
+)
+def test_node_run_harms_nothing(name: str, kind: str, tmp_path: Path) -> None:
+    need("flock", "setsid")
+    folder = tmp_path / "campaign"
+    job = folder / "nodes/n1/job1"
+    job.mkdir(parents=True)
+    (folder / "plan.tsv").write_text("a\tfake\t--steps 1\n")
+    (tmp_path / "build").mkdir()
+    shutil.copy(ROOT / "tests/fake_kernel.sh", tmp_path / "build/fake")
+    look = plant(job / name, kind)
+    before = look()
+    words = ["--campaign", folder, "--node", "n1", "--job", "1", "--runs", "1", "--kernels", tmp_path / "build"]
+    done = subprocess.run([ROOT / "kernels/node-run", *words], capture_output=True, text=True, timeout=600, check=False)
+    assert look() == before
+    assert f"{name}: is no regular file, and only those are replaced; remove it, then run again" in done.stderr
+    assert done.returncode == (0 if name.startswith("run1") else 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -200,7 +257,7 @@ def test_the_dump_of_cpuid_harms_nothing(kind: str, tmp_path: Path) -> None:
     look = plant(out, kind)
     before = look()
     done = subprocess.run(
-        [ROOT / "kernels/build/cpuid", out.parent], capture_output=True, text=True, timeout=60, check=False
+        [ROOT / "kernels/build/cpuid", out.parent], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode in (2, 3), done.stderr
     assert look() == before
@@ -213,7 +270,8 @@ WRITING = {
     "shutil.copy", "copy2", "copytree", "rmtree", "shutil.move", "mknod", "rmdir", "touch", "makedirs",
 }  # fmt: skip
 RIGHT = {
-    "bundle.py": {"to_netcdf", "copyfile"},
+    "discover/plans.py": {"write_text"},
+    "netcdf.py": {"to_netcdf", "copyfile"},
     "export.py": {"open"},
     "packed.py": {"write_text"},
     "report/pdf.py": {"copy", "unlink", "write_text", "write_bytes"},

@@ -104,10 +104,10 @@ def test_many_cpus_are_shown_ccd_by_ccd(folder: Path) -> None:
     (found,) = glance.squares(fleet, fleet.nodes[0].name)
     assert found.title.endswith("CCD by CCD")
     assert found.names == tuple(map(str, range(8)))
-    stack = fleet.stacks[0]
-    a, b = stack.layout.pairs.T
+    stack = fleet.pairs[0]
+    a, b = stack.pairs.T
     ccd = stack.layout.slots[:, 2]
-    medians = np.median(np.asarray(stack.values[:, :, 0]).reshape(-1, len(a)), axis=0)
+    medians = np.median(np.asarray(stack.by_home[:, :, 0]).reshape(-1, len(a)), axis=0)
     between = medians[(ccd[a] == 0) & (ccd[b] == 5)]
     assert len(between) > 1
     assert found.values[0, 5] == found.values[5, 0] == pytest.approx(np.median(between))

@@ -11,7 +11,7 @@ import pytest
 import rattler
 import yaml
 
-from nodeprint.verdict.outcome import FLEET_OUTCOMES, NODE_OUTCOMES
+from nodeprint import outcomes
 
 from .conftest import ROOT
 
@@ -21,10 +21,11 @@ FLOORS = [
     {"cli"},
     {"report"},
     {"verdict"},
+    {"words"},
+    {"iodie"},
+    {"judge"},
     {"structure", "simulate", "importers", "export"},
-    {"packed"},
-    {"fleet", "senses"},
-    {"bundle", "campaign", "cells"},
+    {"packed", "fleet", "netcdf", "senses", "progress", "campaign"},
     {
         "layout",
         "topology",
@@ -33,13 +34,17 @@ FLOORS = [
         "doctor",
         "cgroup",
         "records",
+        "run_files",
         "discover",
         "config",
         "curves",
+        "dies",
+        "distributions",
         "fabric",
     },
+    {"remedies"},
     {"sources"},
-    {"tree", "files"},
+    {"tree", "files", "outcomes"},
     {"errors"},
 ]
 
@@ -130,9 +135,14 @@ def test_every_locked_package_is_pinned() -> None:
         assert all(re.fullmatch(r"[a-z0-9_.-]+==[^ ]+", line) for line in pinned), lock
 
 
+def test_the_readme_counts_what_is_downloaded() -> None:
+    pinned = re.findall(r"^[^ #].*==", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    assert f"in {len(pinned)} packages" in " ".join((ROOT / "README.md").read_text().split())
+
+
 def test_every_outcome_is_explained_to_administrators() -> None:
     page = (ROOT / "docs/administrators.md").read_text()
-    assert all(f"`{outcome}`" in page for outcome in (*NODE_OUTCOMES, *FLEET_OUTCOMES))
+    assert all(f"`{outcome}`" in page for outcome in (*outcomes.NODE, *outcomes.FLEET))
 
 
 @pytest.mark.parametrize("page, sources", [("method.md", "preflight.py"), ("topology.md", "topology/*.py")])
@@ -150,7 +160,7 @@ def test_every_warning_is_explained(page: str, sources: str) -> None:
 
 def test_documents_name_files_that_are_there() -> None:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"), ROOT / "config/README.md"]
-    rooms = "ansible|bench|config|docs|kernels|nodeprint|profiles|setup|tests|workflow"
+    rooms = "ansible|bench|config|docs|kernels|nodeprint|profiles|reports|setup|tests|workflow"
     missing = [
         f"{page.name}: {name}"
         for page in pages

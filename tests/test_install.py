@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -36,9 +38,25 @@ def installed(house: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     call(sys.executable, *pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ".", cwd=house)
     (wheel,) = folder.glob("*.whl")
     call(sys.executable, "-m", "venv", folder / "venv", cwd=folder)
-    lock = ROOT / "requirements.lock"
-    call(folder / "venv/bin/python", *pip, "install", "--quiet", "--no-compile", "-r", lock, wheel, cwd=folder)
+    link_locked_packages(folder / "venv")
+    call(folder / "venv/bin/python", *pip, "install", "--quiet", "--no-deps", "--no-compile", wheel, cwd=folder)
     return folder / "venv/bin"
+
+
+def link_locked_packages(venv: Path) -> None:
+    """The locked packages as they are installed here, and no others; that pip installs them is tested elsewhere."""
+    (site,) = venv.glob("lib/*/site-packages")
+    for name in re.findall(r"^([\w.-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE):
+        for file in metadata.files(name) or ():
+            source, target = Path(str(file.locate())), Path(os.path.normpath(site / file))
+            if file.suffix == ".pyc" or not source.is_file():
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if target.parent.name == "bin":  # a script begins with the path of its Python
+                target.write_bytes(source.read_bytes().replace(bytes(Path(sys.prefix)), bytes(venv), 1))
+                target.chmod(0o755)
+            else:
+                shutil.copyfile(source, target)
 
 
 def test_the_whole_package_works_from_another_folder(installed: Path, tmp_path: Path) -> None:
@@ -70,7 +88,7 @@ def test_the_workflow_of_the_package_measures_here(installed: Path, tmp_path: Pa
     folder = tmp_path / "site"
     path = {"PATH": f"{installed}:{os.environ['PATH']}"}
     call(installed / "nodeprint", "sources", "--to", folder, cwd=tmp_path)
-    tracked = ["git", "ls-files", "kernels", "workflow", "profiles", "config"]
+    tracked = ["git", "ls-files", "kernels", "workflow", "profiles", "config", "reports"]
     for name in call(*tracked, cwd=ROOT).splitlines():
         assert (folder / name).read_bytes() == (ROOT / name).read_bytes(), name
         assert os.access(folder / name, os.X_OK) == os.access(ROOT / name, os.X_OK), name
@@ -96,11 +114,24 @@ def test_the_workflow_as_a_module_of_another(installed: Path, tmp_path: Path) ->
     (folder / "config/config.yaml").write_text("preset: test\nruns: 1\nmeasure: [coherence-cas]\n")
     (folder / "workflow/Snakefile").write_text(
         f'configfile: "config/config.yaml"\nmodule nodeprint:\n    snakefile: "{place}/workflow/Snakefile"\n'
-        "    config: config\nuse rule * from nodeprint\n"
+        "    config: config\nuse rule * from nodeprint\nonerror:\n    nodeprint.onerror(log=log)\n"
     )
     call("nodeprint", "discover", cwd=folder, **path)
+    node_run = folder / "kernels/node-run"
+    works = node_run.read_text()
+    node_run.write_text("#!/bin/sh\nexit 1\n")
+    failed = subprocess.run(
+        ["snakemake", "--cores", "all"], cwd=folder, env=os.environ | path, capture_output=True, text=True, check=False
+    )
+    assert failed.returncode == 1 and "can't open file" not in failed.stderr, failed.stderr
+    (node,) = json.loads((folder / "results/main/verdict.json").read_text())["nodes"].values()
+    assert node["verdict"] == "NOT MEASURED" and (folder / "results/main/report/cluster.pdf").exists()
+
+    node_run.write_text(works)
+    call("nodeprint", "discover", cwd=folder, **path)
     call("snakemake", "--cores", "all", cwd=folder, **path)
-    assert (folder / "results/main/report/cluster.pdf").exists()
+    (node,) = json.loads((folder / "results/main/verdict.json").read_text())["nodes"].values()
+    assert node["verdict"] == "NO PEER"
 
 
 def test_the_sources_are_copied_into_a_new_folder_only(tmp_path: Path) -> None:

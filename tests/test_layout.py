@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from nodeprint import layout
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.topology import from_part
+from nodeprint.topology.model import Cpu, Machine, Topology
 from nodeprint.verdict.judge import judge_fleet
 from tests import machines
 from tests.machines import arm, epyc, xeon
@@ -54,14 +55,28 @@ def test_slots_do_not_depend_on_numbers(tmp_path_factory: pytest.TempPathFactory
 @pytest.mark.parametrize("part, harvested", [("EPYC 7402", True), ("EPYC 7502", False), ("EPYC 7742", False)])
 def test_cores_fused_off_are_told(part: str, harvested: bool) -> None:
     """Of 3, 4 and 4 cores in each CCX; that the 7502 has half the CCDs says nothing of ranks."""
-    assert layout.is_harvested(from_part(part, 2)) is harvested
+    labels = from_part(part, 2)
+    slots, _ = layout.slots_of(labels, [cpu.cpu for cpu in labels.cpus])
+    assert layout.layout_of(labels, slots, np.zeros((0, 2), dtype=np.int64)).harvested is harvested
+
+
+def test_cores_without_an_l3_are_in_no_ccx_of_the_others() -> None:
+    """The low-power cores of a hybrid part share an L2 alone; its number is no number of an L3."""
+    cpus = [Cpu(c, socket=0, ccx=0, cluster=c, core=c, thread=0) for c in range(2)]
+    cpus += [Cpu(c, socket=0, cluster=c - 2, core=c, thread=0) for c in (2, 3)]
+    slots, _ = layout.slots_of(Topology(Machine(), tuple(cpus)), range(4))
+    pairs = np.stack(np.triu_indices(4, 1), axis=1)
+    same = {
+        tuple(pair) for pair, kind in zip(pairs.tolist(), layout.pair_classes(slots, pairs), strict=True) if kind == 1
+    }
+    assert same == {(0, 1)}
 
 
 def test_a_slow_core_of_a_harvested_part_is_named_by_its_cpu() -> None:
     """Other cores are fused off on each chip: cores of a CCX are compared as sorted profiles."""
     spread = Spread(core=0.002, fused=True)
     made = fleet(Plan(from_part("EPYC 7402", 2), nodes=16, jobs=2, spread=spread, defects=("node003: core 7 +6%",)))
-    assert made.stacks[0].layout.harvested
+    assert made.pairs[0].layout.harvested
     found = judge_fleet(made).nodes
     assert {name for name, node in found.items() if node.findings} == {"node003"}
     assert [(finding.term, finding.where["cpu"]) for finding in found["node003"].findings] == [("core", 7)]

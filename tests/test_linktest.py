@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -12,22 +13,27 @@ import time
 from collections.abc import Callable
 from math import comb
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeprint import bundle, config, records
+from nodeprint import config, records
 from nodeprint.errors import NodeprintError
+from nodeprint.fleet import jobs
 
 from .conftest import ALLOWED, ROOT, need
-from .schemas import valid_records
+from .schemas import valid_campaign, valid_records
 
 sys.path.insert(0, str(ROOT / "kernels"))
-from links import launch, samples, schedule, settings
+from links import launch, ranks, samples, schedule, settings
+from links import records as link_records
 
 RANKS = st.integers(2, 257)
+#: Open MPI's line above and below what it says.
+FRAME = 60 * "-"
 PAIRS = {"semidirectional": 1, "bidirectional": 1, "unidirectional": 2}
 
 
@@ -132,6 +138,10 @@ def test_a_burst_moves_neither_value_nor_interval() -> None:
         ("one line\nsomething nobody knows", "exit code 7 (something nobody knows)"),
         ("before\n" + 60 * "-" + "\nA daemon failed. We cannot\ncontinue.\n" + 60 * "-" + "\nafter",
          "exit code 7 (A daemon failed. We cannot continue.)"),
+        ("\n".join((FRAME, "A component was not found.", FRAME, FRAME, "MPI_INIT failed.", FRAME)),
+         "(A component was not found.)"),
+        ("\n".join((FRAME, "ORTE was unable to reliably start one or more daemons.", "routing).", FRAME)),
+         "start its daemon on a node by ssh"),
     ],
 )  # fmt: skip
 def test_what_a_launcher_says_becomes_one_sentence(said: str, sentence: str) -> None:
@@ -146,18 +156,31 @@ def test_what_a_launcher_says_becomes_one_sentence(said: str, sentence: str) -> 
         (["--sizes", "12X"], "a size is a number of bytes", 2),
         (["--sizes", "8,8"], "each size once", 2),
         (["--sizes", "8,64K", "--retest", "2"], "--retest is for one message size", 2),
-        (["--samples", "0"], "--samples must be at least 1", 2),
+        (["--samples", "0"], "--samples must be from 1 to 1e+06, not 0", 2),
+        (["--messages", "4294967297"], "--messages must be from 0", 2),  # as a C int it would be 1
+        (["--warm-up", "4294967297"], "--warm-up must be from 0", 2),
+        (["--samples", "3000000000"], "--samples must be from 1", 2),
+        (["--passes", "99999999999"], "--passes must be from 1", 2),
+        (["--ranks", "-3"], "--ranks must be from 0", 2),
+        (["--retest", "-1"], "--retest must be from 0", 2),
+        (["--seed", "-1"], "--seed must be from 0", 2),
+        (["--patience", "nan"], "--patience must be from 1", 2),
+        (["--cpus", "0-99999", "--plan"], "100000 ranks are more than 4096", 2),
+        (["--nodes", "a,b,a"], "a node is there twice", 2),
+        (["--launcher", "%20"], "the launcher is blank", 2),
+        (["--launcher", "mpirun%20'-n"], "cannot be read (No closing quotation)", 2),
+        (["--launcher", "mpirun%20-n%20{ranks"], "cannot be read", 2),
         (["--cpus", "0-"], "not a list of CPUs", 2),
         (["--cpus", "0,0"], "twice", 2),
         (["--cpus", "99999"], "not online", 2),
         (["--nodes", "a,b", "--cpus", "0"], "leave one out", 2),
         (["--nodes", "a"], "a pair needs two", 3),
         (["--mode", "sideways"], "invalid choice", 2),
-        (["--launcher", "mpirun%20-n%20{many}", "--nodes", "a,b"], "unknown placeholder", 2),
+        (["--launcher", "mpirun%20-n%20{many}", "--nodes", "a,b"], "unknown placeholder {many}", 2),
     ],
 )
 def test_bad_arguments_get_one_sentence(words: list[str], sentence: str, code: int, tmp_path: Path) -> None:
-    with pytest.raises(settings.RefusalError, match=sentence) as error:
+    with pytest.raises(settings.RefusalError, match=re.escape(sentence)) as error:
         settings.parse(["--out", str(tmp_path / "x"), *words]).command()
     assert error.value.code == code
 
@@ -257,13 +280,31 @@ def test_a_complete_file_is_left_alone_and_other_arguments_are_refused(kernel: P
     assert call(kernel, out).returncode == 2
 
 
+@pytest.mark.parametrize("content", ["a letter without a newline", '{"record":"pair"}\n', "\0" * 300])
+def test_a_file_that_is_no_record_is_left_as_it_is(content: str, tmp_path: Path) -> None:
+    out = tmp_path / "letter.txt"
+    out.write_text(content)
+    with pytest.raises(settings.RefusalError, match=r"line 1: no header"):
+        link_records.read(out, {})
+    with pytest.raises(settings.RefusalError, match="not a regular file"):
+        link_records.read(Path("/dev/full"), {})
+    assert out.read_text() == content
+
+
+def test_a_header_that_was_cut_is_begun_again(tmp_path: Path) -> None:
+    out = tmp_path / "r.jsonl"
+    for text in ("", '{"rec', '{"record":"header","sch'):
+        out.write_text(text)
+        assert link_records.read(out, {}).length == 0
+
+
 def started(kernel: Path, out: Path, *words: str) -> subprocess.Popen[str]:
     command = [kernel, "--cpus", two(), "--ranks", "6", "--out", out, "--sizes", "64K", "--samples", "8", *words]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 120
+    until = time.monotonic() + 600
     while not condition():
         assert time.monotonic() < until
         time.sleep(0.02)
@@ -299,7 +340,7 @@ def test_what_was_measured_is_kept_and_continued(kernel: Path, tmp_path: Path, h
     else:
         (mpirun,) = children(process.pid)
         os.kill(ranks_of(mpirun)[3], signal.SIGKILL)
-    said = process.communicate(timeout=60)[1].splitlines()[-1]
+    said = process.communicate(timeout=300)[1].splitlines()[-1]
     text = out.read_text()
     assert "trailer" not in text
     kept = text.count('"pair"')
@@ -315,7 +356,7 @@ def test_what_was_measured_is_kept_and_continued(kernel: Path, tmp_path: Path, h
     process = started(kernel, out, *words)
     wait_for(lambda: out.read_text().count('"pair"') > kept + 20)
     process.terminate()
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     found = content_of(out)
     headers = [one for one in found if one["record"] == "header"]
     assert [one["segment"] for one in headers] == [0, 1]
@@ -371,6 +412,28 @@ def test_a_node_without_mpi_is_left_out_by_name(kernel: Path, tmp_path: Path) ->
 
 
 @needs_two_cpus
+def test_a_node_with_an_old_python_is_left_out_by_name(kernel: Path, tmp_path: Path) -> None:
+    shutil.copytree(kernel.parent.parent, tmp_path / "kernels")  # without nodeprint's environment beside it
+    old = tmp_path / "bin/python3"
+    old.parent.mkdir()
+    old.write_text("#!/bin/sh\necho SyntaxError >&2\nexit 1\n")
+    old.chmod(0o755)
+    campaign = tmp_path / "main"
+    campaign.mkdir()
+    (campaign / "plan.tsv").write_text("linktest-node\tlinktest\t--cpus cores --sizes 64K\n")
+    command = [ROOT / "kernels/node-run", "--campaign", campaign, "--node", "n1", "--job", "1", "--runs", "1"]
+    done = subprocess.run(
+        [*command, "--kernels", tmp_path / "kernels/build"], capture_output=True, text=True, check=False,
+        env=dict(os.environ, PATH=f"{old.parent}:{os.environ['PATH']}"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert valid_campaign(campaign) == ["records", "status.json"]
+    job = jobs.read(campaign / "nodes/n1/job1")
+    assert job.status["outcome"] == "complete"
+    assert "no Python 3.11 or later here" in job.not_applicable["linktest-node"]
+
+
+@needs_two_cpus
 @pytest.mark.parametrize(
     ("launcher", "sentence"),
     [
@@ -396,11 +459,41 @@ def test_silent_ranks_are_given_up(kernel: Path, tmp_path: Path) -> None:
     assert "the ranks reported nothing for 2 s" in done.stderr.splitlines()[-1]
 
 
+@needs_two_cpus
+def test_what_a_launcher_leaves_behind_keeps_nobody_waiting(kernel: Path, tmp_path: Path) -> None:
+    """As ssh to a host that does not answer, which holds the launcher's output open."""
+    leaving = tmp_path / "leaving"
+    leaving.write_text(f"#!/bin/sh\nsleep 1000 &\necho $! >{tmp_path}/left\nexit 5\n")
+    leaving.chmod(0o755)
+    process = subprocess.Popen(
+        [kernel, "--cpus", two(), "--out", tmp_path / "r.jsonl", "--launcher", leaving],
+        stderr=(tmp_path / "said").open("w"),
+    )
+    wait_for(lambda: process.poll() is not None)
+    os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)
+    assert process.returncode == 3
+    assert "MPI ended with exit code 5" in (tmp_path / "said").read_text().splitlines()[-1]
+
+
+def test_a_result_that_arrives_early_is_of_its_own_step(tmp_path: Path) -> None:
+    """The first pair of pass 1 is measured as soon as the last of pass 0 is, whose result may still be on its way."""
+    asked = settings.parse(["--cpus", "0,1", "--ranks", "4", "--passes", "2", "--out", str(tmp_path / "r.jsonl")])
+    work = ranks.steps(asked, 1, set(), lambda rank: rank)
+    scribe = ranks.Scribe(SimpleNamespace(host="h"), asked, lambda rank: rank)  # type: ignore[arg-type]
+    scribe.expect(work)
+    result = {"latency_ns": 1.0, "flags": []}
+    first_of_one = next(at for at, step in enumerate(work) if step.number == 1)
+    late = (first_of_one - 1, *work[first_of_one - 1].pairs[-1])
+    for at, a, b in ((first_of_one, *work[first_of_one].pairs[0]), late):
+        scribe.take(at, a, b, result)
+    assert set(scribe.former.done) == {(1, 0, *work[first_of_one].pairs[0]), (0, 0, *late[1:])}
+
+
 def test_the_launcher_of_the_configuration_is_one_word_of_the_plan(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text("measure: [linktest-node]\nmpi: {launcher: 'srun --mpi=pmix -n {ranks}'}\n")
     plan = config.plan(config.load(file))
-    *_, arguments = plan.rstrip("\n").split("\t")
+    *_, arguments, _ = plan.rstrip("\n").split("\t")
     words = arguments.split()
     assert settings.parse(["--out", "x", "--cpus", two(), *words[words.index("--launcher") :]]).command() == [
         "srun", "--mpi=pmix", "-n", "2"
@@ -411,7 +504,7 @@ def test_the_launcher_of_the_configuration_is_one_word_of_the_plan(tmp_path: Pat
 
 
 @needs_two_cpus
-def test_node_run_measures_it_and_the_bundle_has_its_pairs(kernel: Path, tmp_path: Path) -> None:
+def test_node_run_measures_it_and_the_job_has_its_pairs(kernel: Path, tmp_path: Path) -> None:
     campaign = tmp_path / "main"
     campaign.mkdir()
     words = "--cpus cores --sizes 64K --samples 3"
@@ -421,9 +514,9 @@ def test_node_run_measures_it_and_the_bundle_has_its_pairs(kernel: Path, tmp_pat
     command = [ROOT / "kernels/node-run", "--campaign", campaign, "--node", "n1", "--job", "1", "--runs", "1"]
     done = subprocess.run([*command, "--kernels", kernel.parent], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    (job,) = bundle.load(campaign / "nodes/n1").jobs
+    job = jobs.read(campaign / "nodes/n1/job1")
     assert job.status["outcome"] == "complete"
-    assert job.header("linktest-node")["quantity"] == "message"
-    value = job.measurements["linktest-node"]["latency_ns"].sel(a=ALLOWED[0], b=ALLOWED[-1])
-    assert (value > 0).all()
+    one = job.measured["linktest-node"]
+    assert one.header["quantity"] == "message" and set(one.cpus) >= {ALLOWED[0], ALLOWED[-1]}
+    assert (one.columns["latency_ns"] > 0).all()
     assert "no-such-mpirun is not installed" in job.not_applicable["linktest-none"]

@@ -1,6 +1,7 @@
 """What the main job shows on the terminal: its progress from the campaign's folder, and what of Snakemake's output."""
 
 import calendar
+import json
 import os
 import pty
 import subprocess
@@ -15,7 +16,10 @@ from .conftest import ROOT, environment
 
 sys.path.insert(0, str(ROOT / "workflow"))
 
+import run
 import terminal
+
+from nodeprint import progress
 
 START = "2026-11-20T10:00:00Z"
 NOW = calendar.timegm(time.strptime(START, "%Y-%m-%dT%H:%M:%SZ"))
@@ -28,10 +32,10 @@ cas: 12 of 300 (4 %), 70 s left
 
 
 def test_what_a_node_is_at_is_the_end_of_its_log() -> None:
-    assert terminal.at_work(LOG, NOW + 75) == terminal.Current(1, "chase-levels", 15.0)
-    told = terminal.at_work(f"{LOG}levels: 1 of 8 (12 %), 40 s left\rlevels: 3 of 8 (37 %), 31 s left   ", NOW + 75)
-    assert told == terminal.Current(1, "chase-levels", 15.0, 31.0)
-    assert terminal.at_work(LOG.splitlines()[0], NOW) is None
+    assert progress.at_work(LOG, NOW + 75) == progress.Current(1, "chase-levels", 15.0)
+    told = progress.at_work(f"{LOG}levels: 1 of 8 (12 %), 40 s left\rlevels: 3 of 8 (37 %), 31 s left   ", NOW + 75)
+    assert told == progress.Current(1, "chase-levels", 15.0, 31.0)
+    assert progress.at_work(LOG.splitlines()[0], NOW) is None
 
 
 def job(campaign: Path, node: str, log: str = "", outcomes: str = "", finished: bool = False) -> Path:
@@ -52,6 +56,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 PLANNED = {"a": 10.0, "b": 20.0, "c": 30.0}
+STEPS = [(run, name) for run in (1, 2) for name in PLANNED]
 
 
 def test_progress_of_a_campaign(folder: Path) -> None:
@@ -63,13 +68,13 @@ def test_progress_of_a_campaign(folder: Path) -> None:
     (jobs["cn02"] / "run1").mkdir()
     for name in ("a", "b"):
         (jobs["cn02"] / f"run1/{name}.jsonl.gz").touch()
-    campaign = terminal.Campaign(folder, jobs, 2, PLANNED)
+    campaign = progress.Campaign(folder, jobs, STEPS, PLANNED)
     assert campaign.there() == 2
     assert campaign.unfinished() == ["cn02", "cn03"]
     before = campaign.look()
     assert [len(node.done) for node in before.nodes] == [6, 2, 0]
     assert before.left_s() is None, "nobody knows when the waiting nodes begin"
-    assert terminal.progress(before) == "1 of 3 nodes, 8 of 18 measurements, 2 nodes not begun"
+    assert progress.progress(before) == "1 of 3 nodes, 8 of 18 measurements, 2 nodes not begun"
 
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     with (jobs["cn02"] / "node-run.log").open("a") as log:
@@ -77,28 +82,28 @@ def test_progress_of_a_campaign(folder: Path) -> None:
     now = campaign.look()
     # a took 12 s where it was measured; b and c are as planned. cn02: 7 + 12 + 20 + 30, cn03 after it: 2 x 62
     assert now.left_s() == pytest.approx(69 + 124)
-    assert terminal.progress(now) == "1 of 3 nodes, 8 of 18 measurements, 3 min 13 s left, cn02 c, run 1/2"
-    assert terminal.share(now) == pytest.approx(8 / 18)
+    assert progress.progress(now) == "1 of 3 nodes, 8 of 18 measurements, 3 min 13 s left, cn02 c, run 1/2"
+    assert progress.share(now) == pytest.approx(8 / 18)
 
 
 def test_a_continued_node_counts_what_is_behind_it_and_what_is_ahead_and_there(folder: Path) -> None:
     alone = job(folder, "n")
     (alone / "run2").mkdir()
     (alone / "run2/a.jsonl.gz").touch()
-    campaign = terminal.Campaign(folder, {"n": alone}, 2, PLANNED)
+    campaign = progress.Campaign(folder, {"n": alone}, STEPS, PLANNED)
     (alone / "node-run.log").write_text(f"{START} node-run: run 1 of 2: b\n")
     (node,) = campaign.look().nodes
     assert node.done == {0, 3}
     # b has long taken what was planned, c of this run, b and c of the next
     assert campaign.look().left_s() == pytest.approx(30 + 20 + 30)
-    assert terminal.progress(campaign.look()) == "2 of 6 measurements, 1 min 20 s left, b, run 1/2"
+    assert progress.progress(campaign.look()) == "2 of 6 measurements, 1 min 20 s left, b, run 1/2"
 
 
 def test_without_a_plan_no_time_is_foretold(folder: Path) -> None:
     alone = job(folder, "n")
-    campaign = terminal.Campaign(folder, {"n": alone}, 2, {"a": 10.0})
+    campaign = progress.Campaign(folder, {"n": alone}, STEPS, {"a": 10.0})
     (alone / "node-run.log").write_text(f"{START} node-run: run 1 of 2: b\n")
-    assert terminal.progress(campaign.look()) == "1 of 6 measurements, b, run 1/2"
+    assert progress.progress(campaign.look()) == "1 of 6 measurements, b, run 1/2"
 
 
 def test_what_was_there_is_said_once() -> None:
@@ -111,7 +116,7 @@ def test_what_was_there_is_said_once() -> None:
     "seconds, text", [(3.4, "3 s"), (59.6, "1 min 0 s"), (185, "3 min 5 s"), (1500, "25 min"), (7500, "2 h 5 min")]
 )
 def test_times_in_words(seconds: float, text: str) -> None:
-    assert terminal.span(seconds) == text
+    assert progress.span(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -125,7 +130,7 @@ def test_times_in_words(seconds: float, text: str) -> None:
         ("cas: 12 of 300 (4 %), 70 s left", False),
         ("node-run: chase-latency refused with exit code 3: chase: no memory on node 1", True),
         ("node-run: waiting: another node-run measures vm", True),
-        ("sweep: Slurm job 7: 3 nodes, 64 at a time", True),
+        ("slurm: 3 of 3 nodes came back in 7 s", True),
         ("nodeprint: x.yaml: presets: unknown key", True),
     ],
 )
@@ -134,8 +139,8 @@ def test_lines_that_are_shown(line: str, shown: bool) -> None:
 
 
 def test_steps_are_snakemakes_rules() -> None:
-    lines = ("localrule measure:", "rule gather:", "onerror: judge", "localrule all:", "Execute 1 jobs...")
-    assert [terminal.step(line) for line in lines] == ["measure", "gather", "judge", None, None]
+    lines = ("localrule measure:", "rule gather:", "onerror: judge", "localrule all:", "localrule launch:")
+    assert [terminal.step(line) for line in lines] == ["measure", "gather", "judge", None, "measure"]
 
 
 def test_a_full_disk_is_one_sentence() -> None:
@@ -162,10 +167,12 @@ def test_why_snakemake_failed() -> None:
     assert terminal.reason([]) == "Snakemake was killed"
 
 
-@pytest.mark.parametrize("words", [("--config",), ("--nonsense",), ("--again",), ("--conf", "x.yaml")])
+@pytest.mark.parametrize(
+    "words", [("--config",), ("--nonsense",), ("--again",), ("--conf", "x.yaml"), ("--fail-on", "weather")]
+)
 def test_bad_options_get_one_sentence(words: tuple[str, ...]) -> None:
     done = subprocess.run(
-        [ROOT / "workflow/run", *words], env=environment(), capture_output=True, text=True, timeout=60, check=False
+        [ROOT / "workflow/run", *words], env=environment(), capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 2
     assert done.stdout == ""
@@ -216,4 +223,26 @@ screen.clear()
 
 def test_only_what_was_measured_says_how_long_it_takes() -> None:
     cut = "1\ta\tfailed\t3\t2.00\tnative\t\n2\ta\tdone\t0\t3.50\tnative\t\n1\tb\tdone\t0"
-    assert terminal.seconds_of(cut) == {"a": 3.5}
+    assert progress.seconds_of(cut) == {"a": 3.5}
+
+
+@pytest.mark.parametrize(
+    ("asked", "words", "fails"),
+    [
+        ("not-measured", ["SAME", "NOT MEASURED"], True),
+        ("deviates", ["SAME", "NOT MEASURED"], False),
+        ("not-measured,deviates", ["SAME", "DEVIATES"], True),
+        ("any", ["SUSPECT"], True),
+        ("deviates", ["SUSPECT", "INCONCLUSIVE"], False),
+        ("", ["DEVIATES"], False),
+    ],
+)
+def test_outcomes_that_a_script_asked_to_fail_on(
+    tmp_path: Path, asked: str, words: list[str], fails: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    nodes = {f"n{i}": {"verdict": word} for i, word in enumerate(words)}
+    (tmp_path / "verdict.json").write_text(json.dumps({"nodes": nodes, "fabric": []}))
+    call = run.Call(run.parser().parse_args(["--fail-on", asked]))
+    call.campaign = tmp_path
+    assert call.counts_as_failure() is fails
+    assert ("it ends with 3" in capfd.readouterr().err) is fails

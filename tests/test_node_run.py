@@ -5,8 +5,10 @@ Most tests drive `fake_kernel.sh`, which crashes and refuses on request; the las
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import json
+import lzma
 import os
 import re
 import shutil
@@ -20,11 +22,12 @@ from typing import Any
 
 import pytest
 
+from nodeprint import config as configuration
 from nodeprint import fingerprint, preflight
 from nodeprint.tree import open_tree
 
-from .conftest import MARK, ROOT, built, missing, need, small_file_system
-from .schemas import valid, valid_records
+from .conftest import MARK, ROOT, built, missing, need, record_texts, small_file_system
+from .schemas import valid, valid_campaign, valid_records
 from .test_fingerprint import CPU, EDAC, healthy
 
 NODE_RUN = ROOT / "kernels" / "node-run"
@@ -33,7 +36,7 @@ SHELLS = {"dash": ["dash"], "busybox": ["busybox", "sh"]}
 HOST = os.uname().nodename.split(".")[0]
 
 
-def wait_for(condition: Callable[[], Any], what: str, seconds: float = 30) -> Any:
+def wait_for(condition: Callable[[], Any], what: str, seconds: float = 300) -> Any:
     """The first true value of `condition`."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -99,7 +102,7 @@ class Campaign:
 
     def run(self, *arguments: str, **environment: str) -> tuple[int, str]:
         process = self.start(*arguments, **environment)
-        _, said = process.communicate(timeout=120)
+        _, said = process.communicate(timeout=600)
         return process.returncode, said
 
     def status(self) -> dict[str, Any]:
@@ -111,16 +114,16 @@ class Campaign:
         return {(m["run"], m["name"]): m for m in self.status()["measurements"]}
 
     def records(self, name: str = "a", run: int = 1) -> list[dict[str, Any]]:
-        plain = self.job / f"run{run}" / f"{name}.jsonl"
-        packed = plain.with_name(plain.name + ".gz")
-        text = gzip.decompress(packed.read_bytes()) if packed.exists() else plain.read_bytes()
+        text = record_texts(self.job).get(f"run{run}/{name}", b"")
         return [json.loads(line) for line in text.splitlines()]
 
+    def archive(self, run: int = 1) -> Path:
+        """The archive of a run."""
+        (path,) = self.job.glob(f"run{run}.tar.?z")
+        return path
+
     def pairs(self, name: str = "a", run: int = 1) -> list[int]:
-        try:
-            return [r["n"] for r in self.records(name, run) if r["record"] == "pair"]
-        except FileNotFoundError:
-            return []
+        return [r["n"] for r in self.records(name, run) if r["record"] == "pair"]
 
     def kernel_pid(self) -> int:
         header = wait_for(
@@ -131,11 +134,11 @@ class Campaign:
     def is_whole(self, steps: int, name: str = "a", run: int = 1) -> bool:
         """Every pair is there once, with a trailer, and nothing is left beside it."""
         records = self.records(name, run)
-        files = {path.name for path in (self.job / f"run{run}").iterdir() if path.name.startswith(name)}
+        files = {path.name for path in self.job.glob(f"run{run}/{name}.*")}
         return (
             self.pairs(name, run) == list(range(steps))
             and records[-1]["record"] == "trailer"
-            and files == {f"{name}.jsonl.gz"}
+            and files == (set() if [*self.job.glob(f"run{run}.tar.?z")] else {f"{name}.jsonl.gz"})
         )
 
 
@@ -170,12 +173,34 @@ def test_a_job_is_measured_once_and_described(campaign: Campaign) -> None:
     assert len(seeds) == 4, "each measurement of each run draws its own lines and order"
     assert not list(campaign.tmp.iterdir()), "nothing is left in the temporary folder"
 
-    before = {path: path.read_bytes() for path in campaign.job.glob("run*/*")} | {
-        campaign.job / "survey.tar.gz": (campaign.job / "survey.tar.gz").read_bytes()
-    }
+    files = {path.name for path in campaign.job.iterdir()}
+    made = {path for path in files if path.startswith("run")}
+    assert made in ({"run1.tar.xz", "run2.tar.xz"}, {"run1.tar.gz", "run2.tar.gz"}), "an archive a run"
+    before = {campaign.job / name: (campaign.job / name).read_bytes() for name in (*made, "survey.tar.gz")}
     assert campaign.run("--runs", "2")[0] == 0
     assert {path: path.read_bytes() for path in before} == before, "nothing is measured or surveyed twice"
     assert campaign.status()["measurements"] == status["measurements"]
+
+
+def test_a_measurement_has_as_many_runs_as_the_plan_says(campaign: Campaign) -> None:
+    """Spread evenly over the job; a row that does not say has those of --runs."""
+    campaign.plan("a\tfake\t--steps 2\t6", "b\tfake\t--steps 3", "c\tfake\t--steps 2\t3")
+    code, said = campaign.run("--runs", "2")
+    assert code == 0, said
+    status = campaign.status()
+    assert status["outcome"] == "complete"
+    made = [(m["run"], m["name"]) for m in status["measurements"]]
+    rows = configuration.read_plan((campaign.folder / "plan.tsv").read_text(), 2)
+    assert made == configuration.steps(rows)
+    assert "".join(name for _, name in made) == "abcaacabaca"
+    assert all(campaign.records(name, run)[0]["run"] == run for run, name in made)
+    assert "run 6 of 6: a" in said and "run 2 of 2: b" in said
+    before = record_texts(campaign.job)
+    assert "run3/b" not in before
+    again, _ = campaign.run("--runs", "3")
+    assert again == 0 and set(record_texts(campaign.job)) == {*before, "run3/b"}
+    assert before.items() <= record_texts(campaign.job).items(), "run 3 is packed anew, with what it had"
+    assert len(campaign.status()["measurements"]) == 12 and not [*campaign.job.glob("run*/")]
 
 
 @pytest.mark.parametrize("victims", ["node-run", "kernel", "both"])
@@ -189,10 +214,10 @@ def test_killed_in_the_middle_is_continued(campaign: Campaign, victims: str, aft
         process.kill()
     if victims in ("kernel", "both"):
         os.kill(kernel, signal.SIGKILL)
-    process.wait(timeout=60)
+    process.wait(timeout=300)
     assert process.stderr is not None
     process.stderr.close()  # an orphan finds nobody to talk to, and measures on
-    assert not (campaign.job / "run1" / "a.jsonl.gz").exists()
+    assert not (campaign.job / "run1" / "a.jsonl.gz").exists() and not [*campaign.job.glob("run1.*")]
     if victims == "kernel":
         assert campaign.status()["outcome"] == "failed"
         assert "signal 9" in campaign.outcomes()[1, "a"]["message"]
@@ -214,7 +239,7 @@ def test_a_signal_stops_the_kernel_first(campaign: Campaign, number: signal.Sign
     process = campaign.start()
     kernel = campaign.kernel_pid()
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=300)
     assert process.returncode == -number
     assert not Path(f"/proc/{kernel}").exists(), "node-run waited for its kernel"
     assert "fake: leaving" in said and "run again to continue" in said
@@ -227,15 +252,61 @@ def test_a_signal_stops_the_kernel_first(campaign: Campaign, number: signal.Sign
     assert campaign.is_whole(done + 2)
 
 
-def test_killed_between_compressing_and_cleaning_up(campaign: Campaign) -> None:
+@pytest.mark.parametrize("killed", ["before the archive", "before its name", "after it"])
+def test_killed_between_two_steps_of_packing(campaign: Campaign, killed: str) -> None:
+    campaign.plan("a\tfake\t--steps 3", "b\tfake\t--steps 2")
     assert campaign.run()[0] == 0
-    folder = campaign.job / "run1"
-    plain = gzip.decompress((folder / "a.jsonl.gz").read_bytes())
-    (folder / "a.jsonl").write_bytes(plain)
+    before, archive, folder = record_texts(campaign.job), campaign.archive(), campaign.job / "run1"
+    folder.mkdir()
+    for name in "ab":
+        (folder / f"{name}.jsonl.gz").write_bytes(gzip.compress(before[f"run1/{name}"]))
+    (folder / "a.jsonl").write_bytes(before["run1/a"])
     (folder / "a.jsonl.gz.tmp").write_bytes(b"half")
+    if killed == "before its name":
+        archive.with_name(archive.name + ".tmp").write_bytes(b"half")
+    if killed != "after it":
+        archive.unlink()
+    assert record_texts(campaign.job) == before, "whatever is there is read once"
     assert campaign.run()[0] == 0
-    assert not (folder / "a.jsonl").exists()
-    assert gzip.decompress((folder / "a.jsonl.gz").read_bytes()) == plain
+    assert record_texts(campaign.job) == before and campaign.status()["outcome"] == "complete"
+    assert [path.name for path in campaign.job.glob("run*")] == [archive.name]
+
+
+def test_killed_while_it_packs_again_and_again(one_shell: Campaign) -> None:
+    """At whatever moment: all that was measured is there once, and what it was."""
+    one_shell.plan("a\tfake\t--steps 2\t3", "b\tfake\t--steps 1")
+    seen: dict[str, bytes] = {}
+    for turn in range(60):
+        process = one_shell.start()
+        time.sleep(0.02 * turn)
+        process.kill()
+        process.communicate()
+        whole = {name: text for name, text in record_texts(one_shell.job).items() if b'"trailer"' in text}
+        assert seen.items() <= whole.items()
+        seen = whole
+        if (one_shell.job / "status.json").exists():
+            break
+    assert one_shell.run()[0] == 0
+    assert seen.items() <= record_texts(one_shell.job).items()
+    assert sorted(path.name[:4] for path in one_shell.job.glob("run*")) == ["run1", "run2", "run3"]
+
+
+def test_a_run_is_packed_by_gzip_where_there_is_no_xz(campaign: Campaign) -> None:
+    assert campaign.run("--runs", "2")[0] == 0
+    before = record_texts(campaign.job)
+    bare = campaign.tmp.parent / "bare"
+    bare.mkdir()
+    for program in Path(campaign.environment["PATH"]).iterdir():
+        if not program.name.startswith("xz"):
+            (bare / program.name).symlink_to(program)
+    campaign.environment["PATH"] = str(bare)
+    if campaign.archive().suffix == ".xz":  # busybox's own xz only unpacks
+        said = campaign.run("--runs", "2")[1]
+        assert record_texts(campaign.job) == before and "run1.tar.xz: xz is not installed" in said
+    shutil.rmtree(campaign.job)
+    assert campaign.run("--runs", "2")[0] == 0
+    assert campaign.archive(2).name == "run2.tar.gz"
+    assert record_texts(campaign.job).keys() == before.keys() and campaign.status()["outcome"] == "complete"
 
 
 def test_a_held_lock_is_waited_for_and_its_holder_named(campaign: Campaign) -> None:
@@ -243,8 +314,8 @@ def test_a_held_lock_is_waited_for_and_its_holder_named(campaign: Campaign) -> N
     first = campaign.start()
     campaign.kernel_pid()
     second = campaign.start("--node", "n2")
-    code = second.wait(timeout=60)
-    assert first.wait(timeout=60) == 0 and code == 0
+    code = second.wait(timeout=300)
+    assert first.wait(timeout=300) == 0 and code == 0
     assert second.stderr is not None and first.stderr is not None
     said = second.stderr.read()
     assert f"waiting: {HOST} is measured by process {first.pid} (node n1) since 20" in said
@@ -294,13 +365,37 @@ def test_a_malformed_file_is_set_aside_and_measured_again(campaign: Campaign, ga
     assert campaign.status()["outcome"] == "complete"
 
 
-def test_a_cut_archive_is_set_aside(campaign: Campaign) -> None:
+def test_a_cut_compressed_file_is_set_aside(campaign: Campaign) -> None:
+    campaign.plan("a\tfake", "b\tfake\t--refuse 3")
     assert campaign.run()[0] == 0
     packed = campaign.job / "run1" / "a.jsonl.gz"
     packed.write_bytes(packed.read_bytes()[:-9])
     code, said = campaign.run()
     assert code == 0 and "a.jsonl.gz.bad" in said
     assert campaign.pairs() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("damage", ["cut", "garbled", "no archive"])
+def test_what_a_damaged_archive_lacks_is_measured_again(campaign: Campaign, damage: str) -> None:
+    campaign.plan("a\tfake\t--steps 300", "b\tfake\t--steps 300")
+    assert campaign.run()[0] == 0
+    archive, before = campaign.archive(), record_texts(campaign.job)
+    content = archive.read_bytes()
+    tar = lzma.decompress(content) if archive.suffix == ".xz" else gzip.decompress(content)
+    broken = {
+        "cut": gzip.compress(tar[: tar.index(b"run1/b.jsonl") + 2000]),
+        "garbled": gzip.compress(tar.replace(b"run1/b.jsonl", b"run1/\0\0\0\0\0\0\0")),
+        "no archive": b"\0" * 3000,
+    }[damage]
+    archive.unlink()
+    (campaign.job / "run1.tar.gz").write_bytes(broken)
+    code, said = campaign.run()
+    assert code == 0 and "run1.tar.gz is malformed: kept as run1.tar.gz.bad, what it lacks is measured again" in said
+    assert campaign.is_whole(300, "a") and campaign.is_whole(300, "b")
+    assert campaign.status()["outcome"] == "complete"
+    now = record_texts(campaign.job)
+    # the headers have the process numbers of their kernels
+    assert (now["run1/a"] == before["run1/a"]) == (damage != "no archive") and now["run1/b"] != before["run1/b"]
 
 
 def test_a_good_file_is_not_blamed_for_bad_arguments(campaign: Campaign) -> None:
@@ -343,7 +438,7 @@ def test_a_survey_alone_with_serial_numbers_as_the_site_wants_them(campaign: Cam
     for program in programs.iterdir():
         program.chmod(0o755)
     done = subprocess.run(
-        [*campaign.command("--serials", how), "--survey-only"], capture_output=True, text=True, timeout=120,
+        [*campaign.command("--serials", how), "--survey-only"], capture_output=True, text=True, timeout=600,
         env=campaign.environment | {"PATH": f"{programs}:{campaign.environment['PATH']}"}, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -362,7 +457,7 @@ def test_hostile_host_names(one_shell: Campaign, host: str) -> None:
     if probe.returncode != 0:
         missing(f"no namespace of host names here: {probe.stderr.decode()}")
     done = subprocess.run(
-        [*rename, *one_shell.command()], check=False, capture_output=True, env=one_shell.environment, timeout=60
+        [*rename, *one_shell.command()], check=False, capture_output=True, env=one_shell.environment, timeout=300
     )
     assert done.returncode == 0, done.stderr
     assert one_shell.status()["outcome"] == "complete"
@@ -405,7 +500,7 @@ def test_bad_arguments_get_one_sentence(campaign: Campaign, arguments: list[str]
     [
         ("", "line 0: there is no measurement in it"),
         ("# nothing\n", "there is no measurement in it"),
-        ("a fake\n", "line 1: two or three columns"),
+        ("a fake\n", "line 1: two to four columns"),
         ("a\tfake\nb/../c\tfake\n", "line 2: names of measurements"),
         ("a\t../fake\n", "line 1: names of measurements"),
         ("-a\tfake\n", "line 1: names of measurements"),
@@ -450,7 +545,7 @@ def test_a_static_kernel_stands_in_for_one_that_does_not_start(campaign: Campaig
     assert code == 0, said
     assert campaign.is_whole(3)
     shutil.rmtree(campaign.kernels / "static")
-    (campaign.job / "run1" / "a.jsonl.gz").unlink()
+    campaign.archive().unlink()
     assert campaign.run()[0] == 0
     assert "kernel fake does not start" in campaign.outcomes()[1, "a"]["message"]
 
@@ -506,7 +601,9 @@ def test_the_survey_reads_like_a_root(campaign: Campaign, tmp_path: Path) -> Non
     root = tmp_path / "root"
     root.mkdir()
     subprocess.run(["tar", "-xzf", campaign.job / "survey.tar.gz", "-C", root], check=True)
-    for path in ("proc/cmdline", "proc/version", "sys/devices/system/cpu/online", "sys/devices/system/node/online"):
+    # addresses and identifiers in the command line are replaced
+    assert (root / "proc/cmdline").read_bytes().split()[:1] == Path("/proc/cmdline").read_bytes().split()[:1]
+    for path in ("proc/version", "sys/devices/system/cpu/online", "sys/devices/system/node/online"):
         if Path("/", path).exists():
             assert (root / path).read_bytes() == Path("/", path).read_bytes(), path
     assert (root / "nodeprint" / "hostname").read_text().strip() == HOST
@@ -539,7 +636,7 @@ def test_the_survey_of_a_made_up_machine(campaign: Campaign, tmp_path: Path) -> 
     inside = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /sys && exec "$@"', str(fake / "sys")]
     if subprocess.run([*inside, "true"], check=False, capture_output=True).returncode != 0:
         missing("no namespace of mounts here")
-    subprocess.run([*inside, *campaign.command()], check=True, env=campaign.environment, timeout=60)
+    subprocess.run([*inside, *campaign.command()], check=True, env=campaign.environment, timeout=300)
     survey, truth = open_tree(campaign.job / "survey.tar.gz"), open_tree(fake)
     names = ("governor", "boost", "bios", "cores_per_l3", "numa_distances", "memory_per_node_gib", "thp", "mitigations")
     said, expected = fingerprint.read(survey), fingerprint.read(truth)
@@ -640,7 +737,7 @@ def test_the_real_kernel_without_likwid(real: Campaign) -> None:
     code, said = real.run()
     assert code == 0, said
     assert real.status()["outcome"] == "complete"
-    valid_records(real.job / "run1" / "a.jsonl.gz")
+    assert valid_campaign(real.folder) == ["records", "status.json"]
     header = real.records()[0]
     assert (header["host"], header["job"], header["run"], header["pinned_by"]) == (HOST, 1, 1, "native")
     assert real.records()[-1]["complete"] is True
@@ -657,6 +754,57 @@ def test_the_real_kernel_under_likwid_pin(real: Campaign) -> None:
         assert "nodeprint/likwid-topology.csv" in archive.getnames()
 
 
+def test_likwid_pin_in_a_reduced_cpuset(real: Campaign) -> None:
+    need("likwid-pin", "taskset", cpus=2)
+    last = str(sorted(os.sched_getaffinity(0))[-1])
+    real.environment["PATH"] = os.environ["PATH"]
+    real.plan("a\tjitter\t--op detours --cpus cores --passes 1 --seconds 1")
+    real.shell = ["taskset", "-c", last, *real.shell]
+    code, said = real.run()
+    assert code == 0, said
+    # of a single CPU likwid-pin preloads nothing, so that the kernel pins its worker there itself
+    assert real.outcomes()[1, "a"]["pinned_by"] == real.records()[0]["pinned_by"] == "native"
+    assert [r["cpu"] for r in real.records() if r["record"] == "cell"] == [int(last)]
+    with tarfile.open(real.job / "survey.tar.gz") as archive:
+        told = archive.extractfile("nodeprint/likwid-pin.txt")
+        assert told is not None and told.read() == b"works\n"
+
+
+@pytest.mark.parametrize(
+    ("fake", "word"),
+    [
+        # takes no notice of the list: every thread stays where the first of the set is
+        ('shift 3; exec taskset -c "$FIRST" "$@"', "it pins to CPU"),
+        # as 5.2.2: numbers are places in the cpuset unless it is told to ignore the set
+        (
+            '[ -n "${LIKWID_IGNORE_CPUSET:-}" ] || { echo logical >&2; exit 1; }; [ "$4" = cat ] || exit 1; '
+            'exec taskset -c "$3" cat /proc/self/status',
+            "the kernel pins itself",
+        ),
+        # refuses the list of the kernel, though not that of the trial
+        (
+            '[ "$4" = cat ] || { echo no such CPU >&2; exit 1; }; exec taskset -c "$3" cat /proc/self/status',
+            "no such CPU",
+        ),
+    ],
+)
+def test_a_likwid_pin_that_pins_elsewhere_is_not_used(real: Campaign, fake: str, word: str) -> None:
+    need("taskset", cpus=2)
+    folder = real.tmp / "likwid"
+    folder.mkdir()
+    script = folder / "likwid-pin"
+    script.write_text(f"#!/bin/sh\n{fake}\n")
+    script.chmod(0o755)
+    real.environment["PATH"] = f"{folder}:{real.environment['PATH']}"
+    real.plan("a\tjitter\t--op detours --cpus cores --passes 1 --seconds 1")
+    code, said = real.run(FIRST=str(min(os.sched_getaffinity(0))))
+    assert code == 0, said
+    assert "pins to CPU" in said or "the kernel pins itself" in said
+    assert word in said
+    assert real.outcomes()[1, "a"]["outcome"] == "done"
+    assert real.outcomes()[1, "a"]["pinned_by"] == real.records()[0]["pinned_by"] == "native"
+
+
 def test_the_real_kernel_is_killed_and_continues_its_file(real: Campaign) -> None:
     real.plan("a\tcoherence\t--op cas --passes 2000")
     process = real.start()
@@ -665,13 +813,13 @@ def test_the_real_kernel_is_killed_and_continues_its_file(real: Campaign) -> Non
     process.kill()
     for pid in pids_writing(file):
         os.kill(pid, signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     wait_for(lambda: not pids_writing(file), "the end of the kernel")
     whole_lines = file.read_bytes().rpartition(b"\n")[0] + b"\n"
     process = real.start()
     wait_for(lambda: len(file.read_bytes()) > len(whole_lines) + 1000, "a continuation")
     process.terminate()
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     valid_records(file)
     text = file.read_bytes()
     assert text.startswith(whole_lines) and text.endswith(b"\n")
@@ -679,3 +827,24 @@ def test_the_real_kernel_is_killed_and_continues_its_file(real: Campaign) -> Non
     assert [r["segment"] for r in records if r["record"] == "header"] == [0, 1]
     done = [(r["a"], r["b"], r["home"], r["pass"]) for r in records if r["record"] == "pair"]
     assert len(done) == len(set(done)), "no pair is measured twice"
+
+
+def test_the_folder_of_a_killed_node_run_goes_with_the_next_one_and_that_of_another_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another may have process numbers of its own, in a container: who holds the lock is at work."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    host = os.uname().nodename.split(".")[0]
+    folders = {name: tmp_path / f"node-run.{host}.{name}" for name in ("killed", "lives", "strange")}
+    for folder in folders.values():
+        folder.mkdir()
+        (folder / "survey").touch()
+    for name in ("killed", "lives"):
+        (folders[name] / "lock").touch()
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c/plan.tsv").write_text("a\tnone\t--op x\n")
+    with (folders["lives"] / "lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        words = [ROOT / "kernels/node-run", "--campaign", tmp_path / "c", "--node", "n", "--job", "1", "--runs", "1"]
+        subprocess.run(words, check=True, capture_output=True, timeout=120)
+    assert sorted(path.name.rpartition(".")[2] for path in tmp_path.glob("node-run.*")) == ["lives", "strange"]

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.machine
 
 KERNELS = ROOT / "kernels"
 MIB = 2**20
-NAMES = ("bandwidth", "chase", "clock", "jitter", "loaded", "remap", "touch")
+NAMES = ("bandwidth", "chase", "clock", "jitter", "loaded", "ports", "remap", "touch")
 
 needs_two_cpus = pytest.mark.usefixtures("two_cpus")
 
@@ -39,6 +39,7 @@ SHORT = {
     "jitter detours": ["--op", "detours", "--seconds", "1"],
     "clock alone": ["--op", "alone"],
     "clock together": ["--op", "together", "--seconds", "1"],
+    "ports bandwidth": ["--op", "bandwidth"],
     "bandwidth nodes": ["--op", "nodes", "--streams", "load,copy_mem"],
     "bandwidth scaling": ["--op", "scaling"],
     "bandwidth cpus": ["--op", "cpus"],
@@ -137,12 +138,12 @@ def test_a_signal_leaves_a_readable_file_that_is_continued(
     out = tmp_path / "r.jsonl"
     command = [str(plain / kernel), *arguments, "--out", str(out)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while not (out.exists() and b'"record":"cell"' in out.read_bytes()) and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
     begun = time.monotonic()
-    assert process.wait(timeout=30) == 128 + signal.SIGTERM
+    assert process.wait(timeout=300) == 128 + signal.SIGTERM
     assert time.monotonic() - begun < 20
     before = records.read(out)
     assert not before.complete and before.trailer is None
@@ -303,7 +304,7 @@ def test_load_is_what_the_injectors_draw(plain: Path, tmp_path: Path) -> None:
     for place in set(file.cells["place"]):
         cpus = file.header["injectors"][place]
         here = ~idle & (file.cells["place"] == place)
-        assert file.header["measurer"] not in cpus
+        assert file.header["measurers"][place] not in cpus
         assert set(file.cells["injectors"][here]) == {len(cpus)}
         slow, fast = (here & (file.cells["delay"] == delay) for delay in (512, 0))
         assert file.cells["rate_bytes_per_s"][slow].max() < file.cells["rate_bytes_per_s"][fast].max()
@@ -386,6 +387,7 @@ def test_a_busy_cpu_is_loud(plain: Path, tmp_path: Path) -> None:
     heard = cells["detours"] > 0
     assert (cells["median_ns"][heard] <= cells["p99_ns"][heard]).all()
     assert (cells["p99_ns"][heard] <= cells["longest_ns"][heard]).all()
+    assert (cells["faults"] == 0).all()  # the first touch of a buffer would be a detour of the kernel's own making
 
 
 def test_the_clock_is_the_same_beside_a_busy_neighbour(plain: Path, tmp_path: Path) -> None:

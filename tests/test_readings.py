@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-import json
+import dataclasses
+import itertools
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
-from nodeprint.bundle import Job
+from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.report.readings import readings
+from nodeprint.topology.model import Topology
+from nodeprint.topology.presets import preset
 
 RUNS, PASSES = 2, 3
 
 
-def cells(kernel: str, operation: str, coords: dict[str, Any], values: dict[str, Any], **header: Any) -> xr.Dataset:
+def cells(kernel: str, operation: str, coords: dict[str, Any], values: dict[str, Any], **header: Any) -> Measured:
     """Values by coordinate, the same in each run and pass but for one pass of one run, which is far off."""
-    dims = ("run", "pass", *coords)
-    data = {}
+    names = {dim: tuple(sorted(keys)) for dim, keys in coords.items() if isinstance(keys[0], str)}
+    numbers = {dim: [names[dim].index(k) for k in keys] if dim in names else keys for dim, keys in coords.items()}
+    places = np.array(list(itertools.product(*numbers.values()))).T
+    columns = {}
     for name, value in values.items():
         array = np.broadcast_to(np.asarray(value, dtype=float), (RUNS, PASSES, *np.shape(value))).copy()
         array[0, 0] *= 10
-        data[name] = (dims, array)
-    attrs = {key: json.dumps(value) for key, value in {"kernel": kernel, "operation": operation, **header}.items()}
-    return xr.Dataset(data, {"run": [1, 2], "pass": [0, 1, 2], **coords}, attrs)
+        columns[name] = array.reshape(RUNS, PASSES, -1)
+    told = {"kernel": kernel, "operation": operation, "cells": {}, **header}
+    runs = tuple({"run": run} for run in (1, 2))
+    return Measured("", told, runs, (0, 1, 2), dict(zip(coords, places, strict=True)), names, columns)
 
 
-def said(name: str, data: xr.Dataset) -> tuple[str, ...]:
-    return readings(Job(1, {}, {}, {name: data}))
+def said(name: str, data: Measured, topology: Topology | None = None) -> tuple[str, ...]:
+    return readings(Job(1, {}, {name: dataclasses.replace(data, name=name)}), topology)
 
 
 def test_a_cache_that_is_smaller_than_told_has_its_effective_size() -> None:
@@ -58,16 +63,49 @@ def test_more_pairs_that_are_slower() -> None:
     assert said("remap-pairs", data) == ("remap-pairs: more pairs are not slower, within noise",)
     data = cells("remap", "pairs", {"pairs": [1, 2, 4, 8]}, {"rate_bytes_per_s": [1e9, 90e9, 2e9, 1e9]})
     assert said("remap-pairs", data) == ("remap-pairs: more pairs are slower from 4 on",)
-    assert said("remap-pairs", data.isel(pairs=[0])) == ()
+    one = cells("remap", "pairs", {"pairs": [1]}, {"rate_bytes_per_s": [1e9]})
+    assert said("remap-pairs", one) == ()
 
 
 def test_own_against_other_memory() -> None:
-    def touch(nodes: dict[str, int]) -> xr.Dataset:
+    def touch(nodes: dict[str, int]) -> Measured:
         coords = {"a": [0], "b": [1], "together": ["alone", "both"]}
         return cells("touch", "ratio", coords, {"ratio": [[[1.4, 1.5]]]}, nodes=nodes)
 
     assert "another NUMA node touched first is 1.50" in said("touch-ratio", touch({"0": 0, "1": 1}))[0]
     assert "one NUMA node: every array is local; the ratio is 1.50" in said("touch-ratio", touch({"0": 0, "1": 0}))[0]
+
+
+def test_ports_and_the_fabric_clock_that_they_imply() -> None:
+    """By the CCDs where there are any: a CCX that shares its port does not reach what the port carries."""
+    coords = {
+        "cpu": [0, 4],
+        "scope": ["ccx", "ccd"],
+        "memory": ["own", "other_socket"],
+        "stream": ["load", "store_mem"],
+    }
+    rate = np.full((2, 2, 2, 2), np.nan)
+    rate[:, 0, 0] = [40e9, 20e9]
+    rate[0, 1, 0] = [46.9e9, 23.5e9]
+    rate[:, :, 1] = 30e9
+    data = cells("ports", "bandwidth", coords, {"rate_bytes_per_s": rate})
+    (both,) = said("bandwidth-ccx", data, preset("rome-2x64"))
+    assert both.startswith("bandwidth-ccx: the cores of one CCD load 46.9 GB/s and store 23.5 GB/s")
+    assert both.endswith("the fabric clock is at least 1.47 GHz")
+    for other in (None, preset("icelake-2x40"), preset("turin-2x64"), preset("naples-2x32")):
+        assert "fabric" not in said("bandwidth-ccx", data, other)[0], "what its port reads is not known"
+    one = cells("ports", "bandwidth", coords | {"scope": ["ccx"]}, {"rate_bytes_per_s": rate[:, :1]})
+    (alone,) = said("bandwidth-ccx", one)
+    assert "the cores of one CCX load 40.0 GB/s" in alone
+    assert "(medians of 2)" in alone
+
+
+def test_hops_beside_traffic() -> None:
+    coords = {"a": [0], "b": [1, 4], "home": [0], "load": ["idle", "light", "full"]}
+    data = cells("coherence", "loaded", coords, {"latency_ns": [[[[20.0, 20.0, 30.0]], [[100.0, 90.0, 120.0]]]]})
+    (one,) = said("coherence-loaded", data)
+    assert one.startswith("coherence-loaded: beside 5 GB/s on another CCX hops take 0.950 times as long as idle")
+    assert "1.350 times (medians of 2 pairs)" in one
 
 
 def test_other_measurements_say_nothing() -> None:

@@ -19,7 +19,7 @@ from .conftest import environment
 pytestmark = pytest.mark.machine
 
 NODES, JOBS, SUSPECT = 5, 3, "node003"
-MINUTES = 0.15
+MINUTES = 0.05
 
 #: In a campaign of these tests: the records that the simulated node's job has, as if measured on this host. A campaign
 #: `...-soon` has all its jobs begin with the first one: a job so soon confirms nothing.
@@ -45,7 +45,7 @@ zcat {fleet}/nodes/$node/job$job/run$run/coherence-cas.jsonl.gz |
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A simulated fleet of which one node is slow in every job, hours apart."""
-    plan = simulate.Plan(from_part("EPYC 7302", 1), NODES, JOBS, 2, 1, 5, defects=(f"{SUSPECT}: core 5 +40%",))
+    plan = simulate.Plan(from_part("EPYC 7302", 1), NODES, JOBS, 2, 3, 3, defects=(f"{SUSPECT}: core 5 +40%",))
     return simulate.write(plan, tmp_path_factory.mktemp("recheck") / "fleet")
 
 
@@ -97,7 +97,7 @@ def test_a_suspicion_is_confirmed_by_a_second_job_beside_unsuspected_nodes(house
     assert {name for name, of_node in found.items() if len(of_node) == 1} == set(found) - again
     assert SUSPECT in again
     assert len(again) == 3, "the suspect and two unsuspected ones"
-    assert "recheck 1 of at most 2, in 0.15 minutes: " in done.stderr
+    assert f"recheck 1 of at most 2, in {MINUTES} minutes: " in done.stderr
     assert "recheck 2 of" not in done.stderr
     first = max(moment(of_node[0]["ended"]) for of_node in found.values())
     second = min(moment(found[name][1]["started"]) for name in again)

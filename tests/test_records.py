@@ -137,3 +137,27 @@ def test_anything_else_is_refused_with_its_line(tmp_path: Path, content: str, li
 def test_junk_never_crashes(tmp_path_factory: pytest.TempPathFactory, junk: bytes) -> None:
     with pytest.raises(NodeprintError):
         records.read(write(tmp_path_factory.mktemp("junk"), junk))
+
+
+@given(st.data())
+def test_pairs_read_at_once_are_those_read_line_by_line(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """A line whose first key is another one sends the whole file the slow way."""
+    number = st.none() | st.floats(-1e3, 1e3) | st.integers(0, 99) | st.just("x") | st.just(True)
+    extra = st.fixed_dictionaries(
+        {},
+        optional=dict.fromkeys(("latency_ns", "p99_ns", "clock_a_ghz"), number)
+        | {"flags": st.lists(st.sampled_from(["moved", "disturbed", "odd"]), max_size=2)}
+        | {"home": number},
+    )
+    found = [pair(0, b) | more for b, more in enumerate(data.draw(st.lists(extra, min_size=1, max_size=4)), start=1)]
+    turned = [*found[:-1], {"a": found[-1]["a"], **{key: found[-1][key] for key in found[-1] if key != "a"}}]
+    read = []
+    for pairs in (found, turned):
+        path = write(tmp_path_factory.mktemp("pairs"), lines(header(), *pairs, TRAILER))
+        try:
+            read.append({key: column.tolist() for key, column in records.read(path, "it").pairs.items()})
+        except NodeprintError as error:
+            read.append({"": [str(error)]})
+    assert repr(read[0]) == repr(read[1])

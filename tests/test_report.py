@@ -10,13 +10,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nodeprint import discover, outcomes
 from nodeprint.errors import NodeprintError
+from nodeprint.fleet.jobs import Measured
 from nodeprint.report import campaign as report
-from nodeprint.report import cluster, figures, node, pages, pdf, scale, words
+from nodeprint.report import cluster, figures, findings, methods, pdf, quantities, runs, scale, words
+from nodeprint.report.node import node_page
+from nodeprint.report.pages import Advice, Unmeasured
+from nodeprint.report.peers import Peers
+from nodeprint.report.shown import Shown
+from nodeprint.simulate import Plan, write
+from nodeprint.topology.presets import preset
+from nodeprint.verdict.judge import judge
 
 from .conftest import need
 from .made_up import ALONE, FINDING, MACHINES, WARNING, Campaign, alone, fleet, machine
@@ -31,13 +39,13 @@ HOSTILE = [
 def text(path: Path) -> str:
     """The text of a PDF, in reading order, with blanks collapsed and break opportunities removed."""
     need("pdftotext")
-    out = subprocess.run(["pdftotext", "-layout", str(path), "-"], check=True, capture_output=True, timeout=60)
+    out = subprocess.run(["pdftotext", "-layout", str(path), "-"], check=True, capture_output=True, timeout=300)
     return re.sub(r"\s+", " ", out.stdout.decode().replace("\u200b", ""))
 
 
 def page_count(path: Path) -> int:
     need("pdfinfo")
-    out = subprocess.run(["pdfinfo", str(path)], check=True, capture_output=True, timeout=60).stdout.decode()
+    out = subprocess.run(["pdfinfo", str(path)], check=True, capture_output=True, timeout=300).stdout.decode()
     return int(re.search(r"Pages:\s+(\d+)", out)[1])  # type: ignore[index]
 
 
@@ -46,8 +54,9 @@ def assert_harmless(path: Path, hostile: str) -> None:
     page = path.read_text()
     tags = set(re.findall(r"<([a-zA-Z!][a-zA-Z0-9]*)", page))
     ours = """!doctype html head meta title style body header h1 h2 h3 h4 p span b a table tr th td ul li dl dt dd pre
-        div section svg image text rect path g circle figure figcaption small i em br img"""
-    assert tags <= set(ours.split())
+        div section svg image text rect path g circle defs linearGradient stop figure figcaption small i em br img
+        label select option input canvas script"""
+    assert tags <= set(ours.split()) and page.count("<script") in (0, 2)
     assert not re.search(r'(?:href|src)="(?!data:image/(?:png|svg\+xml);base64,|#node-)', page)
     if hostile.isascii() and hostile.isprintable():
         assert " ".join(hostile.split())[:200] in unescape(page)
@@ -116,7 +125,8 @@ def test_marked_when_simulated_or_imported(tmp_path: Path) -> None:
     made = fleet(tmp_path / "simulated", 3, cpus=4)
     made.verdict["simulated"] = True
     cluster, html, *own = report.write(made.install())
-    assert html.read_text().count("SIMULATED") == 2, "the cluster's page and the one that deviates"
+    seen = html.read_text().count('class="origin">SIMULATED')
+    assert seen == 3, "the cluster's page, the one that deviates, and the method"
     for path in (cluster, *own):
         assert text(path).count("SIMULATED") == page_count(path)
     brought = Campaign(tmp_path / "imported")
@@ -205,7 +215,7 @@ def test_nodes_without_a_finding_have_no_pages_in_the_clusters_document(tmp_path
         made.add(f"cn{i}", MACHINES[16], seed=i, verdict="INCONCLUSIVE", text="noise hides core-in")
     made.add("odd", MACHINES[16], factor=1.1, verdict="DEVIATES", text="CCD 1 is slow.", findings=[FINDING])
     cluster, html, *_ = report.write(made.install(), nodes=[])
-    assert re.findall(r'id="node-\d+">.*?<h2>(\w+)</h2>', html.read_text(), re.DOTALL) == ["odd"]
+    assert re.findall(r'data-node="(\w+)"', html.read_text()) == ["odd"]
     seen = text(cluster)
     assert "INCONCLUSIVE, cn[0-4]: noise hides core-in" in seen
     assert "odd, flagged" in seen and "of 4 unsuspected nodes" in seen, "inconclusive ones stand in for the same"
@@ -222,28 +232,30 @@ def test_a_flagged_node_without_peers_says_so(tmp_path: Path) -> None:
 def test_the_runs_that_show_a_finding_are_marked(tmp_path: Path) -> None:
     made = Campaign(tmp_path / "main")
     made.add("cn1", MACHINES[4], text="slow", rack="r7", findings=[{**FINDING, "runs": ["job1/run2"]}])
-    page = node.node_page(made.verdict, "cn1", node.Shown.of(made.install() / "nodes/cn1"), {}, {})
-    assert [(row[2], row[-1]) for row in page.runs.rows] == [("1", ""), ("2", "1")]
-    assert page.place == "rack r7" and page.findings[0].title == "CCD 5"
+    shown = Shown.of(made.install() / "nodes/cn1")
+    table = runs.table(shown.jobs, made.verdict["nodes"]["cn1"])
+    (row,) = table.rows
+    assert (row[1], row[table.header.index("runs with findings")]) == ("coherence-cas", "2")
+    assert re.fullmatch(r"\d+(\.\d+)?, \d+(\.\d+)? ns", row[table.header.index("median of each run")])
+    page = node_page(made.verdict, "cn1", shown, {}, {})
+    assert "(rack r7)" in page.lead
+    assert [section.blocks[0].title for section in page.sections if section.title == "Findings"] == ["CCD 5"]
 
 
 def test_runs_that_are_no_evidence_are_marked_and_all_measurements_listed(tmp_path: Path) -> None:
     made = Campaign(tmp_path / "main")
     quality = ["invalid: coherence-cas, job1/run2: 41 % of the pairs were disturbed"]
     made.add("cn1", MACHINES[4], verdict="INVALID", text="disturbed; measure it again", quality=quality)
-    chase = xr.Dataset({"latency_ns": (("run", "pass", "cpu"), np.full((1, 2, 4), 95.0), {"units": "ns"})})
-    chase["flags"] = chase["latency_ns"].astype(np.uint8) * 0
-    chase.attrs = {"cells": "{}", "kernel": '"chase"', "operation": '"latency"', "host": '"cn1"'}
-    made.jobs["cn1"][0]["chase-latency"] = chase.assign_coords(run=[1])
-    page = node.node_page(made.verdict, "cn1", node.Shown.of(made.install() / "nodes/cn1"), {}, {})
-    assert page.runs.marked == (1,)
-    assert [row[1:3] for row in page.runs.rows] == [
-        ("coherence-cas", "1"),
-        ("coherence-cas", "2"),
-        ("chase-latency", "1"),
-    ]
-    assert [row[-1] for row in page.runs.rows] == ["", "✕ invalid", ""]
-    assert page.runs.rows[2][page.runs.header.index("median")] == "95 ns"
+    told = {"cells": {"values": {"latency_ns": "ns"}}, "kernel": "chase", "operation": "latency", "host": "cn1"}
+    columns = {"latency_ns": np.full((1, 2, 4), 95.0), "flags": np.zeros((1, 2, 4), np.uint8)}
+    run = {"run": 1, "start_time": "", "trailer": {}}
+    chase = Measured("chase-latency", told, (run,), (0, 1), {"cpu": np.arange(4)}, {}, columns)
+    made.jobs["cn1"][0]["chase-latency"] = chase
+    table = runs.table(Shown.of(made.install() / "nodes/cn1").jobs, made.verdict["nodes"]["cn1"])
+    assert table.marked == (0,)
+    assert [row[1] for row in table.rows] == ["coherence-cas", "chase-latency"]
+    assert [row[-1] for row in table.rows] == ["✕ invalid: run 2", ""]
+    assert table.rows[1][table.header.index("median of each run")] == "95 ns"
 
 
 def test_the_place_of_a_finding_in_cells_is_marked(tmp_path: Path) -> None:
@@ -255,10 +267,10 @@ def test_the_place_of_a_finding_in_cells_is_marked(tmp_path: Path) -> None:
     place = {**row, "name": "memory of NUMA node 1", "median": 7.7e10, "deviates": True}
     made.add("cn1", MACHINES[4], verdict="SUSPECT", cells=[row, place])
     campaign = made.install()
-    page = node.node_page(made.verdict, "cn1", node.Shown.of(campaign / "nodes/cn1"), {}, {})
-    assert page.quantities.header == ("measurement", "of", "median", "group's median", "to it"), "no empty column"
-    assert page.quantities.rows[1] == ("", "▲ memory of NUMA node 1", "77 GB/s", "110 GB/s", "-30.0 %")
-    assert page.quantities.marked == (1,)
+    table = quantities.quantities([row, place])
+    assert table.header == ("measurement", "of", "median", "group's median", "to it"), "no empty column"
+    assert table.rows[1] == ("", "▲ memory of NUMA node 1", "77 GB/s", "110 GB/s", "-30.0 %")
+    assert table.marked == (1,)
     assert "▲ memory of NUMA node 1" in text(report.write(campaign)[0])
 
 
@@ -274,8 +286,8 @@ def test_jobs_are_counted_where_the_method_is_told(tmp_path: Path) -> None:
     made = Campaign(tmp_path / "main")
     made.add("cn1", MACHINES[4], **ALONE)
     made.jobs["cn1"] *= 2
-    page = node.node_page(made.verdict, "cn1", node.Shown.of(made.install() / "nodes/cn1"), {}, {})
-    assert dict(page.methods[0].facts)["passes, runs"] == "3 passes in each of 2 runs, in each of 2 jobs"
+    (method,) = methods.methods(Shown.of(made.install() / "nodes/cn1"), made.verdict)
+    assert dict(method.facts)["passes, runs"] == "3 passes in each of 2 runs, in each of 2 jobs"
 
 
 def test_warnings_that_differ_in_figures_share_a_line() -> None:
@@ -286,6 +298,7 @@ def test_warnings_that_differ_in_figures_share_a_line() -> None:
         for i in range(9)
     }
     (only,) = cluster._shared_warnings(nodes, list(nodes), {})
+    assert isinstance(only, Advice)
     assert (only.text, only.nodes) == ("time was taken from CPU 0 (40.5 %)", "all nodes")
 
 
@@ -300,13 +313,19 @@ def test_nodes_that_are_no_evidence_share_a_row() -> None:
     nodes |= {f"down{i}": said("NOT MEASURED", "", reason="Slurm: DOWN", rack=f"r{i}") for i in range(4)}
     nodes |= {f"s{i}": said("SUSPECT", f"core {i} is slow") for i in range(4)}
     nodes |= {f"left{i}": said("NOT MEASURED", "", reason="left out by the sheet") for i in range(3)}
-    page = cluster.cluster_page({"nodes": nodes}, [], {}, 0)
-    shown = {row.node: (row.mark.word, row.note) for row in page.rows}
+    looks = cluster.marks({"nodes": nodes})
+    rows = cluster.folded(cluster.node_rows({"nodes": nodes}, looks, {}))
+    shown = {row.node: (row.mark.word, row.note) for row in rows}
     first = "coherence-cas, job1/run1: 30 % of the pairs were disturbed (figures of cn000, the others are similar)"
     assert shown.pop("cn[000-299]") == ("INVALID", first)
     assert shown.pop("down[0-3]") == ("NOT MEASURED", "Slurm: DOWN")
     assert set(shown) == {f"s{i}" for i in range(4)} | {f"left{i}" for i in range(3)}, "accusations and few stay single"
-    assert [one.node for one in page.unmeasured] == ["down[0-3]", "left0", "left1", "left2"]
+    assert [one.node for one in cluster.unmeasured(nodes, looks) if isinstance(one, Unmeasured)] == [
+        "down[0-3]",
+        "left0",
+        "left1",
+        "left2",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -323,7 +342,7 @@ def test_nodes_that_are_no_evidence_share_a_row() -> None:
     ],
 )
 def test_a_finding_is_titled_by_its_place(term: str, where: object, title: str) -> None:
-    assert node._title({"term": term, "where": where}) == title
+    assert findings.title({"term": term, "where": where}) == title
 
 
 def test_before_and_after(tmp_path: Path) -> None:
@@ -339,9 +358,9 @@ def test_before_and_after(tmp_path: Path) -> None:
 
 def test_a_node_that_cannot_be_read_does_not_stop_the_report(tmp_path: Path) -> None:
     campaign = fleet(tmp_path / "main", 3, cpus=4).install()
-    (campaign / "nodes" / "cn001" / "node.nc").write_text("not what it says")
+    (campaign / "nodes" / "cn001" / "job1" / "topology.json").write_text("not what it says")
     cluster = report.write(campaign)[0]
-    assert "not a packed node; remove it" in text(cluster) and "DEVIATES" in text(cluster)
+    assert "is not a topology of nodeprint" in text(cluster) and "DEVIATES" in text(cluster)
 
 
 def test_refused_node_shows_no_figures(tmp_path: Path) -> None:
@@ -360,11 +379,18 @@ def test_unwritable_folder_is_one_sentence(tmp_path: Path) -> None:
         report.write(alone(tmp_path / "main", 2).install(), out=tmp_path / "file" / "report")
 
 
+def test_a_detection_limit_of_a_heavy_tail_is_no_figure() -> None:
+    table = cluster._certainty({"smallest_effect": {"core": 0.19, "ccd": 0.6, "link": None}})
+    assert {row[0]: row[1] for row in table.rows} == {
+        "a core": "19.0 %", "a CCD to the others": "cannot be detected with this data",
+    }  # fmt: skip
+
+
 def test_verdicts_differ_without_colour() -> None:
-    marks = list(pages._MARKS.values())
-    assert len({m.word for m in marks}) == len(marks)
-    nodes = [m for m in marks if m.word not in ("UNIFORM", "NOT UNIFORM", "TWO POPULATIONS", "DEVIATIONS")]
-    assert len({m.symbol for m in nodes}) == len(nodes)
+    for table in (outcomes.NODE, outcomes.FLEET):
+        assert all(word == one.word for word, one in table.items())
+    assert len({one.symbol for one in outcomes.NODE.values()}) == len(outcomes.NODE)
+    assert len({one.rank for one in outcomes.NODE.values()}) == len(outcomes.NODE)
 
 
 @pytest.mark.parametrize("cpus", [4, 64, 128, 256, 512])
@@ -388,11 +414,11 @@ def test_drawn_in_topology_order_whatever_the_numbers(tmp_path: Path) -> None:
     renumbered = sorted((replace(c, cpu=turned[c.cpu]) for c in topology.cpus), key=lambda c: c.cpu)
     made.add("turned", topology, seed=3)
     data = made.jobs["turned"][0]["coherence-cas"]
-    data = data.assign_coords(a=[turned[int(c)] for c in data["a"]], b=[turned[int(c)] for c in data["b"]])
-    made.jobs["turned"] = [{"coherence-cas": data}]
+    places = {"home": data.places["home"], **{end: 7 - data.places[end] for end in "ab"}}
+    made.jobs["turned"] = [{"coherence-cas": replace(data, places=places)}]
     made.topologies["turned"] = replace(topology, cpus=tuple(renumbered))
     made.install()
-    (straight,), (other,) = (node.Shown.of(tmp_path / "nodes" / name).matrices for name in ("straight", "turned"))
+    (straight,), (other,) = (Shown.of(tmp_path / "nodes" / name).matrices for name in ("straight", "turned"))
     assert other.cpus == tuple(turned[cpu] for cpu in straight.cpus) and other.cpus != straight.cpus
     np.testing.assert_array_equal(straight.values, other.values)
 
@@ -424,3 +450,116 @@ def test_node_lists_are_short() -> None:
     assert words.node_list(["cn8", "cn9", "cn10"]) == "cn[8-10]"
     assert words.node_list(["a", "b"]) == "a, b"
     assert "and 3 more" in words.node_list([f"{c}x" for c in "abcdefghijklmno"])
+
+
+def test_the_first_page_says_which_node_what_was_found_and_how_it_was_tested(tmp_path: Path) -> None:
+    made = Campaign(tmp_path / "main")
+    for number in range(4):
+        made.add(f"cn{number}", MACHINES[64], seed=number)
+    known = {
+        "bios": "2.4.1", "product": "R7525", "serials": "product 4711", "dimms": "16 x 64 GiB DDR4",
+        "dimm_speed": "3200 MT/s", "cpu": "EPYC 7742", "sockets": 2, "cores": 128,
+    }  # fmt: skip
+    found = {**FINDING, "text": "CCD 5 is slow, in job1/run1, job1/run2", "where": {"ccd": 5}}
+    made.add(
+        "odd", MACHINES[64], factor=1.1, verdict="DEVIATES", text=found["text"], findings=[found], fingerprint=known
+    )
+    pages = text(report.write(made.install(), nodes=["odd"])[-1])
+    first = pages[: pages.index("Core to core")]
+    for words_ in (
+        "CCD 5 is slow", "4711", "2.4.1", "R7525", "16 x 64 GiB DDR4, 3200 MT/s", "2 x EPYC 7742, 128 cores",
+        "2026-01-01 to 2026-01-02", "pass a cache line to and fro", "make run NODES=odd",
+        "kernels/build/coherence --passes 3 --out", "against the median of 4 peers",
+    ):  # fmt: skip
+        assert words_ in first, words_
+    assert "CCD 5 is slow, in job1" not in first, "the runs are listed once, beside the finding"
+    assert "degrees of freedom" not in first and "Method" not in first
+
+
+def test_every_finding_has_a_figure_of_its_quantity(tmp_path: Path) -> None:
+    plan = Plan(
+        preset("naples-2x32"), nodes=5, jobs=2, runs=2, passes=1, cells=True,
+        defects=("node001: memory-channel node 1 -20%", "node002: core-clock 9 -20%", "node003: ccd 3 +12%"),
+    )  # fmt: skip
+    campaign = write(plan, tmp_path / "sim")
+    verdict = judge(campaign).to_dict()
+    shown = {node: Shown.of(campaign / "nodes" / node) for node in verdict["nodes"]}
+    peers = Peers()
+    for node in ("node000", "node004"):
+        peers.add(node, "", shown[node])
+    seen = set()
+    for node, said in verdict["nodes"].items():
+        for item, one in zip(
+            said["findings"], findings.findings(said, node, shown[node], peers, verdict["fleet"]["bound"]), strict=True
+        ):
+            seen.add(item["measurement"])
+            (figure,) = one.figures
+            assert len(figure.data["value"]) > 1, one.title
+    assert {"bandwidth-nodes", "clock-together", "coherence-cas"} <= seen
+
+
+@pytest.mark.parametrize(
+    "word, node, command",
+    [
+        ("NOT MEASURED", "cn1", "make run NODES=cn1"),
+        ("SUSPECT", "cn1", "make run NODES=cn1"),
+        ("DEVIATES", "cn1", "sh drain.sh"),
+        ("DIFFERENT CONFIGURATION", "cn1", "nodeprint drift"),
+        ("SAME", "cn1", ""),
+    ],
+)
+def test_every_outcome_has_its_next_command(word: str, node: str, command: str) -> None:
+    verdict = {"nodes": {node: {"verdict": word, "text": ""}}}
+    (row,) = cluster.node_rows(verdict, cluster.marks(verdict), {})
+    assert row.next == command
+
+
+def test_the_columns_are_the_classes_in_which_a_flagged_node_differs(tmp_path: Path) -> None:
+    names = ("same core", "same CCX", "same CCD", "same quadrant", "same socket", "other socket")
+
+    def said(other: float, **more: object) -> dict[str, object]:
+        return {
+            "verdict": "SAME", "text": "", **more,
+            "classes": [
+                {"measurement": "coherence-cas", "home": -1, "name": name, "pairs": 9,
+                 "median_ns": 100.0 * (other if name == "other socket" else 1.0)}
+                for name in names
+            ],
+        }  # fmt: skip
+
+    nodes = {f"cn{i}": said(1.0) for i in range(5)}
+    assert cluster.explorer_rows({"nodes": nodes})[1] == ["same core, ns", "same CCX, ns", "same CCD, ns"]
+    nodes["odd"] = said(1.1, verdict="DEVIATES", findings=[{**FINDING, "measurement": "coherence-cas"}])
+    assert "other socket, ns" in cluster.explorer_rows({"nodes": nodes})[1]
+
+
+def test_nodes_that_differ_in_configuration_are_listed(tmp_path: Path) -> None:
+    made = Campaign(tmp_path / "main")
+    for number in range(4):
+        made.add(f"cn{number}", MACHINES[4], seed=number, fingerprint={"bios": "2.1" if number == 3 else "2.0"})
+    assert "BIOS 2.0 (3) 2.1: cn3" in text(report.write(made.install(), nodes=[])[0])
+
+
+def test_large_fleets_have_files_of_flagged_nodes_alone(tmp_path: Path) -> None:
+    made = fleet(tmp_path / "main", 130, cpus=2)
+    names = {path.name for path in report.write(made.install())}
+    assert names == {"cluster.pdf", "cluster.html", "cn002.pdf", "cn004.pdf"}
+
+
+def test_places_of_nodes_are_shown(tmp_path: Path) -> None:
+    made = Campaign(tmp_path / "main")
+    sheet = []
+    for number in range(6):
+        made.add(f"cn{number}", MACHINES[4], seed=number, rack=f"r{number // 3}")
+        sheet.append(discover.Node(f"cn{number}", f"cn{number}", switch=f"leaf{number % 2}"))
+    campaign = made.install()
+    discover.write_sheet(campaign / "nodes.tsv", sheet)
+    report.write(campaign, nodes=[], figures=True)
+    drawn = (campaign / "report/figures/cluster/by-switch.svg").read_text()
+    assert "leaf0" in drawn and "leaf1" in drawn
+    assert "r0" in (campaign / "report/figures/cluster/by-rack.svg").read_text()
+
+
+def test_a_campaign_without_nodes_has_a_page(tmp_path: Path) -> None:
+    made = Campaign(tmp_path / "main")
+    assert "Cluster report" in text(report.write(made.install())[0])

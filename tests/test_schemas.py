@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from nodeprint import fleet, records, simulate, structure, topology
+from nodeprint import outcomes, records, simulate, structure, topology
+from nodeprint.fleet.nodes import gather
 from nodeprint.structure.model import LevelName, Relation
 from nodeprint.topology.model import LEVELS, Cpu, Machine, Provenance
 from nodeprint.verdict.judge import judge
-from nodeprint.verdict.outcome import FLEET_OUTCOMES, NODE_OUTCOMES
 
 from .conftest import ROOT, TRAILER, cell, cell_header, header, lines, pair
 from .schemas import schema, valid, valid_campaign, valid_records
@@ -40,8 +40,8 @@ def test_a_schema_is_one_and_is_documented(name: str) -> None:
 
 def test_the_words_are_those_of_the_code() -> None:
     judged = schema("verdict")["properties"]
-    assert judged["nodes"]["additionalProperties"]["properties"]["verdict"]["enum"] == list(NODE_OUTCOMES)
-    assert judged["fleet"]["properties"]["outcome"]["enum"] == list(FLEET_OUTCOMES)
+    assert judged["nodes"]["additionalProperties"]["properties"]["verdict"]["enum"] == list(outcomes.NODE)
+    assert judged["fleet"]["properties"]["outcome"]["enum"] == list(outcomes.FLEET)
     labels = schema("topology")["properties"]
     assert set(labels["cpus"]["items"]["properties"]) == {field.name for field in fields(Cpu)}
     assert set(labels["machine"]["properties"]) == {field.name for field in fields(Machine)} | {"numa_nodes"}
@@ -103,7 +103,7 @@ def test_cells_and_what_is_not_applicable(tmp_path: Path) -> None:
 def test_a_simulated_campaign(tmp_path: Path) -> None:
     plan = simulate.Plan(topology.preset("graviton3-64"), nodes=3, runs=1, passes=1, defects=("node002: missing",))
     folder = simulate.write(plan, tmp_path / "c")
-    fleet.gather(folder, 1)
+    gather(folder, 1)
     judge(folder)
     assert valid_campaign(folder) == ["fleet.json", "records", "status.json", "verdict.json"]
     arrays = {*folder.glob("packed/*")} - {folder / "packed/index.json"}  # which says it for them
@@ -120,6 +120,8 @@ def _content(path: Path) -> str:
     if path.suffix == ".nc":
         job = xr.open_datatree(path)["job1"]
         return str([job.attrs, *(child.attrs for child in job.children.values())])
+    if path.suffix == ".arrays":
+        return path.read_bytes().partition(b"\n")[0].decode()
     if path.name.endswith(".tar.gz"):
         return str(tarfile.open(path).getnames())
     data = path.read_bytes()
@@ -128,7 +130,7 @@ def _content(path: Path) -> str:
 
 def test_a_campaign_made_up_by_the_tests(campaign: Callable[..., Path]) -> None:
     folder = campaign("n1", "n2")
-    fleet.gather(folder, 1)
+    gather(folder, 1)
     assert valid_campaign(folder) == ["fleet.json", "records", "status.json"]
 
 

@@ -34,7 +34,7 @@ def add(folder: Path, name: str, script: str) -> None:
 def system(bare: Path, *parts: str, **environment: str) -> str:
     done = subprocess.run(
         [ROOT / "setup/system", *parts], env={"PATH": str(bare)} | environment, stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stderr
@@ -90,7 +90,7 @@ def kernels(folder: Path, path: str) -> subprocess.CompletedProcess[str]:
         env={"PATH": path},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 
@@ -128,7 +128,7 @@ def test_conda_is_asked_once_for_the_environment(bare: Path, tool: str, command:
         called.unlink(missing_ok=True)
         done = subprocess.run(
             [ROOT / "setup/venv", lock], env={"PATH": str(bare), "ENV": "conda"}, cwd=folder, capture_output=True,
-            text=True, timeout=60, check=False,
+            text=True, timeout=300, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return called.read_text().splitlines()
@@ -143,7 +143,7 @@ def test_conda_is_asked_once_for_the_environment(bare: Path, tool: str, command:
 def test_without_any_conda_it_says_so(bare: Path) -> None:
     done = subprocess.run(
         [ROOT / "setup/venv", "requirements.lock"], env={"PATH": str(bare), "ENV": "conda"}, cwd=bare.parent,
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 1
     assert "none of micromamba, mamba and conda is on the PATH" in done.stderr

@@ -15,10 +15,12 @@ from typer.testing import CliRunner
 from nodeprint import cli
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
-from nodeprint.simulate import EXAMPLES, Plan, Spread, fleet, write
+from nodeprint.simulate import EXAMPLES, Modes, Plan, Spread, fleet, modes_named, write
 from nodeprint.topology import read
 from nodeprint.topology.presets import PRESETS, from_part, preset
 from nodeprint.tree import open_tree
+
+from .schemas import valid_records
 
 SMALL = preset("naples-2x32")
 
@@ -73,16 +75,16 @@ def test_every_command_says_that_it_is_simulated(tmp_path):
 
 
 def test_runs_of_a_node_differ_less_than_nodes_and_are_not_copies():
-    values = np.asarray(fleet(Plan(SMALL, nodes=6, runs=2)).stacks[0].values)
+    values = np.asarray(fleet(Plan(SMALL, nodes=6, runs=2)).pairs[0].values)
     runs = values.reshape(6, 2, -1)
     assert not np.allclose(runs[:, 0], runs[:, 1])
-    means = np.log(values.mean(axis=(1, 2, 3))).reshape(6, 2)
+    means = np.log(values.mean(axis=(1, 2))).reshape(6, 2)
     assert np.abs(np.diff(means, axis=1)).max() < 0.05
 
 
 def test_classes_are_in_the_order_of_distance():
-    stack = fleet(Plan(preset("rome-2x64"), nodes=1)).stacks[0]
-    medians = [np.median(stack.values[..., stack.layout.classes == k]) for k in range(6)]
+    stack = fleet(Plan(preset("rome-2x64"), nodes=1)).pairs[0]
+    medians = [np.median(stack.values[..., stack.pair_layout.classes == k]) for k in range(6)]
     assert medians[0] < medians[1] < medians[2] <= 1.02 * medians[3] < 1.05 * medians[4] < medians[5]
 
 
@@ -151,3 +153,62 @@ def test_one_numa_node_a_socket_is_another_configuration(tmp_path):
 def test_a_defect_of_an_absent_node_is_named():
     with pytest.raises(NodeprintError, match="node009"):
         fleet(Plan(SMALL, nodes=2, defects=("node009: missing",)))
+
+
+def _lines(campaign: Path) -> list[dict[str, object]]:
+    path = campaign / "nodes/node000/job1/run1/coherence-cas.jsonl.gz"
+    valid_records(path)
+    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+
+
+def test_lines_live_in_quadrants_and_the_records_say_so(tmp_path):
+    """The value of a pair is the mean of its clusters' medians, and lines are as far as their cluster is from a CPU."""
+    machine = from_part("EPYC 7742", 1, smt=False)
+    found = _lines(write(Plan(machine, nodes=1, runs=1, passes=2, detail=True), tmp_path / "a"))
+    of = {kind: [r for r in found if r["record"] == kind] for kind in ("clusters", "census", "pass", "pair")}
+    assert [(r["home"], r["clusters"], sum(r["sizes"])) for r in of["clusters"]] == [(0, 4, 512)]
+    assert len(of["census"]) == len({cpu.ccx for cpu in machine.cpus})
+    cluster = {(r["home"], line): c for r in of["clusters"] for line, c in zip(r["lines"], r["cluster"], strict=True)}
+    drawn = {(r["home"], r["pass"]): [cluster[r["home"], line] for line in r["line_set"]] for r in of["pass"]}
+    assert all(lines.count(c) == 8 for lines in drawn.values() for c in range(4))
+    for pair in of["pair"]:
+        lines = drawn[pair["home"], pair["pass"]]
+        medians = [np.median([ns for ns, at in zip(pair["line_ns"], lines, strict=True) if at == c]) for c in range(4)]
+        assert pair["cluster_ns"] == pytest.approx(medians, abs=0.01)
+        assert pair["latency_ns"] == pytest.approx(np.mean(medians), abs=0.01)
+    first = of["census"][0]
+    near = [np.mean([ns for ns, c in zip(first["reload_ns"], of["clusters"][0]["cluster"], strict=True) if c == k])
+            for k in range(4)]  # fmt: skip
+    assert max(near) - min(near) == pytest.approx(15, abs=1.5)  # two steps
+
+
+def test_lines_without_quadrants(tmp_path):
+    none = _lines(write(Plan(SMALL, nodes=1, runs=1, passes=1, modes=Modes()), tmp_path / "none"))
+    assert {(r["clusters"], r["reason"]) for r in none if r["record"] == "clusters"} == {(1, "nothing separates")}
+    flat = _lines(write(Plan(preset("graviton3-64"), nodes=1, runs=1, passes=1), tmp_path / "flat"))
+    assert {r["clusters"] for r in flat if r["record"] == "clusters"} == {1}
+    # quadrants that are NUMA nodes of their own have their lines for themselves
+    nps4 = _lines(
+        write(Plan(from_part("EPYC 7742", 1, smt=False, nps=4), nodes=1, runs=1, passes=1), tmp_path / "nps4")
+    )
+    assert [(r["home"], r["clusters"]) for r in nps4 if r["record"] == "clusters"] == [(n, 1) for n in range(4)]
+    said = CliRunner().invoke(app, ["simulate", "rome-2x64", "--out", str(tmp_path / "x"), "--modes", "many"])
+    assert isinstance(said.exception, NodeprintError)
+    assert str(said.exception).startswith("--modes: 'many' is not known")
+    assert modes_named("quadrants") is None and modes_named("none") == Modes()
+    assert modes_named("mesh6") == Modes(7.5, die="mesh", sites=6)
+    for wrong in ("mesh5", "ring1", "ring99", "crossbar", "mesh-4"):
+        with pytest.raises(NodeprintError, match=f"'{wrong}' is not known"):
+            modes_named(wrong)
+
+
+def test_lines_of_the_clusters_vary_less_than_lines_of_the_whole_pool():
+    def spread(modes: Modes) -> float:
+        """The largest relative SD over runs of pairs that leave their quadrant."""
+        (stack,) = fleet(Plan(preset("rome-2x64"), nodes=1, runs=8, modes=modes)).pairs
+        runs = np.median(stack.by_home[:, :, 0], axis=1)[:, stack.pair_layout.classes == 4]
+        return float(np.median(runs.std(axis=0, ddof=1) / runs.mean(axis=0)))
+
+    none, pool, clusters = spread(Modes()), spread(Modes(7.5, clustered=False)), spread(Modes(7.5))
+    assert pool > 2 * clusters
+    assert clusters < 1.3 * none

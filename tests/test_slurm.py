@@ -52,8 +52,8 @@ def test_states_and_reasons() -> None:
 
 def test_host_cpus_and_features() -> None:
     facts = slurm.parse_nodes(f"{NODE_22}\n{NODE_20}\n")
-    assert facts["cn01"] == slurm.Facts("cn01", 252, frozenset({"milan"}))
-    assert facts["cn02"] == slurm.Facts("cn02", 252, frozenset())
+    assert facts["cn01"] == slurm.Facts("cn01", 252, frozenset({"milan"}), kept=4)
+    assert facts["cn02"] == slurm.Facts("cn02", 252, frozenset(), kept=4)
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,40 @@ def test_reservation_and_switches() -> None:
     assert [node.switch for node in nodes] == ["leaf0", "leaf0", "", "", "", ""]
 
 
+def test_racks_from_names_and_features_and_their_selection() -> None:
+    nodes = [
+        Node(name, name, switch=switch) for name, switch in (("r1n1", "leaf0"), ("r2n1", "leaf0"), ("gpu", "leaf1"))
+    ]
+    facts = {"gpu": slurm.Facts("gpu", 4, frozenset({"ib", "r7n0"}))}
+    racks = slurm.with_racks(nodes, facts, "(r[0-9]+)n[0-9]+")
+    assert [node.rack for node in racks] == ["r1", "r2", "r7"]
+    assert [n.node for n in slurm.selected(racks, {"racks": "r7,r1", "switches": ""})] == ["r1n1", "gpu"]
+    assert [n.node for n in slurm.selected(racks, {"racks": "r2,r7", "switches": "leaf0"})] == ["r2n1"]
+    for pattern in ("(r", "r[0-9]+", "(r)(n)"):
+        with pytest.raises(NodeprintError, match=r"slurm\.rack_pattern"):
+            slurm.with_racks(nodes, facts, pattern)
+    with pytest.raises(NodeprintError, match="no node in rack r9; known are r1, r2, r7"):
+        slurm.selected(racks, {"racks": "r9", "switches": ""})
+    with pytest.raises(NodeprintError, match=r"no node's rack is known; set slurm\.rack_pattern"):
+        slurm.selected(nodes, {"racks": "r1", "switches": ""})
+    with pytest.raises(NodeprintError, match="no node is in both"):
+        slurm.selected(racks, {"racks": "r7", "switches": "leaf0"})
+
+
+def test_nodes_of_which_a_job_does_not_get_every_cpu_are_named_with_what_gives_them() -> None:
+    facts = slurm.parse_nodes(f"{NODE_22}\n{NODE_20}\nNodeName=cn03 CPUTot=64 CPUEfctv=64\n")
+    assert [facts[name].kept for name in ("cn01", "cn02", "cn03")] == [4, 4, 0]
+    limits = slurm.parse_partitions("PartitionName=a MaxCPUsPerNode=UNLIMITED\nPartitionName=b MaxCPUsPerNode=32 X=1\n")
+    assert limits == {"b": 32}
+    nodes = [Node(name, name, partition=part, cpus=facts[name].cpus) for name, part in (("cn01", "a"), ("cn03", "b"))]
+    first, second = slurm.confined(nodes, facts, limits, "")
+    assert first.startswith("cn01: Slurm keeps 4 CPUs for the system") and "`--core-spec=0` in slurm.extra" in first
+    assert second.startswith("cn03: partition b gives a job at most 32 CPUs of a node")
+    assert len(slurm.confined(nodes, facts, {}, "--core-spec=0")) == 0
+
+
 def options(**changes: object) -> dict[str, Any]:
-    return {"reservation": "", "extra": "", "account": "", "qos": "", "deadline_hours": 24, "wave": 64} | changes
+    return {"reservation": "", "extra": "", "account": "", "qos": "", "deadline_hours": 24} | changes
 
 
 @pytest.mark.parametrize("name", ["cn01", "gpu-c", "x-n", "a-J1", "n--nodes", "r1-p-t-o"])
@@ -153,13 +185,52 @@ def test_any_host_name_passes_the_plugin_and_reaches_slurm(name: str) -> None:
     text = slurm.job_options(Node(name, name), options(reservation=f"{name}-e"), minutes=10)
     validate_slurm_extra(SimpleNamespace(resources=SimpleNamespace(slurm_extra=text)))
     words = shlex.split(text)  # as the shell reads it
-    assert words == ["--exclusive", "--deadline=now+86400seconds", f"--reservation={name}-e", f"--nodelist={name}"]
+    assert words == [
+        "--exclusive",
+        "--mem=0",
+        "--deadline=now+86400seconds",
+        f"--reservation={name}-e",
+        f"--nodelist={name}",
+    ]
 
 
-def test_a_sweep_has_time_for_all_its_waves() -> None:
-    nodes = [Node(f"n{i}", f"n{i}", partition="main") for i in range(130)]
-    words = shlex.split(slurm.sweep_options(nodes, options(account="a", extra="--licenses=x"), minutes=10))
-    assert words == ["--partition=main", "--account=a", "--time=30", "--deadline=now+86400seconds", "--licenses=x"]
+def test_a_job_of_our_own_has_the_whole_node() -> None:
+    node = Node("cn-n", "cn-n", partition="main")
+    words = slurm.sbatch_words(node, options(account="a", extra="--licenses=x --nice"), minutes=10)
+    assert words == [
+        "--nodes=1", "--ntasks=1", "--exclusive", "--mem=0", "--no-requeue", "--partition=main", "--account=a",
+        "--time=10", "--deadline=now+86400seconds", "--licenses=x", "--nice", "--nodelist=cn-n",
+    ]  # fmt: skip
+
+
+def test_how_a_job_ended_in_a_sentence() -> None:
+    assert slurm.ended("7", "NODE_FAIL") == "Slurm job 7: NODE_FAIL, the node was lost"
+    assert slurm.ended("7", "FAILED", "2:0") == "Slurm job 7: FAILED, exit code 2"
+    assert slurm.ended("7", "FAILED", "0:9") == "Slurm job 7: FAILED, killed by signal 9"
+    assert "does not know any more" in slurm.ended("7", "")
+    assert slurm.parse_job("JobId=1 JobState=TIMEOUT Reason=TimeLimit ExitCode=0:15 RunTime=1") == ("TIMEOUT", "0:15")
+    assert slurm.parse_accounting("CANCELLED by 1000|0:0\n") == ("CANCELLED", "0:0")
+    assert slurm.parse_accounting("") == ("", "")
+
+
+CONFIG_22 = "AccountingStorageType   = accounting_storage/{}\nMinJobAge               = {} sec\nX = a = b\nEND\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "age", "by_sacct", "says"),
+    [
+        ("none", 300, False, ""),
+        ("none", 2, False, "Slurm forgets a job 2 s after its end"),
+        ("slurmdbd", 2, False, "set `slurm-status-command: sacct`"),
+        ("slurmdbd", 2, True, ""),
+        ("none", 300, True, "this Slurm has no accounting"),
+    ],
+)
+def test_a_slurm_that_forgets_is_refused_for_snakemakes_executor(
+    kind: str, age: int, by_sacct: bool, says: str
+) -> None:
+    found = slurm.forgets_too_soon(CONFIG_22.format(kind, age), by_sacct)
+    assert says in found and bool(says) == bool(found)
 
 
 def test_a_deadline_before_the_end_is_refused() -> None:

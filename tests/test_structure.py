@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,38 +18,12 @@ from nodeprint import importers, structure
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.structure.matrices import Cells, numbered, rand_index, symmetrised
+from nodeprint.topology.facts import list_text
 from nodeprint.topology.model import Cpu, Machine, Topology
 
 from .conftest import TRAILER, header, lines, pair
-from .latencies import Made, Matrix, epyc, homed, made, mesh, spoiled
-
-ROME = epyc(2, 4, 4, 4)
-MILAN = epyc(1, 4, 2, 8)
-GENOA = epyc(2, 4, 3, 8, 1)
-SMALL_CCX = epyc(1, 4, 2, 2, 1, spread=0.01)
-XEON = made(
-    {"socket": np.tile(np.arange(48) // 24, 2), "smt": np.tile(np.arange(48), 2)},
-    {"socket": 48.0, "smt": 8.0},
-    140.0,
-    spread=0.04,
-)
-LEVELS: dict[str, tuple[Made, tuple[str, ...]]] = {
-    "rome": (ROME, ("smt", "ccx", "quadrant", "socket")),
-    "rome, line at home in socket 1": (homed(ROME, 1, 105.0), ("smt", "ccx", "quadrant", "socket")),
-    "milan": (MILAN, ("smt", "ccx", "quadrant")),
-    "genoa without threads": (GENOA, ("ccx", "quadrant", "socket")),
-    "two cores a ccx": (SMALL_CCX, ("ccx", "quadrant")),
-    "no quadrants to see": (epyc(2, 4, 2, 6, quadrant_steps=False), ("smt", "ccx", "socket")),
-    "two xeons": (XEON, ("smt", "socket")),
-    "xeon": (mesh(28, 2), ("smt",)),
-    "mesh": (mesh(64), ()),
-    "one ccx": (epyc(1, 1, 1, 8), ("smt",)),
-    "desktop of two ccxs": (epyc(1, 1, 2, 8), ("smt", "ccx")),
-    "harvested": (
-        made({"ccx": np.repeat(np.arange(8), (8, 8, 7, 8, 6, 8, 8, 7))}, {"ccx": 24.0}, 110.0),
-        ("ccx",),
-    ),
-}
+from .latencies import Made, Matrix, epyc, homed, made, mesh, spoiled, with_ports
+from .strange_matrices import LEVELS, MILAN, ROME, packages
 
 
 def found(matrix: Matrix, cpus: Iterable[int] | None = None, **options: object) -> dict[str, set[frozenset[int]]]:
@@ -102,7 +78,123 @@ def test_flat_machines_have_no_groups_however_noisy(seed: int) -> None:
         matrix, cpus = spoiled(machine, noise=0.1, spikes=0.01, missing=0.01, gone=0.1, seed=seed)
         result = structure.find(matrix, cpus)
         assert result.levels == ()
-        assert [finding.id for finding in result.findings] == ["flat"]
+        assert {finding.id for finding in result.findings} <= {"flat", "no-clear-cut", "missing-pairs"}
+        clean = structure.find(machine.matrix, range(len(machine.matrix)))
+        assert [finding.id for finding in clean.findings] == ["flat"]
+
+
+@pytest.mark.parametrize("far", [52.0, 60.0])
+def test_small_steps_of_a_matrix_without_noise_are_found(far: float) -> None:
+    """Gaps are large where cells differ anyhow, and small where they do not."""
+    machine = made({"group": np.arange(12) // 4}, {"group": 50.0}, far, spread=0.0)
+    assert found(machine.matrix) == {"group": machine.groups("group")}
+
+
+def test_a_mesh_without_noise_has_no_groups_either() -> None:
+    assert found(mesh(64, spread=0.0).matrix) == found(mesh(48, spread=0.005).matrix) == {}
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_sockets_without_ccxs_are_found_beside_a_wide_spread_inside(count: int) -> None:
+    machine = packages(count, 16, 70.0)
+    assert found(machine.matrix) == {"socket": machine.groups("socket")}
+
+
+def test_one_ring_is_not_cut() -> None:
+    """Its two ends are as far from each other as anything; no cut separates the cores beside it."""
+    result = structure.find(packages(1, 32, 0.0).matrix, range(32))
+    assert result.levels == ()
+    assert [item.id for item in result.findings] == ["no-clear-cut"]
+    assert "a factor of" in result.findings[0].text
+
+
+def test_four_sockets_of_ccxs_one_of_which_owns_the_line() -> None:
+    machine = homed(epyc(4, 1, 4, 4, 1, quadrant_steps=False), 0, 100.0)
+    assert found(machine.matrix) == {"ccx": machine.groups("ccx"), "socket": machine.groups("socket")}
+
+
+def test_missing_pairs_are_counted_and_the_rest_is_used() -> None:
+    matrix = MILAN.matrix.copy()
+    for i, j in [(0, 17), (3, 40), (5, 60)]:
+        matrix[i, j] = matrix[j, i] = 0.0
+    result = structure.find(matrix, range(len(matrix)))
+    assert {level.name for level in result.levels} == {"smt", "ccx", "quadrant"}
+    assert "3 of 8128 pairs have no latency." in {item.text for item in result.findings}
+
+
+def test_directions_that_differ_are_a_finding() -> None:
+    assert "asymmetric" not in {item.id for item in structure.find(MILAN.matrix, range(128)).findings}
+    wide = MILAN.matrix * np.where(np.tri(128, dtype=bool), 7.0, 1.0)
+    item = next(item for item in structure.find(wide, range(128)).findings if item.id == "asymmetric")
+    assert item.severity == "warning" and "7." in item.text
+
+
+def test_a_topology_without_some_cpus_is_a_warning_and_the_others_are_compared() -> None:
+    labels = labelled(MILAN)
+    part = Topology(labels.machine, labels.cpus[:100])
+    result = structure.find(MILAN.matrix, range(128), part)
+    item = next(item for item in result.findings if item.id == "cpus-without-labels")
+    assert item.severity == "warning" and "100-127" in item.text
+    assert {one.relation for one in result.agreement} == {"agrees"}
+
+
+@pytest.mark.parametrize("swapped", [(3, 40), (3, 20), (3, 40, 9, 70)])
+def test_exchanged_labels_are_named_by_their_smallest_set(swapped: tuple[int, ...]) -> None:
+    order = list(range(128))
+    for one, other in zip(swapped[::2], swapped[1::2], strict=True):
+        order[one], order[other] = other, one
+    labels = labelled(MILAN)
+    wrong = tuple(replace(labels.cpus[order[cpu.cpu]], cpu=cpu.cpu) for cpu in labels.cpus)
+    result = structure.find(MILAN.matrix, range(128), Topology(labels.machine, wrong))
+    against = [item for item in result.findings if item.id == "labels-contradict"]
+    assert len(against) == 1
+    assert f"CPUs {list_text(swapped)} contradict" in against[0].text
+    assert all(
+        f"{min(pair)} and {max(pair)}" in against[0].text for pair in zip(swapped[::2], swapped[1::2], strict=True)
+    )
+
+
+def test_siblings_that_are_not_nearest_are_known_by_their_labels() -> None:
+    machine = made(
+        {"ccx": np.tile(np.arange(32) // 8, 2), "smt": np.tile(np.arange(32), 2)}, {"ccx": 19.0, "smt": 19.0}, 110.0
+    )
+    result = structure.find(machine.matrix, range(64), labelled(machine))
+    assert {level.name for level in result.levels} == {"ccx"}
+    assert "siblings-not-nearest" in {item.id for item in result.findings}
+    assert "label-not-found" not in {item.id for item in result.findings}
+
+
+def test_quadrants_are_found_where_each_ccx_has_an_offset_of_its_own() -> None:
+    matrix = with_ports(epyc(1, 4, 3, 8, 1), 20.0)
+    assert found(matrix)["quadrant"] == epyc(1, 4, 3, 8, 1).groups("quadrant")
+
+
+@pytest.mark.parametrize(("port_ns", "most"), [(0.0, 0), (20.0, 3)])
+def test_a_die_without_quadrants_shows_none(port_ns: float, most: int) -> None:
+    """Also where ports differ, and some are alike by chance: 30 dies of four to twelve CCXs."""
+    invented = 0
+    for ccxs, seed in itertools.product((4, 6, 8, 12, 16), range(6)):
+        ccx = np.repeat(np.arange(ccxs), 8)
+        machine = made({"ccx": ccx}, {"ccx": 26.0}, 118.0, seed=seed)
+        invented += set(found(with_ports(machine, port_ns, seed))) != {"ccx"}
+    assert invented <= most
+
+
+def test_a_quadrant_whose_ccxs_are_not_nearest_is_none() -> None:
+    """Rows alike, and still as far from each other as from the rest."""
+    machine = epyc(1, 4, 2, 8, 1)
+    same = machine.parts["quadrant"][:, None] == machine.parts["quadrant"][None, :]
+    apart = machine.parts["ccx"][:, None] != machine.parts["ccx"][None, :]
+    assert "quadrant" in found(machine.matrix)
+    assert "quadrant" not in found(np.where(same & apart, machine.matrix * 1.4, machine.matrix))
+
+
+def test_a_socket_without_quadrants_takes_none_from_the_other() -> None:
+    machine, plain = epyc(2, 4, 4, 4, 1), epyc(2, 4, 4, 4, 1, quadrant_steps=False)
+    second = machine.parts["socket"] == 1
+    matrix = np.where(second[:, None] & second[None, :], plain.matrix, machine.matrix)
+    first = {group for group in machine.groups("quadrant") if max(group) < 64}
+    assert first < found(matrix)["quadrant"]
 
 
 def test_hybrid_processor() -> None:
@@ -268,6 +360,13 @@ def test_very_small_matrices_have_no_levels(n: int) -> None:
     assert structure.find(np.full((n, n), 30.0), range(n)).levels == ()
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_groups_that_are_joined_again_are_no_level() -> None:
+    far = np.zeros((4, 4))
+    far[np.triu_indices(4, 1)] = (92, 66, 62, 50, 54, 48)
+    assert structure.find(far, range(4)).levels == ()
+
+
 def test_nothing_measured_at_all() -> None:
     assert structure.find(np.full((8, 8), np.nan), range(8)).levels == ()
 
@@ -285,6 +384,7 @@ def test_any_matrix_gives_partitions(n: int, seed: int, missing: float) -> None:
     measured = sorted(np.flatnonzero(~np.isnan(symmetrised(matrix)).all(axis=1)).tolist())
     for level in result.levels:
         assert sorted(cpu for group in level.groups for cpu in group) == measured
+        assert 1 < len(level.groups) < len(measured)
         assert -1 <= level.stability <= 1
     json.dumps(result.as_json(), allow_nan=False)
 

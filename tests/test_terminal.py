@@ -9,7 +9,7 @@ from typing import Any
 from nodeprint import packed
 from nodeprint.report import terminal
 from nodeprint.verdict.judge import judge
-from nodeprint.verdict.outcome import folded
+from nodeprint.words.outcome import folded
 
 from .conftest import TRAILER, cell, cell_header, header, lines, pair
 

@@ -205,6 +205,47 @@ def test_an_unknown_part_is_said_to_be_one(tmp_path: Path) -> None:
     assert labels.machine.generation is None
 
 
+@pytest.mark.parametrize("fake", [xeon().but(model=0xEE), arm(8, parts=(0xFFF,))], ids=["Intel", "Arm"])
+def test_unknown_parts_of_other_makers_are_said_to_be_unknown(tmp_path: Path, fake: Fake) -> None:
+    labels = read(fake, tmp_path)
+    assert "unknown-part" in ids(labels)
+    assert "parts.toml" in next(w.advice for w in labels.warnings if w.id == "unknown-part")
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        Epyc(0x90, 0x19, "AMD Instinct MI300A Accelerator", (0, 1, 2), 1, 8, 8, lambda c: 0),
+        Epyc(0x08, 0x17, "AMD Ryzen Threadripper 2990WX 32-Core Processor", (0, 1, 2, 3), 2, 4, 4, lambda c: 0),
+        Epyc(0x01, 0x17, "AMD EPYC 3451 16-Core Processor", (0, 1), 2, 4, 4, lambda c: 0),
+        Epyc(0x61, 0x19, "AMD EPYC 4564P 16-Core Processor", (0, 1), 1, 8, 8, lambda c: 0),
+    ],
+    ids=lambda recipe: recipe.name.split()[-2],
+)
+def test_a_part_without_quadrants_by_design_misses_none(tmp_path: Path, recipe: Epyc) -> None:
+    fake = epyc(recipe, sockets=1)
+    labels = read(fake, tmp_path)
+    assert not ids(labels)
+    assert_labelled(labels, fake, "socket", "ccd", "ccx", "core")
+    assert labels.machine.ccd_positions and parts(labels, "quadrant") == set()
+
+
+def test_a_part_of_which_little_is_published_has_what_it_reports(tmp_path: Path) -> None:
+    labels = read(epyc(machines.DENSE, sockets=1).but(model=0x50, name="AMD EPYC 9996 256-Core Processor"), tmp_path)
+    assert labels.machine.generation == "Venice"
+    assert "unknown-part" not in ids(labels)
+    assert len(parts(labels, "ccx")) == 12
+
+
+@pytest.mark.parametrize("nps", [1, 4])
+@pytest.mark.parametrize("name", ["9454", "9555", "7402", "7R13"])
+def test_nobody_is_advised_to_change_the_firmware_for_a_label(tmp_path: Path, name: str, nps: int) -> None:
+    fake = epyc(HARVESTED[name], nps=nps)
+    for number, machine in enumerate((fake, fake.with_rows(lambda row: replace(row, node=row.ccx)))):
+        for warning in read(machine, tmp_path / str(number)).warnings:
+            assert "NPS" not in warning.advice and "firmware" not in warning.advice
+
+
 def test_dies_of_linux_are_ccds_where_they_can_be(tmp_path: Path) -> None:
     fake = epyc(machines.TURIN).with_rows(lambda row: replace(row, die=row.ccd))
     labels = read(fake, tmp_path / "a")
@@ -269,6 +310,36 @@ def test_more_than_a_thousand_cpus(tmp_path: Path) -> None:
 def test_holes_in_the_numbers(tmp_path: Path) -> None:
     fake = xeon().renumbered(lambda cpu: cpu * 3 + 100)
     assert_labelled(read(fake, tmp_path), fake, "socket", "ccx", "core", "numa")
+
+
+@pytest.mark.parametrize("file", ["cache/index3/shared_cpu_list", "topology/physical_package_id", "topology/die_id"])
+@pytest.mark.parametrize("nps", [1, 4])
+def test_what_one_cpu_does_not_report_is_unknown_and_no_more(tmp_path: Path, file: str, nps: int) -> None:
+    fake = epyc(machines.ROME, nps=nps)
+    root = fake.write(tmp_path)
+    for name in (file, "topology/core_siblings_list"):
+        (root / "sys/devices/system/cpu/cpu5" / name).unlink()
+    cpuinfo = (root / "proc/cpuinfo").read_text()
+    (root / "proc/cpuinfo").write_text(cpuinfo.replace("physical id", "nothing"))
+    labels = topology.read(open_tree(root))
+    assert parts(labels, "core") == fake.partition("core")
+    seen = {tuple(cpu for cpu in cpus if cpu != 5) for cpus in parts(labels, "ccx")}
+    assert seen == {tuple(cpu for cpu in cpus if cpu != 5) for cpus in fake.partition("ccx")}
+
+
+def test_a_socket_with_a_ccd_less_knows_its_parts_and_not_their_places(tmp_path: Path) -> None:
+    """A disabled CCD moves no label of the other parts to a wrong place."""
+    whole = epyc(machines.MILAN, nps=4)
+    fake = whole.with_rows(lambda row: None if row.ccd == 19 else row)
+    labels = read(fake, tmp_path)
+    assert_labelled(labels, fake, "socket", "ccd", "ccx", "quadrant")
+    assert labels.machine.ccd_positions is False
+    assert "ccds-fused-off" in ids(labels)
+
+
+def test_three_sockets(tmp_path: Path) -> None:
+    fake = epyc(machines.ROME, 3)
+    assert_labelled(read(fake, tmp_path), fake, "socket", "quadrant", "ccd", "ccx", "core")
 
 
 def test_a_limited_view_is_said_to_be_one(tmp_path: Path) -> None:

@@ -20,21 +20,25 @@ import yaml
 
 from bench import other
 from bench import verdict as bench
+from nodeprint import outcomes as table
 from nodeprint import packed
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.export import COLUMNS, export
 from nodeprint.fingerprint import FIELDS
+from nodeprint.judge import acceptance, causes, pairs, thresholds
+from nodeprint.judge import terms as tested
+from nodeprint.judge.causes import Cause
+from nodeprint.judge.configuration import FieldDifference
 from nodeprint.layout import Layout
 from nodeprint.packed import PackedFleet, PackedNode
 from nodeprint.simulate import Plan, Spread, fleet, write
-from nodeprint.topology.presets import preset
-from nodeprint.verdict import acceptance, attribution, history, outputs, power, thresholds, wording
-from nodeprint.verdict import terms as tested
-from nodeprint.verdict.attribution import Cause
-from nodeprint.verdict.configuration import Difference
+from nodeprint.topology.presets import from_part, preset
+from nodeprint.verdict import comparison, history, outputs, power
 from nodeprint.verdict.judge import judge, judge_fleet
-from nodeprint.verdict.outcome import FAIL_ON, NODE_OUTCOMES, Finding
+from nodeprint.words import findings as wording
+from nodeprint.words import places
+from nodeprint.words.outcome import Finding
 
 ROOT = Path(__file__).parent.parent
 QUIET = Spread(core=0.002)
@@ -83,10 +87,14 @@ def test_planted_defects_are_found_and_named_and_half_of_them_is_not(planted, mo
 def test_what_classes_share_is_named_by_its_own_size_and_not_by_the_noise_of_one():
     shared = Cause("node", {}, np.arange(3), np.full(3, 1 / 3), 0.015, 1.5, "percent")
     threshold, level_ns = np.full(3, 0.02), np.array([25.0, 100.0, 200.0])
-    assert not attribution.stands_out(shared, threshold, level_ns)
-    assert attribution.stands_out(dataclasses.replace(shared, effect=0.025), threshold, level_ns)
+    assert not causes.stands_out(shared, threshold, level_ns)
+    assert causes.stands_out(dataclasses.replace(shared, effect=0.025), threshold, level_ns)
     # 1.5 ns are 6 % of the first class
-    assert attribution.stands_out(dataclasses.replace(shared, constant_in="ns"), threshold, level_ns)
+    assert causes.stands_out(dataclasses.replace(shared, constant_in="ns"), threshold, level_ns)
+
+
+#: The family of each pool of pairs.
+_POOLS = {number: tested.FAMILIES[number // 2] for number in range(2 * len(tested.FAMILIES))}
 
 
 @pytest.mark.parametrize(("near", "far", "heavy"), [(3, 3, True), (3, 200, False), (200, 3, False), (200, 200, False)])
@@ -100,7 +108,8 @@ def test_coarse_parts_have_a_heavy_tail_where_cores_show_one_near_and_far(near, 
         values,
         pool,
         np.full(268, 0.02),
-        prior=dict.fromkeys(tested.FAMILIES, 0.003),
+        prior=np.full(268, 0.003),
+        pools=_POOLS,
         alpha=1e-4,
         trusted=np.full(8, True),
     )
@@ -146,6 +155,25 @@ def test_one_cause_is_one_finding_and_two_are_two():
     assert {f.term for f in two.nodes["node001"].findings} == {"core", "link"}
 
 
+def test_a_part_has_one_number_where_it_is_planted_found_and_drawn():
+    """On Genoa the order of quadrants is not that of CCDs, and CPUs are in neither."""
+    topology = from_part("EPYC 9654", 1, smt=False)
+    texts = ("ccd 7 to-others +8%", "core 50 +15%", "link q1-q3 +8%")
+    defects = tuple(f"node00{i}: {text}" for i, text in enumerate(texts, start=1))
+    found = fleet(Plan(topology, nodes=8, jobs=2, passes=1, spread=QUIET, defects=defects))
+    verdict = judge_fleet(found)
+    ccd, core, link = (verdict.nodes[f"node00{i}"].findings[0] for i in (1, 2, 3))
+    assert ccd.where["ccd"] == 7
+    assert core.where["core"] == 50 and core.where["cpu"] in topology.groups("core")[50]
+    assert {link.where["quadrant"], link.where["to_quadrant"]} == {1, 3}
+    stack, node = found.pairs[0], found.nodes[1]
+    values = np.median(stack.values.reshape(len(stack.node), -1, len(stack.pairs)), axis=1)
+    slower = np.median(values[stack.node == 1], axis=0) / np.median(values[stack.node != 1], axis=0) > 1.04
+    count = np.bincount(stack.pairs[slower].ravel(), minlength=len(node.cpus))
+    cpus = {cpu for cpu, slow in zip(node.cpus, count, strict=True) if slow > len(node.cpus) / 2}
+    assert cpus == set(topology.groups("ccd")[7])  # the floor plan colours CPUs
+
+
 def test_a_die_that_is_a_quadrant_is_one_finding():
     verdict = judge_fleet(fleet(Plan(SMALL, nodes=8, jobs=2, spread=QUIET, defects=("node001: ccd 3 +8%",))))
     assert [(f.term, f.where) for f in verdict.nodes["node001"].findings] == [("ccd", {"ccd": 3})]
@@ -179,30 +207,30 @@ def test_two_slow_cores_of_four_are_named_and_not_the_two_others():
 
 def _with_rows(found: PackedFleet, node: int, factor: np.ndarray) -> PackedFleet:
     """The fleet with the values of one node, a row a run, times `factor`."""
-    stack = found.stacks[0]
+    stack = found.pairs[0]
     values = np.asarray(stack.values).copy()
     values[stack.node == node] *= factor.astype(np.float32)
-    return dataclasses.replace(found, stacks=(dataclasses.replace(stack, values=values),))
+    return dataclasses.replace(found, quantities=(dataclasses.replace(stack, values=values),))
 
 
 def test_runs_that_differ_are_no_steady_deviation():
     found = fleet(Plan(SMALL, nodes=8, jobs=2, spread=QUIET))
 
     def of_runs(*percent: float) -> str:
-        factor = 1 + np.array(percent).reshape(-1, 1, 1, 1) / 100
+        factor = 1 + np.array(percent).reshape(-1, 1, 1) / 100
         return judge_fleet(_with_rows(found, 1, factor)).nodes["node001"].verdict
 
-    assert of_runs(2, 7, 2, 7) == "UNSTABLE"
+    assert of_runs(0, 9, 0, 9) == "UNSTABLE"
     assert of_runs(6, 11, 6, 11) == "DEVIATES"  # every run is beyond by itself
 
 
 def test_chips_that_are_very_much_alike_are_the_same():
     found = fleet(Plan(SMALL, nodes=8, spread=QUIET))
-    stack = found.stacks[0]
+    stack = found.pairs[0]
     template = np.median(stack.values, axis=(0, 1))
     for closer in (0.1, 0.0):
         values = (template + closer * (stack.values - template)).astype(np.float32)
-        alike = judge_fleet(dataclasses.replace(found, stacks=(dataclasses.replace(stack, values=values),)))
+        alike = judge_fleet(dataclasses.replace(found, quantities=(dataclasses.replace(stack, values=values),)))
         assert alike.fleet.counts == {"SAME": 8}
 
 
@@ -212,7 +240,7 @@ def test_a_node_noisier_than_its_peers_is_held_against_its_own_noise():
     noise = rng.normal(0, 0.005, (8, 2, 128)) * np.where(np.arange(8) == 3, 8, 1)[:, None, None]
     pool = np.full(128, 2 * tested.FAMILIES.index("core-near"))
     threshold = thresholds.statistics(
-        values + noise, pool, np.full(128, 0.001), prior=dict.fromkeys(tested.FAMILIES, 0.006), alpha=1e-4,
+        values + noise, pool, np.full(128, 0.001), prior=np.full(128, 0.006), pools=_POOLS, alpha=1e-4,
         trusted=np.ones(8, dtype=np.bool_),
     ).threshold.mean(axis=1)  # fmt: skip
     assert threshold[3] > 3 * np.delete(threshold, 3).max()
@@ -229,9 +257,9 @@ def _begun(found: PackedFleet, minutes: dict[int, int]) -> PackedFleet:
         dataclasses.replace(
             s, started=tuple(f"2026-01-01T{minutes[j] // 60:02d}:{minutes[j] % 60:02d}:00Z" for j in s.job)
         )
-        for s in found.stacks
+        for s in found.pairs
     ]
-    return dataclasses.replace(found, stacks=tuple(stacks))
+    return dataclasses.replace(found, quantities=tuple(stacks))
 
 
 def test_a_second_job_too_soon_proves_no_more_than_the_first():
@@ -249,11 +277,11 @@ def test_all_later_jobs_speak_and_the_newest_may_clear():
 
     def mixed(shows: set[int]) -> str:
         """The verdict of node001 where only some of its jobs have the defect."""
-        stack, other_stack = calm.stacks[0], bad.stacks[0]
+        stack, other_stack = calm.pairs[0], bad.pairs[0]
         rows = (stack.node == 1) & np.isin(stack.job, list(shows))
-        values = np.where(rows[:, None, None, None], other_stack.values, stack.values)
+        values = np.where(rows[:, None, None], other_stack.values, stack.values)
         return (
-            judge_fleet(dataclasses.replace(calm, stacks=(dataclasses.replace(stack, values=values),)))
+            judge_fleet(dataclasses.replace(calm, quantities=(dataclasses.replace(stack, values=values),)))
             .nodes["node001"]
             .verdict
         )
@@ -270,7 +298,7 @@ def test_evidence_names_what_was_seen_and_what_is_missing():
     blind = judge_fleet(found).nodes["node001"].findings[0]
     assert "not known: temperature" in blind.evidence
     assert any(text.startswith("not known: core clocks") for text in blind.evidence)
-    slots = found.stacks[0].layout.slots
+    slots = found.pairs[0].layout.slots
     mine = np.unique(slots[:, :5], axis=0, return_inverse=True)[1].reshape(-1) == 5
 
     def told(factor: float) -> Finding:
@@ -301,6 +329,14 @@ def test_recheck_names_the_suspect_and_two_beside_it():
     assert len(verdict.recheck) == 3
 
 
+def test_recheck_takes_its_companions_from_the_same_rack():
+    found = fleet(Plan(SMALL, nodes=8, spread=QUIET, defects=("node003: global +20%",)))
+    racks = [dataclasses.replace(node, rack="far" if i in (2, 4) else "near") for i, node in enumerate(found.nodes)]
+    verdict = judge_fleet(dataclasses.replace(found, nodes=tuple(racks)))
+    assert "node003" in verdict.recheck and len(verdict.recheck) == 3
+    assert not {"node002", "node004"} & set(verdict.recheck)
+
+
 # --- sizes and populations --------------------------------------------------------------------------------------------
 
 
@@ -312,9 +348,9 @@ def test_alone_and_two():
         for text in ("global +3%", "core 5 +6%"):
             assert outcomes((f"node001: {text}",), nodes=2, seed=seed)["node001"] not in ("SAME", "DEVIATES")
     gone = fleet(Plan(SMALL, nodes=2, jobs=2, spread=QUIET, defects=("node001: global +20%",)))
-    calm = fleet(Plan(SMALL, nodes=2, jobs=2, spread=QUIET)).stacks[0]
-    values = np.where((calm.job == 2)[:, None, None, None], calm.values, gone.stacks[0].values)
-    once = judge_fleet(dataclasses.replace(gone, stacks=(dataclasses.replace(calm, values=values),)))
+    calm = fleet(Plan(SMALL, nodes=2, jobs=2, spread=QUIET)).pairs[0]
+    values = np.where((calm.job == 2)[:, None, None], calm.values, gone.pairs[0].values)
+    once = judge_fleet(dataclasses.replace(gone, quantities=(dataclasses.replace(calm, values=values),)))
     assert set(once.fleet.counts) <= {"SAME", "INCONCLUSIVE"}
     both = outcomes(("node001: global +20%",), nodes=2, jobs=2)
     assert both == {"node000": "DIFFER", "node001": "DIFFER"}
@@ -341,6 +377,37 @@ def test_two_populations_blame_nobody():
     }
 
 
+def test_half_of_a_fleet_with_a_slow_core_is_a_second_population():
+    half = tuple(f"node{i:03d}: core 37 +8%" for i in range(4))
+    verdict = judge_fleet(fleet(Plan(ROME, nodes=8, spread=QUIET, defects=half)))
+    assert verdict.fleet.outcome == "TWO POPULATIONS" and "SAME" not in verdict.fleet.counts
+    assert {group["told_apart_by"] for group in verdict.fleet.groups} == {"core 37"}
+
+
+def test_a_socket_beyond_its_ccxs_and_the_inside_of_a_ccd_are_one_finding_each():
+    def planted(node, job, run, latency, layout):
+        (socket, _, ccd), (to_socket, _, to_ccd) = layout.slots[layout.pairs][:, :, :3].transpose(1, 2, 0)
+        beyond = (socket == to_socket) & (socket == 1) & (layout.classes > 1)
+        inside = (socket == to_socket) & (ccd == to_ccd) & (socket == 0) & (ccd == 3) & (layout.classes > 0)
+        return latency * np.where(((node == 1) & beyond) | ((node == 2) & inside), 1.12, 1.0)
+
+    calm = other.Other(core=0.002, core_tail=0, keeps=0.002, bimodal=0.0)
+    verdict = judge_fleet(other.fleet(ROME, 8, 3, jobs=2, other=calm, plant=planted))
+    socket, ccd = (verdict.nodes[f"node{i:03d}"].findings[0] for i in (1, 2))
+    assert (socket.term, socket.where) == ("socket", {"socket": 1, "beyond_class": 1})
+    assert socket.text.startswith("socket 1 beyond its CCXs is ")
+    assert (ccd.term, ccd.where) == ("ccd", {"ccd": 3, "inside": 1}) and ccd.text.startswith("the inside of CCD 3 is ")
+
+
+def test_a_finding_has_the_size_of_its_largest_term_and_never_less_than_the_bound():
+    verdict = judge_fleet(fleet(Plan(ROME, nodes=8, jobs=2, spread=QUIET, defects=("node001: core-clock 37 -30%",))))
+    found = verdict.nodes["node001"].findings[0]
+    bound = acceptance.load().bounds["core"]
+    assert found.constant_in == "ns" and found.effect > bound and 2 < found.effect_ns < 4
+    assert found.interval[0] < found.effect < found.interval[1]
+    assert "largest inside its CCX" in found.text
+
+
 def test_a_node_that_is_set_aside_counts_all_others():
     values = np.random.default_rng(3).normal(0, 0.01, (4, 2, 1))
     everyone = np.ones(4, dtype=bool)
@@ -348,7 +415,7 @@ def test_a_node_that_is_set_aside_counts_all_others():
     def thresholds_of(trusted: np.ndarray) -> np.ndarray:
         pool, bound = np.zeros(1, dtype=np.int64), np.full(1, 1e-6)
         return thresholds.statistics(
-            values, pool, bound, prior=dict.fromkeys(tested.FAMILIES, 0.01), alpha=1e-3, trusted=trusted
+            values, pool, bound, prior=np.full(1, 0.01), pools=_POOLS, alpha=1e-3, trusted=trusted
         ).threshold
 
     without = thresholds_of(np.arange(4) != 2)
@@ -384,7 +451,7 @@ def test_power_tells_the_smallest_effect_by_noise():
 def _shuffled(found: PackedFleet, order: list[int]) -> PackedFleet:
     at = {old: new for new, old in enumerate(order)}
     stacks = []
-    for stack in found.stacks:
+    for stack in found.pairs:
         rows = np.argsort([at[n] for n in stack.node.tolist()], kind="stable")
         stacks.append(
             dataclasses.replace(
@@ -392,10 +459,11 @@ def _shuffled(found: PackedFleet, order: list[int]) -> PackedFleet:
                 node=np.array([at[n] for n in stack.node.tolist()])[rows],
                 job=stack.job[rows],
                 run=stack.run[rows],
+                started=tuple(stack.started[row] for row in rows),
                 values=np.asarray(stack.values)[rows],
             )
         )
-    return dataclasses.replace(found, nodes=tuple(found.nodes[i] for i in order), stacks=tuple(stacks))
+    return dataclasses.replace(found, nodes=tuple(found.nodes[i] for i in order), quantities=tuple(stacks))
 
 
 def test_node_order_cpu_numbers_and_units_do_not_matter():
@@ -407,9 +475,8 @@ def test_node_order_cpu_numbers_and_units_do_not_matter():
     renumbered = outcomes((*defects, "node002: renumbered", "node005: renumbered"), jobs=2)
     assert renumbered["node001"] == "DEVIATES"
     assert "DEVIATES" not in (renumbered["node002"], renumbered["node005"])
-    scaled = dataclasses.replace(
-        found, stacks=tuple(dataclasses.replace(s, values=np.asarray(s.values) * np.float32(4)) for s in found.stacks)
-    )
+    larger = [dataclasses.replace(one, values=np.asarray(one.values) * np.float32(4)) for one in found.pairs]
+    scaled = dataclasses.replace(found, quantities=tuple(larger))
     assert judge_fleet(scaled).nodes["node001"].verdict == plain.nodes["node001"].verdict == "DEVIATES"
 
 
@@ -454,7 +521,7 @@ def test_the_method_itself_passes_what_catches_mutations():
     ],
 )
 def test_places_are_said(term, where, said):
-    assert wording.spoken(term, where) == said
+    assert places.spoken(term, where) == said
 
 
 # --- terms ------------------------------------------------------------------------------------------------------------
@@ -462,8 +529,8 @@ def test_places_are_said(term, where, said):
 
 @pytest.mark.parametrize("name", ["naples-2x32", "rome-2x64", "icelake-2x40", "graviton3-64"])
 def test_contrasts_answer_to_their_own_pairs_and_not_to_a_common_shift(name):
-    layout: Layout = fleet(Plan(preset(name), nodes=1)).stacks[0].layout
-    built = tested.of(layout)
+    layout: Layout = fleet(Plan(preset(name), nodes=1)).pairs[0].pair_layout
+    built = pairs.of(layout)
     assert len(built.terms)
     for number, term in enumerate(built.terms):
         row = built.contrast[number].astype(np.float64)
@@ -552,7 +619,7 @@ def test_files_for_other_tools(campaign):
 
 def test_fail_on_counts_known_outcomes(campaign):
     verdict = judge(campaign)
-    assert {outcome for outcomes_of in FAIL_ON.values() for outcome in outcomes_of} <= set(NODE_OUTCOMES)
+    assert {on for one in table.NODE.values() for on in one.fail_on} == set(table.FAIL_ON)
     assert verdict.fails("deviates") and verdict.fails("invalid") and verdict.fails("any")
 
 
@@ -560,7 +627,7 @@ def test_export_has_every_pair(campaign, tmp_path):
     found = packed.pack(campaign)
     table = pandas.read_parquet(export(found, tmp_path / "out.parquet"))
     text = pandas.read_csv(export(found, tmp_path / "out.csv"))
-    count = sum(int(np.isfinite(np.asarray(s.values)).sum()) for s in found.stacks)
+    count = sum(int(np.isfinite(np.asarray(s.values)).sum()) for s in found.pairs)
     assert len(table) == len(text) == count
     assert list(table.columns) == list(COLUMNS)
     with pytest.raises(NodeprintError, match="neither"):
@@ -590,7 +657,7 @@ def test_baseline_names_what_changed(tmp_path):
     packed.write(changed, tmp_path / "d")
     later = judge(tmp_path / "d", baseline=tmp_path / "base")
     assert {n for n, v in later.nodes.items() if any(f.id == "changed" for f in v.findings)} == {"node001"}
-    changes = history.compare(calm, later, acceptance.load())
+    changes = comparison.compare(calm, later, acceptance.load())
     assert {c.node for c in changes if c.changed} == {"node001"}
     assert all(abs(c.change) < c.threshold for c in changes if not c.changed)
 
@@ -656,13 +723,13 @@ def test_compare_says_first_that_the_machines_differ(tmp_path, capsys, fingerpri
 
 def test_drift_names_the_field():
     found = fleet(Plan(SMALL, nodes=5, defects=("node002: fingerprint microcode=0x99",)))
-    drift = history.drift(found.nodes, acceptance.load())
+    drift = comparison.drift(found.nodes, acceptance.load())
     assert {name: [d.key for d in fields] for name, fields in drift.items()} == {"node002": ["microcode"]}
 
 
 def test_what_differs_is_told_in_words_not_in_keys():
     for field in FIELDS:
-        told = Difference(field.name, "0123", "4567", field.hard).text
+        told = FieldDifference(field.name, "0123", "4567", field.hard).text
         assert "_" not in told and ("0123" in told) is (field.name != "kernel_hash")
     nodes = [
         dataclasses.replace(node, fingerprint={**node.fingerprint, "kernel_hash": str(i), "numa_balancing": i > 1})
@@ -773,13 +840,13 @@ def test_packed_fleets_come_back_and_bad_ones_are_named(tmp_path):
     packed.write(found, tmp_path)
     back = packed.read(tmp_path)
     assert back.nodes == found.nodes
-    assert np.array_equal(back.stacks[0].values, found.stacks[0].values)
+    assert np.array_equal(back.pairs[0].values, found.pairs[0].values)
     index = tmp_path / "packed/index.json"
     whole = index.read_text()
     index.write_text(whole.replace('"name":"node001"', '"name":"node002"'))
     with pytest.raises(NodeprintError, match="node002 is there twice"):
         packed.read(tmp_path)
-    index.write_text(whole.replace('"homes":[-1]', '"homes":[0,1]'))
+    index.write_text(whole.replace('"dims":["home","a","b"]', '"dims":["a","b"]'))
     with pytest.raises(NodeprintError, match="shape"):
         packed.read(tmp_path)
     index.write_text("{")
@@ -792,9 +859,9 @@ def test_packed_fleets_come_back_and_bad_ones_are_named(tmp_path):
 @pytest.mark.parametrize("nodes", [(2,), (0, 1, 2)])
 def test_what_is_no_latency_is_missing(nothing, nodes):
     found = fleet(Plan(SMALL, nodes=3, spread=QUIET))
-    stack = found.stacks[0]
-    values = np.where(np.isin(stack.node, nodes)[:, None, None, None], np.float32(nothing), stack.values)
-    verdict = judge_fleet(dataclasses.replace(found, stacks=(dataclasses.replace(stack, values=values),)))
+    stack = found.pairs[0]
+    values = np.where(np.isin(stack.node, nodes)[:, None, None], np.float32(nothing), stack.values)
+    verdict = judge_fleet(dataclasses.replace(found, quantities=(dataclasses.replace(stack, values=values),)))
     for number, node in enumerate(verdict.nodes.values()):
         assert node.verdict == ("INVALID" if number in nodes else "SAME")
 
@@ -803,21 +870,21 @@ def test_what_is_no_latency_is_missing(nothing, nodes):
 @pytest.mark.parametrize("harvested", [False, True])
 def test_a_missing_pair_is_no_matter(harvested):
     found = fleet(Plan(SMALL, nodes=6, spread=QUIET, defects=("node001: core 9 +20%",)))
-    stack = found.stacks[0]
+    stack = found.pairs[0]
     values = np.asarray(stack.values).copy()
-    values[stack.node == 1, :, :, 100] = np.nan
+    values[stack.node == 1, :, 100] = np.nan
     changed = dataclasses.replace(stack, values=values, layout=dataclasses.replace(stack.layout, harvested=harvested))
-    verdict = judge_fleet(dataclasses.replace(found, stacks=(changed,)))
+    verdict = judge_fleet(dataclasses.replace(found, quantities=(changed,)))
     assert verdict.nodes["node001"].verdict == "SUSPECT"
     assert verdict.nodes["node001"].findings[0].where["core"] == 9
 
 
 def _without_pairs(found: PackedFleet, node: int, jobs: list[int]) -> PackedFleet:
     """The fleet without a third of the pairs of a node in some jobs."""
-    stack = found.stacks[0]
+    stack = found.pairs[0]
     values = np.asarray(stack.values).copy()
-    values[np.flatnonzero((stack.node == node) & np.isin(stack.job, jobs)), :, :, ::3] = np.nan
-    return dataclasses.replace(found, stacks=(dataclasses.replace(stack, values=values),))
+    values[np.flatnonzero((stack.node == node) & np.isin(stack.job, jobs)), :, ::3] = np.nan
+    return dataclasses.replace(found, quantities=(dataclasses.replace(stack, values=values),))
 
 
 def test_a_node_without_most_pairs_is_invalid_and_twice_unstable():
@@ -839,12 +906,12 @@ def test_a_node_without_most_pairs_is_invalid_and_twice_unstable():
 def test_a_job_that_is_no_evidence_confirms_nothing():
     found = fleet(Plan(SMALL, nodes=8, jobs=3, spread=QUIET, defects=("node001: global +20%",)))
     two = dataclasses.replace(
-        found.stacks[0],
-        values=found.stacks[0].values[found.stacks[0].job < 3],
-        **{key: getattr(found.stacks[0], key)[found.stacks[0].job < 3] for key in ("node", "job", "run", "disturbed")},
-        started=(),
+        found.pairs[0],
+        values=found.pairs[0].values[found.pairs[0].job < 3],
+        **{key: getattr(found.pairs[0], key)[found.pairs[0].job < 3] for key in ("node", "job", "run", "disturbed")},
+        started=("",) * int((found.pairs[0].job < 3).sum()),
     )
-    two_jobs = dataclasses.replace(found, stacks=(two,))
+    two_jobs = dataclasses.replace(found, quantities=(two,))
     assert judge_fleet(two_jobs).nodes["node001"].verdict == "DEVIATES"
     assert judge_fleet(_without_pairs(two_jobs, 1, [2])).nodes["node001"].verdict == "INVALID"
     first = judge_fleet(_without_pairs(two_jobs, 1, [1])).nodes["node001"]

@@ -1,7 +1,8 @@
 """workflow/run: the main job: discover, measure, gather, judge, report. `make run` calls it.
 
 Exit code: 0 at least one node has records, and its verdict and report are written; 1 not so; 2 bad configuration or
-options; 128 + the signal that interrupted it: what was measured is kept, and the next call continues it.
+options; 3 it was done, and an outcome is among those that --fail-on names; 128 + the signal that interrupted it: what
+was measured is kept, and the next call continues it.
 """
 
 from __future__ import annotations
@@ -20,71 +21,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import IO, Any, NoReturn
+from typing import IO, NoReturn
 
 import terminal
+from signals import Interrupted, block, pause, start, wait
 from terminal import Screen
 
-from nodeprint import campaign as campaigns
 from nodeprint import config as configuration
-from nodeprint import discover
-from nodeprint.discover import plans
+from nodeprint import files, outcomes, progress, run_files
 from nodeprint.errors import NodeprintError, printable
+from nodeprint.verdict import outputs
 
 LOCK = Path(".snakemake/nodeprint.lock")
 ROUNDS = 2
-#: A kernel's start and its pinning, which its plan does not count.
-START_S = 1.0
 #: What Snakemake wrote is there after its end at once; a node-run that outlives a killed Snakemake may go on writing.
 DRAIN_S = 2.0
 #: What node-run needs at most to stop its kernel, with some reserve.
 STOP_S = 40.0
-
-
-# --- signals ----------------------------------------------------------------------------------------------------------
-# They are blocked from the first line on, and taken where we wait: nothing of ours is ever interrupted between two
-# statements. What we start gets them as they usually are.
-
-#: Those that end a call; what `nohup` or a shell's background start ignores stays ignored.
-ENDING = {s for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) is not signal.SIG_IGN}
-
-
-class Interrupted(BaseException):
-    """The signal that ends this call."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-
-def pause(seconds: float) -> None:
-    """Wait so long, or until a process that we started ends. Raises Interrupted."""
-    found = signal.sigtimedwait(ENDING | {signal.SIGCHLD}, seconds)
-    if found is not None and found.si_signo != signal.SIGCHLD:
-        raise Interrupted(found.si_signo)
-
-
-def start(words: Sequence[str | Path], **how: Any) -> subprocess.Popen[bytes]:
-    """Start a program, for which no signal is blocked or ignored."""
-
-    def usual_signals() -> None:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-
-    # the one thread beside may be a copier, which holds no lock that is needed between fork and exec
-    return subprocess.Popen(words, preexec_fn=usual_signals, **how)  # noqa: PLW1509
-
-
-def wait(process: subprocess.Popen[bytes]) -> int:
-    """The exit code of a short command of ours; an interruption ends it, too."""
-    try:
-        while process.poll() is None:
-            pause(1)
-    except Interrupted:
-        process.terminate()
-        process.wait()
-        raise
-    return process.returncode
 
 
 def nodeprint(*words: str | Path) -> int:
@@ -99,8 +52,9 @@ class Call:
     """A call of the main job."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
-        self.config, self.profile = Path(arguments.config), arguments.profile
+        self.config = Path(arguments.config)
         self.again, self.report_only = arguments.again, arguments.report_only
+        self.fail_on: list[str] = arguments.fail_on
         self.verbose = os.environ.get("VERBOSE", "0") not in ("", "0")
         self.screen = Screen(self.verbose)
         self.campaign: Path | None = None
@@ -120,7 +74,7 @@ class Call:
         pdf = self.campaign / "report/cluster.pdf"
         former = modified(pdf)
         for left in (self.campaign / ".interrupted", self.log):
-            left.unlink(missing_ok=True)
+            files.remove(left)
         if self.report_only:
             self.judge_and_report()
         else:
@@ -139,15 +93,7 @@ class Call:
 
         Snakemake inherits it, its jobs do not: a node-run that outlives a killed Snakemake blocks no next call.
         """
-        try:
-            LOCK.parent.mkdir(exist_ok=True)
-            self.lock = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
-        except OSError as error:
-            raise NodeprintError(
-                f"cannot be written by this user ({error.strerror})",
-                where=LOCK.absolute(),
-                advice="work in a copy of your own",
-            ) from error
+        self.lock = files.opened(LOCK.absolute())
         waits = False
         while True:
             try:
@@ -193,7 +139,7 @@ class Call:
             self.screen.show(name, "")
             if nodeprint(name, self.folder):
                 raise NodeprintError("the nodes could not be judged or the report not written; the reason is above")
-            self.say(f"{name}: {terminal.span(time.monotonic() - began)}")
+            self.say(f"{name}: {progress.span(time.monotonic() - began)}")
 
     def recheck(self) -> None:
         """A suspicion is confirmed or cleared by a second job, later, beside unsuspected nodes."""
@@ -208,7 +154,7 @@ class Call:
             self.say(f"recheck {number} of at most {ROUNDS}, in {minutes:g} minutes: {' '.join(names)}")
             until = time.monotonic() + 60 * minutes
             while (left := until - time.monotonic()) > 0:
-                self.screen.show("recheck", f"in {terminal.span(left)}")
+                self.screen.show("recheck", f"in {progress.span(left)}")
                 pause(min(1.0, left))
             if self.discover(",".join(names)):
                 return
@@ -220,7 +166,18 @@ class Call:
         with start(["nodeprint", "show", self.folder], stdout=out) as process:
             text, _ = process.communicate()
         terminal.write(1, text or b"")
-        return 1 if process.returncode else 0
+        if process.returncode:
+            return 1
+        return 3 if self.counts_as_failure() else 0
+
+    def counts_as_failure(self) -> bool:
+        """Whether the verdict has an outcome that --fail-on names; says which."""
+        verdict = outputs.read(self.folder) if self.fail_on else {}
+        words = [str(node["verdict"]) for node in verdict.get("nodes", {}).values()]
+        found = [kind for kind in self.fail_on if outcomes.fails(kind, words, verdict.get("fabric", ()))]
+        if found:
+            self.say(f"it ends with 3, as an outcome is among: {', '.join(found)}")
+        return bool(found)
 
     # --- Snakemake ---
 
@@ -231,35 +188,15 @@ class Call:
                 ["snakemake", "--configfile", self.config, "--unlock"],
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
             )  # fmt: skip
-        options = {
-            "slurm": ["--workflow-profile", self.profile],
-            "sweep": ["--cores", "64"],  # its jobs wait for Slurm, all at once
-        }.get(str(self.setting("launch")), [])
-        watched = self.watched()
-        places = watched.runs * len(watched.names)
+        watched = progress.watch(self.folder)
+        places = len(watched.steps)
         there = terminal.already(watched.there(), len(watched.jobs), places, len(watched.unfinished()))
         if there:
             self.say(there)
-        self.snakemake = Snakemake(self, watched, ["--configfile", str(self.config), *options])
+        self.snakemake = Snakemake(self, watched, ["--configfile", str(self.config)])
         failed = self.snakemake.run()
         self.snakemake = None
         return failed
-
-    def watched(self) -> terminal.Campaign:
-        """The campaign, with what each measurement is planned to take."""
-        nodes = [node for node in discover.read_sheet(self.folder / "nodes.tsv") if node.measure]
-        jobs = {node.node: campaigns.job_folder(self.folder, node) for node in nodes}
-        most = max((node.cpus for node in nodes), default=0)
-        elsewhere = ["--cpus", f"0-{max(most, 2) - 1}"] if self.setting("launch") != "here" else []
-        planned = {}
-        for row in (self.folder / "plan.tsv").read_text().splitlines():
-            name, kernel, words = row.split("\t")
-            try:
-                seconds = plans.seconds(Path("kernels/build"), kernel, [*words.split(), *elsewhere])
-                planned[name] = seconds + START_S
-            except NodeprintError:
-                continue  # without it no time can be estimated
-        return terminal.Campaign(self.folder, jobs, int(str(self.setting("runs"))), planned)
 
     def interrupted(self) -> str:
         """End all that was started, in order, and say what is kept. Nothing is judged that is half measured."""
@@ -273,14 +210,15 @@ class Call:
             self.screen.show("interrupted", "waiting for the measurement to stop")
             self.snakemake.stop()
             mark.unlink(missing_ok=True)
-            if self.setting("launch") in ("slurm", "sweep"):
+            if self.setting("launch") == "slurm":
                 jobs = " Its Slurm jobs were cancelled: `squeue --me` lists any that are left, `scancel JOB` ends one."
             if self.setting("launch") == "ansible":
                 fetch = f"ansible-playbook -i {self.setting('inventory')} ansible/fetch.yml"
                 jobs = f" The rest stays on the nodes: `{fetch} -e nodeprint_campaign={self.campaign}` fetches it."
-        complete, begun = (len(list(self.campaign.glob(f"nodes/*/job*/run*/*.jsonl{end}"))) for end in (".gz", ""))
+        complete = sum(len(run_files.complete(job)) for job in self.campaign.glob("nodes/*/job*"))
+        begun = len(list(self.campaign.glob("nodes/*/job*/run*/*.jsonl")))
         return (
-            f"interrupted: what was measured is kept in {self.campaign} ({complete} record files complete, {begun} "
+            f"interrupted: what was measured is kept in {self.campaign} ({complete} measurements complete, {begun} "
             f"begun); `make run` continues it.{jobs}"
         )
 
@@ -292,7 +230,7 @@ class Snakemake:
     that we read to its end, whatever becomes of the terminal and of the log.
     """
 
-    def __init__(self, call: Call, watched: terminal.Campaign, options: Sequence[str]) -> None:
+    def __init__(self, call: Call, watched: progress.Campaign, options: Sequence[str]) -> None:
         """Start it."""
         self.call, self.watched, self.screen = call, watched, call.screen
         self.lines: SimpleQueue[str] = SimpleQueue()
@@ -330,9 +268,8 @@ class Snakemake:
     def copy(self, output: IO[bytes]) -> None:
         """The copier: all lines into the log and the queue, to the end; a full disk costs the log alone."""
         log: IO[bytes] | None = None
-        with suppress(OSError):
-            self.call.log.parent.mkdir(parents=True, exist_ok=True)
-            log = self.call.log.open("ab", buffering=0)
+        with suppress(NodeprintError):
+            log = os.fdopen(files.opened(self.call.log), "ab", buffering=0)
         for line in output:
             if log is not None:
                 try:
@@ -366,17 +303,17 @@ class Snakemake:
         if self.step:
             how = "failed after " if self.step in self.failed else ""
             state = self.watched.look()
-            of = f"{terminal.progress(state)}; " if self.step in ("measure", "sweep") else ""
-            self.call.say(f"{self.step}: {of}{how}{terminal.span(time.monotonic() - self.began)}")
+            of = f"{progress.progress(state)}; " if self.step == "measure" else ""
+            self.call.say(f"{self.step}: {of}{how}{progress.span(time.monotonic() - self.began)}")
         self.step = ""
 
     def draw(self) -> None:
         """The progress of the step."""
-        if self.step in ("measure", "sweep"):
-            state = self.watched.look()
-            self.screen.show(self.step, terminal.progress(state), terminal.share(state))
+        if self.step == "measure":
+            state = self.watched.glance()
+            self.screen.show(self.step, progress.progress(state), progress.share(state))
         elif self.step:
-            self.screen.show(self.step, terminal.span(time.monotonic() - self.began))
+            self.screen.show(self.step, progress.span(time.monotonic() - self.began))
 
 
 def modified(path: Path) -> int:
@@ -391,6 +328,14 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"nodeprint: {message}; see {self.prog} --help\n")
 
 
+def fail_kinds(text: str) -> list[str]:
+    """The argument of --fail-on."""
+    try:
+        return outcomes.fail_kinds(text)
+    except NodeprintError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def parser() -> Parser:
     """The options of workflow/run."""
     out = Parser("workflow/run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -398,14 +343,15 @@ def parser() -> Parser:
     out.add_argument("--config", metavar="FILE", default="config/config.yaml", help="the configuration")
     out.add_argument("--again", metavar="NODE,...", default="", help="measure these nodes again as a new job")
     out.add_argument(
-        "--profile", metavar="DIR", default="profiles/slurm", help="Snakemake's profile for `launch: slurm`"
-    )
+        "--fail-on", metavar="KIND,...", default=[], type=fail_kinds,
+        help="end with 3 where a node is: " + ", ".join(outcomes.FAIL_ON),
+    )  # fmt: skip
     out.add_argument("--report-only", action="store_true", help="judge and report again what is there")
     return out
 
 
 def main() -> int:
-    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING | {signal.SIGCHLD})
+    block()
     call = Call(parser().parse_args())
     try:
         return call.run()

@@ -1,32 +1,23 @@
-"""What a call of the main job shows while it works: the progress of the campaign, read from its folder, and what of
-Snakemake's output is worth a line on the terminal."""
+"""What a call of the main job shows while it works: one line of progress, and what of Snakemake's output is worth a
+line on the terminal."""
 
 from __future__ import annotations
 
-import calendar
 import os
 import re
 import sys
 import textwrap
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
-
-#: What node-run writes into its log when it begins with a measurement, and what a kernel writes while it measures.
-_BEGINS = re.compile(r"^(?P<time>\S+) node-run: run (?P<run>\d+) of \d+: (?P<name>\S+)$")
-_LEFT = re.compile(r": \d+ of \d+ \(\d+ %\), (?P<seconds>\d+) s left$")
-#: So much of the end of a log is read; a measurement's own lines are less.
-_TAIL_BYTES = 16_384
 
 #: Lines of our own programs are shown, apart from those that the progress line replaces.
-_OURS = re.compile(r"^(nodeprint|node-run|sweep|ansible): ")
+_OURS = re.compile(r"^(nodeprint|node-run|slurm|ansible): ")
 _ROUTINE = re.compile(
     r"^node-run: (node \S+, job |environment: |run \d+ of \d+: |(complete|partial|failed): .*/status\.json$)"
 )
-_STEP = re.compile(r"^(?:localrule|rule|onerror:) (?P<name>measure|sweep|gather|judge|report)\b")
+_STEP = re.compile(r"^(?:localrule|rule|onerror:) (?P<name>measure|launch|gather|judge|report)\b")
 _FAILED = re.compile(r"^Error in rule (?P<name>\w+):$")
 #: How Snakemake begins to say why it ends; the message is the next line.
 _ERROR = re.compile(r"^\w+(Error|Exception)( in |:$)")
@@ -34,209 +25,7 @@ _UNWRITTEN = re.compile(r"cannot be written|could not be compressed|No space lef
 _PLACE = re.compile(r"(?P<path>[^\s:'][^:']*?): (?:measured, but the record file )?(?:cannot be written|could not be)")
 
 
-@dataclass(frozen=True)
-class Current:
-    """The measurement that a node is at, the seconds since it began, and those that its kernel says are left."""
-
-    run: int
-    name: str
-    since_s: float
-    left_s: float | None = None
-
-
-@dataclass(frozen=True)
-class Node:
-    """How far a node is: the places (of runs x plan, in order) that are behind it; `finished` by its status.json."""
-
-    name: str
-    done: frozenset[int]
-    finished: bool = False
-    current: Current | None = None
-
-
-@dataclass(frozen=True)
-class State:
-    """How far a campaign is. `names` is the plan, `weights_s` what a measurement takes; empty where that is unknown."""
-
-    nodes: Sequence[Node]
-    names: Sequence[str]
-    runs: int
-    weights_s: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def places(self) -> int:
-        """Measurements of a node in all of its runs."""
-        return self.runs * len(self.names)
-
-    def left_s(self) -> float | None:
-        """Seconds until all nodes are measured, if as many go on measuring at a time as do now; None if unknown."""
-        at_work = [node for node in self.nodes if node.current and not node.finished]
-        if not at_work or not set(self.names) <= set(self.weights_s):
-            return None
-        left = {node.name: self._of_node(node) for node in self.nodes if not node.finished}
-        return max(*(left[node.name] for node in at_work), sum(left.values()) / len(at_work))
-
-    def _of_node(self, node: Node) -> float:
-        ahead = [self.weights_s[self.names[place % len(self.names)]] for place in self.ahead(node)]
-        now = node.current
-        if now is None:
-            return sum(ahead)
-        of_this = now.left_s if now.left_s is not None else max(0.0, self.weights_s[now.name] - now.since_s)
-        return sum(ahead) - self.weights_s[now.name] + of_this
-
-    def ahead(self, node: Node) -> list[int]:
-        """Places that a node has not behind it."""
-        return [place for place in range(self.places) if place not in node.done]
-
-
-class Campaign:
-    """A campaign's folder, looked at again and again while its nodes are measured."""
-
-    def __init__(self, folder: Path, jobs: Mapping[str, Path], runs: int, planned_s: Mapping[str, float]) -> None:
-        """`jobs` are the folders of the nodes' current jobs by node; `planned_s` the kernels' own plans."""
-        self.jobs, self.runs = jobs, runs
-        rows = (line.split("\t") for line in (folder / "plan.tsv").read_text().splitlines())
-        self.names = [row[0] for row in rows]
-        self._weights = dict(planned_s)
-        self._finished: set[str] = set()
-        self._former = {name: complete(job, self.names, runs) for name, job in jobs.items()}
-        # what a former attempt logged is none of this one's progress
-        self._begin = {name: _size(job / "node-run.log") for name, job in jobs.items()}
-
-    def there(self) -> int:
-        """Measurements that were complete before this call."""
-        return sum(map(len, self._former.values()))
-
-    def unfinished(self) -> list[str]:
-        """Nodes whose job has no outcome."""
-        return [name for name, job in self.jobs.items() if not (job / "status.json").exists()]
-
-    def look(self) -> State:
-        """How far it is now."""
-        nodes = [self._node(name) for name in self.jobs]
-        return State(nodes, self.names, self.runs, self._weights)
-
-    def _node(self, name: str) -> Node:
-        job, everything = self.jobs[name], frozenset(range(self.runs * len(self.names)))
-        if name in self._finished:
-            return Node(name, everything, finished=True)
-        if (job / "status.json").exists():
-            self._finished.add(name)
-            self._weights |= seconds_of(_text(job / "outcomes.tsv"))
-            return Node(name, everything, finished=True)
-        current = at_work(_tail(job / "node-run.log", self._begin[name]), time.time())
-        if current is None or current.name not in self.names:
-            return Node(name, self._former[name])
-        self._weights |= seconds_of(_text(job / "outcomes.tsv"))
-        place = (current.run - 1) * len(self.names) + self.names.index(current.name)
-        return Node(name, (self._former[name] - {place}) | frozenset(range(place)), current=current)
-
-
-def complete(job: Path, names: Sequence[str], runs: int) -> frozenset[int]:
-    """Places of a job's measurements whose record files are complete."""
-    places = ((run, number) for run in range(runs) for number in range(len(names)))
-    return frozenset(
-        run * len(names) + number for run, number in places if (job / f"run{run + 1}/{names[number]}.jsonl.gz").exists()
-    )
-
-
-def at_work(log: str, now: float) -> Current | None:
-    """What node-run is at by the end of its log, `now` in seconds since 1970; None before it measures."""
-    current: Current | None = None
-    for line in log.replace("\r", "\n").splitlines():
-        if begins := _BEGINS.match(line):
-            current = Current(int(begins["run"]), begins["name"], max(0.0, now - _seconds(begins["time"], now)))
-        elif current and (left := _LEFT.search(line.rstrip())):
-            current = Current(current.run, current.name, current.since_s, float(left["seconds"]))
-    return current
-
-
-def seconds_of(outcomes: str) -> dict[str, float]:
-    """What the measurements of an outcomes.tsv took in seconds, by name; the last of each counts."""
-    rows = (line.split("\t") for line in outcomes.splitlines())
-    return {row[1]: float(row[4]) for row in rows if len(row) == 7 and row[2] == "done" and _is_number(row[4])}
-
-
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"\d+(\.\d+)?", text) is not None
-
-
-def _seconds(moment: str, otherwise: float) -> float:
-    """A moment of a log in seconds since 1970."""
-    try:
-        return calendar.timegm(time.strptime(moment, "%Y-%m-%dT%H:%M:%SZ"))
-    except ValueError:
-        return otherwise
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
-
-
-def _tail(path: Path, begin: int) -> str:
-    """The end of a log, nothing before byte `begin`."""
-    try:
-        with path.open("rb") as file:
-            end = file.seek(0, os.SEEK_END)
-            file.seek(max(begin, end - _TAIL_BYTES) if end >= begin else 0)
-            return file.read().decode(errors="replace")
-    except OSError:
-        return ""
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace")
-    except OSError:
-        return ""
-
-
 # --- words ---
-
-
-def span(seconds: float) -> str:
-    """A time in the one or two units that matter."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 600:
-        return f"{whole // 60} min {whole % 60} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-
-
-def counted(number: int, of: str) -> str:
-    """`number` with its noun."""
-    return f"{number} {of}" if number == 1 else f"{number} {of}s"
-
-
-def progress(state: State) -> str:
-    """How far the campaign is, the most important first: the end of the line may be cut."""
-    total = len(state.nodes) * state.places
-    done = sum(len(node.done) for node in state.nodes)
-    finished = sum(node.finished for node in state.nodes)
-    parts = [f"{done} of {total} measurements"]
-    if len(state.nodes) > 1:
-        parts.insert(0, f"{finished} of {len(state.nodes)} nodes")
-    left = state.left_s()
-    if left is not None:
-        parts.append(f"{span(left)} left")
-    now = next(((node.name, node.current) for node in state.nodes if node.current and not node.finished), None)
-    if now:
-        name, current = now
-        where = f"{name} " if len(state.nodes) > 1 else ""
-        parts.append(f"{where}{current.name}, run {current.run}/{state.runs}")
-    elif finished < len(state.nodes):
-        parts.append(f"{counted(len(state.nodes) - finished, 'node')} not begun")
-    return ", ".join(parts)
-
-
-def share(state: State) -> float:
-    """The part of the campaign that is measured, from 0 to 1."""
-    return sum(len(node.done) for node in state.nodes) / max(1, len(state.nodes) * state.places)
 
 
 def already(there: int, nodes: int, places: int, unfinished: int) -> str:
@@ -267,13 +56,18 @@ def is_shown(line: str) -> bool:
 def step(line: str) -> str | None:
     """The step that begins with a line of Snakemake's output."""
     found = _STEP.match(line)
-    return found["name"] if found else None
+    return _name(found["name"]) if found else None
 
 
 def failed_step(line: str) -> str | None:
     """The rule that failed by a line of Snakemake's output."""
     found = _FAILED.match(line)
-    return found["name"] if found else None
+    return _name(found["name"]) if found else None
+
+
+def _name(rule: str) -> str:
+    """What a rule does: that of one node and that of many measure."""
+    return "measure" if rule == "launch" else rule
 
 
 def unwritten(line: str) -> str | None:

@@ -1,11 +1,15 @@
-"""Why hosts failed: a line per failure, `host<TAB>reason`, appended to the file that NODEPRINT_REASONS names.
+"""What `make run` shows of the hosts: why they failed, and which of them measure.
 
-`make run` enables it (workflow/launch/ansible); the last line of a host counts.
+A line per failure, `host<TAB>reason`, is appended to the file that NODEPRINT_REASONS names; and to that of
+NODEPRINT_JOBS (launch/jobs.tsv, docs/formats.md) the row of a host that begins to measure. The last line of a host
+counts. workflow/launch/ansible enables it.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +18,16 @@ from ansible.plugins.callback import CallbackBase
 DOCUMENTATION = """
 name: reasons
 type: notification
-short_description: writes why hosts failed into a file
-requirements: [the environment variable NODEPRINT_REASONS]
+short_description: writes why hosts failed, and which of them measure, into files
+requirements: [the environment variables NODEPRINT_REASONS and NODEPRINT_JOBS]
 options: {}
-description: [A line per failure with the host's name and the reason, separated by a tab.]
+description: [Lines with the host's name and more, separated by tabs.]
 """
+
+
+#: Who logs in, and where: `root@10.0.0.7`, of which a reason keeps neither.
+USER = re.compile(r"[\w.+-]+@(?=[\w\[])")
+ADDRESS = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b")
 
 
 class CallbackModule(CallbackBase):
@@ -28,6 +37,15 @@ class CallbackModule(CallbackBase):
     CALLBACK_TYPE = "notification"
     CALLBACK_NAME = "reasons"
     CALLBACK_NEEDS_ENABLED = True
+
+    def v2_runner_on_start(self, host: Any, task: Any) -> None:
+        if task.get_name().rpartition(" : ")[2] == "Measure":
+            jobs = Path(os.environ["NODEPRINT_JOBS"])
+            name = host.get_name()
+            rows = (line.split("\t") for line in jobs.read_text().splitlines())
+            job = next((row[1] for row in rows if row[0] == name), "")
+            with jobs.open("a") as file:
+                file.write(f"{name}\t{job}\t\tRUNNING\t{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())}\n")
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
         self._note(result, "unreachable: ")
@@ -39,7 +57,12 @@ class CallbackModule(CallbackBase):
     def _note(self, result: Any, kind: str) -> None:
         said = result._result
         text = str(said.get("msg") or said.get("stderr") or said.get("stdout") or result._task.get_name())
+        # what the node's shell or Python wrote where a module did not even begin
+        stderr = str(said.get("module_stderr") or "").strip().splitlines()
+        text = ": ".join([text.rstrip("."), *stderr[-1:]])
         text = text.removeprefix("Task failed: ").removeprefix("Failed to connect to the host via ssh: ")
+        host = result._host.get_name()
+        text = ADDRESS.sub(host, USER.sub("", text))
         words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
         with Path(os.environ["NODEPRINT_REASONS"]).open("a") as file:
-            file.write(f"{result._host.get_name()}\t{kind}{words[:400]}\n")
+            file.write(f"{host}\t{kind}{words[:400]}\n")

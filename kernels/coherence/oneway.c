@@ -11,6 +11,7 @@
 #include "coherence/operations.h"
 #include "harness/clock.h"
 #include "harness/frequency.h"
+#include "harness/stats.h"
 
 enum { LINES = 32, STAMPS = 25, LEAD_IN = 2, MOST_SWEEPS = 10000 };
 
@@ -19,7 +20,7 @@ typedef _Atomic uint64_t stamp_t;
 struct post {
     unsigned char *pool;
     const uint32_t *line_set;
-    alignas(256) double lowest[2][LINES]; /* ticks, by receiver */
+    alignas(256) double took[2][LINES]; /* ticks, by receiver */
 };
 
 static stamp_t *stamp_at(const struct post *post, size_t line, size_t side) {
@@ -32,6 +33,16 @@ static uint64_t stamp_now(size_t number) {
     return clock_ticks() << 1 | (number % 2 == 0);
 }
 
+double oneway_time(double *ticks, size_t count, double step) {
+    static const double longest_share = 0.5, longest_steps = 2;
+    sort_ascending(ticks, count);
+    double quarter = quantile_sorted(ticks, count, 0.25), sum = 0;
+    double limit = quarter + fmax(longest_share * fabs(quarter), longest_steps * step);
+    size_t kept = 0;
+    while (kept < count && ticks[kept] <= limit) sum += ticks[kept++];
+    return sum / (double)kept;
+}
+
 /* Sides send in turn: the first on its own line, the second when the first's stamp has come. */
 static void exchange(size_t role, void *argument) {
     struct post *post = argument;
@@ -39,17 +50,17 @@ static void exchange(size_t role, void *argument) {
     for (size_t line = 0; line < LINES; line++) {
         stamp_t *out = stamp_at(post, line, role), *in = stamp_at(post, line, 1 - role);
         uint64_t last = 0;
-        double lowest = HUGE_VAL;
+        double took[STAMPS];
         for (size_t i = 0; i < LEAD_IN + STAMPS; i++) {
             if (role == 0) atomic_store_explicit(out, stamp_now(i), memory_order_release);
             uint64_t stamp;
             while ((stamp = atomic_load_explicit(in, memory_order_acquire)) == last) continue;
-            double took = (double)(int64_t)(clock_ticks() - (stamp >> 1));
+            double ticks = (double)(int64_t)(clock_ticks() - (stamp >> 1));
             last = stamp;
-            if (i >= LEAD_IN && took < lowest) lowest = took;
+            if (i >= LEAD_IN) took[i - LEAD_IN] = ticks;
             if (role == 1) atomic_store_explicit(out, stamp_now(i), memory_order_release);
         }
-        post->lowest[role][line] = lowest;
+        post->took[role][line] = oneway_time(took, STAMPS, clock_facts.step_ticks);
     }
 }
 
@@ -66,8 +77,8 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
             atomic_store_explicit(stamp_at(&post, line, side), 0, memory_order_relaxed);
     workers_run(&run->workers, pair, 2, exchange, &post);
     for (size_t line = 0; line < LINES; line++) {
-        values[0][line] = post.lowest[1][line] * clock_facts.ns_per_tick; /* a to b: b received */
-        values[1][line] = post.lowest[0][line] * clock_facts.ns_per_tick;
+        values[0][line] = post.took[1][line] * clock_facts.ns_per_tick; /* a to b: b received */
+        values[1][line] = post.took[0][line] * clock_facts.ns_per_tick;
         offsets[line] = (values[0][line] - values[1][line]) / 2;
     }
     struct summary there = summarize(values[0], LINES, 1, NULL), back = summarize(values[1], LINES, 1, NULL);
@@ -170,7 +181,8 @@ static void finish(struct run *run, struct text *records) {
 static void facts(struct run *run, bool end, struct text *members) {
     (void)run;
     if (end && closes)
-        text_add(members, ",\"closure_rms_ns\":%.3f,\"closure_worst_ns\":%.3f", closure.rms_ns, closure.worst_ns);
+        text_add(members, ",\"closure_rms_ns\":%.3f,\"closure_worst_ns\":%.3f,\"resolution_ns\":%.3f", closure.rms_ns,
+                 closure.worst_ns, clock_facts.step_ticks * clock_facts.ns_per_tick);
 }
 
 static double seconds(const struct run *run, const struct unit *unit, double hop_ns) {

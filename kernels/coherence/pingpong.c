@@ -1,14 +1,16 @@
 /* cas, faa, flag1, flag2: a line goes to and fro between two CPUs; a hop is half a round trip. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "coherence/operations.h"
 #include "harness/clock.h"
+#include "harness/clusters.h"
 #include "harness/frequency.h"
 
-enum { LINES = 32, BATCHES = 2, ROUND_TRIPS = 25, LEAD_IN = 3, MORE_LINES = 32, RETRIES = 2 };
+enum { LINES = 32, BATCHES = DUEL_BATCHES, ROUND_TRIPS = 25, LEAD_IN = 3, MORE_LINES = 32, RETRIES = 2 };
 static const double DISTURBED_SHARE = 0.25;
 static const double PROBE_NS = 2e3; /* it also brings the core up to its clock before anything is timed */
 
@@ -107,6 +109,7 @@ struct duel {
     uint32_t hand_overs;
     alignas(256) const struct protocol *protocol; /* from here on nothing changes while they play */
     struct workers *workers;
+    double ramp_ns; /* see struct run */
     unsigned char *pool;
     const uint32_t *line_set;
     size_t from, to;                      /* lines of the set to play on */
@@ -176,11 +179,43 @@ static void initiate(struct duel *duel) {
 /* Roles 2k and 2k+1 are the sides of duel k. */
 static void fight(size_t role, void *argument) {
     struct duel *duel = (struct duel *)argument + role / 2;
+    work_for(duel->ramp_ns);
     duel->clock_ghz[role % 2][0] = core_hz(1, PROBE_NS) / 1e9;
     if (role % 2 == 0)
         initiate(duel);
     else
         respond(duel);
+}
+
+struct duel *duel_of(struct run *run, const struct home *home, size_t lines) {
+    struct duel *duel = aligned_alloc(alignof(struct duel), sizeof *duel);
+    if (duel == NULL) fail(EXIT_NOT_AS_ASKED, "out of memory");
+    *duel = (struct duel){.protocol = &protocols[0],
+                          .workers = &run->workers,
+                          .ramp_ns = run->ramp_ns,
+                          .pool = home->pool.bytes,
+                          .line_set = home->line_set,
+                          .round_trips = ROUND_TRIPS,
+                          .to = lines,
+                          .values = grow(NULL, lines * BATCHES, sizeof(double))};
+    return duel;
+}
+
+void duel_begin(struct duel *duel) {
+    atomic_store_explicit(&duel->turn, 0, memory_order_relaxed);
+}
+
+void duel_play(struct duel *duel, size_t side) {
+    fight(side, duel);
+}
+
+const double *duel_values(const struct duel *duel) {
+    return duel->values;
+}
+
+void duel_free(struct duel *duel) {
+    free(duel->values);
+    free(duel);
 }
 
 static void fight_all(struct run *run, struct duel *duels, const size_t *members, size_t count, size_t from,
@@ -193,39 +228,73 @@ static void fight_all(struct run *run, struct duel *duels, const size_t *members
     workers_run(&run->workers, members, 2 * count, fight, duels);
 }
 
+/* Where the lines of a duel live, and what was found there. */
+struct places {
+    size_t clusters;
+    unsigned char *cluster; /* of each line; all 0 with one cluster */
+    double *lowest;         /* of each line */
+    double medians[MOST_CLUSTERS];
+};
+
+static void find_places(const struct home *home, const struct duel *duel, size_t lines, struct places *places) {
+    places->clusters = home->clusters;
+    for (size_t line = 0; line < lines; line++)
+        places->cluster[line] = home->clusters > 1 ? home->cluster[duel->line_set[line]] : 0;
+}
+
+static struct summary summary_of(const struct duel *duel, size_t lines, struct places *places) {
+    return summarize_clusters(duel->values, lines, BATCHES, places->cluster, places->clusters, places->lowest,
+                              places->medians);
+}
+
 /* The duel again while more than a quarter of its batches was slow, the calmest try counts; then with more lines while
  * --ci wants them. Pairs that were measured at once are taken as they are: what disturbs them is their subject. */
-static struct summary settle_pair(struct run *run, struct duel *duel, const size_t *members, double *lowest,
+static struct summary settle_pair(struct run *run, struct duel *duel, const size_t *members, struct places *places,
                                   size_t *used, size_t *retries, double *spare) {
     size_t bytes = run->drawn_lines * BATCHES * sizeof(double);
-    struct summary best = summarize(duel->values, *used, BATCHES, lowest);
+    struct summary best = summary_of(duel, *used, places);
     for (*retries = 0; *retries < RETRIES && best.slow_share > DISTURBED_SHARE; ++*retries) {
         memcpy(spare, duel->values, bytes);
         fight_all(run, duel, members, 1, 0, *used);
-        struct summary again = summarize(duel->values, *used, BATCHES, NULL);
+        struct summary again = summary_of(duel, *used, places);
         if (again.slow_share >= best.slow_share)
             memcpy(duel->values, spare, bytes);
         else
             best = again;
     }
-    if (*retries > 0) best = summarize(duel->values, *used, BATCHES, lowest);
+    if (*retries > 0) best = summary_of(duel, *used, places);
     while (run->ci_share > 0 && summary_half_width(&best) > run->ci_share && *used < run->drawn_lines) {
         size_t more = *used + MORE_LINES > run->drawn_lines ? run->drawn_lines : *used + MORE_LINES;
         fight_all(run, duel, members, 1, *used, more);
         *used = more;
-        best = summarize(duel->values, *used, BATCHES, lowest);
+        best = summary_of(duel, *used, places);
     }
     return best;
 }
 
+/* Each line's lowest batch, and each cluster's median. */
+static void write_detail(struct text *members, const struct places *places, size_t lines) {
+    for (size_t line = 0; line < lines; line++)
+        text_add(members, "%s%.2f%s", line == 0 ? ",\"line_ns\":[" : ",", places->lowest[line],
+                 line + 1 == lines ? "]" : "");
+    for (size_t c = 0; c < places->clusters; c++) {
+        text_add(members, c == 0 ? ",\"cluster_ns\":[" : ",");
+        text_add(members, isfinite(places->medians[c]) ? "%.3f" : "null", places->medians[c]);
+    }
+    text_add(members, "]");
+}
+
 static void measure_pairs(struct run *run, const struct unit *const *units, size_t count, struct result *results) {
     static struct duel duels[MAX_PARALLEL];
-    static double *values, *spare, *lowest;
+    static double *values, *spare, *centre;
+    static struct places places;
     size_t members[2 * MAX_PARALLEL], each = run->drawn_lines * BATCHES;
     if (values == NULL) {
         values = grow(NULL, each * MAX_PARALLEL, sizeof *values);
         spare = grow(NULL, each, sizeof *spare);
-        lowest = grow(NULL, run->drawn_lines, sizeof *lowest);
+        centre = grow(NULL, run->drawn_lines, sizeof *centre);
+        places.lowest = grow(NULL, run->drawn_lines, sizeof *places.lowest);
+        places.cluster = grow(NULL, run->drawn_lines, 1);
     }
     const struct protocol *protocol = protocols;
     while (strcmp(protocol->operation->name, run->operation->name) != 0) protocol++;
@@ -235,6 +304,7 @@ static void measure_pairs(struct run *run, const struct unit *const *units, size
         members[2 * i + 1] = run_worker(run, units[i]->key[1]);
         duels[i].protocol = protocol;
         duels[i].workers = &run->workers;
+        duels[i].ramp_ns = run->ramp_ns;
         duels[i].pool = home->pool.bytes;
         duels[i].line_set = home->line_set + i * run->drawn_lines;
         duels[i].round_trips = ROUND_TRIPS;
@@ -246,9 +316,10 @@ static void measure_pairs(struct run *run, const struct unit *const *units, size
         struct result *result = &results[i];
         struct home *home = run_home(run, (int)units[i]->key[2]);
         size_t used = run->use_lines, retries = 0;
+        find_places(home, &duels[i], run->drawn_lines, &places);
         struct summary summary = count == 1
-                                     ? settle_pair(run, &duels[i], &members[2 * i], lowest, &used, &retries, spare)
-                                     : summarize(duels[i].values, used, BATCHES, lowest);
+                                     ? settle_pair(run, &duels[i], &members[2 * i], &places, &used, &retries, spare)
+                                     : summary_of(&duels[i], used, &places);
         summary_write(&result->members, &summary, "ns");
         text_add(&result->members,
                  ",\"lines\":%zu,\"round_trips\":%" PRIu32 ",\"retries\":%zu,\"slow_share\":%.3f,\"clock_a_ghz\":%.4f,"
@@ -259,14 +330,13 @@ static void measure_pairs(struct run *run, const struct unit *const *units, size
             text_add(&result->members, ",\"switches\":%ld", workers_switches(&run->workers, members, 2) - switches);
         else
             text_add(&result->members, ",\"at_once\":%zu,\"slot\":%zu", count, i);
-        for (size_t line = 0; run->detail && line < used; line++)
-            text_add(&result->members, "%s%.2f%s", line == 0 ? ",\"line_ns\":[" : ",", lowest[line],
-                     line + 1 == used ? "]" : "");
+        if (run->detail) write_detail(&result->members, &places, used);
         result->flags = summary.slow_share > DISTURBED_SHARE ? FLAG_DISTURBED : 0;
         result->value = summary.latency;
         result->half_width = summary_half_width(&summary);
-        if (run->account)
-            spread_add(&run->spread, &home->sums[i], duels[i].values, run->lines, BATCHES, summary.latency);
+        if (!run->account) continue;
+        for (size_t line = 0; line < run->lines; line++) centre[line] = places.medians[places.cluster[line]];
+        spread_add(&run->spread, &home->sums[i], duels[i].values, run->lines, BATCHES, centre);
     }
 }
 

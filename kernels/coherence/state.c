@@ -3,10 +3,12 @@
  * otherwise guess them; they are prepared anew for each chase, and each round has lines of its own.
  *   M  the owner stored                          a load is a transfer of the modified line, which is shared or written back
  *   E  the owner flushed and loaded              a clean line: from the owner's cache or from memory
- *   S  then a helper in the owner's L3 loaded    (with MESIF the helper, as the last reader, has it in F)
- *   F  the helper loaded before the owner        the owner answers as forwarder
- *   O  the owner stored, the helper loaded       the owner keeps the modified line and answers (MOESI)
- *   memory  flushed                              from memory of the home node
+ *   S  then a sharer loaded                      (with MESIF the sharer, as the last reader, has it in F)
+ *   F  the sharer loaded before the owner        the owner answers as forwarder
+ *   O  the owner stored, the sharer loaded       the owner keeps the modified line and answers (MOESI)
+ *   memory  flushed                              from memory of the home node, whose directory knows no holder
+ * Where the sharer is decides what the home's directory must know and ask: in the owner's L3, in another L3 of its die,
+ * on another die, in another socket; except in the first case not in the L3 of the CPU that loads.
  * In ns a load, never halved. A store's latency is that of an addition of nothing: it needs ownership and waits for the
  * line. */
 #include <stdio.h>
@@ -16,6 +18,7 @@
 #include "coherence/operations.h"
 #include "harness/cache.h"
 #include "harness/clock.h"
+#include "harness/die.h"
 #include "harness/fail.h"
 #include "harness/frequency.h"
 #include "harness/schedule.h"
@@ -26,6 +29,11 @@ enum method { LOAD_CHASE, STORE_CHASE, SINGLE_LOADS, OWNER_STORES };
 
 static const double AGREE_SHARE = 0.15;
 static const char *const state_words[] = {"M", "E", "S", "F", "O", "memory", NULL};
+
+/* Where the sharer is, seen from the owner. */
+enum sharer { NO_SHARER, IN_L3, ON_DIE, IN_SOCKET, IN_OTHER_SOCKET, SHARER_COUNT };
+static const char *const sharer_words[] = {"none", "l3", "die", "socket", "other_socket", NULL};
+static int *die; /* of each CPU of the selection */
 
 static const char *left_in; /* NULL: l1 */
 const struct setting coherence_settings[] = {
@@ -82,7 +90,7 @@ static void owner_begins(size_t role, void *argument) {
     if (scene->state == STATE_E || scene->state == STATE_S) load_all(scene);
 }
 
-static void helper_loads(size_t role, void *argument) {
+static void sharer_loads(size_t role, void *argument) {
     (void)role;
     load_all(argument);
 }
@@ -157,16 +165,26 @@ static void act(size_t role, void *argument) {
     scene->ns = ticks * clock_facts.ns_per_tick;
 }
 
-/* A CPU in the owner's L3 group on a core of its own; the count of CPUs when there is none. */
-static size_t helper_of(const struct run *run, size_t requester, size_t owner) {
-    for (size_t i = 0; i < run->cpus.count; i++)
-        if (select_closeness(&run->selection, i, owner) == SAME_L3 &&
-            select_closeness(&run->selection, i, requester) != SAME_CORE)
-            return i;
+/* Where CPU `i` would be as a sharer of the owner's lines; NO_SHARER where it is on its core. */
+static enum sharer sharer_at(const struct run *run, size_t i, size_t owner) {
+    enum closeness closeness = select_closeness(&run->selection, i, owner);
+    if (closeness == SAME_CORE) return NO_SHARER;
+    if (closeness == SAME_L3) return IN_L3;
+    if (die[i] >= 0 && die[i] == die[owner]) return ON_DIE;
+    return closeness == OTHER_SOCKET ? IN_OTHER_SOCKET : IN_SOCKET;
+}
+
+/* A CPU at that place, off the requester's core, and but for the owner's L3 off the requester's; the count of CPUs when
+ * there is none. */
+static size_t sharer_of(const struct run *run, size_t requester, size_t owner, enum sharer where) {
+    for (size_t i = 0; i < run->cpus.count; i++) {
+        enum closeness near = select_closeness(&run->selection, i, requester);
+        if (sharer_at(run, i, owner) == where && near != SAME_CORE && (where == IN_L3 || near != SAME_L3)) return i;
+    }
     return run->cpus.count;
 }
 
-static bool needs_helper(enum state state) {
+static bool is_shared(enum state state) {
     return state == STATE_S || state == STATE_F || state == STATE_O;
 }
 
@@ -179,9 +197,9 @@ static void order_lines(const struct run *run, struct scene *scene, const uint32
     for (size_t i = 0; i < LINES; i++) scene->line[i] = lines[order[i]];
 }
 
-static void play_round(struct run *run, struct scene *scene, size_t requester, size_t owner, size_t helper) {
+static void play_round(struct run *run, struct scene *scene, size_t requester, size_t owner, size_t sharer) {
     workers_run(&run->workers, &owner, 1, owner_begins, scene);
-    if (needs_helper(scene->state)) workers_run(&run->workers, &helper, 1, helper_loads, scene);
+    if (is_shared(scene->state)) workers_run(&run->workers, &sharer, 1, sharer_loads, scene);
     workers_run(&run->workers, &owner, 1, owner_ends, scene);
     workers_run(&run->workers, scene->method == OWNER_STORES ? &owner : &requester, 1, act, scene);
 }
@@ -205,7 +223,7 @@ static void prepare(struct run *run) {
 static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
     static const char *const names[] = {"", "store", "single", "owner_store"};
     size_t requester = run_worker(run, unit->key[0]), owner = run_worker(run, unit->key[1]);
-    size_t helper = helper_of(run, requester, owner);
+    size_t sharer = sharer_of(run, requester, owner, (enum sharer)unit->key[4]);
     double rounds[ROUNDS], median[4];
     const struct home *home = run_home(run, (int)unit->key[2]);
     scene.pool = home->pool.bytes;
@@ -214,7 +232,7 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
         scene.method = (enum method)method;
         for (size_t round = 0; round < ROUNDS; round++) {
             order_lines(run, &scene, home->line_set + round * LINES, pass, (size_t)method * ROUNDS + round);
-            play_round(run, &scene, requester, owner, helper);
+            play_round(run, &scene, requester, owner, sharer);
             rounds[round] = scene.ns;
         }
         struct summary summary = summarize(rounds, ROUNDS, 1, NULL);
@@ -226,7 +244,7 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     }
     double apart = median[SINGLE_LOADS] / median[LOAD_CHASE] - 1;
     text_add(members, ",\"methods_agree\":%d", apart < AGREE_SHARE && apart > -AGREE_SHARE);
-    if (needs_helper(scene.state)) text_add(members, ",\"helper\":%d", run->cpus.cpu[helper]);
+    if (is_shared(scene.state)) text_add(members, ",\"sharer_cpu\":%d", run->cpus.cpu[sharer]);
     return 0;
 }
 
@@ -248,19 +266,27 @@ static const char *no_such_state(enum state state) {
     return NULL;
 }
 
-/* Owners without a helper go into `alone`. */
-static void add_states(struct run *run, size_t requester, size_t owner, struct cpulist *alone) {
+static void add_state(struct run *run, size_t requester, size_t owner, enum state state, enum sharer where) {
     int *homes = grow(NULL, run->machine.nodes, sizeof *homes);
     size_t count = select_homes(&run->selection, &run->machine, owner, requester, homes);
-    bool helped = helper_of(run, requester, owner) < run->cpus.count;
-    if (!helped && !cpulist_has(alone, run->cpus.cpu[owner])) cpulist_add(alone, run->cpus.cpu[owner]);
+    for (size_t h = 0; h < count; h++)
+        run_add_unit(run, (struct unit){{run->cpus.cpu[requester], run->cpus.cpu[owner], homes[h], state, where}});
+    free(homes);
+}
+
+/* Owners that nobody can share lines with go into `alone`. */
+static void add_states(struct run *run, size_t requester, size_t owner, struct cpulist *alone) {
+    bool shared = false;
+    for (int where = IN_L3; where < SHARER_COUNT; where++)
+        shared |= sharer_of(run, requester, owner, (enum sharer)where) < run->cpus.count;
+    if (!shared && !cpulist_has(alone, run->cpus.cpu[owner])) cpulist_add(alone, run->cpus.cpu[owner]);
     for (int state = 0; state < STATE_COUNT; state++) {
         if (no_such_state((enum state)state) != NULL) continue;
-        if (needs_helper((enum state)state) && !helped) continue;
-        for (size_t h = 0; h < count; h++)
-            run_add_unit(run, (struct unit){{run->cpus.cpu[requester], run->cpus.cpu[owner], homes[h], state}});
+        if (!is_shared((enum state)state)) add_state(run, requester, owner, (enum state)state, NO_SHARER);
+        for (int where = IN_L3; is_shared((enum state)state) && where < SHARER_COUNT; where++)
+            if (sharer_of(run, requester, owner, (enum sharer)where) < run->cpus.count)
+                add_state(run, requester, owner, (enum state)state, (enum sharer)where);
     }
-    free(homes);
 }
 
 static void plan(struct run *run) {
@@ -273,18 +299,21 @@ static void plan(struct run *run) {
     run->round_trips = 1;
     select_require_pairs(&run->selection);
     read_vendor();
+    die = grow(NULL, run->cpus.count, sizeof *die);
+    die_of_cpus(&run->selection, die);
     for (size_t i = 0; i < run->selection.pair_count; i++) {
         if (!run_pair_stands(run, i)) continue;
         add_states(run, (size_t)run->selection.pairs[i].a, (size_t)run->selection.pairs[i].b, &alone);
         add_states(run, (size_t)run->selection.pairs[i].b, (size_t)run->selection.pairs[i].a, &alone);
     }
     cpulist_sort(&alone);
-    text_add(&lacking, "not measurable here: needs a third CPU in the owner's L3 group, among --cpus; without one: ");
+    text_add(&lacking, "not measurable here: needs a third core among --cpus, in the owner's L3 or off the other "
+                       "CPU's; without one: ");
     cpulist_write(&lacking, &alone, true);
     for (int state = 0; state < STATE_COUNT; state++) {
         if (no_such_state((enum state)state) != NULL)
             run_not_measured(run, state_words[state], no_such_state((enum state)state));
-        else if (needs_helper((enum state)state) && alone.count > 0)
+        else if (is_shared((enum state)state) && alone.count > 0)
             run_not_measured(run, state_words[state], lacking.data);
     }
     text_free(&lacking);
@@ -310,8 +339,8 @@ const struct operation operation_state = {
     .record = "cell",
     .values =
         LATENCY_VALUES ",\"store_ns\":\"ns\",\"single_ns\":\"ns\",\"owner_store_ns\":\"ns\",\"methods_agree\":\"1\"",
-    .keys = {"a", "b", "home", "state"},
-    .words = {NULL, NULL, NULL, state_words},
+    .keys = {"a", "b", "home", "state", "sharer"},
+    .words = {NULL, NULL, NULL, state_words, sharer_words},
     .line_a_page = true,
     .plan = plan,
     .prepare = prepare,

@@ -13,7 +13,10 @@
 #include "headroom.h"
 #include "memory.h"
 
-enum { SPARE_BYTES = 64 << 20 }; /* what is left to everything else */
+enum {
+    SPARE_BYTES = 64 << 20,      /* what is left to everything else */
+    MOST_UNUSED_BYTES = 2 << 20, /* that a buffer is rounded up by, unless it is large */
+};
 
 enum page_kind page_kind_of(const char *word) {
     static const char *const words[] = {"base", "thp", "huge"};
@@ -26,8 +29,8 @@ static size_t base_page(void) {
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Bytes of a huge page: of the kernel's default size, or of a transparent one. */
-static size_t huge_page(void) {
+/* Bytes of a huge page of those that are reserved, by the kernel's default size. */
+static size_t reserved_page(void) {
     FILE *file = fopen("/proc/meminfo", "re");
     char line[256];
     unsigned long kib = 0;
@@ -37,11 +40,28 @@ static size_t huge_page(void) {
     return kib > 0 ? kib << 10 : (size_t)2 << 20;
 }
 
+/* Bytes of the pages that `size` bytes are made of. A transparent huge page has a size of its own (512 MiB with base
+ * pages of 64 KiB) and is asked for only where rounding up to it costs little. */
+static size_t page_for(enum page_kind pages, size_t size) {
+    char content[64];
+    if (pages == PAGES_HUGE) return reserved_page();
+    if (pages == PAGES_BASE || !read_sysfs(content, sizeof content, "kernel/mm/transparent_hugepage/hpage_pmd_size"))
+        return base_page();
+    size_t huge = strtoul(content, NULL, 10);
+    if (huge == 0) return base_page();
+    size_t rest = (huge - size % huge) % huge;
+    return rest <= MOST_UNUSED_BYTES || rest <= size / 4 ? huge : base_page();
+}
+
+static uint64_t usable(uint64_t bytes) {
+    return bytes > SPARE_BYTES ? (bytes - SPARE_BYTES) / 4 * 3 : 0;
+}
+
 size_t buffer_affordable(const struct machine *machine, int node, size_t wanted, size_t buffers) {
-    uint64_t free_bytes = memory_limit(machine, node).bytes;
-    uint64_t usable = free_bytes > SPARE_BYTES ? (free_bytes - SPARE_BYTES) / 4 * 3 / buffers : 0;
-    size_t page = huge_page();
-    return usable >= wanted ? wanted : (size_t)usable / page * page;
+    uint64_t own = usable(machine_free_bytes(machine, node)), all = usable(memory_limit_in_all().bytes) / buffers;
+    uint64_t least = own < all ? own : all;
+    size_t page = page_for(PAGES_TRANSPARENT, wanted);
+    return least >= wanted ? wanted : (size_t)least / page * page;
 }
 
 void buffer_require_room(const struct machine *machine, int home, size_t size) {
@@ -108,10 +128,10 @@ static void touch(size_t role, void *argument) {
 
 static struct buffer create(const struct machine *machine, struct workers *workers, int home, size_t size,
                             enum page_kind pages, bool bind, size_t toucher) {
-    size_t huge = huge_page(), page = pages == PAGES_BASE ? base_page() : huge;
+    size_t page = page_for(pages, size);
     struct buffer buffer = {.size = (size + page - 1) / page * page, .home = home};
     if (pages == PAGES_HUGE) {
-        require_huge_pages(machine, home, buffer.size, huge);
+        require_huge_pages(machine, home, buffer.size, page);
         buffer.bytes =
             mmap(NULL, buffer.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
         if (buffer.bytes == MAP_FAILED) buffer.bytes = NULL;
@@ -128,7 +148,7 @@ static struct buffer create(const struct machine *machine, struct workers *worke
     buffer.bound = bind && memory_bind(machine, buffer.bytes, buffer.size, home);
     workers_run(workers, &toucher, 1, touch, &buffer);
     buffer.verified_by =
-        memory_verify(machine, buffer.bytes, buffer.size, pages == PAGES_HUGE ? huge : base_page(), home, buffer.bound);
+        memory_verify(machine, buffer.bytes, buffer.size, pages == PAGES_HUGE ? page : base_page(), home, buffer.bound);
     buffer.huge_bytes = huge_bytes(buffer.bytes);
     if (buffer.huge_bytes >= buffer.size)
         buffer.pages = pages == PAGES_HUGE ? "huge" : "thp";
@@ -145,7 +165,11 @@ struct buffer buffer_create(const struct machine *machine, struct workers *worke
 struct buffer buffer_first_touched(const struct machine *machine, struct workers *workers, size_t toucher, size_t size,
                                    enum page_kind pages) {
     int home = machine_home_of(machine, workers->worker[toucher].cpu);
-    return create(machine, workers, home, size, pages, false, toucher);
+    struct buffer buffer = create(machine, workers, home, size, pages, false, toucher);
+    /* where it was touched it stays: automatic NUMA balancing, which moves memory to whoever reads it, passes over bound
+     * memory; the header goes on saying that first touch placed it */
+    memory_bind(machine, buffer.bytes, buffer.size, home);
+    return buffer;
 }
 
 void buffer_free(struct buffer *buffer) {

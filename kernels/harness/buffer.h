@@ -25,7 +25,7 @@ struct buffer {
     size_t huge_bytes;       /* bytes in huge pages, of either kind */
 };
 
-/* Of `wanted` bytes what memory of `node` allows with room to spare, for `buffers` such buffers at once. */
+/* Of `wanted` bytes what memory of `node` allows with room to spare, for `buffers` such buffers at once, one a node. */
 size_t buffer_affordable(const struct machine *machine, int node, size_t wanted, size_t buffers);
 
 /* Ends the process with 3 and the figure where `size` bytes on `home` cannot be had. */

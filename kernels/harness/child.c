@@ -38,11 +38,19 @@ static bool take_memory(const int *nodes, size_t count) {
     enum { BITS = sizeof(unsigned long) * CHAR_BIT };
     unsigned long mask[MOST_NODES / BITS] = {0};
     for (size_t i = 0; i < count; i++) mask[(size_t)nodes[i] / BITS] |= 1ul << ((size_t)nodes[i] % BITS);
-    return syscall(SYS_set_mempolicy, count == 1 ? BIND : INTERLEAVE, mask, MOST_NODES + 1ul) == 0 || errno == ENOSYS;
+    return syscall(SYS_set_mempolicy, count == 1 ? BIND : INTERLEAVE, mask, MOST_NODES + 1ul) == 0 || errno == ENOSYS ||
+           errno == EPERM; /* then it lies where its CPUs first touch it, and numa_maps says where that is */
+}
+
+bool child_may_bind(void) {
+    enum { DEFAULT = 0 };
+    return syscall(SYS_set_mempolicy, DEFAULT, NULL, 0ul) == 0;
 }
 
 static void clean_environment(void) {
-    static const char *const named[] = {"LD_PRELOAD", "LIKWID_PIN", "LIKWID_SILENT", "LIKWID_DEBUG", "LIKWID_FORCE"};
+    /* LIKWID_IGNORE_CPUSET, which likwid-pin needs, would take likwid-bench beyond the CPUs that it is given */
+    static const char *const named[] = {"LD_PRELOAD",   "LIKWID_PIN",   "LIKWID_SILENT",
+                                        "LIKWID_DEBUG", "LIKWID_FORCE", "LIKWID_IGNORE_CPUSET"};
     for (size_t i = 0; i < sizeof named / sizeof *named; i++) unsetenv(named[i]);
     setenv("LC_ALL", "C", 1);
     setenv("LIKWID_NO_ACCESS", "1", 1); /* or it ends where bash, `which` or its daemon for counters is missing */
@@ -71,27 +79,33 @@ _Noreturn static void become(const struct child *child, int output) {
     _exit(NOT_FOUND);
 }
 
-/* /proc/PID/numa_maps: "7f.. bind:0 anon=4096 dirty=4096 N0=4096 kernelpagesize_kB=4". */
+/* "7f.. bind:0 anon=4096 dirty=4096 N0=4096 kernelpagesize_kB=4": pages of the size at its end. */
+void child_count_line(char *line, const int *nodes, size_t node_count, size_t *bytes, size_t *placed) {
+    const char *size = strstr(line, " kernelpagesize_kB=");
+    size_t page = size != NULL ? strtoul(size + strlen(" kernelpagesize_kB="), NULL, 10) << 10 : 0;
+    if (strstr(line, " anon=") == NULL) return;
+    if (page == 0) page = (size_t)sysconf(_SC_PAGESIZE);
+    for (char *rest = line, *word; (word = strtok_r(rest, " \n", &rest)) != NULL;) {
+        int node;
+        size_t count;
+        if (sscanf(word, "N%d=%zu", &node, &count) != 2) continue;
+        *bytes += count * page;
+        for (size_t i = 0; i < node_count; i++)
+            if (nodes[i] == node) *placed += count * page;
+    }
+}
+
 static void look_at_pages(struct child *child, pid_t pid) {
     char path[64], line[4096];
-    size_t pages = 0, placed = 0;
+    size_t bytes = 0, placed = 0;
     snprintf(path, sizeof path, "/proc/%d/numa_maps", (int)pid);
     FILE *maps = fopen(path, "re");
-    while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
-        if (strstr(line, " anon=") == NULL) continue;
-        for (char *rest = line, *word; (word = strtok_r(rest, " \n", &rest)) != NULL;) {
-            int node;
-            size_t count;
-            if (sscanf(word, "N%d=%zu", &node, &count) != 2) continue;
-            pages += count;
-            for (size_t i = 0; i < child->node_count; i++)
-                if (child->nodes[i] == node) placed += count;
-        }
-    }
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL)
+        child_count_line(line, child->nodes, child->node_count, &bytes, &placed);
     if (maps != NULL) fclose(maps);
-    if (pages <= child->most_pages) return;
-    child->most_pages = pages;
-    child->pages_placed = placed;
+    if (bytes <= child->most_bytes) return;
+    child->most_bytes = bytes;
+    child->placed_bytes = placed;
 }
 
 static void listen(struct child *child, int input, pid_t pid) {
@@ -120,7 +134,7 @@ void child_run(struct child *child) {
     child->said = (struct text){0};
     text_add_bytes(&child->said, "", 0);
     child->exit_code = 0;
-    child->most_pages = child->pages_placed = 0;
+    child->most_bytes = child->placed_bytes = 0;
     if (pipe(ends) != 0) fail(EXIT_NOT_AS_ASKED, "no pipe: %s", strerror(errno));
     pid_t pid = fork();
     if (pid < 0) fail(EXIT_NOT_AS_ASKED, "no process: %s", strerror(errno));

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "clock.h"
 
+#include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,7 +62,43 @@ static uint64_t common_divisor(uint64_t a, uint64_t b) {
     return a;
 }
 
+void clock_advances(uint64_t (*read)(void), uint64_t *advances, size_t count) {
+    enum { LENGTHS = 97 };
+    for (size_t i = 0; i < count; i++) {
+        uint64_t first = read();
+        for (size_t work = i % LENGTHS; work > 0; work--) __asm__ volatile("" : "+r"(work));
+        uint64_t second = read();
+        advances[i] = second > first ? second - first : 0;
+    }
+}
+
+/* Whether all advances but a few, which were interrupted, are near multiples of `period`, which is fitted to those that
+ * are. The difference of two counts, each cut to whole ticks, is less than 1 off. */
+static bool fits(const uint64_t *advances, size_t count, double *period) {
+    static const double most_apart = 1, most_apart_share = 0.125, outliers = 0.03;
+    enum { FITS = 4 };
+    size_t apart = 0;
+    for (int turn = 0; turn < FITS; turn++) {
+        double products = 0, squares = 0, limit = most_apart_share * *period;
+        if (turn > 0) limit = fmin(most_apart, limit); /* the candidate itself is only near */
+        apart = 0;
+        for (size_t i = 0; i < count; i++) {
+            double advance = (double)advances[i], periods = round(advance / *period);
+            if (fabs(advance - periods * *period) > limit) {
+                apart++;
+                continue;
+            }
+            products += periods * advance;
+            squares += periods * periods;
+        }
+        if (squares == 0 || (double)apart > 2 * outliers * (double)count) return false;
+        *period = products / squares;
+    }
+    return (double)apart <= outliers * (double)count;
+}
+
 double clock_step(const uint64_t *advances, size_t count) {
+    enum { LONGEST_HALVES = 2048, SHORTEST_HALVES = 3 };
     uint64_t divisor = 0, least = 0;
     bool stood = false;
     for (size_t i = 0; i < count; i++) {
@@ -69,7 +107,15 @@ double clock_step(const uint64_t *advances, size_t count) {
         stood = stood || advances[i] == 0;
     }
     if (least == 0) return 1;
+    for (int halves = LONGEST_HALVES; halves >= SHORTEST_HALVES; halves -= halves > 128 ? 8 : 1) {
+        double period = halves / 2.0;
+        if (fits(advances, count, &period)) return period;
+    }
     return (double)(stood ? least : divisor);
+}
+
+static uint64_t ticks_now(void) {
+    return clock_ticks();
 }
 
 void clock_start(void) {
@@ -77,7 +123,7 @@ void clock_start(void) {
     uint64_t advances[READS];
 
     clock_is_counter = counter_is_invariant();
-    clock_facts = (struct clock_facts){.source = "clock_gettime", .hz = 1e9, .ns_per_tick = 1};
+    clock_facts = (struct clock_facts){.source = "clock_gettime", .hz = 1e9, .ns_per_tick = 1, .cpu = sched_getcpu()};
     if (clock_is_counter) {
 #if defined(__aarch64__)
         clock_facts.source = "cntvct";
@@ -92,9 +138,6 @@ void clock_start(void) {
         clock_facts.ns_per_tick = (ns1 - ns0) / (ticks1 - ticks0);
         clock_facts.hz = 1e9 / clock_facts.ns_per_tick;
     }
-    for (size_t i = 0; i < READS; i++) {
-        uint64_t first = clock_ticks(), second = clock_ticks();
-        advances[i] = second > first ? second - first : 0;
-    }
+    clock_advances(ticks_now, advances, READS);
     clock_facts.step_ticks = clock_step(advances, READS);
 }

@@ -12,17 +12,22 @@ struct clock_facts {
     double hz;          /* ticks a second, calibrated against CLOCK_MONOTONIC_RAW */
     double ns_per_tick;
     double step_ticks; /* by how many ticks the counter advances at once (20 to 35 on Zen) */
+    int cpu;           /* where it was calibrated */
 };
 
 extern struct clock_facts clock_facts;
 extern bool clock_is_counter;
 
-/* Choose and calibrate; takes about 20 ms. */
+/* Choose and calibrate; takes about 20 ms. To be called by a thread that is pinned. */
 void clock_start(void);
 
-/* The step from what the counter advanced between two reads, again and again. Where it stood still a step is longer than
- * a read takes, and the least advance is one; it need not be a whole number of ticks, so that 62 and 63 may come in turn.
- * Where it never did, all that is known is what divides all advances. */
+/* What `read` advanced between two reads, again and again, with work of varied length between them: so a counter that
+ * advances by one tick shows every length, and one that advances in steps shows their multiples alone. */
+void clock_advances(uint64_t (*read)(void), uint64_t *advances, size_t count);
+
+/* The step: the longest period of which nearly all advances are multiples, but for the whole ticks that they come in. It
+ * need not be a whole number of ticks (22.5 where the counter has 2.25 GHz and advances every 10 ns). Where there is
+ * none, the least advance if the counter stood still between reads, else what divides all advances. */
 double clock_step(const uint64_t *advances, size_t count);
 
 double clock_monotonic_s(void); /* CLOCK_MONOTONIC: for progress and elapsed time */

@@ -2,7 +2,10 @@
 #include "frequency.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <time.h>
+
+#include "stats.h"
 
 #if defined(__x86_64__)
 /* The operand is a register: Intel's cores since 2021 do additions of a constant while renaming, in no time. */
@@ -55,4 +58,43 @@ double core_hz(unsigned probes, double probe_ns) {
         if (hz > fastest) fastest = hz;
     }
     return fastest;
+}
+
+void work_for(double ns) {
+    enum { TURNS = 64 };
+    for (double start = raw_ns(); raw_ns() - start < ns;) additions(TURNS);
+}
+
+struct ramp ramp_of(const double *hz, size_t windows, double window_ns) {
+    static const double settled_share = 0.97;
+    size_t last = windows / 4 > 0 ? windows / 4 : 1, slow = 0;
+    double *settled = malloc(last * sizeof *settled);
+    if (settled == NULL) return (struct ramp){0};
+    for (size_t i = 0; i < last; i++) settled[i] = hz[windows - last + i];
+    sort_ascending(settled, last);
+    struct ramp ramp = {.first_hz = hz[0], .settled_hz = median_sorted(settled, last)};
+    free(settled);
+    while (slow < windows && hz[slow] < settled_share * ramp.settled_hz) slow++;
+    ramp.after_ns = (double)slow * window_ns;
+    return ramp;
+}
+
+static int by_time(const void *a, const void *b) {
+    double x = ((const struct ramp *)a)->after_ns, y = ((const struct ramp *)b)->after_ns;
+    return (x > y) - (x < y);
+}
+
+struct ramp core_ramp(void) {
+    enum { TRIES = 3, WINDOWS = 120 };
+    static const double probe_ns = 12e3; /* finding out how many additions that takes doubles it */
+    struct ramp found[TRIES];
+    double hz[WINDOWS];
+    for (int i = 0; i < TRIES; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        double start = raw_ns();
+        for (size_t window = 0; window < WINDOWS; window++) hz[window] = core_hz(1, probe_ns);
+        found[i] = ramp_of(hz, WINDOWS, (raw_ns() - start) / WINDOWS);
+    }
+    qsort(found, TRIES, sizeof *found, by_time);
+    return found[TRIES / 2];
 }

@@ -2,6 +2,7 @@
 #ifndef NODEPRINT_FREQUENCY_H
 #define NODEPRINT_FREQUENCY_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum { ADDITIONS_A_TURN = 64 };
@@ -12,5 +13,21 @@ void additions(uint64_t turns);
 /* Hz of the calling core now, by CLOCK_MONOTONIC_RAW: the fastest of `probes` probes of about `probe_ns`, as whatever
  * interrupts a probe can only make it longer. */
 double core_hz(unsigned probes, double probe_ns);
+
+/* How an idle core comes to its clock: at first, when it has settled, and after what time it is within 3 % of that. */
+struct ramp {
+    double first_hz, settled_hz, after_ns;
+};
+
+/* From the clock in windows of `window_ns` after idling; the last quarter is settled. Only windows at the beginning count:
+ * a low one later was interrupted. */
+struct ramp ramp_of(const double *hz, size_t windows, double window_ns);
+
+/* That of the calling core, which idles for 20 ms and works for 3 ms, three times: the middle one by its time. Under the
+ * governors ondemand and schedutil it takes a millisecond or more, with a fixed clock nothing. */
+struct ramp core_ramp(void);
+
+/* Work for so long, whatever the clock. */
+void work_for(double ns);
 
 #endif

@@ -96,12 +96,11 @@ static uint64_t ulimit_left(const struct rlimit *limit, size_t column) {
     return limit->rlim_cur > used ? limit->rlim_cur - used : 0;
 }
 
-struct limit memory_limit(const struct machine *machine, int node) {
+struct limit memory_limit_in_all(void) {
     struct rlimit addresses = {.rlim_cur = RLIM_INFINITY}, data = addresses;
     if (getrlimit(RLIMIT_AS, &addresses) != 0 || getrlimit(RLIMIT_DATA, &data) != 0)
         fail(EXIT_NOT_AS_ASKED, "the limits of this process cannot be read: %s", strerror(errno));
     const struct limit limits[] = {
-        {machine_free_bytes(machine, node), "free on the NUMA node"},
         {cgroup_left(sysfs(), "/proc/self/cgroup"), "left in the control group"},
         {ulimit_left(&addresses, 0), "left by ulimit -v"},
         {ulimit_left(&data, 5), "left by ulimit -d"},
@@ -110,4 +109,9 @@ struct limit memory_limit(const struct machine *machine, int node) {
     for (size_t i = 1; i < sizeof limits / sizeof *limits; i++)
         if (limits[i].bytes < tightest.bytes) tightest = limits[i];
     return tightest;
+}
+
+struct limit memory_limit(const struct machine *machine, int node) {
+    struct limit all = memory_limit_in_all(), own = {machine_free_bytes(machine, node), "free on the NUMA node"};
+    return own.bytes <= all.bytes ? own : all;
 }

@@ -11,6 +11,9 @@ struct limit {
     const char *what; /* "free on the NUMA node", ... */
 };
 
+/* The tightest limit on all memory of this process, on whatever node. */
+struct limit memory_limit_in_all(void);
+
 /* The tightest limit on memory of `node`. */
 struct limit memory_limit(const struct machine *machine, int node);
 

@@ -18,6 +18,11 @@ const char *sysfs(void) {
     return root != NULL ? root : "/sys";
 }
 
+const char *procfs(void) {
+    const char *root = getenv("NODEPRINT_PROCFS");
+    return root != NULL ? root : "/proc";
+}
+
 bool read_sysfs(char *content, size_t size, const char *format, ...) {
     char relative[256], path[PATH_MAX];
     va_list values;
@@ -129,23 +134,57 @@ const struct numa_node *machine_node(const struct machine *machine, int number) 
     return NULL;
 }
 
+/* One distance for each node, in the order of their numbers. */
+long machine_distance(const struct machine *machine, int a, int b) {
+    enum { OWN = 10, OTHER = 20 };
+    char distances[4096];
+    if (!read_sysfs(distances, sizeof distances, "devices/system/node/node%d/distance", a)) return a == b ? OWN : OTHER;
+    char *at = distances;
+    for (size_t i = 0; i < machine->nodes; i++) {
+        char *end;
+        long distance = strtol(at, &end, 10);
+        if (end == at) break;
+        if (machine->node[i].number == b) return distance;
+        at = end;
+    }
+    return a == b ? OWN : OTHER;
+}
+
 int machine_home_of(const struct machine *machine, int cpu) {
     int own = machine_node_of(machine, cpu), nearest = own;
     const struct numa_node *node = machine_node(machine, own);
-    char distances[4096];
-    if (node == NULL || node->has_memory ||
-        !read_sysfs(distances, sizeof distances, "devices/system/node/node%d/distance", own))
-        return own;
     long lowest = LONG_MAX;
-    char *at = distances;
-    for (size_t i = 0; i < machine->nodes; i++) { /* one distance for each node, in the order of their numbers */
-        long distance = strtol(at, &at, 10);
+    if (node == NULL || node->has_memory) return own;
+    for (size_t i = 0; i < machine->nodes; i++) {
+        long distance = machine_distance(machine, own, machine->node[i].number);
         if (machine->node[i].has_memory && distance < lowest) {
             lowest = distance;
             nearest = machine->node[i].number;
         }
     }
     return nearest;
+}
+
+bool machine_allowed_nodes(struct cpulist *nodes) {
+    static const char name[] = "Mems_allowed_list:";
+    char path[PATH_MAX], *line = NULL;
+    const char *why;
+    size_t capacity = 0;
+    bool found = false;
+    *nodes = (struct cpulist){0};
+    snprintf(path, sizeof path, "%s/self/status", procfs());
+    FILE *file = fopen(path, "re");
+    while (file != NULL && !found && getline(&line, &capacity, file) > 0) {
+        if (strncmp(line, name, strlen(name)) != 0) continue;
+        char *list = line + strlen(name);
+        list += strspn(list, " \t");
+        list[strcspn(list, "\n")] = '\0';
+        found = cpulist_parse(list, nodes, &why);
+    }
+    free(line);
+    if (file != NULL) fclose(file);
+    cpulist_sort(nodes);
+    return found;
 }
 
 uint64_t machine_free_bytes(const struct machine *machine, int node) {
@@ -161,6 +200,56 @@ uint64_t machine_free_bytes(const struct machine *machine, int node) {
         if (found != NULL) kib += strtoull(found + strlen(counted[i]), NULL, 10);
     }
     return kib * 1024;
+}
+
+/* The CPUs that the first line of /proc/interrupts names, in the order of its columns. */
+static struct cpulist columns_of(char *line) {
+    struct cpulist columns = {0};
+    for (char *rest = line, *word; (word = strtok_r(rest, " \n", &rest)) != NULL;)
+        if (strncmp(word, "CPU", 3) == 0) cpulist_add(&columns, atoi(word + 3));
+    return columns;
+}
+
+/* The numbers of a line; false where it has not one for each column (ERR and MIS have one for all). */
+static bool read_row(const char *line, uint64_t *row, size_t columns) {
+    const char *at = strchr(line, ':');
+    char *end;
+    if (at == NULL) return false;
+    at++;
+    for (size_t column = 0; column < columns; column++) {
+        row[column] = strtoull(at, &end, 10);
+        if (end == at) return false;
+        at = end;
+    }
+    return true;
+}
+
+bool machine_interrupts(const struct cpulist *cpus, uint64_t *counts) {
+    char path[PATH_MAX], *line = NULL;
+    size_t capacity = 0, found = 0;
+    struct cpulist columns = {0};
+    snprintf(path, sizeof path, "%s/interrupts", procfs());
+    FILE *file = fopen(path, "re");
+    memset(counts, 0, cpus->count * sizeof *counts);
+    if (file != NULL && getline(&line, &capacity, file) > 0) columns = columns_of(line);
+    uint64_t *row = grow(NULL, columns.count + 1, sizeof *row);
+    size_t *index = grow(NULL, columns.count + 1, sizeof *index); /* of each column among the CPUs */
+    for (size_t column = 0; column < columns.count; column++) {
+        index[column] = 0;
+        while (index[column] < cpus->count && cpus->cpu[index[column]] != columns.cpu[column]) index[column]++;
+        found += index[column] < cpus->count;
+    }
+    while (file != NULL && columns.count > 0 && getline(&line, &capacity, file) > 0) {
+        bool whole = read_row(line, row, columns.count);
+        for (size_t column = 0; whole && column < columns.count; column++)
+            if (index[column] < cpus->count) counts[index[column]] += row[column];
+    }
+    free(index);
+    free(row);
+    free(line);
+    cpulist_free(&columns);
+    if (file != NULL) fclose(file);
+    return cpus->count > 0 && found == cpus->count;
 }
 
 struct machine_counts machine_counts(const struct cpulist *cpus) {

@@ -12,7 +12,8 @@
 
 struct numa_node {
     int number;
-    bool has_memory;
+    bool has_memory;    /* that this process may use and that is not full */
+    char left_out[128]; /* why not, where it has memory all the same; else empty */
     struct cpulist cpus;
 };
 
@@ -23,8 +24,10 @@ struct machine {
     bool numa; /* false: no node folder in sysfs, so there is one home and nothing to bind to */
 };
 
-/* Root of sysfs. Tests point NODEPRINT_SYSFS at a tree of their own; nothing else sets it. */
+/* Roots of sysfs and of /proc. Tests point NODEPRINT_SYSFS and NODEPRINT_PROCFS at trees of their own; nothing else sets
+ * them. */
 const char *sysfs(void);
+const char *procfs(void);
 
 /* A file below sysfs without its last newline; false when it cannot be read or is longer than `size`. */
 bool read_sysfs(char *content, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -50,8 +53,17 @@ int machine_node_of(const struct machine *machine, int cpu);
 int machine_home_of(const struct machine *machine, int cpu);
 const struct numa_node *machine_node(const struct machine *machine, int number);
 
+/* The distance between two nodes that sysfs reports (10 for a node and itself); where it reports none, 10 and 20. */
+long machine_distance(const struct machine *machine, int a, int b);
+
+/* NUMA nodes whose memory this process may use, ascending (Mems_allowed_list); false where that is not reported. */
+bool machine_allowed_nodes(struct cpulist *nodes);
+
 /* Bytes that `node` can give without pushing out anybody's anonymous memory; UINT64_MAX when unknown. */
 uint64_t machine_free_bytes(const struct machine *machine, int node);
+
+/* Interrupts since boot of each of `cpus` (/proc/interrupts); false where they cannot be read. */
+bool machine_interrupts(const struct cpulist *cpus, uint64_t *counts);
 
 /* From /proc/stat: steal time in clock ticks of the CPUs in `cpus`, and interrupts of the whole machine; 0 where it
  * cannot be read. */

@@ -13,6 +13,8 @@
 
 #include "fail.h"
 
+enum { FULL_MIB = 160 }; /* the least that an operation needs of a node: a buffer of 64 MiB, and room to spare */
+
 enum { BIND = 2 }; /* MPOL_BIND; linux/mempolicy.h is not everywhere and libnuma is no dependency */
 
 static size_t page_bytes(void) {
@@ -30,6 +32,61 @@ static int bind_to(void *bytes, size_t size, int home) {
     int error = result == 0 ? 0 : errno;
     free(mask);
     return error;
+}
+
+static bool may_bind(int node) {
+    void *page = mmap(NULL, page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return true; /* whoever needs memory says so */
+    int error = bind_to(page, page_bytes(), node);
+    munmap(page, page_bytes());
+    return error != EPERM && error != ENOSYS;
+}
+
+static bool has_allowed_cpu(const struct machine *machine, const struct numa_node *node) {
+    for (size_t i = 0; i < node->cpus.count; i++)
+        if (cpulist_has(&machine->allowed, node->cpus.cpu[i])) return true;
+    return false;
+}
+
+static void leave_out(struct numa_node *node, const char *why) {
+    node->has_memory = false;
+    snprintf(node->left_out, sizeof node->left_out, "%s", why);
+}
+
+static int roomiest_node(const struct machine *machine) {
+    int roomiest = -1;
+    uint64_t most = 0;
+    for (size_t n = 0; n < machine->nodes; n++) {
+        uint64_t bytes = machine_free_bytes(machine, machine->node[n].number);
+        if (!machine->node[n].has_memory || bytes <= most) continue;
+        most = bytes;
+        roomiest = machine->node[n].number;
+    }
+    return roomiest;
+}
+
+void memory_leave_out(struct machine *machine) {
+    struct cpulist allowed;
+    bool known = machine->numa && machine_allowed_nodes(&allowed), bindable = true;
+    for (size_t n = 0; known && n < machine->nodes; n++)
+        if (machine->node[n].has_memory && !cpulist_has(&allowed, machine->node[n].number))
+            leave_out(&machine->node[n], "not allowed to this process (Mems_allowed_list)");
+    if (known) cpulist_free(&allowed);
+    int roomiest = roomiest_node(machine);
+    for (size_t n = 0; machine->numa && n < machine->nodes; n++) {
+        struct numa_node *node = &machine->node[n];
+        uint64_t mib = machine_free_bytes(machine, node->number) >> 20;
+        if (!node->has_memory || mib >= FULL_MIB || node->number == roomiest) continue;
+        char why[sizeof node->left_out];
+        snprintf(why, sizeof why, "full: %llu MiB are free, and %d MiB are needed", (unsigned long long)mib, FULL_MIB);
+        leave_out(node, why);
+    }
+    for (size_t n = 0; n < machine->nodes; n++)
+        if (machine->node[n].has_memory) bindable = !machine->numa || may_bind(machine->node[n].number);
+    for (size_t n = 0; !bindable && n < machine->nodes; n++)
+        if (machine->node[n].has_memory && !has_allowed_cpu(machine, &machine->node[n]))
+            leave_out(&machine->node[n],
+                      "binding memory is not permitted (mbind), and no CPU of the node can touch it");
 }
 
 /* Pages that are not on `home`, by move_pages; without a target it only asks, with `home` as target it moves them
@@ -93,6 +150,12 @@ static void touch(size_t role, void *argument) {
     memset(pool->bytes, 0, pool->size); /* a write: reading would only map the zero page */
 }
 
+unsigned pool_address_bits(void) {
+    unsigned bits = 0;
+    while ((size_t)1 << (bits + 1) <= page_bytes()) bits++;
+    return bits;
+}
+
 size_t memory_toucher(const struct machine *machine, const struct workers *workers, int home) {
     for (size_t i = 0; i < workers->count; i++)
         if (machine_node_of(machine, workers->worker[i].cpu) == home) return i;
@@ -148,16 +211,16 @@ struct pool pool_create(const struct machine *machine, struct workers *workers, 
     return pool;
 }
 
-size_t pool_return_moved(const struct pool *pool) {
+size_t memory_return_moved(const unsigned char *bytes, size_t size, int home, const char *verified_by) {
     enum { TRIES = 50 };
     size_t most = 0;
-    if (strcmp(pool->verified_by, "move_pages") != 0) return 0;
+    if (strcmp(verified_by, "move_pages") != 0) return 0;
     for (int i = 0; i < TRIES; i++) { /* who moves them may not be done yet, and a page in use is busy for a moment */
-        long moved = elsewhere_by_move_pages(pool->bytes, pool->size, page_bytes(), pool->home, false);
+        long moved = elsewhere_by_move_pages(bytes, size, page_bytes(), home, false);
         if (moved <= 0) return most;
         if ((size_t)moved > most) most = (size_t)moved;
-        elsewhere_by_move_pages(pool->bytes, pool->size, page_bytes(), pool->home, true);
+        elsewhere_by_move_pages(bytes, size, page_bytes(), home, true);
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     }
-    fail(EXIT_NOT_AS_ASKED, "%zu pages moved away from NUMA node %d and cannot be put back", most, pool->home);
+    fail(EXIT_NOT_AS_ASKED, "%zu pages moved away from NUMA node %d and cannot be put back", most, home);
 }

@@ -24,9 +24,17 @@ struct pool {
     const char *pages;       /* "base", or "mixed" where the kernel made huge pages in spite of madvise */
 };
 
+/* Mark the NUMA nodes whose memory cannot be measured as without memory, each with the reason: those that this process
+ * may not use, those that are full, and where binding is not permitted those without a CPU to touch it first. The
+ * node with the most free memory is never left out for being full. */
+void memory_leave_out(struct machine *machine);
+
 /* Map `size` bytes of base pages on node `home`, touched first by a pinned worker (one on that node where there is one)
  * and verified. Ends the process with 3 when the node has not so much free memory or the pages are elsewhere. */
 struct pool pool_create(const struct machine *machine, struct workers *workers, int home, size_t size);
+
+/* How many low bits of a line's physical address are those of its offset in the pool: those inside a base page. */
+unsigned pool_address_bits(void);
 
 /* Index of a worker that runs on node `home`, or of the first one. */
 size_t memory_toucher(const struct machine *machine, const struct workers *workers, int home);
@@ -38,8 +46,8 @@ bool memory_bind(const struct machine *machine, void *bytes, size_t size, int ho
 const char *memory_verify(const struct machine *machine, const unsigned char *bytes, size_t size, size_t page, int home,
                           bool bound);
 
-/* How many of the pool's pages had moved away from its home; they are put back. 0 where that cannot be asked. Ends the
- * process with 3 where they cannot be put back. */
-size_t pool_return_moved(const struct pool *pool);
+/* How many pages of base size had moved away from `home`; they are put back. Where `verified_by` is not move_pages 0, as
+ * it cannot be asked. Ends the process with 3 where they cannot be put back. */
+size_t memory_return_moved(const unsigned char *bytes, size_t size, int home, const char *verified_by);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -40,7 +41,7 @@ static const double SENTINEL_EVERY_S = 0.25, SENTINEL_SHARE = 0.05, AGAIN_SD = 4
 /* ---- the command line ---- */
 
 static const char *out_path, *operation_word;
-static bool share_l3, detail, census, stratify, plan_only, help_only;
+static bool share_l3, detail, census, any_lines, plan_only, help_only;
 static uint64_t passes = 3, lines, ci_percent, budget_s, parallel, seed = UINT64_MAX, job = 1, run_number = 1;
 
 static const struct setting common[] = {
@@ -103,11 +104,14 @@ static const struct setting pair_settings[] = {
      .help = "measure up to K pairs at once, no two in one L3 (a measurement of interference)"},
     {.name = "share-l3", .on = &share_l3, .shapes = true, .help = "with --parallel: pairs at once may share an L3"},
     {.name = "detail", .on = &detail, .shapes = true, .help = "keep the value of each line"},
-    {.name = "census", .on = &census, .shapes = true, .help = "first map how far lines are from one CPU of each L3"},
-    {.name = "stratify",
-     .on = &stratify,
+    {.name = "census",
+     .on = &census,
      .shapes = true,
-     .help = "balance the lines of a pass over the census' groups"},
+     .help = "record how far lines are from a CPU of each L3 also where there is one L3"},
+    {.name = "any-lines",
+     .on = &any_lines,
+     .shapes = true,
+     .help = "draw lines from the whole pool, not equally from the clusters that they live in"},
     {0},
 };
 
@@ -153,6 +157,7 @@ static void check_pair_settings(const struct operation *operation) {
     settings_json(&given, pair_settings);
     if (given.length > 0 && operation->measure_pairs == NULL)
         fail(EXIT_BAD_INPUT, "%s is not for operation %s; --help marks those it is for", given.data, operation->name);
+    if (census && any_lines) fail(EXIT_BAD_INPUT, "--census and --any-lines exclude each other");
     if (share_l3 && parallel == 0) fail(EXIT_BAD_INPUT, "--share-l3 goes with --parallel");
     if (parallel > 0 && budget_s > 0)
         fail(EXIT_BAD_INPUT, "--budget measures pairs alone and does not go with --parallel");
@@ -180,6 +185,44 @@ void run_add_pairs(struct run *run) {
     free(homes);
 }
 
+/* What counts of interrupts are compared by: those within a factor of two are the same. */
+static int doublings(uint64_t count) {
+    int bits = 0;
+    for (; count > 0; count >>= 1) bits++;
+    return bits;
+}
+
+void run_begin_quietly(struct run *run) {
+    struct cpulist *chosen = &run->chosen, order = {0};
+    uint64_t *counts = grow(NULL, chosen->count, sizeof *counts);
+    if (!machine_interrupts(chosen, counts)) {
+        free(counts);
+        return;
+    }
+    const struct cpu_place *place = run->selection.place; /* the chosen CPUs are the first of the selection's */
+    size_t best = 0;
+    int fewest = INT_MAX;
+    bool free_to_choose = select_cpus_by_name();
+    for (size_t i = 0; free_to_choose && i < chosen->count; i++) { /* a group's busiest CPU stands for it */
+        if (place[i].node != place[0].node) continue;
+        int most = 0;
+        for (size_t j = 0; j < chosen->count; j++)
+            if (place[j].l3 == place[i].l3 && doublings(counts[j]) > most) most = doublings(counts[j]);
+        if (most < fewest) {
+            fewest = most;
+            best = i;
+        }
+    }
+    text_add(&run->begins, ",\"begins\":{\"cpu\":%d,\"interrupts\":%" PRIu64 ",\"interrupts_of\":{\"%d\":%" PRIu64 "}}",
+             chosen->cpu[best], counts[best], chosen->cpu[0], counts[0]);
+    for (size_t i = 0; i < chosen->count; i++)
+        if (place[i].l3 == place[best].l3) cpulist_add(&order, chosen->cpu[i]);
+    for (size_t i = 0; i < chosen->count; i++)
+        if (place[i].l3 != place[best].l3) cpulist_add(&order, chosen->cpu[i]);
+    free(counts);
+    *chosen = order; /* the selection keeps its own */
+}
+
 bool run_pair_stands(const struct run *run, size_t i) {
     const struct pair *pairs = run->selection.pairs;
     enum closeness closeness = select_closeness(&run->selection, (size_t)pairs[i].a, (size_t)pairs[i].b);
@@ -205,10 +248,20 @@ size_t run_worker(const struct run *run, int64_t cpu) {
     return workers_on(&run->workers, (int)cpu);
 }
 
-static void collect_homes(struct run *run) {
+/* The index of the key that names the home of the lines; that behind the last key where there is none. */
+static size_t home_key(const struct operation *operation) {
     size_t key = 0;
-    while (run->operation->keys[key] != NULL && strcmp(run->operation->keys[key], "home") != 0) key++;
-    for (size_t i = 0; run->operation->keys[key] != NULL && i < run->unit_count; i++) {
+    while (operation->keys[key] != NULL && strcmp(operation->keys[key], "home") != 0) key++;
+    return key;
+}
+
+static bool uses_homes(const struct operation *operation) {
+    return operation->keys[home_key(operation)] != NULL;
+}
+
+static void collect_homes(struct run *run) {
+    size_t key = home_key(run->operation);
+    for (size_t i = 0; uses_homes(run->operation) && i < run->unit_count; i++) {
         int node = (int)run->units[i].key[key];
         if (run_home(run, node) != NULL) continue;
         run->homes = grow(run->homes, run->home_count + 1, sizeof *run->homes);
@@ -227,6 +280,9 @@ unsigned run_add_latency(struct text *members, const double *values, size_t line
 void run_add_placement(struct run *run, const char *name, const struct buffer *buffer) {
     text_add(&run->placement, "%s\"%s\":", run->placement.length > 0 ? "," : "", name);
     buffer_describe(buffer, &run->placement);
+    if (buffer->bound) return;
+    run->unbound = grow(run->unbound, run->unbound_count + 1, sizeof *run->unbound);
+    run->unbound[run->unbound_count++] = *buffer;
 }
 
 static void add_flags(struct text *out, unsigned flags) {
@@ -303,8 +359,10 @@ static void add_header(struct run *run, const struct identity *identity, struct 
              run->kernel->hash);
     text_add_json(out, COMPILER);
     if (*identity->pairs != '\0') text_add(out, ",\"pairs_hash\":\"%s\"", identity->pairs);
-    text_add(out, ",\"atomics\":\"" ATOMICS "\",\"clock\":{\"source\":\"%s\",\"hz\":%.1f,\"step_ns\":%.3f}",
-             clock_facts.source, clock_facts.hz, clock_facts.step_ticks * clock_facts.ns_per_tick);
+    text_add(out,
+             ",\"atomics\":\"" ATOMICS
+             "\",\"clock\":{\"source\":\"%s\",\"hz\":%.1f,\"step_ns\":%.3f,\"calibrated_on\":%d}",
+             clock_facts.source, clock_facts.hz, clock_facts.step_ticks * clock_facts.ns_per_tick, clock_facts.cpu);
     text_add(out, ",\"cpus\":%s", identity->cpus.data);
     if (run->operation->values != NULL) {
         text_add(out, ",\"cells\":{\"dims\":[");
@@ -333,6 +391,10 @@ static void add_header(struct run *run, const struct identity *identity, struct 
     }
     if (run->placement.length > 0) text_add(out, "%s%s", run->home_count > 0 ? "," : "", run->placement.data);
     text_add(out, "}");
+    if (run->ramp.settled_hz > 0)
+        text_add(out, ",\"ramp_up\":{\"first_hz\":%.4g,\"settled_hz\":%.4g,\"after_us\":%.1f,\"waited_us\":%.1f}",
+                 run->ramp.first_hz, run->ramp.settled_hz, run->ramp.after_ns / 1e3, run->ramp_ns / 1e3);
+    if (run->begins.length > 0) text_add(out, "%s", run->begins.data);
     if (run->operation->facts != NULL && run->not_applicable == NULL) run->operation->facts(run, false, out);
     text_add(out, "}\n");
 }
@@ -360,14 +422,25 @@ static void draw_lines(const struct operation *operation, struct random *random,
         set[i] = set[i] * PAGE_LINES + (uint32_t)random_below(random, PAGE_LINES);
 }
 
+static enum census_mode census_mode(void) {
+    return census ? CENSUS_ALWAYS : any_lines ? CENSUS_NEVER : CENSUS_AS_NEEDED;
+}
+
+static void take_census(struct run *run) {
+    run->recount = false;
+    if (run->operation->measure_pairs == NULL || run->not_applicable != NULL) return;
+    census_take(run, census_mode(), run->drawn_lines * slots(), &run->records.pending);
+}
+
 /* Draw the lines of a pass and write them down, for each home. All slots of --parallel have lines of their own. */
 static void begin_pass(struct run *run, uint32_t pass) {
     size_t count = run->drawn_lines * slots();
+    if (run->recount) take_census(run);
     for (size_t i = 0; count > 0 && i < run->home_count; i++) {
         struct home *home = &run->homes[i];
         struct random random =
             random_stream(run->seed + run->segment, DRAW_LINES, (uint64_t)pass << 32 | (uint32_t)home->node);
-        if (home->strata != NULL)
+        if (home->clusters > 1)
             census_draw(home, &random, home->line_set, count);
         else
             draw_lines(run->operation, &random, home->line_set, count);
@@ -432,15 +505,28 @@ static void measure_units(struct sweep *sweep, uint32_t pass, const struct unit 
         sweep->results[0].flags = run->operation->measure(run, pass, units[0], &sweep->results[0].members);
 }
 
-/* Whether the pools are still where they were. When they are not, they are put back, and what has not been written yet
+static size_t return_moved(const struct run *run) {
+    size_t moved = 0;
+    for (size_t i = 0; i < run->home_count; i++) {
+        const struct pool *pool = &run->homes[i].pool;
+        moved += memory_return_moved(pool->bytes, pool->size, pool->home, pool->verified_by);
+    }
+    for (size_t i = 0; i < run->unbound_count; i++) {
+        const struct buffer *buffer = &run->unbound[i];
+        moved += memory_return_moved(buffer->bytes, buffer->size, buffer->home, buffer->verified_by);
+    }
+    return moved;
+}
+
+/* Whether all memory is still where it was. When they are not, they are put back, and what has not been written yet
  * (`count` units) is forgotten, to be measured again. */
 static bool pages_moved(struct sweep *sweep, size_t count) {
     struct run *run = sweep->run;
-    size_t moved = 0;
-    for (size_t i = 0; i < run->home_count; i++) moved += pool_return_moved(&run->homes[i].pool);
+    size_t moved = return_moved(run);
     if (moved == 0) return false;
     note("%zu pages had moved to another NUMA node: %zu units are measured again", moved, count);
     sweep->moved_pages += moved;
+    run->recount = true;
     text_clear(&run->records.pending);
     return true;
 }
@@ -707,7 +793,7 @@ static void add_trailer(struct sweep *sweep, size_t looked, double widest, doubl
 }
 
 static void print_plan(const struct run *run) {
-    double seconds_150 = 0, seconds_195 = 0;
+    double seconds_150 = 0, seconds_195 = 0, once = (double)budget_s;
     struct text cpus = {0}, pin_list = {0};
     struct cpulist rotated = {0};
     const struct cpulist *all = &run->cpus;
@@ -715,14 +801,16 @@ static void print_plan(const struct run *run) {
         seconds_150 += run->operation->seconds(run, &run->units[i], 150);
         seconds_195 += run->operation->seconds(run, &run->units[i], 195);
     }
+    if (run->operation->measure_pairs != NULL)
+        once += (double)run->home_count * census_seconds(run, census_mode(), run->drawn_lines * slots());
     for (size_t i = 0; i < all->count; i++) /* likwid-pin gives its first CPU to the coordinator */
         cpulist_add(&rotated, all->cpu[(i + all->count - 1) % all->count]);
     cpulist_write(&cpus, all, true);
     cpulist_write(&pin_list, &rotated, false);
     printf("kernel %s\noperation %s\nquantity %s\n%ss %zu\npasses %" PRIu64 "\n", run->kernel->name,
            run->operation->name, run->operation->quantity, run->operation->record, run->unit_count, run->passes);
-    printf("seconds_per_pass %.3f\nseconds %.3f\nseconds_at_195_ns %.3f\n", seconds_150,
-           seconds_150 * (double)run->passes + (double)budget_s, seconds_195 * (double)run->passes + (double)budget_s);
+    printf("seconds_per_pass %.3f\nseconds_once %.3f\nseconds %.3f\nseconds_at_195_ns %.3f\n", seconds_150, once,
+           seconds_150 * (double)run->passes + once, seconds_195 * (double)run->passes + once);
     printf("memory_bytes %" PRIu64 "\ncpus %s\npin_list %s\n",
            run->operation->memory != NULL ? run->operation->memory(run) : run->home_count * POOL_BYTES, cpus.data,
            pin_list.data);
@@ -747,6 +835,21 @@ static void place_pools(struct run *run) {
     }
 }
 
+static void start_clock(size_t role, void *argument) {
+    (void)role;
+    (void)argument;
+    clock_start();
+}
+
+/* What a core needs to come to its clock is waited for where it takes longer than a probe. */
+static void see_ramp(size_t role, void *argument) {
+    static const double worth_waiting_ns = 100e3, longest_ns = 2e6;
+    struct run *run = argument;
+    (void)role;
+    run->ramp = core_ramp();
+    if (run->ramp.after_ns >= worth_waiting_ns) run->ramp_ns = fmin(run->ramp.after_ns, longest_ns);
+}
+
 static int measure(struct run *run) {
     static struct identity identity; /* these live as long as the process, and so does all they point to */
     static struct former former;
@@ -766,13 +869,14 @@ static int measure(struct run *run) {
     open_records = &run->records;
     fail_set_hook(keep_records);
 
-    clock_start();
     workers_start(&run->workers, &run->cpus);
+    workers_run(&run->workers, &(size_t){0}, 1, start_clock, NULL); /* on a CPU that it stays on */
+    if (run->operation->measure_pairs != NULL) workers_run(&run->workers, &(size_t){0}, 1, see_ramp, run);
     place_pools(run);
     if (run->operation->prepare != NULL && run->not_applicable == NULL) run->operation->prepare(run);
     if (run->not_applicable != NULL) note("not applicable: %s", run->not_applicable);
     add_header(run, &identity, &run->records.pending);
-    if (census || stratify) census_take(run, stratify, &run->records.pending);
+    take_census(run);
     records_flush(&run->records);
 
     sweep.run = run;
@@ -815,12 +919,16 @@ static void plan(struct run *run) {
     run->detail = detail;
     run->use_lines = run->lines;
     run->drawn_lines = ci_percent > 0 || budget_s > 0 ? MOST_LINES : run->lines;
-    if (stratify && run->drawn_lines * slots() > CENSUS_LINES)
-        fail(EXIT_BAD_INPUT, "--stratify draws from %d lines, and %zu are asked for (%zu a pair, pairs at once: %zu)",
-             CENSUS_LINES, run->drawn_lines * slots(), run->drawn_lines, slots());
     if (run->unit_count == 0 && run->not_applicable == NULL)
         fail(EXIT_NOT_AS_ASKED, "there is nothing to measure%s%s", run->not_measured.length > 0 ? ": " : "",
              run->not_measured.length > 0 ? run->not_measured.data : "");
+    bool uses_memory = run->operation->memory != NULL || uses_homes(run->operation);
+    for (size_t n = 0; uses_memory && n < run->machine.nodes; n++) {
+        const struct numa_node *node = &run->machine.node[n];
+        char what[64];
+        snprintf(what, sizeof what, "memory of NUMA node %d", node->number);
+        if (node->left_out[0] != '\0') run_not_measured(run, what, node->left_out);
+    }
     if (run->unit_count > 0) qsort(run->units, run->unit_count, sizeof *run->units, resume_compare_units);
     collect_homes(run);
 }
@@ -839,7 +947,6 @@ int kernel_main(const struct kernel *kernel, int argc, char **argv) {
     check_pair_settings(run.operation);
     settings_check(kernel->settings, run.operation->name);
     if (out_path == NULL && !plan_only) fail(EXIT_BAD_INPUT, "--out FILE is missing; see --help");
-    run.passes = passes;
     run.seed = seed;
     if (seed == UINT64_MAX) {
         uint32_t drawn;
@@ -847,7 +954,9 @@ int kernel_main(const struct kernel *kernel, int argc, char **argv) {
         run.seed = drawn;
     }
     machine_read(&run.machine);
+    memory_leave_out(&run.machine);
     select_cpus(&run.selection, &run.machine, plan_only);
+    run.passes = select_passes(passes);
     run.chosen = run.selection.chosen;
     run.cpus = run.selection.cpus;
     plan(&run);

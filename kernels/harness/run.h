@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "buffer.h"
+#include "frequency.h"
 #include "machine.h"
 #include "memory.h"
 #include "records.h"
@@ -74,8 +75,9 @@ struct kernel {
 struct home {
     int node;
     struct pool pool;
-    uint32_t *line_set;    /* of the pass under way: indices into the pool, `drawn_lines` for each slot of --parallel */
-    unsigned char *strata; /* of each line of the pool, by --stratify; NULL without */
+    uint32_t *line_set; /* of the pass under way: indices into the pool, `drawn_lines` for each slot of --parallel */
+    size_t clusters;    /* in which the pool's lines live, at least 1 */
+    unsigned char *cluster; /* of each line of the pool; NULL with one cluster */
     struct line_sums *sums; /* of each slot */
 };
 
@@ -97,17 +99,34 @@ struct run {
     size_t use_lines;                   /* this unit is to begin with so many */
     double ci_share;                    /* --ci: add lines until the half-width is at most this share; 0 without */
     bool detail;
+    bool recount; /* pages moved: the census is taken again before the next pass */
     bool account; /* this unit's values go into the spread of the run */
     struct spread_sums spread;
-    const double *kept;         /* by pass and unit: see struct operation */
-    struct text not_measured;   /* members of the header's not_measured object */
-    struct text placement;      /* by run_add_placement */
+    const double *kept;       /* by pass and unit: see struct operation */
+    struct text not_measured; /* members of the header's not_measured object */
+    struct text placement;    /* by run_add_placement */
+    struct buffer *unbound;   /* those of these buffers that the kernel may move (automatic NUMA balancing) */
+    size_t unbound_count;
+    struct text begins;         /* by run_begin_quietly */
+    struct ramp ramp;           /* of the first CPU; all 0 where units are no pairs */
+    double ramp_ns;             /* so long a core works before anything is timed; 0 where its clock is there at once */
     const char *not_applicable; /* set by plan(): why there is nothing to measure here; the record says so, complete */
     unsigned segment;
 };
 
-/* The main function of every kernel. */
 int kernel_main(const struct kernel *kernel, int argc, char **argv);
+
+/* The main function of a file that has `help` and `operations`; `own_settings` may be NULL. */
+#define KERNEL_MAIN(kernel_name, own_settings)                                                                         \
+    int main(int argc, char **argv) {                                                                                  \
+        static const struct kernel kernel = {.name = (kernel_name),                                                    \
+                                             .hash = KERNEL_HASH,                                                      \
+                                             .help = help,                                                             \
+                                             .settings = (own_settings),                                               \
+                                             .operations = operations,                                                 \
+                                             .operation_count = sizeof operations / sizeof *operations};               \
+        return kernel_main(&kernel, argc, argv);                                                                       \
+    }
 
 /* A signal came: what takes long ends early and returns UNIT_STOPPED. */
 bool run_stopping(void);
@@ -117,13 +136,18 @@ void run_add_unit(struct run *run, struct unit unit);
 /* Add a unit for each selected pair at each home that --home asks for, keys a, b, home. */
 void run_add_pairs(struct run *run);
 
+/* Let the chosen CPUs begin with those of the L3 group in the first one's NUMA node that interrupts favour least, and say
+ * so in the header; a list that the caller gave stays in its order. For what is measured from one CPU. */
+void run_begin_quietly(struct run *run);
+
 /* Whether pair number `i` stands for its closeness: all do when they were named, else the first of each. */
 bool run_pair_stands(const struct run *run, size_t i);
 
 /* Say in the header why something that was asked for is not measured. */
 void run_not_measured(struct run *run, const char *what, const char *why);
 
-/* Say in the header where a buffer lies: under its node, or a name where a node has several. */
+/* Say in the header where a buffer lies: under its node, or a name where a node has several. One that is not bound is
+ * looked at again while units are measured, as pools are. */
 void run_add_placement(struct run *run, const char *name, const struct buffer *buffer);
 
 #define LATENCY_VALUES                                                                                                 \

@@ -8,23 +8,37 @@
 #include "stats.h"
 #include "text.h"
 
-struct summary summarize(const double *values, size_t lines, size_t batches, double *lowest) {
-    size_t count = lines * batches, low, high;
-    double *best = grow(NULL, lines, sizeof *best), *sorted = grow(NULL, count, sizeof *sorted);
+struct summary summarize_clusters(const double *values, size_t lines, size_t batches, const unsigned char *cluster,
+                                  size_t clusters, double *lowest, double *medians) {
+    size_t count = lines * batches, low, high, known = 0;
+    double *best = grow(NULL, lines, sizeof *best), *sorted = grow(NULL, count, sizeof *sorted), below = 0, above = 0;
     for (size_t line = 0; line < lines; line++) {
         best[line] = values[line * batches];
         for (size_t batch = 1; batch < batches; batch++)
             if (values[line * batches + batch] < best[line]) best[line] = values[line * batches + batch];
     }
     if (lowest != NULL) memcpy(lowest, best, lines * sizeof *best);
+    struct summary summary = {.line_sd = standard_deviation(best, lines)};
+    for (size_t c = 0; c < clusters; c++) {
+        size_t members = 0;
+        for (size_t line = 0; line < lines; line++)
+            if (cluster == NULL || cluster[line] == c) sorted[members++] = best[line];
+        if (medians != NULL) medians[c] = NAN;
+        if (members == 0) continue;
+        sort_ascending(sorted, members);
+        median_interval(members, 0.95, &low, &high);
+        double median = median_sorted(sorted, members);
+        if (medians != NULL) medians[c] = median;
+        summary.latency += median;
+        below += (median - sorted[low]) * (median - sorted[low]);
+        above += (sorted[high] - median) * (sorted[high] - median);
+        known++;
+    }
+    summary.latency /= (double)known;
+    summary.ci_low = summary.latency - sqrt(below) / (double)known;
+    summary.ci_high = summary.latency + sqrt(above) / (double)known;
     memcpy(sorted, values, count * sizeof *sorted);
     sort_ascending(sorted, count);
-    struct summary summary = {.line_sd = standard_deviation(best, lines)};
-    sort_ascending(best, lines);
-    median_interval(lines, 0.95, &low, &high);
-    summary.latency = median_sorted(best, lines);
-    summary.ci_low = best[low];
-    summary.ci_high = best[high];
     summary.min = sorted[0];
     summary.p25 = quantile_sorted(sorted, count, 0.25);
     summary.median = median_sorted(sorted, count);
@@ -37,18 +51,36 @@ struct summary summarize(const double *values, size_t lines, size_t batches, dou
     return summary;
 }
 
+struct summary summarize(const double *values, size_t lines, size_t batches, double *lowest) {
+    return summarize_clusters(values, lines, batches, NULL, 1, lowest, NULL);
+}
+
 double summary_half_width(const struct summary *summary) {
     return (summary->ci_high - summary->ci_low) / 2 / summary->latency;
 }
 
+/* Decimals that give `value` so many digits, at most three: a batch resolves no more, and each digit more of a pair
+ * makes the records of a node longer by a fiftieth. */
+static int decimals(double value, int digits) {
+    int whole = value < 1 ? 1 : 1 + (int)log10(value);
+    int some = digits > whole ? digits - whole : 0;
+    return some < 3 ? some : 3;
+}
+
 void summary_write(struct text *members, const struct summary *s, const char *unit) {
+    enum { OF_VALUE = 5, OF_OTHERS = 4 };
     const struct {
         const char *name;
         double value;
-    } written[] = {{"latency", s->latency}, {"ci_low", s->ci_low}, {"ci_high", s->ci_high}, {"min", s->min},
-                   {"p25", s->p25},         {"median", s->median}, {"p99", s->p99},         {"line_sd", s->line_sd}};
+        int digits;
+    } written[] = {
+        {"latency", s->latency, OF_VALUE}, {"ci_low", s->ci_low, OF_OTHERS},   {"ci_high", s->ci_high, OF_OTHERS},
+        {"min", s->min, OF_OTHERS},        {"p25", s->p25, OF_OTHERS},         {"median", s->median, OF_OTHERS},
+        {"p99", s->p99, OF_OTHERS},        {"line_sd", s->line_sd, OF_OTHERS},
+    };
     for (size_t i = 0; i < sizeof written / sizeof *written; i++)
-        text_add(members, ",\"%s_%s\":%.3f", written[i].name, unit, written[i].value);
+        text_add(members, ",\"%s_%s\":%.*f", written[i].name, unit, decimals(written[i].value, written[i].digits),
+                 written[i].value);
 }
 
 double robust_pass_sd(const double *values, size_t units, size_t passes) {
@@ -73,7 +105,7 @@ static double cut(double deviation) {
 }
 
 void spread_add(struct spread_sums *sums, struct line_sums *set, const double *values, size_t lines, size_t batches,
-                double latency) {
+                const double *centre) {
     if (set->lines == 0) {
         set->sum = grow(NULL, lines, sizeof *set->sum);
         set->squares = grow(NULL, lines, sizeof *set->squares);
@@ -84,9 +116,9 @@ void spread_add(struct spread_sums *sums, struct line_sums *set, const double *v
     for (size_t line = 0; line < lines; line++) {
         double mean = 0;
         for (size_t batch = 0; batch < batches; batch++)
-            mean += cut(values[line * batches + batch] / latency - 1) / (double)batches;
+            mean += cut(values[line * batches + batch] / centre[line] - 1) / (double)batches;
         for (size_t batch = 0; batch < batches; batch++) {
-            double pure = cut(values[line * batches + batch] / latency - 1) - mean;
+            double pure = cut(values[line * batches + batch] / centre[line] - 1) - mean;
             sums->pure_squares += pure * pure;
         }
         sums->pure_count += batches - 1;

@@ -19,10 +19,17 @@ struct summary {
  * line's lowest batch. */
 struct summary summarize(const double *values, size_t lines, size_t batches, double *lowest);
 
+/* The same for lines that live in `clusters` places: the latency is the mean of the clusters' medians, and so are the
+ * ends of the interval, their distances from it taken as independent. `cluster` has the number of each line's cluster;
+ * `medians`, where not NULL, gets each cluster's (NAN of one without a line). */
+struct summary summarize_clusters(const double *values, size_t lines, size_t batches, const unsigned char *cluster,
+                                  size_t clusters, double *lowest, double *medians);
+
 /* Half the interval's width as a share of the value. */
 double summary_half_width(const struct summary *summary);
 
-/* Append ,"latency_ns":... and the other members, each with `unit` behind its name ("ns"). */
+/* Append ,"latency_ns":... and the other members, each with `unit` behind its name ("ns"): the latency with five digits,
+ * the others with four, none with more than three decimals. */
 void summary_write(struct text *members, const struct summary *summary, const char *unit);
 
 /* 1.4826 times the median absolute difference between passes of the same unit, `values` by pass and unit; 0 when there
@@ -47,8 +54,9 @@ struct spread_sums {
     double line_variance, line_pair_variance; /* summed over the sets that are closed */
     size_t sets;
 };
+/* `centre` is what each line's values are compared with: the latency, or the median of the line's cluster. */
 void spread_add(struct spread_sums *sums, struct line_sums *set, const double *values, size_t lines, size_t batches,
-                double latency);
+                const double *centre);
 void spread_close_set(struct spread_sums *sums, struct line_sums *set);
 struct spread spread_of(const struct spread_sums *sums, size_t batches);
 

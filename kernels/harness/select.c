@@ -13,6 +13,8 @@
 const char *const closeness_names[] = {"core", "l3", "node", "socket", "machine", NULL};
 
 static const char *cpus_word = "cores", *home_word = "first", *one_per, *pairs_path;
+static int *socket_home; /* with --home sockets on several sockets: a node of each; NULL otherwise */
+static size_t socket_homes;
 static bool siblings;
 
 const struct setting select_settings[] = {
@@ -36,12 +38,22 @@ const struct setting select_settings[] = {
      .value = "WHERE",
      .word = &home_word,
      .shapes = true,
-     .help = "NUMA node of the lines: of the pair's first (default) or second CPU, each, or a number"},
+     .help =
+         "NUMA node of the lines: of the pair's first (default) or second CPU, each, a number, or sockets: the first "
+         "node of each socket, which share --passes; first where there is one socket"},
     {0},
 };
 
 const char *select_home_policy(void) {
-    return home_word;
+    return strcmp(home_word, "sockets") == 0 && socket_homes == 0 ? "first" : home_word;
+}
+
+uint64_t select_passes(uint64_t passes) {
+    return socket_homes == 0 ? passes : (passes + socket_homes - 1) / socket_homes;
+}
+
+bool select_cpus_by_name(void) {
+    return strcmp(cpus_word, "all") == 0 || strcmp(cpus_word, "cores") == 0;
 }
 
 bool select_pairs_named(void) {
@@ -50,18 +62,22 @@ bool select_pairs_named(void) {
 
 /* ---- CPUs ---- */
 
-static struct cpu_place place_of(const struct machine *machine, int cpu) {
-    struct cpu_place place = {.node = machine_node_of(machine, cpu), .home = machine_home_of(machine, cpu)};
-    struct cpulist shared = {0};
+static int socket_of(int cpu) {
     char content[64];
+    bool told = read_sysfs(content, sizeof content, "devices/system/cpu/cpu%d/topology/physical_package_id", cpu);
+    return told ? atoi(content) : -1;
+}
+
+static struct cpu_place place_of(const struct machine *machine, int cpu) {
+    struct cpu_place place = {
+        .node = machine_node_of(machine, cpu), .home = machine_home_of(machine, cpu), .socket = socket_of(cpu)};
+    struct cpulist shared = {0};
     machine_siblings(cpu, &shared);
     place.core = shared.cpu[0];
     cpulist_free(&shared);
     cache_sharers(cpu, &shared);
     place.l3 = shared.cpu[0];
     cpulist_free(&shared);
-    bool told = read_sysfs(content, sizeof content, "devices/system/cpu/cpu%d/topology/physical_package_id", cpu);
-    place.socket = told ? atoi(content) : -1;
     return place;
 }
 
@@ -198,6 +214,23 @@ static void add_named(struct selection *selection, const struct named_pair *pair
     add_pair(selection, i, j);
 }
 
+/* The first node with memory of each socket; none where there is one socket. */
+static void find_socket_homes(const struct machine *machine) {
+    int *socket = grow(NULL, machine->nodes, sizeof *socket);
+    socket_home = grow(NULL, machine->nodes, sizeof *socket_home);
+    socket_homes = 0;
+    for (size_t n = 0; n < machine->nodes; n++) {
+        const struct numa_node *node = &machine->node[n];
+        if (!node->has_memory || node->cpus.count == 0) continue;
+        bool known = false;
+        socket[socket_homes] = socket_of(node->cpus.cpu[0]);
+        for (size_t i = 0; i < socket_homes; i++) known |= socket[i] == socket[socket_homes];
+        if (!known) socket_home[socket_homes++] = node->number;
+    }
+    free(socket);
+    if (socket_homes < 2) socket_homes = 0;
+}
+
 void select_cpus(struct selection *selection, const struct machine *machine, bool planning) {
     const char *why;
     struct named_pair *named = NULL;
@@ -235,13 +268,13 @@ void select_cpus(struct selection *selection, const struct machine *machine, boo
     if (selection->cpus.count == 0) fail(EXIT_BAD_INPUT, "there is no CPU to measure");
     selection->place = grow(NULL, selection->cpus.count, sizeof *selection->place);
     for (size_t i = 0; i < selection->cpus.count; i++) selection->place[i] = place_of(machine, selection->cpus.cpu[i]);
+    if (strcmp(home_word, "sockets") == 0) find_socket_homes(machine);
 }
 
 void select_require_pairs(const struct selection *selection) {
     if (selection->pair_count > 0) return;
-    bool named = strcmp(cpus_word, "all") != 0 && strcmp(cpus_word, "cores") != 0;
-    fail(named || pairs_path != NULL ? EXIT_BAD_INPUT : EXIT_NOT_AS_ASKED, "a pair needs two CPUs, and here %s %zu",
-         selection->cpus.count == 1 ? "is" : "are", selection->cpus.count);
+    fail(!select_cpus_by_name() || pairs_path != NULL ? EXIT_BAD_INPUT : EXIT_NOT_AS_ASKED,
+         "a pair needs two CPUs, and here %s %zu", selection->cpus.count == 1 ? "is" : "are", selection->cpus.count);
 }
 
 enum closeness select_closeness(const struct selection *selection, size_t i, size_t j) {
@@ -256,19 +289,27 @@ enum closeness select_closeness(const struct selection *selection, size_t i, siz
 
 size_t select_homes(const struct selection *selection, const struct machine *machine, size_t first, size_t second,
                     int *homes) {
-    homes[0] = selection->place[strcmp(home_word, "second") == 0 ? second : first].home;
-    if (strcmp(home_word, "first") == 0 || strcmp(home_word, "second") == 0) return 1;
-    if (strcmp(home_word, "each") == 0) {
+    const char *policy = select_home_policy();
+    homes[0] = selection->place[strcmp(policy, "second") == 0 ? second : first].home;
+    if (strcmp(policy, "first") == 0 || strcmp(policy, "second") == 0) return 1;
+    if (strcmp(policy, "sockets") == 0) {
+        memcpy(homes, socket_home, socket_homes * sizeof *homes);
+        return socket_homes;
+    }
+    if (strcmp(policy, "each") == 0) {
         size_t count = 0;
         for (size_t n = 0; n < machine->nodes; n++)
             if (machine->node[n].has_memory) homes[count++] = machine->node[n].number;
         return count;
     }
     if (strspn(home_word, "0123456789") != strlen(home_word) || strlen(home_word) > 6)
-        fail(EXIT_BAD_INPUT, "--home takes first, second, each or the number of a NUMA node, not %s", home_word);
+        fail(EXIT_BAD_INPUT, "--home takes first, second, each, sockets or the number of a NUMA node, not %s",
+             home_word);
     const struct numa_node *node = machine_node(machine, atoi(home_word));
     if (node == NULL) fail(EXIT_BAD_INPUT, "there is no NUMA node %s on this machine", home_word);
-    if (!node->has_memory) fail(EXIT_NOT_AS_ASKED, "NUMA node %s has no memory", home_word);
+    if (!node->has_memory)
+        fail(EXIT_NOT_AS_ASKED, "NUMA node %s %s%s", home_word,
+             node->left_out[0] != '\0' ? "cannot be used: " : "has no memory", node->left_out);
     homes[0] = node->number;
     return 1;
 }

@@ -41,11 +41,19 @@ enum closeness select_closeness(const struct selection *selection, size_t i, siz
 /* The homes that --home asks for, of the pair or CPU whose places are given: `homes` gets at most machine->nodes. */
 size_t select_homes(const struct selection *selection, const struct machine *machine, size_t first, size_t second,
                     int *homes);
+
+/* What --home comes to on this machine: `sockets` is `first` where there is one socket. */
 const char *select_home_policy(void);
+
+/* --passes of each home: with `--home sockets` a share of all, rounded up. */
+uint64_t select_passes(uint64_t passes);
 
 /* Ends the process where there is no pair: with 2 where the caller named the CPUs, with 3 where this machine or what it
  * allows has no two. */
 void select_require_pairs(const struct selection *selection);
+
+/* Whether the CPUs were chosen by a name (cores, all) and not by their numbers. */
+bool select_cpus_by_name(void);
 
 /* Whether the pairs were named by the caller (--pairs); else an operation may choose one pair for each closeness. */
 bool select_pairs_named(void);

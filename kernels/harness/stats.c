@@ -22,12 +22,26 @@ double quantile_sorted(const double *sorted, size_t count, double share) {
     return rank > (double)count ? sorted[count - 1] : sorted[(size_t)rank - 1];
 }
 
-double midmean(double *values, size_t count) {
-    size_t first = count / 4, end = count - first;
+double lower_mean(double *values, size_t count) {
+    size_t kept = count - count / 4;
     double sum = 0;
     sort_ascending(values, count);
-    for (size_t i = first; i < end; i++) sum += values[i];
-    return sum / (double)(end - first);
+    for (size_t i = 0; i < kept; i++) sum += values[i];
+    return sum / (double)kept;
+}
+
+double correlation(const double *x, const double *y, size_t count) {
+    double mean_x = 0, mean_y = 0, xx = 0, yy = 0, xy = 0;
+    for (size_t i = 0; i < count; i++) {
+        mean_x += x[i] / (double)count;
+        mean_y += y[i] / (double)count;
+    }
+    for (size_t i = 0; i < count; i++) {
+        xx += (x[i] - mean_x) * (x[i] - mean_x);
+        yy += (y[i] - mean_y) * (y[i] - mean_y);
+        xy += (x[i] - mean_x) * (y[i] - mean_y);
+    }
+    return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : NAN;
 }
 
 double standard_deviation(const double *values, size_t count) {

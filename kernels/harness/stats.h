@@ -12,9 +12,12 @@ double median_sorted(const double *sorted, size_t count);
 /* Nearest rank: the smallest value that at least `share` of the values do not exceed. */
 double quantile_sorted(const double *sorted, size_t count, double share);
 
-/* Mean of the middle half, and sorts the values: as robust as a quartile, and finer than the steps that they may come in
- * where a counter advances by more than 1. */
-double midmean(double *values, size_t count);
+/* Mean of the lower three quarters, and sorts the values: what was interrupted is left out, and it is finer than the
+ * steps that values come in where a counter advances by several ns at once. */
+double lower_mean(double *values, size_t count);
+
+/* Pearson's; NAN where one side does not vary. */
+double correlation(const double *x, const double *y, size_t count);
 
 /* Standard deviation with n - 1; 0 for fewer than two values. */
 double standard_deviation(const double *values, size_t count);

@@ -95,13 +95,21 @@ static void check_mask(size_t role, void *argument) {
     }
 }
 
-static void create(struct worker *worker, bool pin) {
-    pthread_attr_t attributes;
-    size_t cpus = (size_t)worker->cpu + 1, bytes = CPU_ALLOC_SIZE(cpus);
+/* A mask of this CPU alone, and its size. */
+static cpu_set_t *mask_of(int cpu, size_t *bytes) {
+    size_t cpus = (size_t)cpu + 1;
     cpu_set_t *mask = CPU_ALLOC(cpus);
     if (mask == NULL) fail(EXIT_NOT_AS_ASKED, "out of memory");
-    CPU_ZERO_S(bytes, mask);
-    CPU_SET_S((size_t)worker->cpu, bytes, mask);
+    *bytes = CPU_ALLOC_SIZE(cpus);
+    CPU_ZERO_S(*bytes, mask);
+    CPU_SET_S((size_t)cpu, *bytes, mask);
+    return mask;
+}
+
+static void create(struct worker *worker, bool pin) {
+    pthread_attr_t attributes;
+    size_t bytes;
+    cpu_set_t *mask = mask_of(worker->cpu, &bytes);
     int error = pthread_attr_init(&attributes);
     if (error == 0) error = pthread_attr_setstacksize(&attributes, STACK_BYTES);
     if (error == 0 && pin) error = pthread_attr_setaffinity_np(&attributes, bytes, mask);
@@ -121,6 +129,31 @@ static void run_task(struct workers *workers, const size_t *members, size_t coun
         call_worker(worker, WORKER_GIVEN);
     }
     wait_for(&workers->finished);
+}
+
+/* Have all workers look where they are; the first that is not alone on its CPU, NULL where all are. */
+static const struct worker *misplaced(struct workers *workers, const size_t *members) {
+    struct mask_check check = {workers->worker, members};
+    run_task(workers, members, workers->count, check_mask, &check);
+    for (size_t i = 0; i < workers->count; i++) {
+        const struct worker *worker = &workers->worker[i];
+        if (!worker->mask_is_own || worker->seen_cpu != worker->cpu) return worker;
+    }
+    return NULL;
+}
+
+/* likwid-pin takes CPU numbers as places in the cpuset where not all CPUs are allowed: then the workers are pinned here. */
+static void pin_natively(struct workers *workers) {
+    for (size_t i = 0; i < workers->count; i++) {
+        struct worker *worker = &workers->worker[i];
+        size_t bytes;
+        cpu_set_t *mask = mask_of(worker->cpu, &bytes);
+        int error = pthread_setaffinity_np(worker->thread, bytes, mask);
+        if (error != 0)
+            fail(EXIT_NOT_AS_ASKED, "the worker of CPU %d could not be pinned: %s", worker->cpu, strerror(error));
+        CPU_FREE(mask);
+    }
+    workers->pinned_by = "native";
 }
 
 void workers_start(struct workers *workers, const struct cpulist *cpus) {
@@ -145,15 +178,15 @@ void workers_start(struct workers *workers, const struct cpulist *cpus) {
     }
     pthread_sigmask(SIG_SETMASK, &former, NULL);
 
-    struct mask_check check = {workers->worker, members};
-    run_task(workers, members, cpus->count, check_mask, &check);
-    for (size_t i = 0; i < cpus->count; i++) {
-        const struct worker *worker = &workers->worker[i];
-        if (!worker->mask_is_own || worker->seen_cpu != worker->cpu)
-            fail(EXIT_NOT_AS_ASKED, "the worker of CPU %d runs on CPU %d, pinned by %s%s", worker->cpu,
-                 worker->seen_cpu, workers->pinned_by,
-                 likwid ? "; likwid-pin must get the pin_list that --plan prints" : "");
+    const struct worker *wrong = misplaced(workers, members);
+    if (wrong != NULL && likwid) {
+        note("likwid-pin put the worker of CPU %d on CPU %d: the kernel pins itself", wrong->cpu, wrong->seen_cpu);
+        pin_natively(workers);
+        wrong = misplaced(workers, members);
     }
+    if (wrong != NULL)
+        fail(EXIT_NOT_AS_ASKED, "the worker of CPU %d runs on CPU %d, pinned by %s", wrong->cpu, wrong->seen_cpu,
+             workers->pinned_by);
     free(members);
 }
 

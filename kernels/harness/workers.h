@@ -47,7 +47,8 @@ struct workers {
 };
 
 /* Create a worker on each CPU and verify, after the last creation, that each runs where it was asked to; ends the
- * process with 3 otherwise. Under likwid-pin, which must have got the list rotated by one, likwid pins. */
+ * process with 3 otherwise. Under likwid-pin, which must have got the list rotated by one, likwid pins; where its masks
+ * are not as asked, the workers are pinned natively and `pinned_by` says so. */
 void workers_start(struct workers *workers, const struct cpulist *cpus);
 
 /* Index of the worker on `cpu`. */

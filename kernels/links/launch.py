@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import math
 import os
 import platform
 import re
@@ -12,10 +13,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
 
 from links import records
 from links.settings import DONE, NOT_AS_ASKED, RefusalError, Settings, say
@@ -23,6 +26,8 @@ from links.settings import DONE, NOT_AS_ASKED, RefusalError, Settings, say
 _PROGRAM = Path(__file__).parent.parent / "linktest.py"
 _REFUSED = "linktest-refused: "
 _OURS = "linktest: "
+#: A launcher that was asked to end has so long to end its ranks.
+_GRACE_S = 20.0
 #: What a launcher says, and what it means; the first that is found.
 _MEANINGS = (
     (r"plugin name for mpi/pmix|Invalid MPI type '?pmix|mpi/pmix.*(fail|cannot)",
@@ -34,6 +39,10 @@ _MEANINGS = (
      "Slurm ended the job at its time limit: a firewall may keep ranks waiting, else raise slurm.minutes"),
     (r"unable to find network interfaces",
      "Open MPI finds no network interface that is up, not even the loopback: `ip link set lo up`"),
+    (r"(?:ORTE was unable to reliably start|PRTE has lost communication|unable to launch .*daemon|Could not resolve "
+     r"hostname|Host key verification failed|Permission denied \(|plm_rsh_agent)",
+     "mpirun could not start its daemon on a node by ssh: the name, the key or the network is wrong; try "
+     "`mpirun --host NODE hostname`, or write another command into mpi.launcher (between nodes mpi.fabric_launcher)"),
     (r"not enough slots", "the launcher has fewer slots than ranks: add --oversubscribe, or name slots by --host"),
     (r"allow-run-as-root|OMPI_ALLOW_RUN_AS_ROOT", "mpirun does not start as root: run as a user"),
     (r"Unable to allocate resources: (.*)", "Slurm gives no allocation: {0}"),
@@ -59,9 +68,10 @@ def meaning(said: Sequence[str], code: int) -> str:
             return sentence.format(*match.groups())
     # Open MPI frames what it says by lines of dashes
     framed = re.findall(r"^-{20,}\n(.+?)\n-{20,}$", text, re.MULTILINE | re.DOTALL)
-    words = framed or [line for line in text.splitlines() if line.strip(" -*")]
-    last = re.sub(r"\s+", " ", words[-1]).strip()[:200] if words else "no message"
-    return f"MPI ended with exit code {code} ({last}); try the launcher with `hostname` in place of LinkTest"
+    lines = [line for line in text.splitlines() if line.strip(" -*")]
+    cause = (framed[:1] or lines[-1:] or ["no message"])[0]  # the first frame has the cause, later ones what follows
+    shown = textwrap.shorten(cause, 300, placeholder=" ...")
+    return f"MPI ended with exit code {code} ({shown}); try the launcher with `hostname` in place of LinkTest"
 
 
 def measure(settings: Settings) -> int:
@@ -107,7 +117,7 @@ def _own_words(settings: Settings) -> list[str]:
     if not settings.between_nodes:
         words += ["--cpus", ",".join(map(str, settings.cpus))]
     words += ["--out", str(settings.out.absolute()), "--job", str(settings.job), "--run", str(settings.run)]
-    words[words.index("--launcher") + 1] = settings.launcher.replace(" ", "%20")
+    words[words.index("--launcher") + 1] = quote(settings.launcher, safe="")
     return [*words, *([] if settings.seed is None else ["--seed", str(settings.seed)])]
 
 
@@ -166,25 +176,32 @@ def _watched(command: list[str], settings: Settings) -> tuple[int, list[str]]:
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=_environment(settings),
         preexec_fn=_ends_with_us,  # noqa: PLW1509 there are no threads yet
     )  # fmt: skip
+    ends = math.inf  # when the launcher is killed that was asked to end
+
+    def end() -> None:
+        nonlocal ends
+        launcher.terminate()
+        ends = min(ends, time.monotonic() + _GRACE_S)
 
     def stop(number: int, _: object) -> None:
-        if stopped:
-            launcher.kill()
         stopped.append(number)
-        launcher.terminate()
+        if len(stopped) == 1:
+            end()
+        else:
+            launcher.kill()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
     said: list[str] = []
     heard = size = -1.0
     rest = b""
-    silent = False
     assert launcher.stdout is not None
     with selectors.DefaultSelector() as waiting:
         waiting.register(launcher.stdout, selectors.EVENT_READ)
         heard = time.monotonic()
         while True:
-            if waiting.select(1.0):
+            ended = launcher.poll() is not None  # what it started may hold its output open, as ssh without an answer
+            if waiting.select(0 if ended else 1.0):
                 block = os.read(launcher.stdout.fileno(), 65536)
                 if not block:
                     break
@@ -194,18 +211,18 @@ def _watched(command: list[str], settings: Settings) -> tuple[int, list[str]]:
                     if not line.startswith(_REFUSED):
                         print(line, file=sys.stderr, flush=True)
                 heard = time.monotonic()
+            elif ended:
+                break
             now_size = settings.out.stat().st_size if settings.out.exists() else 0
             if now_size != size:
                 size, heard = now_size, time.monotonic()
-            if time.monotonic() - heard > settings.patience_s and not silent:
-                silent = True
+            if time.monotonic() - heard > settings.patience_s and ends == math.inf:
                 said.append(
                     f"{_REFUSED}the ranks reported nothing for {settings.patience_s:.0f} s: the job does not "
                     "start, or a firewall or a dead node keeps them waiting; see queue and network, or use --patience"
                 )
-                launcher.terminate()
-                heard = time.monotonic()
-            elif silent and time.monotonic() - heard > 20:
+                end()
+            elif time.monotonic() > ends:
                 launcher.kill()
     code = launcher.wait()
     if stopped:

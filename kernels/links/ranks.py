@@ -9,7 +9,6 @@ import re
 import resource
 import sys
 import time
-from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -187,10 +186,12 @@ def _last_words(sentence: str) -> None:
     print(f"linktest-refused: {sentence}", file=sys.stderr, flush=True)
 
 
-def _sleepily(request: Any) -> None:
-    """Wait for an MPI request without spinning, at first for a short time."""
+def _sleepily(request: Any, scribe: Scribe | None) -> None:
+    """Wait for an MPI request without spinning, at first for a short time; rank 0 takes results meanwhile."""
     nap = _NAP_S
     while not request.Test():
+        if scribe is not None:
+            scribe.receive()
         time.sleep(nap)
         nap = min(1.5 * nap, _LONGEST_NAP_S)
 
@@ -244,14 +245,17 @@ def _measure_all(rank: Rank, work: list[Step], scribe: Scribe | None) -> None:
     Every rank knows the order. Pairs at once begin by a barrier in C; of pairs one after another each hands a baton to
     both ranks of the next, and all other ranks sleep.
     """
-    load = max(1, rank.settings.load)
+    if scribe is not None:
+        scribe.expect(work)
+    sent, received = (bytearray(rank.settings.load * rank.size) for _ in range(2))
     former: tuple[int, int] | None = None
     for at, step in enumerate(work):
         if rank.settings.load:
-            _sleepily(rank.comm.Ibarrier())  # the load must not begin before the last pair of a round has ended
-            rank.comm.Alltoall(array("b", bytes(load * rank.size)), array("b", bytes(load * rank.size)))
+            # the load must not begin before the last pair of a round has ended
+            _sleepily(rank.comm.Ibarrier(), scribe)
+            rank.comm.Alltoall([sent, rank.mpi.BYTE], [received, rank.mpi.BYTE])
         if step.together:
-            _take(rank, step, next((pair for pair in step.pairs if rank.rank in pair), None), scribe)
+            _take(rank, at, step, next((pair for pair in step.pairs if rank.rank in pair), None), scribe)
             former = None
         else:
             following = work[at + 1] if at + 1 < len(work) else None
@@ -261,28 +265,28 @@ def _measure_all(rank: Rank, work: list[Step], scribe: Scribe | None) -> None:
                 if pair is None or rank.rank not in pair:
                     continue
                 if before is not None and before[0] != rank.rank:
-                    _sleepily(rank.comm.Irecv(bytearray(0), before[0], _BATON))
-                _take(rank, step, pair, scribe)
+                    _sleepily(rank.comm.Irecv(bytearray(0), before[0], _BATON), scribe)
+                _take(rank, at, step, pair, scribe)
                 if rank.rank == pair[0]:
                     for other in then or ():
                         if other != rank.rank:
                             rank.comm.Send(bytearray(0), other, _BATON)
             former = step.pairs[-1]
         if scribe is not None:
-            scribe.collect(step)
-    _sleepily(rank.comm.Ibarrier())
+            scribe.collect(at)
+    _sleepily(rank.comm.Ibarrier(), scribe)
 
 
-def _take(rank: Rank, step: Step, pair: tuple[int, int] | None, scribe: Scribe | None) -> None:
-    """This rank's part of a step: measured, and its numbers sent to rank 0."""
+def _take(rank: Rank, at: int, step: Step, pair: tuple[int, int] | None, scribe: Scribe | None) -> None:
+    """This rank's part of the step number `at`: measured, and its numbers sent to rank 0."""
     if pair is None:
         rank.rest(step.size)
         return
     result = rank.measure(*pair, step.size, step.together)
     if result is not None and scribe is None:
-        rank.comm.send((*pair, result), 0, _RESULT)
+        rank.comm.send((at, *pair, result), 0, _RESULT)
     elif result is not None and scribe is not None:
-        scribe.take(step, *pair, result)
+        scribe.take(at, *pair, result)
 
 
 class Scribe:
@@ -298,13 +302,15 @@ class Scribe:
         self._identity = identity
         self._writer = records.Writer(settings.out, self.former)
         self._pending: list[dict[str, Any]] = []
+        self._work: list[Step] = []
+        self._missing: list[int] = []
         self._left = self._total = 0
         self._at = {cpu: i for i, cpu in enumerate(settings.cpus)}
 
     def begin(self, total: int) -> None:
         """Write the header; `total` pairs are to be measured."""
         self._total = self._left = total
-        self._began = self._shown = time.monotonic()
+        self._began = self._shown = self._written = time.monotonic()
         self._steal = _steal_s([cpu for host, cpu in self._rank.places if host == self._rank.host])
         self._writer.add([self._header()])
         self._say()
@@ -328,9 +334,13 @@ class Scribe:
             **({"ranks": [list(place) for place in rank.places]} if settings.by_rank else {}),
         }  # fmt: skip
 
-    def take(self, step: Step, a: int, b: int, result: dict[str, Any]) -> None:
-        """A pair's numbers, to be written with its step."""
-        settings = self._settings
+    def expect(self, work: list[Step]) -> None:
+        """These steps come next."""
+        self._work, self._missing = work, [len(step.pairs) for step in work]
+
+    def take(self, at: int, a: int, b: int, result: dict[str, Any]) -> None:
+        """A pair's numbers. A result carries the number `at` of its step: that of the next may arrive before it."""
+        settings, step = self._settings, self._work[at]
         named = _named((a, b), settings, self._name)
         record: dict[str, Any] = {"record": "again" if step.again else "pair", "a": named[0], "b": named[1]}
         if len(settings.sizes) > 1:
@@ -345,23 +355,31 @@ class Scribe:
         if settings.oversubscribed:
             record["flags"] = [*record["flags"], "oversubscribed"]
         self._pending.append(record)
+        self._missing[at] -= 1
         if not step.again:
+            self._left -= 1
             size = step.size if len(settings.sizes) > 1 else 0
             self.former.done[step.number, size, *named] = record["latency_ns"]
 
-    def collect(self, step: Step) -> None:
-        """Receive what is missing of a step and write all of it."""
+    def collect(self, at: int) -> None:
+        """Receive what is missing of the step number `at`, and write all there is."""
+        while self._missing[at]:
+            self.receive()
+            time.sleep(_NAP_S)
+        self._write()
+
+    def receive(self) -> None:
+        """Take the results that have arrived, and write them once a second."""
         status = self._rank.mpi.Status()
-        while len(self._pending) < len(step.pairs):
-            if self._rank.comm.iprobe(tag=_RESULT, status=status):
-                self.take(step, *self._rank.comm.recv(source=status.source, tag=_RESULT))
-            else:
-                time.sleep(_NAP_S)
+        while self._rank.comm.iprobe(tag=_RESULT, status=status):
+            self.take(*self._rank.comm.recv(source=status.source, tag=_RESULT))
+        if self._pending and time.monotonic() - self._written > 1:
+            self._write()
+
+    def _write(self) -> None:
         self._writer.add(self._pending)
-        if not step.again:
-            self._left -= len(self._pending)
-        self._pending = []
-        if time.monotonic() - self._shown > 5:
+        self._pending, self._written = [], time.monotonic()
+        if self._written - self._shown > 5:
             self._say()
 
     def _say(self) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 from links.settings import BAD_INPUT, RefusalError, Settings
 
 _HERE = Path(__file__).parent
+#: How every record file begins, also one whose first line was cut.
+_BEGIN = b'{"record":"header"'
 #: A pair of a pass and message size.
 Key = tuple[int, int, int, int]
 
@@ -46,9 +48,13 @@ def read(path: Path, wanted: dict[str, Any]) -> Former:
     """Read what is there; a last line that was cut does not count. Raises RefusalError where it cannot be continued."""
     found = Former(0, None, {}, set(), False, 0)
     try:
+        if path.exists() and not path.is_file():
+            raise RefusalError(f"{path} is not a regular file", BAD_INPUT)
         text = path.read_bytes() if path.exists() else b""
     except OSError as error:
         raise RefusalError(f"{path} cannot be read ({error.strerror})", BAD_INPUT) from error
+    if not text.startswith(_BEGIN[: len(text)]):
+        raise RefusalError(f"{path}, line 1: no header; move the file away", BAD_INPUT)
     for number, line in enumerate(text.splitlines(keepends=True), 1):
         if not line.endswith(b"\n"):
             break
@@ -67,8 +73,6 @@ def read(path: Path, wanted: dict[str, Any]) -> Former:
                 found.complete = record["complete"] is True
         except (ValueError, KeyError, TypeError) as error:
             raise RefusalError(f"{path}, line {number}: malformed; move the file away", BAD_INPUT) from error
-        if number == 1 and kind != "header":
-            raise RefusalError(f"{path}, line 1: no header; move the file away", BAD_INPUT)
     return found
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
+import shlex
 import socket
 import sys
 from dataclasses import dataclass
@@ -19,6 +21,8 @@ MODES = ("semidirectional", "bidirectional", "unidirectional")
 #: Below it mpi4py's own time for a message, 1 to 2 us, would be shown as the machine's.
 LEAST_BYTES_OF_PYTHON = 64 * 1024
 _LARGEST = 1 << 30
+#: Most ranks: every rank holds the schedule, which has half the square of their number of pairs.
+_MOST_RANKS = 4096
 #: What a message is planned with: its start and the bytes a second of one pair and of all pairs at once.
 _START_S, _PAIR_BYTES_PER_S, _ALL_BYTES_PER_S, _HANDOVER_S = 2e-6, 8e9, 200e9, 0.5e-3
 #: Starting Python and MPI on every rank, where no two share a CPU.
@@ -130,12 +134,16 @@ class Settings:
             "per_node": self.per_node,
         }
         try:
-            return [word.format(**filled) for word in self.launcher.split()]
+            words = [word.format(**filled) for word in shlex.split(self.launcher)]
         except (KeyError, IndexError, ValueError) as error:
+            what = f"the unknown placeholder {{{error.args[0]}}}" if isinstance(error, KeyError) else str(error)
             known = ", ".join(f"{{{name}}}" for name in filled)
             raise RefusalError(
-                f"the launcher {self.launcher!r} has the unknown placeholder {error}; known are {known}", BAD_INPUT
+                f"the launcher {self.launcher!r} cannot be read ({what}); placeholders are {known}", BAD_INPUT
             ) from error
+        if not words:
+            raise RefusalError("the launcher is blank; leave --launcher out for the default", BAD_INPUT)
+        return words
 
     def seconds_per_pass(self) -> float:
         """How long a pass takes by plan, without starting."""
@@ -166,7 +174,7 @@ class Settings:
             "seconds_per_pass": f"{each:.3f}",
             "seconds": f"{seconds:.3f}",
             "seconds_at_195_ns": f"{seconds:.3f}",
-            "memory_bytes": 2 * self.ranks * max(self.sizes),
+            "memory_bytes": 2 * self.ranks * (max(self.sizes) + self.load * self.ranks),
             "cpus": ",".join(map(str, self.cpus)),
         }
         return "".join(f"{name} {value}\n" for name, value in facts.items() if value != "")
@@ -174,6 +182,20 @@ class Settings:
 
 #: A sample without --messages lasts at least so long.
 BATCH_S = 50e-6
+#: Least and most of the options that are numbers.
+_LIMITS = {
+    "per_node": (1, _MOST_RANKS),
+    "ranks": (0, _MOST_RANKS),
+    "messages": (0, 10**6),
+    "warm_up": (0, 10**6),
+    "samples": (1, 10**6),
+    "passes": (1, 10**4),
+    "retest": (0, 10**6),
+    "patience": (1, math.inf),
+    "seed": (0, 2**63 - 1),
+    "job": (1, 10**9),
+    "run": (1, 10**9),
+}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -181,8 +203,8 @@ class _Parser(argparse.ArgumentParser):
         raise RefusalError(f"{message}; see linktest --help", BAD_INPUT)
 
 
-def parse(words: list[str]) -> Settings:
-    """The command line. Raises RefusalError with one sentence; --help prints and ends the process."""
+def _arguments(words: list[str]) -> argparse.Namespace:
+    """The command line, its numbers within their limits."""
     parser = _Parser(
         prog="linktest", description=_HELP, epilog=_END, add_help=True, allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -214,18 +236,17 @@ def parse(words: list[str]) -> Settings:
     parser.add_argument("--plan", action="store_true", help="print what would be measured and its time")
     parser.add_argument("--as-rank", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(words)
-    for name, least in {
-        "per_node": 1,
-        "messages": 0,
-        "warm_up": 0,
-        "samples": 1,
-        "passes": 1,
-        "job": 1,
-        "run": 1,
-    }.items():
-        if getattr(given, name) < least:
+    for name, (least, most) in _LIMITS.items():
+        value = getattr(given, name)
+        if value is not None and not least <= value <= most:
             option = "--" + name.replace("_", "-")
-            raise RefusalError(f"{option} must be at least {least}, not {getattr(given, name)}", BAD_INPUT)
+            raise RefusalError(f"{option} must be from {least} to {most:g}, not {value}", BAD_INPUT)
+    return given
+
+
+def parse(words: list[str]) -> Settings:
+    """The command line. Raises RefusalError with one sentence; --help prints and ends the process."""
+    given = _arguments(words)
     if given.out is None and not given.plan:
         raise RefusalError("--out is missing; see linktest --help", BAD_INPUT)
     sizes = tuple(_bytes(word, "--sizes") for word in given.sizes.split(","))
@@ -235,12 +256,16 @@ def parse(words: list[str]) -> Settings:
     if retest and len(sizes) > 1:
         raise RefusalError("--retest is for one message size; leave it out with several --sizes", BAD_INPUT)
     nodes = tuple(name for name in given.nodes.split(",") if name)
+    if len(set(nodes)) < len(nodes):
+        raise RefusalError(f"--nodes {given.nodes}: a node is there twice; --per-node sets its ranks", BAD_INPUT)
     if nodes and given.cpus:
         raise RefusalError("--cpus is for one node and --nodes for several; leave one out", BAD_INPUT)
     cpus = () if nodes else _cpus(given.cpus or "cores", must_be_here=not given.plan and not given.as_rank)
     ranks = len(nodes) * given.per_node if nodes else given.ranks or len(cpus)
     if ranks < 2:
         raise RefusalError(f"{ranks} rank on {','.join(nodes) or 'the CPUs asked for'}: a pair needs two")
+    if ranks > _MOST_RANKS:
+        raise RefusalError(f"{ranks} ranks are more than {_MOST_RANKS}; name fewer CPUs or nodes", BAD_INPUT)
     launcher = unquote(given.launcher) or _LAUNCHERS["nodes" if nodes else "node"]
     return Settings(
         given.mode, given.schedule == "parallel", given.bisection, given.mix, sizes, given.messages, given.warm_up,

@@ -136,7 +136,26 @@ static void test_batches(void) {
     CHECK(needed(25, 0) == needed(25, 100) && needed(25, 0) < 6000);
 }
 
+/* Stamps of two counters that advance together, by 22.5 ticks at once, while the way takes 27: the least of them reads
+ * 22, as does their lower half. One in ten is interrupted. */
+static void test_time_of_a_line(void) {
+    enum { STAMPS = 25, LINES = 400 };
+    struct random random = random_stream(1, 2, 4);
+    double sum = 0, ticks[STAMPS];
+    for (size_t line = 0; line < LINES; line++) {
+        for (size_t i = 0; i < STAMPS; i++) {
+            double sent = (double)random_below(&random, 1u << 20) / 16;
+            double seen = sent + 27 + (random_below(&random, 10) == 0 ? 5000 : 0);
+            ticks[i] = floor(floor(seen / 22.5) * 22.5) - floor(floor(sent / 22.5) * 22.5);
+        }
+        sum += oneway_time(ticks, STAMPS, 22.5) / LINES;
+    }
+    CHECK(fabs(sum - 27) < 1);
+    CHECK(near(oneway_time((double[]){-50, -48, -49, 900}, 4, 1), -49)); /* a counter that is behind */
+}
+
 int main(void) {
+    test_time_of_a_line();
     test_batches();
     test_offsets();
     test_asymmetry();

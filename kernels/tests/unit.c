@@ -8,8 +8,10 @@
 
 #include "harness/census.h"
 #include "harness/clock.h"
+#include "harness/clusters.h"
 #include "harness/cpulist.h"
 #include "harness/fail.h"
+#include "harness/frequency.h"
 #include "harness/json.h"
 #include "harness/machine.h"
 #include "harness/sampling.h"
@@ -146,7 +148,8 @@ static void test_spread(void) {
     struct random random = random_stream(1, 2, 3);
     struct spread_sums sums = {0};
     struct line_sums set = {0};
-    double line_effect[TEST_LINES], values[TEST_LINES * TEST_BATCHES];
+    double line_effect[TEST_LINES], values[TEST_LINES * TEST_BATCHES], centre[TEST_LINES];
+    for (int l = 0; l < TEST_LINES; l++) centre[l] = 100;
     for (int s = 0; s < SETS; s++) {
         /* +-x with equal probability has the standard deviation x */
         for (int l = 0; l < TEST_LINES; l++) line_effect[l] = (random_next(&random) & 1) != 0 ? 0.03 : -0.03;
@@ -157,7 +160,7 @@ static void test_spread(void) {
                     values[(size_t)(l * TEST_BATCHES + b)] =
                         100 * (1 + line_effect[l] + own + ((random_next(&random) & 1) != 0 ? 0.01 : -0.01));
             }
-            spread_add(&sums, &set, values, TEST_LINES, TEST_BATCHES, 100);
+            spread_add(&sums, &set, values, TEST_LINES, TEST_BATCHES, centre);
         }
         spread_close_set(&sums, &set);
     }
@@ -166,7 +169,8 @@ static void test_spread(void) {
     CHECK(fabs(spread.line_pair - 0.02) < 0.001);
     CHECK(fabs(spread.revisit - 0.01) < 0.001);
     struct spread_sums nothing = {0};
-    spread_add(&nothing, &set, values, TEST_LINES, TEST_BATCHES, 100); /* a pair alone cannot tell lines from pairs */
+    spread_add(&nothing, &set, values, TEST_LINES, TEST_BATCHES,
+               centre); /* a pair alone cannot tell lines from pairs */
     spread_close_set(&nothing, &set);
     spread = spread_of(&nothing, TEST_BATCHES);
     CHECK(isnan(spread.line) && isnan(spread.line_pair) && isfinite(spread.revisit));
@@ -174,37 +178,121 @@ static void test_spread(void) {
     free(set.squares);
 }
 
-static void test_census(void) {
-    /* two CPUs, one generally further away; each is nearer to every second line */
-    enum { CPUS = 2, TEST_LINES = 100, HALF = TEST_LINES / 2 };
-    double reload[CPUS * TEST_LINES];
-    unsigned char stratum[TEST_LINES];
-    for (int l = 0; l < TEST_LINES; l++) {
-        reload[l] = 100 + (l % 2 == 0 ? 0 : 20);
-        reload[TEST_LINES + l] = 200 + (l % 2 == 0 ? 20 : 0);
-    }
-    CHECK(census_strata(reload, CPUS, TEST_LINES, stratum) == CPUS);
-    for (int l = 0; l < TEST_LINES; l++) CHECK(stratum[l] == l % 2);
-    for (int l = 0; l < TEST_LINES; l++) reload[l] = l;
-    CHECK(census_strata(reload, 1, TEST_LINES, stratum) == 4);
-    size_t in[4] = {0};
-    for (int l = 0; l < TEST_LINES; l++) in[stratum[l]]++;
-    for (int s = 0; s < 4; s++) CHECK(in[s] >= 24 && in[s] <= 26);
+/* ---- clusters of lines ---- */
 
-    struct home home = {.strata = grow(NULL, POOL_LINES, 1)};
-    memset(home.strata, 255, POOL_LINES);
-    for (int l = 0; l < TEST_LINES; l++) home.strata[(size_t)l * 7] = (unsigned char)(l < HALF ? 0 : 1);
-    struct random random = random_stream(4, 5, 6);
-    uint32_t drawn[20];
-    size_t low = 0;
-    census_draw(&home, &random, drawn, 20);
-    for (int i = 0; i < 20; i++) {
-        CHECK(drawn[i] % 7 == 0 && drawn[i] / 7 < TEST_LINES);
-        low += drawn[i] / 7 < HALF;
-        for (int j = 0; j < i; j++) CHECK(drawn[i] != drawn[j]);
+/* Standard normal from three uniforms' worth of sums: close enough, and the same everywhere. */
+static double normal(struct random *random) {
+    double sum = -6;
+    for (int i = 0; i < 12; i++) sum += (double)(random_next(random) >> 11) * 0x1p-53;
+    return sum;
+}
+
+/* Lines in `quadrants` of a ring of four, CPUs in all of it: `spacing` ns a step, `noise` of each half, `line` ns that a
+ * line is further from all CPUs alike, `own` ns that stay with each CPU and line. */
+struct ring {
+    size_t cpus, lines, quadrants;
+    double spacing, noise, line, own;
+};
+
+static void draw_ring(const struct ring *ring, uint64_t seed, double *halves[2], unsigned char *quadrant) {
+    struct random random = random_stream(seed, 1, 2);
+    double *of_line = grow(NULL, ring->lines, sizeof *of_line);
+    for (size_t l = 0; l < ring->lines; l++) {
+        /* unequal shares: 1/2, 1/4, 1/8, 1/8 */
+        uint64_t draw = random_below(&random, 8);
+        quadrant[l] = (unsigned char)((draw < 4 ? 0u : draw < 6 ? 1u : draw < 7 ? 2u : 3u) % ring->quadrants);
+        of_line[l] = ring->line * normal(&random);
     }
-    CHECK(low == 10);
-    free(home.strata);
+    for (size_t c = 0; c < ring->cpus; c++)
+        for (size_t l = 0; l < ring->lines; l++) {
+            int apart = abs((int)(c % 4) - quadrant[l]);
+            double truth = 100 + ring->spacing * (apart == 3 ? 1 : apart) + of_line[l] + ring->own * normal(&random);
+            for (size_t half = 0; half < 2; half++)
+                halves[half][c * ring->lines + l] = truth + ring->noise * normal(&random);
+        }
+    free(of_line);
+}
+
+/* The number of clusters found, 0 where a line in a hundred is not with those of its quadrant. */
+static size_t clusters_of(const struct ring *ring, uint64_t seed, struct clustering *found) {
+    double *halves[2] = {grow(NULL, ring->cpus * ring->lines, sizeof(double)),
+                         grow(NULL, ring->cpus * ring->lines, sizeof(double))};
+    unsigned char *quadrant = grow(NULL, ring->lines, 1), *cluster = grow(NULL, ring->lines, 1);
+    size_t in[MOST_CLUSTERS][4] = {{0}}, strays = 0;
+    draw_ring(ring, seed, halves, quadrant);
+    *found = cluster_lines(halves[0], halves[1], ring->cpus, ring->lines, cluster);
+    for (size_t l = 0; l < ring->lines; l++) in[cluster[l]][quadrant[l]]++;
+    for (size_t c = 0; c < found->count; c++) {
+        size_t most = 0, all = 0;
+        for (size_t q = 0; q < 4; q++) {
+            all += in[c][q];
+            if (in[c][q] > most) most = in[c][q];
+        }
+        strays += all - most;
+    }
+    for (int half = 0; half < 2; half++) free(halves[half]);
+    free(quadrant);
+    free(cluster);
+    return found->count > 1 && strays * 100 > ring->lines ? 0 : found->count;
+}
+
+static void test_clusters(void) {
+    static const struct {
+        struct ring ring;
+        size_t clusters;
+    } cases[] = {
+        {{32, 512, 4, 5, 2, 2, 1}, 4},  /* Rome by its CCXs */
+        {{8, 512, 4, 10, 3, 2, 1}, 4},  /* Milan, one socket */
+        {{32, 512, 4, 5, 4, 10, 1}, 4}, /* lines that differ by more than quadrants do, for all CPUs alike */
+        {{32, 512, 2, 7, 2, 2, 1}, 2},  /* memory in two quadrants only */
+        {{24, 2000, 3, 7, 2, 2, 1}, 3}, /* more lines than are merged */
+        {{32, 512, 4, 0, 2, 2, 1}, 1},  /* nothing separates */
+        {{2, 512, 4, 0, 0.1, 5, 5}, 1}, /* the same, with next to no noise and two CPUs */
+        {{2, 512, 1, 0, 0, 0, 0}, 1},   /* all distances are equal */
+        {{1, 512, 4, 10, 1, 1, 1}, 1},  /* one CPU cannot tell near from far */
+        {{32, 10, 4, 10, 1, 1, 1}, 1},  /* too few lines */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (uint64_t seed = 1; seed <= 5; seed++) {
+            struct clustering found;
+            size_t clusters = clusters_of(&cases[i].ring, seed, &found);
+            CHECK(clusters == cases[i].clusters);
+            if (clusters != cases[i].clusters) fprintf(stderr, "  case %zu, seed %d: %zu\n", i, (int)seed, clusters);
+            CHECK(found.agreement > 0.9 && found.agreement <= 1);
+            CHECK((found.count == 1) == (found.separation < 3.5));
+        }
+}
+
+static void test_census_draw(void) {
+    enum { LIVE = 100, SMALL = 10, DRAWN = 64 };
+    struct home home = {.clusters = 3, .cluster = grow(NULL, POOL_LINES, 1)};
+    memset(home.cluster, 255, POOL_LINES);
+    for (int l = 0; l < LIVE; l++) home.cluster[(size_t)l * 7] = (unsigned char)(l < SMALL ? 2 : l % 2);
+    struct random random = random_stream(4, 5, 6);
+    uint32_t drawn[DRAWN];
+    size_t in[3] = {0};
+    census_draw(&home, &random, drawn, DRAWN);
+    for (int i = 0; i < DRAWN; i++) {
+        CHECK(drawn[i] % 7 == 0 && drawn[i] / 7 < LIVE);
+        in[home.cluster[drawn[i]]]++;
+        for (int j = 0; j < i; j++) CHECK(drawn[i] != drawn[j]);
+        if (i == 14) CHECK(in[0] == 5 && in[1] == 5 && in[2] == 5); /* by turns */
+    }
+    CHECK(in[2] == SMALL && in[0] == 27 && in[1] == 27); /* a cluster without lines left is passed over */
+    free(home.cluster);
+}
+
+static void test_summary_of_clusters(void) {
+    /* near lines at 10, far ones at 30: the mean of the clusters' medians, however many lines are where */
+    double values[] = {10, 30, 11, 31, 9, 29, 10, 10}, lowest[8], medians[3];
+    unsigned char cluster[] = {0, 1, 0, 1, 0, 1, 0, 0};
+    struct summary summary = summarize_clusters(values, 8, 1, cluster, 3, lowest, medians);
+    CHECK(summary.latency == 20 && medians[0] == 10 && medians[1] == 30 && isnan(medians[2]));
+    CHECK(fabs(summary.ci_high - 20 - sqrt(2) / 2) < 1e-12 && fabs(20 - summary.ci_low - sqrt(2) / 2) < 1e-12);
+    struct summary one = summarize_clusters(values, 8, 1, (unsigned char[8]){0}, 1, NULL, NULL);
+    struct summary plain = summarize(values, 8, 1, NULL);
+    CHECK(one.latency == plain.latency && one.ci_low == plain.ci_low && one.ci_high == plain.ci_high);
+    CHECK(plain.latency == 10.5 && plain.ci_low == 9 && plain.ci_high == 31);
 }
 
 static void test_schedule(void) {
@@ -313,19 +401,65 @@ static void test_wide_affinity(void) {
     CHECK(!machine_affinity(endless_machine, &allowed) && errno == EINVAL);
 }
 
-static void test_midmean(void) {
+static void test_lower_mean(void) {
     double stepped[] = {20, 30, 30, 20, 30, 1e6, 20, 30}; /* 26 in steps of 10, and an interrupt */
-    CHECK(fabs(midmean(stepped, 8) - 27.5) < 1e-9);
-    CHECK(midmean((double[]){7}, 1) == 7);
-    CHECK(midmean((double[]){3, 1, 2}, 3) == 2);
+    CHECK(fabs(lower_mean(stepped, 8) - 25) < 1e-9);
+    CHECK(lower_mean((double[]){7}, 1) == 7);
+    CHECK(lower_mean((double[]){3, 1, 2}, 3) == 2);
+}
+
+static void test_correlation(void) {
+    CHECK(fabs(correlation((double[]){1, 2, 3}, (double[]){2, 4, 6}, 3) - 1) < 1e-12);
+    CHECK(fabs(correlation((double[]){1, 2, 3}, (double[]){3, 0, 3}, 3)) < 1e-12);
+    CHECK(isnan(correlation((double[]){1, 1, 1}, (double[]){3, 0, 3}, 3)));
 }
 
 static void test_clock_step(void) {
     CHECK(clock_step((const uint64_t[]){26, 52, 26, 26, 104}, 5) == 26);
     CHECK(clock_step((const uint64_t[]){41, 43, 40, 41}, 4) == 1);
     CHECK(clock_step((const uint64_t[]){0, 0, 1, 0, 1}, 5) == 1);
-    CHECK(clock_step((const uint64_t[]){0, 63, 0, 62, 0, 125}, 6) == 62); /* a microsecond at 62.5 MHz */
+    CHECK(fabs(clock_step((const uint64_t[]){0, 63, 0, 62, 0, 125}, 6) - 62.5) < 0.1); /* a microsecond at 62.5 MHz */
     CHECK(clock_step((const uint64_t[]){0, 0}, 2) == 1);
+}
+
+/* A counter that advances by so many ticks at once, read every 30 to 100 ticks; one read in a hundred is interrupted. */
+static double masked_by;
+
+static uint64_t masked_ticks(void) {
+    static struct random random = {.state = 1};
+    static double now;
+    now += 30 + (double)random_below(&random, 7000) / 100 + (random_below(&random, 100) == 0 ? 4321 : 0);
+    return (uint64_t)(floor(now / masked_by) * masked_by);
+}
+
+/* Zen's counters advance every 10 ns by 20 to 35 ticks, which is a whole number on some parts alone; others by anything. */
+static void test_step_of_a_masked_counter(void) {
+    enum { READS = 2000 };
+    static const double others[] = {1, 2, 24.45, 26.46, 40.69, 52.08, 62.5, 100, 250};
+    static uint64_t advances[READS];
+    for (int halves = 40; halves <= 70; halves++) {
+        masked_by = halves / 2.0;
+        clock_advances(masked_ticks, advances, READS);
+        CHECK(fabs(clock_step(advances, READS) - masked_by) < 0.05);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        masked_by = others[i];
+        clock_advances(masked_ticks, advances, READS);
+        CHECK(fabs(clock_step(advances, READS) - masked_by) < 0.05);
+    }
+}
+
+/* A governor that takes 1 ms, a fixed clock that is interrupted later on, and one interruption at the beginning. */
+static void test_ramp(void) {
+    enum { WINDOWS = 120 };
+    double hz[WINDOWS];
+    for (size_t i = 0; i < WINDOWS; i++) hz[i] = i < 40 ? 1.5e9 : 3.4e9;
+    struct ramp ramp = ramp_of(hz, WINDOWS, 25e3);
+    CHECK(ramp.first_hz == 1.5e9 && ramp.settled_hz == 3.4e9 && fabs(ramp.after_ns - 1e6) < 1);
+    for (size_t i = 0; i < WINDOWS; i++) hz[i] = i % 7 == 3 ? 1e9 : 3.4e9;
+    CHECK(ramp_of(hz, WINDOWS, 25e3).after_ns == 0);
+    hz[0] = 1e9;
+    CHECK(ramp_of(hz, WINDOWS, 25e3).after_ns == 25e3);
 }
 
 int main(void) {
@@ -335,13 +469,18 @@ int main(void) {
     test_summary();
     test_pass_sd();
     test_spread();
-    test_census();
+    test_clusters();
+    test_census_draw();
+    test_summary_of_clusters();
     test_schedule();
     test_json();
     test_text();
     test_wide_affinity();
-    test_midmean();
+    test_lower_mean();
+    test_correlation();
     test_clock_step();
+    test_ramp();
+    test_step_of_a_masked_counter();
     if (failures == 0) puts("unit: all hold");
     return failures == 0 ? 0 : 1;
 }

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -49,14 +52,16 @@ def _members(listed: Mapping[str, Any], group: str) -> list[str]:
 
 
 def _list(inventory: Path) -> dict[str, Any]:
-    command = ["ansible-inventory", "--inventory", str(inventory), "--list"]
+    # the environment that this Python belongs to comes first, also where it was not activated
+    program = shutil.which("ansible-inventory", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
+    if program is None:
+        advice = "install it, `.venv/bin/pip install ansible-core`, or choose another `launch`"
+        raise NodeprintError("ansible-inventory is not on PATH", key="launch", advice=advice)
+    command = [program, "--inventory", str(inventory), "--list"]
     try:
         done = subprocess.run(
             command, capture_output=True, timeout=_SECONDS, check=False, stdin=subprocess.DEVNULL
         )  # fmt: skip
-    except FileNotFoundError as error:
-        advice = "install it, `.venv/bin/pip install ansible-core`, or choose another `launch`"
-        raise NodeprintError("ansible-inventory is not on PATH", key="launch", advice=advice) from error
     except subprocess.TimeoutExpired as error:
         advice = f"`{' '.join(command)}` asks it by hand"
         raise NodeprintError(f"no answer in {_SECONDS:.0f} s", where=inventory, advice=advice) from error

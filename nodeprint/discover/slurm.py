@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -51,11 +52,13 @@ class Listed:
 
 @dataclass(frozen=True)
 class Facts:
-    """What scontrol says of a node: host name, CPUs a whole-node job gets (0 unknown), active features."""
+    """What scontrol says of a node: host name, CPUs a whole-node job gets (0 unknown), active features, and the CPUs
+    that Slurm keeps for the system (core specialisation)."""
 
     host: str
     cpus: int
     features: frozenset[str]
+    kept: int = 0
 
 
 def find(slurm: Mapping[str, Any]) -> list[Node]:
@@ -65,20 +68,28 @@ def find(slurm: Mapping[str, Any]) -> list[Node]:
     """
     only = ["-p", str(slurm["partition"])] if slurm["partition"] else []
     listed = parse_sinfo(_ask("sinfo", "-h", "-N", "-o", SINFO_FORMAT, *only))
+    known = {row.partition for row in listed}
+    if absent := [name for name in str(slurm["partition"]).split(",") if name and name not in known]:
+        what = f"Slurm has no partition {absent[0]}, or no node in it"
+        raise NodeprintError(what, key="slurm.partition", advice="`sinfo -s` lists the partitions")
     facts = parse_nodes(_ask("scontrol", "-o", "show", "node"))
     ours: frozenset[str] = frozenset()
     if slurm["reservation"]:
         told = _ask("scontrol", "-o", "show", "reservation", slurm["reservation"], key="slurm.reservation")
         ours = frozenset(_hosts(parse_reservation(told)))
     asked = _hosts(str(slurm["nodes"]), key="slurm.nodes") if slurm["nodes"] else None
-    nodes = sheet(listed, facts, ours=ours, slurm=slurm, asked=asked)
+    nodes = with_racks(sheet(listed, facts, ours=ours, slurm=slurm, asked=asked), facts, str(slurm["rack_pattern"]))
     try:
         switches = {
             switch: _hosts(names) for switch, names in parse_topology(_ask("scontrol", "show", "topology")).items()
         }
     except NodeprintError:
         switches = {}  # a cluster without topology plugin
-    return with_switches(nodes, switches)
+    nodes = selected(with_switches(nodes, switches), slurm)
+    limits = parse_partitions(_ask("scontrol", "-o", "show", "partition"))
+    for notice in confined(nodes, facts, limits, str(slurm["extra"])):
+        print(f"nodeprint: {notice}", file=sys.stderr)
+    return nodes
 
 
 def parse_sinfo(text: str) -> list[Listed]:
@@ -107,7 +118,8 @@ def parse_nodes(text: str) -> dict[str, Facts]:
             continue
         host = checked_name(short(fields.get("NodeHostName", "") or name), "scontrol")
         features = fields.get("ActiveFeatures", fields.get("AvailableFeatures", ""))
-        found[name] = Facts(host, effective_cpus(fields), frozenset(features.split(",")) - {"(null)", ""})
+        cpus, active = effective_cpus(fields), frozenset(features.split(",")) - {"(null)", ""}
+        found[name] = Facts(host, cpus, active, max(_number(fields.get("CPUTot", "")) - cpus, 0) if cpus else 0)
     return found
 
 
@@ -216,13 +228,86 @@ def with_switches(nodes: Sequence[Node], switches: Mapping[str, Iterable[str]]) 
     return [replace(node, switch=of.get(node.node, "")) for node in nodes]
 
 
+def with_racks(nodes: Sequence[Node], facts: Mapping[str, Facts], pattern: str) -> list[Node]:
+    """The rows with their racks: the group of `pattern` in the node's name, or else in one of its features.
+
+    Raises NodeprintError where it is no regular expression with one group.
+    """
+    try:
+        expression = re.compile(pattern)
+    except re.error as error:
+        raise NodeprintError(f"no regular expression ({error})", key="slurm.rack_pattern") from error
+    if not pattern:
+        return list(nodes)
+    if expression.groups != 1:
+        advice = "put what names the rack in one pair of brackets, as in (r[0-9]+)n[0-9]+"
+        raise NodeprintError("it has not exactly one group", key="slurm.rack_pattern", advice=advice)
+    found = []
+    for node in nodes:
+        texts = (node.node, *sorted(facts[node.node].features if node.node in facts else ()))
+        match = next((match for text in texts if (match := expression.fullmatch(text))), None)
+        found.append(replace(node, rack=printable(match[1] or "", 60) if match else ""))
+    return found
+
+
+def selected(nodes: Sequence[Node], slurm: Mapping[str, Any]) -> list[Node]:
+    """The rows of `slurm.racks` and `slurm.switches`. Raises NodeprintError where one of these has no node."""
+    left = list(nodes)
+    for key, column in (("racks", "rack"), ("switches", "switch")):
+        asked = [name for name in str(slurm[key]).split(",") if name]
+        there = sorted({str(getattr(node, column)) for node in nodes} - {""})
+        if missing := [name for name in asked if name not in there]:
+            known = f"known are {', '.join(there[:20])}" if there else f"no node's {column} is known"
+            advice = "set slurm.rack_pattern" if key == "racks" and not there else ""
+            raise NodeprintError(f"no node in {column} {missing[0]}; {known}", key=f"slurm.{key}", advice=advice)
+        left = [node for node in left if not asked or getattr(node, column) in asked]
+    if not left:
+        raise NodeprintError("no node is in both", key="slurm.racks and slurm.switches", advice="leave one empty")
+    return left
+
+
+def parse_partitions(text: str) -> dict[str, int]:
+    """CPUs of a node that a job may have at most, by partition, from `scontrol -o show partition`; only real limits."""
+    rows = (_fields(line) for line in text.splitlines())
+    limits = {row.get("PartitionName", ""): _number(row.get("MaxCPUsPerNode", "")) for row in rows}
+    return {name: cpus for name, cpus in limits.items() if name and cpus}
+
+
+def confined(nodes: Sequence[Node], facts: Mapping[str, Facts], limits: Mapping[str, int], extra: str) -> list[str]:
+    """Sentences about nodes of which a job does not get every CPU, with what gives them, if anything does."""
+    kept: dict[int, list[str]] = {}
+    limited: dict[str, list[str]] = {}
+    for node in nodes:
+        if not node.measure:
+            continue
+        if node.node in facts and facts[node.node].kept and "--core-spec" not in extra:
+            kept.setdefault(facts[node.node].kept, []).append(node.node)
+        if 0 < limits.get(node.partition, 0) < node.cpus:
+            limited.setdefault(node.partition, []).append(node.node)
+    said = [
+        f"{_few(names)}: Slurm keeps {count} CPU{'' if count == 1 else 's'} for the system (core specialisation), "
+        "which no job measures; where the site allows it, `--core-spec=0` in slurm.extra gives them to the jobs"
+        for count, names in kept.items()
+    ]
+    return said + [
+        f"{_few(names)}: partition {name} gives a job at most {limits[name]} CPUs of a node (MaxCPUsPerNode), and "
+        "node-run refuses a part of a node; name another partition in slurm.partition"
+        for name, names in limited.items()
+    ]
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
 def job_options(node: Node, slurm: Mapping[str, Any], minutes: int) -> str:
     """Options of sbatch for a job of `minutes` on all of `node`, as the resource `slurm_extra` of Snakemake's plugin.
 
     The plugin refuses what looks like an option of its own (`-c `, `-J`: parts of host names, too) and hands the rest
     to a shell: so an empty string, gone there, follows each dash of a name. Raises NodeprintError.
     """
-    options = ["--exclusive", _deadline(slurm, minutes)]
+    # without --mem a job gets DefMemPerNode; as the plugin refuses an option of its own, the name is in two parts here
+    options = ["--exclusive", "--''mem=0", _deadline(slurm, minutes)]
     if slurm["reservation"]:
         options.append(f"--reservation={_behind_dashes(slurm['reservation'])}")
     if slurm["extra"]:
@@ -230,15 +315,85 @@ def job_options(node: Node, slurm: Mapping[str, Any], minutes: int) -> str:
     return " ".join([*options, f"--nodelist={_behind_dashes(node.node)}"])
 
 
-def sweep_options(nodes: Sequence[Node], slurm: Mapping[str, Any], minutes: int) -> str:
-    """Options of sbatch, quoted for a shell, for an allocation over `nodes` of one partition, `minutes` a node.
+def sbatch_words(node: Node, slurm: Mapping[str, Any], minutes: int) -> list[str]:
+    """Options of sbatch for a job of `minutes` that has all of `node`: every CPU and, whatever DefMemPerNode says, all
+    memory. Raises NodeprintError."""
+    words = ["--nodes=1", "--ntasks=1", "--exclusive", "--mem=0", "--no-requeue"]
+    return [*words, *allocation_words(node.partition, slurm, minutes), f"--nodelist={node.node}"]
 
-    Raises NodeprintError.
-    """
-    minutes *= math.ceil(len(nodes) / slurm["wave"])
-    named = {"--partition": nodes[0].partition} | {f"--{key}": slurm[key] for key in ("account", "qos", "reservation")}
+
+def allocation_words(partition: str, slurm: Mapping[str, Any], minutes: int) -> list[str]:
+    """Options of sbatch and srun that say where, for whom and how long. Raises NodeprintError."""
+    named = {"--partition": partition} | {f"--{key}": slurm[key] for key in ("account", "qos", "reservation")}
     options = [f"{option}={value}" for option, value in named.items() if value]
-    return shlex.join([*options, f"--time={minutes}", _deadline(slurm, minutes), *slurm["extra"].split()])
+    return [*options, f"--time={minutes}", _deadline(slurm, minutes), *shlex.split(slurm["extra"])]
+
+
+#: How Slurm's jobs end (man squeue, "JOB STATE CODES"), and what a state means for a node that was to be measured.
+ENDED: Mapping[str, str] = {
+    "BOOT_FAIL": "the node did not boot",
+    "CANCELLED": "it was cancelled",
+    "COMPLETED": "",
+    "DEADLINE": "it could not start in time; see slurm.deadline_hours",
+    "FAILED": "",
+    "LAUNCH_FAILED": "it could not be started on the node",
+    "NODE_FAIL": "the node was lost",
+    "OUT_OF_MEMORY": "it had too little memory",
+    "PREEMPTED": "another job took its place; choose a QOS or partition without preemption",
+    "REVOKED": "it runs on another cluster of the federation",
+    "TIMEOUT": "it took longer than its time limit; see slurm.minutes",
+}
+
+
+def ended(job_id: str, state: str, exit_code: str = "") -> str:
+    """How job `job_id` ended, in a sentence; `exit_code` as scontrol prints it (`2:0`, a code and a signal)."""
+    if not state:
+        return f"Slurm job {job_id} ended, and Slurm does not know any more how (MinJobAge is short, no accounting)"
+    code, _, number = exit_code.partition(":")
+    how = f"killed by signal {number}" if number not in ("", "0") else f"exit code {code}" if code else ""
+    said = ENDED.get(state, "") or (how if state == "FAILED" else "")
+    return f"Slurm job {job_id}: {state}" + (f", {said}" if said else "")
+
+
+def parse_job(text: str) -> tuple[str, str]:
+    """State and exit code of a job, from `scontrol -o show job ID`; empty where it has none."""
+    fields = _fields(text)
+    return fields.get("JobState", ""), fields.get("ExitCode", "")
+
+
+def parse_accounting(text: str) -> tuple[str, str]:
+    """State and exit code of a job, from `sacct -n -X -P -o State,ExitCode`; empty where it is not known there."""
+    state, _, code = text.strip().partition("\n")[0].partition("|")
+    return state.split(" ")[0], code  # CANCELLED by 1000
+
+
+#: Snakemake's Slurm executor looks at most every 180 s, and once more before it believes that a job is gone.
+_EXECUTOR_LOOKS_S = 200
+
+
+def check_memory(by_sacct: bool) -> None:
+    """See that Slurm remembers ended jobs until Snakemake's own executor has looked. Raises NodeprintError.
+
+    `by_sacct`: it looks by sacct, which forgets nothing where there is accounting.
+    """
+    why = forgets_too_soon(_ask("scontrol", "show", "config"), by_sacct)
+    if why:
+        advice = "or call `make run` with `launch: slurm`, which submits the jobs itself and does not need it"
+        raise NodeprintError(why, key="profiles/slurm", advice=advice)
+
+
+def forgets_too_soon(config: str, by_sacct: bool) -> str:
+    """Why Snakemake's executor would wait for ever, from `scontrol show config`; empty where it would not."""
+    fields = dict(line.split("=", 1) for line in config.splitlines() if "=" in line)
+    keys = {key.strip(): value.strip() for key, value in fields.items()}
+    accounting = keys.get("AccountingStorageType", "accounting_storage/none") != "accounting_storage/none"
+    if by_sacct:
+        return "" if accounting else "it asks sacct, and this Slurm has no accounting"
+    age = _number(keys.get("MinJobAge", "300").split(" ")[0])
+    if age >= _EXECUTOR_LOOKS_S:
+        return ""
+    instead = "; set `slurm-status-command: sacct` in the profile" if accounting else ""
+    return f"Slurm forgets a job {age} s after its end (MinJobAge), and Snakemake's executor looks every 180 s{instead}"
 
 
 def _deadline(slurm: Mapping[str, Any], minutes: int) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from nodeprint.errors import NodeprintError
 from nodeprint.importers.model import CoreMatrix, Imported
-from nodeprint.importers.text import NOTHING, filled, positive
+from nodeprint.importers.text import filled, latencies, missing
 
 NAME = "c2clat"
 _DATA = "$data << EOD"
@@ -63,11 +63,11 @@ def read(path: Path, lines: list[str]) -> Imported:
                 column=1,
                 advice="give the output as it was",
             )
-        for j, cell in enumerate(cells[skip:]):
-            if i != j or cell.lower() not in NOTHING:
-                values[i, j] = positive(cell, path, line, j + 1 + skip)
+        values[i] = latencies(cells[skip:], path, line, 1 + skip)
     unknown = ("home", "topology", "spread", *(() if skip else ("cpu numbers",)))
-    return Imported(path, NAME, CoreMatrix(tuple(cpus), filled(values), "store-load"), unknown=unknown)
+    values = filled(values)
+    cores = CoreMatrix(tuple(cpus), values, "store-load")
+    return Imported(path, NAME, cores, unknown=unknown, notes=missing(values))
 
 
 def _is_head(line: str) -> bool:

@@ -15,12 +15,14 @@ import numpy as np
 
 from nodeprint.errors import NodeprintError
 from nodeprint.importers.model import CoreMatrix, Imported
-from nodeprint.importers.text import NOTHING, filled, positive
+from nodeprint.importers.text import filled, latencies, missing, nothing
 
 NAME = "core-to-core-latency"
 _SEPARATORS = (",", ";", "\t")
 
-Row = tuple[int, list[str]]
+#: A line's number from 1, and its text. Cells are split where they are read: as strings, those of 2,048 CPUs take
+#: 250 MB.
+Row = tuple[int, str]
 
 
 def matches(lines: list[str]) -> bool:
@@ -44,65 +46,55 @@ def read(path: Path, lines: list[str]) -> Imported:
                 column=1,
                 advice="run core-to-core-latency with --csv and keep its standard output",
             )
-    rows, numbers = _without_numbers(path, _cells(path, lines))
-    rows = _square(path, rows)
-    n = len(rows)
+    separator = _separator(path, lines)
+    rows, numbers = _without_numbers(path, list(enumerate(lines, start=1)), separator)
+    skip = int(numbers is not None)
+    rows, n, first = _square(path, rows, separator, skip)
     if n < 2:
         raise NodeprintError("less than two CPUs", where=path, advice="give a matrix with a row for each CPU")
     values = np.full((n, n), np.nan)
-    notes: list[str] = []
-    for i, (at, cells) in enumerate(rows):
-        for j, cell in enumerate(cells):
-            column = j + 1 + (numbers is not None)
-            if i == j:
-                if not _nothing(cell):
-                    positive(cell, path, at, column)
-                    notes = ["numbers on the diagonal were left out"]
-            elif cell.strip():
-                values[i, j] = positive(cell, path, at, column)
+    for i, (number, text) in enumerate(rows, start=first):
+        cells = _split(text, separator)[skip : skip + n]
+        values[i, : len(cells)] = latencies(cells, path, number, 1 + skip)
+    notes = () if np.isnan(values.diagonal()).all() else ("numbers on the diagonal were left out",)
+    np.fill_diagonal(values, np.nan)
     if np.isnan(values).all():
         raise NodeprintError("no latency at all", where=path, advice="run the tool again and keep what it prints")
     values = filled(values)
-    missing = int(np.isnan(values).sum() - n) // 2
-    if missing:
-        notes.append(f"{missing} pairs have no latency")
     unknown = ("home", "topology", "spread", *(() if numbers else ("cpu numbers",)))
     cores = CoreMatrix(tuple(numbers or range(n)), values, "cas")
-    return Imported(path, NAME, cores, unknown=unknown, notes=tuple(notes))
+    return Imported(path, NAME, cores, unknown=unknown, notes=(*notes, *missing(values)))
 
 
-def _nothing(cell: str) -> bool:
-    text = cell.strip().lower()
-    return text in NOTHING or (text.replace(".", "").strip("0") == "" and "0" in text)
-
-
-def _cells(path: Path, lines: list[str]) -> list[Row]:
-    """Cells of every line; one kind of separator in the whole file."""
+def _separator(path: Path, lines: list[str]) -> str | None:
+    """The one kind of separator in the whole file, None for blanks."""
     kinds = [separator for separator in _SEPARATORS if any(separator in line for line in lines)]
-    if len(kinds) > 1:
-        for number, line in enumerate(lines, start=1):
-            for separator in kinds[1:]:
-                if separator in line:
-                    name = "a tab" if separator == "\t" else f"'{separator}'"
-                    raise NodeprintError(
-                        f"{name} beside '{kinds[0]}' as separator",
-                        where=path,
-                        line=number,
-                        column=line[: line.index(separator)].count(kinds[0]) + 1,
-                        advice="write the whole table with one separator and with '.' in numbers",
-                    )
-    if kinds:
-        return [(number, line.split(kinds[0])) for number, line in enumerate(lines, start=1)]
-    return [(number, line.split() or [""]) for number, line in enumerate(lines, start=1)]
+    for number, line in enumerate(lines, start=1):
+        for separator in kinds[1:]:
+            if separator in line:
+                name = "a tab" if separator == "\t" else f"'{separator}'"
+                raise NodeprintError(
+                    f"{name} beside '{kinds[0]}' as separator",
+                    where=path,
+                    line=number,
+                    column=line[: line.index(separator)].count(kinds[0]) + 1,
+                    advice="write the whole table with one separator and with '.' in numbers",
+                )
+    return kinds[0] if kinds else None
 
 
-def _without_numbers(path: Path, rows: list[Row]) -> tuple[list[Row], list[int] | None]:
-    """The table without a first row and column of CPU numbers, and those numbers; None where there are none.
+def _split(text: str, separator: str | None) -> list[str]:
+    return text.split(separator) or [""]
+
+
+def _without_numbers(path: Path, rows: list[Row], separator: str | None) -> tuple[list[Row], list[int] | None]:
+    """The table without a first row of CPU numbers, and those numbers, which its first column repeats; None where there
+    are none.
 
     They are taken for numbers where the corner holds a word, or nothing and the numbers start at 0, which no latency
     is.
     """
-    corner, *heads = (cell.strip() for cell in rows[0][1])
+    corner, *heads = (cell.strip() for cell in _split(rows[0][1], separator))
     if heads and heads[-1] == "" and len(heads) == len(rows):
         heads.pop()
     whole = all(head.isdecimal() for head in heads) and len(heads) > 0
@@ -112,9 +104,9 @@ def _without_numbers(path: Path, rows: list[Row]) -> tuple[list[Row], list[int] 
     line = rows[0][0]
     if len(set(numbers)) < len(numbers):
         raise NodeprintError("a CPU is listed twice", where=path, line=line, advice="give each CPU one column")
-    body = [row for row in rows[1:] if any(cell.strip() for cell in row[1])]
-    for (line, cells), number in zip(body, numbers, strict=False):
-        if cells[0].strip() != str(number):
+    body = [row for row in rows[1:] if row[1].strip(f" {separator or ''}")]
+    for (line, text), number in zip(body, numbers, strict=False):
+        if _split(text, separator)[0].strip() != str(number):
             raise NodeprintError(
                 f"the row is not that of CPU {number}", where=path, line=line, column=1, advice="order rows as columns"
             )
@@ -122,27 +114,29 @@ def _without_numbers(path: Path, rows: list[Row]) -> tuple[list[Row], list[int] 
         raise NodeprintError(
             f"{len(body)} rows for {len(numbers)} columns", where=path, line=line, advice="give each CPU a row"
         )
-    return [(line, cells[1:]) for line, cells in body], numbers
+    return body, numbers
 
 
-def _square(path: Path, rows: list[Row]) -> list[Row]:
-    """The rows of an (n, n) table; a triangle whose lines end at or before the diagonal is completed."""
-    while rows and not any(cell.strip() for cell in rows[-1][1]) and len(rows[-1][1]) == 1:
+def _square(path: Path, rows: list[Row], separator: str | None, skip: int) -> tuple[list[Row], int, int]:
+    """Rows of an (n, n) table, n, and the place of the first row: a triangle may end before the diagonal or on it, and
+    have no line for the first CPU. `skip` cells begin each line.
+    """
+    while rows and not rows[-1][1].strip():
         rows = rows[:-1]
     n = len(rows)
-    widths = [len(cells) for _, cells in rows]
-    if n > 1 and all(width == n + 1 and not cells[-1].strip() for width, (_, cells) in zip(widths, rows, strict=True)):
-        return [(line, cells[:-1]) for line, cells in rows]
+    widths = [(len(text.split()) or 1) if separator is None else text.count(separator) + 1 for _, text in rows]
+    widths = [width - skip for width in widths]
+
+    def last(row: Row) -> str:
+        return _split(row[1], separator)[-1]
+
+    if n > 1 and set(widths) == {n + 1} and not any(last(row).strip() for row in rows):
+        return rows, n, 0
     if widths == list(range(1, n + 1)):
         # The last cell of each line is the diagonal, or the pair with the CPU before where the first line has a number.
-        if n > 1 and not all(_nothing(cells[-1]) for _, cells in rows):
-            before = [(rows[0][0], [""])] + [(line, [*cells, ""]) for line, cells in rows]
-            return [(line, cells + [""] * (n + 1 - len(cells))) for line, cells in before]
-        return [(line, cells + [""] * (n - len(cells))) for line, cells in rows]
-    if n > 2 and widths == [1, *range(1, n)] and not rows[0][1][0].strip():
-        return [
-            (line, (cells if i else []) + [""] * (n - (len(cells) if i else 0))) for i, (line, cells) in enumerate(rows)
-        ]
+        return (rows, n, 0) if n == 1 or all(nothing(last(row)) for row in rows) else (rows, n + 1, 1)
+    if n > 2 and widths == [1, *range(1, n)] and not last(rows[0]).strip():
+        return rows, n, 0
     odd = next((i for i, width in enumerate(widths) if width != n), None)
     if odd is not None:
         raise NodeprintError(
@@ -152,4 +146,4 @@ def _square(path: Path, rows: list[Row]) -> list[Row]:
             column=min(widths[odd], n),
             advice="give a square matrix or its lower triangle, complete",
         )
-    return rows
+    return rows, n, 0

@@ -13,7 +13,7 @@ import numpy as np
 
 from nodeprint.errors import NodeprintError
 from nodeprint.importers.model import CoreMatrix, Imported
-from nodeprint.importers.text import filled, positive
+from nodeprint.importers.text import filled, latencies, missing
 
 NAME = "multichase-pingpong"
 _ROW = re.compile(r"\s*(\d+):(.*)")
@@ -69,10 +69,7 @@ def read(path: Path, lines: list[str]) -> Imported:
                 column=len(cells) + 1,
                 advice="let the tool end, and give the whole output",
             )
-        for column, cell in enumerate(cells, start=1):
-            values[index, index + column] = positive(cell, path, number, column + 1)
+        values[index, index + 1 :] = latencies(cells, path, number, 2)
     values = filled(values)
-    missing = int(np.isnan(values).sum() - len(cpus)) // 2
-    notes = (f"{missing} pairs have no latency",) if missing else ()
     cores = CoreMatrix(tuple(cpus), values, "unknown", home="first")
-    return Imported(path, NAME, cores, unknown=("operation", "topology", "spread"), notes=notes)
+    return Imported(path, NAME, cores, unknown=("operation", "topology", "spread"), notes=missing(values))

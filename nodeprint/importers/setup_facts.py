@@ -1,5 +1,7 @@
-"""Facts as Ansible's `setup` module prints them, a file per host (`ansible -m setup --tree FOLDER`): fingerprints from
-what nodeprint did not survey itself."""
+"""Facts of Ansible's `setup` module: fingerprints from what nodeprint did not survey itself.
+
+A file per host, from `ansible -m setup --tree FOLDER` or from Ansible's cache of facts as JSON files.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nodeprint.discover import checked_name
-from nodeprint.errors import NodeprintError, unreadable
+from nodeprint.errors import NodeprintError, printable, unreadable
 from nodeprint.fingerprint import Fingerprint, Value, normalised_cmdline
 from nodeprint.packed import PackedNode
 
@@ -17,20 +19,25 @@ _ADVICE = "make it by `ansible nodes -m setup --tree FOLDER`"
 
 
 def is_capture(folder: Path) -> bool:
-    """Whether a folder is one of captures: it has files, none of a campaign, and the first has Ansible's facts."""
+    """Whether a folder is one of captures: it has files, none of a campaign, and one of them has Ansible's facts."""
     if not folder.is_dir() or any((folder / name).exists() for name in ("nodes.tsv", "packed", "nodes")):
         return False
-    first = next(iter(_files(folder)), None)
-    return first is not None and b'"ansible_facts"' in first.read_bytes()
+    return any(b'"ansible_' in path.read_bytes() for path in _files(folder))
 
 
 def read(folder: Path) -> list[PackedNode]:
-    """The hosts of a folder of captures, by name. Raises NodeprintError naming the file that is none."""
+    """The hosts of a folder of captures, by name; one that Ansible did not reach has its reason and no fingerprint.
+
+    Raises NodeprintError naming the file that is no capture.
+    """
     nodes = []
     for path in _files(folder):
-        fields = fingerprint(_facts(path))
+        content = _content(path)
         name = checked_name(path.name.removesuffix(".json"), path)
-        nodes.append(PackedNode(name, host=name, state="not measured", fingerprint=dict(fields)))
+        failed = content.get("unreachable") or content.get("failed")
+        reason = printable(str(content.get("msg") or "Ansible got no facts of it")) if failed else ""
+        fields = {} if failed else dict(fingerprint(_facts(content, path)))
+        nodes.append(PackedNode(name, host=name, state="not measured", reason=reason, fingerprint=fields))
     return nodes
 
 
@@ -61,15 +68,22 @@ def fingerprint(facts: Mapping[str, Any]) -> Fingerprint:
     return Fingerprint(fields)
 
 
-def _facts(path: Path) -> Mapping[str, Any]:
+def _content(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text())
     except OSError as error:
         raise unreadable(path, error) from error
     except (ValueError, RecursionError) as error:
         raise NodeprintError("not readable as JSON", where=path, advice=_ADVICE) from error
-    facts = content.get("ansible_facts") if isinstance(content, dict) else None
-    if not isinstance(facts, dict):
+    if not isinstance(content, dict):
+        raise NodeprintError("it has no keys", where=path, advice=_ADVICE)
+    return content
+
+
+def _facts(content: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
+    """The facts as `setup` prints them, or as they are in a cache: without a key above them."""
+    facts = content.get("ansible_facts", content)
+    if not isinstance(facts, dict) or not any(key.startswith("ansible_") for key in facts):
         raise NodeprintError("it has no key `ansible_facts`", where=path, advice=_ADVICE)
     return facts
 

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import codecs
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.errors import NodeprintError, printable, unreadable
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.tree import contents
 
 _NUMBER = re.compile(r"\+?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-#: What stands on the diagonal instead of a latency.
+#: What stands on the diagonal instead of a latency, and where a pair was not measured.
 NOTHING = ("", "x", "-", "nan", "0")
 
 
 def lines_of(path: Path) -> list[str]:
-    """The lines of a text file without their ends. Raises NodeprintError where it is not text, or empty.
+    """The lines of a text file, plain or compressed. Raises NodeprintError where it is not text, or empty.
 
     UTF-16 with a mark is read too, as a Windows shell writes it when output is redirected.
     """
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise unreadable(path, error) from error
+    raw = contents(path)
     wide = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
         text = raw.decode("utf-16" if wide else "utf-8-sig")
@@ -56,6 +55,38 @@ def positive(text: str, path: Path, line: int, column: int, what: str = "latency
     raise NodeprintError(
         fault, where=path, line=line, column=column, advice="measure again, or take the line out if it is not data"
     )
+
+
+def nothing(text: str) -> bool:
+    """Whether a cell says that nothing was measured: a word for it, or zero in any form."""
+    cell = text.strip().lower()
+    return cell in NOTHING or (cell.replace(".", "").strip("0") == "" and "0" in cell)
+
+
+def latency(text: str, path: Path, line: int, column: int) -> float:
+    """The latency in a cell, NaN where it says that nothing was measured; as `positive` otherwise."""
+    return np.nan if nothing(text) else positive(text, path, line, column)
+
+
+def latencies(cells: list[str], path: Path, line: int, column: int) -> npt.NDArray[np.float64]:
+    """The latencies in cells of a line, the first of which is number `column`; as `latency` for each, and faster."""
+    values = None
+    text = "".join(cells)
+    if text.isascii() and "_" not in text:  # float() accepts more than our formats
+        with suppress(ValueError):
+            values = np.array([float(cell or "nan") for cell in cells])
+    if values is None:
+        return np.array([latency(cell, path, line, column + i) for i, cell in enumerate(cells)])
+    for i in np.flatnonzero(~(np.isfinite(values) & (values > 0))).tolist():
+        values[i] = latency(cells[i], path, line, column + i)
+    return values
+
+
+def missing(values: npt.NDArray[np.float64]) -> tuple[str, ...]:
+    """A note on the pairs of a filled matrix that have no latency, none if all have."""
+    count = int(np.isnan(values).sum() - len(values)) // 2
+    pairs = len(values) * (len(values) - 1) // 2
+    return (f"{count} of {pairs} pairs have no latency",) if count else ()
 
 
 def filled(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -1,1 +1,1 @@
-"""Reports: a campaign's verdict and bundles as PDF, HTML, and on the terminal."""
+"""Reports: a campaign's verdict and records as PDF, HTML, and on the terminal."""

@@ -8,37 +8,124 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nodeprint import files
+from nodeprint import discover, files, outcomes
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.report import cluster, html, pdf, scale
-from nodeprint.report.differences import Peers, chosen, since_former_job
-from nodeprint.report.node import ClassKey, Shown, node_page, scale_ends
-from nodeprint.report.pages import Method, NodePage
+from nodeprint.outcomes import Outcome
+from nodeprint.report import cluster, explorer, exports, html, pdf, rules, scale, sites, words
+from nodeprint.report.fleet import Overview
+from nodeprint.report.methods import methods as methods_of
+from nodeprint.report.node import node_page
+from nodeprint.report.pages import FactList, Method, Page, Section, Site, sections
+from nodeprint.report.peers import Peers, chosen, since_former_job
+from nodeprint.report.pseudonyms import NONE, Pseudonyms
 from nodeprint.report.scale import Ends, Scale
+from nodeprint.report.shown import ClassKey, Shown, scale_ends
 from nodeprint.verdict import outputs
 
 __all__ = ["write"]
 
-#: Nodes that are shown against their peers, cell by cell.
-_FLAGGED = ("DEVIATES", "SUSPECT", "OUTSIDE LIMIT", "UNSTABLE")
+#: Fleets up to this size have a file of every node; larger ones only of those with something found.
+MOST_FILES = 128
 #: The colour scale is that of so many nodes, spread evenly over the fleet: more would not change it.
 _SCALE_NODES = 32
 #: Nodes that one process takes at a time.
 _CHUNK = 16
 
 
-def write(campaign: Path, out: Path | None = None, nodes: Sequence[str] | None = None) -> list[Path]:
+def write(
+    campaign: Path,
+    out: Path | None = None,
+    nodes: Sequence[str] | None = None,
+    *,
+    figures: bool = False,
+    pseudonyms: bool = False,
+) -> list[Path]:
     """Write cluster.pdf, the same as cluster.html, and a PDF a node into `out`; returns their paths in this order.
 
     `campaign` holds verdict.json and nodes/<node>; `out` is its report folder by default. With `nodes` only those get a
-    PDF of their own; by default all that have a folder. The same campaign gives the same bytes. Raises NodeprintError
-    when there is no verdict, a node is not part of it, or a file cannot be written.
+    PDF of their own; by default all that have a folder, in a fleet of more than MOST_FILES those with something found.
+    With `figures` each figure of cluster.pdf is written as files, too. With `pseudonyms` nodes and racks are called by
+    numbers, in a folder of its own by default (`published`), and pseudonyms.tsv beside that folder says which is which.
+    The same campaign gives the same bytes. Raises NodeprintError when there is no verdict, a node is not part of it, or
+    a file cannot be written.
     """
     verdict = outputs.read(campaign)
+    called = Pseudonyms.of(verdict) if pseudonyms else NONE
+    task = prepared(campaign, verdict, out or campaign / ("published" if pseudonyms else "report"), nodes, called)
+    pages = document(task)
+    if pseudonyms:
+        files.write(task.out.parent / "pseudonyms.tsv", called.table())
+    with pdf.Printer() as printer:
+        document_path = files.write(task.out / "cluster.pdf", printer.pdf(pages.shown, task.site))
+    text = html.page(pages.shown, task.site, _explored(task, pages.printed))
+    single_file = files.write(task.out / "cluster.html", text.encode())
+    extra = exports.write(pages.shown, task.out / "figures") if figures else []
+    return [document_path, single_file, *(one.path for one in pages.printed if one.path is not None), *extra]
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """The pages of cluster.pdf in order, and what came of each node."""
+
+    shown: list[Page]
+    printed: list[_Printed]
+
+
+def document(task: Task) -> _Document:
+    """Print every node of a task, and put together the pages of cluster.pdf: the cluster's, those of nodes with
+    something found, and the method."""
+    verdict = task.verdict
+    looks, within = cluster.marks(verdict), cluster.with_pages(verdict)
+    printed = task.run(list(looks))
+    pages = {one.node: one.page for one in printed if one.page is not None}
+    methods = tuple(dict.fromkeys(method for one in printed for method in one.methods))
+    problems = {one.node: one.problems for one in printed}
+    # The page of an only node says all that the cluster's would.
+    first = []
+    if len(looks) != 1:
+        maps = {one.node: one.map for one in printed if one.map is not None}
+        started = {one.node: one.started for one in printed if one.started}
+        overview = Overview(started, maps, task.peers.first(), task.switches)
+        first.append(cluster.cluster_page(verdict, problems, len(task.own - task.within), overview))
+    shown = [*first, *(pages[node] for node in within)]
+    return _Document([*shown, method_page(shown[0], verdict, methods)], printed)
+
+
+def _explored(task: Task, printed: Sequence[_Printed]) -> str:
+    """The data of the interactive part of cluster.html."""
+    rows, columns = cluster.explorer_rows(task.verdict)
+    return explorer.document(rows, columns, {one.node: one.matrices for one in printed}, task.scales)
+
+
+def method_page(first: Page, verdict: Mapping[str, Any], methods: Sequence[Method]) -> Page:
+    """The last page: how everything was measured and judged, with the statistics that the other pages leave out."""
+    versions = words.facts(verdict.get("versions", {}))
+    return replace(
+        first, title="Method", mark=None, lead=(), counts=(),
+        sections=sections(
+            cluster.statistics(verdict) if first.subject == "cluster" else None,
+            Section("How it was measured", tuple(methods)),
+            Section("Versions", (FactList(versions, 2),)),
+            Section("Reading and citing this report", rules.blocks()),
+        ),
+    )  # fmt: skip
+
+
+def prepared(
+    campaign: Path,
+    verdict: Mapping[str, Any],
+    out: Path,
+    nodes: Sequence[str] | None = None,
+    called: Pseudonyms = NONE,
+) -> Task:
+    """What the page of every node needs, by the names that nodes are `called`.
+
+    Raises NodeprintError where one of `nodes` is not part of the campaign.
+    """
     looks = cluster.marks(verdict)
     for node in nodes or ():
         if node not in looks:
@@ -47,35 +134,35 @@ def write(campaign: Path, out: Path | None = None, nodes: Sequence[str] | None =
                 where=campaign / "verdict.json",
                 advice="name one of its nodes",
             )
+    found = {called.text(node): path for node, path in _folders(campaign).items()}
+    verdict = called.verdict(verdict)
+    nodes = None if nodes is None else [called.text(node) for node in nodes]
+    looks = cluster.marks(verdict)
     # What is of a node that was refused or never measured must not be shown as its figures.
-    folders = {
-        node: path for node, path in _folders(campaign).items() if node in looks and looks[node].word != "NOT MEASURED"
-    }
-    within = cluster.with_pages(verdict)
-    task = _Task(
+    folders = {node: path for node, path in found.items() if node in looks and looks[node].word != "NOT MEASURED"}
+    return Task(
         verdict=verdict,
         folders=folders,
+        site=Site() if called.names else sites.of(campaign),
+        called=called,
+        switches=_switches(campaign, called),
         scales=_scales([folders[node] for node in looks if node in folders]),
         fleet=cluster.fleet_medians(verdict),
-        peers=_peers(verdict, folders) if any(look.word in _FLAGGED for look in looks.values()) else Peers(),
-        within=frozenset(within),
-        own=frozenset(node for node in (looks if nodes is None else nodes) if node in folders or nodes is not None),
-        out=out or campaign / "report",
+        peers=_peers(verdict, folders) if len(folders) > 2 else Peers(),
+        within=frozenset(cluster.with_pages(verdict)),
+        own=frozenset(node for node in _own(looks, nodes) if node in folders or nodes is not None),
+        explored=frozenset(
+            sorted(folders, key=lambda node: (looks[node].quiet, words.natural(node)))[: explorer.MOST_NODES]
+        ),
+        out=out,
     )
-    printed = task.run(list(looks))
-    pages = {one.page.node: one.page for one in printed if one.page is not None}
-    # What the pages behind the cluster's say of the method is not said twice.
-    told = {method for page in pages.values() for method in page.methods}
-    methods = dict.fromkeys(method for one in printed for method in one.methods if method not in told)
-    problems = {one.node: one.problems for one in printed}
-    # The page of an only node says all that the cluster's would.
-    alone = len(looks) == 1
-    first = None if alone else cluster.cluster_page(verdict, list(methods), problems, len(task.own - task.within))
-    shown = [pages[node] for node in within]
-    with pdf.Printer() as printer:
-        document = files.write(task.out / "cluster.pdf", printer.pdf(first, shown))
-    single_file = files.write(task.out / "cluster.html", html.page(first, shown).encode())
-    return [document, single_file, *(one.path for one in printed if one.path is not None)]
+
+
+def _own(looks: Mapping[str, Outcome], nodes: Sequence[str] | None) -> Sequence[str]:
+    """The nodes that get a file of their own: those asked for, all, or of a large fleet those with something found."""
+    if nodes is not None:
+        return nodes
+    return [node for node, look in looks.items() if len(looks) <= MOST_FILES or not look.quiet]
 
 
 def file_name(node: str) -> str:
@@ -88,26 +175,35 @@ def file_name(node: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Printed:
-    """What came of a node: its file, its page where cluster.pdf needs it, and what the cluster's page says of it."""
+    """What came of a node: its file, its page where cluster.pdf needs it, and what the cluster's page says of it: when
+    its first run began (ISO 8601), and its difference map as PNG."""
 
     node: str
     path: Path | None
-    page: NodePage | None
+    page: Page | None
     methods: tuple[Method, ...]
     problems: tuple[str, ...]
+    started: str
+    map: bytes | None
+    matrices: tuple[explorer.Encoded, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
-    """What every node's page needs. `within` are the nodes whose pages cluster.pdf holds, `own` those with a file."""
+class Task:
+    """What every node's page needs. `within` are the nodes whose pages cluster.pdf holds, `own` those with a file,
+    `explored` those whose matrices cluster.html holds."""
 
     verdict: Mapping[str, Any]
     folders: Mapping[str, Path]
+    site: Site
+    called: Pseudonyms
+    switches: Mapping[str, str]
     scales: Mapping[str, Scale]
     fleet: Mapping[ClassKey, float]
     peers: Peers
     within: frozenset[str]
     own: frozenset[str]
+    explored: frozenset[str]
     out: Path
 
     def run(self, nodes: Sequence[str]) -> list[_Printed]:
@@ -126,19 +222,45 @@ class _Task:
             return [self._print(node, printer) for node in nodes]
 
     def _print(self, node: str, printer: pdf.Printer) -> _Printed:
-        shown = Shown.of(self.folders[node]) if node in self.folders else Shown()
-        flagged = self.verdict["nodes"][node].get("verdict") in _FLAGGED
-        compared = self.peers.compare(node, _group(self.verdict, node), shown) if flagged else ()
-        compared += since_former_job(shown)
-        page = node_page(self.verdict, node, shown, self.scales, self.fleet, compared, node in self.within)
-        path = files.write(self.out / file_name(node), printer.pdf(None, [page])) if node in self.own else None
-        return _Printed(node, path, page if node in self.within else None, page.methods, page.problems)
+        shown = self.called.shown(node, Shown.of(self.folders[node])) if node in self.folders else Shown()
+        group = _group(self.verdict, node)
+        methods, started = methods_of(shown, self.verdict), _started(shown)
+        page, path = None, None
+        if node in self.own or node in self.within:
+            flagged = outcomes.of(str(self.verdict["nodes"][node].get("verdict"))).accuses
+            maps = self.peers.compare(node, group, shown) if flagged else ()
+            maps += since_former_job(shown)
+            page = node_page(
+                self.verdict, node, shown, self.scales, self.fleet, self.peers, maps, node in self.within, self.site
+            )
+        if page is not None and node in self.own:
+            document = printer.pdf([page, method_page(page, self.verdict, methods)], self.site)
+            path = files.write(self.out / file_name(node), document)
+        inside = page if node in self.within else None
+        small = self.peers.map_of(node, group, shown)
+        matrices = explorer.encoded(shown) if node in self.explored else ()
+        return _Printed(node, path, inside, methods, shown.problems, started, small, matrices)
+
+
+def _started(shown: Shown) -> str:
+    """When the first run that is shown began."""
+    job = shown.job
+    times = [str(run["start_time"]) for one in (job.measured.values() if job is not None else ()) for run in one.runs]
+    return min(filter(None, times), default="")
 
 
 def _folders(campaign: Path) -> dict[str, Path]:
     """The folders of the nodes, by name: a name of the verdict is looked up here, never made a path."""
     nodes = campaign / "nodes"
     return {path.name: path for path in nodes.iterdir() if path.is_dir()} if nodes.is_dir() else {}
+
+
+def _switches(campaign: Path, called: Pseudonyms) -> dict[str, str]:
+    """The leaf switch of each node by the campaign's sheet; none where names are not for publication."""
+    sheet = campaign / "nodes.tsv"
+    if called.names or not sheet.is_file():
+        return {}
+    return {node.node: node.switch for node in discover.read_sheet(sheet) if node.switch}
 
 
 def _group(verdict: Mapping[str, Any], node: str) -> str:
@@ -150,7 +272,7 @@ def _scales(folders: Sequence[Path]) -> dict[str, Scale]:
     count = min(len(folders), _SCALE_NODES)
     ends: dict[str, list[Ends]] = {}
     for i in range(count):
-        for name, values in scale_ends(Shown.of(folders[i * len(folders) // count], labelled=False)).items():
+        for name, values in scale_ends(Shown.of(folders[i * len(folders) // count])).items():
             ends.setdefault(name, []).append(values)
     return {name: scale.of_nodes(values) for name, values in ends.items()}
 

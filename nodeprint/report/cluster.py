@@ -1,31 +1,40 @@
-"""The pages of the cluster, from verdict.json. Nothing is judged here; keys that are absent are left off the page."""
+"""The pages of the cluster, from verdict.json. Nothing is judged here; keys that are absent are left off the page.
+
+The outcome, who, and what to do next come first; then the fleet in figures; statistics and method come last.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from nodeprint.cells import models
-from nodeprint.report import fabric, words
-from nodeprint.report.node import ClassKey, advice, axis_ticks, class_medians, percent_reach
+from nodeprint import outcomes
+from nodeprint.fleet.quantity import cell_models
+from nodeprint.outcomes import Outcome
+from nodeprint.report import explorer, fabric, figures, fleet, words
+from nodeprint.report.fleet import Overview
+from nodeprint.report.matrices import axis_ticks, percent_reach
+from nodeprint.report.node import advice
 from nodeprint.report.pages import (
     Advice,
-    ClusterPage,
+    Block,
+    Bullets,
+    Cell,
+    FactList,
     Facts,
-    FleetClass,
-    FleetTable,
-    Mark,
-    Method,
-    NodeRow,
+    Page,
+    Section,
     Table,
+    Text,
     Unmeasured,
-    mark,
+    sections,
 )
-from nodeprint.verdict import wording
-from nodeprint.verdict.outcome import MOST_SINGLE, alike, told_once
+from nodeprint.report.shown import ClassKey, class_medians, largest_shift
+from nodeprint.words import places
+from nodeprint.words.outcome import MOST_DETECTED, MOST_SINGLE, alike, told_once
 
 #: From this many nodes on, those that are like the others are listed by name and value only.
 MOST_ROWS = 60
@@ -37,12 +46,18 @@ MOST_NODE_PAGES = 40
 _MOST_REASONS = 3
 #: Class medians in the table of nodes.
 MOST_COLUMNS = 3
-#: Nodes with pages in cluster.pdf whether a part is named or not.
-_ALARMS = ("OUTSIDE LIMIT", "DEVIATES", "DIFFER", "UNSTABLE", "SUSPECT", "INVALID")
-#: Of these a reason is all there is to say.
-_NO_EVIDENCE = ("INVALID", "NOT MEASURED")
-#: Nodes that are not drawn as odd ones.
-_LIKE_OTHERS = ("SAME", "NO PEER", "INCONCLUSIVE")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """A line of the cluster's table: its class medians in the order of the columns, what was found, what to do."""
+
+    node: str
+    mark: Outcome
+    place: str
+    values: tuple[str, ...]
+    note: str
+    next: str
 
 
 def node_names(verdict: Mapping[str, Any]) -> list[str]:
@@ -50,9 +65,9 @@ def node_names(verdict: Mapping[str, Any]) -> list[str]:
     return sorted(verdict["nodes"], key=words.natural)
 
 
-def marks(verdict: Mapping[str, Any]) -> dict[str, Mark]:
+def marks(verdict: Mapping[str, Any]) -> dict[str, Outcome]:
     """How each node's verdict looks."""
-    return {node: mark(str(verdict["nodes"][node].get("verdict", ""))) for node in node_names(verdict)}
+    return {node: outcomes.of(str(verdict["nodes"][node].get("verdict", ""))) for node in node_names(verdict)}
 
 
 def fleet_medians(verdict: Mapping[str, Any]) -> dict[ClassKey, float]:
@@ -78,71 +93,191 @@ def with_pages(verdict: Mapping[str, Any]) -> list[str]:
     if len(found) <= SMALL_FLEET:
         return list(found)
     nodes = verdict["nodes"]
-    odd = [n for n, m in found.items() if m.word != "NOT MEASURED" and (m.word in _ALARMS or nodes[n].get("findings"))]
+    odd = [
+        n for n, m in found.items() if m.word != "NOT MEASURED" and (m.accuses or m.again or nodes[n].get("findings"))
+    ]
     return sorted(odd, key=lambda node: found[node].rank)[:MOST_NODE_PAGES]
 
 
 def cluster_page(
-    verdict: Mapping[str, Any], methods: Sequence[Method], problems: Mapping[str, Sequence[str]], elsewhere: int
-) -> ClusterPage:
-    """The cluster's pages. `methods` are the ways of measuring that no page behind them has (empty: versions at
-    least), `problems` the files of each node's bundle that could not be used, `elsewhere` how many nodes have their
-    pages in files of their own alone."""
+    verdict: Mapping[str, Any], problems: Mapping[str, Sequence[str]], elsewhere: int, overview: Overview | None = None
+) -> Page:
+    """The cluster's pages. `problems` are the files of each node that could not be used, `elsewhere` how many nodes
+    have their pages in files of their own alone, `overview` what the figures of the fleet need beside the verdict."""
     nodes: Mapping[str, Any] = verdict["nodes"]
-    fleet = verdict.get("fleet") or {}
+    of_fleet = verdict.get("fleet") or {}
     looks = marks(verdict)
     by_class = _by_class(verdict)
-    first = next(iter(by_class), None)
-    columns = [key for key in by_class if first is not None and key[:2] == first[:2]][:MOST_COLUMNS]
-    groups = _groups(fleet.get("groups"))
-    rows = [
+    groups = _groups(of_fleet.get("groups"))
+    rows = node_rows(verdict, looks, by_class)
+    columns = _columns(verdict, by_class)
+    many = len(rows) > MOST_ROWS
+    shown = folded([row for row in rows if not many or _asks(row)])
+    return Page(
+        campaign=str(verdict.get("campaign", "")),
+        subject="cluster",
+        title=f"Cluster report, campaign {verdict.get('campaign', '')}",
+        origin="SIMULATED, not a measurement" if verdict.get("simulated") else "",
+        mark=outcomes.of(str(of_fleet.get("outcome", ""))),
+        # the mark above the sentence says its first word
+        lead=(str(of_fleet.get("text", "")).removeprefix(f"{of_fleet.get('outcome')}: "), _who(looks)),
+        counts=_counts(looks.values()),
+        sections=sections(
+            Section("", (Bullets((*words.notes(verdict), *_undecided(nodes, looks))),)),
+            Section(
+                "Groups", (FactList(tuple((n, words.node_list(m)) for n, m in groups) if len(groups) > 1 else ()),)
+            ),
+            Section("Nodes", (_node_table(shown, columns),)),
+            *fleet.sections(verdict, looks, by_class, overview or Overview()),
+            _class_section(by_class, looks),
+            *fabric.sections(verdict),
+            Section("Nodes without a result", unmeasured(nodes, looks)),
+            fleet.differences(nodes),
+            Section("Warnings", _shared_warnings(nodes, list(looks), problems)),
+            Section("What this data can resolve", _resolved(of_fleet)),
+            _compact([row for row in rows if many and not _asks(row)], columns),
+            Section(
+                "",
+                (Text(f"{elsewhere} more nodes have their pages in files of their own." if elsewhere else "", True),),
+            ),
+        ),
+    )
+
+
+def statistics(verdict: Mapping[str, Any]) -> Section:
+    """The spreads behind the verdict, for the method page."""
+    table = _statistics(verdict.get("fleet") or {})
+    return Section("Statistics", (Text(_STATISTICS, True), table) if table.rows else ())
+
+
+def node_rows(
+    verdict: Mapping[str, Any], looks: Mapping[str, Outcome], by_class: Mapping[ClassKey, Mapping[str, float]]
+) -> list[NodeRow]:
+    """A row for each node, the worst first."""
+    nodes = verdict["nodes"]
+    groups, columns = _groups((verdict.get("fleet") or {}).get("groups")), _columns(verdict, by_class)
+    return [
         NodeRow(
             node=node,
             mark=looks[node],
             place=", ".join(filter(None, (_group_of(groups, nodes[node], node), str(nodes[node].get("rack") or "")))),
-            values=tuple(f"{by_class[key][node]:.1f}" if node in by_class[key] else "" for key in columns),
+            values=tuple(_value(by_class[key][node]) if node in by_class[key] else "" for key in columns),
             note=_note(nodes[node]),
+            next=_next(node, nodes[node], looks[node]),
         )
         for node in sorted(looks, key=lambda node: (looks[node].rank, words.natural(node)))
     ]
-    many = len(rows) > MOST_ROWS
-    versions = words.facts(verdict.get("versions", {}))
-    return ClusterPage(
-        campaign=str(verdict.get("campaign", "")),
-        origin="SIMULATED, not a measurement" if verdict.get("simulated") else "",
-        mark=mark(str(fleet.get("outcome", ""))),
-        text=str(fleet.get("text", "")).removeprefix(f"{fleet.get('outcome')}: "),  # the mark above says it
-        counts=_counts(looks.values()),
-        notes=(*words.notes(verdict), *_undecided(nodes, looks)),
-        place="group, rack" if any(row.place for row in rows) else "",
-        columns=tuple(name for _, _, name in columns),
-        rows=_folded([row for row in rows if not many or _asks(row)]),
-        compact=tuple(row for row in rows if many and not _asks(row)),
-        classes=_fleet_tables(by_class, looks),
-        groups=tuple((name, words.node_list(members)) for name, members in groups) if len(groups) > 1 else (),
-        certainty=_certainty(fleet),
-        explained=_EXPLAINED,
-        statistics=_statistics(fleet),
-        statistics_explained=_STATISTICS,
-        trust=_trust(fleet),
-        unmeasured=_unmeasured(nodes, looks),
-        warnings=_shared_warnings(nodes, list(looks), problems),
-        methods=tuple(methods) or ((Method("versions", versions),) if versions else ()),
-        elsewhere=f"{elsewhere} more nodes have their pages in files of their own." if elsewhere else "",
-        fabric=fabric.plates(verdict),
+
+
+def explorer_rows(verdict: Mapping[str, Any]) -> tuple[list[explorer.Row], list[str]]:
+    """Every node for the table of cluster.html, and the names of its columns of medians."""
+    by_class, looks = _by_class(verdict), marks(verdict)
+    rows = [
+        explorer.Row(
+            row.node, row.mark.word, row.mark.symbol, row.mark.colour, row.mark.same, row.place, row.values, row.note
+        )
+        for row in node_rows(verdict, looks, by_class)
+    ]
+    return rows, [f"{name}, ns" for _, _, name in _columns(verdict, by_class)]
+
+
+def _value(ns: float) -> str:
+    return f"{ns:.1f}" if ns < 1e4 else f"{ns / 1e3:.1f} us"
+
+
+def _who(looks: Mapping[str, Outcome]) -> str:
+    """The nodes that something was found of, by outcome."""
+    found: dict[str, list[str]] = {}
+    for node in sorted(looks, key=lambda node: looks[node].rank):
+        if not looks[node].quiet:
+            found.setdefault(looks[node].word, []).append(node)
+    return "; ".join(f"{word}: {words.node_list(names)}" for word, names in found.items())
+
+
+def _next(node: str, said: Mapping[str, Any], look: Outcome) -> str:
+    """What to do about a node, as a command where there is one."""
+    if look.word == "NOT MEASURED" or look.again:
+        return f"make run NODES={node}"
+    if look.drain:
+        return "sh drain.sh"
+    if look.word == "DIFFERENT CONFIGURATION":
+        return "nodeprint drift"
+    if look.accuses:
+        return "see its page"
+    return "more runs" if look.word == "INCONCLUSIVE" else ""
+
+
+def _columns(verdict: Mapping[str, Any], by_class: Mapping[ClassKey, Mapping[str, float]]) -> list[ClassKey]:
+    """The classes in which nodes with findings are farthest from the fleet's median; the first ones without any."""
+    first = next(iter(by_class), None)
+    if first is None:
+        return []
+    odd = {node for node, said in verdict["nodes"].items() if said.get("findings")}
+    measurements = {str(item.get("measurement")) for node in odd for item in verdict["nodes"][node]["findings"]}
+    wanted = next((m for m in sorted(measurements) if any(key[0] == m for key in by_class)), first[0])
+    homes = sorted({key[1] for key in by_class if key[0] == wanted})
+    mine = [key for key in by_class if key[0] == wanted and key[1] == homes[0]]
+
+    chosen = (
+        sorted(mine, key=lambda key: largest_shift(by_class[key], odd), reverse=True)[:MOST_COLUMNS]
+        if odd
+        else mine[:MOST_COLUMNS]
     )
+    return [key for key in mine if key in chosen]
+
+
+def _node_table(rows: Sequence[NodeRow], columns: Sequence[ClassKey]) -> Table:
+    placed, noted = any(row.place for row in rows), any(row.note or row.next for row in rows)
+    header = (
+        "node", "verdict", *(("group, rack",) if placed else ()), *(f"{name}, ns" for _, _, name in columns),
+        *(("what was found, and what to do next",) if noted else ()),
+    )  # fmt: skip
+    body = tuple(
+        (
+            row.node,
+            Cell(mark=row.mark),
+            *((row.place,) if placed else ()),
+            *row.values,
+            *((_found(row),) if noted else ()),
+        )
+        for row in rows
+    )
+    align = "ll" + "l" * placed + "r" * len(columns) + "l" * noted
+    return Table(header, body, align=align, wide=len(header) - 1 if noted else -1, dense=True)
+
+
+def _found(row: NodeRow) -> str:
+    return f"{row.note} \u2192 {row.next}" if row.note and row.next else row.note or row.next
+
+
+def _compact(rows: Sequence[NodeRow], columns: Sequence[ClassKey]) -> Section | None:
+    """Nodes that need no action, several in a row, each with its last value."""
+    if not rows:
+        return None
+    words_of = {row.mark.word for row in rows}
+    several, many = len(words_of) > 1, 6
+    cells = [
+        text
+        for row in rows
+        for text in (f"{row.mark.symbol} {row.node}" if several else row.node, row.values[-1] if row.values else "")
+    ]
+    cells += [""] * (-len(cells) % (2 * many))
+    body = tuple(tuple(cells[i : i + 2 * many]) for i in range(0, len(cells), 2 * many))
+    what = f"each with its median of {columns[-1][2]}, ns" if columns else ""
+    heading = f"The other {len(rows)} nodes" + ("" if several else f": {next(iter(words_of))}")
+    return Section(heading, (Text(what, True), Table(("", "") * many, body, align="lr" * many, dense=True)))
 
 
 def _asks(row: NodeRow) -> bool:
     """Whether a node needs attention: it is not like the others, or it has a note."""
-    return row.mark.word not in _LIKE_OTHERS or row.note != ""
+    return not row.mark.quiet or row.note != ""
 
 
-def _folded(rows: Sequence[NodeRow]) -> tuple[NodeRow, ...]:
+def folded(rows: Sequence[NodeRow]) -> tuple[NodeRow, ...]:
     """Rows in which many nodes that are invalid for the same reason share one, without figures."""
     groups: dict[tuple[str, ...], list[NodeRow]] = {}
     for row in rows:
-        key = (row.mark.word, alike(row.note)) if row.mark.word in _NO_EVIDENCE else (row.node,)
+        key = (row.mark.word, alike(row.note)) if not row.mark.evidence else (row.node,)
         groups.setdefault(key, []).append(row)
     out: list[NodeRow] = []
     for group in groups.values():
@@ -154,7 +289,7 @@ def _folded(rows: Sequence[NodeRow]) -> tuple[NodeRow, ...]:
     return tuple(out)
 
 
-def _undecided(nodes: Mapping[str, Any], looks: Mapping[str, Mark]) -> list[str]:
+def _undecided(nodes: Mapping[str, Any], looks: Mapping[str, Outcome]) -> list[str]:
     """Why nodes are inconclusive, each reason once."""
     why: dict[str, list[str]] = {}
     for node, look in looks.items():
@@ -170,13 +305,13 @@ def _note(said: Mapping[str, Any]) -> str:
         "INVALID",
         "UNSTABLE",
     ):  # the reason why it is invalid goes before findings
-        quiet = said.get("verdict") in (*_LIKE_OTHERS, "SAME AS GROUP")
+        quiet = outcomes.of(str(said.get("verdict", ""))).quiet
         return str(said.get("reason") or ("" if quiet else said.get("text")) or "")
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
-    return str(findings[0].get("text") or findings[0].get("term", "")) + more
+    return words.without_runs(str(findings[0].get("text") or findings[0].get("term", ""))) + more
 
 
-def _counts(looks: Iterable[Mark]) -> tuple[tuple[Mark, int], ...]:
+def _counts(looks: Iterable[Outcome]) -> tuple[tuple[Outcome, int], ...]:
     found = list(looks)
     return tuple((m, found.count(m)) for m in sorted(set(found), key=lambda m: -m.rank))
 
@@ -198,43 +333,46 @@ def _group_of(groups: Sequence[tuple[str, list[str]]], said: Mapping[str, Any], 
     return str(said.get("group") or next((name for name, members in groups if node in members), ""))
 
 
-def _fleet_tables(
-    by_class: Mapping[ClassKey, Mapping[str, float]], looks: Mapping[str, Mark]
-) -> tuple[FleetTable, ...]:
+def _class_section(by_class: Mapping[ClassKey, Mapping[str, float]], looks: Mapping[str, Outcome]) -> Section:
     """A table per measurement and home, of the classes that at least two nodes have."""
-    out = []
+    blocks: list[Block] = []
     shared = {key: by_node for key, by_node in by_class.items() if len(by_node) > 1}
     for measurement, home in dict.fromkeys(key[:2] for key in shared):
         mine = {key[2]: by_node for key, by_node in shared.items() if key[:2] == (measurement, home)}
-        shifts = {
-            name: {
-                node: 100 * (value / float(np.median(list(by_node.values()))) - 1) for node, value in by_node.items()
-            }
-            for name, by_node in mine.items()
-        }
-        reach = percent_reach([shift for by_node in shifts.values() for shift in by_node.values()])
-        title = f"{measurement}, home NUMA node {home}" if home >= 0 else measurement
-        rows = tuple(_fleet_class(name, mine[name], shifts[name], looks, reach) for name in mine)
-        out.append(FleetTable(title, rows, axis_ticks(-reach, reach)))
-    return tuple(out)
+        blocks.append(_fleet_table(measurement, home, mine, looks))
+    return Section("Class medians over the fleet", tuple(blocks))
 
 
-def _fleet_class(
-    name: str, by_node: Mapping[str, float], shifts: Mapping[str, float], looks: Mapping[str, Mark], reach: float
-) -> FleetClass:
-    lowest, highest = min(by_node, key=lambda n: by_node[n]), max(by_node, key=lambda n: by_node[n])
-    at = {node: float(np.clip(0.5 + shift / (2 * reach), 0.0, 1.0)) for node, shift in shifts.items()}
-    return FleetClass(
-        name=name,
-        nodes=words.thousands(len(by_node)),
-        median=f"{np.median(list(by_node.values())):.1f}",
-        low=f"{by_node[lowest]:.1f}",
-        low_node=lowest,
-        high=f"{by_node[highest]:.1f}",
-        high_node=highest,
-        dots=tuple(x for node, x in at.items() if looks[node].word in _LIKE_OTHERS),
-        odd=tuple(x for node, x in at.items() if looks[node].word not in _LIKE_OTHERS),
-    )
+def _fleet_table(
+    measurement: str, home: int, mine: Mapping[str, Mapping[str, float]], looks: Mapping[str, Outcome]
+) -> Table:
+    """Classes of one measurement on one axis of percent of each class's median over nodes."""
+    shifts = {
+        name: {node: 100 * (value / float(np.median(list(by_node.values()))) - 1) for node, value in by_node.items()}
+        for name, by_node in mine.items()
+    }
+    reach = percent_reach([shift for by_node in shifts.values() for shift in by_node.values()])
+    title = f"{measurement}, home NUMA node {home}" if home >= 0 else measurement
+    unit, of_ns = ("us", 1e3) if min(min(by_node.values()) for by_node in mine.values()) >= 1e3 else ("ns", 1.0)
+    rows: list[tuple[str | Cell, ...]] = []
+    for name, by_node in mine.items():
+        low, high = min(by_node, key=lambda n: by_node[n]), max(by_node, key=lambda n: by_node[n])
+        at = {node: float(np.clip(0.5 + shift / (2 * reach), 0.0, 1.0)) for node, shift in shifts[name].items()}
+        strip = figures.dots(
+            [x for node, x in at.items() if looks[node].quiet], [x for node, x in at.items() if not looks[node].quiet]
+        )
+        rows.append((
+            name, words.thousands(len(by_node)), f"{np.median(list(by_node.values())) / of_ns:.1f}",
+            f"{by_node[low] / of_ns:.1f} {low}", f"{by_node[high] / of_ns:.1f} {high}", Cell(strip),
+        ))  # fmt: skip
+    rows.append(("", "", "", "", "% from the median", Cell(figures.ruler(axis_ticks(-reach, reach), 64.0))))
+    header = (title, "nodes", f"median {unit}", "lowest", "highest", "a dot per node; triangles: nodes that differ")
+    return Table(header, tuple(rows), align="lrrlll", dense=True)
+
+
+def _resolved(of_fleet: Mapping[str, Any]) -> tuple[Block, ...]:
+    table, trust = _certainty(of_fleet), _trust(of_fleet)
+    return (Text(_EXPLAINED, True) if table.rows else Text(""), table, FactList(trust))
 
 
 #: What the columns of certainty mean.
@@ -257,10 +395,15 @@ _SPREADS = {"total": "nodes", "chip": "chips", "run": "runs", "z": "z", "tail_df
 def _certainty(fleet: Mapping[str, Any]) -> Table:
     """What the fleet's data resolves, a row for each term that was tested."""
     return _of_terms({
-        "bound": _by_term(fleet.get("bound"), words.percent),
+        "bound": _by_term({**_margin_bounds(fleet.get("margins")), **(fleet.get("bound") or {})}, words.percent),
         "SAME within": _by_term(_margins(fleet.get("margins")), words.percent),
-        "detection limit": _by_term(fleet.get("smallest_effect"), words.percent),
+        "detection limit": _by_term(fleet.get("smallest_effect"), _detected),
     })  # fmt: skip
+
+
+def _detected(limit: float) -> str:
+    """A detection limit; one beyond MOST_DETECTED says nothing of a node."""
+    return words.percent(limit) if limit <= MOST_DETECTED else "cannot be detected with this data"
 
 
 def _statistics(fleet: Mapping[str, Any]) -> Table:
@@ -279,20 +422,31 @@ def _of_terms(columns: Mapping[str, Mapping[str, str]]) -> Table:
     """Columns by term as a table, in the order in which terms are tested."""
     known = {name: column for name, column in columns.items() if column}
     tested = {term for column in known.values() for term in column}
-    terms = [*(term for term in wording.TESTED if term in tested), *sorted(tested - set(wording.TESTED))]
-    rows = ((wording.TESTED.get(term, term), *(column.get(term, "") for column in known.values())) for term in terms)
-    return Table(("term", *known), tuple(rows)) if terms else Table((), ())
+    terms = [*(term for term in places.TESTED if term in tested), *sorted(tested - set(places.TESTED))]
+    rows = ((places.TESTED.get(term, term), *(column.get(term, "") for column in known.values())) for term in terms)
+    return Table(("term", *known), tuple(rows), align="l" + "r" * len(known), dense=True) if terms else Table((), ())
 
 
 def _margins(margins: Any) -> dict[str, float]:
     """The widest margin by term; other measurements than pairs have that of their model."""
-    known, out = models(), dict[str, float]()
+    known, out = cell_models(), dict[str, float]()
     for name, one in margins.items() if isinstance(margins, Mapping) else ():
         within = words.number(one.get("within")) if isinstance(one, Mapping) else None
         if within is not None:
             measurement = str(name).partition(": ")[0]
             term = known[measurement].term if measurement in known else measurement
             out[term] = max(within, out.get(term, 0.0))
+    return out
+
+
+def _margin_bounds(margins: Any) -> dict[str, float]:
+    """The bounds of measurements that are no hops, such as LinkTest's, which the margins alone have."""
+    known, out = cell_models(), dict[str, float]()
+    for name, one in margins.items() if isinstance(margins, Mapping) else ():
+        measurement, apart, _ = str(name).partition(": ")
+        bound = words.number(one.get("bound")) if isinstance(one, Mapping) else None
+        if apart and measurement not in known and bound is not None:
+            out[measurement] = min(bound, out.get(measurement, bound))
     return out
 
 
@@ -313,11 +467,11 @@ def _trust(fleet: Mapping[str, Any]) -> Facts:
     smallest = fleet.get("smallest_effect")
     untested = [term for term, value in smallest.items() if value is None] if isinstance(smallest, Mapping) else []
     if untested:
-        rows.append(("not tested", ", ".join(wording.TESTED.get(str(term), str(term)) for term in untested)))
+        rows.append(("not tested", ", ".join(places.TESTED.get(str(term), str(term)) for term in untested)))
     return tuple(rows)
 
 
-def _unmeasured(nodes: Mapping[str, Any], looks: Mapping[str, Mark]) -> tuple[Unmeasured, ...]:
+def unmeasured(nodes: Mapping[str, Any], looks: Mapping[str, Outcome]) -> tuple[Block, ...]:
     """Nodes without a result; many of the same reason share a line, and the first one's log."""
     groups: dict[tuple[str, str], list[Unmeasured]] = {}
     for node, look in looks.items():
@@ -338,7 +492,7 @@ def _unmeasured(nodes: Mapping[str, Any], looks: Mapping[str, Mark]) -> tuple[Un
 
 def _shared_warnings(
     nodes: Mapping[str, Any], names: Sequence[str], problems: Mapping[str, Sequence[str]]
-) -> tuple[Advice, ...]:
+) -> tuple[Block, ...]:
     """Each warning and what was wrong with data once, with the nodes that have it, the most frequent first.
 
     Nodes whose figures alone differ share the words of the first.

@@ -1,30 +1,73 @@
-"""What a figure shows and where, in numbers; the templates only paint it."""
+"""Every figure of the report, drawn from data and labels: the same in the PDF, in HTML and as files for a paper.
+
+A figure takes arrays and words, and knows neither files nor verdicts. Its `data` are the numbers that it shows.
+"""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
+from PIL import Image as Picture
 
 from nodeprint.report import scale
 from nodeprint.report.scale import Scale
+from nodeprint.report.svg import ALARM, HAIR, INK, QUIET, SMALL, Drawing, Image, whole
 from nodeprint.topology.model import Level, Topology
 
 Floats = npt.NDArray[np.float64]
 
+#: The width of a page's text, in mm.
+PAGE = 180.0
 #: Bands of a matrix from the inside to the outside.
 _BANDS: tuple[Level, ...] = ("cluster", "ccx", "ccd", "quadrant", "half", "numa", "socket")
 _NAMES: dict[Level, str] = {"ccx": "CCX", "ccd": "CCD", "numa": "NUMA", "cluster": "cluster"}
+#: The line of each band: its width in mm and its dashes.
+PENS: Mapping[str, tuple[float, str]] = {
+    "cluster": (0.09, "0.1 0.2"), "ccx": (0.12, ""), "ccd": (0.3, "0.7 0.4"), "quadrant": (0.35, "2.1 0.9"),
+    "half": (0.32, "1.4 0.5 0.3 0.5"), "numa": (0.39, "0.4 0.4"), "socket": (0.6, ""),
+}  # fmt: skip
 
 #: In mm: what a number along an axis needs, a digit of a bracket's label, and a bracket with its label.
-_TICK_ROOM, _DIGIT, _BAND_DEPTH = 2.2, 1.15, 3.5
+_TICK_ROOM, _DIGIT, BAND_DEPTH, _NUMBERS = 2.2, 1.15, 3.5, 6.0
 #: In mm: a machine of four CPUs is a small figure, not a chessboard; cells from this size on carry their value.
 _MOST_CELL, _LEAST_WRITTEN_CELL = 11.0, 5.0
+#: In mm: the colour bar with its ticks, beside a matrix.
+_BAR_ROOM = 34.0
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A drawing of `width` x `height` mm: `name` of its files, `caption` below it, `alt` for those who cannot see it.
+
+    `data` are its numbers by the names of their columns, all of one length; `images` lie below the marks of `svg`.
+    """
+
+    name: str
+    caption: str
+    alt: str
+    width: float
+    height: float
+    svg: bytes
+    data: Mapping[str, Sequence[Any]]
+    images: tuple[Image, ...] = ()
+
+    @property
+    def whole(self) -> bytes:
+        """The SVG with its images."""
+        return whole(self.svg, self.images) if self.images else self.svg
+
+
+def finished(
+    drawing: Drawing, name: str, caption: str, alt: str, data: Mapping[str, Sequence[Any]] | None = None
+) -> Figure:
+    """A drawing as a figure."""
+    return Figure(name, caption, alt, drawing.width, drawing.height, drawing.svg(), data or {}, tuple(drawing.images))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,61 +96,6 @@ class Tick:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A value written into a matrix, white on dark cells."""
-
-    row: int
-    column: int
-    text: str
-    dark: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Legend:
-    """A colour bar: its colours as PNG (from low to high), its ticks, and what it measures."""
-
-    png: bytes
-    ticks: tuple[Tick, ...]
-    title: str
-    clipped: str
-
-
-@dataclass(frozen=True, slots=True)
-class Matrix:
-    """A matrix of `n` CPUs in drawing order: an indexed PNG of one pixel a cell, and what is drawn on and around it.
-
-    Drawn on `side` mm, each band of brackets `depth` mm deep.
-    """
-
-    n: int
-    side: float
-    depth: float
-    png: bytes
-    ticks: tuple[Tick, ...]
-    bands: tuple[Band, ...]
-    cells: tuple[Cell, ...]
-    legend: Legend
-    missing: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A bin: its height as a share of the highest, and the colour of its pairs in the matrix."""
-
-    height: float
-    colour: str
-
-
-@dataclass(frozen=True, slots=True)
-class Histogram:
-    """How many pairs have each colour; the outermost bins hold what lies beyond, too."""
-
-    bars: tuple[Bar, ...]
-    ticks: tuple[Tick, ...]
-    highest: str
-
-
 def order(cpus: Sequence[int], topology: Topology | None) -> list[int]:
     """`cpus` (OS numbers) in topology order; those the topology does not know come last, in order of their numbers."""
     place = {cpu: i for i, cpu in enumerate(topology.order())} if topology is not None else {}
@@ -128,7 +116,7 @@ def bands(cpus: Sequence[int], topology: Topology | None) -> tuple[Band, ...]:
     for level in _BANDS:
         parts = [getattr(known[cpu], level) if cpu in known else None for cpu in cpus]
         groups = tuple(
-            Group(start, stop, str(parts[start])) for start, stop in _runs(parts) if parts[start] is not None
+            Group(start, stop, str(parts[start])) for start, stop in runs_of(parts) if parts[start] is not None
         )
         if not any(group.stop - group.start > 1 for group in groups):
             continue
@@ -140,7 +128,7 @@ def bands(cpus: Sequence[int], topology: Topology | None) -> tuple[Band, ...]:
     return tuple(out)
 
 
-def _runs(parts: Sequence[int | None]) -> list[tuple[int, int]]:
+def runs_of(parts: Sequence[int | None]) -> list[tuple[int, int]]:
     """[start, stop) of each run of equal neighbours."""
     cuts = [0, *(i for i in range(1, len(parts)) if parts[i] != parts[i - 1]), len(parts)]
     return [(a, b) for a, b in pairwise(cuts) if b > a]
@@ -154,7 +142,7 @@ def axis(cpus: Sequence[int], side: float) -> tuple[Tick, ...]:
     return tuple(Tick((i + 0.5) / len(cpus), str(cpus[i])) for i in range(0, len(cpus), step))
 
 
-def _with_room(band: Band, n: int, side: float) -> Band:
+def with_room(band: Band, n: int, side: float) -> Band:
     """`band` with the labels that have room along `n` rows on `side` mm; the others are empty."""
     widest = max(len(group.label) for group in band.groups) * _DIGIT + 0.6
     narrowest = min(group.stop - group.start for group in band.groups) / n * side
@@ -166,66 +154,319 @@ def _with_room(band: Band, n: int, side: float) -> Band:
 
 
 def matrix(
-    values: Floats, cpus: Sequence[int], topology: Topology | None, colours: Scale, title: str, room: float
-) -> Matrix:
+    values: Floats,
+    cpus: Sequence[int],
+    topology: Topology | None,
+    colours: Scale,
+    title: str,
+    room: float,
+    *,
+    name: str = "matrix",
+    caption: str = "",
+    medians: Sequence[tuple[str, float]] = (),
+    bar: bool = True,
+    labels: Sequence[str] | None = None,
+    groups: tuple[Band, ...] | None = None,
+) -> Figure:
     """The figure of `values` (n x n, NaN where not measured), its rows and columns `cpus` in drawing order.
 
-    `room` is what it may take in width with its brackets, in mm.
+    `room` is what it may take in width with its brackets and colour bar, in mm; `title` says what the colours are.
+    `medians` (name, value) are marked on the colour bar. Rows that are no CPUs have `labels` and `groups` of their own.
     """
     n = len(cpus)
-    levels = bands(cpus, topology)
-    side = min(_MOST_CELL * n, room - _BAND_DEPTH * len(levels))
+    levels = bands(cpus, topology) if groups is None else groups
+    depth = BAND_DEPTH * len(levels)
+    beside = _BAR_ROOM if bar else 1.0
+    side = min(_MOST_CELL * n, room - depth - _NUMBERS - beside)
+    left, cell = depth + _NUMBERS, side / n
+    height = depth + side + _NUMBERS
+    drawing = Drawing(left + side + beside, max(height, 34.0 if bar else 0.0))
     entries = colours.index(values)
     empty = np.isnan(np.diagonal(values))
     np.fill_diagonal(entries, np.where(empty, scale.DIAGONAL, np.diagonal(entries)))
-    written = three_digits if colours.map == "batlow" else "{:+.1f}".format
-    cells = tuple(
-        Cell(i, j, written(values[i, j]), scale.is_dark(int(entries[i, j]), colours.map))
-        for i in range(n)
-        for j in range(n)
-        if side / n >= _LEAST_WRITTEN_CELL and np.isfinite(values[i, j])
-    )
-    return Matrix(
-        n=n,
-        side=side,
-        depth=_BAND_DEPTH,
-        png=indexed_png(entries, colours),
-        ticks=axis(cpus, side),
-        bands=tuple(_with_room(band, n, side) for band in levels),
-        cells=cells,
-        legend=legend(colours, values, title),
-        missing=bool((entries == scale.MISSING).any()),
-    )
-
-
-def replaced(figure: Matrix, groups: tuple[Band, ...], ticks: tuple[Tick, ...]) -> Matrix:
-    """A matrix of what is no CPU: its own brackets and names along the axes."""
-    side = figure.side - _BAND_DEPTH * len(groups)
-    return replace(figure, side=side, bands=tuple(_with_room(b, figure.n, side) for b in groups), ticks=ticks)
-
-
-def legend(colours: Scale, values: Floats, title: str) -> Legend:
-    """The colour bar of `colours`; says which of `values` lie beyond its ends."""
+    drawing.image(indexed_png(entries, colours), left, depth, side, side)
+    if cell >= _LEAST_WRITTEN_CELL:
+        _written(drawing, values, entries, colours, left, depth, cell)
+    _outlines(drawing, levels, n, left, depth, cell)
+    drawing.rect(left, depth, side, side, stroke=INK)
+    _brackets(drawing, [with_room(band, n, side) for band in levels], left, depth, cell, side, bar)
+    ticks = axis(cpus, side) if labels is None else _named_axis(labels, side)
+    for tick in ticks:
+        drawing.text(left - 0.6, depth + tick.at * side, tick.text, size=SMALL, anchor="end")
+        if n > 16 or labels is not None:
+            drawing.text(left + tick.at * side, depth + side + 0.8, tick.text, size=SMALL, anchor="end", turned=True)
+        else:
+            drawing.text(left + tick.at * side, depth + side + 1.8, tick.text, size=SMALL, anchor="middle")
+    if bar:
+        missing = bool((entries == scale.MISSING).any())
+        _colour_bar(drawing, colours, values, title, left + side + 4, depth, medians, missing, levels)
+    a, b = np.nonzero(np.isfinite(values))
+    numbers = np.asarray(cpus)
+    data: dict[str, Sequence[Any]] = {
+        "a": numbers[a].tolist(),
+        "b": numbers[b].tolist(),
+        "value": values[a, b].tolist(),
+    }
     finite = values[np.isfinite(values)]
-    beyond = []
-    # A little beyond an end is not worth a line.
-    slack = 0.02 * (colours.high - colours.low)
-    if finite.size and finite.min() < colours.low - slack:
-        beyond.append(f"down to {three_digits(float(finite.min()))}")
-    if finite.size and finite.max() > colours.high + slack:
-        beyond.append(f"up to {three_digits(float(finite.max()))}")
+    reach = f", from {three_digits(float(finite.min()))} to {three_digits(float(finite.max()))}" if finite.size else ""
+    return finished(drawing, name, caption, f"Matrix of {n} x {n} ({title}){reach}. {caption}", data)
+
+
+def _named_axis(labels: Sequence[str], side: float) -> tuple[Tick, ...]:
+    step = max(1, -(-len(labels) * 3 // max(int(side), 1)))
+    return tuple(Tick((i + 0.5) / len(labels), labels[i][:10]) for i in range(0, len(labels), step))
+
+
+def _written(
+    drawing: Drawing,
+    values: Floats,
+    entries: npt.NDArray[np.uint8],
+    colours: Scale,
+    left: float,
+    top: float,
+    cell: float,
+) -> None:
+    """Values into cells, white on dark ones."""
+    text = three_digits if colours.map == "batlow" else "{:+.1f}".format
+    for i, j in zip(*np.nonzero(np.isfinite(values)), strict=True):
+        ink = "#ffffff" if scale.is_dark(int(entries[i, j]), colours.map) else "#000000"
+        size = min(3.2, cell * 0.3)
+        drawing.text(
+            left + (j + 0.5) * cell, top + (i + 0.5) * cell, text(values[i, j]), size=size, anchor="middle", fill=ink
+        )
+
+
+def _outlines(drawing: Drawing, levels: Sequence[Band], n: int, left: float, top: float, cell: float) -> None:
+    """Nested outlines on the diagonal. Every line lies on a white one, so that it is seen on dark cells too; all the
+    white ones first. Lines of small blocks are thin, or they would cover what they hold."""
+    for under in (True, False):
+        for band in levels:
+            pen, dash = PENS[band.level]
+            for g in band.groups:
+                reach = (g.stop - g.start) * cell
+                if g.stop - g.start == n:
+                    continue
+                wide = min(pen + 0.25, 0.12 * reach) if under else min(pen, 0.06 * reach)
+                colour = "#ffffff" if under else "#000000"
+                x, y = left + g.start * cell, top + g.start * cell
+                shade = 0.65 if under else 1.0
+                drawing.rect(x, y, reach, reach, stroke=colour, line=wide, dash="" if under else dash, opacity=shade)
+
+
+def _brackets(
+    drawing: Drawing, levels: Sequence[Band], left: float, depth: float, cell: float, side: float, names: bool
+) -> None:
+    for number, band in enumerate(levels):
+        away = depth - (number + 1) * BAND_DEPTH
+        pen, dash = PENS[band.level]
+        for g in band.groups:
+            start, stop = g.start * cell + 0.12, max(g.stop * cell - 0.12, g.start * cell + 0.17)
+            middle = (start + stop) / 2
+            drawing.line(left + start, away + 2.8, left + stop, away + 2.8, width=pen, dash=dash)
+            drawing.line(away + 2.8, depth + start, away + 2.8, depth + stop, width=pen, dash=dash)
+            for end in (start, stop):
+                drawing.line(left + end, away + 2.8, left + end, away + 3.4, width=0.14)
+                drawing.line(away + 2.8, depth + end, away + 3.4, depth + end, width=0.14)
+            if g.label:
+                drawing.text(left + middle, away + 1.4, g.label, size=SMALL, anchor="middle")
+                drawing.text(away + 1.4, depth + middle, g.label, size=SMALL, anchor="middle", turned=True)
+        if names:
+            drawing.text(left + side + 1, away + 2.6, band.name, size=SMALL, fill=QUIET)
+
+
+def _colour_bar(
+    drawing: Drawing,
+    colours: Scale,
+    values: Floats,
+    title: str,
+    x: float,
+    top: float,
+    medians: Sequence[tuple[str, float]],
+    missing: bool,
+    levels: Sequence[Band],
+) -> None:
+    """Colours from low to high with round values, the class medians beside them, and what the lines are."""
+    room = drawing.height - top
+    height = min(60.0, max(room - 14 - 3.2 * len(levels), 20.0))
+    y = top + 4.5
+    drawing.text(x, top + 1, title, fill=QUIET, size=SMALL)
     bar = colours.index(np.linspace(colours.high, colours.low, scale.LEVELS).reshape(-1, 1))
-    return Legend(
-        png=indexed_png(bar, colours),
-        ticks=tuple(Tick(at, text) for at, text in colours.ticks()),
-        title=title,
-        clipped=("values " + ", ".join(beyond)) if beyond else "",
-    )
+    drawing.image(indexed_png(bar, colours), x, y, 4, height)
+    drawing.rect(x, y, 4, height, stroke=INK, line=0.14)
+    for at, text in colours.ticks():
+        drawing.line(x + 4, y + (1 - at) * height, x + 4.8, y + (1 - at) * height, width=0.14)
+        drawing.text(x + 5.4, y + (1 - at) * height, text, size=SMALL)
+    at_least = y - 3.0
+    for name, value in sorted(medians, key=lambda one: -one[1]):
+        place = y + (1 - float(np.clip((value - colours.low) / (colours.high - colours.low), 0, 1))) * height
+        label = max(place, at_least + 2.4)
+        at_least = label
+        drawing.line(x, place, x + 4, place, stroke="#ffffff", width=0.35)
+        drawing.line(x + 9.6, place, x + 10.8, label, width=0.14, stroke=QUIET)
+        drawing.text(x + 11.2, label, f"{name}", size=SMALL, fill=QUIET)
+    y += height + 3
+    for text in _beyond(colours, values):
+        drawing.text(x, y, text, size=SMALL, fill=QUIET)
+        y += 2.8
+    if missing:
+        drawing.rect(x, y - 1.1, 3, 2.2, fill="#cdcdcd", stroke=QUIET, line=0.1)
+        drawing.text(x + 4, y, "not measured", size=SMALL, fill=QUIET)
+        y += 3
+    for band in levels:
+        if len(band.groups) > 1:
+            pen, dash = PENS[band.level]
+            drawing.line(x, y, x + 6, y, width=pen, dash=dash)
+            drawing.text(x + 7.2, y, band.name, size=SMALL)
+            y += 3
+
+
+def _beyond(colours: Scale, values: Floats) -> list[str]:
+    """Which values lie beyond the colours' ends; a little beyond is not worth a line."""
+    finite, slack = values[np.isfinite(values)], 0.02 * (colours.high - colours.low)
+    out = []
+    if finite.size and finite.min() < colours.low - slack:
+        out.append(f"down to {three_digits(float(finite.min()))}")
+    if finite.size and finite.max() > colours.high + slack:
+        out.append(f"up to {three_digits(float(finite.max()))}")
+    return out
+
+
+def thumbnail(values: Floats, colours: Scale) -> bytes:
+    """A matrix (n x n) as an indexed PNG of a pixel a cell, for maps in small."""
+    return indexed_png(colours.index(values), colours)
+
+
+def multiples(
+    maps: Sequence[tuple[str, bytes, bool]], colours: Scale, title: str, *, name: str, caption: str
+) -> Figure:
+    """Small maps in rows (name, PNG, framed), all in the same colours."""
+    columns, size = 10, 14.0
+    rows = -(-len(maps) // columns)
+    drawing = Drawing(PAGE, rows * (size + 5.0) + 8)
+    for i, (label, png, framed) in enumerate(maps):
+        x, y = (i % columns) * (size + 3.2) + 0.5, (i // columns) * (size + 5.0) + 3.5
+        drawing.text(x, y - 1.6, ("▲ " if framed else "") + label[:13], size=SMALL, fill=ALARM if framed else INK)
+        drawing.image(png, x, y, size, size)
+        drawing.rect(x, y, size, size, stroke=ALARM if framed else HAIR, line=0.7 if framed else 0.15)
+    _flat_bar(drawing, colours, title, 0.5, rows * (size + 5.0) + 2.5)
+    return finished(drawing, name, caption, f"{len(maps)} small maps. {caption}", {"node": [m[0] for m in maps]})
+
+
+def _flat_bar(drawing: Drawing, colours: Scale, title: str, x: float, y: float, width: float = 60.0) -> None:
+    bar = colours.index(np.linspace(colours.low, colours.high, scale.LEVELS).reshape(1, -1))
+    drawing.image(indexed_png(bar, colours), x, y, width, 2.2)
+    drawing.rect(x, y, width, 2.2, stroke=INK, line=0.12)
+    for at, text in colours.ticks(5):
+        drawing.text(x + min(max(at, 0.0), 1.0) * width, y + 3.8, text, size=SMALL, anchor="middle")
+    drawing.text(x + width + 3, y + 1.2, title, size=SMALL, fill=QUIET)
+
+
+def grid(
+    values: Floats,
+    texts: Sequence[Sequence[str]],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    colours: Scale,
+    title: str,
+    *,
+    name: str,
+    caption: str,
+    corner: str = "",
+    room: float = PAGE,
+    marked: Sequence[int] = (),
+) -> Figure:
+    """A table in colours: `values` (r x c) choose them, `texts` are written into the cells; rows at `marked` are in the
+    colour of an alarm. Names of columns are turned where they have no room."""
+    left = min(38.0, max([len(one) for one in (*rows, corner)], default=1) * 1.28 + 2)
+    longest = max([len(text) for line in texts for text in line], default=1)
+    cell = min(max(longest * 1.35 + 1.2, 5.0), 16.0, (room - left) / max(len(columns), 1))
+    height = 4.6
+    turned = max([len(one) for one in columns], default=1) * 1.3 > cell
+    head = min(34.0, max([len(one) for one in columns], default=1) * 1.2 + 2) if turned else 4.0
+    drawing = Drawing(max(left + cell * len(columns), left + 58), head + height * len(rows) + 7.5)
+    entries = colours.index(values)
+    palette = scale.palette(colours.map)
+    drawing.text(0, head - 2, corner, size=SMALL, fill=QUIET)
+    for j, text in enumerate(columns):
+        if turned:
+            drawing.text(left + (j + 0.5) * cell, head - 1, text[:26], size=SMALL, turned=True)
+        else:
+            drawing.text(left + (j + 0.5) * cell, head - 2, text, size=SMALL, anchor="middle")
+    for i, text in enumerate(rows):
+        y = head + i * height
+        ink = ALARM if i in marked else INK
+        drawing.text(left - 1, y + height / 2, text[:28], size=SMALL, anchor="end", fill=ink, bold=i in marked)
+        for j in range(len(columns)):
+            entry = int(entries[i, j])
+            if entry == scale.MISSING and not texts[i][j]:
+                continue
+            colour = "#{:02x}{:02x}{:02x}".format(*palette[entry])
+            drawing.rect(left + j * cell, y, cell, height, fill=colour, stroke="#ffffff", line=0.2)
+            dark = entry < scale.LEVELS and scale.is_dark(entry, colours.map)
+            if cell >= longest * 1.05:
+                drawing.text(
+                    left + (j + 0.5) * cell, y + height / 2, texts[i][j], size=SMALL, anchor="middle",
+                    fill="#ffffff" if dark else "#000000",
+                )  # fmt: skip
+    _flat_bar(drawing, colours, title, left, head + height * len(rows) + 1.5, 40.0)
+    at = [(i, j) for i in range(len(rows)) for j in range(len(columns)) if np.isfinite(values[i, j])]
+    data: dict[str, Sequence[Any]] = {
+        "row": [rows[i] for i, _ in at], "column": [columns[j] for _, j in at],
+        "value": [float(values[i, j]) for i, j in at],
+    }  # fmt: skip
+    return finished(drawing, name, caption, f"Table of {len(rows)} x {len(columns)} ({title}). {caption}", data)
+
+
+def interval(low: float, at: float, high: float, zero: float | None, width: float = 60.0) -> Figure:
+    """A value with its interval on an axis from 0 to 1, for a row of a table."""
+    drawing = Drawing(width, 3.2)
+    drawing.line(0, 1.6, width, 1.6, stroke=HAIR, width=0.12)
+    if zero is not None:
+        drawing.line(zero * width, 0, zero * width, 3.2, stroke=QUIET)
+    drawing.line(low * width, 1.6, high * width, 1.6, width=0.45)
+    drawing.dot(min(max(at * width, 0.7), width - 0.7), 1.6, radius=0.7)
+    return finished(drawing, "", "", "")
+
+
+def dots(quiet: Sequence[float], odd: Sequence[float], width: float = 64.0) -> Figure:
+    """A dot per node on an axis from 0 to 1, triangles for those that differ, for a row of a table."""
+    drawing = Drawing(width, 4.0)
+    drawing.line(0, 2, width, 2, stroke=HAIR, width=0.12)
+    drawing.line(width / 2, 0.4, width / 2, 3.6, stroke=QUIET)
+    for at in sorted({round(at, 3) for at in quiet}):
+        drawing.dot(at * width, 2, radius=0.6, opacity=0.45)
+    for at in odd:
+        drawing.triangle(at * width, 2.1, radius=1.0)
+    return finished(drawing, "", "", "")
+
+
+def ruler(ticks: Sequence[Tick], width: float) -> Figure:
+    """Ticks below the figures of a table's rows."""
+    drawing = Drawing(width, 3.6)
+    for tick in ticks:
+        drawing.line(tick.at * width, 0, tick.at * width, 0.8, stroke=QUIET, width=0.14)
+        anchor = "start" if tick.at < 0.03 else "end" if tick.at > 0.97 else "middle"
+        drawing.text(tick.at * width, 2.2, tick.text, size=SMALL, anchor=anchor, fill=QUIET)
+    return finished(drawing, "", "", "")
+
+
+def picture(
+    svg: bytes,
+    width: float,
+    height: float,
+    *,
+    name: str,
+    caption: str,
+    alt: str,
+    data: Mapping[str, Sequence[Any]] | None = None,
+) -> Figure:
+    """A drawing that was made elsewhere, on so many mm."""
+    return Figure(name, caption, alt, width, height, svg, data or {})
 
 
 def indexed_png(entries: npt.NDArray[np.uint8], colours: Scale) -> bytes:
     """A palette PNG of `entries` (rows x columns), a pixel an entry."""
-    image = Image.fromarray(entries)
+    image = Picture.fromarray(entries)
     image.putpalette([channel for rgb in scale.palette(colours.map) for channel in rgb])
     out = io.BytesIO()
     image.save(out, format="PNG", compress_level=9)

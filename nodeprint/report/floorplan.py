@@ -10,6 +10,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 from xml.sax.saxutils import escape
 
@@ -31,8 +32,8 @@ _AMD = ("AuthenticAMD", "HygonGenuine")
 _DASH = ' stroke-dasharray="3 2"'
 
 
-#: An SVG element that is still to be placed: it takes x and y.
-_Mark = Callable[[float, float], str]
+#: An SVG element that is still to be placed: what writes it at x and y, and where it is now.
+_Mark = tuple[Callable[[float, float], str], float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,7 @@ class _Block:
 
     def at(self, dx: float, dy: float) -> tuple[_Mark, ...]:
         """The drawing's elements, moved."""
-        return tuple(_moved(mark, dx, dy) for mark in self.marks)
-
-
-def _moved(mark: _Mark, dx: float, dy: float) -> _Mark:
-    return lambda x, y: mark(x + dx, y + dy)
+        return tuple((write, x + dx, y + dy) for write, x, y in self.marks)
 
 
 def floorplan_svg(
@@ -83,7 +80,7 @@ def floorplan_svg(
     legend = cells.legend(unit, quantity)
     page = _framed(_column([body, *([legend] if legend else []), *below], 3), "", pad=4, stroke="none", fill="none")
     width, height = math.ceil(page.width), math.ceil(page.height)
-    elements = "\n".join(mark(0.0, 0.0) for mark in page.marks)
+    elements = "\n".join(write(x, y) for write, x, y in page.marks)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
         f' font-family="DejaVu Sans, sans-serif">\n{elements}\n</svg>\n'
@@ -118,8 +115,7 @@ class _Cells:
             return _WASH, _INK
         part = getattr(cpu, self.level)
         value = self.by_part.get(part) if part is not None else self.values.get(cpu.cpu)
-        entry = MISSING if value is None else int(self.scale.index([value])[0])
-        return _colour(self.scale, entry), _ink_on(scales.palette(self.scale.map)[entry])
+        return _colours(self.scale, value)
 
     def cell(self, cpus: Sequence[Cpu], dashed: bool = False) -> _Block:
         """A core: the number of its first thread; all of them, and its value, as a tooltip."""
@@ -155,12 +151,19 @@ class _Cells:
         return _framed(_Block(_LEGEND_WIDTH, 2 * _LINE + height, tuple(marks)), "", pad=4, stroke="none", fill="none")
 
 
+@lru_cache(maxsize=4096)
+def _colours(scale: Scale, value: float | None) -> tuple[str, str]:
+    """The colours of a value and of the text on it."""
+    entry = MISSING if value is None else int(scale.index([value])[0])
+    return _colour(scale, entry), _ink_on(scales.palette(scale.map)[entry])
+
+
 def _colour(scale: Scale, entry: int) -> str:
     return "#{:02x}{:02x}{:02x}".format(*scales.palette(scale.map)[entry])
 
 
 def _raw(text: str) -> _Mark:
-    return lambda x, y: text
+    return lambda x, y: text, 0.0, 0.0
 
 
 def _ink_on(rgb: tuple[int, int, int]) -> str:
@@ -367,7 +370,7 @@ def _rect(
     edge = f' stroke="{stroke}" stroke-width="{line}"' if stroke != "none" else ""
     rest = f' width="{width:.2f}" height="{height:.2f}" fill="{fill}"{edge}{_DASH if dashed else ""}'
     end = f"><title>{escape(tip)}</title></rect>" if tip else "/>"
-    return _Block(width, height, (lambda x, y: f'<rect x="{x:.2f}" y="{y:.2f}"{rest}{end}',))
+    return _Block(width, height, ((lambda x, y: f'<rect x="{x:.2f}" y="{y:.2f}"{rest}{end}', 0.0, 0.0),))
 
 
 def _text(text: str, size: float, fill: str, anchor: str = "start") -> _Block:
@@ -375,7 +378,7 @@ def _text(text: str, size: float, fill: str, anchor: str = "start") -> _Block:
     width = 0.62 * size * len(text)
     align = f' text-anchor="{anchor}"' if anchor != "start" else ""
     body = f' font-size="{size}" fill="{fill}"{align}>{escape(text)}</text>'
-    return _Block(width, size * 1.2, (lambda x, y: f'<text x="{x:.2f}" y="{y + size:.2f}"{body}',))
+    return _Block(width, size * 1.2, ((lambda x, y: f'<text x="{x:.2f}" y="{y + size:.2f}"{body}', 0.0, 0.0),))
 
 
 def _framed(

@@ -14,12 +14,13 @@ from rich.text import Text
 
 from nodeprint import packed
 from nodeprint.errors import NodeprintError, printable
+from nodeprint.fleet.quantity import Quantity
+from nodeprint.judge.matrices import newest_rows
 from nodeprint.layout import CCD, CCX, QUADRANT, SOCKET
-from nodeprint.packed import PackedFleet, Stack
+from nodeprint.packed import PackedFleet
 from nodeprint.report import scale, words
 from nodeprint.report.scale import Scale
 from nodeprint.verdict import outputs
-from nodeprint.verdict.matrices import newest_rows
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,6 +31,8 @@ _CELLS = {
     "clock-together": "clock of all cores",
     "clock-alone": "clock of one core",
 }
+#: Of pairs that are no hops.
+_MESSAGES = {"linktest-node": "messages by MPI"}
 _COLUMNS = 80
 #: Up to so many nodes have a matrix here, and up to so many CPUs are shown each for itself.
 _NODES, _CPUS = 3, 32
@@ -97,9 +100,11 @@ def medians(nodes: Mapping[str, Any]) -> list[str]:
 def _figures(node: Mapping[str, Any]) -> Iterable[tuple[tuple[str, str, str], Any, Any, Any]]:
     """(label, name, unit), median and the ends of its interval of all that is shown of a node."""
     classes = node.get("classes", ())
-    operations, homes = ({row.get(key) for row in classes} for key in ("measurement", "home"))
+    operations, homes = ({str(row.get(key)) for row in classes} for key in ("measurement", "home"))
+    hops = operations - set(_MESSAGES)
     for row in classes:
-        label = "core to core" if len(operations) == 1 else str(row.get("measurement"))
+        measurement = str(row.get("measurement"))
+        label = _MESSAGES.get(measurement) or ("core to core" if len(hops) == 1 else measurement)
         home = f", home {row.get('home')}" if len(homes) > 1 else ""
         values = [words.number(row.get(key)) for key in ("median_ns", "ci_low_ns", "ci_high_ns")]
         long = any(value is not None and value >= 1e4 for value in values)  # messages
@@ -139,29 +144,29 @@ def _machine(nodes: Mapping[str, Any]) -> str:
 
 def squares(fleet: PackedFleet, node: str) -> list[Square]:
     """The matrices of a node's newest job, of the first home: CPU by CPU, or block medians where there are too many."""
-    number = next((i for i, one in enumerate(fleet.nodes) if one.name == node), None)
+    number = next((i for i, known in enumerate(fleet.nodes) if known.name == node), None)
     out = []
-    for stack in fleet.stacks:
-        rows = newest_rows(stack).get(number) if number is not None else None
+    for one in fleet.pairs:
+        rows = newest_rows(one.node, one.job).get(number) if number is not None else None
         if rows is not None and len(rows):
             cpus = fleet.nodes[number].cpus if number is not None else ()
-            found = _square(stack, _matrix(stack, np.asarray(rows)), cpus, f"{node}: {stack.measurement}, median in ns")
+            found = _square(one, _matrix(one, np.asarray(rows)), cpus, f"{node}: {one.measurement}, median in ns")
             out += [found] if found else []
     return out
 
 
-def _matrix(stack: Stack, rows: npt.NDArray[np.int64]) -> Floats:
+def _matrix(one: Quantity, rows: npt.NDArray[np.int64]) -> Floats:
     """The medians over runs and passes of `rows`, symmetric (n x n), NaN where not measured."""
-    n = len(stack.layout.slots)
-    runs = np.asarray(stack.values[rows, :, 0], dtype=np.float64).reshape(-1, len(stack.layout.pairs))
+    n = len(one.layout.slots)
+    runs = np.asarray(one.by_home[rows, :, 0], dtype=np.float64).reshape(-1, len(one.pairs))
     known = np.isfinite(runs).any(axis=0)
-    a, b = stack.layout.pairs[known].T
+    a, b = one.pairs[known].T
     out = np.full((n, n), np.nan)
     out[a, b] = out[b, a] = np.nanmedian(runs[:, known], axis=0)
     return out
 
 
-def _square(stack: Stack, matrix: Floats, cpus: Sequence[int], title: str) -> Square | None:
+def _square(one: Quantity, matrix: Floats, cpus: Sequence[int], title: str) -> Square | None:
     """CPU by CPU, or part by part; None where there is nothing to see, as of a single pair or part."""
     # a CPU that was measured with its own sibling alone is no row
     rows = np.flatnonzero(np.isfinite(matrix).sum(axis=1) > 1).tolist()
@@ -171,7 +176,7 @@ def _square(stack: Stack, matrix: Floats, cpus: Sequence[int], title: str) -> Sq
         names = tuple(str(cpus[row]) if row < len(cpus) else str(row) for row in rows)
         return Square(f"{title}, CPU by CPU", names, matrix[np.ix_(rows, rows)])
     for level, name in _LEVELS:
-        parts = stack.layout.slots[rows][:, [SOCKET, level]]
+        parts = one.layout.slots[rows][:, [SOCKET, level]]
         found, part_of = np.unique(parts, axis=0, return_inverse=True)
         if found.min() >= 0 and 2 <= len(found) <= _CPUS:
             members = [np.array(rows)[part_of.ravel() == i] for i in range(len(found))]

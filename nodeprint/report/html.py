@@ -1,28 +1,45 @@
-"""Pages to one HTML file that needs nothing beside it: what the PDF shows, painted by Jinja2 with inline SVG."""
+"""Pages to one HTML file that needs nothing beside it: what the PDF shows, painted by Jinja2, and the explorer."""
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from xml.sax.saxutils import escape
 
-import jinja2
+from nodeprint import sources
+from nodeprint.report.figures import Figure
+from nodeprint.report.pages import Page, Site, line, plain, title
 
-from nodeprint.report.pages import ClusterPage, NodePage, line, plain, title
 
+def page(pages: Sequence[Page], site: Site | None = None, explorer: str = "") -> str:
+    """The HTML of `pages`, every string escaped; the same text each time. `explorer` is its data as JSON, if any."""
+    import jinja2  # noqa: PLC0415 (a fifth of a second, which the pages do not need)
+    from markupsafe import Markup  # noqa: PLC0415
 
-def page(cluster: ClusterPage | None, nodes: Sequence[NodePage]) -> str:
-    """The HTML of a cluster's page (if any) and those of `nodes`, every string escaped; the same text each time."""
+    folder = sources.folder() / "reports"
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("nodeprint.report"),
+        loader=jinja2.FileSystemLoader(folder),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    data = plain({"cluster": cluster, "nodes": list(nodes)}, line, _inline)
-    return environment.get_template("report.html").render(data, title=title(cluster, nodes))
+    data = plain({"pages": list(pages), "site": site or Site()}, line, _uri, lambda figure: Markup(_drawing(figure)))
+    # what could end the script is written as an escape of JSON, which means the same
+    safe = explorer.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    ours = {name: Markup((folder / name).read_text(encoding="utf-8")) for name in ("report.css", "explorer.js")}
+    return environment.get_template("report.html").render(
+        data, title=title(pages), explorer=Markup(safe), style=ours["report.css"], script=ours["explorer.js"]
+    )  # fmt: skip
 
 
-def _inline(content: bytes) -> str:
+def _drawing(figure: Figure) -> str:
+    """A figure's SVG as an element of the page, with what it shows in words. All text in it is escaped by `svg`."""
+    said = escape(line(figure.alt), {'"': "&quot;"})
+    words = f'<svg role="img" aria-label="{said}" style="width:{figure.width:.1f}mm" '
+    return figure.whole.decode().replace("<svg ", words, 1)
+
+
+def _uri(content: bytes) -> str:
     kind = "png" if content.startswith(b"\x89PNG") else "svg+xml"
     return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"

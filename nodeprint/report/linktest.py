@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from nodeprint.report import scale, words
-from nodeprint.report.figures import Bar, Floats, Histogram, Tick, three_digits
+from nodeprint.report import words
+from nodeprint.report.figures import Floats, three_digits
 from nodeprint.report.scale import Scale
 
 #: Colours of the matrix, which are the bars of the histogram.
@@ -28,37 +28,52 @@ def in_us(colours: Scale) -> Scale:
     return replace(colours, low=colours.low / _NS, high=colours.high / _NS, bins=_BINS)
 
 
-def histogram(values: Floats, colours: Scale) -> Histogram:
-    """The bars of `values` (us, NaN left out), in the colours of the matrix."""
-    finite = values[np.isfinite(values)]
-    part = (finite - colours.low) / (colours.high - colours.low)
-    counts = np.bincount(np.clip((part * colours.bins).astype(int), 0, colours.bins - 1), minlength=colours.bins)
-    middles = colours.low + (np.arange(colours.bins) + 0.5) / colours.bins * (colours.high - colours.low)
-    palette = scale.palette(colours.map)
-    bars = tuple(
-        Bar(float(count / max(counts.max(), 1)), "#{:02x}{:02x}{:02x}".format(*palette[entry]))
-        for count, entry in zip(counts.tolist(), colours.index(middles).tolist(), strict=True)
-    )
-    ticks = tuple(Tick(at, text) for at, text in colours.ticks(4))
-    return Histogram(bars, ticks, f"{words.thousands(int(counts.max()))} pairs")
+def each_once(values: Floats, operation: str) -> Floats:
+    """The values of pairs: one way apart from the other, else of the upper triangle."""
+    start, end = np.indices(values.shape)
+    counted = start != end if operation == "unidirectional" else start < end
+    return values[np.isfinite(values) & counted]
+
+
+def size_text(size: float | None) -> str:
+    """A message's size: `1 MiB`, `64 KiB`, `1000 B`; empty where it is not known."""
+    if not size:
+        return ""
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size % unit == 0:
+            return f"{words.thousands(int(size) // unit)} {name}"
+    return f"{words.thousands(int(size))} B"
+
+
+def figures(times: Mapping[str, float], size: float | None, operation: str, at_once: int) -> list[tuple[str, str]]:
+    """Times (us) by name, each with its rate: of both messages where both ways are measured at once. Of several pairs
+    at once also the rate of all together, at the mean time."""
+    rows: list[tuple[str, str]] = []
+    both = 2 if operation == "bidirectional" else 1
+    for name, time in times.items():
+        rows.append((name, f"{three_digits(time)} us"))
+        if size:
+            rows.append(("", f"{three_digits(both * size / time / _NS)} GB/s"))
+    if size and at_once > 1:
+        rows.append((f"{at_once} pairs", f"{three_digits(at_once * both * size / times['mean'] / _NS)} GB/s"))
+    return rows
 
 
 def facts(values: Floats, header: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Minimum, mean and maximum of `values` (us, each pair twice or once), as times and rates; the run's parameters."""
-    finite = values[np.isfinite(values) & ~np.eye(len(values), dtype=bool)]
-    size = words.number(header.get("message_bytes"))
-    rows = []
-    for name, value in (("minimum", finite.min()), ("mean", finite.mean()), ("maximum", finite.max())):
-        rate = f", {three_digits(size / float(value) / _NS)} GB/s" if size else ""
-        rows.append((name, f"{three_digits(float(value))} us{rate}"))
+    """Minimum, mean and maximum of `values` (from, to; us), as times and rates; the run's parameters."""
+    operation, size = str(header.get("operation", "")), words.number(header.get("message_bytes"))
+    finite = each_once(values, operation)
+    times = {"minimum": float(finite.min()), "mean": float(finite.mean()), "maximum": float(finite.max())}
     arguments = dict(zip(header.get("arguments", ()), [*header.get("arguments", ())][1:], strict=False))
     transport = header.get("transport") or {}
     carried = " ".join(("/".join(transport.get("btl") or ()), str(transport.get("single_copy", "")))).strip()
+    rows = figures(times, size, operation, int(header.get("parallel", 1)))
     rows += [
-        ("pairs", words.thousands(int(finite.size) // (1 if header.get("directed") else 2))),
-        ("message", f"{size:,.0f} B".replace(",", " ") if size else ""),
-        ("mode", str(header.get("operation", ""))),
+        ("pairs", words.thousands(int(finite.size))),
+        ("message", size_text(size)),
+        ("mode", operation),
         ("schedule", str(arguments.get("--schedule", ""))),
+        ("order", "by seed" if "--mix" in arguments else ""),
         ("samples", str(header.get("batches", ""))),
         ("MPI", str(transport.get("library", ""))),
         ("transport", "/".join(transport.get("pml") or ())),

@@ -1,16 +1,18 @@
-"""What is on a page, ready to be painted: every word written, every position decided. The templates add only looks.
+"""What is on a page, ready to be painted: every word written, every figure drawn, in the order in which it is read.
 
-`nodeprint.report.node` and `nodeprint.report.cluster` fill these pages; pdf and html paint them.
+A page is a heading and sections, a section is blocks. `nodeprint.report.node` and `nodeprint.report.cluster` fill them;
+the templates of reports/ know each kind of block, and nothing of what it says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from nodeprint.errors import printable
-from nodeprint.report.figures import Histogram, Matrix, Tick
+from nodeprint.outcomes import Outcome
+from nodeprint.report.figures import Figure
 
 Facts = tuple[tuple[str, str], ...]
 
@@ -19,40 +21,50 @@ _LONGEST = 1200
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """How a verdict looks: its word, a symbol of its own (never colour alone) and a colour; the worst has rank 0."""
+class Text:
+    """A paragraph; `quiet` in small print."""
 
-    word: str
-    symbol: str
-    colour: str
-    rank: int
+    text: str
+    quiet: bool = False
 
 
-_MARKS = {
-    mark.word: mark
-    for mark in (
-        Mark("OUTSIDE LIMIT", "■", "#a3201d", 0),
-        Mark("DEVIATES", "▲", "#a3201d", 1),
-        Mark("DIFFER", "△", "#a3201d", 2),
-        Mark("UNSTABLE", "≈", "#9a4d00", 3),
-        Mark("SUSPECT", "◆", "#9a4d00", 4),
-        Mark("INVALID", "✕", "#6d3a8c", 6),
-        Mark("NOT MEASURED", "\u2013", "#505a64", 7),
-        Mark("DIFFERENT CONFIGURATION", "□", "#1d5a96", 8),
-        Mark("INCONCLUSIVE", "◇", "#505a64", 9),
-        Mark("NO PEER", "○", "#1d5a96", 10),
-        Mark("SAME", "●", "#1b6e53", 11),
-        Mark("NOT UNIFORM", "▲", "#a3201d", 0),
-        Mark("TWO POPULATIONS", "◐", "#9a4d00", 0),
-        Mark("DEVIATIONS", "▲", "#a3201d", 0),
-        Mark("UNIFORM", "●", "#1b6e53", 0),
-    )
-}
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    """Sentences in a list."""
+
+    items: tuple[str, ...]
 
 
-def mark(word: str) -> Mark:
-    """The look of a verdict or fleet outcome; a word that is not known yet gets a neutral one."""
-    return _MARKS.get(word) or Mark(word or "NO VERDICT", "◇", "#505a64", 9)
+@dataclass(frozen=True, slots=True)
+class FactList:
+    """Keys and values, in so many columns, keys `width` mm wide."""
+
+    facts: Facts
+    columns: int = 1
+    width: float = 40.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What a table has in a place where it has more than words: a figure, or an outcome."""
+
+    figure: Figure | None = None
+    mark: Outcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: its header and its rows, of which those at `marked` ask for attention.
+
+    `align` has a letter a column, l or r; `wide` is the column that takes the room that is left (-1: none).
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str | Cell, ...], ...]
+    marked: tuple[int, ...] = ()
+    align: str = ""
+    wide: int = -1
+    dense: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,115 +78,37 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding of the verdict: its sentence and its figures as short facts."""
+    """A finding of the verdict: its sentence, its figures as short facts, and what it looks like."""
 
     title: str
     text: str
     facts: Facts
+    figures: tuple[Figure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class ClassRow:
-    """A class of pairs on a node, in words and as positions (0 to 1) on its table's axis."""
+class Figures:
+    """Figures side by side, and what may stand beside the last of them."""
 
-    name: str
-    pairs: str
-    median: str
-    interval: str
-    fleet: str
-    at: float
-    low: float
-    high: float
+    figures: tuple[Figure, ...]
+    facts: Facts = ()
 
 
 @dataclass(frozen=True, slots=True)
-class ClassTable:
-    """The classes of a node on one axis: in ns, or in percent of the fleet's medians (which lie at `zero`)."""
+class Unmeasured:
+    """A node without a result: the reason, and the last lines of its log."""
 
-    rows: tuple[ClassRow, ...]
-    ticks: tuple[Tick, ...]
-    axis: str
-    zero: float | None
-    unit: str = "ns"
-
-
-@dataclass(frozen=True, slots=True)
-class Dot:
-    """A pass of a pair: its value and 95 % interval as positions from 0 to 1."""
-
-    at: float
-    low: float
-    high: float
+    node: str
+    mark: Outcome
+    reason: str
+    log_tail: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class CardRun:
-    """A run of one pair: its passes as dots, the reach from its fastest batch to its 99th percentile (`beyond` the
-    axis or not), and the same in words."""
+class Log:
+    """The last lines of a log."""
 
-    run: str
-    value: str
-    interval: str
-    fastest: str
-    p99: str
-    flagged: str
-    dots: tuple[Dot, ...]
-    reach: tuple[float, float]
-    beyond: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """A machine with a single pair: no matrix, but everything that was seen of that pair."""
-
-    pair: str
-    value: str
-    interval: str
-    runs: tuple[CardRun, ...]
-    ticks: tuple[Tick, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Plate:
-    """A measurement on the page: what it is, its figure (`card` or `matrix`), and the classes of its pairs.
-
-    `histogram`: of the values in the matrix, in its colours.
-    """
-
-    title: str
-    subtitle: str
-    card: Card | None
-    matrix: Matrix | None
-    facts: Facts
-    classes: ClassTable | None
-    histogram: Histogram | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table of words: its header and its rows, of which those at `marked` ask for attention."""
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    marked: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The levels found in a matrix without its labels, compared with the labels, and remarks."""
-
-    title: str
-    levels: Table
-    remarks: tuple[Advice, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Difference maps on one scale, side by side, with a caption each; none where `text` says why there is none."""
-
-    text: str
-    captions: tuple[str, ...]
-    matrices: tuple[Matrix, ...]
+    lines: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,139 +119,103 @@ class Method:
     facts: Facts
 
 
-@dataclass(frozen=True, slots=True)
-class NodePage:
-    """Everything on the pages of one node. `origin` marks what was not measured here (SIMULATED, IMPORTED);
-    `place` is its group and rack, `notes` are the fleet's where this is all of it, `floorplan` is an SVG."""
-
-    campaign: str
-    node: str
-    host: str
-    origin: str
-    mark: Mark
-    text: str
-    place: str
-    reason: str
-    notes: tuple[str, ...]
-    log_tail: tuple[str, ...]
-    nothing: str
-    findings: tuple[Finding, ...]
-    plates: tuple[Plate, ...]
-    quantities: Table
-    readings: tuple[str, ...]
-    comparisons: tuple[Comparison, ...]
-    floorplan: bytes | None
-    structure: tuple[Found, ...]
-    runs: Table
-    fingerprint: Facts
-    long_facts: Facts
-    warnings: tuple[Advice, ...]
-    quality: tuple[str, ...]
-    problems: tuple[str, ...]
-    methods: tuple[Method, ...]
+Block = Text | Bullets | FactList | Table | Advice | Finding | Figures | Unmeasured | Log | Method
 
 
 @dataclass(frozen=True, slots=True)
-class NodeRow:
-    """A line of the cluster's table: its class medians in the order of the columns, and what was found first."""
-
-    node: str
-    mark: Mark
-    place: str
-    values: tuple[str, ...]
-    note: str
-
-
-@dataclass(frozen=True, slots=True)
-class FleetClass:
-    """A class over the fleet: a dot per node (`odd` are nodes that are not like the others) on the table's axis."""
-
-    name: str
-    nodes: str
-    median: str
-    low: str
-    low_node: str
-    high: str
-    high_node: str
-    dots: tuple[float, ...]
-    odd: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FleetTable:
-    """The classes of one measurement over the fleet, on one axis of percent of each class's median over nodes."""
+class Section:
+    """A heading and what is below it. `together`: on one page where it fits; `apart`: begins a page."""
 
     title: str
-    rows: tuple[FleetClass, ...]
-    ticks: tuple[Tick, ...]
+    blocks: tuple[Block, ...]
+    subtitle: str = ""
+    together: bool = False
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Unmeasured:
-    """A node without a result: the reason, and the last lines of its log."""
+class Page:
+    """The pages of a subject (a node, or the cluster). `origin` marks what was not measured here (SIMULATED, IMPORTED).
 
-    node: str
-    mark: Mark
-    reason: str
-    log_tail: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FabricPlate:
-    """A measurement between nodes: its matrix of nodes, and what was found in it."""
-
-    title: str
-    subtitle: str
-    text: str
-    findings: tuple[str, ...]
-    matrix: Matrix
-    histogram: Histogram
-    facts: Facts
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterPage:
-    """Everything on the cluster's pages."""
+    `lead` are the sentences under the title, `counts` how many nodes have each outcome.
+    """
 
     campaign: str
+    subject: str
+    title: str
     origin: str
-    mark: Mark
-    text: str
-    counts: tuple[tuple[Mark, int], ...]
-    notes: tuple[str, ...]
-    place: str
-    columns: tuple[str, ...]
-    rows: tuple[NodeRow, ...]
-    compact: tuple[NodeRow, ...]
-    classes: tuple[FleetTable, ...]
-    groups: Facts
-    certainty: Table
-    explained: str
-    statistics: Table
-    statistics_explained: str
-    trust: Facts
-    unmeasured: tuple[Unmeasured, ...]
-    warnings: tuple[Advice, ...]
-    methods: tuple[Method, ...]
-    elsewhere: str
-    fabric: tuple[FabricPlate, ...] = ()
+    mark: Outcome | None
+    lead: tuple[str, ...]
+    sections: tuple[Section, ...]
+    counts: tuple[tuple[Outcome, int], ...] = ()
+
+    def figures(self) -> list[Figure]:
+        """Every figure, in order of the page."""
+        blocks = [block for section in self.sections for block in section.blocks]
+        return [one for block in blocks if isinstance(block, Figures | Finding) for one in block.figures]
 
 
-def title(cluster: ClusterPage | None, nodes: Sequence[NodePage]) -> str:
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What a site adds to its reports: a logo (PNG or SVG), whom to ask, and what was agreed with the vendor."""
+
+    logo: bytes | None = None
+    contact: str = ""
+    contract: str = ""
+
+
+def sections(*those: Section | None) -> tuple[Section, ...]:
+    """Sections without those that have nothing to say."""
+    out = []
+    for one in those:
+        blocks = tuple(block for block in one.blocks if _says(block)) if one is not None else ()
+        if one is not None and blocks:
+            out.append(replace(one, blocks=blocks))
+    return tuple(out)
+
+
+def _says(block: Block) -> bool:
+    if isinstance(block, Text):
+        return block.text != ""
+    if isinstance(block, Table):
+        return bool(block.rows)
+    if isinstance(block, FactList):
+        return bool(block.facts)
+    if isinstance(block, Bullets):
+        return bool(block.items)
+    if isinstance(block, Log):
+        return bool(block.lines)
+    return bool(block.figures) if isinstance(block, Figures) else True
+
+
+def title(pages: Sequence[Page]) -> str:
     """What a document of these pages is called."""
-    if cluster is not None:
-        return line(f"nodeprint, campaign {cluster.campaign}")
-    return line(", ".join(["nodeprint", *(f"campaign {node.campaign}, {node.node}" for node in nodes[:1])]))
+    first = pages[0] if pages else None
+    if first is None:
+        return "nodeprint"
+    return line(f"nodeprint, campaign {first.campaign}" + (f", {first.subject}" if first.subject != "cluster" else ""))
 
 
-def plain(value: Any, text: Callable[[str], str], image: Callable[[bytes], str]) -> Any:
-    """`value` (dataclasses all the way down) as JSON types, every string by way of `text`, PNG and SVG of `image`."""
+def plain(
+    value: Any,
+    text: Callable[[str], str],
+    image: Callable[[bytes], str],
+    figure: Callable[[Figure], str] | None = None,
+) -> Any:
+    """`value` (dataclasses all the way down) as JSON types, every string by way of `text`, PNG and SVG of `image`.
+
+    What a dataclass is stands in `kind`; the numbers behind a figure are left out. With `figure` that is what a
+    figure becomes.
+    """
+    if figure is not None and isinstance(value, Figure):
+        return {"kind": "Figure", "drawing": figure(value), "caption": text(value.caption)}
     if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name), text, image) for field in fields(value)}
+        named = {f.name: getattr(value, f.name) for f in fields(value) if f.name != "data"}
+        return {key: plain(item, text, image, figure) for key, item in named.items()} | {"kind": type(value).__name__}
     if isinstance(value, dict):
-        return {key: plain(item, text, image) for key, item in value.items()}
+        return {key: plain(item, text, image, figure) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item, text, image) for item in value]
+        return [plain(item, text, image, figure) for item in value]
     if isinstance(value, bytes):
         return image(value)
     return text(value) if isinstance(value, str) else value

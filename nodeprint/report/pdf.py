@@ -9,17 +9,17 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from importlib.metadata import distribution
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
-import matplotlib
 import typst
 
-from nodeprint.report.pages import ClusterPage, NodePage, line, plain, title
-
-TEMPLATES = Path(__file__).parent / "templates"
+from nodeprint import sources
+from nodeprint.report.pages import Page, Site, line, plain, title
 
 #: Words longer than this may be broken, after signs that separate, and where there are none after so many characters.
 _UNBROKEN = 24
@@ -33,22 +33,23 @@ class Printer(AbstractContextManager["Printer"]):
     The fonts are Typst's own and matplotlib's DejaVu, never the system's: the same pages on every machine.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, template: str = "report.typ") -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="nodeprint-report-")
         root = Path(self._folder.name)
-        for template in TEMPLATES.glob("*.typ"):
-            shutil.copy(template, root)
-        dejavu = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
+        for path in (sources.folder() / "reports").glob("*.typ"):
+            shutil.copy(path, root)
+        # the package's fonts alone: matplotlib itself takes its time to load
+        dejavu = Path(str(distribution("matplotlib").locate_file("matplotlib/mpl-data/fonts/ttf")))
         fonts = typst.Fonts(include_system_fonts=False, font_paths=[dejavu])
-        self._compiler = typst.Compiler(root / "report.typ", root=root, font_paths=fonts, ignore_system_fonts=True)
+        self._compiler = typst.Compiler(root / template, root=root, font_paths=fonts, ignore_system_fonts=True)
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._folder.cleanup()
 
-    def pdf(self, cluster: ClusterPage | None, nodes: Sequence[NodePage]) -> bytes:
-        """The document of a cluster's pages (if any) and those of `nodes`; the same bytes for the same pages."""
+    def pdf(self, pages: Sequence[Page], site: Site | None = None) -> bytes:
+        """The document of `pages`; the same bytes for the same pages."""
         root = Path(self._folder.name)
         images: dict[bytes, str] = {}
 
@@ -56,14 +57,24 @@ class Printer(AbstractContextManager["Printer"]):
             kind = "png" if content.startswith(b"\x89PNG") else "svg"
             return images.setdefault(content, f"{len(images)}.{kind}")
 
-        data = plain({"cluster": cluster, "nodes": list(nodes)}, breakable, image)
-        data["title"] = title(cluster, nodes)
+        data = plain({"pages": list(pages), "site": site or Site()}, breakable, image)
+        data["title"] = title(pages)
         for content, name in images.items():
             (root / name).write_bytes(content)
-        (root / "data.json").write_text(json.dumps(data), encoding="utf-8")
-        pdf = self._compiler.compile(format="pdf")
+        pdf = self.document(data)
         for name in images.values():
             (root / name).unlink()
+        return pdf
+
+    def picture(self, svg: bytes, width: float, height: float, alt: str) -> bytes:
+        """An SVG as a page of so many mm, by figure.typ."""
+        Path(self._folder.name, "figure.svg").write_bytes(svg)
+        return self.document({"width": width, "height": height, "alt": line(alt)})
+
+    def document(self, data: Mapping[str, Any]) -> bytes:
+        """The document of the template for `data`, which it reads as data.json."""
+        Path(self._folder.name, "data.json").write_text(json.dumps(data), encoding="utf-8")
+        pdf = self._compiler.compile(format="pdf")
         if not isinstance(pdf, bytes):
             raise TypeError("Typst returned no document")
         return pdf

@@ -2,85 +2,131 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import xarray as xr
 
 from nodeprint import curves
-from nodeprint.bundle import Job
+from nodeprint.fleet.jobs import Job, Measured
+from nodeprint.report.shown import over_runs
+from nodeprint.topology import parts
+from nodeprint.topology.model import Topology
 
-Header = Mapping[str, Any]
+Floats = npt.NDArray[np.float64]
 
-#: Where the injectors of loaded latency are.
-_PLACES = {"own_l3": "in the own L3", "own_node": "in the own NUMA node", "other_node": "in another NUMA node"}
+#: Where the injectors of loaded latency are, and what else is special to a place (kernels/loaded.c).
+_PLACES = {
+    "own_l3": "in the own L3",
+    "own_node": "in the own NUMA node",
+    "own_node_writes": "in the own NUMA node, half of their traffic stores",
+    "other_ccd": "in the own NUMA node, measured from another CCD",
+    "other_node": "in another NUMA node of the socket",
+    "other_socket": "in the other socket",
+    "other_socket_writes": "in the other socket, half of their traffic stores",
+    "across": "in the own socket, all in the memory of the other socket",
+    "both_ways": "in both sockets, each in the memory of the other",
+    "both_ways_back": "in both sockets, each in the memory of the other, measured from the other socket",
+}
 
 
-def readings(job: Job) -> tuple[str, ...]:
-    """Sentences on a job's cells, each beginning with its measurement's name."""
+#: Families by CPUID of the EPYCs whose port's width is known: Zen 2 to Zen 4 (docs/method.md, ports).
+_PORT_KNOWN = (0x17, 0x19)
+
+
+def readings(job: Job, topology: Topology | None = None) -> tuple[str, ...]:
+    """Sentences on a job's cells, each beginning with its measurement's name; of the fabric clock only on parts of
+    which it is known how much a port reads in a cycle."""
+    generation = parts.generation_of(topology.machine) if topology is not None else None
+    known = generation is not None and generation.has_io_die and generation.family in _PORT_KNOWN
     said = []
-    for name, data in job.cells.items():
-        header = job.header(name)
-        reader = _READERS.get((header["kernel"], header["operation"]))
-        said += [f"{name}: {sentence}" for sentence in reader(data, header)] if reader else []
+    for one in job.cells:
+        reader = _READERS.get((one.header["kernel"], one.header["operation"]))
+        said += [f"{one.name}: {sentence}" for sentence in reader(one)] if reader else []
+        if one.header["kernel"] == "ports":
+            said += [f"{one.name}: {sentence}" for sentence in _ports(one, known)]
     return tuple(said)
 
 
-def _curve(data: xr.Dataset, header: Header) -> Iterator[str]:
-    told = {name.upper(): int(size) for name, size in header["cache_bytes"].items()}
-    latency = _over_runs(data["latency_ns"].median("cpu"))
-    for level in curves.levels(data["size_bytes"].values.tolist(), latency.tolist(), told):
+def _curve(data: Measured) -> Iterator[str]:
+    told = {name.upper(): int(size) for name, size in data.header["cache_bytes"].items()}
+    latency = over_runs(_median(data.grid("latency_ns"), axis=2 + list(data.places).index("cpu")))
+    for level in curves.levels(data.axis("size_bytes").tolist(), latency.tolist(), told):
         yield level.sentence
 
 
-def _loaded(data: xr.Dataset, _: Header) -> Iterator[str]:
-    delay = data["delay"].values
-    for place in data["place"].values:
-        one = data.sel(place=place)
-        latency, rate = _over_runs(one["latency_ns"]), _over_runs(one["rate_bytes_per_s"])
+def _loaded(data: Measured) -> Iterator[str]:
+    delay = data.axis("delay")
+    latencies, rates = (
+        np.moveaxis(over_runs(data.grid(key)), list(data.places).index("place"), 0)
+        for key in ("latency_ns", "rate_bytes_per_s")
+    )
+    for place, latency, rate in zip(data.axis("place"), latencies, rates, strict=True):
         idle, loaded = latency[delay < 0], np.isfinite(latency) & np.isfinite(rate) & (delay >= 0)
         if loaded.any() and len(idle) and np.isfinite(idle[0]):
             found = curves.knee(rate[loaded].tolist(), latency[loaded].tolist(), float(idle[0]))
             yield f"injectors {_PLACES.get(str(place), str(place))}: {found.sentence}"
 
 
-def _pairs(data: xr.Dataset, _: Header) -> Iterator[str]:
-    rates = data["rate_bytes_per_s"]
-    trials = {int(n): _finite(rates.sel(pairs=n)).tolist() for n in rates["pairs"].values}
+def _pairs(data: Measured) -> Iterator[str]:
+    rates, pairs = data.columns["rate_bytes_per_s"], data.places["pairs"]
+    trials = {n: _finite(rates[..., pairs == n]).tolist() for n in data.axis("pairs").tolist()}
     if len(trials) > 1:
         number = curves.slower_from(trials)
         yield f"more pairs are slower from {number} on" if number else "more pairs are not slower, within noise"
 
 
-def _touch(data: xr.Dataset, header: Header) -> Iterator[str]:
-    nodes = {int(cpu): node for cpu, node in header["nodes"].items()}
+def _touch(data: Measured) -> Iterator[str]:
+    nodes = data.header["nodes"]
     several = len(set(nodes.values())) > 1
-    apart = [
-        _finite(data["ratio"].sel(a=a, b=b, together="both"))
-        for a in data["a"].values
-        for b in data["b"].values
-        if (nodes[int(a)] != nodes[int(b)]) == several
-    ]
-    values = np.concatenate(apart) if apart else np.array([])
+    ends = zip(data.keys("a"), data.keys("b"), data.keys("together"), strict=True)
+    apart = [(nodes[str(a)] != nodes[str(b)]) == several and together == "both" for a, b, together in ends]
+    values = _finite(data.columns["ratio"][..., np.array(apart)])
     if len(values):
         yield curves.touch_sentence(curves.median_interval(values), len(set(nodes.values())))
 
 
-_READERS: Mapping[tuple[str, str], Callable[[xr.Dataset, Header], Iterator[str]]] = {
+def _ports(data: Measured, port_known: bool) -> Iterator[str]:
+    rates = over_runs(data.columns["rate_bytes_per_s"])
+    places = list(zip(data.keys("scope"), data.keys("memory"), data.keys("stream"), strict=True))
+    for scope, of in (("ccd", "CCD"), ("ccx", "CCX")):
+        each = [
+            _finite(rates[[place == (scope, "own", stream) for place in places]]) for stream in ("load", "store_mem")
+        ]
+        if all(len(values) for values in each):
+            loads, stores = (curves.median_interval(values) for values in each)
+            yield curves.port_sentence(of, loads, stores, port_known)
+            return  # a CCX that shares its port says less of it
+
+
+def _hops(data: Measured) -> Iterator[str]:
+    hops, loads = over_runs(data.columns["latency_ns"]), np.array(data.keys("load"))
+    pairs = list(zip(data.keys("a"), data.keys("b"), data.keys("home"), strict=True))
+    of = {load: dict(zip((pairs[i] for i in np.flatnonzero(loads == load)), hops[loads == load], strict=True))
+          for load in ("idle", "light", "full")}  # fmt: skip
+    good = [pair for pair in of["idle"] if all(np.isfinite(of[load].get(pair, np.nan)) for load in of)]
+    if good:
+        ratios = ([of[load][pair] / of["idle"][pair] for pair in good] for load in ("light", "full"))
+        yield curves.beside_sentence(*map(curves.median_interval, ratios))
+
+
+_READERS: Mapping[tuple[str, str], Callable[[Measured], Iterator[str]]] = {
     ("chase", "curve"): _curve,
+    ("coherence", "loaded"): _hops,
     ("loaded", "latency"): _loaded,
     ("remap", "pairs"): _pairs,
     ("touch", "ratio"): _touch,
 }
 
 
-def _over_runs(values: xr.DataArray) -> npt.NDArray[np.float64]:
-    """Medians over passes, then over runs: each run counts once, however many passes it has."""
-    return np.asarray(values.median("pass").median("run").values, dtype=np.float64)
+def _median(values: Floats, axis: int) -> Floats:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # what no pass measured stays NaN
+        return np.asarray(np.nanmedian(values, axis=axis))
 
 
-def _finite(values: xr.DataArray) -> npt.NDArray[np.float64]:
-    flat = np.asarray(values.values, dtype=np.float64).ravel()
+def _finite(values: npt.NDArray[Any]) -> Floats:
+    flat = np.asarray(values, dtype=np.float64).ravel()
     return flat[np.isfinite(flat)]

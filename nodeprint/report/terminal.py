@@ -7,15 +7,14 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+from nodeprint import outcomes
 from nodeprint.errors import printable
 from nodeprint.fingerprint import label
 from nodeprint.verdict import outputs
-from nodeprint.verdict.outcome import folded, some_names
+from nodeprint.words.outcome import MOST_SINGLE, folded, some_names
 
 #: Above this many nodes only those that ask for attention are listed.
 _ALL_NODES = 16
-#: Verdicts that need no action.
-_QUIET = ("SAME", "NO PEER")
 
 
 def summary(campaign: Path) -> tuple[str, bool]:
@@ -27,9 +26,9 @@ def summary(campaign: Path) -> tuple[str, bool]:
     nodes: dict[str, Any] = verdict["nodes"]
     fleet = verdict.get("fleet", {})
     lines = [("SIMULATED: " if verdict.get("simulated") else "") + printable(str(fleet.get("text", "")), 400)]
-    shown = {n: v for n, v in nodes.items() if len(nodes) <= _ALL_NODES or v.get("verdict") not in _QUIET}
+    shown = {n: v for n, v in nodes.items() if len(nodes) <= _ALL_NODES or not outcomes.of(str(v.get("verdict"))).same}
     said = [
-        (name, f"{printable(str(node.get('verdict')))}: {printable(_said(node), 400)}") for name, node in shown.items()
+        (name, f"{printable(str(node.get('verdict')))}: {printable(_said(node), 2000)}") for name, node in shown.items()
     ]
     rows = [*folded(said), *folded(_beside(shown))]
     width = max((len(names) for names, _ in rows), default=0)
@@ -79,9 +78,10 @@ def _counted(campaign: Path, nodes: dict[str, Any]) -> list[str]:
         for key, names in sorted(differing.items())
     ]
     if damaged:
+        names = ",".join(map(printable, damaged)) if len(damaged) <= MOST_SINGLE else "..."
         texts.append(
             f"records are damaged, refused, missing or disturbed on {some_names(damaged)}; "
-            "`make run NODES=...` measures again"
+            f"`make run NODES={names}` measures again"
         )
     if aside:
         texts.append(

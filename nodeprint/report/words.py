@@ -10,7 +10,7 @@ import numpy as np
 
 from nodeprint.fingerprint import label
 from nodeprint.report.pages import Facts
-from nodeprint.verdict import cell_words
+from nodeprint.words import units
 
 
 def facts(mapping: Any) -> Facts:
@@ -39,6 +39,11 @@ def sentence(item: Any) -> str:
     return ", ".join(map(str, item)) if isinstance(item, list | tuple) else str(item)
 
 
+def without_runs(text: str) -> str:
+    """A finding's sentence without the list of runs at its end, which is beside it."""
+    return re.sub(r",? in job\d+/run\d+(?:, job\d+/run\d+)*$", "", text)
+
+
 def notes(verdict: Mapping[str, Any]) -> tuple[str, ...]:
     """What the verdict says of the whole fleet."""
     return tuple(sentence(note) for note in (verdict.get("fleet") or {}).get("notes", ()))
@@ -59,7 +64,7 @@ def percent(value: Any, signed: bool = False) -> str:
 def with_unit(value: Any, unit: str) -> str:
     """A value with its unit; empty when unknown."""
     known = number(value)
-    return "" if known is None else cell_words.said(known, unit)
+    return "" if known is None else units.said(known, unit)
 
 
 def thousands(value: Any) -> str:

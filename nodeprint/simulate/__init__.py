@@ -2,6 +2,7 @@
 
 from nodeprint.simulate.campaign import Plan, fleet, write
 from nodeprint.simulate.defects import EXAMPLES
+from nodeprint.simulate.lines import Modes, modes_named, sites_of
 from nodeprint.simulate.silicon import Spread
 
-__all__ = ["EXAMPLES", "Plan", "Spread", "fleet", "write"]
+__all__ = ["EXAMPLES", "Modes", "Plan", "Spread", "fleet", "modes_named", "sites_of", "write"]

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint import cells as quantities
 from nodeprint import config, discover, files, layout
 from nodeprint.errors import NodeprintError
+from nodeprint.fleet import parts as job_parts
+from nodeprint.fleet.parts import JobPart, NodePlaces
+from nodeprint.fleet.quantity import models
 from nodeprint.layout import Layout
-from nodeprint.packed import PackedFleet, PackedNode, Stack
+from nodeprint.packed import PackedFleet, PackedNode
 from nodeprint.simulate import cells as drawn
 from nodeprint.simulate import defects as planted
-from nodeprint.simulate import silicon
+from nodeprint.simulate import lines, silicon
+from nodeprint.simulate.lines import Modes
 from nodeprint.simulate.silicon import Spread
 from nodeprint.simulate.survey import FINGERPRINT, survey
 from nodeprint.topology.model import Cpu, NumaNode, Topology
@@ -35,6 +40,8 @@ class Plan:
     """What is simulated. `homes` are NUMA nodes of the line, or (-1,) for the home policy `first`.
 
     `cells`: memory, caches, bandwidth, clock and jitter beside the pairs; `linktest`: messages between cores.
+    `modes`: where lines live, by default in the quadrants of a socket that has them; `detail`: the value of each line
+    in the records of pairs. `pair_runs`: runs of coherence between cores, where they are more than `runs`.
     """
 
     topology: Topology
@@ -48,6 +55,14 @@ class Plan:
     homes: tuple[int, ...] = (-1,)
     cells: bool = False
     linktest: bool = False
+    modes: Modes | None = None
+    detail: bool = False
+    pair_runs: int = 0
+
+    @property
+    def runs_of_pairs(self) -> int:
+        """Runs of a job that measure coherence between cores."""
+        return max(self.runs, self.pair_runs)
 
     @property
     def names(self) -> list[str]:
@@ -74,13 +89,10 @@ def fleet(plan: Plan, jobs_of: Mapping[str, int] | None = None) -> PackedFleet:
     `jobs_of` has nodes with other numbers of jobs.
     """
     nodes: list[PackedNode] = []
-    parts: dict[bytes, list[tuple[int, int, npt.NDArray[np.float32]]]] = {}
-    messages: dict[bytes, list[tuple[int, int, npt.NDArray[np.float32]]]] = {}
-    layouts: dict[bytes, Layout] = {}
-    cells: list[quantities.Part] = []
+    parts: list[JobPart] = []
     for number, node in enumerate(_nodes(plan)):
         missing = node.state.missing
-        machine = quantities.machine(node.topology)
+        machine = job_parts.machine(node.topology)
         nodes.append(
             PackedNode(
                 node.name,
@@ -95,41 +107,45 @@ def fleet(plan: Plan, jobs_of: Mapping[str, int] | None = None) -> PackedFleet:
         )
         if missing:
             continue
-        layouts.setdefault(node.layout.key, node.layout)
+        runs = range(1, plan.runs + 1)
         for job in range(1, (jobs_of or {}).get(node.name, plan.jobs) + 1):
-            for run in range(1, plan.runs + 1):
-                parts.setdefault(node.layout.key, []).append((number, job, _draw(plan, number, node, job, run)))
-                if plan.linktest:
-                    drawn_messages = _draw_messages(plan, number, node, job, run)
-                    messages.setdefault(node.layout.key, []).append((number, job, drawn_messages))
-                cells += [_part(number, job, run, machine, one) for one in _draw_cells(plan, number, node, job, run)]
-    stacks = [_stack(plan, _MEASUREMENT, plan.homes, layouts[key], rows) for key, rows in parts.items()]
-    for key, rows in messages.items():
-        whole = layouts[key]
-        between = Layout(whole.slots, whole.pairs[~silicon.paths(whole).in_core], whole.harvested)
-        stacks.append(_stack(plan, _LINKTEST, (-1,), between, rows))
-    return PackedFleet("simulated", True, tuple(nodes), tuple(stacks), cells=quantities.assemble(cells))
+            hops = [_draw(plan, number, node, job, run) for run in range(1, plan.runs_of_pairs + 1)]
+            parts.append(_of_pairs(_MEASUREMENT, plan.homes, number, job, node.layout, hops))
+            if plan.linktest:
+                between = replace(node.layout, pairs=node.layout.pairs[~node.path.in_core])
+                drawn_messages = [_draw_messages(plan, number, node, job, run) for run in runs]
+                parts.append(_of_pairs(_LINKTEST, (-1,), number, job, between, drawn_messages))
+            for run in runs:
+                parts += [_part(number, job, run, machine, one) for one in _draw_cells(plan, number, node, job, run)]
+    return PackedFleet("simulated", True, tuple(nodes), job_parts.assemble(parts))
 
 
-def _stack(
-    plan: Plan, name: str, homes: tuple[int, ...], places: Layout, rows: list[tuple[int, int, npt.NDArray[np.float32]]]
-) -> Stack:
-    values = np.stack([values for _, _, values in rows])
-    runs = np.array([i % plan.runs + 1 for i in range(len(rows))])
+def _of_pairs(
+    name: str, homes: tuple[int, ...], number: int, job: int, of: Layout, drawn_runs: list[npt.NDArray[np.float32]]
+) -> JobPart:
+    """The runs of a job, each (pass, home, pair)."""
     what = ("cas", "hop") if name == _MEASUREMENT else ("semidirectional", "message")
-    return Stack(
-        name, *what, "ns", homes, places, np.array([n for n, _, _ in rows]), np.array([j for _, j, _ in rows]), runs,
-        values, disturbed=np.zeros(len(rows)),
-        started=tuple(_started(j, int(run)) for (_, j, _), run in zip(rows, runs, strict=True)),
+    values = np.stack(drawn_runs).reshape(len(drawn_runs), len(drawn_runs[0]), -1)
+    return JobPart(
+        number, job, name, *what, "ns", job_parts.pair_layout(of), _places_of(of.pairs.tobytes(), homes), {},
+        tuple(range(1, len(drawn_runs) + 1)), values.shape[1],
+        tuple(_started(job, run) for run in range(1, len(drawn_runs) + 1)), lambda: values,
     )  # fmt: skip
 
 
-def _part(number: int, job: int, run: int, machine: quantities.Machine, one: drawn.Drawn) -> quantities.Part:
-    _, values = one.values[quantities.models()[one.measurement].value]
+@lru_cache(maxsize=8)
+def _places_of(pairs: bytes, homes: tuple[int, ...]) -> dict[str, layout.Ints]:
+    return job_parts.pair_places(homes, np.frombuffer(pairs, dtype=np.int64).reshape(-1, 2))
+
+
+def _part(number: int, job: int, run: int, machine: NodePlaces, one: drawn.Drawn) -> JobPart:
+    _, values = one.values[models()[one.measurement].value]
     header = {"operation": one.operation, "quantity": one.quantity, "cells": _declared(one)}
-    return quantities.part(
-        number, job, one.measurement, header, machine, one.coordinates, values[None], [run], [_started(job, run)]
-    )
+    places = zip(*itertools.product(*one.coordinates.values()), strict=True)
+    return job_parts.part(
+        number, job, one.measurement, header, machine, dict(zip(one.coordinates, places, strict=True)),
+        values.reshape(1, len(values), -1), [run], [_started(job, run)],
+    )  # fmt: skip
 
 
 def _declared(one: drawn.Drawn) -> dict[str, Any]:
@@ -166,7 +182,8 @@ def write(plan: Plan, campaign: Path) -> Path:
             _write_node(plan, number, node, campaign / "nodes" / node.name)
     known = config.measurements()
     measured = [_MEASUREMENT, *([_LINKTEST] if plan.linktest else []), *(drawn.MEASUREMENTS if plan.cells else ())]
-    rows = [f"{name}\t{known[name]['kernel']}\t{known[name]['arguments']}\n" for name in measured]
+    runs = dict.fromkeys(measured, plan.runs) | {_MEASUREMENT: plan.runs_of_pairs}
+    rows = [f"{name}\t{known[name]['kernel']}\t{known[name]['arguments']}\t{runs[name]}\n" for name in measured]
     files.write(campaign / "plan.tsv", "# simulated\n" + "".join(rows))
     discover.write_sheet(campaign / "nodes.tsv", sheet)
     return campaign
@@ -185,12 +202,12 @@ def _nodes(plan: Plan) -> Iterator[_NodePlan]:
         if harvest not in shared:
             topology = _harvested(plan.topology, harvest)
             places, cpus = _places(topology)
-            shared[harvest] = topology, places, cpus, silicon.paths(places)
+            shared[harvest] = topology, places, cpus, silicon.paths(places, plan.modes)
         topology, places, cpus, path = shared[harvest]
         rng = np.random.default_rng([plan.seed, number, 0])
-        spread = replace(plan.spread, fused=True) if harvest else plan.spread
-        chip, state = planted.apply(defects, name, path, silicon.chip(path, spread, rng))
-        _check(name, state, topology, plan.runs)
+        positions = _positions(plan.topology) if harvest else 0
+        chip, state = planted.apply(defects, name, path, silicon.chip(path, plan.spread, rng, positions))
+        _check(name, state, topology, plan.runs_of_pairs)
         if chip.nps1:
             topology = _one_node_a_socket(topology)
         if state.renumbered:
@@ -218,8 +235,24 @@ def _draw(plan: Plan, number: int, node: _NodePlan, job: int, run: int) -> npt.N
     rng = np.random.default_rng([plan.seed, number, job, run])
     disturbances = [d for d in node.state.disturbances if d.run == 0 or job == 1]
     return silicon.draw_run(
-        node.path, node.truth, plan.spread, rng, passes=plan.passes, run=run, disturbances=disturbances
-    )
+        node.path, node.truth, plan.spread, rng, passes=plan.passes, run=run, disturbances=disturbances,
+        pools=_pools(plan, number, node, job, run), homes=_homes(plan, node),
+    )  # fmt: skip
+
+
+def _pools(plan: Plan, number: int, node: _NodePlan, job: int, run: int) -> list[lines.Pool]:
+    """The lines of each socket in a run."""
+    rng = np.random.default_rng([plan.seed, number, job, run, 33])
+    own = plan.spread.line * np.sqrt(0.5)
+    modes = plan.modes or lines.modes_of(node.topology)
+    return [lines.pool(modes, own, plan.spread.lines, plan.passes, rng) for _ in range(node.path.n_sockets)]
+
+
+def _homes(plan: Plan, node: _NodePlan) -> list[npt.NDArray[np.int64]]:
+    """For each home of the plan the socket of each pair's lines."""
+    sockets = {numa.node: _socket(node.topology, numa.cpus) for numa in node.topology.numa_nodes}
+    count = len(node.path.socket_a)
+    return [node.path.socket_a if home < 0 else np.full(count, sockets.get(home, 0)) for home in plan.homes]
 
 
 def _draw_messages(plan: Plan, number: int, node: _NodePlan, job: int, run: int) -> npt.NDArray[np.float32]:
@@ -240,22 +273,24 @@ def _places(topology: Topology) -> tuple[Layout, list[int]]:
     first = slots[:, layout.THREAD] == 0
     a, b = np.triu_indices(len(slots), 1)
     keep = (first[a] & first[b]) | np.all(slots[a, : layout.RANK + 1] == slots[b, : layout.RANK + 1], axis=1)
-    return Layout(slots, np.stack([a[keep], b[keep]], axis=1), layout.is_harvested(topology)), cpus
+    return layout.layout_of(topology, slots, np.stack([a[keep], b[keep]], axis=1)), cpus
 
 
 def _harvested(topology: Topology, count: int) -> Topology:
     """`topology` with `count` cores fewer in each CCX."""
     if not count:
         return topology
-    sizes: dict[int | None, int] = {}
-    for cpu in topology.cpus:
-        sizes[cpu.ccx] = max(sizes.get(cpu.ccx, 0), (cpu.rank or 0) + 1)
-    kept = [cpu for cpu in topology.cpus if (cpu.rank or 0) < sizes[cpu.ccx] - count]
+    kept = [cpu for cpu in topology.cpus if (cpu.rank or 0) < _positions(topology) - count]
     if len({cpu.core for cpu in kept}) < 2:
         raise NodeprintError(f"harvest {count} leaves no two cores", advice="use a smaller number")
     new = {cpu.cpu: number for number, cpu in enumerate(kept)}
     machine = replace(topology.machine, core_positions=False)
     return _with_numbers(replace(topology, cpus=tuple(kept), machine=machine), new)
+
+
+def _positions(topology: Topology) -> int:
+    """How many cores a CCX of `topology` has."""
+    return 1 + max((cpu.rank or 0 for cpu in topology.cpus), default=0)
 
 
 def _renumbered(topology: Topology, cpus: list[int], rng: np.random.Generator) -> tuple[Topology, list[int]]:
@@ -307,13 +342,15 @@ def _write_node(plan: Plan, number: int, node: _NodePlan, folder: Path) -> None:
         job_dir = folder / f"job{job}"
         began = _EPOCH + timedelta(hours=job)
         measurements = []
-        for run in range(1, plan.runs + 1):
+        for run in range(1, plan.runs_of_pairs + 1):
             values = _draw(plan, number, node, job, run)
-            cut = node.state.cut and run == plan.runs
+            cut = node.state.cut and run == plan.runs_of_pairs
             text = _records(plan, number, node, values, job=job, run=run, cut=cut)
             path = job_dir / f"run{run}" / f"{_MEASUREMENT}.jsonl{'' if cut else '.gz'}"
             files.write(path, text.encode() if cut else gzip.compress(text.encode(), compresslevel=1, mtime=0))
             measurements.append(_outcome(_MEASUREMENT, run, cut))
+            if run > plan.runs:
+                continue
             if plan.linktest:
                 text = _message_records(plan, number, node, job=job, run=run)
                 path = job_dir / f"run{run}" / f"{_LINKTEST}.jsonl.gz"
@@ -405,13 +442,15 @@ def _cell_records(plan: Plan, number: int, node: _NodePlan, one: drawn.Drawn, *,
         "cpus": sorted(int(cpu) for cpu in cpus),
         "cells": _declared(one),
     }
-    lines = [json.dumps(header)]
+    text = [json.dumps(header)]
     shape = next(iter(one.values.values()))[1].shape
     for at in np.ndindex(*shape):
         place = {key: one.coordinates[key][i] for key, i in zip(keys, at[1:], strict=True)}
         values = {key: float(f"{array[at]:.6g}") for key, (_, array) in one.values.items()}
-        lines.append(json.dumps({"record": "cell", **place, "pass": at[0], **values, "flags": []}))
-    return "\n".join(lines) + "\n" + _trailer("cells", len(lines) - 1)
+        if not all(np.isfinite(value) for value in values.values()):
+            continue  # there is no such cell
+        text.append(json.dumps({"record": "cell", **place, "pass": at[0], **values, "flags": []}))
+    return "\n".join(text) + "\n" + _trailer("cells", len(text) - 1)
 
 
 def _message_records(plan: Plan, number: int, node: _NodePlan, *, job: int, run: int) -> str:
@@ -431,15 +470,15 @@ def _message_records(plan: Plan, number: int, node: _NodePlan, *, job: int, run:
     }
     ends = np.array(node.cpus)[node.layout.pairs[~node.path.in_core]]
     a, b = np.sort(ends, axis=1).T
-    lines = [json.dumps(header)]
+    text = [json.dumps(header)]
     for p in range(values.shape[0]):
         for i, v in enumerate(values[p, 0].tolist()):
-            lines.append(
+            text.append(
                 f'{{"record":"pair","a":{a[i]},"b":{b[i]},"home":-1,"pass":{p},"latency_ns":{v:.1f},'
                 f'"ci_low_ns":{v * 0.995:.1f},"ci_high_ns":{v * 1.005:.1f},"min_ns":{v * 0.99:.1f},'
                 f'"median_ns":{v * 1.005:.1f},"p99_ns":{v * 1.05:.1f},"flags":[]}}'
             )
-    return "\n".join(lines) + "\n" + _trailer("pairs", int(values.size))
+    return "\n".join(text) + "\n" + _trailer("pairs", int(values.size))
 
 
 def _records(
@@ -450,7 +489,7 @@ def _records(
         "operation": "cas",
         "quantity": "hop",
         "unit": "ns",
-        "arguments": ["--op", "cas", "--cpus", "cores", "--siblings"],
+        "arguments": ["--op", "cas", "--cpus", "cores", "--siblings", *(["--detail"] if plan.detail else [])],
         "cpus": sorted(node.cpus),
         "home": "first" if plan.homes == (-1,) else "each",
         "lines": plan.spread.lines,
@@ -466,21 +505,100 @@ def _records(
         node.chip, np.tile(cores, (values.shape[0], values.shape[1], 1, 1)), (plan.seed, number, job, run)
     )
     numa = {cpu.cpu: cpu.numa or 0 for cpu in node.topology.cpus}
-    pool = plan.spread.lines * plan.passes * 4
-    lines = [json.dumps(header)]
+    pools, sockets = _pools(plan, number, node, job, run), _homes(plan, node)
+    nodes = [n.node for n in node.topology.numa_nodes if n.cpus] or [0]
+    socket_of = {n.node: _socket(node.topology, n.cpus) for n in node.topology.numa_nodes}
+    homes = nodes if plan.homes == (-1,) else list(plan.homes)
+    text = [json.dumps(header)]
+    for home in homes:
+        socket = socket_of.get(home, 0)
+        text += lines.records(pools[socket], home, socket, node.layout, node.cpus, rng)
     sd = plan.spread.line
     for p in range(values.shape[0]):
+        for home in homes:
+            of = pools[socket_of.get(home, 0)]
+            text.append(
+                json.dumps({"record": "pass", "pass": p, "home": home, "line_set": of.lines[of.drawn[p]].tolist()})
+            )
         for h, home in enumerate(plan.homes):
-            line_set = sorted(rng.permutation(pool)[: plan.spread.lines].tolist())
-            lines.append(json.dumps({"record": "pass", "pass": p, "home": max(home, 0), "line_set": line_set}))
+            each = None
+            if plan.detail:
+                each_ns = _line_values(plan, node, pools, sockets[h], values[p, h], p, rng)
+                each = _line_texts(pools, sockets[h], each_ns, p)
             for i in rng.permutation(len(pairs)):
                 v, (clock_a, clock_b) = float(values[p, h, i]), clocks[p, h, i]
-                lines.append(
+                text.append(
                     f'{{"record":"pair","a":{a[i]},"b":{b[i]},"home":{home if home >= 0 else numa[a[i]]},"pass":{p},'
                     f'"latency_ns":{v:.4f},"ci_low_ns":{v * (1 - 0.6 * sd):.4f},"ci_high_ns":{v * (1 + 0.6 * sd):.4f},'
                     f'"min_ns":{v * (1 - 2 * sd):.4f},"median_ns":{v * 1.01:.4f},"p99_ns":{v * (1 + 4 * sd):.4f},'
-                    f'"line_sd_ns":{v * sd:.4f},"clock_a_ghz":{clock_a:.4f},"clock_b_ghz":{clock_b:.4f},"flags":[]}}'
+                    f'"line_sd_ns":{v * sd:.4f},"clock_a_ghz":{clock_a:.4f},"clock_b_ghz":{clock_b:.4f}'
+                    f'{"" if each is None else each[i]},"flags":[]}}'
                 )
     if cut:
-        return "\n".join(lines[: len(lines) * 2 // 3]) + '\n{"record":"pair","a":'
-    return "\n".join(lines) + "\n" + _trailer("pairs", int(values.size))
+        return "\n".join(text[: len(text) * 2 // 3]) + '\n{"record":"pair","a":'
+    return "\n".join(text) + "\n" + _trailer("pairs", int(values.size))
+
+
+def _line_values(
+    plan: Plan, node: _NodePlan, pools: Sequence[lines.Pool], home: npt.NDArray[np.int64],
+    values: npt.NDArray[np.float32], run_pass: int, rng: np.random.Generator,
+) -> silicon.Floats:  # fmt: skip
+    """The hop of each pair on each line of a pass (pair, line); the pair's value is that of its lines' clusters."""
+    out = np.empty((len(values), plan.spread.lines))
+    for socket, of in enumerate(pools):
+        on = lines.ways(node.layout, np.asarray(values, dtype=np.float64), of.modes, socket)
+        mine = np.flatnonzero(home == socket)
+        added = lines.line_ns(of, on, run_pass)[on.of_pair[mine]]
+        added[node.path.in_ccx[mine]] = 0
+        own = plan.spread.line * np.sqrt(0.5) * values[mine, None] * rng.standard_normal(added.shape)
+        each = values[mine, None] + added + own
+        out[mine] = each + (values[mine] - lines.figure(of, run_pass, each))[:, None]
+    return out
+
+
+def _line_texts(
+    pools: Sequence[lines.Pool], home: npt.NDArray[np.int64], each: silicon.Floats, run_pass: int
+) -> list[str]:
+    """What `--detail` adds to the record of each pair."""
+    out = [""] * len(each)
+    for socket, of in enumerate(pools):
+        mine = np.flatnonzero(home == socket)
+        clusters = lines.medians(of, run_pass, each[mine])
+        for i, of_lines, of_clusters in zip(mine.tolist(), each[mine].tolist(), clusters.tolist(), strict=True):
+            out[i] = (
+                f',"line_ns":[{",".join(f"{ns:.2f}" for ns in of_lines)}]'
+                f',"cluster_ns":[{",".join(f"{ns:.3f}" for ns in of_clusters)}]'
+            )
+    return out
+
+
+@dataclass(frozen=True)
+class Detailed:
+    """One run of a node with the value of each line, as `write` would have it in the records of `--detail`.
+
+    `a` and `b` are the OS numbers of each pair (p) and `socket` that of its lines (p), `ns` its hops (pass, p, line);
+    `pools` has the lines of each socket, and where they live.
+    """
+
+    node: str
+    topology: Topology
+    a: npt.NDArray[np.int64]
+    b: npt.NDArray[np.int64]
+    socket: npt.NDArray[np.int64]
+    ns: silicon.Floats
+    pools: Sequence[lines.Pool]
+    layout: Layout
+    cpus: Sequence[int]
+
+
+def detailed(plan: Plan) -> Iterator[Detailed]:
+    """The runs of the plan's nodes in order, from the same draws as `write`, for the first of its homes."""
+    for number, node in enumerate(_nodes(plan)):
+        home = _homes(plan, node)[0]
+        a, b = np.array(node.cpus)[node.layout.pairs].T
+        for run in range(1, plan.runs_of_pairs + 1):
+            rng = np.random.default_rng([plan.seed, number, 1, run, 98])
+            values = _draw(plan, number, node, 1, run)[:, 0]
+            pools = _pools(plan, number, node, 1, run)
+            ns = [_line_values(plan, node, pools, home, values[p], p, rng) for p in range(plan.passes)]
+            yield Detailed(node.name, node.topology, a, b, home, np.stack(ns), pools, node.layout, node.cpus)

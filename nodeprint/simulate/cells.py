@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.cells import Key
-from nodeprint.layout import Ints
+from nodeprint.fleet.quantity import Key
+from nodeprint.layout import CCD, Ints
 from nodeprint.simulate.defects import Node
 from nodeprint.simulate.silicon import Chip, Paths
+from nodeprint.simulate.silicon import latency as latency_of
 from nodeprint.topology.model import Topology
 
 Floats = npt.NDArray[np.float64]
@@ -24,6 +25,13 @@ Floats = npt.NDArray[np.float64]
 #: DRAM latency by distance: a part in the core's clock, a part of the fabric and memory.
 _CORE_NS, _DRAM_NS = 12.0, {"own": 83.0, "near": 98.0, "far": 188.0}
 _RATE, _LINK_RATE = {"load": 150e9, "store": 75e9, "copy": 110e9, "triad": 115e9}, 70e9
+#: A CCD's port: 32 and 16 bytes in a cycle of a fabric of 1.467 GHz; what a CCX draws where it shares one; what is left
+#: of it from another socket and from all memory.
+_PORT = {"load": 46.9e9, "store_mem": 23.5e9}
+_SHARING_CCX, _FROM = 0.85, {"own": 1.0, "other_socket": 0.8, "all": 0.9}
+#: A hop out of a CCX beside the traffic of another: an idle fabric is a little slower than one at work, and on a full
+#: one a hop waits.
+_BESIDE = {"idle": 1.0, "light": 0.985, "full": 1.12}
 _HZ = 3.4e9
 _CYCLES = {"l1": 4.0, "l2": 14.0, "l3": 46.0}
 #: Relative standard deviations: between nodes' memories and links, between cores, of a run, of a cell in a run, of a
@@ -34,7 +42,10 @@ _CLOCK_RUN, _PROBE = 0.001, 0.003
 _LOST, _LOST_SD, _FIRST_CORE, _BUSY = 2e-4, 0.6, 5.0, 0.45
 
 #: What `draw` gives.
-MEASUREMENTS = ("chase-latency", "chase-levels", "jitter-detours", "clock-together", "bandwidth-nodes")
+MEASUREMENTS = (
+    "chase-latency", "chase-levels", "jitter-detours", "clock-together", "bandwidth-nodes", "bandwidth-ccx",
+    "coherence-loaded",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -123,6 +134,11 @@ def draw(
     chase = seen(latency * chip.whole)
     caches = seen(levels * chip.whole)
     rate = seen(rates / chip.whole)[:1]
+    ports = seen(_ports(path, chip, first, len(numbers)), 0.3)[:1]
+    beside = _hops_beside(path, latency_of(path, chip), home_of_core=of_core)
+    hops = seen(np.array([[[list(hop.values())] for hop in beside.values()]]))
+    drawn = np.array([0.0, 5e9, _PORT["load"]]) / (chip.port * chip.fabric).mean()
+    injectors = np.array([0.0, 1.0, float(np.bincount(path.ccx_of_core)[-1])])
     cores: list[Key] = list(first)
     memories: list[Key] = list(numbers)
     streams: list[Key] = list(_RATE)
@@ -144,7 +160,61 @@ def draw(
             "bandwidth-nodes", "bandwidth", "nodes", "rate", "B/s",
             {"cpu_node": memories, "memory_node": memories, "stream": streams}, {"rate_bytes_per_s": ("B/s", rate)},
         ),
+        Drawn(
+            "bandwidth-ccx", "ports", "bandwidth", "rate", "B/s",
+            {"cpu": [first[core] for core in _first_of_ccx(path)], "scope": ["ccx", "ccd"], "memory": list(_FROM),
+             "stream": list(_PORT)}, {"rate_bytes_per_s": ("B/s", ports)},
+        ),
+        Drawn(
+            "coherence-loaded", "coherence", "loaded", "hop", "ns",
+            {"a": cores[:1], "b": [first[core] for core in beside], "home": [numbers[of_core[0]]],
+             "load": list(_BESIDE)},
+            {**_statistics(hops), "rate_bytes_per_s": ("B/s", np.broadcast_to(drawn, hops.shape)),
+             "injectors": ("1", np.broadcast_to(injectors, hops.shape))},
+        ),
     ]  # fmt: skip
+
+
+def _hops_beside(path: Paths, hop_ns: Floats, home_of_core: Sequence[int]) -> dict[int, dict[str, float]]:
+    """Of the first core and one other of each distance: the hop in ns by load, by that other core."""
+    out: dict[int, dict[str, float]] = {}
+    met = set()
+    others = np.where(path.core_a == 0, path.core_b, path.core_a)
+    for pair in np.flatnonzero(((path.core_a == 0) | (path.core_b == 0)) & ~path.in_core):
+        other = int(others[pair])
+        kind = (bool(path.in_ccx[pair]), bool(path.cross[pair]), home_of_core[other] == home_of_core[0])
+        if kind not in met:
+            met.add(kind)
+            out[other] = {
+                load: float(hop_ns[pair]) * (1.0 if path.in_ccx[pair] else factor) for load, factor in _BESIDE.items()
+            }
+    return out
+
+
+def _first_of_ccx(path: Paths) -> list[int]:
+    """The first core of each CCX."""
+    return [int(core) for core in np.unique(path.ccx_of_core, return_index=True)[1]]
+
+
+def _ports(path: Paths, chip: Chip, first: Sequence[int], memories: int) -> Floats:
+    """What each CCX draws, and each CCD of several: (CCX, scope, memory, stream).
+
+    NaN where there is no such memory, and for a CCD at other CCXs than its first.
+    """
+    slots = path.layout.slots[path.core_slots]
+    cores = _first_of_ccx(path)
+    ccd = [tuple(slots[core, : CCD + 1].tolist()) for core in cores]
+    slow = chip.port * chip.fabric
+    out = np.full((len(cores), 2, len(_FROM), len(_PORT)), np.nan)
+    one = np.outer(list(_FROM.values()), list(_PORT.values()))
+    one[1:] = one[1:] / chip.socket_link if memories > 1 else np.nan
+    for number, die in enumerate(ccd):
+        mine = [other for other, its in enumerate(ccd) if its == die and min(its) >= 0] or [number]
+        share = _SHARING_CCX if len(mine) > 1 else 1.0
+        out[number, 0] = one * share / slow[number]
+        if len(mine) > 1 and mine[0] == number:
+            out[number, 1] = one / slow[mine].mean()
+    return out
 
 
 def _statistics(value: Floats) -> dict[str, tuple[str, Floats]]:

@@ -2,8 +2,7 @@
 
 A defect changes a part of a chip, what a run sees, or what the node says of itself.
 
-Parts are numbered machine-wide in canonical order: core 37 is the 38th core, CCD 8 the first of a second socket with
-eight before.
+Parts have the numbers of the topology's labels, machine-wide, which the verdict and the floor plan use as well.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.layout import CCD, SOCKET
+from nodeprint.layout import CCD, CCX, QUADRANT, RANK, SOCKET, Ints
 from nodeprint.simulate.silicon import Chip, Disturbance, Floats, Paths, with_pairs
 from nodeprint.simulate.survey import FINGERPRINT
 
@@ -92,6 +91,27 @@ def _at(array: npt.NDArray[Any], index: int, what: str) -> None:
         raise NodeprintError(f"there is no {what} {index} in this topology", advice=f"use 0 to {len(array) - 1}")
 
 
+def _core_at(path: Paths, number: int) -> int:
+    """The index in `path` of the core that the labels call `number`: they count by socket, CCD and CCX."""
+    slots = path.layout.slots[path.core_slots]
+    by_label = np.lexsort([slots[:, column] for column in (RANK, CCX, CCD, SOCKET)])
+    _at(by_label, number, "core")
+    return int(by_label[number])
+
+
+def _parts_at(path: Paths, column: int, what: str, *numbers: int) -> Ints:
+    """The part in `column` of each slot, by the label's number; in their order where the labels have none."""
+    labels = path.layout.slots[:, column]
+    if labels.min(initial=0) < 0:
+        labels = np.unique(path.layout.slots[:, : column + 1], axis=0, return_inverse=True)[1].reshape(-1)
+    for number in numbers:
+        if number not in labels:
+            raise NodeprintError(
+                f"there is no {what} {number} in this topology", advice=f"use {labels.min()} to {labels.max()}"
+            )
+    return np.asarray(labels, dtype=np.int64)
+
+
 def _scaled(array: Floats, index: int, factor: float) -> Floats:
     out = array.copy()
     out[index] = out[index] * factor
@@ -99,10 +119,8 @@ def _scaled(array: Floats, index: int, factor: float) -> Floats:
 
 
 def _core(match: re.Match[str]) -> Effect:
-    core = int(match["n"])
-
     def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
-        _at(chip.core, core, "core")
+        core = _core_at(path, int(match["n"]))
         if match["unit"] == "ns":
             added = chip.core_add_ns.copy()
             added[core] += _amount(match)
@@ -113,10 +131,8 @@ def _core(match: re.Match[str]) -> Effect:
 
 
 def _half_row(match: re.Match[str]) -> Effect:
-    core = int(match["n"])
-
     def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
-        _at(chip.core, core, "core")
+        core = _core_at(path, int(match["n"]))
         other = np.where(path.core_a == core, path.core_b, path.core_a)
         hit = ((path.core_a == core) | (path.core_b == core)) & (other >= path.n_cores // 2)
         return with_pairs(chip, np.where(hit, _factor(match), 1.0)), node
@@ -125,10 +141,8 @@ def _half_row(match: re.Match[str]) -> Effect:
 
 
 def _core_clock(match: re.Match[str]) -> Effect:
-    core = int(match["n"])
-
     def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
-        _at(chip.core, core, "core")
+        core = _core_at(path, int(match["n"]))
         return replace(chip, core_clock=_scaled(chip.core_clock, core, _factor(match))), node
 
     return effect
@@ -138,10 +152,8 @@ def _ccd(match: re.Match[str]) -> Effect:
     number, others = int(match["n"]), bool(match["others"])
 
     def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
-        slots = path.layout.slots
-        level = slots[:, : CCD + 1] if slots[:, CCD].min() >= 0 else slots[:, : CCD + 2]
-        ccd = np.unique(level, axis=0, return_inverse=True)[1].reshape(-1)
-        _at(np.unique(ccd), number, "CCD")
+        column = CCD if path.layout.slots[:, CCD].min() >= 0 else CCX
+        ccd = _parts_at(path, column, "CCD", number)
         a, b = ccd[path.layout.pairs[:, 0]] == number, ccd[path.layout.pairs[:, 1]] == number
         hit = (a ^ b) if others else (a | b)
         return with_pairs(chip, np.where(hit, _factor(match), 1.0)), node
@@ -155,8 +167,7 @@ def _link(match: re.Match[str]) -> Effect:
         raise NodeprintError(f"defect {match[0]!r} is no link", advice="name two quadrants")
 
     def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
-        _at(chip.quadrant_link, max(p, q), "quadrant")
-        qa, qb = path.quadrant_a, path.quadrant_b
+        qa, qb = _parts_at(path, QUADRANT, "quadrant", p, q)[path.layout.pairs].T
         hit = ((qa == p) & (qb == q)) | ((qa == q) & (qb == p))
         return with_pairs(chip, np.where(hit, _factor(match), 1.0)), node
 
@@ -167,9 +178,8 @@ def _socket(match: re.Match[str]) -> Effect:
     number = int(match["n"])
 
     def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
-        _at(chip.socket, number, "socket")
-        sockets = path.layout.slots[path.layout.pairs][:, :, SOCKET]
-        inside = (path.socket_a == number) & (sockets[:, 0] == sockets[:, 1])
+        one, other = _parts_at(path, SOCKET, "socket", number)[path.layout.pairs].T
+        inside = (one == number) & (other == number)
         return with_pairs(chip, np.where(inside, _factor(match), 1.0)), node
 
     return effect
@@ -194,10 +204,10 @@ def _disturbed(rate: float) -> Callable[[re.Match[str]], Effect]:
         groups = match.groupdict()
         busy = not groups.get("size")
         by = 1.5 if busy else _factor(match)
-        core, run = int(match["n"]), int(groups.get("run") or 0)
+        run = int(groups.get("run") or 0)
 
         def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
-            _at(chip.core, core, "core")
+            core = _core_at(path, int(match["n"]))
             return chip, replace(node, disturbances=(*node.disturbances, Disturbance(core, by, run, rate, busy)))
 
         return effect

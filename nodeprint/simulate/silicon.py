@@ -14,14 +14,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.layout import CCD, CCX, QUADRANT, RANK, SOCKET, Ints, Layout
+from nodeprint.layout import CCD, CCX, QUADRANT, RANK, SOCKET, Ints, Layout, codes
+from nodeprint.simulate import lines
 
 Floats = npt.NDArray[np.float64]
 
 #: Cost of a part, ns a hop. A core pays its share of protocol work in its own clock, a port and the mesh in the
 #: fabric's.
 CORE_NS, SMT_NS, RING_NS, RING_STEP_NS = 7.0, 3.0, 8.5, 0.6
-PORT_NS, MESH_NS, QUADRANT_NS, HOME_DETOUR_NS, LINK_NS = 45.0, 53.0, 5.0, 90.0, 88.0
+PORT_NS, MESH_NS, HOME_DETOUR_NS, LINK_NS = 45.0, 53.0, 90.0, 88.0
 
 #: A message: what MPI takes for itself, and how many cache lines a core copies at a time.
 START_NS, LINES_UNDERWAY = 1500.0, 24.0
@@ -82,29 +83,29 @@ class Paths:
     n_ccx: int
     n_quadrants: int
     n_sockets: int
+    #: What the way between the sites of both ends adds to a hop, ns (p).
+    apart_ns: Floats
 
     @property
     def core_slots(self) -> Ints:
         """The first slot of each core."""
-        return np.unique(_codes(self.layout.slots[:, :5]), return_index=True)[1].astype(np.int64)
+        return np.unique(codes(self.layout.slots[:, :5]), return_index=True)[1].astype(np.int64)
 
     @property
     def ccx_of_core(self) -> Ints:
         """The CCX of each core."""
-        return _codes(self.layout.slots[:, : CCX + 1])[self.core_slots]
+        return codes(self.layout.slots[:, : CCX + 1])[self.core_slots]
 
 
-def _codes(columns: Ints) -> Ints:
-    return np.unique(columns, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-
-
-def paths(layout: Layout) -> Paths:
-    """The parts each pair of `layout` passes."""
+def paths(layout: Layout, modes: lines.Modes | None = None) -> Paths:
+    """The parts each pair of `layout` passes, on the I/O die of `modes`."""
     slots, a, b = layout.slots, layout.pairs[:, 0], layout.pairs[:, 1]
-    core = _codes(slots[:, : RANK + 1])
-    ccx = _codes(slots[:, : CCX + 1])
-    quadrant, socket = _codes(slots[:, : QUADRANT + 1]), _codes(slots[:, : SOCKET + 1])
+    core = codes(slots[:, : RANK + 1])
+    ccx = codes(slots[:, : CCX + 1])
+    quadrant, socket = codes(slots[:, : QUADRANT + 1]), codes(slots[:, : SOCKET + 1])
     in_ccx = ccx[a] == ccx[b]
+    modes = modes or lines.Modes()
+    site = lines.sites_of(layout, modes)
     return Paths(
         layout,
         core[a],
@@ -123,6 +124,7 @@ def paths(layout: Layout) -> Paths:
         int(ccx.max(initial=0)) + 1,
         int(quadrant.max(initial=0)) + 1,
         int(socket.max(initial=0)) + 1,
+        np.asarray(modes.pair_step_ns * modes.steps[site[a], site[b]], dtype=np.float64),
     )
 
 
@@ -154,20 +156,20 @@ def _draw(rng: np.random.Generator, tail: float, size: int | tuple[int, ...]) ->
     return np.asarray(rng.standard_t(tail, size) * np.sqrt((tail - 2) / tail))
 
 
-def chip(path: Paths, spread: Spread, rng: np.random.Generator) -> Chip:
-    """Silicon drawn for one node."""
+def chip(path: Paths, spread: Spread, rng: np.random.Generator, positions: int = 0) -> Chip:
+    """Silicon drawn for one node; of a harvested part each CCX has cores at some of its `positions` (0: at all)."""
 
     def factor(sd: float, size: int | tuple[int, ...]) -> Floats:
         return np.asarray(1.0 + sd * _draw(rng, spread.chip_tail, size))
 
     slots = path.layout.slots[path.core_slots]
     ranks = slots[:, RANK].astype(float)
-    if spread.fused:  # which positions are active differs between chips
+    if spread.fused or positions:  # which positions are active differs between chips
         ring = np.empty(path.n_cores)
-        for ccx in np.unique(_codes(slots[:, : CCX + 1])):
-            mine = _codes(slots[:, : CCX + 1]) == ccx
+        for ccx in np.unique(codes(slots[:, : CCX + 1])):
+            mine = codes(slots[:, : CCX + 1]) == ccx
             count = int(mine.sum())
-            ring[mine] = np.sort(rng.permutation(max(count + 2, 8))[:count])
+            ring[mine] = np.sort(rng.permutation(positions or max(count + 2, 8))[:count])
     else:
         ring = ranks
     link = factor(spread.link, (path.n_quadrants, path.n_quadrants))
@@ -193,8 +195,7 @@ def latency(path: Paths, chip: Chip, home_socket: int = -1) -> Floats:
     inside = (work + ring) * chip.ccx[np.maximum(path.ccx, 0)]
     core_factor = chip.core[a] + chip.core[b] - 1
     qa, qb = path.quadrant_a, path.quadrant_b
-    apart = np.minimum((qa - qb) % 4, (qb - qa) % 4)
-    mesh = (MESH_NS + QUADRANT_NS * apart * (not chip.nps1)) * chip.quadrant_link[qa, qb]
+    mesh = (MESH_NS + path.apart_ns * (not chip.nps1)) * chip.quadrant_link[qa, qb]
     home = path.socket_a if home_socket < 0 else np.full(len(a), home_socket)
     detour = np.where((path.socket_a != home) & (path.socket_b != home), HOME_DETOUR_NS, 0.0)
     outside = work + (PORT_NS / 2 * (chip.port[path.port_a] + chip.port[path.port_b]) + mesh) * chip.fabric
@@ -235,11 +236,14 @@ def draw_run(
     passes: int,
     run: int = 1,
     disturbances: Sequence[Disturbance] = (),
+    pools: Sequence[lines.Pool] = (),
+    homes: Sequence[Ints] = (),
 ) -> npt.NDArray[np.float32]:
     """What one run measures: (pass, home, pair) in ns, `truth` having a home each.
 
     Drawn anew: the lines of each pass (common, per CCX), the run's temperature and its drift over time, cells that
-    stay through the run, autocorrelated passes with heavy tails, and bursts.
+    stay through the run, autocorrelated passes with heavy tails, and bursts. `pools` are the lines of each socket, and
+    `homes` the socket of each pair's lines (p) for each of `truth`; without them lines are common draws alone.
     """
     n = len(path.core_a)
     out = np.empty((passes, len(truth), n), dtype=np.float32)
@@ -250,8 +254,12 @@ def draw_run(
     for h, base in enumerate(truth):
         stays = spread.run_cell * rng.standard_normal(n)
         noise = np.zeros(n)
+        on = [lines.ways(path.layout, base, of.modes, socket) for socket, of in enumerate(pools)]
         for p in range(passes):
-            common = median_of_lines * np.sqrt(0.5) * rng.standard_normal()
+            if pools:
+                common = common_of_lines(path, base, pools, homes[h], on, p)
+            else:
+                common = np.full(n, median_of_lines * np.sqrt(0.5) * rng.standard_normal())
             per_ccx = median_of_lines * 0.5 * rng.standard_normal(path.n_ccx)
             # a line that two cores of one CCX pass to and fro stays in their L3
             line = np.where(path.in_ccx, 0.3, 1.0) * (common + per_ccx[path.port_a] + per_ccx[path.port_b])
@@ -266,6 +274,22 @@ def draw_run(
                     continue
                 factor = np.where(hit & (rng.random(n) < d.rate), factor * d.by, factor)
             out[p, h] = np.maximum(base * factor, 0.5)
+    return out
+
+
+def common_of_lines(
+    path: Paths, base: Floats, pools: Sequence[lines.Pool], home: Ints, on: Sequence[lines.Ways], run_pass: int
+) -> Floats:
+    """By which share the lines of a pass make each pair slower (p): inside a CCX not by where they live.
+
+    `on` are the ways to the lines of each socket.
+    """
+    out = np.zeros(len(base))
+    for socket, of in enumerate(pools):
+        mine = home == socket
+        added = lines.figure(of, run_pass, lines.line_ns(of, on[socket], run_pass))
+        alone = np.median(of.own[of.drawn[run_pass]])
+        out[mine] = np.where(path.in_ccx, alone, added[on[socket].of_pair] / base)[mine]
     return out
 
 

@@ -13,18 +13,17 @@ import numpy.typing as npt
 
 from nodeprint.errors import NodeprintError
 from nodeprint.structure import checks
-from nodeprint.structure.levels import Partition, detect
-from nodeprint.structure.matrices import Labels, Matrix, numbered, rand_index, sizes, symmetrised
+from nodeprint.structure.levels import Detected, Partition, detect, levels_of_cores, sibling_labels
+from nodeprint.structure.matrices import Labels, Matrix, averaged, numbered, positive, rand_index
 from nodeprint.structure.model import Agreement, Finding, FoundLevel, Structure, Symmetry
-from nodeprint.structure.source import Source, of_bundle, read
+from nodeprint.structure.source import Source, read
 from nodeprint.topology.facts import list_text
 from nodeprint.topology.model import Topology
 
-__all__ = ["Agreement", "Finding", "FoundLevel", "Source", "Structure", "Symmetry", "find", "of_bundle", "read"]
+__all__ = ["Agreement", "Finding", "FoundLevel", "Source", "Structure", "Symmetry", "find", "read"]
 
 RESAMPLES = 5
-KEPT, KEPT_OF_MANY = 0.8, 0.7  # of the cores in a resample; of more than MANY the second, which costs less
-MANY = 64
+KEPT = 0.8  # of the cores in a resample
 
 
 def find(
@@ -50,14 +49,18 @@ def find(
             advice="give one row and one column for each CPU",
         )
     order = np.argsort(cpus)
-    matrix = symmetrised(values[np.ix_(order, order)])
+    values = positive(values if np.array_equal(order, np.arange(len(order))) else values[np.ix_(order, order)])
+    matrix = averaged(values)
     numbers = [int(cpus[i]) for i in order]
     measured = ~np.isnan(matrix).all(axis=1)
     absent = [numbers[i] for i in np.flatnonzero(~measured)]
-    matrix, numbers = matrix[np.ix_(measured, measured)], [numbers[i] for i in np.flatnonzero(measured)]
+    if absent:
+        matrix, values = matrix[np.ix_(measured, measured)], values[np.ix_(measured, measured)]
+        numbers = [numbers[i] for i in np.flatnonzero(measured)]
 
-    partitions = detect(matrix)
-    stability = _stability(matrix, partitions, seed)
+    detected = detect(matrix)
+    partitions = detected.levels
+    stability = _stability(matrix, detected, seed)
     levels = tuple(
         FoundLevel(
             level.name,
@@ -67,12 +70,22 @@ def find(
         )
         for index, level in enumerate(partitions)
     )
-    agreed = checks.agreement(partitions, numbers, topology) if topology is not None else ()
+    agreed: tuple[Agreement, ...] = ()
+    found = checks.cell_findings(values, numbers, partitions)
+    exchanged: tuple[tuple[int, int], ...] = ()
+    if topology is not None:
+        agreed = checks.agreement(partitions, numbers, topology)
+        exchanged = checks.exchanges(partitions, numbers, topology, agreed)
+        found += checks.lacking(numbers, topology)
+        hidden = next((item for item in agreed if item.level == "smt" and item.relation == "not found"), None)
+        if hidden and (far := checks.siblings_not_nearest(matrix, numbers, topology)):
+            agreed, found = tuple(item for item in agreed if item is not hidden), (*found, far)
     alike = checks.symmetry(matrix, partitions, numbers)
-    found = checks.findings(levels, agreed, alike, home_controlled)
+    found += checks.findings(levels, agreed, alike, home_controlled, exchanged)
     if absent:
         text = f"No pair of CPUs {list_text(absent)} was measured."
         found += (Finding("unmeasured-cpus", "info", text, "Measure them, or leave them out of the matrix."),)
+    found = tuple(sorted(found, key=lambda finding: ("warning", "info").index(finding.severity)))
     return Structure(levels, agreed, alike, found)
 
 
@@ -104,21 +117,24 @@ def _within_between(matrix: Matrix, levels: Sequence[Partition], index: int) -> 
     return median(own & ~finer), median(coarser & ~own)
 
 
-def _stability(matrix: Matrix, levels: Sequence[Partition], seed: int) -> list[float]:
-    """Mean adjusted Rand index of each level with the nearest one that is found where some CPUs are left out, threads
-    with their core.
-    """
-    if not levels:
+def _stability(matrix: Matrix, detected: Detected, seed: int) -> list[float]:
+    """Mean adjusted Rand index of each level with the nearest one that is found where some cores are left out."""
+    if not detected.levels:
         return []
     generator = np.random.default_rng(seed)
-    unit = levels[0].labels if sizes(levels[0].labels).max() <= 2 else np.arange(len(matrix))
-    units = int(unit.max()) + 1
-    kept = KEPT if units <= MANY else KEPT_OF_MANY
-    scores = np.zeros((RESAMPLES, len(levels)))
+    cores = len(detected.between_cores)
+    core_of = detected.levels[0].labels if detected.threads else np.arange(cores)
+    count = math.ceil(KEPT * cores)
+    scores = np.zeros((RESAMPLES, len(detected.levels)))
+    first = int(detected.threads)
     for run in range(RESAMPLES):
-        keep = np.isin(unit, generator.choice(units, math.ceil(kept * units), replace=False))
-        again = detect(matrix[np.ix_(keep, keep)])
-        for index, level in enumerate(levels):
+        keep = np.sort(generator.choice(cores, count, replace=False))
+        again = levels_of_cores(detected.between_cores[np.ix_(keep, keep)], detected.threads)
+        for index, level in enumerate(detected.of_cores):
             mine = numbered(level.labels[keep])
-            scores[run, index] = max((rand_index(mine, other.labels) for other in again), default=0.0)
+            scores[run, first + index] = max((rand_index(mine, other.labels) for other in again), default=0.0)
+        if detected.threads:
+            cpus = np.flatnonzero(np.isin(core_of, keep))
+            siblings = sibling_labels(matrix[np.ix_(cpus, cpus)])
+            scores[run, 0] = 0.0 if siblings is None else rand_index(numbered(core_of[cpus]), siblings)
     return [float(score) for score in scores.mean(axis=0)]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 from nodeprint.structure.levels import Partition
 from nodeprint.structure.matrices import Labels, Matrix, numbered, rand_index, sizes
@@ -24,6 +24,14 @@ LABEL_OF: dict[LevelName, Level] = {
 }
 _NEAREST: tuple[Level, ...] = ("cluster", "ccx", "ccd", "quadrant", "numa", "half", "socket")
 
+#: Of pairs between cores, 95 % quantile over 5 %: up to this a machine without groups is flat. Single meshes reach 1.5.
+FLAT = 1.6
+#: The directions of one pair in twenty may differ by this factor; a round trip has none.
+ONE_WAY = 1.3
+#: Threads of a core are nearer than that share of the nearest other core.
+SIBLINGS_NEAR = 0.8
+_MOST_EXCHANGED = 6
+
 #: Largest over smallest median of parts that are alike. Of published two-socket matrices those of other
 #: makes reach 1.13, those of EPYC
 #: whose line had one home for all pairs 1.65 to 2.02; parts of one I/O die differ by their distance to that
@@ -32,23 +40,66 @@ ALIKE: dict[LevelName, float] = {"ccx": 1.3, "quadrant": 1.3, "half": 1.3, "sock
 
 
 def agreement(levels: Sequence[Partition], cpus: Sequence[int], topology: Topology) -> tuple[Agreement, ...]:
-    """Every found level against its label, and labels that the matrix does not show."""
+    """Every found level against its label, and labels that the matrix does not show.
+
+    CPUs without a label are left out of its comparison. A CPU that contradicts a coarse label explains the finer ones,
+    too: where these agree without it, it alone is named.
+    """
     names: tuple[Level, ...] = ("core", *_NEAREST)
-    labels = {level: part for level in names if (part := _labels(topology, level, cpus)) is not None}
-    out = []
-    for level in levels:
+    labels = {level: part for level in names if (part := _labels(topology, level, cpus)).max(initial=-1) >= 0}
+    out: list[Agreement] = []
+    moved = np.zeros(len(cpus), dtype=bool)
+    for level in sorted(levels, key=lambda level: int(level.labels.max())):
         label = _label_for(level, labels)
-        if label is not None:
-            relation, odd = _relation(level.labels, labels[label])
-            out.append(Agreement(level.name, label, relation, tuple(cpus[int(i)] for i in odd)))
+        if label is None:
+            continue
+        relation, odd = _compared(level.labels, labels[label], np.ones(len(cpus), dtype=bool))
+        if relation == "contradicts":
+            rest, more = _compared(level.labels, labels[label], ~moved)
+            odd = (
+                np.union1d(np.flatnonzero(moved), more)
+                if rest == "contradicts" or not moved.any()
+                else moved.nonzero()[0]
+            )
+            moved[odd] = True
+        out.append(Agreement(level.name, label, relation, tuple(cpus[int(i)] for i in odd)))
+    out.reverse()
     expected: tuple[LevelName, ...] = ("smt", "ccx", "socket")
     for name in expected:
-        part = labels.get(LABEL_OF[name])
-        if part is None or part.max() == 0 or sizes(part).max() == 1:
+        has = labels.get(LABEL_OF[name])
+        if has is None or has.max() == 0 or sizes(has[has >= 0]).max() == 1:
             continue
-        if not any(level.name == name or rand_index(part, level.labels) == 1 for level in levels):
+        if not any(level.name == name or _compared(level.labels, has)[0] == "agrees" for level in levels):
             out.append(Agreement(name, LABEL_OF[name], "not found", ()))
     return tuple(out)
+
+
+def exchanges(
+    levels: Sequence[Partition], cpus: Sequence[int], topology: Topology, agreed: Sequence[Agreement]
+) -> tuple[tuple[int, int], ...]:
+    """Pairs of CPUs whose labels, exchanged, contradict the matrix nowhere; none where there are no such few pairs."""
+    against = [item for item in agreed if item.relation == "contradicts"]
+    moved = sorted({cpu for item in against for cpu in item.cpus})
+    if not moved or len(moved) % 2 or len(moved) > _MOST_EXCHANGED:
+        return ()
+    found = {level.name: level.labels for level in levels}
+    labels = {item.label: _labels(topology, item.label, cpus) for item in against}
+    place = {cpu: i for i, cpu in enumerate(cpus)}
+    for pairs in _pairings(moved):
+        order = np.arange(len(cpus))
+        for one, other in pairs:
+            order[[place[one], place[other]]] = place[other], place[one]
+        if all(_compared(found[i.level], labels[i.label][order])[0] != "contradicts" for i in against):
+            return pairs
+    return ()
+
+
+def _pairings(of: Sequence[int]) -> Iterator[tuple[tuple[int, int], ...]]:
+    if not of:
+        yield ()
+    for i in range(1, len(of)):
+        for rest in _pairings([*of[1:i], *of[i + 1 :]]):
+            yield ((of[0], of[i]), *rest)
 
 
 def _label_for(level: Partition, labels: Mapping[Level, Labels]) -> Level | None:
@@ -57,16 +108,28 @@ def _label_for(level: Partition, labels: Mapping[Level, Labels]) -> Level | None
     if own is not None and own in labels:
         return own
     known = [name for name in _NEAREST if name in labels and labels[name].max() > 0]
-    scores = [rand_index(labels[name], level.labels) for name in known]
+    there = {name: labels[name] >= 0 for name in known}
+    scores = [rand_index(numbered(labels[n][there[n]]), numbered(level.labels[there[n]])) for n in known]
     return known[int(np.argmax(scores))] if known else None
 
 
-def _labels(topology: Topology, level: Level, cpus: Sequence[int]) -> Labels | None:
-    """The label of every CPU as a partition, None where one of them is unknown."""
+def _labels(topology: Topology, level: Level, cpus: Sequence[int]) -> Labels:
+    """The label of every CPU as a partition numbered from 0, -1 where it is unknown."""
     part = {cpu: number for number, group in topology.groups(level).items() for cpu in group}
-    if not all(cpu in part for cpu in cpus):
-        return None
-    return numbered(np.array([part[cpu] for cpu in cpus], dtype=np.int64))
+    out = np.array([part.get(cpu, -1) for cpu in cpus], dtype=np.int64)
+    out[out >= 0] = numbered(out[out >= 0]) if (out >= 0).any() else 0
+    return out
+
+
+def _compared(
+    found: Labels, label: Labels, rows: npt.NDArray[np.bool_] | None = None
+) -> tuple[Relation, npt.NDArray[np.intp]]:
+    """`_relation` over those of `rows` whose label is known."""
+    there = np.flatnonzero((label >= 0) if rows is None else (label >= 0) & rows)
+    if not len(there):
+        return "agrees", there
+    relation, odd = _relation(numbered(found[there]), numbered(label[there]))
+    return relation, there[odd]
 
 
 def _relation(found: Labels, label: Labels) -> tuple[Relation, npt.NDArray[np.intp]]:
@@ -79,10 +142,107 @@ def _relation(found: Labels, label: Labels) -> tuple[Relation, npt.NDArray[np.in
         return ("finer" if odd.any() else "agrees"), np.flatnonzero(odd)
     if not split_label.any():
         return "coarser", np.flatnonzero(split_found[found])
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 (scipy.optimize takes a tenth of a second)
+
     rows, columns = linear_sum_assignment(table, maximize=True)
     match = np.full(len(table), -1)
     match[rows] = columns
     return "contradicts", np.flatnonzero(match[found] != label)
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """What the cells themselves say: in how many pairs which CPUs have none, how far pairs between cores differ (5 and
+    95 % quantiles, ns), how the two directions do (the ratio that one pair in twenty exceeds, and the widest pair).
+    """
+
+    missing: int
+    pairs: int
+    low_ns: float
+    high_ns: float
+    directions: float
+    widest: tuple[int, int]
+
+
+def cells(latency_ns: Matrix, levels: Sequence[Partition]) -> Cells:
+    """Of an (n, n) matrix in ns with NaN where a direction was not measured, and its levels.
+
+    CPUs with one partner alone, as second threads of which only the core's own pair was measured, lack nothing.
+    """
+    smt = next((level.labels for level in levels if level.name == "smt"), np.arange(len(latency_ns)))
+    known = ~np.isnan(latency_ns)
+    known |= known.T
+    partners = known.sum(1) > 1
+    pairs = int(partners.sum()) * (int(partners.sum()) - 1) // 2
+    missing = pairs - int(known[np.ix_(partners, partners)].sum()) // 2
+
+    known = np.triu(known, 1)
+    one, other = latency_ns[known], latency_ns.T[known]
+    between = np.fmax(one, other)[(smt[:, None] != smt[None, :])[known]]
+    low, high = np.quantile(between, [0.05, 0.95], overwrite_input=True) if len(between) else (np.nan, np.nan)
+    del between
+    one /= other
+    ratio = np.maximum(one, 1 / one)
+    both = ~np.isnan(ratio)
+    directions, widest = 1.0, (0, 0)
+    if both.any():
+        widest = divmod(int(np.flatnonzero(known)[np.nanargmax(ratio)]), len(known))
+        directions = float(np.quantile(ratio[both], 0.95, overwrite_input=True))
+    return Cells(missing, pairs, float(low), float(high), directions, widest)
+
+
+def cell_findings(latency_ns: Matrix, cpus: Sequence[int], levels: Sequence[Partition]) -> tuple[Finding, ...]:
+    """What the cells say, in words."""
+    found = cells(latency_ns, levels)
+    out = []
+    if found.directions > ONE_WAY:
+        a, b = found.widest
+        out.append(
+            Finding(
+                "asymmetric",
+                "warning",
+                f"The two directions of a pair differ: in one of twenty pairs by a factor above {found.directions:.2f},"
+                f" most between CPUs {cpus[a]} and {cpus[b]} ({latency_ns[a, b]:.1f} and {latency_ns[b, a]:.1f} ns).",
+                "Both are averaged here. Check that both are of one run and one operation on an idle machine.",
+            )
+        )
+    if found.missing:
+        text = f"{found.missing} of {found.pairs} pairs have no latency."
+        out.append(
+            Finding("missing-pairs", "info", text, "Nothing to do where they are few; groups rest on the others.")
+        )
+    if any(level.name != "smt" for level in levels) or np.isnan(found.low_ns):
+        return tuple(out)
+    between = f"nine of ten pairs of cores lie between {found.low_ns:.1f} and {found.high_ns:.1f} ns"
+    if found.high_ns > FLAT * found.low_ns:
+        text = f"No groups: there is no clear cut, and {between} (a factor of {found.high_ns / found.low_ns:.2f})."
+        advice = "Measure again on an idle machine with more passes; on a mesh or ring the distance alone does this."
+        out.append(Finding("no-clear-cut", "info", text, advice))
+    elif not levels:
+        text = f"No groups: every CPU is about as near to any other, {between}."
+        out.append(Finding("flat", "info", text, "Nothing to do; labels cannot be checked by this matrix."))
+    return tuple(out)
+
+
+def siblings_not_nearest(matrix: Matrix, cpus: Sequence[int], topology: Topology) -> Finding | None:
+    """Where the labels' siblings are about as far from each other as from the nearest other core: the matrix cannot
+    show cores then.
+    """
+    core = _labels(topology, "core", cpus)
+    same = (core[:, None] == core[None, :]) & (core >= 0)[:, None]
+    own = matrix[np.triu(same, 1)]
+    own = own[~np.isnan(own)]
+    others = np.where(same | np.isnan(matrix), np.inf, matrix).min(axis=1, initial=np.inf)
+    others = others[np.isfinite(others)]
+    if not len(own) or not len(others) or np.median(own) < SIBLINGS_NEAR * np.median(others):
+        return None
+    return Finding(
+        "siblings-not-nearest",
+        "info",
+        f"Threads of one core are {np.median(own):.1f} ns apart and the nearest other core {np.median(others):.1f} ns:"
+        " siblings are not nearest to each other, as on Zen 5, and the matrix does not show cores.",
+        "Nothing to do: cores are those of the labels.",
+    )
 
 
 def symmetry(matrix: Matrix, levels: Sequence[Partition], cpus: Sequence[int]) -> tuple[Symmetry, ...]:
@@ -92,23 +252,22 @@ def symmetry(matrix: Matrix, levels: Sequence[Partition], cpus: Sequence[int]) -
     whole = np.zeros(len(matrix), dtype=np.int64)
     sockets = next((level.labels for level in levels if level.name == "socket"), whole)
     for level in levels:
-        bound = ALIKE.get(level.name)
-        if bound is not None:
-            pairs = (level.labels[:, None] == level.labels[None, :]) & (finer[:, None] != finer[None, :])
-            medians = _medians_of(matrix, pairs, level.labels)
-            over = np.ones(len(matrix))
-            for socket in np.unique(whole if level.name == "socket" else sockets):
-                rows = np.ones(len(matrix), dtype=bool) if level.name == "socket" else sockets == socket
-                inside = medians[level.labels[rows]]
-                if not np.isnan(inside).all():
-                    over[rows] = inside / np.nanmin(inside)
+        if level.name in ALIKE:
+            medians = _medians_inside(matrix, level.labels, finer)
+            over_fastest = np.ones(len(matrix))
+            inside = whole if level.name == "socket" else sockets
+            for socket in np.unique(inside):
+                rows = inside == socket
+                mine = medians[level.labels[rows]]
+                if not np.isnan(mine).all():
+                    over_fastest[rows] = mine / np.nanmin(mine)
             if (~np.isnan(medians)).sum() > 1:
-                slow = np.flatnonzero(np.nan_to_num(over) > bound)
+                slow = np.flatnonzero(np.nan_to_num(over_fastest) > ALIKE[level.name])
                 out.append(
                     Symmetry(
                         level.name,
                         tuple(None if np.isnan(value) else float(value) for value in medians),
-                        float(np.nanmax(over)),
+                        float(np.nanmax(over_fastest)),
                         not len(slow),
                         tuple(cpus[int(i)] for i in slow),
                     )
@@ -118,10 +277,16 @@ def symmetry(matrix: Matrix, levels: Sequence[Partition], cpus: Sequence[int]) -
     return tuple(out)
 
 
-def _medians_of(matrix: Matrix, pairs: npt.NDArray[np.bool_], labels: Labels) -> npt.NDArray[np.float64]:
-    values = np.where(pairs, matrix, np.nan)
-    cells = [values[labels == part] for part in range(int(labels.max()) + 1)]
-    return np.array([np.nan if np.isnan(cell).all() else np.nanmedian(cell) for cell in cells])
+def _medians_inside(matrix: Matrix, labels: Labels, finer: Labels) -> npt.NDArray[np.float64]:
+    """Median of the pairs inside each group that share no group of the finer level, NaN where none was measured."""
+    out = np.full(int(labels.max()) + 1, np.nan)
+    for part in range(len(out)):
+        rows = np.flatnonzero(labels == part)
+        values = matrix[np.ix_(rows, rows)][finer[rows, None] != finer[None, rows]]
+        values = values[~np.isnan(values)]
+        if len(values):
+            out[part] = np.median(values)
+    return out
 
 
 def findings(
@@ -129,8 +294,9 @@ def findings(
     agreed: Sequence[Agreement],
     alike: Sequence[Symmetry],
     home_controlled: bool | None,
+    exchanged: Sequence[tuple[int, int]] = (),
 ) -> tuple[Finding, ...]:
-    """Sentences for the reader, worst first."""
+    """Sentences for the reader on levels and labels."""
     out: list[Finding] = []
     names = {level.name: level for level in levels}
     for item in alike:
@@ -141,7 +307,10 @@ def findings(
             out.append(_home_artefact(names["socket"], item, home_controlled))
         else:
             out.append(_unlike(item))
-    out += [_disagreement(item) for item in agreed if item.relation != "agrees"]
+    against = [item for item in agreed if item.relation == "contradicts"]
+    if against:
+        out.append(_contradiction(against, exchanged))
+    out += [_disagreement(item) for item in agreed if item.relation not in ("agrees", "contradicts")]
     out += [
         Finding(
             "unstable-level",
@@ -153,11 +322,20 @@ def findings(
         for level in levels
         if level.stability < 0.9
     ]
-    if not levels:
-        text = "No groups: every CPU is about as near to any other."
-        out.append(Finding("flat", "info", text, "Nothing to do; labels cannot be checked by this matrix."))
-    order = {"warning": 0, "info": 1}
-    return tuple(sorted(out, key=lambda finding: order[finding.severity]))
+    return tuple(out)
+
+
+def lacking(cpus: Sequence[int], topology: Topology) -> tuple[Finding, ...]:
+    """A warning where the topology has not all CPUs of the matrix."""
+    known = {cpu.cpu for cpu in topology.cpus}
+    without = [cpu for cpu in cpus if cpu not in known]
+    if not without:
+        return ()
+    text = (
+        f"The topology has no CPU {list_text(without)}: {len(without)} of the matrix's {len(cpus)} CPUs are compared"
+        " with no label."
+    )
+    return (Finding("cpus-without-labels", "warning", text, "Give the topology of the machine that was measured."),)
 
 
 def _home_artefact(level: FoundLevel, item: Symmetry, home_controlled: bool | None) -> Finding:
@@ -189,16 +367,26 @@ def _unlike(item: Symmetry) -> Finding:
     )
 
 
+def _contradiction(against: Sequence[Agreement], exchanged: Sequence[tuple[int, int]]) -> Finding:
+    moved = sorted({cpu for item in against for cpu in item.cpus})
+    names = " and ".join(item.label for item in against)
+    text = (
+        f"The labels of CPUs {list_text(moved)} contradict the matrix ({names}); no smaller set of CPUs explains"
+        " what it shows."
+    )
+    if exchanged:
+        pairs = ", ".join(f"{one} and {other}" for one, other in exchanged)
+        text += f" With the labels of {pairs} exchanged they agree."
+    return Finding(
+        "labels-contradict",
+        "warning",
+        text,
+        "Check the topology that was given or read, and whether the CPUs of the matrix carry the "
+        "numbers it assumes; labels stay as they are.",
+    )
+
+
 def _disagreement(item: Agreement) -> Finding:
-    if item.relation == "contradicts":
-        return Finding(
-            "labels-contradict",
-            "warning",
-            f"The matrix groups CPUs {list_text(item.cpus)} differently from the label {item.label} says (level "
-            f"{item.level}).",
-            "Check the topology that was given or read, and whether the CPUs of the matrix carry the "
-            "numbers it assumes; labels stay as they are.",
-        )
     if item.relation == "not found":
         return Finding(
             "label-not-found",

@@ -1,8 +1,8 @@
 """The levels of a latency matrix, found without labels or CPU numbers.
 
 In order: pairs of hardware threads by mutual nearest neighbours; groups by average linkage, kept where nearly every CPU
-is nearer to all of its group than to anybody else; then, over the medians between CCXs, sockets by the leading
-eigenvector of the double-centred matrix, as one socket can be slower inside than the link between them, and quadrants
+is nearer to all of its group than to anybody else; then, over the medians between CCXs, sockets by linkage of
+the double-centred matrix, as one socket can be slower inside than the link between them, and quadrants
 by the likeness of rows. docs/method.md has the reasons and figures.
 """
 
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 
+from nodeprint.distributions import robust_sd
 from nodeprint.structure.matrices import (
     Cells,
     Labels,
@@ -23,6 +23,7 @@ from nodeprint.structure.matrices import (
     additive_residual,
     numbered,
     profile_distances,
+    row_quantile,
     sizes,
 )
 from nodeprint.structure.model import LevelName
@@ -33,20 +34,25 @@ SMT_GAP = 0.25  # a sibling is this much nearer than the next CPU
 SMT_COVERAGE = 0.4  # of the CPUs have a sibling: hybrid processors have threads on some cores only
 SMT_NS = 18.0  # threads share the first-level cache; slower pairs are cores of a small cache group
 LINKAGE_GAP = 0.2  # between consecutive merges, for a cut to be looked at
-SEPARATION = 1.1  # a CPU's far partners over its near ones
-SEPARATED = 0.85  # of the CPUs are separated like that
+CLEAN_GAP = 0.03  # the same where cells hardly differ
+GAP_SPREAD = 8.0  # and in standard deviations of cells about block medians between the two
+BLOCK_CELLS = 6  # on average, for a spread about block medians
+SEPARATED = 0.85  # of the CPUs in groups are nearer to their group than to all others
 ALONE = 0.4  # of the CPUs may be alone: their partners are not in the matrix, or they have none
 ALIKE_ROW = 1.5  # a row's median to its group over the group's own
-ALIKE_INSIDE = 2.2  # largest over smallest median inside groups of one level
-SOCKET_CONTRAST = 0.15  # how much the link adds, of the latency across it
+MOST_SOCKETS = 8
+SOCKET_CONTRAST = 0.13  # how much the link adds, of the latency across it
+SOCKETS_CONTRAST = 0.2  # the same of more than two sockets: quadrants of one reach 0.16
 SOCKET_AUC = 0.97  # chance that a residual across is above one inside
+RESIDUAL_NOISE = 6.0  # standard errors by which residuals inside parts are below those across
 PROFILE_RATIO = 1.8  # between consecutive merges of row profiles
 PROFILE_NOISE = 0.01  # standard error of a median between CCXs, of the latency, above which rows are not compared
 # hop inside a last-level cache of few cores; above it, one of two groups may be a whole package
 CCX_NS = 28.0
-MANY_CCX_NS = 40.0  # the same where there are more than two groups of three to eight cores
+MANY_CCX, MANY_CCX_CORES = 4, 3  # groups and cores of each; then the ratio decides, whatever the clock:
+CCX_RATIO = 2.5  # a hop to the nearest other CCX over one inside
+MANY_CCX_NS = 40.0  # up to here they are CCXs also where they are as far from each other as packages
 MIN_PACKAGE_CORES = 5  # smaller groups are clusters
-MIN_PACKAGE_CORES_NO_SMT = 7
 SOCKET_NS = 100.0  # hop between packages
 CCX_SOCKET_NS = 150.0  # the same for parts of several CCXs, which may be parts of one package below that
 DIE_SOCKET_NS = 180.0  # the same for parts of up to three CCXs and ten cores, which are dies below that
@@ -60,53 +66,80 @@ class Partition:
     labels: Labels
 
 
-def detect(matrix: Matrix) -> list[Partition]:
-    """Levels of a symmetric (n, n) matrix in ns with NaN for missing pairs, from fine to coarse; empty where it is
-    flat.
+@dataclass(frozen=True)
+class Detected:
+    """Levels over CPUs, from fine to coarse; and over cores, with the medians between these, which is what all levels
+    above the threads rest on. `threads`: cores have several.
+    """
+
+    levels: list[Partition]
+    of_cores: list[Partition]
+    between_cores: Matrix
+    threads: bool
+
+
+def detect(matrix: Matrix) -> Detected:
+    """Levels of a symmetric (n, n) matrix in ns with NaN for missing pairs; none where it is flat.
 
     Rows that hold (nearly) nothing but their sibling's cell follow their sibling.
     """
     if len(matrix) < 4:
-        return []
+        return Detected([], [], matrix, threads=False)
     siblings = sibling_labels(matrix)
     cores: Labels = np.arange(len(matrix)) if siblings is None else siblings
-    cells = Cells.of(matrix)
-    between_cores = cells.block_medians(cores)
-    np.fill_diagonal(between_cores, np.nan)
-    nested = [_refined(cells, labels[cores]) for labels in separated_groups(between_cores)]
-    whole = np.zeros(len(matrix), dtype=np.int64)
-    if nested and sizes(nested[0]).max() == 2:
-        nested[0] = _paired_by_elimination(matrix, nested[0], nested[1] if nested[1:] else whole)
-    found: list[Partition] = []
+    between = matrix if siblings is None else _between_cores(matrix, cores)
+    of_cores = levels_of_cores(between, siblings is not None)
+    found = [Partition(level.name, numbered(level.labels[cores])) for level in of_cores]
     if siblings is not None:
-        cores = _paired_by_elimination(matrix, siblings, nested[0] if nested else whole)
-        found.append(Partition("smt", cores))
-    found += [Partition(name, labels) for name, labels in _named(cells, nested, cores)]
+        whole = np.zeros(len(matrix), dtype=np.int64)
+        smt = _paired_by_elimination(matrix, siblings, found[0].labels if found else whole)
+        found.insert(0, Partition("smt", smt))
+    return Detected(found, of_cores, between, siblings is not None)
+
+
+def _between_cores(matrix: Matrix, cores: Labels) -> Matrix:
+    """Lower medians of the cells between every two cores of one or two threads; NaN on the diagonal."""
+    first, last = np.zeros((2, int(cores.max()) + 1), dtype=np.int64)
+    rows = np.arange(len(cores))
+    first[cores[::-1]], last[cores] = rows[::-1], rows
+    # a core of one thread is taken twice, which moves no lower median
+    cells = np.stack([matrix[np.ix_(a, b)] for a in (first, last) for b in (first, last)])
+    cells.sort(axis=0)
+    middle = np.maximum((~np.isnan(cells)).sum(axis=0) - 1, 0) // 2
+    between: Matrix = np.take_along_axis(cells, middle[None], axis=0)[0]
+    np.fill_diagonal(between, np.nan)
+    return between
+
+
+def levels_of_cores(between: Matrix, threads: bool) -> list[Partition]:
+    """Levels above the core, over the medians between cores, from fine to coarse."""
+    if len(between) < 4:
+        return []
+    cells = Cells.of(between)
+    whole = np.zeros(len(between), dtype=np.int64)
+    refined = [_refined(cells, labels) for labels in separated_groups(between, cells)]
+    nested = [labels for labels in refined if 0 < labels.max() < len(labels) - 1]
+    if not nested and len(between) >= 2 * MIN_PACKAGE_CORES and (sides := sockets_of(between)) is not None:
+        nested = [sides]
+    if nested and sizes(nested[0]).max() == 2:
+        nested[0] = _paired_by_elimination(between, nested[0], nested[1] if nested[1:] else whole)
+    found = [Partition(name, labels) for name, labels in _named(cells, nested, threads)]
     ccx = next((level for level in found if level.name == "ccx"), None)
     if ccx is not None:
-        found += _above_ccx(cells, ccx.labels, cores, found)
+        found += _above_ccx(cells, ccx.labels, found)
     return sorted(found, key=lambda level: -int(level.labels.max()))
 
 
 def _refined(cells: Cells, labels: Labels) -> Labels:
-    """Every row in the group that it is nearest to by the median, which a disturbed or missing cell does not move.
-
-    Groups that are as near to each other as the one is inside are one; so are a row alone and the group that it is
-    like.
+    """Every row in the group that it is nearest to by the median, which a disturbed or missing cell does not move; a
+    row alone joins a group only if it is like its members.
     """
-    blocks = cells.block_medians(labels)
-    inside = np.where(sizes(labels) > 1, np.diag(blocks), np.nan)
-    with np.errstate(invalid="ignore"):
-        near = blocks < SEPARATION * np.fmin(inside[:, None], inside[None, :])
-        np.fill_diagonal(near, True)
-    _, joined = connected_components(near, directed=False)
-    labels = numbered(joined[labels])
     inside = np.diag(cells.block_medians(labels))
     rows = cells.row_medians(labels)
     rows = np.where(np.isnan(rows), np.inf, rows)
     best = np.argmin(rows, axis=1)
     each = np.arange(len(labels))
-    joins = (sizes(labels)[best] > 1) & (rows[each, best] * SEPARATION < rows[each, labels])
+    joins = (sizes(labels)[best] > 1) & (rows[each, best] < rows[each, labels])
     joins &= rows[each, best] < ALIKE_ROW * inside[best]
     return numbered(np.where(joins, best, labels))
 
@@ -143,29 +176,17 @@ def sibling_labels(matrix: Matrix) -> Labels | None:
 
 
 def _paired_by_elimination(matrix: Matrix, cores: Labels, groups: Labels) -> Labels:
-    """Siblings whose own cell is missing or disturbed: two CPUs of one group that have no sibling, and no other choice.
-
-    Where so many are without one that two may meet by chance, their rows must be as like as those of siblings.
+    """Siblings whose own cell is missing or disturbed: two CPUs of one group that have no sibling, and no other
+    choice.
     """
     single = np.flatnonzero(sizes(cores)[cores] == 1)
     single = single[(~np.isnan(matrix)).sum(1)[single] > 1]
-    if not 2 <= len(single) <= 0.25 * len(matrix):
-        return cores
     inside = groups[:, None] == groups[None, :]
-    usual = np.nanmedian(np.where(inside & (cores[:, None] != cores[None, :]), matrix, np.nan))
-    bad = inside & ~(matrix < 2 * usual)
-    np.fill_diagonal(bad, False)
-    chance = bad.sum() / max(int(inside.sum()) - len(matrix), 1)
-    candidates = bad[np.ix_(single, single)]
-    if inside[np.ix_(single, single)].sum() / 2 * chance > 0.5:
-        first, second = np.nonzero((cores[:, None] == cores[None, :]) & np.triu(np.ones_like(inside), 1))
-        known = _row_difference(matrix, first, second)
-        alike = float(np.quantile(known[np.isfinite(known)], 0.9)) if np.isfinite(known).any() else 0.0
-        one, other = (single[side] for side in np.nonzero(np.triu(inside[np.ix_(single, single)], 1)))
-        if not alike < 0.5 * np.median(_row_difference(matrix, one, other)):
-            return cores
-        one, other = np.nonzero(candidates)
-        candidates[one, other] = _row_difference(matrix, single[one], single[other]) <= alike
+    others = matrix[inside & (cores[:, None] != cores[None, :])]
+    if len(single) < 2 or np.isnan(others).all():
+        return cores
+    candidates = inside[np.ix_(single, single)] & ~(matrix[np.ix_(single, single)] < 2 * np.nanmedian(others))
+    np.fill_diagonal(candidates, False)
     out = cores.copy()
     for i, row in enumerate(candidates):
         partners = np.flatnonzero(row)
@@ -174,24 +195,11 @@ def _paired_by_elimination(matrix: Matrix, cores: Labels, groups: Labels) -> Lab
     return numbered(out)
 
 
-def _row_difference(
-    matrix: Matrix, one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]
-) -> npt.NDArray[np.float64]:
-    """Median of the absolute logarithms of the ratio of two rows, for each pair of rows; infinite where they share no
-    column.
-    """
-    if not len(one):
-        return np.zeros(0)
-    logs = np.sort(np.abs(np.log(matrix[one] / matrix[other])), axis=1)
-    count = (~np.isnan(logs)).sum(1)
-    out: npt.NDArray[np.float64] = np.where(count > 0, logs[np.arange(len(one)), np.maximum(count - 1, 0) // 2], np.inf)
-    return out
-
-
-def separated_groups(matrix: Matrix) -> list[Labels]:
+def separated_groups(matrix: Matrix, cells: Cells) -> list[Labels]:
     """Cuts of the average-linkage tree (on logarithms) that separate nearly every row, from fine to coarse.
 
-    Of several cuts of the same level the one with the widest gap is kept.
+    What a cut must bridge depends on the spread inside its groups: much where cells differ anyhow, little where they
+    hardly do. Of several cuts of the same level the one with the widest gap is kept.
     """
     n = len(matrix)
     if n < 4:
@@ -202,37 +210,39 @@ def separated_groups(matrix: Matrix) -> list[Labels]:
     np.fill_diagonal(logs, 0.0)
     tree = linkage(squareform(logs, checks=False), "average")
     heights = tree[:, 2]
-    gaps = np.diff(heights)
+    steps = np.diff(heights)
     kept: list[Labels] = []
-    for k in sorted(np.flatnonzero(gaps > LINKAGE_GAP), key=lambda k: -gaps[k]):
+    for k in sorted(np.flatnonzero(steps > CLEAN_GAP), key=lambda k: -steps[k]):
         labels = numbered(fcluster(tree, (heights[k] + heights[k + 1]) / 2, "distance"))
-        if _separates(matrix, labels) and all(_distinct(labels, other) for other in kept):
+        gap = min(max(CLEAN_GAP, GAP_SPREAD * _spread_inside(cells, labels)), LINKAGE_GAP)
+        if steps[k] > gap and _separates(matrix, labels) and all(_distinct(labels, one) for one in kept):
             kept.append(labels)
     return sorted(kept, key=lambda labels: -int(labels.max()))
 
 
+def _spread_inside(cells: Cells, labels: Labels) -> float:
+    """Relative standard deviation of cells about the median of their block (from quartiles), blocks being all pairs of
+    groups: groups that are no more than neighbours on a mesh have a wide one. Infinite where blocks have too few cells
+    to tell.
+    """
+    groups = int(labels.max()) + 1
+    if len(cells.values) < BLOCK_CELLS * groups * (groups + 1) / 2:
+        return float("inf")
+    medians = cells.block_medians(labels)[labels[cells.rows], labels[cells.columns]]
+    low, high = np.quantile(np.log(cells.values / medians), [0.25, 0.75])
+    return float(high - low) / 1.349
+
+
 def _separates(matrix: Matrix, labels: Labels) -> bool:
+    """Whether nearly every row in a group is nearer to nearly all of its group than to anybody else."""
     count = sizes(labels)
     alone = count[labels] == 1
     if count.max() == len(labels) or alone.mean() > ALONE:
         return False
     same = labels[:, None] == labels[None, :]
-    with np.errstate(all="ignore"):
-        near = _row_quantile(np.where(same, matrix, np.nan), 0.9)
-        far = _row_quantile(np.where(same, np.nan, matrix), 0.05)
-    if (far > near * SEPARATION)[~alone].mean() < SEPARATED:
-        return False
-    inside = np.diag(Cells.of(matrix).block_medians(labels))[count > 1]
-    inside = inside[~np.isnan(inside)]
-    return len(inside) > 0 and bool(inside.max() < ALIKE_INSIDE * inside.min())
-
-
-def _row_quantile(matrix: Matrix, q: float) -> npt.NDArray[np.float64]:
-    """Quantile of each row's measured cells, NaN where there is none."""
-    ordered = np.sort(matrix, axis=1)
-    count = (~np.isnan(ordered)).sum(1)
-    out: npt.NDArray[np.float64] = ordered[np.arange(len(ordered)), (q * np.maximum(count - 1, 0)).astype(np.int64)]
-    return out
+    near = row_quantile(np.where(same, matrix, np.nan), 0.9)
+    far = row_quantile(np.where(same, np.nan, matrix), 0.05)
+    return bool((far > near)[~alone].mean() >= SEPARATED)
 
 
 def _distinct(labels: Labels, other: Labels) -> bool:
@@ -251,37 +261,29 @@ def group_of(coarse: Labels, fine: Labels) -> Labels:
     return out
 
 
-def _named(cells: Cells, nested: list[Labels], core_of: Labels) -> list[tuple[LevelName, Labels]]:
+def _named(cells: Cells, nested: list[Labels], threads: bool) -> list[tuple[LevelName, Labels]]:
     """A name for each partition, by its groups' count, cores and latency; `group` where these do not decide."""
-    smt = int(core_of.max()) + 1 < len(core_of)
     out: list[tuple[LevelName, Labels]] = []
     for index, labels in enumerate(nested):
         blocks = cells.block_medians(labels)
         within = float(np.nanmedian(np.diag(blocks)))
-        between = float(np.nanmedian(blocks[~np.eye(len(blocks), dtype=bool)]))
-        cores = sizes(group_of(labels, core_of))
-        packages = index == len(nested) - 1 and len(cores) in (2, 4, 8) and cores.max() <= 2 * cores.min()
-        name: LevelName
+        others = np.where(np.eye(len(blocks), dtype=bool), np.nan, blocks)
+        between, nearest = float(np.nanmedian(others)), float(np.nanmedian(np.fmin.reduce(others, axis=1)))
+        cores = sizes(labels)
+        many = len(cores) >= MANY_CCX and np.median(cores) >= MANY_CCX_CORES and nearest >= CCX_RATIO * within
+        packages = index == len(nested) - 1 and len(cores) <= MOST_SOCKETS and cores.max() <= 2 * cores.min()
         ccx = next((finer for finer_name, finer in out if finer_name == "ccx"), None)
-        if index:
-            name = (
-                "group" if ccx is None else _package_or_die(between, labels, ccx, core_of) if packages else "quadrant"
-            )
-        elif within <= _ccx_limit(cores):
+        name: LevelName = "group"
+        if ccx is not None:
+            name = _package_or_die(cells, labels, ccx) if packages else "quadrant"
+        elif not index and within <= (MANY_CCX_NS if many else CCX_NS):
             name = "ccx"
-        elif packages and _spans_package(between, cores, smt):
+        elif packages and _spans_package(between, cores, threads):
             name = "socket"
-        else:
-            name = "ccx" if (len(cores) >= 4 and np.median(cores) >= 3) or (len(cores) == 2 and smt) else "group"
+        elif not index and many:
+            name = "ccx"
         out.append((name, labels))
     return out
-
-
-def _ccx_limit(cores: npt.NDArray[np.int64]) -> float:
-    """The hop in ns up to which groups of so many cores are CCXs whatever lies between them."""
-    if len(cores) == 2:
-        return CCX_NS
-    return MANY_CCX_NS if len(cores) > 3 and np.median(cores) >= 3 and cores.max() <= 8 else (CCX_NS + MANY_CCX_NS) / 2
 
 
 def _spans_package(between: float, cores: npt.NDArray[np.int64], smt: bool) -> bool:
@@ -290,27 +292,35 @@ def _spans_package(between: float, cores: npt.NDArray[np.int64], smt: bool) -> b
     Packages have enough cores and are far from each other. With threads in pairs and two groups, a slow cache is a ring
     or mesh over the package, however near the other one is; without, dies of one package (SCCL) look the same.
     """
-    enough = cores.max() >= (MIN_PACKAGE_CORES if smt else MIN_PACKAGE_CORES_NO_SMT)
     far = between >= (SOCKET_NS if len(cores) < 8 else 1.5 * SOCKET_NS)
-    return bool(enough and (far or (smt and len(cores) == 2)))
+    return bool(cores.max() >= MIN_PACKAGE_CORES and (far or (smt and len(cores) == 2)))
 
 
-def _package_or_die(between: float, parts: Labels, ccx: Labels, core_of: Labels) -> LevelName:
-    """The name of parts of several CCXs: the dies of a package have few cores, and are nearer than packages."""
-    few = sizes(group_of(parts, ccx)).min() < 4 and np.median(sizes(group_of(parts, core_of))) <= 10
-    return "socket" if between >= (DIE_SOCKET_NS if few else CCX_SOCKET_NS) else "quadrant"
+def _package_or_die(cells: Cells, parts: Labels, ccx: Labels) -> LevelName:
+    """The name of parts of several CCXs: the parts of one package are nearer to each other, in ns and compared with the
+    nearest of their own.
+    """
+    medians, of = cells.block_medians(ccx), group_of(parts, ccx)
+    same = of[:, None] == of[None, :]
+    between = float(np.nanmedian(medians[~same]))
+    inside = [medians[(of == part)[:, None] & (of == part)[None, :] & ~np.eye(len(of), dtype=bool)] for part in set(of)]
+    known = [float(np.nanmedian(values)) for values in inside if not np.isnan(values).all()]
+    of_parts = cells.block_medians(parts)[~np.eye(len(sizes(of)), dtype=bool)]
+    nearest = float(np.nanmin(of_parts)) if not np.isnan(of_parts).all() else between
+    few = sizes(of).min() < 4 and np.median(sizes(parts)) <= 10
+    far = between >= (DIE_SOCKET_NS if few else CCX_SOCKET_NS)
+    return "socket" if far and (not known or 1 - min(known) / nearest >= SOCKETS_CONTRAST) else "quadrant"
 
 
-def _above_ccx(cells: Cells, ccx: Labels, core_of: Labels, found: list[Partition]) -> list[Partition]:
+def _above_ccx(cells: Cells, ccx: Labels, found: list[Partition]) -> list[Partition]:
     """Sockets and quadrants over the medians between CCXs, where linkage did not find them."""
     blocks = cells.block_medians(ccx)
     if len(blocks) < 4:
         return []
     sockets = next((group_of(level.labels, ccx) for level in found if level.name == "socket"), None)
     out: list[Partition] = []
-    if sockets is None and (sides := two_sockets(blocks)) is not None:
-        across = np.median(blocks[sides[:, None] != sides[None, :]])
-        over = Partition(_package_or_die(float(across), sides[ccx], ccx, core_of), numbered(sides[ccx]))
+    if sockets is None and (sides := sockets_of(blocks)) is not None:
+        over = Partition(_package_or_die(cells, sides[ccx], ccx), numbered(sides[ccx]))
         sockets = sides if over.name == "socket" else None
         if not any(np.array_equal(over.labels, level.labels) for level in found):
             out.append(over)
@@ -325,25 +335,42 @@ def _above_ccx(cells: Cells, ccx: Labels, core_of: Labels, found: list[Partition
     return out
 
 
-def two_sockets(blocks: Matrix) -> Labels | None:
-    """Two sockets over (g, g) medians between CCXs, g at least 4; None where the link shows no clear cost of its own.
+def sockets_of(blocks: Matrix) -> Labels | None:
+    """Two or more sockets over (g, g) medians between CCXs or cores, g at least 4; None where the link shows no clear
+    cost of its own.
 
-    Offsets of each CCX are taken out first: the socket that does not own the line is slower as a whole.
+    Offsets of each row are taken out first: the socket that does not own the line is slower as a whole. Two sockets
+    are the sides of the leading eigenvector, more are cuts of the average-linkage tree; the fewest count for which
+    nearly every residual across is above those inside, for the CCXs or cores at the border, too.
     """
     residual, _ = additive_residual(blocks)
-    vectors = np.linalg.eigh(residual).eigenvectors
-    side = vectors[:, 0] > 0
-    if min(side.sum(), (~side).sum()) * 2 < max(side.sum(), (~side).sum()):
-        return None
-    across = side[:, None] != side[None, :]
     upper = np.triu(~np.isnan(blocks), 1)
+    if not upper.any():
+        return None
+    tree = _tree_of(residual)
+    counts = range(2, min(MOST_SOCKETS, len(blocks) // 2) + 1)
+    found = (numbered(fcluster(tree, k, "maxclust")) for k in counts)
+    return next((labels for labels in found if _link_costs(blocks, residual, upper, labels)), None)
+
+
+def _tree_of(residual: Matrix) -> Matrix:
+    """The average-linkage tree over what an additive fit leaves, which is below zero inside parts."""
+    tree: Matrix = linkage(squareform(residual - residual.min(), checks=False), "average")
+    return tree
+
+
+def _link_costs(blocks: Matrix, residual: Matrix, upper: npt.NDArray[np.bool_], labels: Labels) -> bool:
+    """Whether a pair across parts costs more than one inside, whatever the offsets of its rows."""
+    count = sizes(labels)
+    if len(count) < 2 or count.min() * 2 < count.max():
+        return False
+    across = labels[:, None] != labels[None, :]
     crossing, inside = residual[upper & across], residual[upper & ~across]
     if not len(crossing) or not len(inside):
-        return None
-    contrast = (np.median(crossing) - np.median(inside)) / np.median(blocks[upper & across])
-    if contrast < SOCKET_CONTRAST or _auc(crossing, inside) < SOCKET_AUC:
-        return None
-    return numbered(side.astype(np.int64))
+        return False
+    cost = (np.median(crossing) - np.median(inside)) / np.median(blocks[upper & across])
+    least = SOCKET_CONTRAST if len(count) == 2 else SOCKETS_CONTRAST
+    return bool(cost >= least and _auc(crossing, inside) >= SOCKET_AUC)
 
 
 def _auc(high: npt.NDArray[np.float64], low: npt.NDArray[np.float64]) -> float:
@@ -362,32 +389,75 @@ def cell_noise(cells: Cells, ccx: Labels) -> float:
     difference = difference[np.triu_indices(len(difference), 1)]
     if np.isnan(difference).all():
         return 0.02 * float(np.median(cells.values))
-    return 1.4826 * float(np.nanmedian(np.abs(difference))) / 2
+    return robust_sd(difference) / 2
 
 
 def quadrants(blocks: Matrix, sockets: Labels, noise: float) -> Labels | None:
-    """Parts of the I/O die, as groups of CCXs with the same row; None where no number of parts stands out in every
-    socket.
+    """Parts of the I/O die, as groups of CCXs with the same row or low residuals; None where no socket shows any. A
+    socket that shows none beside one that does is one part.
 
-    `noise` is the standard error of a block's median. Complete linkage on the rows' differences; two rows nearer than
-    noise count as equal.
+    `noise` is the standard error of a block's median: two rows nearer than that explains count as equal.
     """
-    usual = float(np.nanmedian(blocks))
-    if noise > PROFILE_NOISE * usual:
+    if noise > PROFILE_NOISE * float(np.nanmedian(blocks)):
         return None
-    floor = float(np.hypot(1.5 * np.sqrt(2) * noise, 0.004 * usual))
+    floor = 1.5 * np.sqrt(2) * noise
     labels = np.zeros(len(blocks), dtype=np.int64)
+    several = False
     for socket in range(int(sockets.max()) + 1):
         rows = np.flatnonzero(sockets == socket)
-        parts = _profile_cut(profile_distances(blocks, rows), floor)
-        if parts is None:
-            return None
-        labels[rows] = labels.max() + 1 + parts
-    return numbered(labels)
+        inside = blocks[np.ix_(rows, rows)]
+        by_rows, by_residuals = _profile_cut(profile_distances(blocks, rows), floor), _residual_cut(inside, noise)
+        few = by_rows is not None and by_rows.max() < 4
+        cuts = (by_rows, by_residuals) if few else (by_residuals, by_rows)
+        parts = next((parts for parts in cuts if parts is not None and _nearer_inside(inside, parts, noise)), None)
+        several |= parts is not None
+        labels[rows] = labels.max() + 1 + (np.zeros(len(rows), dtype=np.int64) if parts is None else parts)
+    return numbered(labels) if several else None
+
+
+def _nearer_inside(blocks: Matrix, parts: Labels, noise: float) -> bool:
+    """Whether CCXs of one part are nearer to each other than to those of others, also without the offset of each
+    CCX: rows that are alike by their offsets alone make no part.
+    """
+    residual, _ = additive_residual(blocks)
+    for values, least in ((blocks, 0.0), (residual, RESIDUAL_NOISE * noise)):
+        inside, across = _inside_and_across(values, blocks, parts)
+        if not (len(inside) and len(across) and np.median(across) - np.median(inside) > least):
+            return False
+    return True
+
+
+def _inside_and_across(
+    values: Matrix, blocks: Matrix, parts: Labels
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The values of pairs that were measured (in `blocks`), those inside parts and those across."""
+    upper, same = np.triu(~np.isnan(blocks), 1), parts[:, None] == parts[None, :]
+    return values[upper & same], values[upper & ~same]
+
+
+def _residual_cut(blocks: Matrix, noise: float) -> Labels | None:
+    """Parts of two CCXs or more where each CCX has an offset of its own, which makes rows of one part unlike: what an
+    additive fit leaves is lower inside them by more than noise, for nearly every pair.
+    """
+    if len(blocks) < 6:
+        return None
+    residual, _ = additive_residual(blocks)
+    tree = _tree_of(residual)
+    for k in (4, 3, 2):
+        labels = numbered(fcluster(tree, k, "maxclust"))
+        count = sizes(labels)
+        if len(count) < 2 or count.min() < 2 or count.max() > 2 * count.min():
+            continue
+        inside, crossing = _inside_and_across(residual, blocks, labels)
+        if np.median(crossing) - np.median(inside) > RESIDUAL_NOISE * noise and _auc(crossing, inside) >= SOCKET_AUC:
+            return labels
+    return None
 
 
 def _profile_cut(distances: Matrix, floor: float) -> Labels | None:
-    """The cut into the most parts, up to four where there is one; parts of about equal size."""
+    """The cut of the rows' differences by complete linkage into the most parts, up to four where there is one; parts of
+    about equal size.
+    """
     if len(distances) < 4:
         return None
     tree = linkage(squareform(distances, checks=False), "complete")

@@ -5,7 +5,7 @@ Matrices are square float64 arrays with NaN where nothing was measured; labels a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,17 +15,38 @@ Matrix = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 
 
+def positive(latency_ns: npt.NDArray[Any]) -> Matrix:
+    """The matrix with NaN on the diagonal and wherever a cell is no latency: not positive, or infinite."""
+    values = np.array(latency_ns, dtype=np.float64)
+    values[~np.isfinite(values) | (values <= 0)] = np.nan
+    np.fill_diagonal(values, np.nan)
+    return values
+
+
 def symmetrised(latency_ns: npt.NDArray[Any]) -> Matrix:
     """The mean of both directions (or the one that is there), NaN on the diagonal; not positive or infinite counts as
     missing.
 
     `latency_ns` is (n, n), whole or one triangle.
     """
-    values = np.array(latency_ns, dtype=np.float64)
-    values[~np.isfinite(values) | (values <= 0)] = np.nan
-    np.fill_diagonal(values, np.nan)
-    both = (values + values.T) / 2
-    out: Matrix = np.where(np.isnan(both), np.where(np.isnan(values), values.T, values), both)
+    return averaged(positive(latency_ns))
+
+
+def averaged(values: Matrix) -> Matrix:
+    """`symmetrised` of a matrix that has NaN wherever a cell is no latency."""
+    both = values + values.T
+    both /= 2
+    one_way = np.isnan(both)
+    if one_way.any():
+        both[one_way] = np.fmax(values, values.T)[one_way]
+    return both
+
+
+def row_quantile(matrix: Matrix, q: float) -> npt.NDArray[np.float64]:
+    """Quantile of each row's measured cells, NaN where there is none."""
+    ordered = np.sort(matrix, axis=1)
+    count = (~np.isnan(ordered)).sum(1)
+    out: npt.NDArray[np.float64] = ordered[np.arange(len(ordered)), (q * np.maximum(count - 1, 0)).astype(np.int64)]
     return out
 
 
@@ -53,14 +74,16 @@ class Cells:
     rows: npt.NDArray[np.int64]
     columns: npt.NDArray[np.int64]
     values: npt.NDArray[np.float64]
+    _known: dict[bytes, Matrix] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, matrix: Matrix) -> Cells:
         """The cells of a symmetric matrix with NaN where nothing was measured."""
-        rows, columns = np.nonzero(np.triu(~np.isnan(matrix), 1))
-        values = matrix[rows, columns]
+        place = np.flatnonzero(np.triu(~np.isnan(matrix), 1)).astype(np.int64)
+        values = matrix.ravel()[place]
         order = np.argsort(values)
-        return cls(len(matrix), rows[order], columns[order], values[order])
+        rows, columns = np.divmod(place[order], len(matrix))
+        return cls(len(matrix), rows, columns, values[order])
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Cells:
         """Those of the cells, (cells,)."""
@@ -70,8 +93,16 @@ class Cells:
         """(g, g) medians of the cells between every two groups, inside a group on the diagonal; NaN where no cell was
         measured.
 
-        The lower of two middle cells: what disturbs a cell adds to it.
+        The lower of two middle cells: what disturbs a cell adds to it. Kept by labels, as every step of a search asks
+        for those of the same groups; not to be written to.
         """
+        key = labels.tobytes()
+        if key not in self._known:
+            self._known[key] = self._block_medians(labels)
+            self._known[key].flags.writeable = False
+        return self._known[key]
+
+    def _block_medians(self, labels: Labels) -> Matrix:
         groups = int(labels.max()) + 1
         one, other = labels[self.rows], labels[self.columns]
         out = _medians(np.minimum(one, other) * groups + np.maximum(one, other), self.values, groups * groups)

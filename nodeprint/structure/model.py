@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from nodeprint.topology.model import Level
+
 #: From fine to coarse. `group` is a level of the matrix whose name is unknown.
 LevelName = Literal["smt", "ccx", "quadrant", "half", "socket", "group"]
 Relation = Literal["agrees", "finer", "coarser", "contradicts", "not found"]
@@ -36,7 +38,7 @@ class Agreement:
     """
 
     level: LevelName
-    label: str
+    label: Level
     relation: Relation
     cpus: tuple[int, ...]
 
@@ -116,7 +118,7 @@ class Structure:
             f"{level.name}: {len(level.groups)} groups of {_sizes(level.groups)} CPUs, {level.within_ns:.1f} ns within "
             f"and {level.between_ns:.1f} ns between, stability {level.stability:.2f}"
             for level in self.levels
-        ] or ["no groups: every CPU is about as far from every other"]
+        ] or ["no groups found"]
         lines += [f"labels: {item.level} {item.relation} {item.label or ''}".rstrip() for item in self.agreement]
         lines += [f"{item.severity}: {item.text} {item.advice}" for item in self.findings]
         return "\n".join(lines)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import xarray as xr
 
-from nodeprint import bundle, importers, records
-from nodeprint.bundle import Bundle
+from nodeprint import importers, run_files, topology
 from nodeprint.errors import NodeprintError
+from nodeprint.fleet import jobs, store
+from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.topology.model import Topology
+
+_RECORD = b'{"record"'
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Source:
 
 
 def read(path: Path, format: str | None = None) -> Source:
-    """The core-to-core matrix in a file: node.nc or a node's folder, a record file (plain or compressed), or what
+    """The core-to-core matrix in a file: node.nc or a node's folder, a record file, the archive of a run, or what
     importers read.
 
     `format` is an importer's, None to find it. Raises NodeprintError where there is no such matrix in it.
@@ -38,35 +40,64 @@ def read(path: Path, format: str | None = None) -> Source:
     if (path / "nodes.tsv").exists():
         raise NodeprintError("is a campaign of nodes", where=path, advice="name one of them: a folder below nodes/")
     if format is None and (path.is_dir() or path.name == "node.nc"):
-        return of_bundle(bundle.load(path if path.is_dir() else path.parent))
-    if format is None and path.name.endswith((".jsonl", ".jsonl.gz")):
-        file = records.read(path)
-        if not len(file.pairs["a"]):
+        return _of_node(path)
+    if format is None and (path.name.endswith(run_files.ARCHIVE) or _is_record(path)):
+        file = jobs.of_file(path)
+        if file is None:
             raise NodeprintError("no pair of CPUs", where=path, advice="give the records of a core-to-core kernel")
-        return _of_dataset(bundle.dataset([file]), file.header, None)
+        return _of_measured(file, None)
     cores = importers.read(path, format).core_matrix()
     return Source(cores.latency_ns, cores.cpus, None, _controlled(cores.home))
 
 
-def of_bundle(node: Bundle) -> Source:
+def _is_record(path: Path) -> bool:
+    """Whether it is a record file, by its first bytes; a cut one may have no more than them."""
+    try:
+        with path.open("rb") as plain:
+            first = plain.read(1 << 12)
+        if first.startswith(b"\x1f\x8b"):
+            first = zlib.decompressobj(wbits=31).decompress(first, len(_RECORD))
+    except (OSError, zlib.error):
+        first = b""
+    return first.startswith(_RECORD) or path.name.endswith((".jsonl", ".jsonl.gz"))
+
+
+def _of_node(path: Path) -> Source:
     """The newest job's matrix of a node, of compare-exchange where it has that. Raises NodeprintError where it has
     none.
     """
-    for job in reversed(node.jobs):
-        names = sorted(job.measurements, key=lambda name: (name != "coherence-cas", name))
-        if names:
-            return _of_dataset(job.measurements[names[0]], job.header(names[0]), node.topology)
-    raise NodeprintError("no core-to-core latencies", where=node.path, advice="measure or import them first")
+    found, labels = _of_netcdf(path) if path.name == "node.nc" else _of_folder(path)
+    for job in reversed(found):
+        for one in sorted(job.pairs, key=lambda one: (one.name != "coherence-cas", one.name)):
+            return _of_measured(one, topology.from_text(labels) if labels else None)
+    raise NodeprintError("no core-to-core latencies", where=path, advice="measure or import them first")
 
 
-def _of_dataset(data: xr.Dataset, header: dict[str, Any], labels: Topology | None) -> Source:
+def _of_netcdf(path: Path) -> tuple[list[Job], str]:
+    from nodeprint import netcdf  # noqa: PLC0415 (xarray and pandas take a second to import)
+
+    return netcdf.read(path)
+
+
+def _of_folder(path: Path) -> tuple[list[Job], str]:
+    return [store.job(job, write=False) for job in jobs.folders(path)], store.survey(path, write=False).topology
+
+
+def _of_measured(one: Measured, labels: Topology | None) -> Source:
     """The median over runs and passes, each pair at the home that is nearest to it."""
-    values = data["latency_ns"].median(("run", "pass"), skipna=True).min("home", skipna=True)
-    matrix = values.transpose("a", "b").to_numpy().astype(np.float64)
-    cpus = tuple(int(cpu) for cpu in data["a"].values)
-    return Source(matrix, cpus, labels, _controlled(header.get("home")), header.get("simulated") is True)
+    cpus = one.cpus
+    a, b = (np.searchsorted(cpus, one.places[dim]) for dim in "ab")
+    latency = one.columns["latency_ns"].astype(np.float64)
+    middle = np.nanmedian(latency.reshape(-1, latency.shape[2]), axis=0)
+    matrix = np.full((len(cpus), len(cpus)), np.inf)
+    np.minimum.at(matrix, (a, b), middle)
+    if not one.header.get("directed"):
+        np.minimum.at(matrix, (b, a), middle)
+    matrix[np.isinf(matrix)] = np.nan
+    home = _controlled(one.header.get("home"))
+    return Source(matrix, tuple(cpus), labels, home, one.header.get("simulated") is True)
 
 
 def _controlled(home: object) -> bool | None:
     """Whether a home policy treats all pairs alike: a single node for all does not, and None is not known."""
-    return None if home is None else home in ("each", "first", "second")
+    return None if home is None else home in ("each", "first", "second", "sockets")

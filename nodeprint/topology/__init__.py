@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
 from pathlib import Path
 
 from nodeprint.topology import cpuid, hwloc_xml, sysfs
@@ -21,7 +19,6 @@ __all__ = [
     "from_part",
     "from_text",
     "label",
-    "labelled_by",
     "preset",
     "read",
     "read_cpuid",
@@ -42,13 +39,3 @@ def read_xml(path: Path) -> Topology:
 def read_cpuid(path: Path) -> Topology:
     """The topology by a folder or archive of CPUID dumps, one per CPU. Raises NodeprintError naming file and line."""
     return label(cpuid.read(path))
-
-
-@functools.cache
-def labelled_by() -> str:
-    """A hash of what labels CPUs, code and table of parts: labels that were kept are made anew where it has changed."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.*")):
-        if path.suffix in (".py", ".toml"):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]

@@ -3,7 +3,7 @@
 No register reports the quadrant (nothing beyond the die is in CPUID leaf 0x80000026, AMD64 Architecture Programmer's
 Manual volume 3, E.4.24). It is known where NUMA nodes follow it (NPS4), or by the rule of the table of parts for
 packages with every CCD in place; elsewhere it stays unknown. In a virtual machine APIC ids are not the chip's, so there
-only NUMA nodes count.
+only NUMA nodes count; where it is unknown whether a machine is virtual, the rule is not used.
 """
 
 from __future__ import annotations
@@ -14,6 +14,11 @@ from dataclasses import dataclass, field
 from nodeprint.topology.facts import Facts, groups_of, is_finer
 from nodeprint.topology.model import Provenance
 from nodeprint.topology.parts import Generation, Part
+
+Order = Callable[[int], tuple[int, ...]]
+
+#: Advice where a label is unknown and nothing is lost by it.
+_NOTHING = "nothing to do: nodes are compared by the labels that they have"
 
 #: SLIT distance between NUMA nodes of one quadrant or socket where each L3 is a node; nodes of NPS4 are 12 apart.
 _L3_NODE_DISTANCE = 11
@@ -37,31 +42,24 @@ def chiplets(
     part: Part | None,
     numa: Mapping[int, int],
     nps: int | None,
-    order: Callable[[int], tuple[int, ...]],
+    order: Order | None,
 ) -> Chiplets:
     """CCDs, quadrants and halves of an AMD or Hygon machine, whose sockets `facts` numbers from 0.
 
     `numa` is the NUMA node of each CPU, `nps` the nodes per socket (None where they are no such partition), and
-    `order` sorts CPUs as they are on the chip. Adds warnings to `facts`.
+    `order` sorts the CPUs of a socket as they are on the chip, None where that is unknown. Adds warnings to `facts`.
     """
     out = Chiplets()
-    virtual = facts.machine.virtual is True
     sockets = facts.parts.get("socket", {})
-    if generation is None:
-        facts.warn(
-            "unknown-part",
-            f"family {_hex(facts.machine.family)}, model {_hex(facts.machine.model)},"
-            f" {facts.machine.name or 'without a name'}, is not in the table of parts:"
-            " CCDs are known only where the processor reports them, quadrants are unknown",
-            "add it to nodeprint/topology/parts.toml with its source",
-        )
+    if set(sockets) != set(facts.cpus):
+        sockets = {}
     ranks = _ranks(facts, generation, part, order)
-    _find_ccds(facts, generation, virtual, ranks, out)
+    _find_ccds(facts, generation, ranks, out)
     numbers = _ccd_numbers(facts, out.ccd, ranks, generation, order)
-    if generation is not None and not virtual:
+    if generation is not None and facts.machine.virtual is not True:
         _find_positions(facts, generation, part, out)
     if generation is not None and sockets:
-        _find_quadrants(facts, generation, virtual, numa, nps, numbers, out)
+        _find_quadrants(facts, generation, numa, nps, numbers, out)
         _find_halves(facts, generation, numa, nps, out)
     return out
 
@@ -84,25 +82,18 @@ def l3_as_numa(facts: Facts, numa: Mapping[int, int]) -> bool:
     return _L3_NODE_DISTANCE in inside
 
 
-def _hex(number: int | None) -> str:
-    return "unknown" if number is None else f"{number:x}h"
-
-
 def _sets(parts: Mapping[int, int]) -> set[tuple[int, ...]]:
     return set(groups_of(parts).values())
 
 
-def _ranks(
-    facts: Facts, generation: Generation | None, part: Part | None, order: Callable[[int], tuple[int, ...]]
-) -> dict[int, int]:
+def _ranks(facts: Facts, generation: Generation | None, part: Part | None, order: Order | None) -> dict[int, int]:
     """Each CCX's number in its socket by APIC id, by CPU; empty where unknown.
 
     Ranks are those numbers if every CCX is seen. If some may be hidden, the APIC id's stride decides, where the parts
     a CCX may have allow only one.
     """
     ccx, sockets = facts.parts.get("ccx", {}), facts.parts.get("socket", {})
-    ordered = bool(facts.apicids) or len(facts.l3_ids) == len(facts.cpus)
-    if not ccx or not sockets or not (ordered or (generation is not None and generation.cpus_follow_apic)):
+    if order is None or not set(facts.cpus) == set(ccx) == set(sockets):
         return {}
     by_socket: dict[int, list[tuple[int, ...]]] = {}
     for cpus in groups_of(ccx).values():
@@ -140,21 +131,20 @@ def _strided(
     return fits[0] if len(fits) == 1 else None
 
 
-def _find_ccds(
-    facts: Facts, generation: Generation | None, virtual: bool, ranks: Mapping[int, int], out: Chiplets
-) -> None:
+def _find_ccds(facts: Facts, generation: Generation | None, ranks: Mapping[int, int], out: Chiplets) -> None:
     """CCDs by leaf 0x80000026, else by the dies that Linux or CPUID report, else by the table."""
+    virtual = facts.machine.virtual
     ccx, sockets, dies = (facts.parts.get(level, {}) for level in ("ccx", "socket", "die"))
     per_ccd = generation.ccx_per_ccd if generation is not None else None
     shift = facts.shifts.get("ccd")
     if not virtual and shift is not None and facts.apicids:
         out.ccd = {cpu: facts.apicids[cpu] >> shift for cpu in facts.cpus}
         out.provenance["ccd"] = "cpuid"
-    elif not virtual and dies and is_finer(dies, sockets) and _dies_fit(dies, ccx, per_ccd):
+    elif not virtual and set(dies) == set(facts.cpus) and is_finer(dies, sockets) and _dies_fit(dies, ccx, per_ccd):
         out.ccd, out.provenance["ccd"] = dict(dies), facts.provenance["die"]
     elif per_ccd == 1 and ccx:
         out.ccd, out.provenance["ccd"] = dict(ccx), "table"
-    elif per_ccd is not None and not virtual and ranks:
+    elif per_ccd is not None and virtual is False and ranks:
         counts = [len({ranks[c] for c in cpus}) for cpus in groups_of(sockets).values()]
         if facts.complete is not False and any(count % per_ccd for count in counts):
             facts.warn(
@@ -186,7 +176,7 @@ def _ccd_numbers(
     ccd: Mapping[int, int],
     ranks: Mapping[int, int],
     generation: Generation | None,
-    order: Callable[[int], tuple[int, ...]],
+    order: Order | None,
 ) -> dict[int, int]:
     """The number of each CPU's CCD in its socket, by APIC id; empty where unknown."""
     sockets = facts.parts.get("socket", {})
@@ -197,7 +187,7 @@ def _ccd_numbers(
         return {cpu: (facts.apicids[cpu] & top) >> facts.shifts["ccd"] for cpu in facts.cpus}
     if generation is not None and generation.ccx_per_ccd and ranks:
         return {cpu: ranks[cpu] // generation.ccx_per_ccd for cpu in ranks}
-    if facts.complete is False or not facts.apicids:
+    if facts.complete is False or order is None:
         return {}
     out: dict[int, int] = {}
     for cpus in groups_of(sockets).values():
@@ -215,21 +205,26 @@ def _find_positions(facts: Facts, generation: Generation, part: Part | None, out
         seen_cores = _behind(seen_cores, part.cores_per_ccx if part else None, generation.cores_per_ccx)
         seen_ccds = _behind(seen_ccds, part.ccds if part else None, generation.ccds)
     if seen_cores and generation.cores_per_ccx:
-        out.core_positions = min(seen_cores) >= generation.cores_per_ccx
-        if not out.core_positions:
+        out.core_positions = _in_place(min(seen_cores) >= generation.cores_per_ccx, facts)
+        if out.core_positions is False:
             facts.warn(
                 "cores-fused-off",
                 f"{_some(seen_cores)} of {generation.cores_per_ccx} cores of a CCX are active: which ones is unknown",
                 "compare cores of such nodes by sorted profiles, never one by one",
             )
     if seen_ccds and 0 not in seen_ccds and generation.ccds:
-        out.ccd_positions = min(seen_ccds) >= generation.ccds
-        if not out.ccd_positions and generation.has_quadrants:
+        out.ccd_positions = _in_place(min(seen_ccds) >= generation.ccds, facts)
+        if out.ccd_positions is False and generation.has_quadrants:
             facts.warn(
                 "ccds-fused-off",
                 f"{_some(seen_ccds)} of {generation.ccds} CCDs of a socket are active: their places are unknown",
-                "set NPS4 in the firmware where it is offered: its NUMA nodes are the quadrants",
+                _NOTHING,
             )
+
+
+def _in_place(whole: bool, facts: Facts) -> bool | None:
+    """Whether parts are in place: what looks whole may be made up unless the machine is known to be no virtual one."""
+    return None if whole and facts.machine.virtual is None else whole
 
 
 def _behind(seen: set[int], of_part: int | None, whole: int | None) -> set[int]:
@@ -246,7 +241,6 @@ def _some(numbers: set[int]) -> str:
 def _find_quadrants(
     facts: Facts,
     generation: Generation,
-    virtual: bool,
     numa: Mapping[int, int],
     nps: int | None,
     numbers: Mapping[int, int],
@@ -255,7 +249,12 @@ def _find_quadrants(
     """Quadrants by NPS4 nodes, which are authoritative, else by the table's rule."""
     sockets = facts.parts["socket"]
     ruled: dict[int, int] = {}
-    if not virtual and generation.has_quadrants and out.ccd_positions and len(numbers) == len(facts.cpus):
+    if (
+        facts.machine.virtual is False
+        and generation.has_quadrants
+        and out.ccd_positions
+        and len(numbers) == len(facts.cpus)
+    ):
         for cpu, number in numbers.items():
             quadrant = generation.quadrant_of(number)
             if quadrant is not None:
@@ -282,18 +281,20 @@ def _find_quadrants(
             )
     elif ruled:
         out.quadrant, out.provenance["quadrant"] = ruled, "table"
-    elif generation.ccds is None or generation.ccds > 2:
-        why = _why_no_rule(generation, virtual, out)
+    elif not generation.without_quadrants:
+        why = _why_no_rule(facts, generation, out)
         facts.warn(
             "quadrant-unknown",
             f"{'quadrants' if out.ccd else 'CCDs and quadrants'} are unknown: {why}, and NUMA nodes do not give them",
-            "measure on the bare machine" if virtual else "set NPS4 in the firmware where it is offered",
+            _NOTHING if facts.machine.virtual is not None else "give a survey, or an XML with DMI names",
         )
 
 
-def _why_no_rule(generation: Generation, virtual: bool, out: Chiplets) -> str:
-    if virtual:
+def _why_no_rule(facts: Facts, generation: Generation, out: Chiplets) -> str:
+    if facts.machine.virtual:
         return "APIC ids of a virtual machine are the hypervisor's"
+    if facts.machine.virtual is None:
+        return "this source does not show whether the machine is a virtual one"
     if not generation.has_quadrants:
         return "the table has no rule for this part"
     if out.ccd_positions:

@@ -24,6 +24,7 @@ _LINE = re.compile(r"([0-9a-fA-F]{1,8})((?: [0-9a-fA-F]{1,8}){4}) =>((?: [0-9a-f
 _USES_ECX = 4  # bit of the mask: the sub-leaf counts
 
 _AMD_LEVELS = {1: "core", 2: "ccx", 3: "ccd", 4: "socket"}  # leaf 0x80000026, ECX[15:8]
+_NONE = (0, 0, 0, 0)
 _SMT, _DIE = 1, 5  # leaf 0x1F, ECX[15:8]
 _KINDS = {0x20: "efficiency", 0x40: "performance"}  # leaf 0x1A, EAX[31:24]
 
@@ -121,9 +122,8 @@ def _apicids(dumps: Mapping[int, Leaves]) -> dict[int, int]:
     """Each CPU's APIC id; none where they repeat."""
     out = {}
     for cpu, leaves in dumps.items():
-        none = (0, 0, 0, 0)
         extended = next(
-            (leaves[leaf, 0][3] for leaf in (0x80000026, 0x1F, 0xB) if leaves.get((leaf, 0), none)[1]), None
+            (leaves[leaf, 0][3] for leaf in (0x80000026, 0x1F, 0xB) if leaves.get((leaf, 0), _NONE)[1]), None
         )
         if extended is None and (0x8000001E, 0) in leaves:
             extended = leaves[0x8000001E, 0][0]
@@ -134,46 +134,48 @@ def _apicids(dumps: Mapping[int, Leaves]) -> dict[int, int]:
 def _label(dumps: Mapping[int, Leaves], facts: Facts) -> None:
     """Sockets, dies, CCXs, clusters and cores from APIC ids and the shifts that each CPU reports."""
     parts: dict[str, dict[int, int]] = {level: {} for level in ("socket", "die", "ccx", "cluster", "core")}
-    expected: dict[int, int] = {}
+    expected: dict[int, int | None] = {}
     kinds: dict[int, str] = {}
     for cpu, leaves in dumps.items():
         apicid = facts.apicids[cpu]
-        shifts, per_socket = _shifts(leaves)
-        for level, shift in {**shifts, **_cache_shifts(leaves, shifts)}.items():
-            if level in parts:
-                parts[level][cpu] = apicid >> shift
-        nodes = leaves.get((0x8000001E, 0), (0, 0, 0, 0))[2]
+        shifts = _shifts(leaves)
+        widths = {level: 1 << shift for level, shift in shifts.items()}
+        for level, width in (widths | _cache_widths(leaves, shifts, machine=facts.machine)).items():
+            if level in parts:  # by the first APIC id, as widths may differ between kinds of cores
+                parts[level][cpu] = apicid - apicid % width
+        nodes = leaves.get((0x8000001E, 0), _NONE)[2]
         if nodes >> 8 & 7:
             parts["die"][cpu] = parts["socket"][cpu] << 8 | nodes & 0xFF
-        expected[parts["socket"][cpu]] = per_socket
+        expected[parts["socket"][cpu]] = _threads_of_socket(leaves, facts.machine)
         facts.shifts = {level: shift for level, shift in shifts.items() if (0x80000026, 0) in leaves}
-        kind = _KINDS.get(leaves.get((0x1A, 0), (0, 0, 0, 0))[0] >> 24)
+        kind = _KINDS.get(leaves.get((0x1A, 0), _NONE)[0] >> 24)
         if kind is not None:
             kinds[cpu] = kind
     core_count = len(set(parts["core"].values()))
     for level, of in parts.items():
-        joins = len(set(of.values())) < core_count or level != "cluster"
-        if len(of) == len(dumps) and joins:
+        joins = len(set(of.values())) + len(dumps) - len(of) < core_count or level != "cluster"
+        if of and joins:
             facts.parts[level], facts.provenance[level] = of, "cpuid"
     if len(set(kinds.values())) > 1:
         facts.kinds = kinds
-    facts.complete = len(dumps) >= sum(expected.values())
-    if not facts.complete:
-        missing = sum(expected.values()) - len(dumps)
+    if None in expected.values():
+        return
+    missing = sum(count or 0 for count in expected.values()) - len(dumps)
+    facts.complete = missing <= 0
+    if missing > 0:
         facts.warn("offline-cpus", f"{missing} CPUs of the machine have no dump", "gather dumps with all CPUs online")
 
 
-def _shifts(leaves: Leaves) -> tuple[dict[str, int], int]:
-    """APIC id shifts by level, and how many CPUs a socket has."""
+def _shifts(leaves: Leaves) -> dict[str, int]:
+    """APIC id shifts by level. Counts of leaves 0xB and 0x1F are for display only, by Intel's manual."""
     amd: dict[str, int] = {}
-    count = 0
-    for eax, ebx, ecx, _ in _subleaves(leaves, 0x80000026):
+    for eax, _, ecx, _ in _subleaves(leaves, 0x80000026):
         level = _AMD_LEVELS.get(ecx >> 8 & 0xFF)
         if level is None:
             break
-        amd[level], count = eax & 31, ebx & 0xFFFF
+        amd[level] = eax & 31
     if {"core", "socket"} <= amd.keys():
-        return amd, count
+        return amd
     for leaf in (0x1F, 0xB):
         out, shift = {}, 0
         for eax, ebx, ecx, _ in _subleaves(leaves, leaf):
@@ -182,30 +184,48 @@ def _shifts(leaves: Leaves) -> tuple[dict[str, int], int]:
                 break
             if kind == _DIE:
                 out["die"] = shift  # an id begins where the level below ends
-            shift, count = eax & 31, ebx & 0xFFFF
+            shift = eax & 31
             if kind == _SMT:
                 out["core"] = shift
         if "core" in out:
-            return {**out, "socket": shift}, count
+            return {**out, "socket": shift}
     return _old_shifts(leaves)
 
 
-def _old_shifts(leaves: Leaves) -> tuple[dict[str, int], int]:
+def _old_shifts(leaves: Leaves) -> dict[str, int]:
     """Shifts of processors without an extended topology leaf."""
-    none = (0, 0, 0, 0)
-    size = leaves.get((0x80000008, 0), none)[2]
-    if (0x8000001E, 0) in leaves:
-        threads = (leaves[0x8000001E, 0][1] >> 8 & 0xFF) + 1
-        count = (size & 0xFF) + 1
-        return {"core": _bits(threads), "socket": size >> 12 & 15 or _bits(count)}, count
+    size = leaves.get((0x80000008, 0), _NONE)[2]
     logical = leaves[1, 0][1] >> 16 & 0xFF if leaves[1, 0][3] >> 28 & 1 else 1
-    cores = (leaves.get((4, 0), none)[0] >> 26) + 1
+    if (4, 0) in leaves and leaves[4, 0][0]:  # Intel
+        cores = (leaves[4, 0][0] >> 26) + 1
+    elif size:  # AMD: cores, until leaf 0x8000001E says how many are threads of one
+        threads = (leaves.get((0x8000001E, 0), _NONE)[1] >> 8 & 0xFF) + 1
+        return {"core": _bits(threads), "socket": size >> 12 & 15 or _bits((size & 0xFF) + 1)}
+    else:
+        cores = 1
     socket = _bits(max(logical, 1))
-    return {"core": max(socket - _bits(cores), 0), "socket": socket}, max(logical, 1)
+    return {"core": max(socket - _bits(cores), 0), "socket": socket}
 
 
-def _cache_shifts(leaves: Leaves, shifts: Mapping[str, int]) -> dict[str, int]:
-    """Shifts of the CPUs that share an L3 (the CCX) and an L2 (the cluster)."""
+def _threads_of_socket(leaves: Leaves, machine: Machine) -> int | None:
+    """The threads that a socket has, by AMD's leaf 0x80000008; None where no leaf is meant for counting them.
+
+    Its count ends at 256; above, that of leaf 0x80000026 stands.
+    """
+    if machine.vendor not in ("AuthenticAMD", "HygonGenuine"):
+        return None
+    count = (leaves.get((0x80000008, 0), _NONE)[2] & 0xFF) + 1
+    levels = _subleaves(leaves, 0x80000026)
+    return max([count, *(ebx & 0xFFFF for _, ebx, ecx, _ in levels if _AMD_LEVELS.get(ecx >> 8 & 0xFF) == "socket")])
+
+
+def _cache_widths(leaves: Leaves, shifts: Mapping[str, int], machine: Machine) -> dict[str, int]:
+    """How many APIC ids share an L3 (the CCX) and an L2 (the cluster).
+
+    Before Zen the ids of AMD's cache groups follow each other without gaps; since then, and at Intel, each group
+    begins at a multiple of a power of two (Linux, arch/x86/kernel/cpu/cacheinfo.c).
+    """
+    gapless = machine.vendor == "AuthenticAMD" and (machine.family or 0) < 0x17
     out: dict[str, int] = {}
     for leaf in (0x8000001D, 4):
         for eax, *_ in _subleaves(leaves, leaf):
@@ -213,11 +233,11 @@ def _cache_shifts(leaves: Leaves, shifts: Mapping[str, int]) -> dict[str, int]:
             if kind == 0:
                 break
             if level in (2, 3):
-                out.setdefault("ccx" if level == 3 else "cluster", _bits(sharers))
+                out.setdefault("ccx" if level == 3 else "cluster", sharers if gapless else 1 << _bits(sharers))
         if out:
             break
     if "ccx" in shifts and "ccx" in out:
-        out["ccx"] = shifts["ccx"]
+        out["ccx"] = 1 << shifts["ccx"]
     return out
 
 

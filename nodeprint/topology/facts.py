@@ -13,6 +13,10 @@ from nodeprint.topology.model import Machine, NumaNode, Provenance, Warning
 #: Linux allows 8192 on x86; anything far beyond is a garbled file, and would only fill the memory.
 CPU_LIMIT = 1 << 16
 
+_WORD = re.compile(r"[0-9a-fA-F]{1,8}")
+_BITS = {f"{n:x}": [bit for bit in range(4) if n >> bit & 1] for n in range(16)}
+_BITS |= {digit.upper(): bits for digit, bits in _BITS.items()}
+
 
 @dataclass
 class Facts:
@@ -21,7 +25,7 @@ class Facts:
     Levels here are `socket`, `die`, `ccx`, `cluster` and `core`. `complete` is False where CPUs of the machine
     are missing (offline, hidden), True where none is, None where the source does not say.
     `shifts` are the APIC id shifts of CPUID leaf 0x80000026 by level (`core`, `ccx`, `ccd`).
-    `l3_sharers` is how many APIC ids an L3 spans by CPUID.
+    `l3_ids`, `die_ids` and `core_ids` are the source's own numbers, which follow the APIC id inside a socket.
     """
 
     source: str
@@ -31,6 +35,7 @@ class Facts:
     provenance: dict[str, Provenance] = field(default_factory=dict)
     apicids: dict[int, int] = field(default_factory=dict)
     l3_ids: dict[int, int] = field(default_factory=dict)
+    die_ids: dict[int, int] = field(default_factory=dict)
     core_ids: dict[int, int] = field(default_factory=dict)
     kinds: dict[int, str] = field(default_factory=dict)
     shifts: dict[str, int] = field(default_factory=dict)
@@ -58,14 +63,12 @@ def cpu_list(text: str, where: Path | str) -> tuple[int, ...]:
 
 def cpu_mask(text: str, where: Path | str) -> tuple[int, ...]:
     """The sorted numbers of a mask in 32-bit words, `00000003,f0000000` or hwloc's `0x3,,0xf0000000`."""
-    words = text.replace("\0", "").strip().split(",")
-    mask = 0
+    words = [word.strip().removeprefix("0x") for word in text.replace("\0", "").strip().split(",")]
     for word in words:
-        clean = word.strip().removeprefix("0x")
-        if not re.fullmatch(r"[0-9a-fA-F]{0,8}", clean) or len(words) * 32 > CPU_LIMIT:
+        if (word and not _WORD.fullmatch(word)) or len(words) * 32 > CPU_LIMIT:
             raise NodeprintError(f"{printable(word, 40)!r} is not a CPU mask", where=where)
-        mask = mask << 32 | int(clean or "0", 16)
-    return tuple(i for i in range(mask.bit_length()) if mask >> i & 1)
+    digits = "".join(word.rjust(8, "0") for word in words)[::-1]
+    return tuple(4 * i + bit for i, digit in enumerate(digits) if digit != "0" for bit in _BITS[digit])
 
 
 def list_text(cpus: Iterable[int]) -> str:

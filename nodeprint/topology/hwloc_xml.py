@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-from nodeprint.errors import NodeprintError, printable, unreadable
+from nodeprint.errors import NodeprintError, printable
 from nodeprint.topology.facts import CPU_LIMIT, Facts, cpu_mask, list_text
 from nodeprint.topology.machine import virtual_by_name
 from nodeprint.topology.model import Machine, NumaNode, Provenance
-
-_SIZE_LIMIT = 64 << 20
+from nodeprint.tree import contents
 
 #: Object types to levels; hwloc 1's are added by `_level`.
 _LEVELS = {
@@ -30,6 +29,8 @@ _LEVELS = {
 #: What hwloc calls groups of cores below the L3 (its own name of a CPU cluster, or of what shares an L2).
 _CLUSTERS = ("Cluster", "Module", "Tile", "Compute Unit", "Compute-Unit")
 
+_DMI = ("SysVendor", "ProductName", "BoardVendor", "BoardName", "ChassisVendor", "BIOSVendor")
+
 _KINDS = {"IntelCore": "performance", "IntelAtom": "efficiency"}
 
 
@@ -42,11 +43,13 @@ def read(path: Path) -> Facts:
         raise NodeprintError("has no machine with PUs", where=path, advice="write it with `lstopo file.xml`")
     info = {**_info(root), **_info(machine)}  # hwloc 3 has some of the machine's on top
     facts = Facts(str(path), _machine(machine, info), tuple(sorted(set(pus))))
+    known = frozenset(facts.cpus)
     backend: Provenance = "cpuid" if info.get("Backend") == "x86" else "sysfs"
     groups = False
+    ids = {"ccx": facts.l3_ids, "die": facts.die_ids, "core": facts.core_ids}
     for element in machine.iter("object"):
         level = _level(element)
-        cpus = _cpus(element, facts, path)
+        cpus = _cpus(element, known, path) if level is not None else []
         if level is None or not cpus:
             continue
         if level == "cluster" and element.get("type") == "Group":
@@ -58,26 +61,25 @@ def read(path: Path) -> Facts:
         of = facts.parts.setdefault(level, {})
         of |= dict.fromkeys(cpus, cpus[0])
         number = element.get("os_index", "")
-        if number.isdecimal() and level in ("ccx", "core"):
-            (facts.l3_ids if level == "ccx" else facts.core_ids).update(dict.fromkeys(cpus, int(number)))
-        if number.isdecimal() and level == "socket":
-            of |= dict.fromkeys(cpus, int(number))
+        if re.fullmatch(r"\d{1,10}", number):
+            if level in ids:
+                ids[level] |= dict.fromkeys(cpus, int(number))
+            elif level == "socket":
+                of |= dict.fromkeys(cpus, int(number))
     _drop_private_clusters(facts)
     facts.provenance.update(dict.fromkeys(facts.parts, backend))
-    facts.numa_nodes = tuple(_numa(root, machine, facts, path))
-    facts.kinds = _kinds(root, facts, path)
+    facts.numa_nodes = tuple(_numa(root, machine, known, path))
+    facts.kinds = _kinds(root, known, path)
     _completeness(machine, facts, path)
     return facts
 
 
 def _load(path: Path) -> ElementTree.Element:
     try:
-        data = path.read_bytes()
-        if len(data) > _SIZE_LIMIT or b"<!ENTITY" in data:
+        data = contents(path)
+        if b"<!ENTITY" in data:
             raise NodeprintError("is not an XML file of lstopo", where=path, advice="write it with `lstopo file.xml`")
         root = ElementTree.fromstring(data)
-    except OSError as error:
-        raise unreadable(path, error) from None
     except (ElementTree.ParseError, ValueError, LookupError) as error:
         line, column = getattr(error, "position", (None, None))
         raise NodeprintError(
@@ -115,9 +117,8 @@ def _level(element: ElementTree.Element) -> str | None:
     return _LEVELS.get(kind)
 
 
-def _cpus(element: ElementTree.Element, facts: Facts, path: Path, key: str = "cpuset") -> list[int]:
-    mask = element.get(key)
-    known = frozenset(facts.cpus)
+def _cpus(element: ElementTree.Element, known: frozenset[int], path: Path) -> list[int]:
+    mask = element.get("cpuset")
     return [cpu for cpu in cpu_mask(mask, path) if cpu in known] if mask else []
 
 
@@ -145,17 +146,18 @@ def _machine(machine: ElementTree.Element, info: dict[str, str]) -> Machine:
         stepping=number("CPURevision" if arm else "CPUStepping"),
         name=printable(name) or None,
         architecture=printable(info.get("Architecture", "")) or None,
-        virtual=virtual_by_name(info.get("DMISysVendor", ""), info.get("DMIProductName", "")),
+        virtual=virtual_by_name(*(info.get(f"DMI{name}", "") for name in _DMI)),
     )
 
 
-def _numa(root: ElementTree.Element, machine: ElementTree.Element, facts: Facts, path: Path) -> Iterator[NumaNode]:
+def _numa(
+    root: ElementTree.Element, machine: ElementTree.Element, known: frozenset[int], path: Path
+) -> Iterator[NumaNode]:
     """NUMA nodes. hwloc shows memory-only nodes beside the CPUs that they are near; a CPU's own is the closest."""
-    near = {_index(e, path): (e, _cpus(e, facts, path)) for e in machine.iter("object") if e.get("type") == "NUMANode"}
-    own = {
-        cpu: min((len(cpus), node) for node, (_, cpus) in near.items() if cpu in cpus)[1]
-        for cpu in {cpu for _, cpus in near.values() for cpu in cpus}
-    }
+    near = {_index(e, path): (e, _cpus(e, known, path)) for e in machine.iter("object") if e.get("type") == "NUMANode"}
+    own: dict[int, int] = {}
+    for node, (_, cpus) in sorted(near.items(), key=lambda item: (len(item[1][1]), item[0]), reverse=True):
+        own |= dict.fromkeys(cpus, node)
     distances = _distances(root, sorted(near), list(near))
     for node, (element, _) in sorted(near.items()):
         memory = element.get("local_memory", "")
@@ -191,18 +193,18 @@ def _rows(order: list[int], values: list[int], nodes: list[int]) -> dict[int, tu
     return {a: tuple(values[place[a] * len(nodes) + place[b]] for b in nodes) for a in nodes}
 
 
-def _kinds(root: ElementTree.Element, facts: Facts, path: Path) -> dict[int, str]:
+def _kinds(root: ElementTree.Element, known: frozenset[int], path: Path) -> dict[int, str]:
     out: dict[int, str] = {}
     for number, element in enumerate(root.iter("cpukind")):
         name = _info(element).get("CoreType", "")
         kind = _KINDS.get(name) or printable(name) or f"kind {element.get('forced_efficiency', number)}"
-        out |= dict.fromkeys(_cpus(element, facts, path), kind)
+        out |= dict.fromkeys(_cpus(element, known, path), kind)
     return out if len(set(out.values())) > 1 else {}
 
 
 def _completeness(machine: ElementTree.Element, facts: Facts, path: Path) -> None:
     complete = machine.get("complete_cpuset")
-    if complete is None:
+    if not complete:
         return
     missing = sorted(set(cpu_mask(complete, path)) - set(facts.cpus))
     facts.complete = not missing

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from nodeprint.topology import amd, parts
+from nodeprint.topology.amd import Order
 from nodeprint.topology.facts import Facts, groups_of, is_finer
 from nodeprint.topology.model import Cpu, Provenance, Topology
 
@@ -17,13 +18,22 @@ def label(facts: Facts) -> Topology:
     """The topology of `facts`, with every label's provenance. Nothing is guessed: unknown is None."""
     generation = parts.generation_of(facts.machine)
     part = parts.part_of(facts.machine, generation)
-    order = _order(facts)
+    if generation is None:
+        _note_unknown_part(facts)
     _drop_what_contradicts(facts)
     packages = facts.parts.get("socket", {})
-    numbers = sorted(set(packages.values()))
-    sockets = {cpu: numbers.index(package) for cpu, package in packages.items()}
+    numbers = {package: number for number, package in enumerate(sorted(set(packages.values())))}
+    sockets = {cpu: numbers[package] for cpu, package in packages.items()}
     if sockets:
         facts.parts["socket"] = sockets
+    order, known = _order(facts, generation is not None and generation.cpus_follow_apic)
+    if not known:
+        facts.warn(
+            "order-unknown",
+            "this source has no APIC ids and no core numbers that follow them: dies, CCXs and cores are numbered by"
+            " the operating system's CPU numbers",
+            "give a survey, or /proc/cpuinfo with /sys, to number them as they are on the chip",
+        )
     numa = _numa_of(facts)
     l3_nodes = facts.machine.vendor in _AMD and amd.l3_as_numa(facts, numa)
     nps = None if l3_nodes else _nodes_per_socket(facts, numa)
@@ -31,11 +41,11 @@ def label(facts: Facts) -> Topology:
         facts.warn(
             "l3-as-numa",
             "each L3 is a NUMA node, so nodes contain no information on NPS, halves or quadrants",
-            "set 'ACPI SRAT L3 cache as NUMA domain' to off in the firmware to see them",
+            "nothing to do: nodes are compared by the labels that they have",
         )
     found = amd.Chiplets()
     if facts.machine.vendor in _AMD:
-        found = amd.chiplets(facts, generation, part, numa, nps, order)
+        found = amd.chiplets(facts, generation, part, numa, nps, order if known else None)
     elif is_finer(facts.parts.get("die", {}), sockets):
         found.ccd, found.provenance["ccd"] = facts.parts["die"], facts.provenance["die"]
     labels = _numbers(facts, found, order)
@@ -62,18 +72,51 @@ def label(facts: Facts) -> Topology:
         smt=len(set(labels["core"].values())) < len(labels["core"]) if labels["core"] else None,
         core_positions=found.core_positions,
         ccd_positions=found.ccd_positions,
+        order_known=known,
     )
     return Topology(machine, cpus, facts.numa_nodes, _provenance(facts, found, cpus), tuple(facts.warnings))
 
 
-def _order(facts: Facts) -> Callable[[int], tuple[int, ...]]:
-    """How CPUs lie on the chip: by APIC id, else by the numbers of L3 and core, which follow it, else by OS number."""
+def _note_unknown_part(facts: Facts) -> None:
+    def number(value: int | None) -> str:
+        return "unknown" if value is None else f"{value:x}h"
+
+    machine = facts.machine
+    if not (machine.vendor or machine.name):
+        facts.warn(
+            "unknown-part",
+            "this source does not name the processor, so nothing of the table of parts is used",
+            "capture /proc/cpuinfo as well",
+        )
+        return
+    lost = "CCDs are known only where the processor reports them, quadrants are unknown"
+    facts.warn(
+        "unknown-part",
+        f"{machine.name or machine.vendor} (family {number(machine.family)}, model {number(machine.model)})"
+        f" is not in the table of parts: {lost if machine.vendor in _AMD else 'it has the levels that Linux reports'}",
+        "nothing to do in a virtual machine"
+        if machine.virtual
+        else "add it to nodeprint/topology/parts.toml with its source (docs/add-a-machine.md)",
+    )
+
+
+def _order(facts: Facts, cpus_follow_apic: bool) -> tuple[Order, bool]:
+    """A key that sorts the CPUs of a socket as they are on the chip, and whether that order is known.
+
+    It is by APIC id, else by the source's numbers of L3, die and core: Linux derives them from the APIC id
+    (arch/x86/kernel/cpu/topology_common.c, cacheinfo.c), and hwloc passes them on. Where these do not distinguish the
+    cores of a socket, it is the order of CPU numbers, which is the chip's only if `cpus_follow_apic`.
+    """
     if facts.apicids:
-        return lambda cpu: (facts.apicids[cpu], cpu)
-    caches = facts.l3_ids if len(facts.l3_ids) == len(facts.cpus) else {}
-    cores = facts.core_ids if len(facts.core_ids) == len(facts.cpus) else {}
-    dies = facts.parts.get("die", {}) if is_finer(facts.parts.get("die", {}), facts.parts.get("socket", {})) else {}
-    return lambda cpu: (caches.get(cpu, 0), dies.get(cpu, 0), cores.get(cpu, 0), cpu)
+        return lambda cpu: (facts.apicids[cpu], cpu), True
+    everywhere = len(facts.cpus)
+    ids = [of for of in (facts.l3_ids, facts.die_ids, facts.core_ids) if len(of) == everywhere]
+    sockets, cores = facts.parts.get("socket", {}), facts.parts.get("core", {})
+    places = {(sockets.get(cpu), *(of[cpu] for of in ids)) for cpu in facts.cpus}
+    by_ids = len(facts.core_ids) == everywhere and len(places) == len({cores.get(cpu, -1 - cpu) for cpu in facts.cpus})
+    if cpus_follow_apic and not by_ids:
+        return lambda cpu: (cpu,), True
+    return lambda cpu: (*(of[cpu] for of in ids), cpu), by_ids
 
 
 def _drop_what_contradicts(facts: Facts) -> None:
@@ -81,7 +124,7 @@ def _drop_what_contradicts(facts: Facts) -> None:
     sockets = facts.parts.get("socket", {})
     for level in ("core", "ccx", "cluster", "die"):
         of = facts.parts.get(level, {})
-        if sockets and any(len({sockets.get(c) for c in cpus}) > 1 for cpus in groups_of(of).values()):
+        if sockets and any(len({sockets[c] for c in cpus if c in sockets}) > 1 for cpus in groups_of(of).values()):
             del facts.parts[level]
             facts.provenance.pop(level, None)
             facts.warn(
@@ -116,7 +159,7 @@ def _nodes_per_socket(facts: Facts, numa: Mapping[int, int]) -> int | None:
     return counts.pop() if len(counts) == 1 else None
 
 
-def _numbers(facts: Facts, found: amd.Chiplets, order: Callable[[int], tuple[int, ...]]) -> dict[str, dict[int, int]]:
+def _numbers(facts: Facts, found: amd.Chiplets, order: Order) -> dict[str, dict[int, int]]:
     """Sockets, CCDs, CCXs, clusters and cores numbered socket by socket in the order of the chip."""
     sockets = facts.parts.get("socket", {})
     of = {
@@ -125,7 +168,7 @@ def _numbers(facts: Facts, found: amd.Chiplets, order: Callable[[int], tuple[int
         **{name: facts.parts.get(name, {}) for name in ("ccx", "cluster", "core")},
     }
     of["cluster"] = _between(of["cluster"], of["ccx"] or sockets)
-    place = {cpu: order(cpu) for cpu in facts.cpus}
+    place = {cpu: (sockets.get(cpu, -1), *order(cpu)) for cpu in facts.cpus}
     out: dict[str, dict[int, int]] = {}
     for name, parts_of in of.items():
         groups = sorted(groups_of(parts_of).values(), key=lambda cpus: min(map(place.__getitem__, cpus)))
@@ -140,7 +183,7 @@ def _between(cluster: Mapping[int, int], above: Mapping[int, int]) -> dict[int, 
 
 
 def _places(
-    labels: Mapping[str, Mapping[int, int]], cpus: tuple[int, ...], order: Callable[[int], tuple[int, ...]]
+    labels: Mapping[str, Mapping[int, int]], cpus: tuple[int, ...], order: Order
 ) -> tuple[dict[int, int], dict[int, int]]:
     """Each CPU's position in its core, and its core's position in the CCX, both by APIC id from 0."""
     threads: dict[int, int] = {}

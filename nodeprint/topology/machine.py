@@ -18,7 +18,8 @@ _MODALIAS_VENDORS = {0: "GenuineIntel", 2: "AuthenticAMD", 9: "HygonGenuine", 10
 
 #: What hypervisors write into DMI.
 _VIRTUAL = re.compile(
-    r"QEMU|KVM|VMware|VirtualBox|Virtual Machine|HVM domU|Xen|Bochs|Google Compute Engine|OpenStack|Parallels|BHYVE",
+    r"QEMU|KVM|VMware|VirtualBox|Virtual Machine|HVM domU|Xen|Bochs|Google Compute Engine|OpenStack|Parallels|BHYVE"
+    r"|oVirt|RHEV|Nutanix|Alibaba Cloud ECS|Droplet|vServer|Vultr|Linode|Cloud Server|cloud-hypervisor|Firecracker",
     re.IGNORECASE,
 )
 
@@ -71,13 +72,13 @@ def kinds(tree: Tree, blocks: Blocks) -> dict[int, str]:
     return parts if len(set(parts.values())) > 1 else {}
 
 
-def virtual_by_name(vendor: str, product: str) -> bool | None:
-    """Whether DMI's names are of a virtual machine; None where they do not show it."""
-    if _VIRTUAL.search(vendor) or _VIRTUAL.search(product):
+def virtual_by_name(*names: str) -> bool | None:
+    """Whether DMI's names of makers and products are of a virtual machine; None without any."""
+    if any("metal" in name.lower() for name in names):
+        return False
+    if any(name.startswith("Amazon EC2") or _VIRTUAL.search(name) for name in names):
         return True
-    if vendor.startswith("Amazon EC2"):
-        return ".metal" not in product
-    return None
+    return False if any(name.strip() for name in names) else None
 
 
 def _dmi_virtual(tree: Tree) -> bool | None:

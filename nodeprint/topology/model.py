@@ -54,6 +54,7 @@ class Machine:
 
     `core_positions` is True where every core of each CCX is active, so that ranks are places on the die, False where
     some are fused off (places unknown), None where unknown; `ccd_positions` says so of the CCDs of a socket.
+    `order_known` is False where dies, CCXs and cores are numbered by OS CPU numbers, as nothing shows their order.
     For Arm, vendor is the implementer, family the architecture and model the part number.
     """
 
@@ -69,6 +70,7 @@ class Machine:
     virtual: bool | None = None
     core_positions: bool | None = None
     ccd_positions: bool | None = None
+    order_known: bool = True
     simulated: bool = False
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tomllib
 from dataclasses import dataclass
@@ -34,12 +35,17 @@ class Generation:
     @property
     def has_quadrants(self) -> bool:
         """Whether an I/O die with quadrants, or Naples' four dies, is known of it."""
-        return self.quadrant is not None
+        return self.quadrant not in (None, "none")
+
+    @property
+    def without_quadrants(self) -> bool:
+        """Whether the package is known to have none."""
+        return self.quadrant == "none"
 
     @property
     def has_io_die(self) -> bool:
         """Whether its CCDs surround one I/O die."""
-        return self.quadrant not in (None, "ccd")
+        return self.quadrant not in (None, "none", "ccd")
 
     def quadrant_of(self, ccd: int) -> int | None:
         """The quadrant of the CCD numbered `ccd` in a socket that has all of them."""
@@ -66,9 +72,19 @@ def _generation(entry: dict[str, Any]) -> Generation:
     return Generation(**fields)
 
 
+def _text() -> str:
+    return files("nodeprint.topology").joinpath("parts.toml").read_text("utf-8")
+
+
+@cache
+def digest() -> str:
+    """A hash of the table: labels that were kept are made anew where it has changed."""
+    return hashlib.sha256(_text().encode()).hexdigest()[:16]
+
+
 @cache
 def _table() -> tuple[tuple[Generation, ...], tuple[Part, ...]]:
-    data: dict[str, Any] = tomllib.loads(files("nodeprint.topology").joinpath("parts.toml").read_text("utf-8"))
+    data: dict[str, Any] = tomllib.loads(_text())
     generations = tuple(_generation(entry) for entry in data["generation"])
     by_name = {generation.name: generation for generation in generations}
     parts = tuple(

@@ -124,6 +124,8 @@ def _read_topology(tree: Tree, facts: Facts) -> None:
         )
         if core is not None:
             facts.core_ids[cpu] = core
+        if die is not None:
+            facts.die_ids[cpu] = die
         keys: dict[str, tuple[int | None, ...]] = {
             "socket": (package,),
             "die": (package, die),

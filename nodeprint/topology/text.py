@@ -15,6 +15,7 @@ from rich.tree import Tree as RichTree
 from nodeprint.errors import NodeprintError
 from nodeprint.topology.facts import list_text
 from nodeprint.topology.model import LEVELS, Cpu, Level, Machine, NumaNode, Topology, Warning
+from nodeprint.tree import contents
 
 _WORDS: dict[Level, str] = {
     "socket": "socket",
@@ -63,7 +64,7 @@ def as_json(topology: Topology) -> dict[str, Any]:
 def from_json(path: Path) -> Topology:
     """The topology in the file `path`, as `as_json` gives it. Raises NodeprintError where it is none."""
     try:
-        return from_text(path.read_text("utf-8"))
+        return from_text(contents(path).decode("utf-8"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise NodeprintError(
             f"is not a topology of nodeprint ({type(error).__name__}: {error})",
@@ -102,6 +103,8 @@ def as_text(topology: Topology) -> RichTree:
         facts.append("SMT on" if machine.smt else "SMT off")
     if machine.virtual:
         facts.append("virtual")
+    if not machine.order_known:
+        facts.append("order unknown")
     tree = RichTree(f"[bold]{escape(name)}[/bold]  {escape(', '.join(facts))}")
     levels = [level for level in (*LEVELS[:-1], "numa") if len(topology.groups(level)) > 1 or level == "socket"]
     _branch(tree, topology, list(topology.cpus), _nested(topology, levels))

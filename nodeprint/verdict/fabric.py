@@ -10,17 +10,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import comb
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
+from nodeprint.distributions import ndtri, robust_sd
 from nodeprint.fabric import Fabric
-from nodeprint.verdict.acceptance import Acceptance
-from nodeprint.verdict.evaluate import CONFIRM_REACH, CONFIRM_SHARE
-from nodeprint.verdict.matrices import independent
-from nodeprint.verdict.outcome import Finding
+from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.confirmation import CONFIRM_REACH, CONFIRM_SHARE
+from nodeprint.judge.matrices import independent
+from nodeprint.words.outcome import Finding
+from nodeprint.words.units import duration
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -31,6 +33,8 @@ FEWEST_NODES = 4
 NODE, LINK = "fabric-node", "fabric-link"
 #: Rounds of medians; they settle in two or three.
 _ROUNDS = 6
+#: Thresholds that are tried.
+_GRID = 64
 #: One direction is slower than the other where its effect is this much of both.
 _ONE_WAY = 0.5
 #: States of a finding, the strongest first: its severity, and what is said of it.
@@ -51,7 +55,7 @@ _REMEDY: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Found:
+class SlowPart:
     """A slow node or link: `sends` and `receives` are the directions of a node, (True, False) of a link from `node`.
 
     `effect` is relative with its 95 % `interval`, of the later jobs where they confirm it; `runs` show it.
@@ -81,13 +85,13 @@ class Judged:
     """A fabric with what was found in it; `smallest` are the relative effects from which on a node or link is found."""
 
     fabric: Fabric
-    found: tuple[Found, ...]
+    found: tuple[SlowPart, ...]
     smallest: Mapping[str, float]
     tests: int
 
 
 @dataclass(frozen=True)
-class Terms:
+class MessageTerms:
     """Of each run, in log: the level of each link's class, what a node adds when it sends (`out`) or receives (`into`),
     (run, node), and what a link adds beyond that (run, from, to)."""
 
@@ -97,7 +101,7 @@ class Terms:
     link: Floats
 
 
-def terms(logs: Floats, places: Sequence[str]) -> Terms:
+def terms(logs: Floats, places: Sequence[str]) -> MessageTerms:
     """Median polish of log times (run, from, to), by run; NaN where nothing was measured."""
     place = np.array(places)
     near = place[:, None] == place[None, :]
@@ -114,7 +118,7 @@ def terms(logs: Floats, places: Sequence[str]) -> Terms:
             out -= np.nanmedian(out, axis=1, keepdims=True)
             into = np.nanmedian(logs - level - out[:, :, None], axis=1)
             into -= np.nanmedian(into, axis=1, keepdims=True)
-    return Terms(level, out, into, logs - level - out[:, :, None] - into[:, None, :])
+    return MessageTerms(level, out, into, logs - level - out[:, :, None] - into[:, None, :])
 
 
 @dataclass(frozen=True)
@@ -144,8 +148,13 @@ def judge(fabric: Fabric, rules: Acceptance, alpha: float, day: str) -> Judged:
         LINK: max(_scale(fitted.link), run),
     }
     bounds = {NODE: rules.fabric_node, LINK: rules.fabric_link}
-    thresholds = {term: max(float(np.log1p(bounds[term])), z * scale) for term, scale in scales.items()}
-    judge_of = _Judge(fabric, fitted, thresholds, scales, _sittings(fabric), rules, day)
+    sitting = _sittings(fabric)
+    families = {NODE: np.concatenate([fitted.out, fitted.into], axis=1), LINK: fitted.link.reshape(len(logs), -1)}
+    thresholds = {
+        term: _beyond_bursts(families[term], max(float(np.log1p(bounds[term])), z * scale), sitting, alpha / 2)
+        for term, scale in scales.items()
+    }
+    judge_of = _Judge(fabric, fitted, thresholds, scales, sitting, rules, day)
     found = sorted(judge_of.found(), key=lambda one: -one.effect)
     return Judged(fabric, tuple(found), {term: float(np.expm1(at)) for term, at in thresholds.items()}, tests)
 
@@ -160,13 +169,39 @@ def _too_little(fabric: Fabric) -> str:
 def _scale(values: Floats) -> float:
     """Robust spread of what should be zero."""
     finite = values[np.isfinite(values)]
-    return 1.4826 * float(np.median(np.abs(finite))) if finite.size else 0.0
+    return robust_sd(finite) if finite.size else 0.0
 
 
 def _run_scale(logs: Floats) -> float:
     """How much a link differs from run to run: of few nodes the polish takes so much of this that the terms hide it."""
     apart = np.diff(logs - np.nanmedian(logs, axis=(1, 2), keepdims=True), axis=0)
     return _scale(apart) / 2**0.5
+
+
+def _beyond_bursts(values: Floats, threshold: float, sitting: npt.NDArray[np.int64], alpha: float) -> float:
+    """The lowest threshold, from `threshold` on, at which bursts that come and go make `alpha` findings at most.
+
+    Other traffic delays some links far beyond the spread of the rest, others in each run. A value of `values` (run,
+    term) beyond the threshold is of a burst where fewer runs of its job than needed show half of the threshold; k runs
+    of a job show one of m terms by chance m binom(runs, k) p^k times, where p is the share of bursts.
+    """
+    parts = [values[sitting == number] for number in np.unique(sitting)]
+    needed = [_needed(len(part)) for part in parts]
+    terms_of = int(np.isfinite(values).any(axis=0).sum())
+
+    def by_chance(at: float) -> float:
+        passing = [part[:, (part > at / 2).sum(axis=0) < k] for part, k in zip(parts, needed, strict=True)]
+        bursts = sum(int((part > at).sum()) for part in passing)
+        share = bursts / max(1, sum(int(np.isfinite(part).sum()) for part in passing))
+        return float(sum(terms_of * comb(len(part), k) * share**k for part, k in zip(parts, needed, strict=True)))
+
+    grid = np.linspace(threshold, max(threshold, float(np.nanmax(values))), _GRID)
+    return next((at for at in grid.tolist() if by_chance(at) <= alpha), float(grid[-1]))
+
+
+def _needed(runs: int) -> int:
+    """How many runs of a job must show a term: all; of three and more, all but a third."""
+    return max(1, runs - runs // 3)
 
 
 def _sittings(fabric: Fabric) -> npt.NDArray[np.int64]:
@@ -185,7 +220,7 @@ def _shown(values: Floats, threshold: float, sitting: npt.NDArray[np.int64]) -> 
 
     def by(k: int) -> bool:
         measured = int(np.isfinite(values[sitting == k]).sum())
-        return int(high[sitting == k].sum()) >= max(1, measured - measured // 3)
+        return int(high[sitting == k].sum()) >= _needed(measured)
 
     first = next((k for k in np.unique(sitting).tolist() if by(k)), None)
     if first is None:
@@ -207,7 +242,7 @@ class _Judge:
     """Finds the nodes and links of a fabric that stand out in its terms."""
 
     fabric: Fabric
-    fitted: Terms
+    fitted: MessageTerms
     thresholds: Mapping[str, float]
     scales: Mapping[str, float]
     sitting: npt.NDArray[np.int64]
@@ -218,7 +253,7 @@ class _Judge:
     def directed(self) -> bool:
         return bool(self.fabric.header.get("directed"))
 
-    def found(self) -> Iterator[Found]:
+    def found(self) -> Iterator[SlowPart]:
         """Nodes, then links."""
         n = len(self.fabric.nodes)
         every = [self._node(i) for i in range(n)] + [self._link(i, j) for i in range(n) for j in range(i + 1, n)]
@@ -232,7 +267,7 @@ class _Judge:
         shown = {way: one for way, one in seen.items() if one is not None and one.state == best}
         return shown, {way: float(np.nanmedian(ways[way][one.sized])) for way, one in shown.items()}
 
-    def _node(self, i: int) -> Found | None:
+    def _node(self, i: int) -> SlowPart | None:
         fitted = self.fitted
         shown, effects = self._strongest(NODE, {"out": fitted.out[:, i], "into": fitted.into[:, i]})
         if not shown:
@@ -247,7 +282,7 @@ class _Judge:
             float(np.exp(np.nanmedian(level))), f"{name} {{slower}} with every other node, {how}",
         )  # fmt: skip
 
-    def _link(self, i: int, j: int) -> Found | None:
+    def _link(self, i: int, j: int) -> SlowPart | None:
         fitted = self.fitted
         shown, effects = self._strongest(LINK, {(a, b): fitted.link[:, a, b] for a, b in ((i, j), (j, i))})
         if not shown:
@@ -266,19 +301,19 @@ class _Judge:
     def _found(
         self, term: str, node: str, to: str, ways: tuple[bool, bool], shown: _Shown, effect: float, level_ns: float,
         text: str,
-    ) -> Found:  # fmt: skip
+    ) -> SlowPart:  # fmt: skip
         low, size, high = (float(np.expm1(effect + side * 1.96 * self.scales[term])) for side in (-1, 0, 1))
         slower = f"is {100 * size:.1f} % slower" if size < 1 else f"is {1 + size:.1f} times as slow"
         runs = tuple(np.array(self.fabric.runs)[shown.runs].tolist())
-        said = f"{text.format(slower=slower)} (+{size * level_ns / 1e3:.0f} us a message), in {', '.join(runs)}"
+        said = f"{text.format(slower=slower)} (+{duration(size * level_ns)} a message), in {', '.join(runs)}"
         why = (self.rules.suppressed(end, term, self.day) for end in (node, to) if end)
-        return Found(
+        return SlowPart(
             term, node, to, *ways, shown.state, size, size * level_ns, (low, high), runs,
             f"{said}; {_STATES[shown.state][1]}", next(filter(None, why), ""),
         )  # fmt: skip
 
 
-def finding(found: Found, measurement: str) -> tuple[str, Finding]:
+def finding(found: SlowPart, measurement: str) -> tuple[str, Finding]:
     """`found` as a finding of each node that it is of, and the outcome that it gives such a node, empty for none.
 
     A confirmed link leaves open which of its ends is at fault, or neither: they DIFFER.
@@ -304,6 +339,7 @@ def entry(judged: Judged, rules: Acceptance) -> dict[str, Any]:
         "places": list(fabric.places), "text": _said(judged), "runs": list(fabric.runs),
         "minimum_ns": float(finite.min()), "mean_ns": float(finite.mean()), "maximum_ns": float(finite.max()),
         "message_bytes": fabric.header.get("message_bytes"), "operation": str(fabric.header["operation"]),
+        "at_once": int(fabric.header.get("parallel", 1)),
         "median_ns": [[None if np.isnan(v) else float(v) for v in row] for row in median],
         "bounds": {NODE: rules.fabric_node, LINK: rules.fabric_link}, "smallest_effect": dict(judged.smallest),
         "findings": [

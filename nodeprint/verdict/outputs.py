@@ -11,14 +11,11 @@ from typing import Any
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from nodeprint import files
+from nodeprint import files, outcomes
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.verdict.outcome import NODE_OUTCOMES, NodeVerdict, Verdict
+from nodeprint.words.outcome import NodeVerdict, Verdict
 
-_FAILURES = ("DEVIATES", "OUTSIDE LIMIT", "UNSTABLE", "SUSPECT", "DIFFER", "DIFFERENT CONFIGURATION")
-_ERRORS = ("INVALID", "NOT MEASURED")
-#: Only what a second job confirmed is suggested to be drained.
-_DRAIN = ("DEVIATES", "UNSTABLE")
+_RESULTS = {"failure": Failure, "error": Error, "skipped": Skipped}
 
 
 def write(verdict: Verdict, folder: Path, sheet: Mapping[str, tuple[str, str]] | None = None) -> list[Path]:
@@ -42,11 +39,12 @@ def read(campaign: Path) -> dict[str, Any]:
     """verdict.json of a campaign. Raises NodeprintError when there is none or it cannot be read."""
     path = campaign / "verdict.json"
     try:
+        files.check(path)  # a pipe would be waited for without end
         verdict = json.loads(path.read_text())
     except FileNotFoundError as error:
         if not campaign.is_dir():
             raise NodeprintError("no campaign is there", where=campaign, advice="name a folder of results/") from error
-        advice = "call `make run` again (what was measured is kept), or `nodeprint judge`"
+        advice = f"call `make run` again (what was measured is kept), or `nodeprint judge {campaign}`"
         raise NodeprintError("no verdict yet", where=path, advice=advice) from error
     except (OSError, ValueError, RecursionError) as error:
         raise NodeprintError("not readable as JSON", where=path, advice=f"run `nodeprint judge {campaign}`") from error
@@ -62,12 +60,8 @@ def junit(verdict: Verdict) -> str:
     for name, node in sorted(verdict.nodes.items()):
         case = TestCase(name, classname=f"nodeprint.{verdict.campaign}")
         text = printable(node.text, 500)
-        if node.verdict in _FAILURES:
-            case.result = [Failure(text, node.verdict)]
-        elif node.verdict in _ERRORS:
-            case.result = [Error(text, node.verdict)]
-        elif node.verdict in ("INCONCLUSIVE", "NO PEER"):
-            case.result = [Skipped(text, node.verdict)]
+        result = _RESULTS.get(outcomes.NODE[node.verdict].junit)
+        case.result = [result(text, node.verdict)] if result else []
         case.system_out = "\n".join(printable(found.text, 500) for found in node.findings)
         cases.append(case)
     suite.add_testcases(cases)  # one by one it counts all of them again for each
@@ -87,7 +81,7 @@ def prometheus(verdict: Verdict) -> str:
     for name, node in sorted(verdict.nodes.items()):
         lines.append(f'nodeprint_node_verdict{{{labels},node="{_label(name)}",verdict="{node.verdict}"}} 1')
     lines += ["# HELP nodeprint_nodes Nodes by outcome.", "# TYPE nodeprint_nodes gauge"]
-    for outcome in NODE_OUTCOMES:
+    for outcome in outcomes.NODE:
         lines.append(f'nodeprint_nodes{{{labels},verdict="{outcome}"}} {verdict.fleet.counts.get(outcome, 0)}')
     lines += [
         "# HELP nodeprint_class_latency_seconds Median hop latency of a class of pairs.",
@@ -124,7 +118,7 @@ def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
     if verdict.simulated:
         lines.append("# SIMULATED: these nodes do not exist; every line is a comment.")
     for name, node in sorted(verdict.nodes.items()):
-        if node.verdict not in _DRAIN:
+        if not outcomes.NODE[node.verdict].drain:
             continue
         state, reason = sheet.get(name, ("", ""))
         if reason and not reason.startswith("nodeprint"):

@@ -10,6 +10,7 @@ import numpy as np
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.topology.model import Topology
 from nodeprint.verdict.judge import judge_fleet
+from nodeprint.words.outcome import MOST_DETECTED
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,8 @@ def as_text(found: Sequence[Power]) -> str:
     rows = [["nodes", "runs", *terms]]
     for power in found:
         effects = (power.smallest_effect.get(term, np.nan) for term in terms)
-        told = [f"{effect:.1%}" if np.isfinite(effect) else "not found" for effect in effects]
+        told = [f"{effect:.1%}" if effect <= MOST_DETECTED else "none" for effect in effects]
         rows.append([str(power.nodes), str(power.runs), *told])
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    return "SIMULATED: the smallest effect that is found, by term\n" + "\n".join(lines)
+    return "SIMULATED: the detection limit by term (none: above 20 %)\n" + "\n".join(lines)

@@ -67,14 +67,4 @@ static const struct operation operations[] = {
      .seconds = seconds},
 };
 
-static const struct kernel kernel = {
-    .name = "fence",
-    .hash = KERNEL_HASH,
-    .help = help,
-    .operations = operations,
-    .operation_count = sizeof operations / sizeof *operations,
-};
-
-int main(int argc, char **argv) {
-    return kernel_main(&kernel, argc, argv);
-}
+KERNEL_MAIN("fence", NULL)

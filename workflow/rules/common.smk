@@ -15,22 +15,43 @@ try:
     config = configuration.load(CONFIG)
     CAMPAIGN = configuration.campaign_folder(config)
     NODES = {node.node: node for node in discover.read_sheet(CAMPAIGN / "nodes.tsv")}
-    SWEEPS = campaigns.sweeps(NODES.values())
 except NodeprintError as error:
     raise WorkflowError(str(error))
+
+
+# the folder of the Snakefile, also where the workflow is a module of another
+WORKFLOW = Path(workflow.current_basedir.get_path_or_uri(secret_free=False)).parent
+LAUNCH = WORKFLOW / "launch"
 
 
 wildcard_constraints:
     node="|".join(map(re.escape, NODES)),
     job=r"[1-9]\d*",
-    sweep="|".join(map(re.escape, SWEEPS)),
 
 
-def outcomes():
-    """What says how the nodes that are to be measured came out: status.json of each, or the lists of the sweeps."""
-    if config["launch"] in campaigns.TOGETHER:
-        lists = (CAMPAIGN / "sweeps" / f"{sweep}.nodes" for sweep in SWEEPS)
-        return [path.with_suffix(".tsv") for path in lists if path.exists()]
+def together():
+    """Whether one job of Snakemake measures all nodes. An executor that submits jobs itself gets one for each node."""
+    return config["launch"] in campaigns.TOGETHER and workflow.local_exec
+
+
+def launch_command(pending, outcomes):
+    """What measures the nodes of a list and writes what came back."""
+    if config["launch"] == "slurm":
+        program = [sys.executable, LAUNCH / "slurm.py"]
+        words = [*program, CONFIG, pending, outcomes]
+    else:
+        named = {"campaign": CAMPAIGN, "nodes": pending, "out": outcomes}
+        named["inventory"] = config["inventory"]
+        words = [LAUNCH / "ansible"]
+        words += [word for key, value in named.items() for word in (f"--{key}", value)]
+    return shlex.join(map(str, words))
+
+
+def outcomes(wildcards):
+    """What says how the nodes that are to be measured came out: one list, or the status.json of each."""
+    if together():
+        pending = CAMPAIGN / "launch/pending.tsv"
+        return [CAMPAIGN / "launch/outcomes.tsv"] if pending.exists() else []
     return [
         campaigns.job_folder(CAMPAIGN, node) / "status.json"
         for node in NODES.values()

@@ -1,7 +1,7 @@
 # LinkTest between nodes: one job over all that were measured, after them, so that it runs in the background of no other.
 rule fabric:
     input:
-        outcomes(),
+        outcomes,
     output:
         CAMPAIGN / "fabric/job{job}/outcomes.tsv",
     log:

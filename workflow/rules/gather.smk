@@ -1,7 +1,7 @@
 # Pack each node's records into arrays, and list what was measured, what was not, and why.
 rule gather:
     input:
-        outcomes(),
+        outcomes,
         fabric_outcomes(),
     output:
         CAMPAIGN / "fleet.json",

@@ -13,12 +13,8 @@ rule measure:
     resources:
         **slurm_resources(),
     params:
-        campaign=CAMPAIGN,
-        runs=config["runs"],
-        cpus=lambda wildcards: NODES[wildcards.node].cpus,
-        serials=configuration.serials(config),
-        setup=shlex.quote(config["site"]["setup"]),
+        words=lambda wildcards: shlex.join(
+            campaigns.node_run(config, NODES[wildcards.node])
+        ),
     shell:
-        "kernels/node-run --campaign {params.campaign:q} --node {wildcards.node} --job {wildcards.job}"
-        " --runs {params.runs} --expect-cpus {params.cpus} --setup {params.setup}"
-        " --serials {params.serials}"
+        "kernels/node-run {params.words}"

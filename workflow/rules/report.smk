@@ -12,3 +12,19 @@ rule report:
         campaign=CAMPAIGN,
     shell:
         "nodeprint report {params.campaign:q} >{log:q}"
+
+
+# At the end, for other programs: node.nc of each node.
+rule export:
+    input:
+        CAMPAIGN / "report/cluster.pdf",
+    output:
+        touch(CAMPAIGN / "logs/exported"),
+    log:
+        CAMPAIGN / "logs/export.log",
+    conda:
+        "../../environment.yml"
+    params:
+        campaign=CAMPAIGN,
+    shell:
+        "nodeprint export {params.campaign:q} >{log:q}"

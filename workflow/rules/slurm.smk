@@ -1,34 +1,21 @@
-# What a job of the Slurm executor asks for, and one allocation over many nodes (the sweep). Used where the sheet comes
-# from Slurm; see config/README.md, `slurm`.
+# What a job of Snakemake's Slurm executor asks for. Used where the sheet comes from Slurm; see config/README.md, `slurm`.
 import math
 import socket
 from functools import cache
 
 from nodeprint.discover import plans, slurm
 
-SWEEP = config["launch"] == "sweep"
-SLURM = config["launch"] in ("slurm", "sweep") or any(
-    node.partition for node in NODES.values()
-)
+SLURM = config["launch"] == "slurm" or any(node.partition for node in NODES.values())
 
 
 @cache
 def planned_minutes(cpus):
-    """Time limit of a job on a node of so many CPUs, from what the kernels plan; `slurm.minutes` wins over it."""
-    if config["slurm"]["minutes"]:
-        return config["slurm"]["minutes"]
-    seconds = 0.0
-    for name, kernel, arguments in (
-        row.split("\t") for row in configuration.plan(config).splitlines()
-    ):
-        words = [*arguments.split(), "--cpus", f"0-{max(cpus, 2) - 1}"]
-        try:
-            time = plans.seconds(Path("kernels/build"), kernel, words)
-        except NodeprintError as error:
-            raise WorkflowError(f"{CONFIG}: arguments.{name}: {error}")
-        seconds += config["runs"] * time
-    # Twice the time at a slow interconnect's 195 ns a hop, and five minutes for start, survey and pinning.
-    return 5 + math.ceil(2 * seconds / 60)
+    """Time limit of a job on a node of so many CPUs."""
+    try:
+        plan = configuration.plan(config)
+        return plans.job_minutes(config, plan, cpus, Path("kernels/build"))
+    except NodeprintError as error:
+        raise WorkflowError(f"{CONFIG}: {error}")
 
 
 def fabric_minutes(nodes):
@@ -71,33 +58,39 @@ def slurm_resources():
     }
 
 
-def sweep_options(sweep):
-    """Options of sbatch for the allocation over the nodes of `sweep`."""
-    nodes = SWEEPS[sweep]
-    return slurm.sweep_options(nodes, config["slurm"], planned_minutes(nodes[0].cpus))
-
-
 def stop_where_nodes_are_not_here():
     """A local executor would measure this host under the nodes' names."""
     here = discover.short(socket.gethostname())
     elsewhere = [
         node.node for node in NODES.values() if node.measure and node.host != here
     ]
-    together = config["launch"] in campaigns.TOGETHER
-    if (
-        elsewhere
-        and not together
-        and workflow.executor_plugin.common_settings.local_exec
-    ):
+    if elsewhere and workflow.local_exec and not together():
         raise WorkflowError(
             f"{CAMPAIGN}/nodes.tsv: {elsewhere[0]} is not this host, and the executor is local; "
             "run `snakemake --workflow-profile profiles/slurm`, or set `launch`"
         )
 
 
+def guard_the_slurm_executor():
+    """Snakemake's Slurm executor must neither lose a job nor wait for one that Slurm forgot (launch/executor.py)."""
+    if workflow.local_exec or type(workflow.executor_settings).__module__ != (
+        "snakemake_executor_plugin_slurm"
+    ):
+        return
+    sys.path.insert(0, str(LAUNCH))
+    import executor
+    import snakemake_executor_plugin_slurm
+
+    executor.guard(snakemake_executor_plugin_slurm.Executor)
+    try:
+        slurm.check_memory(workflow.executor_settings.status_command == "sacct")
+    except NodeprintError as error:
+        raise WorkflowError(str(error))
+
+
 # An impossible time limit or deadline is reported before anything starts.
 try:
-    for sweep in SWEEPS if SLURM else []:
-        sweep_options(sweep) if SWEEP else job_options(SWEEPS[sweep][0])
+    for node in {node.cpus: node for node in NODES.values()}.values() if SLURM else []:
+        job_options(node)
 except NodeprintError as error:
     raise WorkflowError(f"{CONFIG}: {error}")

@@ -7,6 +7,7 @@ USAGE   fabric.py CONFIG OUTCOMES MINUTES     OUTCOMES: <campaign>/fabric/job<J>
 """
 
 import gzip
+import shlex
 import subprocess
 import sys
 import time
@@ -34,7 +35,7 @@ def partitions(campaign: Path) -> dict[str, list[Node]]:
 def launcher(config: dict, nodes: list[Node], minutes: int) -> str:
     """What starts the ranks: the configuration's text, or srun with an allocation of its own."""
     own = config["mpi"]["fabric_launcher"]
-    asked = slurm.sweep_options(nodes, config["slurm"] | {"wave": len(nodes)}, minutes)
+    asked = shlex.join(slurm.allocation_words(nodes[0].partition, config["slurm"], minutes))
     return own.replace("{partition}", nodes[0].partition) or (
         f"srun --mpi=pmix --job-name=linktest {asked}"
         " --nodelist={nodes} --nodes={count} --ntasks={ranks} --ntasks-per-node={per_node} --exclusive --mem=0"

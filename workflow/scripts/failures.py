@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from nodeprint import files
+from nodeprint.discover import slurm
 
 #: What Snakemake prints of a failed job of rule measure.
 BLOCK = re.compile(
@@ -14,20 +15,12 @@ BLOCK = re.compile(
 )
 STATUS = re.compile(r"SLURM-job '(\d+)' failed.*?SLURM status is: '(\w+)'")
 REFUSED = re.compile(r"SLURM sbatch failed\. The error message was '(?:sbatch: error: )?(.*?)'\.?$")
-ADVICE = {
-    "DEADLINE": "it could not start in time; see slurm.deadline_hours",
-    "TIMEOUT": "it took longer than its time limit; see slurm.minutes",
-    "NODE_FAIL": "the node was lost",
-    "CANCELLED": "it was cancelled",
-    "OUT_OF_MEMORY": "it had too little memory",
-}
 
 
 def reason(message: str) -> str:
     """One sentence from the message of the executor."""
     if status := STATUS.search(message):
-        number, state = status.groups()
-        return f"Slurm job {number}: {state}" + (f", {ADVICE[state]}" if state in ADVICE else "")
+        return slurm.ended(*status.groups())
     if refused := REFUSED.search(message):
         return f"sbatch refused it: {refused[1]}"
     return message[:200]

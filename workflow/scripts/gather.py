@@ -3,11 +3,11 @@
 import sys
 from pathlib import Path
 
-from nodeprint import fleet
 from nodeprint.errors import NodeprintError
+from nodeprint.fleet import nodes
 
 if __name__ == "__main__":
     try:
-        fleet.gather(Path(sys.argv[1]))
+        nodes.gather(Path(sys.argv[1]))
     except NodeprintError as error:
         sys.exit(f"nodeprint: {error}")

@@ -2,6 +2,7 @@
 """A setting of the running Linux kernel, in files of /proc and /sys: set, and put back. Runs on the node."""
 
 import json
+import platform
 import re
 from pathlib import Path
 
@@ -60,7 +61,9 @@ def note(record, boot, changed):
     if changed:
         record.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         by_name = {str(path): pair for path, pair in changed.items()}
-        record.write_text(json.dumps({"boot_id": boot, "changed": by_name}, indent=1, sort_keys=True))
+        new = record.with_suffix(".tmp")
+        new.write_text(json.dumps({"boot_id": boot, "changed": by_name}, indent=1, sort_keys=True))
+        new.replace(record)
     elif record.exists():
         record.unlink()
 
@@ -75,6 +78,14 @@ def set_all(now, changed, value):
 def put_back(now, changed):
     """What to write into which file; those that somebody else has changed since are left alone."""
     return {path: before for path, (before, ours) in changed.items() if now.get(path) == ours != before}
+
+
+def write(path, value):
+    """Write a value; an error names the file, also where it can be opened and refuses the value."""
+    try:
+        path.write_text(value)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def main():
@@ -106,13 +117,19 @@ def main():
             if after:  # before anything is written: what was there is never lost
                 note(record, boot, after)
             for path in sorted(todo):
-                path.write_text(todo[path])
+                write(path, todo[path])
             if not after:
                 note(record, boot, after)
     except OSError as error:
-        module.fail_json(msg=f"{error.filename}: {error.strerror}; only root may set it, and not every machine lets it")
+        module.fail_json(
+            msg=f"{error.filename}: {error.strerror}; only root may change it, and not every machine has this value"
+        )
     except (ValueError, KeyError, TypeError):
         module.fail_json(msg=f"{record}: garbled; remove it, the former values are those of the next boot")
+    for path in left:
+        module.warn(platform.node() + ": " + path + " is left as it is: somebody else has changed it since")
+    if not now and wanted["state"] == "present":
+        module.warn(platform.node() + ": there is nothing to set: no file " + " or ".join(wanted["paths"]))
     before, after = ("".join(f"{path}: {side[path]}\n" for path in sorted(todo)) for side in (now, todo))
     module.exit_json(changed=bool(todo), left=left, diff={"before": before, "after": after})
 

@@ -1,0 +1,151 @@
+"""How long from records to the verdict and its pages? Simulated rome-2x64, the standard set, two jobs of two runs.
+
+    python -m bench.fleet                  64 nodes, every page
+    python -m bench.fleet --nodes 1000     no pages but the cluster's
+
+A few nodes are simulated, and their records are given to all nodes under their own host names: this measures speed and
+says nothing about verdicts. CPU seconds are of nodeprint and its processes; wall time means something on a quiet
+machine alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bench import table
+from bench.table import Row, row
+from nodeprint import discover
+from nodeprint.simulate import Plan, write
+from nodeprint.topology.presets import preset
+
+#: Nodes that are simulated; the others have their records.
+_DRAWN = 4
+
+
+def made(folder: Path, nodes: int) -> Path:
+    """A campaign of so many nodes, from few draws."""
+    campaign = write(Plan(preset("rome-2x64"), nodes=min(nodes, _DRAWN), jobs=2, cells=True), folder / "fleet")
+    sheet = discover.read_sheet(campaign / "nodes.tsv")
+    for number in range(len(sheet), nodes):
+        given, name = sheet[number % _DRAWN], f"node{number:03d}"
+        add(campaign, given.node, name)
+        sheet.append(discover.Node(name, name, job=2, group="simulated", cpus=given.cpus, state="simulated"))
+    discover.write_sheet(campaign / "nodes.tsv", sheet)
+    return campaign
+
+
+def add(campaign: Path, given: str, name: str) -> None:
+    """The records of the node `given` as those of the node `name`."""
+    source, target = campaign / "nodes" / given, campaign / "nodes" / name
+    for path in source.glob("job*/**/*"):
+        copy = target / path.relative_to(source)
+        if path.is_dir():
+            continue
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if path.name == "status.json":
+            copy.write_text(path.read_text().replace(given, name))
+        elif path.name.endswith(".jsonl.gz"):
+            copy.write_bytes(_renamed(path, given, name))
+        else:
+            shutil.copyfile(path, copy)
+
+
+_CACHE: dict[Path, tuple[str, bytes]] = {}
+
+
+def _renamed(path: Path, given: str, name: str) -> bytes:
+    """The records with another host name in their header, which becomes a gzip member of its own."""
+    if path not in _CACHE:
+        header, _, rest = gzip.decompress(path.read_bytes()).partition(b"\n")
+        _CACHE[path] = header.decode(), gzip.compress(rest, compresslevel=1, mtime=0)
+    header_text, body = _CACHE[path]
+    return gzip.compress(header_text.replace(given, name).encode() + b"\n", mtime=0) + body
+
+
+def timed(*command: str | Path) -> tuple[float, float, float]:
+    """Wall and CPU seconds of a Python process and its children, and the largest one's memory in GiB."""
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    subprocess.run([sys.executable, *map(str, command)], check=True, stdout=subprocess.DEVNULL)
+    after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic() - begun
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return wall, cpu, after.ru_maxrss / 2**20
+
+
+def nodeprint(*words: str | Path) -> tuple[float, float, float]:
+    """`timed` of a command."""
+    return timed("-m", "nodeprint", *words)
+
+
+#: Of a large fleet the report is the cluster's alone.
+_CLUSTER = (
+    "import sys; from pathlib import Path; from nodeprint.report import campaign; "
+    "campaign.write(Path(sys.argv[1]), nodes=[])"
+)
+
+
+def warm(campaign: Path) -> list[float]:
+    """CPU seconds of the pages of single nodes in a process that has printed some."""
+    code = (
+        "import json, sys, time\n"
+        "from pathlib import Path\n"
+        "from nodeprint.report import campaign as pages\n"
+        "from nodeprint.verdict import outputs\n"
+        "folder, took = Path(sys.argv[1]), []\n"
+        "task = pages.prepared(folder, outputs.read(folder), folder / 'report')\n"
+        "for name in sorted(path.name for path in (folder / 'nodes').iterdir())[:12]:\n"
+        "    begun = time.process_time()\n"
+        "    task.chunk([name])\n"
+        "    took.append(time.process_time() - begun)\n"
+        "print(json.dumps(took[4:]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, campaign], check=True, capture_output=True, text=True)
+    return [float(one) for one in json.loads(done.stdout)]
+
+
+def main() -> int:
+    """Measure and print; 1 where a limit is exceeded."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nodes", type=int, default=64, help="nodes of the fleet (64)")
+    parser.add_argument("--keep", type=Path, help="make the campaign here and leave it")
+    arguments = parser.parse_args()
+    nodes, every = arguments.nodes, arguments.nodes <= 128
+    rows: list[Row] = []
+    load = os.getloadavg()[0]
+    for module in ("nodeprint.verdict.judge", "nodeprint.report.campaign"):
+        rows.append(row(f"import {module}", [timed("-c", f"import {module}")[1] for _ in range(3)], 0.5, "s CPU"))
+    with tempfile.TemporaryDirectory(prefix="nodeprint-bench-") as folder:
+        campaign = made(arguments.keep or Path(folder), nodes)
+        judge = nodeprint("judge", campaign)
+        report = nodeprint("report", campaign) if every else timed("-c", _CLUSTER, campaign)
+        rows += [
+            row(f"{nodes} nodes: judge, first time, a node", judge[1] / nodes, 0.5, "s CPU"),
+            row(f"{nodes} nodes: report, a node", report[1] / nodes, 0.15 if every else None, "s CPU"),
+            row("pages of a node, warm", warm(campaign), 0.15, "s CPU"),
+            row(f"{nodes} nodes, records to pages", judge[0] + report[0], 40 if every else 360, "s wall"),
+            row(f"{nodes} nodes, records to pages, CPU", judge[1] + report[1], None, "s CPU"),
+            row(f"{nodes} nodes, judged again", nodeprint("judge", campaign)[1], None, "s CPU"),
+        ]
+        sheet = discover.read_sheet(campaign / "nodes.tsv")
+        add(campaign, sheet[0].node, "onemore")
+        discover.write_sheet(campaign / "nodes.tsv", [*sheet, discover.Node("onemore", "onemore", job=2, cpus=256)])
+        more = nodeprint("judge", campaign)
+        rows += [
+            row(f"one more node of {nodes}, to the verdict", more[1], 10, "s CPU"),
+            row("largest process", max(judge[2], report[2], more[2]), 2, "GiB"),
+        ]
+    table.keep("fleet", rows, load)
+    return int(any(one.missed for one in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""How long do pages take, and how large are they? Simulated nodes; the fleet is that of bench.fleet.
+
+    python -m bench.report                          a node of 256 cores, a fleet of 64 nodes of 128
+    python -m bench.report --fleet FOLDER           a campaign that is there and judged, such as of bench.fleet --keep
+    python -m bench.report --large FOLDER           and one of 1,000 nodes
+
+Wall times mean something on a quiet machine alone; CPU seconds are of nodeprint and its processes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bench import fleet, table
+from bench.table import Row, row
+from nodeprint.report import campaign as pages
+from nodeprint.simulate import Plan, write
+from nodeprint.topology.presets import preset
+from nodeprint.verdict import outputs
+from tests.browser import browser
+
+#: Only cluster.pdf and cluster.html.
+_CLUSTER = (
+    "import sys; from pathlib import Path; from nodeprint.report import campaign; "
+    "campaign.write(Path(sys.argv[1]), Path(sys.argv[2]), nodes=[])"
+)
+
+
+def node_page(folder: Path) -> list[Row]:
+    """A page of a node with 256 cores, in a process that has printed some."""
+    campaign = write(Plan(preset("bergamo-2x128"), nodes=4, jobs=1, cells=True), folder / "large-nodes")
+    fleet.nodeprint("judge", campaign)
+    task = pages.prepared(campaign, outputs.read(campaign), folder / "pages")
+    names = sorted(task.folders)
+    took = []
+    for name in [*names, *names, *names]:
+        begun = time.process_time()
+        task.chunk([name])
+        took.append(time.process_time() - begun)
+    size = (folder / "pages" / f"{names[0]}.pdf").stat().st_size
+    return [
+        row("pages of a node of 256 cores, warm", took[len(names) :], 0.05, "s CPU"),
+        row("its PDF", size / 1e3, 100, "kB"),
+        hover(campaign, folder),
+    ]
+
+
+def hover(campaign: Path, folder: Path) -> Row:
+    """The time that cluster.html takes to say what is under the pointer, at 256 CPUs: 60 of them a second."""
+    _, html = pages.write(campaign, folder / "browser", nodes=[])[:2]
+    with browser() as page:
+        page.open(html, "document.body?.dataset.ready === 'yes'")
+        took = page.run(
+            "(() => { const map = document.getElementById('map'), out = [];"
+            " for (let i = 0; i < 300; i++) { const begun = performance.now();"
+            " map.dispatchEvent(new MouseEvent('mousemove', {clientX: map.getBoundingClientRect().x + i,"
+            " clientY: map.getBoundingClientRect().y + 2 * i})); out.push(performance.now() - begun) } return out })()"
+        )
+    return row("cluster.html, 256 CPUs, a move of the pointer", took, 1000 / 60, "ms")
+
+
+def of_fleet(campaign: Path, folder: Path, wall: float, html: float | None) -> list[Row]:
+    """cluster.pdf and cluster.html of a judged campaign."""
+    nodes = len(outputs.read(campaign)["nodes"])
+    took, cpu, memory = fleet.timed("-c", _CLUSTER, campaign, folder / f"of-{nodes}")
+    size = (folder / f"of-{nodes}" / "cluster.html").stat().st_size
+    return [
+        row(f"{nodes} nodes: cluster.pdf and cluster.html", took, wall, "s wall"),
+        row(f"{nodes} nodes: cluster.pdf and cluster.html, CPU", cpu, None, "s CPU"),
+        row(f"{nodes} nodes: largest process", memory, 2, "GiB"),
+        row(f"{nodes} nodes: cluster.html", size / 1e6, html, "MB"),
+    ]
+
+
+def main() -> int:
+    """Measure and print; 1 where a limit is exceeded."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--fleet", type=Path, help="a judged campaign instead of one that is made")
+    parser.add_argument("--large", type=Path, help="a judged campaign of 1,000 nodes")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="nodeprint-bench-") as made:
+        folder = Path(made)
+        rows = node_page(folder)
+        campaign = arguments.fleet
+        if campaign is None:
+            campaign = fleet.made(folder, 64)
+            fleet.nodeprint("judge", campaign)
+        rows += of_fleet(campaign, folder, 10, 3)
+        if arguments.large:
+            rows += of_fleet(arguments.large, folder, 20, None)
+    table.keep("report", rows, 0.0)
+    return int(any(one.missed for one in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,273 @@
+"""What following the jobs of a campaign costs: on a real Slurm of virtual nodes, and with 1,000 that do not exist.
+
+The overhead a node is the time of launch/slurm.py less that of the same jobs submitted in a loop, in turn, by the
+number of nodes; kernels do nothing, so all of it is start and end of jobs. These rows need root and Slurm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import random
+import resource
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.table import ROOT, Row, keep, row
+from nodeprint import campaign as campaigns
+from nodeprint import config, records
+from nodeprint.discover import Node
+
+CLUSTER = ROOT / "tests/cluster/cluster"
+KERNEL = """\
+#!/bin/sh
+case "$*" in *--help* | *--plan*) exit 0 ;; esac
+while [ $# -gt 0 ]; do [ "$1" != --out ] || echo '{}' >"$2"; shift; done
+"""
+
+
+def copy(folder: Path) -> Path:
+    """A working copy whose kernels do nothing."""
+    (folder / "kernels/build").mkdir(parents=True)
+    for room in (
+        "workflow",
+        "profiles",
+        "config",
+        "reports",
+        "nodeprint",
+        ".venv",
+        "environment.yml",
+        "kernels/node-run",
+    ):
+        (folder / room).symlink_to(ROOT / room)
+    for name in ("coherence", "cpuid"):
+        kernel = folder / "kernels/build" / name
+        kernel.write_text(KERNEL)
+        kernel.chmod(0o755)
+    return folder
+
+
+def begin(folder: Path, name: str, nodes: list[Node], **slurm: object) -> Path:
+    """A campaign of `nodes` that is to be launched; its configuration's path."""
+    path = folder / f"{name}.yaml"
+    keys = {"minutes": 5, "deadline_hours": 1, "jobs_at_a_time": 1000} | slurm
+    content = {"campaign": name, "launch": "slurm", "preset": "test", "measure": ["coherence-cas"], "runs": 1}
+    path.write_text(json.dumps(content | {"slurm": keys, "results": str(folder / "results")}))
+    campaigns.prepare(config.load(path), lambda: nodes, [], {})
+    return path
+
+
+def launch_words(path: Path, campaign: Path) -> list[str]:
+    """The call of launch/slurm.py over a campaign."""
+    words = [path, campaign / "launch/pending.tsv", campaign / "launch/outcomes.tsv"]
+    return [sys.executable, str(ROOT / "workflow/launch/slurm.py"), *map(str, words)]
+
+
+# --- a real Slurm -----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def cluster(count: int) -> Iterator[dict[str, str]]:
+    """A real Slurm of `count` virtual nodes; the environment to call it in."""
+    with tempfile.TemporaryDirectory(prefix="nodeprint-bench-") as folder:
+        environment = os.environ | {"CLUSTER_STATE": f"{folder}/state"}
+        subprocess.run([CLUSTER, "up", str(count)], env=environment, check=True, capture_output=True)
+        try:
+            yield environment
+        finally:
+            subprocess.run([CLUSTER, "down"], env=environment, check=True)
+
+
+def on_login(environment: dict[str, str], folder: Path, *words: str) -> float:
+    """Seconds that a command on the login node takes."""
+    began = time.monotonic()
+    subprocess.run([CLUSTER, "exec", "login", *words], cwd=folder, env=environment, check=True, capture_output=True)
+    return time.monotonic() - began
+
+
+def bare(folder: Path, name: str, nodes: list[Node]) -> list[str]:
+    """The same jobs by a loop of sh, which then waits for all outcomes."""
+    settings = config.load(begin(folder, name, nodes))
+    campaign = config.campaign_folder(settings)
+    lines = []
+    for node in nodes:
+        (campaign / "nodes" / node.node / "job1").mkdir(parents=True)
+        run = shlex.join([str(folder / "kernels/node-run"), *campaigns.node_run(settings, node)])
+        lines.append(f"sbatch -Q --nodelist={node.node} --exclusive --mem=0 -o /dev/null --wrap {shlex.quote(run)}")
+    count = f"$(ls {campaign}/nodes/*/job1/status.json 2>/dev/null | wc -l)"
+    return ["sh", "-c", "\n".join([*lines, f"until [ {count} = {len(nodes)} ]; do sleep 0.05; done"])]
+
+
+def overhead(count: int, times: int) -> Row:
+    """Seconds a node beside the jobs' own, over some turns."""
+    found = []
+    with cluster(count) as environment, tempfile.TemporaryDirectory(prefix="nodeprint-bench-") as temporary:
+        folder = copy(Path(temporary))
+        folder.chmod(0o755)
+        nodes = [Node(f"cn{i:02d}", f"cn{i:02d}", partition="main") for i in range(1, count + 1)]
+        for turn in range(times):
+            path = begin(folder, f"launch{turn}", nodes)
+            launched = on_login(environment, folder, *launch_words(path, folder / f"results/launch{turn}"))
+            alone = on_login(environment, folder, *bare(folder, f"bare{turn}", nodes))
+            found.append((launched - alone) / count)
+            print(f"{count} nodes: launched {launched:.1f} s, the jobs alone {alone:.1f} s", flush=True)
+    return row(f"overhead a node, {count} nodes", found, 0.3, "s")
+
+
+# --- 1,000 nodes that do not exist ------------------------------------------------------------------------------------
+
+
+def cpu_s(pid: int) -> float:
+    """CPU seconds of a process and of what it has waited for."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def peak_mb(pid: int) -> float:
+    """The most memory that a process had."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+def thousand(wait_s: float) -> list[Row]:
+    """1,000 jobs submitted to a Slurm that only answers, waited for, and done."""
+    with tempfile.TemporaryDirectory(prefix="nodeprint-bench-") as temporary:
+        folder = copy(Path(temporary))
+        nodes = [Node(f"n{i:04d}", f"n{i:04d}", partition="main", cpus=256) for i in range(1000)]
+        path = begin(folder, "thousand", nodes)
+        campaign = folder / "results/thousand"
+        environment = os.environ | {
+            "FAKE_SLURM": temporary, "PATH": f"{ROOT}/tests/fake_slurm:{os.environ['PATH']}",
+        }  # fmt: skip
+        began = time.monotonic()
+        process = subprocess.Popen(launch_words(path, campaign), cwd=folder, env=environment, stderr=subprocess.DEVNULL)
+        queue = folder / "queue"
+        while not (queue.exists() and queue.read_text().count("\n") == len(nodes)):
+            time.sleep(0.1)
+        submitted = time.monotonic() - began
+        time.sleep(60)  # the polls have become rare
+        before, at = cpu_s(process.pid), time.monotonic()
+        time.sleep(wait_s)
+        share = (cpu_s(process.pid) - before) / (time.monotonic() - at)
+        for node in nodes:
+            (campaign / "nodes" / node.node / "job1/status.json").write_text('{"outcome": "complete"}')
+        at = time.monotonic()
+        memory = peak_mb(process.pid)
+        process.wait(timeout=120)
+        return [
+            row("1,000 nodes: submitting one", submitted / len(nodes), None, "s"),
+            row("1,000 nodes: share of a core while waiting", share * 100, 2, "%"),
+            row("1,000 nodes: memory", memory, 300, "MB"),
+            row("1,000 nodes: until all outcomes are seen", time.monotonic() - at, None, "s"),
+        ]
+
+
+def dry_run(times: int) -> Row:
+    """Snakemake's dry run over 1,000 nodes."""
+    found = []
+    with tempfile.TemporaryDirectory(prefix="nodeprint-bench-") as temporary:
+        folder = copy(Path(temporary))
+        nodes = [Node(f"n{i:04d}", f"n{i:04d}", partition="main", cpus=256) for i in range(1000)]
+        path = begin(folder, "dry", nodes)
+        for _ in range(times):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run(
+                ["snakemake", "-n", "--quiet", "--configfile", path.name], cwd=folder, check=True, capture_output=True
+            )
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return row("1,000 nodes: CPU time of a dry run", found, 5, "s")
+
+
+REPLAY = """\
+#!/bin/sh
+case "$*" in *--help* | *--plan*) exit 0 ;; esac
+while [ $# -gt 0 ]; do
+    case $1 in --out) out=$2 ;; --run) run=$2 ;; esac
+    shift
+done
+name=${out##*/}
+if [ -f "RECORDS/run$run/$name" ]; then cp "RECORDS/run$run/$name" "$out"; else echo '{"record":"trailer"}' >"$out"; fi
+"""
+
+
+def as_a_kernel_writes(line: str, chance: random.Random) -> str:
+    """A simulated pair's line with the digits and the members that the kernel gives it."""
+    if not line.startswith('{"record":"pair"') or "clock_a_ghz" not in line:
+        return line
+    pair = json.loads(line)
+    flags, clocks = pair.pop("flags"), [pair.pop(key) for key in records.PAIR_CLOCKS]
+    pair["p25_ns"] = pair["median_ns"] * chance.uniform(0.95, 1)
+    for key in [key for key in pair if key.endswith("_ns")]:
+        digits = 5 if key == "latency_ns" else 4
+        pair[key] = float(f"{pair[key]:.{digits}g}")
+    pair |= {"lines": 32, "round_trips": 25, "retries": 0, "slow_share": chance.choice([0.0] * 8 + [0.016, 0.031])}
+    pair |= dict(zip(records.PAIR_CLOCKS, clocks, strict=True)) | {"switches": 0, "flags": flags}
+    return json.dumps(pair, separators=(",", ":"))
+
+
+def bundle() -> list[Row]:
+    """What node-run leaves of a node of 2 x 64 cores in the preset `standard`, with the records of the simulator.
+
+    The simulator has no records of some measurements, which are small beside those of pairs.
+    """
+    with tempfile.TemporaryDirectory(prefix="nodeprint-bench-") as temporary:
+        out, kernels, campaign = Path(temporary, "sim"), Path(temporary, "build"), Path(temporary, "c")
+        config_file = Path(temporary, "config.yaml")
+        config_file.write_text("campaign: main\n")
+        settings = config.load(config_file)
+        planned = config.read_plan(config.plan(settings), settings["runs"])
+        most = max(one.runs for one in planned)
+        words = ["rome-2x64", "--nodes", "1", "--runs", str(most), "--linktest", "--out", str(out)]
+        subprocess.run(["nodeprint", "simulate", *words], check=True, capture_output=True)
+        simulated, chance = out / "nodes/node000/job1", random.Random(1)
+        for path in simulated.rglob("*.jsonl.gz"):
+            lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+            path.with_suffix("").write_text("".join(as_a_kernel_writes(line, chance) + "\n" for line in lines))
+        kernels.mkdir()
+        for name in {one.kernel for one in planned}:
+            (kernels / name).write_text(REPLAY.replace("RECORDS", str(simulated)))
+            (kernels / name).chmod(0o755)
+        job = campaign / "nodes/n/job1"
+        job.mkdir(parents=True)
+        shutil.copy(simulated / "survey.tar.gz", job)
+        (campaign / "plan.tsv").write_text(config.plan(settings))
+        command = [ROOT / "kernels/node-run", "--campaign", campaign, "--node", "n", "--job", "1", "--kernels", kernels]
+        subprocess.run([*command, "--runs", str(settings["runs"])], check=True, capture_output=True)
+        files = [path for path in job.rglob("*") if path.is_file()]
+        known = {path.name.removesuffix(".jsonl") for path in simulated.rglob("*.jsonl")} & {
+            row.name for row in planned
+        }
+        size = sum(path.stat().st_size for path in files)
+        return [
+            row("files of a node of 2 x 64 cores, standard", len(files) + 1, 20),  # and launch.log
+            row(f"its bytes, with the records of {len(known)} of {len(planned)} measurements", size / 1e6, 5, "MB"),
+        ]
+
+
+def main() -> None:
+    """Measure, print, keep."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--times", type=int, default=3, help="turns of each row on a real Slurm (default 3)")
+    parser.add_argument("--wait", type=float, default=120, help="seconds of waiting that are watched (default 120)")
+    options = parser.parse_args()
+    load = os.getloadavg()[0]
+    rows = [*bundle(), dry_run(options.times), *thousand(options.wait)]
+    if os.geteuid() == 0 and shutil.which("slurmctld"):
+        rows += [overhead(count, options.times) for count in (8, 32)]
+    else:
+        print("overhead on a real Slurm: not measured, as only root with Slurm can start one here")
+    keep("slurm", rows, load)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""The pictures in the README: `make pictures`. Simulated nodes but for page-real.png, which needs results/main.
+
+Needs pdftoppm (poppler-utils) and Chromium.
+"""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+
+from nodeprint.report import campaign as report
+from nodeprint.simulate import Plan, write
+from nodeprint.topology.presets import preset
+from nodeprint.verdict.judge import judge
+from tests.browser import browser
+
+DOCS = Path(__file__).parent
+#: A real campaign of this machine, where there is one.
+REAL = DOCS.parent / "results/main"
+
+
+def pages(pdf: Path, *numbers: int) -> list[Image.Image]:
+    """Pages of a PDF as images, 80 dots an inch."""
+    out = []
+    for number in numbers:
+        command = ["pdftoppm", "-r", "80", "-f", str(number), "-l", str(number), "-png", str(pdf)]
+        done = subprocess.run(command, check=True, capture_output=True)
+        out.append(Image.open(io.BytesIO(done.stdout)).convert("RGB"))
+    return out
+
+
+def save(name: str, images: list[Image.Image]) -> None:
+    """Images side by side, in 256 colours."""
+    width = sum(one.width for one in images) + 12 * (len(images) - 1)
+    both = Image.new("RGB", (width, images[0].height), "lightgrey")
+    at = 0
+    for one in images:
+        both.paste(one, (at, 0))
+        at += one.width + 12
+    both.quantize(256).save(DOCS / name, optimize=True)
+    print(DOCS / name)
+
+
+def main() -> None:
+    """Make all of them."""
+    with tempfile.TemporaryDirectory(prefix="nodeprint-pictures-") as folder:
+        plan = Plan(
+            preset("rome-2x64"), nodes=8, jobs=2, runs=3, cells=True, defects=("node005: core 37 +6%",)
+        )  # fmt: skip
+        campaign = write(plan, Path(folder) / "sim")
+        judge(campaign)
+        report.write(campaign)
+        save("page.png", pages(campaign / "report/node005.pdf", 1, 2))
+        save("cluster.png", pages(campaign / "report/cluster.pdf", 1, 2))
+        with browser() as page:
+            page.open(campaign / "report/cluster.html", "document.body?.dataset.ready === 'yes'")
+            page.run("document.getElementById('explorer').scrollIntoView()")
+            x, y = page.run(
+                "(() => { const r = document.getElementById('map').getBoundingClientRect(); return [r.x, r.y] })()"
+            )
+            page.move(x + 187, y + 430)
+            save("explorer.png", [Image.open(io.BytesIO(page.picture())).convert("RGB").resize((960, 735))])
+    if (REAL / "report/cluster.pdf").exists():
+        save("page-real.png", pages(REAL / "report/cluster.pdf", 1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,198 @@
+/* loaded: hops while another CCX draws on memory. With one active pair the fabric is idle and may lower its clock or
+ * power; what that costs shows in the same hops beside little and beside much traffic of others. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coherence/operations.h"
+#include "harness/cache.h"
+#include "harness/clock.h"
+#include "harness/die.h"
+#include "harness/frequency.h"
+#include "harness/gate.h"
+
+enum { LINES = 32, CHUNK_BYTES = 64 << 10, LEAST_SLICE_BYTES = 4 << 20, MOST_SLICE_BYTES = 64 << 20 };
+static const double LIGHT_BYTES_PER_S = 5e9, RAMP_S = 0.1;
+
+enum load { IDLE, LIGHT, FULL };
+static const char *const load_words[] = {"idle", "light", "full", NULL};
+
+static struct cpulist injectors; /* the CPUs of one L3, on a die that neither side of a pair is on */
+static int injectors_home;
+static size_t slice_bytes;
+static struct buffer injected;
+
+/* A pair at roles 0 and 1, injectors behind them. */
+struct storm {
+    struct gate gate;
+    alignas(256) atomic_bool over;
+    alignas(256) enum load load;
+    double *bytes_per_s; /* by role */
+    struct duel *duel;
+};
+
+static void inject(size_t role, struct storm *storm) {
+    const unsigned char *slice = injected.bytes + (role - 2) * slice_bytes;
+    double ticks_a_chunk = CHUNK_BYTES / LIGHT_BYTES_PER_S * 1e9 / clock_facts.ns_per_tick;
+    uint64_t start = clock_ticks(), chunks = 0;
+    while (!atomic_load_explicit(&storm->over, memory_order_relaxed)) {
+        if (storm->load == LIGHT && (double)(clock_ticks() - start) < (double)chunks * ticks_a_chunk) {
+            relax();
+            continue;
+        }
+        const unsigned char *chunk = slice + chunks++ * CHUNK_BYTES % slice_bytes;
+        for (size_t at = 0; at < CHUNK_BYTES; at += LINE_BYTES)
+            (void)*(const volatile uint64_t *)(const void *)(chunk + at);
+    }
+    double elapsed_s = (double)(clock_ticks() - start) * clock_facts.ns_per_tick / 1e9;
+    storm->bytes_per_s[role] = (double)(chunks * CHUNK_BYTES) / elapsed_s;
+}
+
+/* The pair waits until the fabric has become used to the load, also where there is none. */
+static void take_role(size_t role, void *argument) {
+    struct storm *storm = argument;
+    gate_pass(&storm->gate);
+    if (role >= 2) {
+        inject(role, storm);
+        return;
+    }
+    double end = clock_monotonic_s() + RAMP_S;
+    while (clock_monotonic_s() < end) additions(1000);
+    duel_play(storm->duel, role);
+    if (role == 0) atomic_store_explicit(&storm->over, true, memory_order_relaxed);
+}
+
+/* ---- plan ---- */
+
+/* Whether a CPU is an injector, or on a die with them: then it shares their port to the fabric. */
+static bool beside_injectors(const struct run *run, const int *die, int index) {
+    for (size_t i = 0; die[index] >= 0 && i < run->chosen.count; i++)
+        if (die[i] == die[index] && cpulist_has(&injectors, run->chosen.cpu[i])) return true;
+    return cpulist_has(&injectors, run->selection.cpus.cpu[index]);
+}
+
+/* The last L3 of the first CPU's socket that is on another die than the first CPU, else that of any socket, else any
+ * other L3. */
+static void choose_injectors(const struct run *run, const int *die) {
+    const struct cpu_place *place = run->selection.place;
+    int l3 = -1;
+    for (int attempt = 0; attempt < 3 && l3 < 0; attempt++)
+        for (size_t i = 1; i < run->chosen.count; i++) {
+            bool off_die = die[i] < 0 || die[i] != die[0], same_socket = place[i].socket == place[0].socket;
+            if (place[i].l3 == place[0].l3 || (attempt < 2 && !off_die) || (attempt == 0 && !same_socket)) continue;
+            l3 = place[i].l3;
+            injectors_home = place[i].home;
+        }
+    for (size_t i = 0; i < run->chosen.count && l3 >= 0; i++)
+        if (place[i].l3 == l3) cpulist_add(&injectors, run->selection.cpus.cpu[i]);
+}
+
+/* One pair for each closeness, unless they were named, off the injectors' die; where the pairs have no other, off their
+ * L3. */
+static void plan(struct run *run) {
+    const struct selection *selection = &run->selection;
+    bool known[CLOSENESS_COUNT] = {false};
+    run->lines = LINES;
+    run->batches = DUEL_BATCHES;
+    run->round_trips = 25;
+    select_require_pairs(selection);
+    int *die = grow(NULL, selection->cpus.count, sizeof *die);
+    die_of_cpus(selection, die);
+    choose_injectors(run, die);
+    if (injectors.count > 0 && beside_injectors(run, die, 0)) /* a machine of one die */
+        for (size_t i = 0; i < selection->cpus.count; i++) die[i] = -1;
+    if (injectors.count == 0) {
+        free(die);
+        run->not_applicable = "all CPUs that take part share one L3: there is no other to draw on memory";
+        return;
+    }
+    int *homes = grow(NULL, run->machine.nodes, sizeof *homes);
+    for (size_t i = 0; i < selection->pair_count; i++) {
+        struct pair pair = selection->pairs[i];
+        enum closeness closeness = select_closeness(selection, (size_t)pair.a, (size_t)pair.b);
+        if (beside_injectors(run, die, pair.a) || beside_injectors(run, die, pair.b)) continue;
+        if (known[closeness] && !select_pairs_named()) continue;
+        known[closeness] = true;
+        size_t count = select_homes(selection, &run->machine, (size_t)pair.a, (size_t)pair.b, homes);
+        for (size_t h = 0; h < count; h++)
+            for (int64_t load = IDLE; load <= FULL; load++)
+                run_add_unit(run,
+                             (struct unit){{selection->cpus.cpu[pair.a], selection->cpus.cpu[pair.b], homes[h], load}});
+    }
+    free(homes);
+    free(die);
+    slice_bytes = 4 * cache_largest(&run->chosen, 3) / injectors.count / CHUNK_BYTES * CHUNK_BYTES;
+    slice_bytes = slice_bytes < LEAST_SLICE_BYTES ? LEAST_SLICE_BYTES : slice_bytes;
+    slice_bytes = slice_bytes > MOST_SLICE_BYTES ? MOST_SLICE_BYTES : slice_bytes;
+    if (run->unit_count == 0) run->not_applicable = "no pair is left beside the CPUs of another L3 that draw on memory";
+}
+
+static uint64_t memory_planned(const struct run *run) {
+    return run->home_count * POOL_BYTES + (uint64_t)slice_bytes * injectors.count;
+}
+
+/* ---- measuring ---- */
+
+static void prepare(struct run *run) {
+    injected =
+        buffer_create(&run->machine, &run->workers, injectors_home, slice_bytes * injectors.count, PAGES_TRANSPARENT);
+    run_add_placement(run, "injectors", &injected);
+}
+
+static void facts(struct run *run, bool end, struct text *members) {
+    (void)run;
+    if (end) return;
+    text_add(members, ",\"slice_bytes\":%zu,\"injectors\":[", slice_bytes);
+    cpulist_write(members, &injectors, false);
+    text_add(members, "]");
+}
+
+static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+    (void)pass;
+    enum load load = (enum load)unit->key[3];
+    size_t count = 2 + (load == IDLE ? 0 : load == LIGHT ? 1 : injectors.count);
+    size_t *roles = grow(NULL, count, sizeof *roles);
+    struct storm *storm = aligned_alloc(alignof(struct storm), sizeof *storm);
+    double rate = 0;
+    if (storm == NULL) fail(EXIT_NOT_AS_ASKED, "out of memory");
+    roles[0] = run_worker(run, unit->key[0]);
+    roles[1] = run_worker(run, unit->key[1]);
+    for (size_t i = 2; i < count; i++) roles[i] = run_worker(run, injectors.cpu[i - 2]);
+    struct duel *duel = duel_of(run, run_home(run, (int)unit->key[2]), LINES);
+    duel_begin(duel);
+    gate_set(&storm->gate, count);
+    atomic_store_explicit(&storm->over, false, memory_order_relaxed);
+    storm->load = load;
+    storm->duel = duel;
+    storm->bytes_per_s = grow(NULL, count, sizeof *storm->bytes_per_s);
+    workers_run(&run->workers, roles, count, take_role, storm);
+    for (size_t i = 2; i < count; i++) rate += storm->bytes_per_s[i];
+    unsigned flags = run_add_latency(members, duel_values(duel), LINES, DUEL_BATCHES);
+    text_add(members, ",\"rate_bytes_per_s\":%.6g,\"injectors\":%zu", rate, count - 2);
+    free(storm->bytes_per_s);
+    free(storm);
+    free(roles);
+    duel_free(duel);
+    return flags;
+}
+
+static double plan_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
+    double touch_s = unit == run->units ? (double)(slice_bytes * injectors.count) / 2e9 : 0;
+    return touch_s + RAMP_S + LINES * 60 * 2 * hop_ns / 1e9 + 1e-3;
+}
+
+const struct operation operation_loaded = {
+    .name = "loaded",
+    .summary = "a hop of cas, idle and beside 5 GB/s and all that another L3 draws from memory",
+    .quantity = "hop",
+    .unit = "ns",
+    .record = "cell",
+    .values = LATENCY_VALUES ",\"rate_bytes_per_s\":\"B/s\",\"injectors\":\"1\"",
+    .keys = {"a", "b", "home", "load"},
+    .words = {NULL, NULL, NULL, load_words},
+    .plan = plan,
+    .memory = memory_planned,
+    .prepare = prepare,
+    .facts = facts,
+    .measure = measure,
+    .seconds = plan_seconds,
+};

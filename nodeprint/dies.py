@@ -1,0 +1,32 @@
+"""What an I/O die may look like: sites, each with CCDs and memory controllers, and the steps between them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Kind = Literal["mesh", "ring", "crossbar"]
+KINDS: tuple[Kind, ...] = ("mesh", "ring", "crossbar")
+
+
+def moves(kind: Kind, sites: int) -> npt.NDArray[np.int64]:
+    """Steps from site to site by their direction (direction, site, site).
+
+    A `mesh` has two columns (2 x 2, 2 x 3, ...; site i is in row i div 2) and two directions, across and along; a
+    `ring` and a `crossbar` have one, and on a crossbar every other site is one step away. Raises ValueError for a mesh
+    with an odd number of sites.
+    """
+    at = np.arange(sites)
+    if kind == "mesh":
+        if sites % 2:
+            raise ValueError(f"a mesh of two columns has no {sites} sites")
+        return np.stack([np.abs(np.subtract.outer(one, one)) for one in (at % 2, at // 2)])
+    around = np.subtract.outer(at, at) % sites
+    return (np.minimum(around, sites - around) if kind == "ring" else (around > 0).astype(np.int64))[None]
+
+
+def steps(kind: Kind, sites: int) -> npt.NDArray[np.int64]:
+    """Steps from site to site (site, site)."""
+    return np.asarray(moves(kind, sites).sum(axis=0))

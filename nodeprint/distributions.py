@@ -1,0 +1,48 @@
+"""Distributions and the robust standard deviation that verdicts and maps use.
+
+scipy.special is loaded with the first value that is asked for: it takes a fifth of a second to import, and pages and
+terminal need none of it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+#: From a median absolute deviation to the standard deviation of a normal distribution.
+_MAD = 1.4826
+
+
+@cache
+def _special() -> Any:
+    from scipy import special  # noqa: PLC0415
+
+    return special
+
+
+def ndtri(share: Any) -> Any:
+    """The normal quantile of `share`."""
+    return _special().ndtri(share)
+
+
+def stdtr(degrees: Any, value: Any) -> Any:
+    """The share of Student's distribution below `value`."""
+    return _special().stdtr(degrees, value)
+
+
+def stdtrit(degrees: Any, share: Any) -> Any:
+    """Student's quantile of `share`."""
+    return _special().stdtrit(degrees, share)
+
+
+def polygamma(order: int, value: Any) -> Any:
+    """The derivative of this order of the digamma function."""
+    return _special().polygamma(order, value)
+
+
+def robust_sd(values: npt.NDArray[Any], middle: float = 0.0) -> float:
+    """The standard deviation of `values` about `middle`, by their median absolute deviation, without NaN values."""
+    return _MAD * float(np.nanmedian(np.abs(values - middle)))

@@ -1,0 +1,203 @@
+"""From a node's records to what its I/O dies look like, one die a socket."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nodeprint.distributions import robust_sd
+from nodeprint.iodie import data, geometry, hashing, lines, paths, sites
+from nodeprint.iodie.data import Bools, Census, Floats, Ints, Lines, Tensor
+from nodeprint.iodie.geometry import Distances, Geometry
+from nodeprint.iodie.hashing import Rule
+from nodeprint.iodie.lines import Agreement, Clusters
+from nodeprint.iodie.paths import Core, Far, Fit
+from nodeprint.iodie.sites import Sites
+from nodeprint.iodie.source import Source
+from nodeprint.structure.matrices import rand_index
+from nodeprint.topology.model import Topology
+
+#: A part stands apart where its interval does, by so many robust standard deviations of its like, and by so much.
+_APART_SD, _APART_NS = 5.0, 2.0
+
+
+@dataclass(frozen=True)
+class Link:
+    """The link to another socket: what it adds to a hop, with the ways to it on both dies, and half of the interval."""
+
+    socket: int
+    ns: float
+    half: float
+
+
+@dataclass(frozen=True)
+class Die:
+    """What was found of the lines at home in one socket, or in one of its NUMA nodes (`homes`).
+
+    `no_map` says why there is no map of sites; `no_geometry` why none of the known geometries is named. `shares` are
+    the lines in each cluster with the half width of a 95 % interval, from the census where it has one, whose lines are
+    drawn from all of the pool. `agrees` says whether the sites are the labelled quadrants, as adjusted Rand index, None
+    where either is unknown.
+    """
+
+    tensor: Tensor
+    homes: tuple[int, ...]
+    clusters: Clusters
+    census: Clusters | None
+    agreement: Agreement | None
+    rules: tuple[Rule, ...]
+    sites: Sites | None
+    no_map: str
+    fit: Fit
+    far: Far | None
+    distances: Distances | None
+    geometry: Geometry | None
+    no_geometry: str
+    shares: Floats
+    shares_half: Floats
+    agrees: float | None
+    core: Core | None
+    links: tuple[Link, ...] = ()
+
+    @property
+    def end_ns(self) -> tuple[Ints, Floats, Floats, Floats]:
+        """Of the ends in the socket: their numbers, cost, half of its interval, and by how many robust standard
+        deviations of the others it is above their median."""
+        at = self.fit.of("end")
+        own = np.flatnonzero(self.tensor.here)
+        index = [at[(int(end),)] for end in own]
+        ns = self.fit.value[index]
+        half = np.array([self.fit.half_width(self.fit.covariance[i, i]) for i in index])
+        return self.tensor.ends[own], ns, half, robust_z(ns)
+
+    @property
+    def odd_ends(self) -> list[tuple[int, float]]:
+        """Ends whose own part is much longer than that of the others, and by how much, ns."""
+        ends, ns, half, _ = self.end_ns
+        beyond, odd = ns - np.median(ns), stands_apart(ns, half)
+        return [(int(end), float(by)) for end, by, is_odd in zip(ends, beyond, odd, strict=True) if is_odd]
+
+
+def robust_z(values: Floats) -> Floats:
+    """How many standard deviations each value is from the median of the others, by their median absolute deviation."""
+
+    def z(i: int) -> float:
+        others = np.delete(values, i)
+        middle = float(np.median(others))
+        return (float(values[i]) - middle) / max(robust_sd(others, middle), 1e-9)
+
+    return np.array([z(i) for i in range(len(values))])
+
+
+def stands_apart(ns: Floats, half: Floats) -> Bools:
+    """Which ends cost much more than the others do, beyond half of their interval: where all scatter, none does."""
+    beyond = ns - np.median(ns)
+    return np.asarray((robust_z(ns) > _APART_SD) & (beyond > _APART_NS) & (beyond > half))
+
+
+@dataclass(frozen=True)
+class Node:
+    """The dies of a node, and what of its data is missing, a sentence each."""
+
+    node: str
+    measurement: str
+    topology: Topology
+    dies: tuple[Die, ...]
+    missing: tuple[str, ...]
+    simulated: bool
+
+
+def analyse(source: Source) -> Node:
+    """The dies of a node."""
+    found, missing = data.tensors(source.passes, source.topology)
+    dies = tuple(die(tensor, source.censuses, source.topology) for tensor in found)
+    if not source.censuses:
+        missing.append("no census of lines, so that hops alone say where they live")
+    linked = tuple(_linked(one, dies) for one in dies)
+    return Node(source.node, source.measurement, source.topology, linked, (*source.missing, *missing), source.simulated)
+
+
+def die(tensor: Tensor, censuses: Sequence[Census], topology: Topology) -> Die:
+    """What is found of the lines of one socket."""
+    clusters = lines.of_hops(tensor)
+    homes = tuple(np.unique(tensor.lines.home).tolist())
+    of_census, census_lines, bits = _census(tensor, [one for one in censuses if one.home in homes], topology)
+    both = lines.agreement(clusters, tensor.lines, of_census, census_lines) if of_census and census_lines else None
+    where = sites.find(clusters)
+    known = where if isinstance(where, Sites) else None
+    fit = paths.fit(tensor, clusters, known)
+    distances = geometry.distances(fit, known) if known else None
+    no_map = where if isinstance(where, str) else ""
+    if distances is not None and not (np.nan_to_num(distances.line - distances.line_half, nan=1.0) > 0).all():
+        no_map, known, distances = "the sites that lines suggest are at no distance from each other", None, None
+        fit = paths.fit(tensor, clusters, None)
+    shape = geometry.find(distances, known.count) if known and distances else "there is no map"
+    shares, half = _shares(clusters, of_census, both)
+    labels = tensor.labels[tensor.here]
+    agrees = rand_index(known.of_end, labels) if known and (labels >= 0).all() else None
+    rules = _rules(clusters, tensor.lines, of_census, census_lines, bits)
+    return Die(
+        tensor, homes, clusters, of_census, both, tuple(rules), known, no_map, fit,
+        paths.far(tensor, clusters, known, fit), distances, shape if isinstance(shape, Geometry) else None,
+        shape if isinstance(shape, str) else "", shares, half, agrees, paths.core(tensor),
+    )  # fmt: skip
+
+
+def _census(
+    tensor: Tensor, censuses: Sequence[Census], topology: Topology
+) -> tuple[Clusters | None, Lines | None, int]:
+    """Clusters by the censuses of the same homes, from CPUs in the socket; their lines; bits of the address known."""
+    by_cpu = {cpu.cpu: cpu for cpu in topology.cpus}
+    inside = set(tensor.ends[tensor.here].tolist())
+    used = [
+        [i for i, cpu in enumerate(one.cpus.tolist()) if cpu in by_cpu and getattr(by_cpu[cpu], tensor.level) in inside]
+        for one in censuses
+    ]
+    fewest = min((len(of) for of in used), default=0)
+    if fewest < data.FEWEST_ENDS or len({tuple(one.cpus[of]) for one, of in zip(censuses, used, strict=True)}) != 1:
+        return None, None, 0
+    ns = np.concatenate([one.ns[of] for one, of in zip(censuses, used, strict=True)], axis=1).T
+    part = np.repeat(np.arange(len(censuses)), [len(one.lines) for one in censuses])
+    of = Lines(tuple((one.run, one.home, 0) for one in censuses), part, np.concatenate([one.lines for one in censuses]))
+    return lines.of_census(ns, part), of, min(one.address_bits for one in censuses)
+
+
+def _shares(clusters: Clusters, census: Clusters | None, both: Agreement | None) -> tuple[Floats, Floats]:
+    """The share of lines in each cluster, from the census only where it has the same clusters."""
+    sizes = clusters.sizes
+    if census is not None and both is not None and both.index is not None and census.count == clusters.count:
+        sizes = census.sizes
+    total = max(int(sizes.sum()), 1)
+    share = sizes / total
+    return share, 1.96 * np.sqrt(share * (1 - share) / total)
+
+
+def _rules(clusters: Clusters, of: Lines, census: Clusters | None, census_of: Lines | None, bits: int) -> list[Rule]:
+    if census is not None and census_of is not None and census.count > 1:
+        return hashing.find(census.label, census_of, census.count, bits)
+    return hashing.find(clusters.label, of, clusters.count, bits)
+
+
+def _linked(one: Die, every: Sequence[Die]) -> Die:
+    """A die with the links to other sockets, from what their ends cost at home and from here."""
+    if one.far is None:
+        return one
+    links = []
+    for other in every:
+        if other.tensor.socket == one.tensor.socket:
+            continue
+        at = other.fit.of("end")
+        own = {int(other.tensor.ends[end]): index for (end,), index in at.items()}
+        rows = [
+            (ns - other.fit.value[own[number]], variance + other.fit.covariance[own[number], own[number]])
+            for number, ns, variance in zip(
+                one.tensor.ends[one.far.ends].tolist(), one.far.ns.tolist(), one.far.variance.tolist(), strict=True
+            )
+            if number in own
+        ]
+        if rows:
+            ns, variance = np.array(rows).T
+            links.append(Link(other.tensor.socket, float(ns.mean()), 1.96 * float(np.sqrt(variance.mean()))))
+    return Die(**{**one.__dict__, "links": tuple(links)})

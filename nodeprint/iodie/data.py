@@ -1,0 +1,285 @@
+"""Hops by CCD, CCD and line, from the records of coherence with `--detail`, and the census of the same lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.distributions import robust_sd
+from nodeprint.topology.model import Level, Topology
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+#: The levels whose parts may be the ends of a way over the die, the first with enough parts in each socket.
+_LEVELS: tuple[Level, ...] = ("ccd", "ccx", "cluster", "core")
+#: Ends of a socket from which on lines can be told from ends: with two, what one gains the other loses.
+FEWEST_ENDS = 3
+#: Pairs of cores between two CCDs are dealt to so many groups, whose noise is independent.
+_GROUPS = 4
+#: A pair of cores further than this from the others of its two CCDs, in robust standard deviations, is left out.
+_ODD = 6.0
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Hops of one run, home and pass: pairs of CPUs `a` and `b` by OS number (p), on `lines` of the pool (l), in ns
+    (p, l). `ghz` is the clock of both CPUs just before (p, 2), NaN where it was not measured."""
+
+    run: str
+    number: int
+    home: int
+    a: Ints
+    b: Ints
+    lines: Ints
+    ns: Floats
+    ghz: Floats
+
+
+@dataclass(frozen=True)
+class Census:
+    """How far `lines` of the pool (l) are from `cpus` (c) in one run and home: `ns` (c, l). `address_bits` low bits of
+    a line's offset in the pool are those of its physical address."""
+
+    run: str
+    home: int
+    cpus: Ints
+    lines: Ints
+    ns: Floats
+    address_bits: int
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Where lines come from: run, home and pass of each as an index into `parts`, and its number in the pool (l)."""
+
+    parts: tuple[tuple[str, int, int], ...]
+    part: Ints
+    number: Ints
+
+    @property
+    def visit(self) -> Ints:
+        """The run and pass of each line, numbered (l): a pair's hops in one visit have in common what is its own."""
+        known = sorted({(run, number) for run, _, number in self.parts})
+        of_part = [known.index((run, number)) for run, _, number in self.parts]
+        return np.array(of_part, dtype=np.int64)[self.part]
+
+    @property
+    def home(self) -> Ints:
+        """The NUMA node of each line (l)."""
+        return np.array([home for _, home, _ in self.parts], dtype=np.int64)[self.part]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """T[end, end, line] of the lines at home in one socket, over all runs.
+
+    `ends` are the numbers of the parts of `level` (machine-wide, e), `here` whether they are in that socket (e), and
+    `labels` the quadrants that they are labelled with (e, -1 unknown). A cell is a group of pairs of cores between two
+    ends: `between` has the indices of its ends (c, 2), `count` its pairs (c), `half` which half of the pairs it is
+    in (c), each with every two ends, and `ns` the mean hop on each line (c, l). `core_ns` is by how much a CPU's hops
+    are longer than those of its part's median CPU, `ghz` the clock of each end in each of the lines' parts (part, e).
+    """
+
+    socket: int
+    level: Level
+    ends: Ints
+    here: Bools
+    labels: Ints
+    between: Ints
+    count: Ints
+    half: Bools
+    ns: Floats
+    lines: Lines
+    core_ns: dict[int, float]
+    ghz: Floats
+
+    @property
+    def clock_spread(self) -> float:
+        """By how much the clock of an end differs between passes at most, relative; 0 where it was not measured."""
+        known = self.ghz[:, np.isfinite(self.ghz).all(axis=0)]
+        return float((known.max(axis=0) / known.min(axis=0)).max()) - 1 if known.size else 0.0
+
+
+def tensors(passes: Sequence[Pass], topology: Topology) -> tuple[list[Tensor], list[str]]:
+    """The tensors of a node, one for each socket whose lines were measured, and what is missing, a sentence each.
+
+    NUMA nodes of a socket are joined where the same pairs were measured on lines of each, else kept apart.
+    """
+    missing: list[str] = []
+    sockets = {node.node: _socket_of(topology, node.cpus) for node in topology.numa_nodes}
+    level = _level(topology, sorted({cpu for one in passes for cpu in (*one.a.tolist(), *one.b.tolist())}))
+    if level is None:
+        return [], [
+            f"no socket has {FEWEST_ENDS} cores between which hops were measured, so that lines cannot be told apart "
+            "from cores"
+        ]
+    out = []
+    for socket in sorted(set(sockets.values())) or [0]:
+        mine = [one for one in passes if sockets.get(one.home, 0) == socket]
+        if not mine:
+            missing.append(f"no hop was measured on lines of socket {socket}")
+            continue
+        together = len({one.home for one in mine}) == 1 or _same_pairs(mine)
+        if not together:
+            missing.append(
+                f"socket {socket} has several NUMA nodes whose lines were measured by different pairs, so that each is "
+                "analysed alone; measure with --home each to compare them"
+            )
+        for part in [mine] if together else [[p for p in mine if p.home == h] for h in sorted({p.home for p in mine})]:
+            made = _tensor(part, topology, level, socket, missing)
+            if made is not None:
+                out.append(made)
+    return out, missing
+
+
+def _socket_of(topology: Topology, cpus: Iterable[int]) -> int:
+    members = set(cpus)
+    return min((cpu.socket or 0 for cpu in topology.cpus if cpu.cpu in members), default=0)
+
+
+def _same_pairs(passes: Sequence[Pass]) -> bool:
+    by_home: dict[int, set[tuple[int, int]]] = {}
+    for one in passes:
+        by_home.setdefault(one.home, set()).update(zip(one.a.tolist(), one.b.tolist(), strict=True))
+    first, *others = by_home.values()
+    return all(len(first & other) > 0.9 * len(first | other) for other in others)
+
+
+def _level(topology: Topology, cpus: Sequence[int]) -> Level | None:
+    """The coarsest level of which every socket has enough parts among the measured CPUs, None where none has."""
+    known = [cpu for cpu in topology.cpus if cpu.cpu in set(cpus)]
+    for level in _LEVELS:
+        parts: dict[int | None, set[int | None]] = {}
+        for cpu in known:
+            parts.setdefault(cpu.socket, set()).add(getattr(cpu, level))
+        if parts and all(None not in one and len(one) >= FEWEST_ENDS for one in parts.values()):
+            return level
+    return None
+
+
+def _tensor(passes: Sequence[Pass], topology: Topology, level: Level, socket: int, missing: list[str]) -> Tensor | None:
+    by_cpu = {cpu.cpu: cpu for cpu in topology.cpus}
+    apart = "core" if level == "core" else "ccx" if any(cpu.ccx is not None for cpu in topology.cpus) else level
+    measured = sorted({cpu for one in passes for cpu in np.concatenate([one.a, one.b]).tolist()} & set(by_cpu))
+    ends = np.unique([getattr(by_cpu[cpu], level) for cpu in measured])
+    size = max(measured) + 1
+    end_of, inner_of, rank_of = (np.full(size, -1) for _ in range(3))
+    seen: dict[int, int] = {}
+    for cpu in measured:
+        end_of[cpu] = at = int(np.searchsorted(ends, getattr(by_cpu[cpu], level)))
+        inner_of[cpu] = getattr(by_cpu[cpu], apart)
+        rank_of[cpu] = seen[at] = seen.get(at, -1) + 1
+    passes = [_between(one, inner_of) for one in passes]
+    offsets = _core_offsets(passes, end_of, size)
+    columns, keys = [], []
+    for one in passes:
+        cell, values = _cells(one, end_of, rank_of, offsets, len(ends))
+        keys.append(cell)
+        columns.append(values)
+    known = np.unique(np.concatenate(keys))
+    counts, blocks = np.zeros(len(known), dtype=np.int64), []
+    for cell, (mean, count) in zip(keys, columns, strict=True):
+        block = np.full((len(known), mean.shape[1]), np.nan)
+        block[np.searchsorted(known, cell)] = mean
+        counts[np.searchsorted(known, cell)] = np.maximum(counts[np.searchsorted(known, cell)], count)
+        blocks.append(block)
+    parts = tuple((one.run, one.home, one.number) for one in passes)
+    part = np.repeat(np.arange(len(passes)), [len(one.lines) for one in passes])
+    ns = np.concatenate(blocks, axis=1)
+    full = np.isfinite(ns).mean(axis=0)
+    whole = full >= 0.8 * full.max()  # of a run that was stopped, the passes that came to their end
+    keep = np.isfinite(ns[:, whole]).all(axis=1)
+    if not keep.any():
+        missing.append(f"socket {socket}: no two parts have hops on all of its lines")
+        return None
+    if not whole.all():
+        missing.append(f"socket {socket}: {int((~whole).sum())} of {len(whole)} lines lack pairs and are left out")
+    between = np.stack([known // _GROUPS // len(ends), known // _GROUPS % len(ends)], axis=1)[keep]
+    group, block = known[keep] % _GROUPS, known[keep] // _GROUPS
+    half = (group + block) % 2 == 0 if group.any() else np.random.default_rng(1).random(len(group)) < 0.5
+    labels = [{by_cpu[cpu].quadrant for cpu in measured if end_of[cpu] == at} for at in range(len(ends))]
+    here = [min(by_cpu[cpu].socket or 0 for cpu in measured if end_of[cpu] == at) == socket for at in range(len(ends))]
+    return Tensor(
+        socket, level, ends, np.array(here),
+        np.array([next(iter(one)) if len(one) == 1 and None not in one else -1 for one in labels], dtype=np.int64),
+        between, counts[keep], half, ns[keep][:, whole],
+        Lines(parts, part[whole], np.concatenate([one.lines for one in passes])[whole]),
+        {cpu: float(offsets[cpu]) for cpu in measured}, _clocks(passes, end_of, len(ends)),
+    )  # fmt: skip
+
+
+def _between(one: Pass, inner_of: Ints) -> Pass:
+    """The pairs of a pass whose lines leave their L3, or of one L3 those of two cores."""
+    known = (np.minimum(one.a, one.b) >= 0) & (np.maximum(one.a, one.b) < len(inner_of))
+    a, b = (inner_of[np.where(known, side, 0)] for side in (one.a, one.b))
+    keep = known & (np.minimum(a, b) >= 0) & (a != b)
+    return Pass(one.run, one.number, one.home, one.a[keep], one.b[keep], one.lines, one.ns[keep], one.ghz[keep])
+
+
+def _core_offsets(passes: Sequence[Pass], end_of: Ints, size: int) -> Floats:
+    """By how much the hops of each CPU are longer than the median of those between the same parts (cpu)."""
+    cpus, values = [], []
+    for one in passes:
+        mean = np.nanmean(one.ns, axis=1)
+        low, high = np.sort([end_of[one.a], end_of[one.b]], axis=0)
+        rest = mean - _medians(mean, low * (end_of.max() + 1) + high)
+        cpus += [one.a, one.b]
+        values += [rest, rest]
+    cpu, value = np.concatenate(cpus), np.concatenate(values)
+    offset = np.zeros(size)
+    known = np.unique(cpu)
+    offset[known] = _by_group(value, cpu)
+    for end in np.unique(end_of[known]):  # the median CPU of a part has none
+        mine = known[end_of[known] == end]
+        offset[mine] -= np.median(offset[mine])
+    return offset
+
+
+def _by_group(values: Floats, group: Ints) -> Floats:
+    """The median of each group's values, groups in their order."""
+    order = np.lexsort((values, group))
+    starts = np.flatnonzero(np.diff(group[order], prepend=group[order][0] - 1))
+    counts = np.diff(np.append(starts, len(group)))
+    ordered = values[order]
+    return np.asarray((ordered[starts + (counts - 1) // 2] + ordered[starts + counts // 2]) / 2)
+
+
+def _medians(values: Floats, group: Ints) -> Floats:
+    """For each value the median of its group."""
+    _, at = np.unique(group, return_inverse=True)
+    return np.asarray(_by_group(values, group)[at.reshape(-1)])
+
+
+def _cells(one: Pass, end_of: Ints, rank_of: Ints, offsets: Floats, ends: int) -> tuple[Ints, tuple[Floats, Ints]]:
+    """The cells that a pass has, and of each the mean hop of its pairs (c, l) and their number (c)."""
+    low, high = np.sort([end_of[one.a], end_of[one.b]], axis=0)
+    block = low * ends + high
+    cell = block * _GROUPS + (rank_of[one.a] + 2 * rank_of[one.b]) % _GROUPS
+    ns = one.ns - (offsets[one.a] + offsets[one.b])[:, None]
+    mean = np.nanmean(ns, axis=1)
+    rest = mean - _medians(mean, block)
+    scale = robust_sd(rest)
+    good = np.isfinite(ns).all(axis=1) & ((np.abs(rest) <= _ODD * scale) | (scale == 0))
+    known, at = np.unique(cell[good], return_inverse=True)
+    count = np.bincount(at.reshape(-1))
+    order = np.argsort(at.reshape(-1), kind="stable")
+    starts = np.concatenate([[0], np.cumsum(count)[:-1]])
+    sums = np.add.reduceat(ns[good][order], starts, axis=0) if len(known) else np.empty((0, ns.shape[1]))
+    return known, (sums / count[:, None], count.astype(np.int64))
+
+
+def _clocks(passes: Sequence[Pass], end_of: Ints, ends: int) -> Floats:
+    """The median clock of each end in each pass (pass, end), GHz, NaN where it was not measured."""
+    clocks = np.full((len(passes), ends), np.nan)
+    for row, one in enumerate(passes):
+        cpu, ghz = np.concatenate([one.a, one.b]), np.concatenate([one.ghz[:, 0], one.ghz[:, 1]])
+        good = np.isfinite(ghz) & (ghz > 0)
+        if good.any():
+            known = np.unique(end_of[cpu[good]])
+            clocks[row, known] = _by_group(ghz[good], end_of[cpu[good]])
+    return clocks

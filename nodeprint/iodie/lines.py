@@ -1,0 +1,263 @@
+"""Which lines live together: clusters of lines by how far they are from each end, with the probability of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nodeprint.iodie.data import Bools, Floats, Ints, Lines, Tensor
+from nodeprint.structure.matrices import rand_index
+
+#: The two nearest clusters must be so many standard deviations apart, as in the kernel (kernels/harness/clusters.h): an
+#: even spread that is cut in the middle reaches 3.46, a normal one 2.65.
+SEPARATION = 3.5
+#: More clusters than memory channels of any known part.
+MOST_CLUSTERS = 16
+#: A cluster has at least so many lines, and this share of them: a twelfth is one of twelve channels.
+_FEWEST_LINES, _LEAST_SHARE = 5, 0.03
+_STARTS, _SWEEPS = 12, 30
+#: How often clusters and the means of passes put each other right.
+_ALIGNMENTS = 3
+#: One cluster more must lower the held-out error by this factor: those that only passes differ by do not.
+_BETTER = 0.98
+#: So many numbers of clusters beyond the last that separates are tried.
+_MORE = 4
+#: Below this probability a line belongs to no cluster.
+SURE = 0.9
+UNASSIGNED = -1
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Clusters of lines: `label` of each line (l, -1 where no cluster has a probability of SURE), its `probability`
+    (l), the `centres` in ns (k, e) around the mean of each end and line, and the `noise_ns` of one line's distance
+    from one end.
+
+    `separation` is the distance of the two nearest clusters in standard deviations (0 with one). `detectable_ns`: lines
+    at two sites one step apart would be separated if the step took that long.
+    """
+
+    label: Ints
+    probability: Floats
+    centres: Floats
+    noise_ns: float
+    separation: float
+    detectable_ns: float
+
+    @property
+    def count(self) -> int:
+        """The number of clusters."""
+        return len(self.centres)
+
+    @property
+    def sizes(self) -> Ints:
+        """Lines of each cluster (k)."""
+        return np.bincount(self.label[self.label >= 0], minlength=self.count).astype(np.int64)
+
+
+def distances(tensor: Tensor, cells: Bools | None = None) -> Floats:
+    """How much further than on average over its pass each line is from each end in the socket, ns (l, e).
+
+    The effect of each pair in each pass is removed, then the hops on a line are the sum of what both ends have to it
+    (least squares); what a line costs all ends alike is removed last.
+    """
+    keep = np.ones(len(tensor.between), dtype=bool) if cells is None else cells
+    between = tensor.between[keep]
+    weight = np.sqrt(tensor.count[keep].astype(float))[:, None]
+    design = np.zeros((len(between), len(tensor.ends)))
+    np.add.at(design, (np.arange(len(between)), between[:, 0]), 1.0)
+    np.add.at(design, (np.arange(len(between)), between[:, 1]), 1.0)
+    rest = less_pass_means(tensor.ns[keep], tensor.lines.visit)
+    found = np.linalg.pinv(design * weight, rcond=1e-9) @ (rest * weight)
+    mine = found[tensor.here].T
+    return np.asarray(mine - mine.mean(axis=1, keepdims=True))
+
+
+def less_pass_means(values: Floats, part: Ints) -> Floats:
+    """`values` (..., l) less their mean over the lines of each pass."""
+    out = values.copy()
+    for number in np.unique(part):
+        mine = part == number
+        out[..., mine] -= out[..., mine].mean(axis=-1, keepdims=True)
+    return out
+
+
+def of_hops(tensor: Tensor) -> Clusters:
+    """Clusters of a tensor's lines; their number is decided by pairs of cores that did not find them."""
+    first, second = distances(tensor, tensor.half), distances(tensor, ~tensor.half)
+    return find(first, second, distances(tensor), tensor.lines.visit)
+
+
+def of_census(distances_ns: Floats, part: Ints) -> Clusters:
+    """Clusters by a census, the distances of each line from each end (l, e).
+
+    The kernel keeps the mean of both halves of a census, so that here the same distances find and test the clusters;
+    SEPARATION is beyond what any cut through one cluster reaches.
+    """
+    rest = less_pass_means(distances_ns.T, part).T
+    rest -= rest.mean(axis=1, keepdims=True)
+    return find(rest, rest, rest, part)
+
+
+def find(first: Floats, second: Floats, both: Floats, part: Ints, seed: int = 1) -> Clusters:
+    """Clusters of lines by their distances (l, e): found in the `first` half, their number decided in the `second`,
+    centres and probabilities from `both`.
+
+    A pass has its mean removed, which depends on how many lines of each cluster it has: whenever clusters are proposed,
+    that is put right.
+    """
+    scale = _noise(first, second)
+    label = _best(first / scale, second / scale, part, seed)
+    return _mixture(_aligned(both, label, part), scale, label)
+
+
+def _noise(first: Floats, second: Floats) -> Floats:
+    """The standard deviation of each end's distances (e): between halves, or all of it where there are none."""
+    apart = (first - second).std(axis=0) / np.sqrt(2)
+    noise = apart if (apart > 0).all() else first.std(axis=0)
+    return np.asarray(np.maximum(noise, 1e-9))
+
+
+def _aligned(values: Floats, label: Ints, part: Ints) -> Floats:
+    """Distances less the mean of each pass beyond what its lines' clusters explain."""
+    out = values.copy()
+    centres = np.stack([out[label == c].mean(axis=0) for c in range(label.max() + 1)])
+    for _ in range(20):
+        rest = out - centres[label]
+        for number in np.unique(part):
+            out[part == number] -= rest[part == number].mean(axis=0)
+        new = np.stack([out[label == c].mean(axis=0) for c in range(len(centres))])
+        if np.abs(new - centres).max() < 1e-6:
+            break
+        centres = new
+    return out
+
+
+def _best(first: Floats, second: Floats, part: Ints, seed: int) -> Ints:
+    """The labels of the most clusters that all separate in the second half, and foretell it better than fewer do."""
+    fewest = max(_FEWEST_LINES, int(np.ceil(_LEAST_SHARE * len(first))))
+    rng = np.random.default_rng(seed)
+    best = np.zeros(len(first), dtype=np.int64)
+    error, fewer = _held_out_error(second, best), 1
+    for count in range(2, min(MOST_CLUSTERS, len(first) // fewest) + 1):
+        label = k_means(first, count, rng)
+        for _ in range(_ALIGNMENTS):
+            if np.bincount(label, minlength=count).min() < fewest:
+                break
+            aligned = _aligned(first, label, part)
+            centres = np.stack([aligned[label == c].mean(axis=0) for c in range(count)])
+            label = ((centres**2).sum(axis=1) - 2 * aligned @ centres.T).argmin(axis=1)
+        if np.bincount(label, minlength=count).min() < fewest:
+            continue
+        tested = _aligned(second, label, part)
+        mine = _held_out_error(tested, label)
+        if mine < _BETTER * error and separation(tested, label, centres) >= SEPARATION:
+            best, error, fewer = label, mine, count
+        elif count > fewer + _MORE:
+            break
+    return best
+
+
+def _held_out_error(values: Floats, label: Ints) -> float:
+    """Mean square of each line less the mean of the others in its cluster."""
+    total = 0.0
+    for cluster in range(label.max() + 1):
+        mine = values[label == cluster]
+        count = len(mine)
+        if count < 2:
+            return float("inf")
+        total += float(((mine - mine.mean(axis=0)) ** 2).sum()) * (count / (count - 1)) ** 2
+    return total / len(values)
+
+
+def k_means(points: Floats, count: int, rng: np.random.Generator) -> Ints:
+    """Lloyd's algorithm from many starts, each by k-means++ (Arthur and Vassilvitskii 2007); the tightest result."""
+    square = (points**2).sum(axis=1)
+    centres = np.empty((_STARTS, count, points.shape[1]))
+    centres[:, 0] = points[rng.integers(len(points), size=_STARTS)]
+    nearest = np.full((_STARTS, len(points)), np.inf)
+    for c in range(1, count):
+        last = centres[:, c - 1]
+        nearest = np.minimum(nearest, square + (last**2).sum(axis=1)[:, None] - 2 * last @ points.T)
+        nearest = np.maximum(nearest, 0)
+        reach = nearest.cumsum(axis=1)
+        at = (reach < rng.random(_STARTS)[:, None] * reach[:, -1:]).sum(axis=1)
+        centres[:, c] = points[np.minimum(at, len(points) - 1)]
+    label = np.zeros((_STARTS, len(points)), dtype=np.int64)
+    for _ in range(_SWEEPS):
+        apart = (centres**2).sum(axis=2)[:, :, None] - 2 * centres @ points.T
+        new = apart.argmin(axis=1)
+        if (new == label).all():
+            break
+        label = new
+        member = (label[:, None, :] == np.arange(count)[:, None]).astype(float)
+        size = member.sum(axis=2)
+        centres = np.where(size[:, :, None] > 0, member @ points / np.maximum(size, 1)[:, :, None], centres)
+    cost = square.sum() + np.take_along_axis(apart, label[:, None, :], axis=1)[:, 0].sum(axis=1)
+    return np.asarray(label[int(cost.argmin())])
+
+
+def separation(points: Floats, label: Ints, centres: Floats) -> float:
+    """How far the two nearest clusters are apart in `points` along the line between their `centres`, in standard
+    deviations; infinite where they have none."""
+    least = float("inf")
+    for a in range(len(centres)):
+        for b in range(a):
+            along = [points[label == c] @ (centres[a] - centres[b]) for c in (a, b)]
+            variance = float(np.mean([one.var() for one in along]))
+            apart = float(along[0].mean() - along[1].mean())
+            least = min(least, apart / np.sqrt(variance) if variance > 0 else np.sign(apart) * float("inf"))
+    return least
+
+
+def _mixture(values: Floats, scale: Floats, label: Ints) -> Clusters:
+    """Normal clusters of one variance around the labels' centres: probabilities by expectation and maximisation."""
+    points, count = values / scale, int(label.max()) + 1
+    probability = np.eye(count)[label]
+    variance = 1.0
+    for _ in range(50):
+        share = probability.mean(axis=0)
+        centres = (probability.T @ points) / np.maximum(probability.sum(axis=0), 1e-9)[:, None]
+        apart = ((points[:, None, :] - centres[None]) ** 2).sum(axis=2)
+        variance = max(float((probability * apart).sum()) / points.size, 1e-12)
+        density = np.log(np.maximum(share, 1e-12)) - apart / (2 * variance)
+        new = np.exp(density - density.max(axis=1, keepdims=True))
+        new /= new.sum(axis=1, keepdims=True)
+        done = np.abs(new - probability).max() < 1e-9
+        probability = new
+        if done:
+            break
+    most = probability.max(axis=1)
+    found = np.where(most >= SURE, probability.argmax(axis=1), UNASSIGNED)
+    spread = np.sqrt(variance) * scale
+    noise = float(np.sqrt(np.mean(spread**2)))
+    apart_by = separation(points, probability.argmax(axis=1), centres) if count > 1 else 0.0
+    detectable = SEPARATION * noise / np.sqrt(values.shape[1])
+    return Clusters(found.astype(np.int64), most, centres * scale, noise, apart_by, detectable)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Whether hops and census put the lines that both have into the same clusters: their number, and the adjusted Rand
+    index (None where one of the two found a single cluster)."""
+
+    lines: int
+    index: float | None
+
+
+def agreement(hops: Clusters, of: Lines, census: Clusters, census_of: Lines) -> Agreement:
+    """Clusters by hops and by census, compared over the lines of the same run and home."""
+    known = {
+        (census_of.parts[part][:2], number): label
+        for part, number, label in zip(census_of.part.tolist(), census_of.number.tolist(), census.label, strict=True)
+    }
+    joined = [
+        (label, known[key])
+        for part, number, label in zip(of.part.tolist(), of.number.tolist(), hops.label, strict=True)
+        if (key := (of.parts[part][:2], number)) in known
+    ]
+    sure = np.array([pair for pair in joined if min(pair) >= 0], dtype=np.int64).reshape(-1, 2)
+    if hops.count < 2 or census.count < 2 or len(sure) < 2:
+        return Agreement(len(joined), None)
+    return Agreement(len(joined), rand_index(sure[:, 0], sure[:, 1]))

@@ -1,0 +1,250 @@
+"""What each part of a way costs: least squares over ends, sites and clusters of lines, with what the data identify."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nodeprint.distributions import stdtrit
+from nodeprint.iodie.data import Bools, Floats, Ints, Tensor
+from nodeprint.iodie.lines import Clusters, less_pass_means
+from nodeprint.iodie.sites import Sites
+
+#: A parameter: its kind and the numbers of its parts.
+Name = tuple[str, int] | tuple[str, int, int]
+#: By so much, relative, clocks must have changed for a core's part to be told from its port's.
+CLOCKS_APART = 0.03
+#: A direction of the parameters that moves no hop by more than this is not identified.
+_NULL = 1e-8
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The parameters of the ways of one socket's lines, in ns: `value` (p), their `covariance` (p, p), which of them
+    the data `identified` (p), and the degrees of freedom behind an interval. `scatter_ns` is the standard deviation of
+    what is left of a hop between two ends on a cluster of lines.
+
+    `names` are ("end", i): an end's own part, its cores and port, once for each of both ends; ("pair", p, q) and
+    ("line", p, q): what the way between two sites adds to the way from CPU to CPU, and from a CPU to a line;
+    ("cluster", s): by how much a cluster of lines differs from the mean of all. Ends are indices of the tensor's.
+    """
+
+    names: tuple[Name, ...]
+    value: Floats
+    covariance: Floats
+    identified: Bools
+    degrees: float
+    scatter_ns: float
+
+    def of(self, kind: str) -> dict[tuple[int, ...], int]:
+        """Where the parameters of a kind are, by the numbers of their parts."""
+        return {name[1:]: at for at, name in enumerate(self.names) if name[0] == kind}
+
+    def half_width(self, variance: float) -> float:
+        """Half of the 95 % interval for a variance."""
+        return float(stdtrit(self.degrees, 0.975)) * float(np.sqrt(max(variance, 0.0)))
+
+
+@dataclass(frozen=True)
+class Far:
+    """What the other sockets' ends add to the ways from the ends here: `ns` of each end that is not here (j), with its
+    `variance`. It contains their own parts, the link, and the ways to it on both dies."""
+
+    ends: Ints
+    ns: Floats
+    variance: Floats
+
+
+def fit(tensor: Tensor, clusters: Clusters, sites: Sites | None) -> Fit:
+    """Least squares over the hops of each cell inside the socket.
+
+    Ways to lines come from how the hops of a visit (a run's pass) differ over its lines and cells, less the mean of
+    each cell and of each line: what a pair, an end or the machine has in common in a visit moves none of them. Ends and
+    ways from CPU to CPU come from the means of the cells after that. Variances are clustered in two ways (Cameron,
+    Gelbach and Miller 2011): by lines and cells, and by visits and cells.
+    """
+    label = _labels(clusters)
+    sure = label >= 0
+    cells = tensor.here[tensor.between].all(axis=1)
+    between, weight = tensor.between[cells], tensor.count[cells].astype(float)
+    ns, label, visit = tensor.ns[cells][:, sure], label[sure], tensor.lines.visit[sure]
+    count = int(label.max()) + 1
+    names_lines, ways = _ways(between, tensor.here, count, sites)
+    to_lines, of_lines, known_lines = _to_lines(ns, ways[:, :, label], weight, visit)
+    rest = ns - np.tensordot(to_lines, ways[:, :, label], axes=1)
+    names, design = _design(between, tensor.here, sites)
+    means = np.stack([rest[:, visit == v].mean(axis=1) for v in np.unique(visit)], axis=1)
+    root = np.sqrt(weight)[:, None]
+    solve = np.linalg.pinv(design * root, rcond=_NULL) * root.T
+    value = solve @ means.mean(axis=1)
+    left = means - (design @ value)[:, None]
+    degrees = max(len(between) - design.shape[1], 1)
+    variance = _two_way(solve[:, :, None] * left[None] / means.shape[1], len(between) / degrees)
+    moved = solve @ ways[:, :, label].mean(axis=2).T  # by how much an error of a way to lines moves the others
+    variance += moved @ of_lines @ moved.T
+    by_cluster = np.average(
+        np.stack([rest[:, label == s].mean(axis=1) for s in range(count)], axis=1), axis=0, weights=weight
+    )
+    own = np.array([rest[:, label == s].mean(axis=0).std() / np.sqrt((label == s).sum()) for s in range(count)])
+    names_clusters: tuple[Name, ...] = tuple(("cluster", s) for s in range(count))
+    return Fit(
+        (*names, *names_lines, *names_clusters),
+        np.concatenate([value, to_lines, by_cluster - by_cluster.mean()]),
+        _blocks(variance, of_lines, np.diag(own**2)),
+        np.concatenate([_identified(design * root), known_lines, np.ones(count, dtype=bool)]),
+        float(degrees), float(np.sqrt(np.average(left.mean(axis=1) ** 2, weights=weight) * len(between) / degrees)),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Core:
+    """How many cycles of its clock a core spends on a hop at each end, with half of the 95 % interval."""
+
+    cycles: float
+    half: float
+
+
+def core(tensor: Tensor) -> Core | None:
+    """The part of the ends that follows the cores' clocks, None where those did not change by CLOCKS_APART.
+
+    Least squares of the mean hops of a cell in each visit against the time of a cycle of both its ends, each less the
+    cell's mean over visits; the variance is by visits. What else changed with the clock, as the fabric's, is in it.
+    """
+    visits = np.unique(tensor.lines.visit)
+    if tensor.clock_spread < CLOCKS_APART or len(visits) < 3:
+        return None
+    cells = tensor.here[tensor.between].all(axis=1)
+    between, weight = tensor.between[cells], tensor.count[cells].astype(float)
+    rows = [tensor.ghz[np.unique(tensor.lines.part[tensor.lines.visit == v])].mean(axis=0) for v in visits]
+    cycle_ns = np.stack([(1 / row[between]).sum(axis=1) for row in rows], axis=1)
+    hop_ns = np.stack([tensor.ns[cells][:, tensor.lines.visit == v].mean(axis=1) for v in visits], axis=1)
+    good = np.isfinite(cycle_ns).all(axis=1)
+    x, y, w = (values[good] for values in (cycle_ns, hop_ns, weight[:, None]))
+    x, y = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
+    size = float((w * x**2).sum())
+    if size <= 0:
+        return None
+    cycles = float((w * x * y).sum()) / size
+    influence = (w * x * (y - cycles * x)).sum(axis=0) / size
+    variance = float((influence**2).sum()) * len(visits) / (len(visits) - 2)
+    return Core(cycles, float(stdtrit(len(visits) - 2, 0.975)) * float(np.sqrt(variance)))
+
+
+def _to_lines(ns: Floats, ways: Floats, weight: Floats, visit: Ints) -> tuple[Floats, Floats, Bools]:
+    """The costs of ways to lines, their covariance, and which are identified, from hops (c, l) of cells and lines in
+    visits; `ways` says how often each way is in a hop (way, c, l)."""
+    if not len(ways):
+        return np.zeros(0), np.zeros((0, 0)), np.zeros(0, dtype=bool)
+    seen, design = _less_means(ns, weight, visit), _less_means(ways, weight, visit)
+    flat = (design * np.sqrt(weight)[:, None]).reshape(len(ways), -1)
+    gram = flat @ flat.T
+    inverse = np.linalg.pinv(gram, rcond=_NULL)
+    cost = inverse @ np.einsum("wcl,c,cl->w", design, weight, seen)
+    left = seen - np.tensordot(cost, design, axes=1)
+    influence = np.tensordot(inverse, design * weight[:, None] * left, axes=1)
+    degrees = max(left.size - left.shape[1] - len(left) * len(np.unique(visit)) - len(ways), 1)
+    return cost, _two_way(influence, left.size / degrees), _identified(flat.T)
+
+
+def _less_means(values: Floats, weight: Floats, visit: Ints) -> Floats:
+    """`values` (..., c, l) less the mean of each cell in each visit, and of each line."""
+    out = less_pass_means(values, visit)
+    return np.asarray(out - np.average(out, axis=-2, weights=weight)[..., None, :])
+
+
+def _two_way(influence: Floats, factor: float) -> Floats:
+    """The covariance of estimates from the influence of each of cells and lines (or visits) on them (p, c, k).
+
+    That by cells and that by lines, less that of single influences, which both contain; no variance is below the last.
+    `factor` is for the degrees of freedom.
+    """
+    flat = influence.reshape(len(influence), -1)
+    alone = flat @ flat.T * factor
+    by_cell, by_line = influence.sum(axis=2), influence.sum(axis=1)
+    lines = by_line.shape[1]
+    both = by_cell @ by_cell.T * factor + by_line @ by_line.T * (lines / max(lines - 1, 1)) - alone
+    # the difference may come out too small by chance, also below zero
+    return np.asarray(both + np.diag(np.maximum(np.diag(alone - both), 0.0)))
+
+
+def _blocks(*matrices: Floats) -> Floats:
+    """A matrix of blocks along its diagonal."""
+    size = sum(map(len, matrices))
+    out, at = np.zeros((size, size)), 0
+    for one in matrices:
+        out[at : at + len(one), at : at + len(one)] = one
+        at += len(one)
+    return out
+
+
+def far(tensor: Tensor, clusters: Clusters, sites: Sites | None, found: Fit) -> Far | None:
+    """What ends in other sockets add, from the pairs of an end here and one there; None where there are none."""
+    label = _labels(clusters)
+    inside = tensor.here[tensor.between]
+    cells = inside.any(axis=1) & ~inside.all(axis=1)
+    if not cells.any():
+        return None
+    between, first_here = tensor.between[cells], inside[cells][:, 0]
+    here, there = (np.where(first_here == side, between[:, 0], between[:, 1]) for side in (True, False))
+    count = int(label.max()) + 1
+    mean = np.mean([tensor.ns[cells][:, label == s].mean(axis=1) for s in range(count)], axis=0)
+    own = np.array([found.value[found.of("end")[(int(end),)]] for end in here])
+    if sites is not None:
+        site = np.full(len(tensor.here), -1)
+        site[tensor.here] = sites.of_end
+        lines = {key: found.value[at] for key, at in found.of("line").items()}
+        ways = np.array([[0.0 if q == p else lines[min(p, q), max(p, q)] for q in sites.of_cluster]
+                         for p in range(sites.count)])  # fmt: skip
+        own += ways.mean(axis=1)[site[here]]
+    rest = mean - own
+    ends = np.unique(there)
+    ns = np.array([np.average(rest[there == end], weights=tensor.count[cells][there == end]) for end in ends])
+    variance = np.array([rest[there == end].var() / max((there == end).sum() - 1, 1) for end in ends])
+    return Far(ends, ns, variance)
+
+
+def _labels(clusters: Clusters) -> Ints:
+    return clusters.label if clusters.count > 1 else np.zeros(len(clusters.label), dtype=np.int64)
+
+
+def _design(between: Ints, here: Bools, sites: Sites | None) -> tuple[tuple[Name, ...], Floats]:
+    """The parameters of pairs, and how often each is in a hop: (cell, parameter)."""
+    columns: dict[Name, Floats] = {}
+    for end in np.unique(between):
+        columns["end", int(end)] = (between == end).sum(axis=1).astype(float)
+    for p, q in _two_sites(sites):
+        low, high = np.sort(_site_of(here, sites)[between], axis=1).T
+        columns["pair", p, q] = ((low == p) & (high == q)).astype(float)
+    return tuple(columns), np.stack(list(columns.values()), axis=1)
+
+
+def _ways(between: Ints, here: Bools, clusters: int, sites: Sites | None) -> tuple[tuple[Name, ...], Floats]:
+    """The ways from site to site to a line, and how often each is in a hop: (way, cell, cluster)."""
+    found = _two_sites(sites)
+    out = np.zeros((len(found), len(between), clusters))
+    for at, (p, q) in enumerate(found):
+        assert sites is not None
+        site = _site_of(here, sites)[between]
+        for one, other in ((p, q), (q, p)):
+            out[at] += (site == one).sum(axis=1)[:, None] * (sites.of_cluster == other)
+    return tuple(("line", p, q) for p, q in found), out
+
+
+def _two_sites(sites: Sites | None) -> list[tuple[int, int]]:
+    return [(p, q) for p in range(sites.count) for q in range(p + 1, sites.count)] if sites is not None else []
+
+
+def _site_of(here: Bools, sites: Sites | None) -> Ints:
+    """The site of each end, -1 of those in another socket."""
+    out = np.full(len(here), -1)
+    if sites is not None:
+        out[here] = sites.of_end
+    return out
+
+
+def _identified(design: Floats) -> Bools:
+    """Which parameters no direction of the null space moves."""
+    _, sizes, directions = np.linalg.svd(design.T @ design)
+    null = directions[sizes < _NULL * sizes[0]]
+    return np.asarray((np.abs(null) < 1e-6).all(axis=0))

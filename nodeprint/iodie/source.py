@@ -1,0 +1,137 @@
+"""A node's records as passes over lines and censuses, and what of them is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from nodeprint import records, run_files, topology
+from nodeprint.errors import NodeprintError
+from nodeprint.fleet import jobs, store
+from nodeprint.iodie.data import Census, Pass
+from nodeprint.topology.model import Topology
+
+T = TypeVar("T")
+
+#: Measurements of pairs that can have them; the first that a node has is taken.
+_MEASUREMENTS = ("coherence-cas", "coherence-faa", "coherence-flag1")
+
+
+@dataclass(frozen=True)
+class Source:
+    """The lines of one node: `measurement`, passes and censuses of all runs, the topology, and `missing` parts."""
+
+    node: str
+    measurement: str
+    topology: Topology
+    passes: tuple[Pass, ...]
+    censuses: tuple[Census, ...]
+    missing: tuple[str, ...]
+    simulated: bool
+
+
+def read(node_dir: Path) -> Source:
+    """The lines of a node of a campaign, by the folder of its jobs.
+
+    A file that cannot be read is left out and named among what is missing. Raises NodeprintError where the folder is
+    none of a node, and where no record has lines.
+    """
+    if not node_dir.is_dir():
+        raise NodeprintError("there is no such folder", where=node_dir, advice="name a folder below nodes/")
+    files = [path for folder in jobs.folders(node_dir) for path in run_files.paths(folder)]
+    survey = store.survey(node_dir, write=False)
+    if not files or not survey.topology:
+        what = "no survey of its topology" if files else "no records of a job"
+        raise NodeprintError(what, where=node_dir, advice="name a node's folder below a campaign's nodes/")
+    missing: list[str] = []
+    for name in _MEASUREMENTS:
+        passes, censuses, simulated = _read_files(node_dir, name, missing)
+        if passes:
+            labels = topology.from_text(survey.topology)
+            said = tuple(dict.fromkeys(missing))
+            return Source(node_dir.name, name, labels, tuple(passes), tuple(censuses), said, simulated)
+    advice = (
+        "measure with `arguments: {coherence-cas: --detail}` in the configuration (docs/iodie.md)"
+        if not missing
+        else missing[0]
+    )
+    raise NodeprintError("no record of pairs has the value of each line", where=node_dir, advice=advice)
+
+
+def _read_files(node_dir: Path, name: str, missing: list[str]) -> tuple[list[Pass], list[Census], bool]:
+    passes: list[Pass] = []
+    censuses: list[Census] = []
+    simulated = False
+    everything = (one for folder in jobs.folders(node_dir) for one in run_files.contents(folder, missing))
+    for path, raw in everything:
+        if path.name.split(".")[0] != name:
+            continue
+        run = f"{path.parent.parent.name}/{path.parent.name}"
+        try:
+            found = records.read_detail(path, f"{name}, {run}", raw)
+        except NodeprintError as error:
+            missing.append(str(error))
+            continue
+        header = found.headers[0]
+        simulated |= header.get("simulated") is True
+        if not len(found.ns):
+            missing.append(f"{run} was measured without --detail")
+            continue
+        if int(header.get("parallel") or 1) > 1:
+            missing.append(f"{run} was measured with --parallel, so that its hops contain interference")
+            continue
+        if not found.complete:
+            missing.append(f"{run} was stopped before its end")
+        passes += _tolerantly(_passes, run, found, "passes", missing)
+        censuses += _tolerantly(_censuses, run, found, "census and clusters", missing)
+    return passes, censuses, simulated
+
+
+def _tolerantly(
+    reader: Callable[[str, records.Detail], list[T]], run: str, found: records.Detail, what: str, missing: list[str]
+) -> list[T]:
+    """What a reader finds; where its records are not as they should be nothing, which is said."""
+    try:
+        return reader(run, found)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        missing.append(f"{run}: its records of {what} are not as expected and are left out")
+        return []
+
+
+def _passes(run: str, found: records.Detail) -> list[Pass]:
+    sets: dict[tuple[int, int], Sequence[int]] = {}
+    for record in found.passes:  # of a pass that was continued, the lines that it began with
+        sets.setdefault((int(record["pass"]), int(record["home"])), record["line_set"])
+    out = []
+    for (number, home), lines in sorted(sets.items()):
+        mine = (found.columns["pass"] == number) & (found.columns["home"] == home)
+        if mine.any() and len(lines) >= found.ns.shape[1]:
+            of = np.array(lines[: found.ns.shape[1]], dtype=np.int64)
+            a, b = found.columns["a"][mine], found.columns["b"][mine]
+            out.append(Pass(run, number, home, a, b, of, found.ns[mine], found.ghz[mine]))
+    return out
+
+
+def _censuses(run: str, found: records.Detail) -> list[Census]:
+    """The last census of each home; an earlier one is of pages that have moved since."""
+    distances: dict[int, dict[int, Sequence[float]]] = {}
+    told: dict[int, Mapping[str, Any]] = {}
+    for record in found.companions:
+        if record["record"] == "census":
+            distances.setdefault(int(record["home"]), {})[int(record["cpu"])] = record["reload_ns"]
+        elif record["record"] == "clusters" and record.get("lines"):
+            told[int(record["home"])] = record
+    out = []
+    for home, clusters in sorted(told.items()):
+        lines = np.array(clusters["lines"], dtype=np.int64)
+        of = distances.get(home, {})
+        if of:
+            ns = np.array(list(of.values()), dtype=np.float64)
+            if ns.shape != (len(of), len(lines)) or not np.isfinite(ns).all():
+                raise ValueError("not a distance for each line")
+            out.append(Census(run, home, np.array(list(of)), lines, ns, int(clusters.get("address_bits") or 0)))
+    return out

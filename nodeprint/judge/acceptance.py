@@ -1,0 +1,227 @@
+"""What a site accepts: bounds of the terms, priors, fingerprint keys, absolute limits, suppressions.
+
+The file acceptance.yaml beside this module has every key with its default. A site's own file (config/acceptance.yaml)
+has what differs; completed by the defaults, it is kept in the campaign that is judged by it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import importlib.resources
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from nodeprint import config, files, fingerprint
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.fleet.quantity import models
+from nodeprint.judge.terms import FAMILIES
+
+
+@dataclass(frozen=True)
+class Limit:
+    """An absolute limit of a contract, in the measurement's unit, on the median of a class of pairs or of a row of
+    the report's table."""
+
+    measurement: str
+    of: str
+    at_most: float | None
+    at_least: float | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Suppression:
+    """Findings that are known and accepted until a day: they are shown, and count no more."""
+
+    node: str
+    finding: str
+    reason: str
+    until: datetime.date
+
+
+@dataclass(frozen=True)
+class CellBound:
+    """Of quantities that are no pairs: how far one may be from its group, and the spread assumed of healthy nodes."""
+
+    bound: float
+    prior: float
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """Bounds are relative by term, and in ns at least `least_ns` by family of terms; priors the chip-to-chip standard
+    deviation by term; `cells` by a model's term; `fabric_node` and `fabric_link` bounds of messages between nodes."""
+
+    bounds: Mapping[str, float]
+    least_ns: Mapping[str, float]
+    clock_ticks: float
+    spread_factor: float
+    false_alarm: float
+    priors: Mapping[str, float]
+    required: tuple[str, ...]
+    missing_pairs: float
+    disturbed_pairs: float
+    steal: float
+    clock_fell: float
+    hottest_c: float
+    fabric_node: float
+    fabric_link: float
+    hard_keys: tuple[str, ...]
+    soft_keys: tuple[str, ...]
+    cmdline_ignored: tuple[str, ...]
+    limits: tuple[Limit, ...] = field(default=())
+    suppressions: tuple[Suppression, ...] = field(default=())
+    cells: Mapping[str, CellBound] = field(default_factory=dict)
+
+    def cell(self, term: str) -> CellBound:
+        """Of a term of nodeprint/measurements.yaml, `other` where it has none of its own."""
+        return self.cells.get(term) or self.cells["other"]
+
+    def suppressed(self, node: str, finding: str, day: str) -> str:
+        """Why a finding (its id) of a node is accepted on `day` (YYYY-MM-DD), and until when; empty where it is not."""
+        for one in self.suppressions:
+            if one.node == node and one.finding in ("*", finding) and one.until.isoformat() >= day:
+                return f"{one.reason} (until {one.until})"
+        return ""
+
+
+#: What a campaign is judged by, in its folder.
+_KEPT = "acceptance.yaml"
+
+
+def load(path: Path | None = None) -> Acceptance:
+    """Read an acceptance file; keys that it leaves out, or all without `path`, have the defaults.
+
+    Raises NodeprintError naming the key's path.
+    """
+    return _build(_completed(path))
+
+
+def keep(path: Path, campaign: Path) -> Path:
+    """Write the file `path`, completed by the defaults, into the folder `campaign`, whose verdict then follows from it.
+
+    A copy that says the same already is left alone, so that nothing is judged again for it. Returns the copy's path.
+    Raises NodeprintError naming the key's path, or where it cannot be written.
+    """
+    kept, text = campaign / _KEPT, _text(path)
+    if not kept.is_file() or kept.read_bytes() != text.encode():
+        files.write(kept, text)
+    return kept
+
+
+def kept(campaign: Path) -> Path | None:
+    """The file that a campaign is judged by; None where that is the defaults."""
+    path = campaign / _KEPT
+    return path if path.exists() else None
+
+
+def name(path: Path | None) -> str:
+    """What an acceptance is called in verdict.json and the report: the file and the SHA-256 of what it says, completed
+    by the defaults (of a campaign's copy that of the file itself)."""
+    said = f"{_KEPT} of the campaign" if path is not None else "the defaults"
+    return f"{said}, SHA-256 {hashlib.sha256(_text(path).encode()).hexdigest()}"
+
+
+def _completed(path: Path | None) -> dict[str, Any]:
+    with importlib.resources.as_file(importlib.resources.files("nodeprint.judge") / "acceptance.yaml") as own:
+        default = _read(own)
+    return default if path is None else _merged(default, _read(path))
+
+
+def _text(path: Path | None) -> str:
+    head = "# What this campaign is judged by, with all defaults; made from the site's file.\n"
+    return head + yaml.safe_dump(_completed(path), sort_keys=False, width=120)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of an acceptance file."""
+    text = importlib.resources.files("nodeprint.schemas").joinpath("acceptance.json").read_text()
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded
+
+
+def _read(path: Path) -> dict[str, Any]:
+    content = config.read_yaml(path)
+    config.check(content, schema(), path, guide="nodeprint/judge/acceptance.yaml")
+    _check_names(content, path)
+    for number, entry in enumerate(content.get("suppressions", ())):
+        try:
+            entry["until"] = datetime.date.fromisoformat(str(entry["until"]))
+        except ValueError as error:
+            raise NodeprintError(
+                f"{printable(repr(str(entry['until'])), 40)} is not a date",
+                where=path,
+                key=f"suppressions[{number}].until",
+                advice="write it as 2026-12-31",
+            ) from error
+    return content
+
+
+def _check_names(content: Mapping[str, Any], path: Path) -> None:
+    """That names are known and a limit is of one thing: what is misspelt would silently count for nothing."""
+    fields = [field.name for field in fingerprint.FIELDS]
+    for kind in ("hard", "soft"):
+        for number, name in enumerate(content.get("fingerprint", {}).get(kind, ())):
+            if name not in fields:
+                what, advice = f"unknown field {printable(repr(name), 40)}", f"known are {', '.join(fields)}"
+                raise NodeprintError(what, where=path, key=f"fingerprint.{kind}[{number}]", advice=advice)
+    for number, limit in enumerate(content.get("limits", ())):
+        if "class" in limit and "row" in limit:
+            advice = "write a limit of each"
+            raise NodeprintError("class and row are both given", where=path, key=f"limits[{number}]", advice=advice)
+    terms = ["other", *sorted({model.term for model in models().values()})]
+    for name in content.get("cells", {}):
+        if name not in terms:
+            raise NodeprintError(
+                "unknown term", where=path, key=f"cells.{printable(name)}", advice=f"known are {', '.join(terms)}"
+            )
+
+
+def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    out = dict(base)
+    for key, value in over.items():
+        known = out.get(key)
+        out[key] = _merged(known, value) if isinstance(value, dict) and isinstance(known, dict) else value
+    return out
+
+
+def _build(content: Mapping[str, Any]) -> Acceptance:
+    keys, quality = content["fingerprint"], content["quality"]
+    bounds = content["bounds"]
+    return Acceptance(
+        bounds={term: value / 100 for term, value in bounds["percent"].items()},
+        least_ns={
+            **dict.fromkeys(FAMILIES, float(bounds["least_ns"])),
+            "ccx": float(bounds["ccx_ns"]),
+            "core-in": float(bounds["core_in_ccx_ns"]),
+        },
+        clock_ticks=float(bounds["clock_ticks"]),
+        spread_factor=float(bounds["spread_factor"]),
+        false_alarm=content["false_alarm_percent"] / 100,
+        priors={term: entry["percent"] / 100 for term, entry in content["priors"].items()},
+        required=tuple(content["required"]),
+        missing_pairs=quality["missing_pairs_percent"] / 100,
+        disturbed_pairs=quality["disturbed_pairs_percent"] / 100,
+        steal=quality["steal_percent"] / 100,
+        clock_fell=quality["clock_fell_percent"] / 100,
+        hottest_c=float(quality["hottest_c"]),
+        fabric_node=content["fabric"]["node_percent"] / 100,
+        fabric_link=content["fabric"]["link_percent"] / 100,
+        hard_keys=tuple(keys["hard"]),
+        soft_keys=tuple(keys["soft"]),
+        cmdline_ignored=tuple(keys["cmdline_ignored"]),
+        limits=tuple(
+            Limit(e["measurement"], e.get("class") or e["row"], e.get("at_most"), e.get("at_least"), e["reason"])
+            for e in content["limits"]
+        ),
+        suppressions=tuple(
+            Suppression(e["node"], e["finding"], e["reason"], e["until"]) for e in content["suppressions"]
+        ),
+        cells={term: CellBound(e["percent"] / 100, e["prior"] / 100) for term, e in content["cells"].items()},
+    )

@@ -1,0 +1,216 @@
+"""From a node's residuals to causes: the term that explains most is taken and subtracted, and so on.
+
+Each cause becomes one finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.fleet.quantity import Key
+from nodeprint.judge.terms import Terms
+from nodeprint.layout import Ints
+
+Floats = npt.NDArray[np.float64]
+
+#: A node has at most so many findings in a matrix.
+MOST_CAUSES = 6
+#: A cause that covers several terms must show in each within this share of its size (a whole node: within 1 %,
+#: docs/method.md).
+_AGREE_SHARE, _AGREE, _AGREE_SCALES = 0.3, 0.01, 3.0
+#: A part explains what is beyond around it from this share of its own threshold on.
+_PART_SHARE = 0.5
+#: A core's own pairs must show at least this share of its effect.
+_OWN_SHARE = 0.5
+#: A run shows a cause with at least this share of it.
+RUN_SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A term or several with one effect, relative and in ns.
+
+    `constant_in` says which of the two is the same over the terms. `members` are numbers of terms, `weights` how their
+    deviations make the effect; `beyond` the terms whose thresholds were passed. `largest` is the term in which the
+    cause is largest, measured by the term's threshold, with its effect there, relative and in ns.
+    """
+
+    term: str
+    where: Mapping[str, Key]
+    members: Ints
+    weights: Floats
+    effect: float
+    effect_ns: float
+    constant_in: str
+    beyond: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    largest: tuple[int, float, float] = (-1, 0.0, 0.0)
+
+    def effect_of(self, deviation: Floats) -> Floats:
+        """The relative effect in other deviations (..., term)."""
+        return np.asarray(deviation[..., self.members] @ self.weights, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    term: str
+    where: Mapping[str, Key]
+    members: Ints
+    covers: Ints
+
+
+def causes(
+    residual: npt.NDArray[np.floating],
+    terms: Terms,
+    *,
+    centre: Floats,
+    threshold: Floats,
+    scale: Floats,
+    level: Floats,
+    template: npt.NDArray[np.floating],
+    accepted: npt.NDArray[np.bool_],
+) -> list[Cause]:
+    """The causes in `residual` (place, on the model's scale; 0 where missing), the largest first.
+
+    The other arguments are by term: `centre` of the peers, `threshold`, `scale`, `level` (the template's mean, in its
+    unit), and `accepted`, whether all runs show the term's deviation.
+    """
+    left = residual.astype(np.float64)
+    whole = terms.values(left) - centre
+    accepted = accepted & (whole > 0) if terms.share else accepted
+    found: list[Cause] = []
+    candidates = _candidates(terms)
+    count = np.array([len(term.covers) for term in terms.terms], dtype=np.float64)
+    for _ in range(MOST_CAUSES):
+        deviation = terms.values(left) - centre
+        shown = accepted & (deviation * whole > 0)  # what a cause leaves on the other side is in no run
+        beyond = (np.abs(deviation) > threshold) & shown
+        if not beyond.any():
+            break
+        covered = np.zeros(len(left), dtype=np.bool_)
+        for number in np.flatnonzero(beyond):
+            covered[terms.terms[number].covers] = True
+        plain = (np.abs(deviation) > _PART_SHARE * threshold) & shown
+        beside = _beside_class(left, terms)
+        best, best_gain = None, 0.0
+        for candidate in candidates:
+            # a part within what is beyond may explain it better, without being beyond its own, wider threshold
+            if not beyond[candidate.members].any() and not (
+                plain[candidate.members].any() and covered[candidate.covers].all()
+            ):
+                continue
+            fit = _fit(candidate, deviation, count, scale, level)
+            if fit is not None and fit[1] > best_gain and _bears_out(fit[0], candidate, beside):
+                best, best_gain = (fit[0], candidate), fit[1]
+        if best is None:
+            break
+        cause, candidate = best
+        own = candidate.members[beyond[candidate.members]]
+        if stands_out(cause, threshold, level):
+            reached = own if len(own) else np.flatnonzero(beyond & _shares(terms, candidate))
+            found.append(replace(cause, beyond=reached, largest=_largest(cause, threshold, level)))
+        if cause.constant_in == "ns":
+            left[candidate.covers] -= cause.effect_ns / template[candidate.covers]
+        else:
+            left[candidate.covers] -= cause.effect
+    return found
+
+
+def _beside_class(left: Floats, terms: Terms) -> Floats:
+    """Residuals from the median of their class on their socket or between their sockets."""
+    out = left.copy()
+    for number in terms.indices("class"):
+        covers = terms.terms[number].covers
+        out[covers] -= np.median(left[covers])
+    return out
+
+
+def _bears_out(cause: Cause, candidate: _Candidate, beside: Floats) -> bool:
+    """Whether a core's own pairs deviate, and not only those of the cores that it is compared with.
+
+    Two slow cores of four make the other two appear fast.
+    """
+    own = float(np.mean(beside[candidate.covers])) * np.sign(cause.effect)
+    return candidate.term != "core" or own >= _OWN_SHARE * abs(cause.effect)
+
+
+def stands_out(cause: Cause, threshold: Floats, level: Floats) -> bool:
+    """Whether a cause over several terms is by its own size beyond the threshold of one of them.
+
+    Noise easily takes one of many terms beyond its threshold, while their common effect is within what is accepted.
+    """
+    sizes = _sizes(cause, level)
+    return len(sizes) == 1 or bool(np.any(np.abs(sizes) >= threshold[cause.members]))
+
+
+def _sizes(cause: Cause, level: Floats) -> Floats:
+    """The relative effect of a cause in each of its terms."""
+    each = cause.effect_ns / level[cause.members] if cause.constant_in == "ns" else cause.effect
+    return np.broadcast_to(each, cause.members.shape)
+
+
+def _largest(cause: Cause, threshold: Floats, level: Floats) -> tuple[int, float, float]:
+    sizes = _sizes(cause, level)
+    where = int(np.argmax(np.abs(sizes) / threshold[cause.members]))
+    term = int(cause.members[where])
+    return term, float(sizes[where]), float(sizes[where] * level[term])
+
+
+def _shares(terms: Terms, candidate: _Candidate) -> npt.NDArray[np.bool_]:
+    """The terms that cover a pair of the candidate's."""
+    return np.array([bool(np.isin(candidate.covers, term.covers).any()) for term in terms.terms])
+
+
+def _candidates(terms: Terms) -> list[_Candidate]:
+    single = [
+        _Candidate(term.name, scoped(term.family, term.where), np.array([i]), term.covers)
+        for i, term in enumerate(terms.terms)
+    ]
+    return single + [_Candidate(c.term, c.where, c.members, c.covers) for c in terms.composites]
+
+
+def scoped(family: str, where: Mapping[str, Key]) -> Mapping[str, Key]:
+    """A place with the pairs that a family of core terms counts: inside the CCX, near or across."""
+    scope = {"core-in": {"inside": 1}, "core-near": {"near": 1}, "core-far": {"across": 1}}
+    return {**where, **scope.get(family, {})}
+
+
+def _fit(
+    candidate: _Candidate, deviation: Floats, count: Floats, scale: Floats, level: Floats
+) -> tuple[Cause, float] | None:
+    """The better of a relative and a constant effect over the candidate's terms, and how much it explains."""
+    members = candidate.members
+    d, n, level = deviation[members], count[members], level[members]
+    if len(members) == 1:
+        effect = float(d[0])
+        cause = Cause(candidate.term, candidate.where, members, np.ones(1), effect, effect * float(level[0]), "either")
+        return cause, float(n[0] * effect**2)
+    best: tuple[Cause, float] | None = None
+    for constant_in, shape in (("percent", np.ones(len(members))), ("ns", 1 / level)):
+        weights = n * shape / float(np.sum(n * shape**2))
+        amplitude = float(weights @ d)
+        gain = amplitude**2 * float(np.sum(n * shape**2))
+        expected = amplitude * shape
+        share = 0.0 if candidate.term == "node" else _AGREE_SHARE
+        tolerance = np.maximum(np.maximum(_AGREE, share * np.abs(expected)), _AGREE_SCALES * scale[members])
+        if np.any(np.abs(d - expected) > tolerance) or np.any(expected * d < 0):
+            continue
+        relative = float(n @ expected / n.sum())
+        nanoseconds = float(n @ (expected * level) / n.sum())
+        if best is None or gain > best[1]:
+            factor = relative / amplitude if amplitude else 0.0
+            best = (
+                Cause(candidate.term, candidate.where, members, weights * factor, relative, nanoseconds, constant_in),
+                gain,
+            )
+    return best
+
+
+def shown_by_runs(values: Floats, centre: Floats, least: Floats) -> npt.NDArray[np.bool_]:
+    """Per term, whether every run (run, term) is as far from the centre as `least`, on its side."""
+    with np.errstate(invalid="ignore"):
+        each = (values - centre) * np.sign(least) >= np.abs(least)
+    return np.asarray(np.all(each | np.isnan(values), axis=0), dtype=np.bool_)

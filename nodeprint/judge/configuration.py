@@ -1,0 +1,77 @@
+"""Which nodes are meant to be the same: by layout and by the hard keys of their fingerprints."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nodeprint import fingerprint
+from nodeprint.errors import printable
+from nodeprint.fingerprint import NODE_TOKENS, Value, normalised_cmdline
+from nodeprint.judge.acceptance import Acceptance
+from nodeprint.packed import PackedNode
+
+
+@dataclass(frozen=True)
+class FieldDifference:
+    """A key in which a node differs from the majority."""
+
+    key: str
+    value: str
+    majority: str
+    hard: bool
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        if self.key == "kernel_hash":  # a hash says nothing to a reader
+            return "nodeprint's kernels were built from different sources than on most nodes"
+        value, majority = self.value, self.majority
+        if separator := fingerprint.LISTS.get(self.key):
+            mine, theirs = (text.split(separator) for text in (value, majority))
+            value = separator.join(item for item in mine if item not in theirs) or "the same without these"
+            majority = separator.join(item for item in theirs if item not in mine) or "none of these"
+        return f"{fingerprint.label(self.key)} is {printable(value)}, most nodes have {printable(majority)}"
+
+
+def normalised(fields: Mapping[str, Any], acceptance: Acceptance) -> dict[str, Value]:
+    """Known keys as text, the kernel command line without each node's own tokens."""
+    out: dict[str, Value] = {}
+    for key, value in fields.items():
+        if value is None or value == "":
+            continue
+        text = str(value)
+        if key == "cmdline":
+            text = normalised_cmdline(text, (*NODE_TOKENS, *acceptance.cmdline_ignored))
+        out[key] = text
+    return out
+
+
+def differences(
+    nodes: Sequence[PackedNode], acceptance: Acceptance, more: Collection[str] = ()
+) -> dict[str, list[FieldDifference]]:
+    """By node, the hard and soft keys, and those of `more`, that differ from the majority.
+
+    An unknown key is not a difference.
+    """
+    known = {node.name: normalised(node.fingerprint, acceptance) for node in nodes}
+    judged = {*acceptance.hard_keys, *acceptance.soft_keys, *more}
+    told = {name: {key: value for key, value in fields.items() if key in judged} for name, fields in known.items()}
+    out: dict[str, list[FieldDifference]] = {name: [] for name in known}
+    for one in fingerprint.differences(told, acceptance.hard_keys):
+        for name, value in one.others.items():
+            out[name].append(FieldDifference(one.field, str(value), str(one.majority), one.hard))
+    return out
+
+
+def groups(
+    nodes: Sequence[PackedNode], layouts: Mapping[str, str], found: Mapping[str, Sequence[FieldDifference]]
+) -> list[list[str]]:
+    """Names of measured nodes that have layout and hard keys alike, the largest group first."""
+    keyed: dict[tuple[str, ...], list[str]] = {}
+    for node in nodes:
+        if node.name in layouts:
+            hard = tuple(f"{d.key}={d.value}" for d in found.get(node.name, ()) if d.hard)
+            keyed.setdefault((layouts[node.name], *hard), []).append(node.name)
+    return sorted(keyed.values(), key=lambda names: (-len(names), names[0]))

@@ -1,0 +1,340 @@
+"""The evidence of one matrix over the nodes of a kind: the statistics of the first jobs, and what later jobs show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.distributions import stdtrit
+from nodeprint.judge import thresholds
+from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.matrices import Matrix, Reduced, mean_of_runs, of_jobs
+from nodeprint.judge.terms import TERM_OF_FAMILY, Terms
+from nodeprint.judge.thresholds import RUN_PRIOR, TEMPLATE_ERROR, Statistics
+from nodeprint.layout import CCX, RANK, Ints, codes
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+#: A deviation shared by at least this share of the nodes, and three, is a population and no finding of single nodes.
+CROWD = 0.2
+#: Up to this many nodes a finding is reported only where all others agree.
+FEW_NODES = 4
+#: A CPU's lost time stands out at so many scales: it has no tail to fit, and every run has to lose it on the same CPU.
+_SHARE_SCALES = 6.0
+
+
+@dataclass(frozen=True)
+class Observed:
+    """One node in one matrix: its row, the centre of its peers, its deviation and whether its runs differ, by term."""
+
+    matrix: Matrix
+    row: int
+    centre: Floats
+    deviation: Floats
+    differ: Bools
+
+    @property
+    def values(self) -> Floats:
+        """By run and term."""
+        return np.asarray(self.matrix.values[self.row], dtype=np.float64)
+
+    @property
+    def node(self) -> int:
+        """The node's number in the fleet."""
+        return int(self.matrix.nodes[self.row])
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The names of the runs."""
+        return self.matrix.runs[self.row]
+
+    @property
+    def level(self) -> npt.NDArray[np.floating]:
+        """By run and place, in the measurement's unit."""
+        return np.asarray(self.matrix.level[self.row])
+
+
+@dataclass(frozen=True)
+class Again:
+    """Runs of some jobs of the nodes that have them: the deviation from what the peers show and whether runs differ
+    (node, term), and nodes' rows."""
+
+    matrix: Matrix
+    deviation: Floats
+    differ: Bools
+
+    @cached_property
+    def row(self) -> Mapping[int, int]:
+        """The row of each fleet node."""
+        return {node: row for row, node in enumerate(self.matrix.nodes.tolist())}
+
+    def of(self, node: int) -> Observed:
+        """What is observed of a fleet node."""
+        row = self.row[node]
+        centre = np.nanmean(filled(self.matrix.values)[row], axis=0) - self.deviation[row]
+        return Observed(self.matrix, row, centre, self.deviation[row], self.differ[row])
+
+
+@dataclass(frozen=True)
+class Later:
+    """Of the nodes that have it: one job after the first, and all jobs from it on."""
+
+    one: Again
+    rest: Again
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One matrix of a kind: its first job with statistics, the `later` jobs of the nodes that have them, the level of
+    each term in the measurement's unit, and the spread over passes (`wobble`). `sittings` has each node's independent
+    jobs."""
+
+    matrix: Matrix
+    stats: Statistics
+    first: Again
+    later: tuple[Later, ...]
+    level: Floats
+    wobble: Statistics | None
+    sittings: Mapping[int, list[list[int]]]
+
+    def jobs(self, node: int) -> list[Observed]:
+        """A node's jobs in order, the first as the statistics have it."""
+        return [self.first.of(node), *(step.one.of(node) for step in self.later if node in step.one.row)]
+
+    def newest(self, node: int) -> Observed | None:
+        """All jobs of a node after the first where there are any, as that may have been chosen for its noise."""
+        if self.later and node in self.later[0].rest.row:
+            return self.later[0].rest.of(node)
+        return self.first.of(node) if node in self.first.row else None
+
+    @cached_property
+    def crowd(self) -> Mapping[int, Ints]:
+        """The terms in which too many nodes deviate for any of them to be reported, with these nodes' rows."""
+        nodes = len(self.matrix.nodes)
+        beyond = np.abs(self.stats.deviation) > self.stats.threshold
+        many = beyond.sum(axis=0) >= max(3, int(np.ceil(CROWD * nodes)))
+        return {int(t): np.flatnonzero(beyond[:, t]) for t in np.flatnonzero(many)} if nodes > FEW_NODES else {}
+
+    @cached_property
+    def degrees(self) -> float:
+        """Degrees of freedom of the run-to-run scale: pooled over the nodes."""
+        runs = np.isfinite(self.matrix.values).any(axis=2).sum(axis=1)
+        return max(2.0, float((runs - 1).clip(min=0).sum()))
+
+    def half(self, quantile: float, runs: int, row: int) -> Floats:
+        """Half the interval of a node's deviation by term, which ends at a `quantile` of Student's t: run to run over
+        its `runs`, and the template's error."""
+        template = TEMPLATE_ERROR * self.stats.scale[row] ** 2 / max(len(self.matrix.nodes) - 1, 1)
+        return np.asarray(self.t(quantile) * np.sqrt(self.stats.run_scale**2 / max(runs, 1) + template))
+
+    def t(self, quantile: float) -> float:
+        """Student's t with the degrees of freedom of the run-to-run scale."""
+        return float(stdtrit(self.degrees, quantile))
+
+
+def screen(reduced: Sequence[Reduced], nodes: Ints) -> list[tuple[Reduced, int, Matrix]]:
+    """The first-judged jobs of `nodes`, a matrix a part of a quantity that two of them have."""
+    found = []
+    for one in reduced:
+        for number, part in enumerate(one.parts):
+            matrix = of_jobs(one, number, nodes, first_of) if len(part.terms.terms) else None
+            if matrix is not None and len(matrix.nodes) > 1 and np.isfinite(matrix.values).any():
+                found.append((one, number, _ordered(matrix)))
+    return found
+
+
+def bounds_of(matrix: Matrix, rules: Acceptance) -> Floats:
+    """The bound of each term on the model's scale: of pairs the largest of percent, nanoseconds and clock ticks."""
+    terms, quantity = matrix.terms, matrix.quantity
+    if not quantity.of_pairs:
+        return np.full(len(terms.terms), np.log(2) if terms.share else rules.cell(quantity.model.term).bound)
+    return pair_bounds(terms, matrix.levels(), rules, quantity.tick_ns)
+
+
+def pair_bounds(terms: Terms, levels: Floats, rules: Acceptance, tick_ns: float = 0.0) -> Floats:
+    """Relative bounds of terms of pairs at their `levels` in ns; a hop has steps of `tick_ns`."""
+    percent = np.array([rules.bounds[term.name] for term in terms.terms])
+    least = np.array([rules.least_ns[term.family] for term in terms.terms])
+    least = np.maximum(least, rules.clock_ticks * tick_ns)
+    return np.asarray(np.maximum(percent, least / levels), dtype=np.float64)
+
+
+def priors_of(matrix: Matrix, rules: Acceptance) -> tuple[Floats, float]:
+    """The standard deviation that is assumed between healthy nodes (term), and between runs of one."""
+    if not matrix.quantity.of_pairs:
+        prior = rules.cell(matrix.quantity.model.term).prior
+        return np.full(len(matrix.terms.terms), prior), prior
+    return np.array([rules.priors[TERM_OF_FAMILY[term.family]] for term in matrix.terms.terms]), RUN_PRIOR
+
+
+def gather(reduced: Reduced, number: int, matrix: Matrix, rules: Acceptance, alpha: float) -> Evidence:
+    """Judge part `number` with false rate `alpha` a node and family; `matrix` from `screen`."""
+    trusted: Bools = np.all(np.any(np.isfinite(matrix.values), axis=1), axis=1)
+    if trusted.sum() < 2:
+        trusted = np.ones(len(matrix.nodes), dtype=np.bool_)
+    stats = _statistics(matrix, rules, alpha, trusted)
+    outliers: Bools = np.asarray((np.abs(stats.deviation) > stats.threshold).any(axis=1), dtype=np.bool_)
+    if outliers.any() and (trusted & ~outliers).sum() >= max(2, 0.6 * trusted.sum()):  # repeat once without them
+        stats = _statistics(matrix, rules, alpha, trusted & ~outliers)
+    return Evidence(
+        matrix, stats, Again(matrix, stats.deviation, runs_differ(matrix, stats, alpha)),
+        _later(reduced, number, matrix, stats, outliers, alpha), matrix.levels(),
+        _wobble(matrix, rules, alpha, trusted & ~outliers), reduced.sittings,
+    )  # fmt: skip
+
+
+def _statistics(matrix: Matrix, rules: Acceptance, alpha: float, trusted: Bools) -> Statistics:
+    terms = matrix.terms
+    prior, run_prior = priors_of(matrix, rules)
+    stats = thresholds.statistics(
+        filled(matrix.values), terms.pool, bounds_of(matrix, rules), prior=prior, pools=terms.pools, alpha=alpha,
+        trusted=trusted, run_prior=run_prior, own_tail=matrix.quantity.of_pairs,
+    )  # fmt: skip
+    if terms.share:
+        z = np.minimum(stats.z, _SHARE_SCALES)
+        stats = replace(stats, z=z, threshold=np.maximum(stats.bound, z * stats.scale))
+    return stats
+
+
+def _later(
+    reduced: Reduced, number: int, matrix: Matrix, stats: Statistics, outliers: Bools, alpha: float
+) -> tuple[Later, ...]:
+    """What came after the first job, one entry a further job."""
+
+    def again(choose: Callable[[list[list[int]]], list[int]]) -> Again | None:
+        found = of_jobs(reduced, number, matrix.nodes, choose, matrix.template)
+        if found is None:
+            return None
+        found = _ordered(found)
+        return Again(found, _deviation_again(matrix, stats, found, outliers), runs_differ(found, stats, alpha))
+
+    most = max((len(reduced.sittings[node]) for node in matrix.nodes.tolist()), default=1)
+    out = []
+    for job in range(1, most):
+        one, rest = again(partial(_one_of, job)), again(partial(_from_on, job))
+        if one is not None and rest is not None:
+            out.append(Later(one, rest))
+    return tuple(out)
+
+
+def first_of(sittings: list[list[int]]) -> list[int]:
+    """The first job; of jobs that follow each other too soon the last, as it was measured again for a reason."""
+    return sittings[0][-1:]
+
+
+def _one_of(number: int, sittings: list[list[int]]) -> list[int]:
+    return sittings[number][-1:] if len(sittings) > number else []
+
+
+def _from_on(number: int, sittings: list[list[int]]) -> list[int]:
+    return [job for sitting in sittings[number:] for job in sitting]
+
+
+def filled(values: Floats) -> Floats:
+    """Replace terms that no run of a node has by the fleet's median.
+
+    They carry no evidence; the node's quality says that they are missing.
+    """
+    values = np.where(np.isfinite(values), values, np.nan)
+    empty: Bools = np.asarray(~np.isfinite(values).any(axis=1), dtype=np.bool_)
+    for term in np.flatnonzero(empty.any(axis=0)):
+        known = values[:, :, term][np.isfinite(values[:, :, term])]
+        values[empty[:, term], :, term] = np.median(known) if len(known) else 0.0
+    return values
+
+
+def _cores_of_ccx(matrix: Matrix) -> list[Ints]:
+    """Where ranks are no places, the numbers of the terms of each CCX's cores inside it."""
+    layout = matrix.terms.layout
+    inside = matrix.terms.indices("core-in")
+    if not layout.harvested or not len(inside):
+        return []
+    cores = np.unique(layout.slots[:, : RANK + 1], axis=0)
+    ccx = codes(cores[:, : CCX + 1])[[int(matrix.terms.terms[number].where["core"]) for number in inside]]
+    return [inside[ccx == number] for number in np.unique(ccx)]
+
+
+def _ordered(matrix: Matrix) -> Matrix:
+    """Where ranks are no places, each CCX's cores in order of their own value: only sorted profiles are compared."""
+    parts = _cores_of_ccx(matrix)
+    values = matrix.values.copy() if parts else matrix.values
+    for mine in parts:
+        order = np.argsort(np.nanmean(matrix.values[:, :, mine], axis=1), axis=1, kind="stable")
+        for node in range(len(values)):
+            values[node][:, mine] = matrix.values[node][:, mine[order[node]]]
+    return replace(matrix, values=values)
+
+
+def unordered(matrix: Matrix, row: int, centre: Floats) -> Floats:
+    """Centres of sorted profiles put back to the cores of this node."""
+    parts = _cores_of_ccx(matrix)
+    if not parts:
+        return centre
+    out, raw = centre.copy(), matrix.terms.values(residual_of(matrix, row))
+    for mine in parts:
+        out[mine[np.argsort(raw[mine], kind="stable")]] = centre[mine]
+    return out
+
+
+def residual_of(matrix: Matrix, row: int) -> npt.NDArray[np.floating]:
+    """A node's mean over runs (place) on the model's scale, 0 where it is missing."""
+    return np.nan_to_num(matrix.scale.residual(mean_of_runs(matrix.level[row][None])[0], matrix.template))
+
+
+def _deviation_again(matrix: Matrix, stats: Statistics, last: Matrix, outliers: Bools) -> Floats:
+    """Deviations in later jobs, from the peers' later jobs if half of them have one (of few nodes all).
+
+    Otherwise they are taken from the first jobs' centre, moved by as much as the unsuspected nodes measured beside it
+    moved.
+    """
+    mean: Floats = np.nanmean(filled(last.values), axis=1)
+    at = {int(node): i for i, node in enumerate(matrix.nodes)}
+    rows = np.array([at[int(node)] for node in last.nodes])
+    few = len(rows) == len(matrix.nodes) <= FEW_NODES  # then none is known to be calm
+    calm = ~outliers[rows] | few
+    if few or calm.sum() >= max(3, len(matrix.nodes) / 2):
+        out = np.empty_like(mean)
+        for i in range(len(mean)):
+            peers = calm.copy()
+            peers[i] = False
+            out[i] = mean[i] - np.median(mean[peers], axis=0)
+        return out
+    centre = stats.centre[rows]
+    if calm.sum() >= 2:
+        first = np.nanmean(filled(matrix.values), axis=1)[rows]
+        shift = np.median((mean - first)[calm], axis=0)
+        noise = stats.run_scale * np.sqrt(2 / max(last.values.shape[1], 1) / calm.sum())
+        centre = centre + np.where(np.abs(shift) > 2 * noise, shift, 0.0)
+    return np.asarray(mean - centre, dtype=np.float64)
+
+
+def runs_differ(matrix: Matrix, stats: Statistics, alpha: float) -> Bools:
+    """Per node and term, whether the node's own runs are further apart than runs are, and than twice the bound."""
+    values, pool = matrix.values, matrix.terms.pool
+    if values.shape[1] < 2:
+        return np.zeros((len(values), values.shape[2]), dtype=np.bool_)
+    apart = np.nanmax(filled(values), axis=1) - np.nanmin(filled(values), axis=1)
+    scale = stats.run_scale * np.sqrt(2)
+    tail = np.ones(values.shape[2])
+    for number in np.unique(pool):
+        mine = pool == number
+        tail[mine] = thresholds.run_quantile(apart[:, mine] / scale[mine], alpha / mine.sum())
+    return np.asarray(apart > np.maximum(2 * stats.bound, tail * scale))
+
+
+def _wobble(matrix: Matrix, rules: Acceptance, alpha: float, trusted: Bools) -> Statistics | None:
+    """Of pairs, the spread over passes of every core, as logarithms."""
+    values = matrix.wobble
+    if not np.isfinite(values).any() or np.nanmin(np.where(np.isfinite(values), values, 1)) <= 0:
+        return None
+    cores = values.shape[2]
+    return thresholds.statistics(
+        filled(np.log(values)), np.zeros(cores, dtype=np.int64), np.full(cores, np.log(rules.spread_factor)),
+        prior=np.full(cores, rules.priors["spread"]), pools={0: "core-near"}, alpha=alpha,
+        trusted=trusted if trusted.sum() >= 2 else np.ones(len(trusted), dtype=np.bool_), run_prior=0.1,
+    )  # fmt: skip

@@ -1,0 +1,135 @@
+"""A fleet judged: its quantities reduced, its kinds evaluated, and what of each node is missing or invalid."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from nodeprint.judge import configuration, margins, matrices, populations, quality
+from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.configuration import FieldDifference
+from nodeprint.judge.evidence import first_of
+from nodeprint.judge.matrices import Reduced
+from nodeprint.judge.populations import Kind
+from nodeprint.packed import PackedFleet, PackedNode
+
+
+@dataclass(frozen=True)
+class JudgedFleet:
+    """The nodes of a fleet, its `reduced` quantities, its kinds, the keys in which nodes differ from the majority by
+    name, and the number of tests made."""
+
+    fleet: PackedFleet
+    rules: Acceptance
+    reduced: Sequence[Reduced]
+    kinds: Sequence[Kind]
+    differing: Mapping[str, Sequence[FieldDifference]]
+    tests: int
+
+    @cached_property
+    def populations(self) -> list[Kind]:
+        """The kinds that are compared within."""
+        return [kind for kind in self.kinds if kind.result is not None]
+
+    @cached_property
+    def jobs(self) -> dict[int, set[int]]:
+        """The jobs that each node has."""
+        out: dict[int, set[int]] = {}
+        for one in self.reduced:
+            for node, job in zip(one.quantity.node.tolist(), one.quantity.job.tolist(), strict=True):
+                out.setdefault(node, set()).add(job)
+        return out
+
+    def newest(self, i: int) -> int:
+        """The newest job of a node, 0 without any."""
+        return max(self.jobs.get(i, ()), default=0)
+
+    @cached_property
+    def _measurements(self) -> dict[int, set[str]]:
+        out: dict[int, set[str]] = {}
+        for one in self.reduced:
+            for node in np.unique(one.quantity.node).tolist():
+                out.setdefault(node, set()).add(one.quantity.measurement)
+        return out
+
+    def measured(self, i: int) -> set[str]:
+        """The measurements that a node has."""
+        return self._measurements.get(i, set())
+
+    def absent(self, i: int, kind: Kind) -> list[str]:
+        """Measurements that half of a kind's nodes have, and node i has not."""
+        counts = Counter(name for node in kind.nodes.tolist() for name in self.measured(node))
+        mine = self.measured(i)
+        return sorted(name for name, count in counts.items() if 2 * count >= len(kind.nodes) and name not in mine)
+
+    def invalid(self, i: int) -> dict[int, list[str]]:
+        """The invalid jobs of a node, and the reasons."""
+        node, rules = self.fleet.nodes[i], self.rules
+        jobs = self.jobs.get(i, ())
+        found = {job: [*quality.gaps(i, job, self.reduced, rules), *quality.invalid(node, job, rules)] for job in jobs}
+        return {job: why for job, why in found.items() if why}
+
+    @cached_property
+    def began(self) -> str:
+        """When the newest run began; empty where that is unknown."""
+        return max((time for one in self.reduced for time in one.quantity.started), default="")
+
+
+def judged(fleet: PackedFleet, rules: Acceptance) -> JudgedFleet:
+    """Judge a fleet."""
+    reduced = [matrices.reduce(one, rules) for one in fleet.quantities]
+    fleet = replace(fleet, nodes=_with_homes(fleet.nodes, reduced))
+    measured = [node for node in fleet.nodes if node.state == "measured"]
+    differing = configuration.differences(measured, rules)
+    number = {node.name: i for i, node in enumerate(fleet.nodes)}
+    layouts = {fleet.nodes[i].name: layout for i, layout in _layouts(reduced).items()}
+    named = configuration.groups(measured, layouts, differing)
+    kinds, tests = populations.kinds([np.array([number[name] for name in names]) for names in named], reduced, rules)
+    return JudgedFleet(fleet, rules, reduced, kinds, differing, tests)
+
+
+def _with_homes(nodes: Sequence[PackedNode], reduced: Sequence[Reduced]) -> tuple[PackedNode, ...]:
+    """Nodes with the homes of the lines that their pairs were measured with, as a field of the fingerprint.
+
+    The home decides a pair's latency, so that nodes measured with other homes are other configurations.
+    """
+    homes: dict[int, set[str]] = {}
+    for one in reduced:
+        quantity = one.quantity
+        if quantity.quantity != margins.HOP or not quantity.of_pairs:
+            continue
+        names = ["not controlled" if home < 0 else str(home) for home in quantity.homes]
+        for node, sittings in one.sittings.items():
+            rows = (quantity.node == node) & np.isin(quantity.job, first_of(sittings))
+            measured = [name for name, missing in zip(names, one.missing[rows].min(axis=0), strict=True) if missing < 1]
+            if measured:
+                homes.setdefault(node, set()).add(", ".join(measured))
+    return tuple(
+        replace(node, fingerprint={**node.fingerprint, "homes": " / ".join(sorted(homes[i]))}) if i in homes else node
+        for i, node in enumerate(nodes)
+    )
+
+
+def _layouts(reduced: Sequence[Reduced]) -> dict[int, str]:
+    """By node what its places look like; a node without pairs is like those that have its CPUs and NUMA nodes."""
+    keys: dict[int, set[str]] = {}
+    machines: dict[bytes, set[int]] = {}
+    for one in (one.quantity for one in reduced):
+        nodes = np.unique(one.node).tolist()
+        if one.of_pairs:
+            digest = hashlib.sha256(one.pair_layout.key).hexdigest()
+            for node in nodes:
+                keys.setdefault(node, set()).add(digest)
+        else:
+            machines.setdefault(one.layout.slots.tobytes() + one.layout.numa.tobytes(), set()).update(nodes)
+    layouts = {node: " ".join(sorted(found)) for node, found in keys.items()}
+    for machine, nodes in machines.items():
+        known = Counter(layouts[node] for node in sorted(nodes) if node in layouts)
+        common = known.most_common(1)[0][0] if known else hashlib.sha256(machine).hexdigest()
+        layouts |= {node: common for node in nodes if node not in layouts}
+    return layouts

@@ -1,0 +1,335 @@
+"""From a quantity to one number per node, run and term: medians over passes, residuals on the model's scale, terms."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.distributions import robust_sd
+from nodeprint.fleet.quantity import Quantity
+from nodeprint.judge import pairs, sets
+from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.terms import Terms
+from nodeprint.layout import RANK, Ints, codes
+
+Floats = npt.NDArray[np.float64]
+Singles = npt.NDArray[np.float32]
+#: float32 of pairs, of which there are many, else float64.
+Reals = npt.NDArray[np.floating]
+
+#: Jobs whose beginnings are this far apart count as independent.
+APART = timedelta(minutes=10)
+#: Rows that are in memory at once while passes are reduced.
+_CHUNK = 128
+#: A pair's residual is clipped at this, or at ten times the spread of its cells: bursts in a few cells are no term.
+_CLIP, _CLIP_SCALES = 0.25, 10.0
+
+
+@dataclass(frozen=True)
+class EffectScale:
+    """How values are compared with their template: `kind` as of a model's scale, and the share of the time that
+    matters."""
+
+    kind: str
+    floor: float = 0.0
+
+    def residual(self, values: Reals, template: Reals) -> Reals:
+        """Values (..., place) on the model's scale, from the template; NaN where they have none."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.kind == "linear":
+                return values / template - values.dtype.type(1)
+            if self.kind == "share":  # nearly linear below the floor, where nothing matters; far above it a logarithm
+                return np.asarray(np.log1p(np.maximum(values, 0) / self.floor))
+            out = np.log(values / template)
+        return np.where(np.isfinite(out), out, np.nan)
+
+    def relative(self, effect: float) -> float:
+        """An effect on the model's scale as a share of the value; of shares of the time, that share."""
+        if self.kind == "linear":
+            return effect
+        return float(np.expm1(effect)) * (self.floor if self.kind == "share" else 1.0)
+
+
+@dataclass(frozen=True)
+class PlaceSet:
+    """Places that are judged together: all pairs at one home, or all places. `home` is -1 where there is none."""
+
+    home: int
+    places: slice
+    terms: Terms
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """A quantity with its passes reduced to their median, `level` (row, place) in its unit.
+
+    Of pairs, `wobble` (row, part, core) is the mean over a core's pairs of the range over passes, relative, NaN with
+    one pass; `missing` (row, part) is the share of places that a run lacks, 1 at a home that it was not measured with.
+    `sittings` has each node's independent jobs.
+    """
+
+    quantity: Quantity
+    parts: tuple[PlaceSet, ...]
+    scale: EffectScale
+    level: Reals
+    wobble: Singles
+    missing: Floats
+    sittings: Mapping[int, list[list[int]]]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """One part of a quantity over the nodes of one group: `level` (node, run, place), `values` (node, run, term).
+
+    `nodes` are numbers in the fleet, `runs` the names of each one's runs (job1/run1); NaN where a run is missing.
+    `template` (place) is the peers' level. `wobble` (node, run, core) as of `Reduced`.
+    """
+
+    quantity: Quantity
+    part: PlaceSet
+    scale: EffectScale
+    nodes: Ints
+    runs: tuple[tuple[str, ...], ...]
+    level: Reals
+    template: Reals
+    values: Floats
+    wobble: Floats
+
+    @property
+    def terms(self) -> Terms:
+        """What is examined."""
+        return self.part.terms
+
+    @property
+    def name(self) -> str:
+        """Its measurement."""
+        return self.quantity.measurement
+
+    def levels(self) -> Floats:
+        """The template's mean over each term's places, in the measurement's unit."""
+        template = np.nan_to_num(self.template.astype(np.float64), nan=float(np.nanmedian(self.template)))
+        return np.array([template[term.covers].mean() for term in self.terms.terms])
+
+
+def reduce(quantity: Quantity, rules: Acceptance) -> Reduced:
+    """Median and range over passes, a few rows at a time, so that memory stays bounded."""
+    began = sittings(quantity)
+    if not quantity.of_pairs:
+        level = over_passes(quantity.values)[0].astype(np.float64)
+        part = PlaceSet(-1, slice(0, quantity.size), sets.of(quantity))
+        scale = EffectScale(quantity.model.scale, rules.cell(quantity.model.term).bound)
+        none = np.full((len(level), 1, 0), np.nan, dtype=np.float32)
+        return Reduced(quantity, (part,), scale, level, none, np.isnan(level).mean(axis=1)[:, None], began)
+    layout, each = quantity.pair_layout, len(quantity.pairs)
+    terms = pairs.of(layout)
+    parts = tuple(PlaceSet(home, slice(h * each, (h + 1) * each), terms) for h, home in enumerate(quantity.homes))
+    rows, passes, _ = quantity.values.shape
+    latency = np.empty((rows, len(parts), each), dtype=np.float32)
+    member = _members(layout.slots, layout.pairs)
+    wobble = np.full((rows, len(parts), member.shape[1]), np.nan, dtype=np.float32)
+    for start in range(0, rows, _CHUNK):
+        block = _measured(np.asarray(quantity.by_home[start : start + _CHUNK]))
+        span = slice(start, start + len(block))
+        middle, spread = over_passes(block)
+        latency[span] = middle
+        if passes > 1:
+            np.divide(spread, middle, out=spread)
+            np.nan_to_num(spread, copy=False)
+            np.minimum(spread, 1, out=spread)
+            wobble[span] = (spread.reshape(-1, each) @ member).reshape(len(block), len(parts), -1)
+    missing = np.isnan(latency).mean(axis=2)
+    return Reduced(quantity, parts, EffectScale("linear"), latency.reshape(rows, -1), wobble, missing, began)
+
+
+def _members(slots: Ints, of: Ints) -> Singles:
+    """Weights (pair, core) of the mean over each core's pairs."""
+    core = codes(slots[:, : RANK + 1])
+    out = np.zeros((len(of), int(core.max(initial=0)) + 1), dtype=np.float32)
+    for side in (0, 1):
+        out[np.arange(len(of)), core[of[:, side]]] = 1
+    return np.asarray(out / np.maximum(out.sum(axis=0), 1), dtype=np.float32)
+
+
+def sittings(quantity: Quantity) -> dict[int, list[list[int]]]:
+    """By node, its independent jobs."""
+    begun: dict[int, dict[int, list[str]]] = {}
+    for node, job, time in zip(quantity.node.tolist(), quantity.job.tolist(), quantity.started, strict=True):
+        begun.setdefault(node, {}).setdefault(job, []).append(time)
+    return {node: independent(jobs) for node, jobs in begun.items()}
+
+
+def independent(begun: Mapping[int, Sequence[str]]) -> list[list[int]]:
+    """Jobs, each with when its runs began, in order, those together that began less than APART after the one before.
+
+    The cause of a disturbance may persist for some minutes, so that a job that soon after the first is not independent
+    of it. A job whose time is not known counts as independent.
+    """
+    parts: list[list[int]] = []
+    before: datetime | None = None
+    for job in sorted(begun):
+        known = [moment for moment in map(_moment, begun[job]) if moment is not None]
+        if parts and before is not None and known and min(known) - before < APART:
+            parts[-1].append(job)
+        else:
+            parts.append([job])
+        before = max(known, default=None)
+    return parts
+
+
+def newest_rows(nodes: Ints, jobs: Ints) -> dict[int, list[int]]:
+    """By node the rows of its newest job."""
+    newest: dict[int, int] = {}
+    rows: dict[int, list[int]] = {}
+    for row, (node, job) in enumerate(zip(nodes.tolist(), jobs.tolist(), strict=True)):
+        if job > newest.get(node, -1):
+            newest[node], rows[node] = job, []
+        if job == newest[node]:
+            rows[node].append(row)
+    return rows
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _measured(block: Singles) -> Singles:
+    """Without what is no latency: only records are checked when they are read, packed values are not."""
+    low, high = np.fmin.reduce(block, axis=None, initial=np.inf), np.fmax.reduce(block, axis=None, initial=0)
+    return block if low > 0 and high < np.inf else np.where((block > 0) & (block < np.inf), block, np.float32(np.nan))
+
+
+def over_passes(block: Singles) -> tuple[Singles, Singles]:
+    """Median and range over axis 1 of (row, pass, ...), NaN where no pass measured a value."""
+    passes = block.shape[1]
+    if passes == 1:
+        return block[:, 0], np.zeros_like(block[:, 0])
+    gaps = bool(np.isnan(np.sum(block)))
+    if passes == 3 and not gaps:  # the default, several times faster than a sort
+        low, high = np.minimum(block[:, 0], block[:, 1]), np.maximum(block[:, 0], block[:, 1])
+        middle = np.minimum(high, block[:, 2])
+        np.maximum(low, middle, out=middle)
+        np.maximum(high, block[:, 2], out=high)
+        np.minimum(low, block[:, 2], out=low)
+        np.subtract(high, low, out=high)
+        return middle, high
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a pair that no pass measured stays NaN
+        middle = np.asarray(np.nanmedian(block, axis=1) if gaps else np.median(block, axis=1), dtype=np.float32)
+        return middle, np.asarray(np.nanmax(block, axis=1) - np.nanmin(block, axis=1), dtype=np.float32)
+
+
+def of_jobs(
+    reduced: Reduced,
+    number: int,
+    nodes: Ints,
+    choose: Callable[[list[list[int]]], list[int]],
+    template: Reals | None = None,
+) -> Matrix | None:
+    """Part `number` of `nodes` with the runs of the jobs that `choose` takes from each node's sittings.
+
+    Nodes without any are left out. The template is the median over the nodes of the mean over runs, if none is given.
+    """
+    quantity, part = reduced.quantity, reduced.parts[number]
+    by_node: dict[int, dict[int, list[int]]] = {}
+    for row, (node, job) in enumerate(zip(quantity.node.tolist(), quantity.job.tolist(), strict=True)):
+        by_node.setdefault(node, {}).setdefault(job, []).append(row)
+    rows = {
+        node: [row for job in choose(reduced.sittings[node]) for row in by_node[node][job]]
+        for node in nodes.tolist()
+        if node in by_node
+    }
+    rows = {node: mine for node, mine in rows.items() if mine}
+    if not rows:
+        return None
+    level, wobble = (
+        _by_node(values, list(rows.values())) for values in (reduced.level[:, part.places], reduced.wobble[:, number])
+    )
+    template = _median(mean_of_runs(level)) if template is None else template
+    names = tuple(tuple(f"job{quantity.job[row]}/run{quantity.run[row]}" for row in mine) for mine in rows.values())
+    return Matrix(
+        quantity, part, reduced.scale, np.array(list(rows), dtype=np.int64), names, level, template,
+        term_values(level, template, part.terms, reduced.scale), wobble.astype(np.float64),
+    )  # fmt: skip
+
+
+def _by_node(values: Reals, rows: Sequence[Sequence[int]]) -> Reals:
+    """Rows of `values` as (node, run, ...), NaN where a node has fewer runs."""
+    runs = max(map(len, rows))
+    if all(len(mine) == runs for mine in rows):
+        return values[np.concatenate(rows)].reshape(len(rows), runs, *values.shape[1:])
+    out = np.full((len(rows), runs, *values.shape[1:]), np.nan, dtype=values.dtype)
+    for i, mine in enumerate(rows):
+        out[i, : len(mine)] = values[mine]
+    return out
+
+
+def mean_of_runs(level: Reals) -> Reals:
+    """Of (node, run, place) the mean over runs, NaN where none has the place."""
+    if level.shape[1] == 1:
+        return level[:, 0]
+    if np.isnan(np.sum(level)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return np.asarray(np.nanmean(level, axis=1), dtype=level.dtype)
+    return np.asarray(level.mean(axis=1), dtype=level.dtype)
+
+
+def _median(mean: Reals) -> Reals:
+    columns = np.ascontiguousarray(mean.T)  # a median along contiguous memory is several times faster
+    if np.isnan(np.sum(columns)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return np.asarray(np.nanmedian(columns, axis=1), dtype=mean.dtype)
+    return np.asarray(np.median(columns, axis=1, overwrite_input=True), dtype=mean.dtype)
+
+
+def term_values(level: Reals, template: Reals, terms: Terms, scale: EffectScale) -> Floats:
+    """Every term's value (..., term) on the model's scale; NaN for a run that has none of it."""
+    flat = scale.residual(level.reshape(-1, level.shape[-1]), template)
+    if len(terms.layout.pairs):
+        limit = _limits(flat, terms)
+        np.clip(flat, -limit, limit, out=flat)
+    bad = np.isnan(flat.sum(axis=1))
+    values = np.empty((len(flat), len(terms.terms)))
+    if bad.any():
+        values[bad] = _with_gaps(flat[bad], terms)
+        flat[bad] = 0
+    values[~bad] = terms.values(flat)[~bad]
+    return values.reshape(*level.shape[:-1], -1)
+
+
+def _limits(flat: Reals, terms: Terms) -> Singles:
+    """What a pair's residual counts up to, by class."""
+    limit = np.full(flat.shape[1], _CLIP, dtype=np.float32)
+    sample = flat[:: max(1, len(flat) // 64)]
+    for number in np.unique(terms.layout.classes):
+        mine = terms.layout.classes == number
+        cells = sample[:, mine]
+        cells = cells[np.isfinite(cells)]
+        if len(cells):
+            spread = robust_sd(cells, float(np.median(cells)))
+            limit[mine] = max(_CLIP, _CLIP_SCALES * spread)
+    return limit
+
+
+def _with_gaps(flat: Reals, terms: Terms) -> Floats:
+    """Contrasts of rows with gaps, as means over the places present; NaN where half of a term's are missing."""
+    positive, negative = np.maximum(terms.contrast, 0), np.maximum(-terms.contrast, 0)
+    there = np.isfinite(flat).astype(terms.contrast.dtype)
+    filled = np.nan_to_num(flat)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share, other = there @ positive.T, there @ negative.T
+        has_other = negative.sum(axis=1) > 0
+        result = (filled @ positive.T) / share
+        result = result - np.where(has_other, (filled @ negative.T) / np.where(has_other, other, 1), 0)
+        result[(share < 0.5) | (has_other & (other < 0.5))] = np.nan
+    return terms.medians(np.asarray(result, dtype=np.float64), flat)

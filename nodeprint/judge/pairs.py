@@ -1,0 +1,285 @@
+"""The terms of pairs of CPUs, from coarse to fine, each a contrast.
+
+A contrast is the mean over a set of pairs minus the mean over matched pairs that the part has no share in (its
+complement), stratum by stratum, so that a shift of the parent cancels. Terms of family `class` have no complement. A
+term without complement in any stratum cannot be separated from its parent and is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.judge.terms import FAMILIES, TERM_OF_FAMILY, Composite, Term, Terms
+from nodeprint.layout import CCD, CCX, OTHER_SOCKET, QUADRANT, RANK, SOCKET, Ints, Layout, codes
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Part numbers of both CPUs of each pair, and strata: pairs of one class on one socket or between two."""
+
+    core: tuple[Ints, Ints]
+    ccx: tuple[Ints, Ints]
+    ccd: tuple[Ints, Ints]
+    quadrant: tuple[Ints, Ints]
+    socket: tuple[Ints, Ints]
+    classes: Ints
+    stratum: Ints
+    has: Mapping[str, bool]
+
+
+_BUILT: dict[bytes, Terms] = {}
+
+
+def of(layout: Layout) -> Terms:
+    """All terms of a layout, built once."""
+    key = layout.key + layout.pairs.astype(np.int32).tobytes()
+    if key not in _BUILT:
+        _BUILT[key] = build(layout)
+    return _BUILT[key]
+
+
+def build(layout: Layout) -> Terms:
+    """All terms of a layout that its design has the rank for."""
+    at = _places(layout)
+    found: list[Term] = []
+    found = [*_class_terms(at)]
+    if at.has["quadrant"]:
+        if not (
+            at.has["ccd"] and _counts(at.quadrant) == _counts(at.ccd)
+        ):  # a quadrant of one die is reported as the die
+            found += _part_terms("quadrant", at.quadrant, at)
+        found += _link_terms("link", "quadrant", at.quadrant, at)
+    if at.has["ccd"]:
+        found += [*_part_terms("ccd", at.ccd, at), *_link_terms("block", "ccd", at.ccd, at)]
+    found = _distinct([*found, *_ccx_terms(at), *_core_terms(at)])
+    contrast = np.zeros((len(found), len(layout.pairs)), dtype=np.float32)
+    for row, term in zip(contrast, found, strict=True):
+        row[:] = _contrast_row(term, at.stratum)
+    family_numbers = np.array([FAMILIES.index(term.family) for term in found], dtype=np.int64)
+    across = np.array([at.classes[term.covers[0]] == OTHER_SOCKET for term in found], dtype=np.int64)
+    pool = np.where(family_numbers > 0, 2 * family_numbers + across, 0)
+    return Terms(
+        layout, tuple(found), contrast, tuple(_composites(found, at)), FAMILIES, family_numbers, pool,
+        {int(number): FAMILIES[number // 2] for number in np.unique(pool)}, _unwitnessed(found, contrast, at),
+        np.array([len(term.covers) == 1 for term in found], dtype=np.bool_),
+    )  # fmt: skip
+
+
+#: A part is examined where some term shows at least this share of an effect that the part alone has on its pairs.
+_WITNESS = 0.5
+
+
+def _unwitnessed(terms: list[Term], contrast: npt.NDArray[np.float32], at: _Places) -> tuple[str, ...]:
+    """Families of which a part could be off in all its pairs, and no term would show half of it."""
+    known = {term.covers.tobytes() for term in terms}
+    blind: set[str] = set()
+    for family, covers in _parts(at):
+        pairs = np.flatnonzero(covers).astype(np.int64)
+        if family not in blind and len(pairs) and pairs.tobytes() not in known:
+            shown = np.abs(contrast[:, pairs].sum(axis=1)).max(initial=0.0)
+            blind |= {family} if shown < _WITNESS - 1e-3 else set()
+    return tuple(family for family in FAMILIES if family in blind)
+
+
+def _parts(at: _Places) -> Iterator[tuple[str, Bools]]:
+    """Every part that a machine is repaired by, as its family and its pairs: CCDs to others, CCXs and cores."""
+    far = at.classes == OTHER_SOCKET
+    within = (at.ccx[0] == at.ccx[1]) & (at.core[0] != at.core[1])
+    outside = (at.ccx[0] != at.ccx[1]) & ~far
+    for number in np.unique(np.concatenate(at.ccd)) if at.has["ccd"] else ():
+        yield "ccd", ~far & ((at.ccd[0] == number) ^ (at.ccd[1] == number))
+    for number in np.unique(np.concatenate(at.ccx)):
+        yield "ccx", within & (at.ccx[0] == number)
+    for number in np.unique(np.concatenate(at.core)):
+        mine = (at.core[0] == number) | (at.core[1] == number)
+        yield "core-in", within & mine
+        yield "core-near", outside & mine
+
+
+def _distinct(terms: list[Term]) -> list[Term]:
+    """Of terms that cover the same pairs the coarsest: between dies that are quadrants is a link."""
+    seen: dict[bytes, Term] = {}
+    for term in terms:
+        seen.setdefault(term.covers.tobytes(), term)
+    return list(seen.values())
+
+
+def _counts(part: tuple[Ints, Ints]) -> int:
+    return len(np.unique(np.concatenate(part)))
+
+
+def _places(layout: Layout) -> _Places:
+    slots, (a, b) = layout.slots, layout.pairs.T
+    both = {}
+    for name, level in (("core", RANK), ("ccx", CCX), ("ccd", CCD), ("quadrant", QUADRANT), ("socket", SOCKET)):
+        part = codes(slots[:, : level + 1])
+        both[name] = (part[a], part[b])
+    known = {name: bool(slots[:, level].min(initial=0) >= 0) for name, level in (("ccd", CCD), ("quadrant", QUADRANT))}
+    if not known["ccd"] and slots[:, CCX].min(initial=0) >= 0:
+        both["ccd"] = both["ccx"]  # where dies are unknown, the CCX is the part that has a port
+        known["ccd"] = True
+    sockets = np.sort(np.stack(both["socket"]), axis=0)
+    classes = layout.classes
+    stratum = codes(np.stack([classes, sockets[0], sockets[1]], axis=1))
+    return _Places(**both, classes=classes, stratum=stratum, has=known)
+
+
+def _term(family: str, where: Mapping[str, int], covers: Bools, against: Bools) -> Term:
+    places = (np.flatnonzero(part).astype(np.int64) for part in (covers, against))
+    return Term(family, TERM_OF_FAMILY[family], dict(where), *places)
+
+
+def _class_terms(at: _Places) -> Iterator[Term]:
+    for number in np.unique(at.stratum):
+        mine = at.stratum == number
+        first = int(np.flatnonzero(mine)[0])
+        s, t = sorted((int(at.socket[0][first]), int(at.socket[1][first])))
+        where = {"class": int(at.classes[first]), "socket": s} | ({"to_socket": t} if t != s else {})
+        yield _term("class", where, mine, np.zeros_like(mine))
+
+
+def _part_terms(family: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[Term]:
+    """A part to all others, in its socket and across apart."""
+    a, b = part
+    for number in np.unique(np.concatenate(part)):
+        for across in (False, True):
+            far = at.classes == OTHER_SOCKET
+            scope = (far == across) & (a != b)
+            covers = scope & ((a == number) ^ (b == number))
+            against = scope & (a != number) & (b != number) & np.isin(at.stratum, np.unique(at.stratum[covers]))
+            if across:  # a part across is compared with the other parts of its own socket
+                if not covers.any():
+                    continue
+                own = int(np.flatnonzero(covers)[0])
+                socket = at.socket[0][own] if a[own] == number else at.socket[1][own]
+                against &= (at.socket[0] == socket) | (at.socket[1] == socket)
+            if covers.any() and against.any():
+                yield _term(family, {family: int(number), "across": int(across)}, covers, against)
+
+
+def _link_terms(family: str, part_name: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[Term]:
+    """Between two parts, or the pairs of one part that no finer part holds."""
+    low, high = np.minimum(*part), np.maximum(*part)
+    outside = at.classes > 1 if part_name == "ccd" else at.classes > 2
+    n = int(high.max(initial=0)) + 1
+    for code in np.unique((low * n + high)[outside]):
+        p, q = int(code // n), int(code % n)
+        if p == q and part_name == "quadrant":
+            continue  # the blocks inside a quadrant are tested as blocks
+        covers = outside & (low == p) & (high == q)
+        against = outside & ~covers & np.isin(at.stratum, np.unique(at.stratum[covers]))
+        if against.any():
+            yield _term(family, {part_name: p, f"to_{part_name}": q}, covers, against)
+
+
+def _ccx_terms(at: _Places) -> Iterator[Term]:
+    inside = (at.ccx[0] == at.ccx[1]) & (at.classes == 1)
+    for number in np.unique(at.ccx[0][inside]):
+        covers = inside & (at.ccx[0] == number)
+        against = inside & ~covers & np.isin(at.stratum, np.unique(at.stratum[covers]))
+        if against.any():
+            yield _term("ccx", {"ccx": int(number)}, covers, against)
+
+
+def _core_terms(at: _Places) -> Iterator[Term]:
+    """A core to its CCX, to the rest of its socket, and across, each against the other cores of its CCX."""
+    cores = np.unique(np.concatenate(at.core))
+    home = np.full(int(cores.max(initial=0)) + 1, -1, dtype=np.int64)
+    for side in (0, 1):
+        home[at.core[side]] = at.ccx[side]
+    same_core = at.core[0] == at.core[1]
+    far = at.classes == OTHER_SOCKET
+    in_ccx = (at.ccx[0] == at.ccx[1]) & ~same_core
+    scopes = {"core-in": in_ccx, "core-near": ~in_ccx & ~far & ~same_core, "core-far": far}
+    for family, scope in scopes.items():
+        for core in cores:
+            ccx = home[core]
+            covers = scope & ((at.core[0] == core) | (at.core[1] == core))
+            touches = (at.ccx[0] == ccx) | (at.ccx[1] == ccx)
+            against = scope & touches & ~covers
+            if covers.sum() >= (2 if family == "core-in" else 1) and against.any():
+                yield _term(family, {"core": int(core)}, covers, against)
+
+
+def _contrast_row(term: Term, stratum: Ints) -> npt.NDArray[np.float32]:
+    row = np.zeros(len(stratum), dtype=np.float64)
+    if not len(term.against):
+        row[term.covers] = 1 / len(term.covers)
+        return row.astype(np.float32)
+    inside, outside = stratum[term.covers], stratum[term.against]
+    usable = np.isin(inside, outside)  # strata without complement cannot separate this term from its parent
+    covers = term.covers[usable]
+    row[covers] = 1 / len(covers)
+    for number in np.unique(inside[usable]):
+        mine = term.against[outside == number]
+        row[mine] -= (stratum[covers] == number).sum() / len(covers) / len(mine)
+    return row.astype(np.float32)
+
+
+def _at(term: Term, key: str) -> int:
+    return int(term.where[key])
+
+
+def _composite(name: str, where: Mapping[str, int], members: list[int], terms: list[Term]) -> Composite:
+    covers = np.unique(np.concatenate([terms[i].covers for i in members]))
+    return Composite(name, dict(where), np.array(members, dtype=np.int64), covers)
+
+
+def _composites(terms: list[Term], at: _Places) -> Iterable[Composite]:
+    """Causes that show in several terms at once."""
+    numbers = {family: [i for i, term in enumerate(terms) if term.family == family] for family in FAMILIES}
+    yield from _class_composites(terms, numbers["class"])
+    yield from _port_composites(terms, numbers, at)
+    outside = ("core-near", "core-far")
+    for core in sorted({_at(terms[i], "core") for f in ("core-in", *outside) for i in numbers[f]}):
+        mine = [i for f in ("core-in", *outside) for i in numbers[f] if _at(terms[i], "core") == core]
+        apart = [i for i in mine if terms[i].family in outside]
+        if len(mine) > 1:
+            yield _composite("core", {"core": core}, mine, terms)
+        if 1 < len(apart) < len(mine):
+            yield _composite("core", {"core": core, "outside": 1}, apart, terms)
+
+
+def _class_composites(terms: list[Term], classes: list[int]) -> Iterable[Composite]:
+    if len(classes) > 1:
+        yield _composite("node", {}, classes, terms)
+    sockets = sorted({_at(terms[i], "socket") for i in classes})
+    for socket in sockets if len(sockets) > 1 else ():
+        mine = [i for i in classes if _at(terms[i], "socket") == socket and "to_socket" not in terms[i].where]
+        beyond = [i for i in mine if _at(terms[i], "class") > 1]
+        if len(mine) > 1:
+            yield _composite("socket", {"socket": socket}, mine, terms)
+        if 1 < len(beyond) < len(mine):
+            yield _composite("socket", {"socket": socket, "beyond_class": 1}, beyond, terms)
+    for number in sorted({_at(terms[i], "class") for i in classes}):
+        mine = [i for i in classes if _at(terms[i], "class") == number]
+        if len(mine) > 1:
+            yield _composite("class", {"class": number}, mine, terms)
+    fabric = [i for i in classes if _at(terms[i], "class") > 1]
+    if 1 < len(fabric) < len(classes):
+        yield _composite("class", {"beyond_class": 1}, fabric, terms)
+
+
+def _port_composites(terms: list[Term], numbers: Mapping[str, list[int]], at: _Places) -> Iterable[Composite]:
+    for family in ("quadrant", "ccd"):
+        for part in sorted({_at(terms[i], family) for i in numbers[family]}):
+            ports = [i for i in numbers[family] if _at(terms[i], family) == part]
+            if len(ports) > 1:
+                yield _composite(family, {family: part, "to_others": 1}, ports, terms)
+            if family == "ccd":
+                inside = [i for i in numbers["ccx"] if _ccd_of(terms[i], at) == part]
+                inside += [i for i in numbers["block"] if _at(terms[i], "ccd") == _at(terms[i], "to_ccd") == part]
+                if inside and ports:
+                    yield _composite(family, {family: part}, ports + inside, terms)
+                if len(inside) > 1:
+                    yield _composite(family, {family: part, "inside": 1}, inside, terms)
+
+
+def _ccd_of(term: Term, at: _Places) -> int:
+    return int(at.ccd[0][term.covers[0]])

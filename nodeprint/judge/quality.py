@@ -1,0 +1,119 @@
+"""Disturbances that the kernels recorded: stolen time, throttling, memory errors, heat, a falling clock; and gaps.
+
+Those that make a run invalid are quality remarks (`invalid: `), the others are warnings; docs/method.md, quality.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nodeprint.fleet.quantity import Quantity
+from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.matrices import Reduced
+from nodeprint.packed import PackedNode
+
+#: CPUs that are named.
+_NAMED = 3
+#: The beginning of quality remarks that make a job invalid.
+INVALID = "invalid: "
+
+
+def gaps(i: int, job: int, reduced: Sequence[Reduced], rules: Acceptance) -> list[str]:
+    """The runs of pairs of a node's job in which too many pairs are missing or were disturbed."""
+    out = []
+    for one in reduced:
+        quantity = one.quantity
+        mine = np.flatnonzero((quantity.node == i) & (quantity.job == job))
+        if not quantity.of_pairs or not len(mine):
+            continue
+        missing = one.missing[mine]
+        # at other homes the job was not measured: that is another configuration, and no gap
+        measured = missing.min(axis=0) < 1
+        absent = missing[:, measured].mean(axis=1) if measured.any() else np.ones(len(mine))
+        for shares, limit, what in (
+            (absent, rules.missing_pairs, "are missing"),
+            (quantity.disturbed[mine], rules.disturbed_pairs, "were disturbed"),
+        ):
+            out += [
+                f"{INVALID}{quantity.measurement}, job{job}/run{quantity.run[row]}: "
+                f"{share * 100:.0f} % of the pairs {what}"
+                for row, share in zip(mine, shares.tolist(), strict=True)
+                if np.mean(shares) > limit and share > limit
+            ]
+    return out
+
+
+def invalid(node: PackedNode, job: int, rules: Acceptance) -> list[str]:
+    """The reasons that make runs of a node's job invalid."""
+    out = []
+    for run in (run for run in node.seen if run["job"] == job):
+        where = f"{run['measurement']}, job{run['job']}/run{run['run']}"
+        steal = float(run.get("steal_share") or 0.0)
+        if steal > rules.steal:
+            out.append(f"invalid: {where}: {steal * 100:.1f} % of the CPUs' time was stolen by the hypervisor")
+        if run.get("throttled"):
+            out.append(f"invalid: {where}: {run['throttled']} thermal throttling events while it ran")
+        if run.get("uncorrected"):
+            out.append(f"invalid: {where}: {run['uncorrected']} uncorrected memory errors while it ran")
+    return out
+
+
+def warnings(
+    node: PackedNode, i: int, quantities: Sequence[Quantity], rules: Acceptance, explained: Callable[[], str]
+) -> list[dict[str, str]]:
+    """What an administrator should know of a node's newest job: heat, corrected errors, clocks that fell, loud CPUs.
+
+    `explained` says how far lost time explains what deviates elsewhere.
+    """
+    out: list[dict[str, str]] = []
+
+    def add(identity: str, text: str, advice: str) -> None:
+        out.append({"id": identity, "text": text, "advice": advice})
+
+    runs = _newest(node)
+    hot = max(runs, key=lambda run: float(run.get("hottest_c") or 0.0), default=None)
+    if hot is not None and float(hot.get("hottest_c") or 0.0) >= rules.hottest_c:
+        text = f"{hot['hottest']} reached {hot['hottest_c']:.0f} °C after {hot['measurement']}, run {hot['run']}"
+        add("hot", text, "look after fans, airflow and thermal paste")
+    corrected = sum(int(run.get("corrected") or 0) for run in runs)
+    if corrected:
+        text = f"{corrected} memory errors were corrected while it was measured"
+        add("memory-errors", text, "find the DIMM in the system's event log and replace it if they continue")
+    fell = max(runs, key=lambda run: float(run.get("clock_fell") or 0.0), default=None)
+    if fell is not None and float(fell.get("clock_fell") or 0.0) > rules.clock_fell:
+        text = f"the clock fell by {fell['clock_fell'] * 100:.1f} % during run {fell['run']} of {fell['measurement']}"
+        add("clock-fell", text, "compare power limits and cooling with a node that holds its clock")
+    said = loud(node, i, quantities, rules)
+    if said:
+        text = "time was taken from " + ", ".join(f"CPU {cpu} ({share * 100:.1f} %)" for cpu, share in said[:_NAMED])
+        text += f" and {len(said) - _NAMED} more CPUs" if len(said) > _NAMED else ""
+        how_far = explained()
+        text += f"; {how_far}" if how_far else ""
+        add("loud-cpus", text, "look for daemons and interrupts there; figures of these CPUs may be affected")
+    return out
+
+
+def loud(node: PackedNode, i: int, quantities: Sequence[Quantity], rules: Acceptance) -> list[tuple[int, float]]:
+    """OS numbers of CPUs that lost more than the bound of their time in a run of the newest job, the loudest first."""
+    out: dict[int, float] = {}
+    numbers = node.numbers.get("cpu", ())
+    for one in quantities:
+        mine = one.node == i
+        if one.model.scale != "share" or one.dims != ("cpu",) or not mine.any():
+            continue
+        newest = mine & (one.job == one.job[mine].max())
+        values = np.asarray(one.values[np.flatnonzero(newest)], dtype=np.float64)
+        worst = np.nan_to_num(values).reshape(-1, one.size).max(axis=0)
+        for place in np.flatnonzero(worst > rules.cell(one.model.term).bound):
+            slot = int(one.places["cpu"][place])
+            cpu = numbers[slot] if slot < len(numbers) else slot
+            out[cpu] = max(float(worst[place]), out.get(cpu, 0.0))
+    return sorted(out.items(), key=lambda entry: (-entry[1], entry[0]))
+
+
+def _newest(node: PackedNode) -> list[Mapping[str, Any]]:
+    last = max((int(run["job"]) for run in node.seen), default=0)
+    return [run for run in node.seen if run["job"] == last]

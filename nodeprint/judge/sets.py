@@ -1,0 +1,85 @@
+"""The terms of places that are no pairs of CPUs: sets, each all places that have one value in all labels of a term.
+
+A measurement's model states its terms (measurements.yaml); docs/method.md, other quantities. A set is compared with the
+same set of the peers alone: a wider set and those inside it are sorted out when causes are (`judge.causes`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nodeprint.fleet.quantity import Key, Quantity
+from nodeprint.judge.terms import Term, Terms
+from nodeprint.layout import CCD, CCX, QUADRANT, SOCKET, Ints, Layout
+
+_LEVELS = {"socket": SOCKET, "quadrant": QUADRANT, "ccd": CCD, "ccx": CCX}
+#: The family of the set of all places.
+WHOLE = "whole"
+
+
+def labels(one: Quantity) -> dict[str, list[Key | None]]:
+    """By label its value at every place, None where it is unknown; CPUs are slots, NUMA nodes by their order."""
+    out: dict[str, list[Key | None]] = {
+        dim: [one.named(dim, at) for at in column.tolist()] for dim, column in one.places.items()
+    }
+    numa: Ints | None = None
+    for dim in one.dims:
+        if one.model.labels.get(dim) == "cpu":
+            slots = one.layout.slots[one.places[dim]]
+            for name, level in _LEVELS.items():
+                out.setdefault(name, [int(value) if value >= 0 else None for value in slots[:, level]])
+            numa = one.layout.numa[one.places[dim]] if numa is None else numa
+    numa = one.places.get("cpu_node", numa)
+    if "memory_node" in out and numa is not None:
+        memory = one.places["memory_node"]
+        sockets = _sockets(one, max(int(memory.max(initial=-1)), int(numa.max(initial=-1))) + 1)
+        out["distance"] = [_distance(cpu, node, sockets) for cpu, node in zip(numa.tolist(), memory, strict=True)]
+    return out
+
+
+def _sockets(one: Quantity, nodes: int) -> Ints:
+    """The socket of each NUMA node (by order), -1 where it is unknown or has no CPU."""
+    out = np.full(nodes, -1, dtype=np.int64)
+    for node in range(nodes):
+        mine = np.unique(one.layout.slots[one.layout.numa == node, SOCKET])
+        if len(mine) == 1:
+            out[node] = mine[0]
+    return out
+
+
+def _distance(cpu: int, memory: int, sockets: Ints) -> str | None:
+    if cpu < 0:
+        return None
+    if cpu == memory:
+        return "own node"
+    return "same socket" if sockets[cpu] == sockets[memory] >= 0 else "other socket"
+
+
+def of(one: Quantity) -> Terms:
+    """All of it, then each term's sets from coarse to fine; of sets with the same places the first."""
+    known, share = labels(one), one.model.scale == "share"
+    families = (WHOLE, *(" x ".join(term) for term in one.model.terms))
+    found: list[Term] = []
+    seen: set[bytes] = set()
+    for family, term in zip(families, ((), *one.model.terms), strict=True):
+        places: dict[tuple[Key, ...], list[int]] = {}
+        for place in range(one.size) if set(term) <= set(known) else ():
+            keys = [known[label][place] for label in term]
+            value = tuple(key for key in keys if key is not None)
+            if len(value) == len(term):
+                places.setdefault(value, []).append(place)
+        for value, mine in places.items():
+            covers = np.array(mine, dtype=np.int64)
+            if covers.tobytes() not in seen:
+                seen.add(covers.tobytes())
+                where = dict(zip(term, value, strict=True))
+                found.append(Term(family, one.model.term, where, covers, covers[:0]))
+    contrast = np.zeros((len(found), one.size))
+    for row, one_term in zip(contrast, found, strict=True):
+        row[one_term.covers] = 1 / len(one_term.covers)
+    family_of = np.array([families.index(one_term.family) for one_term in found], dtype=np.int64)
+    return Terms(
+        Layout(one.layout.slots, np.zeros((0, 2), dtype=np.int64)), tuple(found), contrast, (), families, family_of,
+        family_of, dict(enumerate(families)), (),
+        np.array([share or "cpu" in one_term.where for one_term in found], dtype=np.bool_), share,
+    )  # fmt: skip

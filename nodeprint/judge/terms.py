@@ -1,0 +1,93 @@
+"""What a quantity is tested for: terms, each a row of weights over its places.
+
+The value of a term is the weighted sum of the places' residuals. Of pairs of CPUs a term is a contrast (`judge.pairs`),
+of all other places a mean over those that have a label in common (`judge.sets`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.fleet.quantity import Key
+from nodeprint.layout import Ints, Layout
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+#: Families of terms of pairs, from coarse to fine.
+FAMILIES = ("class", "quadrant", "link", "ccd", "block", "ccx", "core-in", "core-near", "core-far")
+#: The name of a family of pairs in findings and in the bounds of acceptance.yaml.
+TERM_OF_FAMILY: Mapping[str, str] = {
+    "class": "class", "quadrant": "quadrant", "link": "link", "ccd": "ccd", "block": "block", "ccx": "block",
+    "core-in": "core", "core-near": "core", "core-far": "core",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Term:
+    """One term: its family and the name of its findings, where it is, and the places that it covers and is compared
+    with."""
+
+    family: str
+    name: str
+    where: Mapping[str, Key]
+    covers: Ints
+    against: Ints
+
+
+@dataclass(frozen=True)
+class Composite:
+    """A cause that shows in several terms: its name, place, the numbers of its terms and all places it covers."""
+
+    term: str
+    where: Mapping[str, Key]
+    members: Ints
+    covers: Ints
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms of a layout. `contrast` (term x place) gives every term's value from residuals.
+
+    `families` are from coarse to fine, `family` is each term's number among them, `pool` (term) a number for the terms
+    that share a scale, `pools` its family's name by number. `unwitnessed` are families whose kind of part is there and
+    examined by no term: where there is one, no node is SAME. `passing` are terms that rest on one pair or one CPU: a
+    disturbance of a single run is no instability of the node there. With `share` values are shares of the time: a term
+    is the median of its places, and only more is a deviation.
+    """
+
+    layout: Layout
+    terms: tuple[Term, ...]
+    contrast: npt.NDArray[np.floating]
+    composites: tuple[Composite, ...]
+    families: tuple[str, ...]
+    family: Ints
+    pool: Ints
+    pools: Mapping[int, str]
+    unwitnessed: tuple[str, ...]
+    passing: Bools
+    share: bool = False
+
+    def indices(self, family: str) -> Ints:
+        """Numbers of the terms of a family; none where it is no family of these."""
+        number = self.families.index(family) if family in self.families else -1
+        return np.flatnonzero(self.family == number).astype(np.int64)
+
+    def values(self, residual: npt.NDArray[np.floating]) -> Floats:
+        """Every term's value (..., term) of residuals (..., place) without gaps."""
+        out = np.asarray(residual.astype(self.contrast.dtype) @ self.contrast.T, dtype=np.float64)
+        return self.medians(out, residual)
+
+    def medians(self, values: Floats, residual: npt.NDArray[np.floating]) -> Floats:
+        """`values` with those of shares of the time: time taken from some CPUs is no shift of all."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # what no place has stays NaN
+            for number, term in enumerate(self.terms if self.share else ()):
+                if len(term.covers) > 1:
+                    values[..., number] = np.nanmedian(residual[..., term.covers], axis=-1)
+        return values

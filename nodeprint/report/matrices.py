@@ -1,0 +1,391 @@
+"""What a node's page has of each matrix: the figure, medians by class, distributions, run against run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nodeprint.fleet.jobs import Measured
+from nodeprint.layout import CLASSES, Ints, pair_classes, slots_of
+from nodeprint.report import figures, linktest, methods, plots, scale, words
+from nodeprint.report.figures import Figure, Floats, Tick, three_digits
+from nodeprint.report.floorplan import floorplan_svg
+from nodeprint.report.pages import Block, Cell, Figures, Section, Table, Text
+from nodeprint.report.peers import Peers, Template, name_of
+from nodeprint.report.plots import Passes
+from nodeprint.report.quadrants import section as quadrant_section
+from nodeprint.report.scale import Scale
+from nodeprint.report.shown import ClassKey, Drawn, Shown, class_key, finite_median, medians_by_run, scale_ends
+from nodeprint.topology.model import Topology
+
+_STRIP = 62.0
+#: An interval whose lower end is below this share of the median is one of too few runs, and is not shown.
+_LEAST_END = 0.5
+#: In mm: the width of a matrix that is not the first.
+_LATER = 130.0
+
+
+def sections(
+    shown: Shown, node: str, said: Mapping[str, Any], scales: Mapping[str, Scale], fleet: Mapping[ClassKey, float],
+    peers: Peers,
+) -> list[Section | None]:  # fmt: skip
+    """A section for each matrix of a node, and those that follow from it."""
+    job = shown.job
+    # A measurement that none of the nodes behind the report's scales has is drawn on a scale of its own.
+    colours = {name: scale.of_nodes([ends]) for name, ends in scale_ends(shown).items()} | dict(scales)
+    out: list[Section | None] = []
+    homes = [one for one in shown.matrices if one.home >= 0 and len(one.cpus) > 2]
+    for one in shown.matrices if job is not None else ():
+        assert job is not None
+        data = job.measured[one.measurement]
+        classes = [c for c in said.get("classes", ()) if _belongs(c, one) and words.number(c.get("median_ns"))]
+        template = peers.template(node, str(said.get("group") or ""), shown, one)
+        room = figures.PAGE - 8 if not out else _LATER
+        drawn_as = colours.get(one.measurement, Scale(0.0, 1.0))
+        out.append(_section(shown, one, data, classes, fleet, drawn_as, template, room))
+        measured = [each.measured[one.measurement] for each in shown.jobs if one.measurement in each.measured]
+        out.append(quadrant_section(measured, one, shown.topology))
+    out.append(_homes(homes, shown, colours))
+    return out
+
+
+def _section(
+    shown: Shown, one: Drawn, data: Measured, classes: Sequence[Mapping[str, Any]], fleet: Mapping[ClassKey, float],
+    colours: Scale, template: Template | None, room: float,
+) -> Section:  # fmt: skip
+    header, job = data.header, shown.job
+    messages = linktest.is_linktest(header)
+    unit = _unit(one.values, header)
+    where = f", home NUMA node {one.home}" if one.home >= 0 else methods.home(header)
+    subtitle = f"{header.get('operation', one.measurement)}: {methods.quantity({**header, 'unit': unit})}{where}"
+    subtitle += f", job {job.number}" if job is not None and job.number > 1 else ""
+    blocks: list[Block] = []
+    if len(one.cpus) == 2:
+        blocks += _single(data, one, classes, unit)
+        heading = "The pair, messages" if messages else "The pair"
+    else:
+        heading = "LinkTest" if messages else "Core to core"
+        values = one.values / (1e3 if unit == "us" else 1.0)
+        drawn_as = linktest.in_us(colours) if messages else colours
+        medians = [(str(c.get("name", "")), float(c["median_ns"]) / (1e3 if unit == "us" else 1.0)) for c in classes]
+        name = f"{one.measurement}-home{one.home}" if one.home >= 0 else one.measurement
+        caption = "" if messages else f"{one.measurement}{where}: every pair of CPUs, in topology order."
+        figure = figures.matrix(
+            values, one.cpus, shown.topology, drawn_as, f"{unit}, {header.get('quantity', '')}", room,
+            name=name, caption=caption, medians=medians,
+        )  # fmt: skip
+        if messages:
+            bars = plots.histogram(each_once(values, header), drawn_as, name=f"{name}-histogram", caption="", unit="us")
+            blocks += [Figures((figure,)), Figures((bars,), linktest.facts(values, header))]
+        else:
+            blocks.append(Figures((figure,)))
+            blocks.append(Text(_sentence(one, len(data.cpus), shown.topology), quiet=True))
+    blocks += class_table(classes, fleet, unit) if len(one.cpus) > 2 or fleet else []
+    beside = [_distributions(one, template, shown.topology)] if template is not None and len(one.cpus) > 3 else []
+    beside += _runs(data, one, unit) if len(data.runs) > 1 and len(one.cpus) > 3 else []
+    blocks.append(Figures(tuple(beside)))
+    blocks.append(Figures(_by_ccd(one, template, shown.topology)))
+    return Section(heading, tuple(blocks), subtitle)
+
+
+def each_once(values: Floats, header: Mapping[str, Any]) -> Floats:
+    """The values of a matrix, each pair once."""
+    return linktest.each_once(values, str(header.get("operation", "")))
+
+
+def _unit(values: Floats, header: Mapping[str, Any]) -> str:
+    """us where a matrix is of messages, or of anything as long, else ns."""
+    known = values[np.isfinite(values)]
+    return "us" if linktest.is_linktest(header) or (known.size and float(np.median(known)) >= 1e4) else "ns"
+
+
+def _sentence(one: Drawn, measured: int, topology: Topology | None) -> str:
+    """How many CPUs and pairs a figure shows, and its range."""
+    finite = one.values[np.isfinite(one.values) & ~np.eye(len(one.cpus), dtype=bool)]
+    drawn_of = f" of {words.thousands(measured)}" if measured > len(one.cpus) else ""
+    text = f"{words.thousands(len(one.cpus))}{drawn_of} CPUs, {words.thousands(int(finite.size) // 2)} pairs"
+    if finite.size:
+        low, middle, high = (three_digits(float(v)) for v in (finite.min(), np.median(finite), finite.max()))
+        text += f": lowest {low}, median {middle}, highest {high} ns"
+    return f"{text}. CPUs are in {'topology order' if topology is not None else 'order of their OS numbers'}."
+
+
+def _belongs(c: Mapping[str, Any], one: Drawn) -> bool:
+    measurement, home, _ = class_key(c)
+    return measurement in ("", one.measurement) and home in (-1, one.home)
+
+
+# --- medians by class ---
+
+
+def class_table(classes: Sequence[Mapping[str, Any]], fleet: Mapping[ClassKey, float], unit: str) -> list[Block]:
+    """Medians by class: against the fleet's in percent where there is a fleet, else in `unit` (ns or us)."""
+    if not classes:
+        return []
+    of_ns = 1e3 if unit == "us" else 1.0
+
+    def known(value: Any) -> float | None:
+        found = words.number(value)
+        return None if found is None else found / of_ns
+
+    medians = [float(c["median_ns"]) / of_ns for c in classes]
+    lows = [known(c.get("ci_low_ns")) for c in classes]
+    highs = [known(c.get("ci_high_ns")) for c in classes]
+    beside = [known(fleet.get(class_key(c))) for c in classes]
+    against = all(beside)
+    # an interval of two runs that reaches zero says only that two runs are too few
+    ends = zip(lows, medians, highs, strict=True)
+    wide = [low is None or high is None or low <= _LEAST_END * middle for low, middle, high in ends]
+
+    def on_axis(value: float | None, i: int) -> float:
+        there = medians[i] if value is None or wide[i] else value
+        base = beside[i]
+        return 100 * (there / base - 1) if against and base else there
+
+    spans = [[on_axis(value, i) for value in (lows[i], medians[i], highs[i])] for i in range(len(classes))]
+    if against:
+        end = percent_reach([x for span in spans for x in span])
+        start = -end
+    else:
+        start, end = 0.0, 1.06 * max(x for span in spans for x in span)
+    zero = 0.5 if against else None
+    rows = []
+    for i, c in enumerate(classes):
+        low, at, high = (position(x, start, end) for x in spans[i])
+        interval = "too few runs" if wide[i] and lows[i] is not None else ""
+        if not wide[i]:
+            interval = f"{lows[i]:.1f} to {highs[i]:.1f}"
+        rows.append((
+            str(c.get("name", "")), words.thousands(c.get("pairs")), f"{medians[i]:.1f}", interval,
+            *((words.percent(medians[i] / (beside[i] or 1.0) - 1, signed=True),) if against else ()),
+            Cell(figures.interval(low, at, high, zero, _STRIP)),
+        ))  # fmt: skip
+    axis = "% from the fleet's median" if against else unit
+    header = ("class", "pairs", f"median {unit}", "95 % interval", *(("to the fleet",) if against else ()), axis)
+    ruler = ("",) * (len(header) - 1) + (Cell(figures.ruler(axis_ticks(start, end), _STRIP)),)
+    return [Table(header, (*rows, ruler), align="lrrr" + ("r" if against else "") + "l", dense=True)]
+
+
+def percent_reach(values: Sequence[float]) -> float:
+    """Half the width of an axis of differences in percent: what holds `values`, from 2 to 25 %."""
+    return float(np.clip(1.15 * max(map(abs, values), default=0.0), 2.0, 25.0))
+
+
+def axis_ticks(start: float, end: float) -> tuple[Tick, ...]:
+    """Round values from `start` to `end` at their positions from 0 to 1."""
+    return tuple(Tick(position(value, start, end), text) for value, text in scale.ticks(start, end))
+
+
+def position(value: float, start: float, end: float) -> float:
+    """Where a value is on an axis, from 0 to 1."""
+    return float(np.clip((value - start) / (end - start), 0.0, 1.0))
+
+
+# --- one pair ---
+
+
+def _single(data: Measured, one: Drawn, classes: Sequence[Mapping[str, Any]], unit: str) -> list[Block]:
+    """The one pair of a two-CPU machine at one home: its value, and all its passes."""
+    (at_pair,) = np.flatnonzero(data.places["home"] == one.home)
+    by = 1e3 if unit == "us" else 1.0
+
+    def column(key: str) -> Floats:
+        values: Floats = data.columns[key][:, :, at_pair].astype(np.float64) / by
+        return values
+
+    value, low, high = column("latency_ns"), column("ci_low_ns"), column("ci_high_ns")
+    fastest, p99, flagged = column("min_ns"), column("p99_ns"), (column("flags") != 0).sum(axis=1)
+    runs, rows = [], []
+    for r, run in enumerate(data.numbers):
+        there = np.isfinite(value[r])
+        if not there.any():
+            continue
+        first, last = _reach(fastest[r], value[r], min), _reach(p99[r], value[r], max)
+        runs.append(Passes(str(run), value[r][there], low[r][there], high[r][there], first, last))
+        rows.append((
+            str(run), f"{np.nanmedian(value[r]):.1f}",
+            f"{_reach(low[r], value[r], min):.1f} to {_reach(high[r], value[r], max):.1f}",
+            words.with_unit(first * by, "ns"), words.with_unit(last * by, "ns"),
+            f"{int(flagged[r])} of {int(there.sum())}",
+        ))  # fmt: skip
+    # A machine with one pair has one class: the verdict's figures for it are the pair's.
+    mine = classes[0] if len(classes) == 1 else {"median_ns": np.nanmedian(value) * by}
+    ends = [words.number(mine.get(key)) for key in ("ci_low_ns", "ci_high_ns")]
+    lower, upper = ends
+    if lower is not None and upper is not None and lower > _LEAST_END * float(mine["median_ns"]):
+        known = f", 95 % interval over runs {lower / by:.1f} to {upper / by:.1f} {unit}"
+    else:
+        known = (
+            f"; {len(runs)} {'run gives' if len(runs) == 1 else 'runs give'} no useful interval"
+            if lower is not None
+            else ""
+        )
+    kind = f" ({mine['name']})" if mine.get("name") else ""
+    text = f"CPU {one.cpus[0]} and CPU {one.cpus[1]}{kind}: {float(mine['median_ns']) / by:.1f} {unit}{known}."
+    figure = plots.passes(
+        runs, unit, name=f"passes-{one.measurement}",
+        caption="One dot per pass with its 95 % interval; shaded: fastest batch to 99th percentile.",
+    )  # fmt: skip
+    header = ("run", f"median {unit}", "95 % intervals of passes", "fastest batch", "99th percentile", "flagged passes")
+    return [Text(text), Figures((figure,)), Table(header, tuple(rows), align="lrrrrr")]
+
+
+def _reach(values: Floats, otherwise: Floats, end: Any) -> float:
+    """The smallest or largest (`end`: min or max) of `values` that are known, else of `otherwise`."""
+    known = values[np.isfinite(values)]
+    return float(end(known if known.size else otherwise[np.isfinite(otherwise)]))
+
+
+# --- distributions, homes, runs, floor plan ---
+
+
+def classes_of(one: Drawn, topology: Topology | None) -> tuple[Ints, Any]:
+    """The class of each pair above the diagonal (index in CLASSES), and where these pairs are in the matrix."""
+    upper = np.triu_indices(len(one.cpus), 1)
+    if topology is None:
+        return np.full(len(upper[0]), len(CLASSES) - 1), upper
+    slots, order = slots_of(topology, one.cpus)
+    at = {cpu: i for i, cpu in enumerate(order)}
+    rows = np.array([at[cpu] for cpu in one.cpus])
+    return pair_classes(slots, np.stack([rows[upper[0]], rows[upper[1]]], axis=1)), upper
+
+
+def _distributions(one: Drawn, template: Template, topology: Topology | None) -> Figure:
+    """By class, each pair against the median of the peers' class."""
+    kinds, upper = classes_of(one, topology)
+    mine, theirs = one.values[upper], template.values[:, upper[0], upper[1]]
+    rows = []
+    for number, name in enumerate(CLASSES):
+        here = kinds == number
+        base = np.median(theirs[:, here][np.isfinite(theirs[:, here])]) if here.any() else np.nan
+        if np.isfinite(base) and base > 0:
+            node, peers = 100 * (mine[here] / base - 1), 100 * (theirs[:, here].ravel() / base - 1)
+            rows.append((name, node[np.isfinite(node)], peers[np.isfinite(peers)]))
+    caption = f"Every pair by class. Blue: this node, with its median; grey outline: {len(template.names)} peers."
+    return plots.distributions(rows, name=f"distribution-{one.measurement}", caption=caption, width=114.0)
+
+
+#: Parts of a matrix that are compared as blocks, at most so many.
+_MOST_PARTS = 32
+
+
+def _by_ccd(one: Drawn, template: Template | None, topology: Topology | None) -> tuple[Figure, ...]:
+    """CCD by CCD (CCX by CCX where there is one CCD) the median difference from the peers, in percent."""
+    known = {cpu.cpu: cpu for cpu in topology.cpus} if topology is not None else {}
+    if template is None or not all(cpu in known for cpu in one.cpus):
+        return ()
+    for level, name in (("ccd", "CCD"), ("ccx", "CCX")):
+        parts = [getattr(known[cpu], level) for cpu in one.cpus]
+        names = list(dict.fromkeys(parts))
+        if None in names or not 2 <= len(names) <= _MOST_PARTS:
+            continue
+        shift = 100 * (one.values / template.median - 1)
+        rows = [np.flatnonzero([part == each for part in parts]) for each in names]
+        blocks = [[shift[np.ix_(a, b)] for b in rows] for a in rows]
+        table = np.array([[finite_median(block) for block in row] for row in blocks])
+        texts = [[f"{value:+.1f}" if np.isfinite(value) else "" for value in row] for row in table]
+        return (
+            figures.grid(
+                table, texts, [str(part) for part in names], [str(part) for part in names],
+                scale.of_differences(table, 3.0), "% from the peers", corner=name,
+                name=f"{level}-differences-{one.measurement}",
+                caption=f"{one.measurement}: median difference from {len(template.names)} peers, {name} by {name}.",
+            ),
+        )  # fmt: skip
+    return ()
+
+
+def _homes(homes: Sequence[Drawn], shown: Shown, colours: Mapping[str, Scale]) -> Section | None:
+    """A small map for each home of one measurement, and what the home changes."""
+    names = sorted({one.measurement for one in homes})
+    blocks: list[Block] = []
+    for name in names:
+        mine = [one for one in homes if one.measurement == name]
+        if len(mine) < 2:
+            continue
+        as_drawn = colours.get(name, Scale(0, 1))
+        maps = [(f"home {one.home}", figures.thumbnail(one.values, as_drawn), False) for one in mine]
+        caption = f"{name}, one map for each NUMA node that held the line."
+        blocks.append(Figures((figures.multiples(maps, as_drawn, "ns", name=f"homes-{name}", caption=caption),)))
+        blocks.append(Text(_home_sentence(mine, shown.topology)))
+    return Section("Home by home", tuple(blocks), together=True) if blocks else None
+
+
+def _home_sentence(mine: Sequence[Drawn], topology: Topology | None) -> str:
+    """How much a pair's latency depends on where its line is at home."""
+    common = np.stack([one.values for one in mine if one.cpus == mine[0].cpus])
+    change = 100 * (common.max(axis=0) / common.min(axis=0) - 1)
+    known = change[np.isfinite(change)]
+    if len(common) < 2 or not known.size:
+        return ""
+    return (
+        "The home of a line is the NUMA node whose memory holds it. Between the fastest and the slowest home the "
+        f"latency of a pair differs by {np.median(known):.1f} % in the median, and by {known.max():.0f} % at most."
+    )
+
+
+def _runs(data: Measured, one: Drawn, unit: str) -> list[Figure]:
+    """Run against run, and where two runs differ, as the largest differences say whether pairs are steady."""
+    by = 1e3 if unit == "us" else 1.0
+    _, _, medians = medians_by_run(data, one)
+    x, y = medians[0] / by, medians[-1] / by
+    good = np.isfinite(x) & np.isfinite(y)
+    if not good.any():
+        return []
+    change = 100 * (y[good] / x[good] - 1)
+    figure = plots.density(
+        x, y, name=f"runs-{one.measurement}", x_name=f"run {data.numbers[0]}, {unit}",
+        y_name=f"run {data.numbers[-1]}, {unit}",
+        caption=f"Each pair in the first and in the last run. Median change {np.median(change):+.2f} %; 95 % of the "
+        f"pairs change by {np.quantile(np.abs(change), 0.95):.1f} % or less.",
+    )  # fmt: skip
+    return [figure]
+
+
+def floorplan(shown: Shown) -> Section | None:
+    """The machine with each core in the colour of its median to all others, and each CCD in that of its bandwidth."""
+    topology = shown.topology
+    if topology is None or not shown.matrices or len(shown.matrices[0].cpus) < 3:
+        return None
+    first = shown.matrices[0]
+    others = np.where(np.eye(len(first.cpus), dtype=bool), np.nan, first.values)
+    medians = {
+        cpu: float(np.nanmedian(row)) for cpu, row in zip(first.cpus, others, strict=True) if np.isfinite(row).any()
+    }
+    quantity = f"{name_of(first)}: a core's median to all others"
+    rates = _ccd_rates(shown) if len({cpu.ccd for cpu in topology.cpus} - {None}) > 1 else {}
+    room = figures.PAGE / 2 - 2 if rates else figures.PAGE
+    plans = [_plan(topology, medians, "ns", quantity, "core", "floorplan-cores", room)]
+    if rates:
+        text = "load bandwidth of each CCD, all its cores"
+        plans.append(_plan(topology, rates, "GB/s", text, "ccd", "floorplan-ccds", room))
+    return Section("Floor plan", (Figures(tuple(plans)),), together=True)
+
+
+def _plan(
+    topology: Topology, values: Mapping[int, float], unit: str, quantity: str, level: Any, name: str, room: float
+) -> Figure:
+    svg = floorplan_svg(topology, values, unit=unit, quantity=quantity, level=level)
+    width, height = (float(part) for part in svg.split('viewBox="0 0 ', 1)[1].split('"', 1)[0].split())
+    share = min(1.0, room / (width * 0.353), 205 / (height * 0.353)) * 0.353
+    return figures.picture(
+        svg.encode(), width * share, height * share, name=name, caption="", alt=f"Floor plan: {quantity} in {unit}.",
+        data={"cpu": list(values), unit: list(values.values())},
+    )  # fmt: skip
+
+
+def _ccd_rates(shown: Shown) -> dict[int, float]:
+    """The bandwidth of each CCD's port in GB/s, by the CPU that stands for it."""
+    job = shown.job
+    data = job.measured.get("bandwidth-ccx") if job is not None else None
+    if data is None:
+        return {}
+    rates = np.nanmedian(data.columns["rate_bytes_per_s"].astype(np.float64), axis=(0, 1))
+    keys = zip(data.keys("cpu"), data.keys("scope"), data.keys("memory"), data.keys("stream"), strict=True)
+    return {
+        int(str(cpu)): float(rate) / 1e9
+        for (cpu, scope, memory, stream), rate in zip(keys, rates, strict=True)
+        if (scope, memory, stream) == ("ccd", "all", "load") and np.isfinite(rate)
+    }

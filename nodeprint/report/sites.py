@@ -1,0 +1,32 @@
+"""What the site adds to its reports, from the campaign's configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nodeprint import config
+from nodeprint.errors import NodeprintError, unreadable
+from nodeprint.report.pages import Site
+
+
+def of(campaign: Path) -> Site:
+    """The logo, contact and contract text of the campaign's `site` keys; empty where it has no configuration.
+
+    Raises NodeprintError where the logo cannot be read, or is neither PNG nor SVG.
+    """
+    path = campaign / "config.yaml"
+    site = config.read_yaml(path).get("site") if path.is_file() else None
+    known = site if isinstance(site, dict) else {}
+    logo = str(known.get("logo") or "")
+    return Site(_image(logo, path) if logo else None, str(known.get("contact") or ""), str(known.get("contract") or ""))
+
+
+def _image(logo: str, config_path: Path) -> bytes:
+    try:
+        content = Path(logo).read_bytes()
+    except OSError as error:
+        raise unreadable(Path(logo), error) from error
+    if not content.startswith(b"\x89PNG") and b"<svg" not in content[:2000]:
+        advice = f"name a PNG or SVG file at site.logo of {config_path}"
+        raise NodeprintError("is neither PNG nor SVG", where=Path(logo), key="site.logo", advice=advice)
+    return content

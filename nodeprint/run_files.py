@@ -1,0 +1,131 @@
+"""Where the records of a job are: in an archive for each run that is complete, in files of their own for the others.
+
+`run1.tar.xz` (or `.tar.gz`) holds what would be `run1/*.jsonl`; an archive counts more than a file of the same name.
+"""
+
+from __future__ import annotations
+
+import io
+import lzma
+import os
+import re
+import tarfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+#: Endings of an archive of a run, and of a record file.
+ARCHIVE, LOOSE = (".tar.xz", ".tar.gz"), (".jsonl", ".jsonl.gz")
+_RUN = re.compile(r"run([1-9]\d*)(\.tar\.(?:xz|gz))?")
+_RECORDS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*\.jsonl")
+_BEGINS = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00"}
+_PIECE = 1 << 16
+
+
+def paths(job_dir: Path) -> list[Path]:
+    """The files that hold the records of a job: archives, and record files. Raises nothing: no folder, no files."""
+    found = [(job_dir / name, match[2]) for name in sorted(_names(job_dir)) if (match := _RUN.fullmatch(name))]
+    return [path for one, ending in found for path in ([one] if ending else _loose(one))]
+
+
+def contents(job_dir: Path, problems: list[str]) -> Iterator[tuple[Path, bytes | None]]:
+    """What each record file of a job holds, plain or compressed, by run and name; None where it cannot be read.
+
+    Those of an archive have the path that unpacking would give them. Of an archive that is damaged, what precedes the
+    damage counts, and `problems` gets a sentence.
+    """
+    for run in sorted({int(match[1]) for name in _names(job_dir) if (match := _RUN.fullmatch(name))}):
+        folder = job_dir / f"run{run}"
+        found: dict[str, tuple[Path, bytes | None]] = {
+            _measurement(path): (path, _read(path)) for path in _loose(folder)
+        }
+        # after the files: node-run removes those when the archive is there
+        for ending in ARCHIVE:
+            if (archive := job_dir / f"run{run}{ending}").is_file():
+                found |= {_measurement(path): (path, text) for path, text in members(archive, problems)}
+        for name in sorted(found):
+            yield found[name]
+
+
+def complete(job_dir: Path) -> set[tuple[int, str]]:
+    """Run and name of the measurements whose records are complete; what is in an archive is known from outcomes.tsv."""
+    found: set[tuple[int, str]] = set()
+    packed = set()
+    for path in paths(job_dir):
+        if path.name.endswith(ARCHIVE):
+            packed.add(path.name.partition(".")[0])
+        elif path.suffix == ".gz":
+            found.add((int(path.parent.name.removeprefix("run")), _measurement(path)))
+    if packed:
+        lines = (_read(job_dir / "outcomes.tsv") or b"").decode(errors="replace").splitlines()
+        rows = [line.split("\t") for line in lines]
+        found |= {(int(row[0]), row[1]) for row in rows if f"run{row[0]}" in packed and row[2:3] == ["done"]}
+    return found
+
+
+def is_damaged(job_dir: Path) -> bool:
+    """Whether a compressed record file or an archive of a job does not even begin as one."""
+    return any(
+        begin is not None and not begin.startswith(_BEGINS[path.suffix])
+        for path in paths(job_dir)
+        if path.suffix in _BEGINS
+        for begin in [_read(path, 6)]
+    )
+
+
+def members(archive: Path, problems: list[str]) -> Iterator[tuple[Path, bytes]]:
+    """The record files in an archive: the path that unpacking would give each, and its text."""
+    folder = archive.with_name(archive.name.partition(".")[0])
+    raw = _read(archive)
+    text, whole = _unpacked(raw or b"", archive.suffix)
+    at = 0
+    try:
+        with tarfile.open(fileobj=io.BytesIO(text), mode="r:") as tar:
+            for member in tar:
+                at = member.offset_data + member.size
+                name = member.name.removeprefix(f"{folder.name}/")
+                if member.isreg() and not member.issparse() and _RECORDS.fullmatch(name):
+                    yield folder / name, text[member.offset_data : at]
+                else:
+                    whole = False
+    except (tarfile.TarError, ValueError, OverflowError):
+        whole = False
+    # an archive ends with blocks of zeros, and a garbled header looks like its end
+    if not whole or len(text) <= at or text[at:].strip(b"\0"):
+        why = "cannot be read" if raw is None else "is cut or garbled; what precedes the damage counts"
+        problems.append(f"{archive.name} of {archive.parent.name}: the archive {why}")
+
+
+def _loose(folder: Path) -> list[Path]:
+    return [folder / name for name in sorted(_names(folder)) if name.endswith(LOOSE)]
+
+
+def _measurement(path: Path) -> str:
+    return path.name.split(".")[0]
+
+
+def _unpacked(raw: bytes, suffix: str) -> tuple[bytes, bool]:
+    """All that can be unpacked, and whether that is everything."""
+    stream = zlib.decompressobj(wbits=31) if suffix == ".gz" else lzma.LZMADecompressor()
+    out = bytearray()
+    try:
+        for at in range(0, len(raw), _PIECE):
+            out += stream.decompress(raw[at : at + _PIECE])
+    except (zlib.error, lzma.LZMAError, EOFError):
+        return bytes(out), False
+    return bytes(out), stream.eof
+
+
+def _read(path: Path, most: int = -1) -> bytes | None:
+    try:
+        with path.open("rb") as file:
+            return file.read(most)
+    except OSError:
+        return None
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return os.listdir(folder)  # noqa: PTH208 (a thousand nodes have a hundred thousand files)
+    except OSError:
+        return []

@@ -1,0 +1,241 @@
+"""Where the lines of a simulated home live: at the sites of its socket's I/O die, as under one NUMA node a socket.
+
+A hop on a line adds the way from both CPUs' sites to the line's. The kernel finds the clusters by a census and draws
+equally from each (docs/method.md, lines by where they live); what it finds is drawn here with the same records.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint import dies
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.layout import CCD, CCX, QUADRANT, SOCKET, Ints, Layout
+from nodeprint.topology.model import Topology
+
+Floats = npt.NDArray[np.float64]
+Hashing = Literal["random", "parity", "modulo 3"]
+
+#: Lines of a census, and of the pool they are taken from (kernels/harness/census.h, memory.h).
+CENSUS_LINES, POOL_LINES = 512, 1 << 18
+#: A hop in a quadrant of an EPYC 7702 takes 101 to 131 ns with the line's quadrant: two CPUs, two steps.
+STEP_NS = 7.5
+#: What each step between the ends of a pair adds to its hops.
+PAIR_STEP_NS = 5.0
+#: A load after a flush from a CPU at the line's site, what another socket adds, what lines and halves differ by.
+_RELOAD_NS, _FAR_NS, _LINE_NS, _HALF_NS = 118.0, 90.0, 3.0, 2.4
+#: Bits of a line's number in its page of 4 KiB, whose parity chooses a site with hashing by parity.
+_PAGE_BITS, _MASKS = 6, (0b001101, 0b110010)
+
+
+@dataclass(frozen=True)
+class Modes:
+    """The places of lines, and the die that they and the CCDs are on.
+
+    `step_ns` is what a step from site to site adds to the way to a line (0: all lines are alike), `pair_step_ns` to the
+    way from CPU to CPU. `shares` are the lines that live at each site, none: equally many. `clustered`: a pass draws
+    equally from each site, else any lines. `die` and `sites` are its geometry (nodeprint/dies.py): quadrants on a ring,
+    or with another number of sites the CCDs of a socket in their order. `hashing` is what a line's address says of its
+    site: nothing, the parity of some of its bits, or with three or six sites the address modulo 3, in each case
+    together with the page's own address, which a program does not know.
+    """
+
+    step_ns: float = 0.0
+    shares: tuple[float, ...] = ()
+    clustered: bool = True
+    pair_step_ns: float = PAIR_STEP_NS
+    die: dies.Kind = "ring"
+    sites: int = 4
+    hashing: Hashing = "random"
+
+    @property
+    def steps(self) -> Ints:
+        """Steps from site to site."""
+        return dies.steps(self.die, self.sites)
+
+
+def modes_of(topology: Topology) -> Modes:
+    """Quadrants where a socket has four and one NUMA node, else none."""
+    sockets = {cpu.socket for cpu in topology.cpus}
+    quadrants = {cpu.quadrant for cpu in topology.cpus} - {None}
+    split = len(topology.numa_nodes) > len(sockets)
+    return Modes(STEP_NS) if len(quadrants) == 4 * len(sockets) and not split else Modes()
+
+
+def modes_named(name: str) -> Modes | None:
+    """Modes by a word of the command line: `none`, or a die such as mesh6; None for `quadrants`, by each machine.
+
+    Raises NodeprintError.
+    """
+    if name == "quadrants":
+        return None
+    if name == "none":
+        return Modes()
+    for kind in dies.KINDS:
+        count = name.removeprefix(kind)
+        if (
+            name.startswith(kind)
+            and count.isdecimal()
+            and 2 <= int(count) <= 16
+            and (kind != "mesh" or int(count) % 2 == 0)
+        ):
+            return Modes(STEP_NS, die=kind, sites=int(count))
+    advice = "give quadrants, none, or a die of 2 to 16 sites such as mesh4, ring6 or crossbar4"
+    raise NodeprintError(f"{printable(name, 40)!r} is not known", key="--modes", advice=advice)
+
+
+def sites_of(layout: Layout, modes: Modes) -> Ints:
+    """The site of each slot: its quadrant where there are four sites, else by the order of CCDs in its socket.
+
+    Where quadrants are not known and lines are all alike, so are the sites.
+    """
+    slots = layout.slots
+    if modes.sites == 4 and (not modes.step_ns or slots[:, QUADRANT].min(initial=0) >= 0):
+        return np.asarray(np.maximum(slots[:, QUADRANT], 0) % 4)
+    out = np.zeros(len(slots), dtype=np.int64)
+    for socket in np.unique(slots[:, SOCKET]):
+        mine = slots[:, SOCKET] == socket
+        known, order = np.unique(slots[mine, CCD], return_inverse=True)
+        out[mine] = order.reshape(-1) * modes.sites // len(known)
+    return out
+
+
+def _drawn_sites(modes: Modes, lines: Ints, rng: np.random.Generator) -> Ints:
+    """The site of each line of a pool, by its number there."""
+    if not modes.step_ns:
+        return np.zeros(len(lines), dtype=np.int64)
+    if modes.hashing == "random":
+        return rng.choice(modes.sites, len(lines), p=modes.shares or None)
+    page, low = lines >> _PAGE_BITS, lines & ((1 << _PAGE_BITS) - 1)
+    of_page = rng.integers(0, 12, POOL_LINES >> _PAGE_BITS)[page]  # the rest of the physical address
+    first, second = (np.bitwise_count(low & mask).astype(np.int64) for mask in _MASKS)
+    if modes.hashing == "parity":
+        return np.asarray(((first + of_page) % 2 + 2 * ((second + of_page // 2) % 2)) % modes.sites)
+    return np.asarray(((low + of_page) % 3 + 3 * ((first + of_page) % 2)) % modes.sites)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The lines of one home in a run: indices in the pool (n), the site of each (n), by which share each is slower
+    for all pairs (n), and which of them each pass draws (pass, lines)."""
+
+    lines: Ints
+    site: Ints
+    own: Floats
+    drawn: Ints
+    modes: Modes
+
+    @property
+    def clusters(self) -> int:
+        """How many clusters the kernel finds."""
+        return len(np.unique(self.site)) if self.modes.step_ns and self.modes.clustered else 1
+
+    @property
+    def cluster(self) -> Ints:
+        """The cluster of each line (n), the largest being 0."""
+        if self.clusters == 1:
+            return np.zeros(len(self.lines), dtype=np.int64)
+        sizes = np.bincount(self.site, minlength=self.modes.sites)
+        rank = np.argsort(np.argsort(-sizes, kind="stable"), kind="stable")
+        return np.asarray(rank[self.site], dtype=np.int64)
+
+
+def pool(modes: Modes, line_sd: float, lines: int, passes: int, rng: np.random.Generator) -> Pool:
+    """Lines drawn anew; `line_sd` is the relative SD of a line that all pairs see alike, `lines` those of a pass."""
+    count = max(CENSUS_LINES, 2 * lines)
+    numbers = rng.permutation(POOL_LINES)[:count]
+    site = _drawn_sites(modes, numbers, rng)
+    own = line_sd * rng.standard_normal(count)
+    where = Pool(numbers, site, own, np.empty((0, lines), dtype=np.int64), modes)
+    cluster, clusters = where.cluster, where.clusters
+    drawn = np.empty((passes, lines), dtype=np.int64)
+    for p in range(passes):
+        order = rng.permutation(count)
+        turns = np.empty(count)
+        for c in range(clusters):  # the first of each cluster, then the second of each, ...
+            mine = order[cluster[order] == c]
+            turns[mine] = np.arange(len(mine)) + c / clusters
+        drawn[p] = np.argsort(turns, kind="stable")[:lines]
+    return Pool(numbers, site, own, drawn, modes)
+
+
+@dataclass(frozen=True)
+class Ways:
+    """Pairs by the way to the lines of one socket: each pair's way (p), the sites of each way's ends (way), and its
+    mean hop. An end in another socket has the number after the last site: it is equally far from all lines."""
+
+    of_pair: Ints
+    a: Ints
+    b: Ints
+    base_ns: Floats
+
+
+def ways(layout: Layout, base_ns: Floats, modes: Modes, socket: int) -> Ways:
+    """The ways of a layout's pairs, whose hops take `base_ns` (p), to the lines of a socket."""
+    sockets = np.unique(layout.slots[:, SOCKET])
+    here = layout.slots[:, SOCKET] == sockets[min(socket, len(sockets) - 1)]
+    ends = np.where(here, sites_of(layout, modes), modes.sites)[layout.pairs]
+    cross = layout.slots[layout.pairs[:, 0], SOCKET] != layout.slots[layout.pairs[:, 1], SOCKET]
+    keys = (ends[:, 0] * (modes.sites + 1) + ends[:, 1]) * 2 + cross
+    known, of_pair = np.unique(keys, return_inverse=True)
+    totals = np.bincount(of_pair, weights=base_ns, minlength=len(known)) / np.bincount(of_pair, minlength=len(known))
+    first, second = np.divmod(known // 2, modes.sites + 1)
+    return Ways(of_pair.reshape(-1), first, second, totals)
+
+
+def line_ns(of: Pool, on: Ways, run_pass: int) -> Floats:
+    """What each line of a pass adds to a hop of each way, ns (way, line), around the mean of all sites."""
+    drawn = of.drawn[run_pass]
+    steps = np.vstack([of.modes.steps - of.modes.steps.mean(), np.zeros(of.modes.sites)])
+    steps = steps[on.a][:, of.site[drawn]] + steps[on.b][:, of.site[drawn]]
+    return np.asarray(of.modes.step_ns * steps + on.base_ns[:, None] * of.own[drawn])
+
+
+def figure(of: Pool, run_pass: int, values: Floats) -> Floats:
+    """What the kernel makes of `values` (..., line): the mean over clusters of the median over their lines."""
+    if of.clusters == 1:
+        return np.asarray(np.median(values, axis=-1))
+    cluster = of.cluster[of.drawn[run_pass]]
+    return np.asarray(np.mean([np.median(values[..., cluster == c], axis=-1) for c in np.unique(cluster)], axis=0))
+
+
+def medians(of: Pool, run_pass: int, values: Floats) -> Floats:
+    """The median of each cluster's lines (..., cluster)."""
+    cluster = of.cluster[of.drawn[run_pass]]
+    return np.stack([np.median(values[..., cluster == c], axis=-1) for c in range(of.clusters)], axis=-1)
+
+
+def records(
+    of: Pool, home: int, socket: int, layout: Layout, cpus: Sequence[int], rng: np.random.Generator
+) -> Iterator[str]:
+    """The records `census`, from one CPU of each CCX, and `clusters` of a home on a socket, as the kernel's."""
+    first = np.unique(layout.slots[:, : CCX + 1], axis=0, return_index=True)[1]
+    told: dict[str, object] = {"record": "clusters", "home": home, "address_bits": 12, "clusters": of.clusters}
+    if len(first) == 1 or not of.modes.clustered:
+        told["reason"] = "all CPUs share one L3" if len(first) == 1 else "not asked for"
+        yield json.dumps(told)
+        return
+    sites = sites_of(layout, of.modes)
+    for slot in sorted(first, key=lambda slot: cpus[slot]):
+        here = layout.slots[slot, SOCKET] == np.unique(layout.slots[:, SOCKET])[socket]
+        steps = of.modes.steps[sites[slot], of.site] if here else np.full(len(of.site), of.modes.steps.mean())
+        far = _FAR_NS * (not here)
+        truth = _RELOAD_NS + far + of.modes.step_ns * steps + _LINE_NS * rng.standard_normal(len(of.site))
+        halves = truth + _HALF_NS * rng.standard_normal((2, len(of.site)))
+        reload_ns = ",".join(f"{(one + other) / 2:.1f}" for one, other in halves.T.tolist())
+        yield (
+            f'{{"record":"census","home":{home},"cpu":{cpus[slot]},"reload_ns":[{reload_ns}],'
+            f'"agreement":{np.corrcoef(halves[0], halves[1])[0, 1]:.4f}}}'
+        )
+    if of.clusters == 1:
+        told["reason"] = "nothing separates"
+    else:
+        told |= {"separation": 9.0, "agreement": 1.0}
+    sizes = np.bincount(of.cluster, minlength=of.clusters)
+    yield json.dumps({**told, "sizes": sizes.tolist(), "lines": of.lines.tolist(), "cluster": of.cluster.tolist()})

@@ -1,0 +1,1 @@
+"""What the judge found, in words: places in the numbers of a node, values with units, sentences."""

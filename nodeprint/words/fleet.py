@@ -1,0 +1,225 @@
+"""The outcome of a fleet in words: how many nodes are the same within what, what was not resolved, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from nodeprint import outcomes
+from nodeprint.fingerprint import label
+from nodeprint.fleet.quantity import models
+from nodeprint.judge import configuration
+from nodeprint.judge.judged import JudgedFleet
+from nodeprint.judge.populations import Kind
+from nodeprint.judge.terms import FAMILIES, TERM_OF_FAMILY, Terms
+from nodeprint.layout import CLASSES
+from nodeprint.words import places
+from nodeprint.words.nodes import LAYOUT
+from nodeprint.words.outcome import Finding, FleetVerdict, MarginFigure, NodeVerdict, exceeded, said_within, widest
+from nodeprint.words.units import counted
+
+#: Where more than this share of nodes have a configuration of their own, the key that separates them is reported first.
+_ALONE_SHARE = 0.05
+#: Nodes with damaged records that are named with the reason.
+_MOST_BROKEN = 3
+
+
+def verdict(
+    known: JudgedFleet, nodes: Mapping[str, NodeVerdict], more_tests: int, more_notes: Sequence[str]
+) -> FleetVerdict:
+    """The verdict of a fleet from those of its nodes, in the order of the fleet; `more_tests` are those of messages
+    between nodes, `more_notes` what else is to be said."""
+    found = Counter(node.verdict for node in nodes.values())
+    counts = {outcome: found[outcome] for outcome in outcomes.NODE if found[outcome]}
+    results = [kind.result for kind in known.populations if kind.result is not None]
+    wide = _largest([result.wide for result in results])
+    measured = sum(node.state == "measured" for node in known.fleet.nodes)
+    outcome = _outcome(measured, len(nodes), counts, len(known.populations) > 1, bool(wide))
+    margins = widest([node.margins for node in nodes.values() if outcomes.NODE[node.verdict].same])
+    smallest, bounds = _largest([r.smallest for r in results]), _largest([r.bounds for r in results])
+    pairs = {name: value for name, value in smallest.items() if name not in _other_terms(known)}
+    others = {name: value for name, value in smallest.items() if name not in pairs}
+    return FleetVerdict(
+        outcome,
+        _split_by(known, nodes, measured) + _headline(outcome, measured, len(nodes), counts, margins),
+        _groups(known),
+        {**_by_term(pairs), **others},
+        {
+            **_bounds({name: bounds[name] for name in bounds if name in FAMILIES}, pairs),
+            **{n: bounds[n] for n in others},
+        },
+        {
+            name: {"total": s.total, "run": s.run, "chip": s.chip, "tail_df": s.tail_df, "z": s.z}
+            for result in results[:1]
+            for name, s in result.spreads.items()
+        },
+        counts,
+        margins,
+        known.tests + more_tests,
+        known.rules.false_alarm * (bool(known.tests) + bool(more_tests)),
+        (*_notes(known, nodes, wide), *more_notes),
+    )
+
+
+def _other_terms(known: JudgedFleet) -> set[str]:
+    return {one.quantity.model.term for one in known.reduced if not one.quantity.of_pairs}
+
+
+def _outcome(measured: int, nodes: int, counts: Mapping[str, int], several: bool, wide: bool) -> str:
+    if not measured:
+        return "NOT MEASURED"
+    if measured == 1:
+        return "NO PEER"
+    if several:
+        return "TWO POPULATIONS"
+    if wide:
+        return "NOT UNIFORM"
+    if any(outcomes.NODE[outcome].accuses for outcome in counts):
+        return "DEVIATIONS"
+    same = counts.get("SAME", 0)
+    return "UNIFORM" if same and same + counts.get("NOT MEASURED", 0) == nodes else "INCONCLUSIVE"
+
+
+def _split_by(known: JudgedFleet, nodes: Mapping[str, NodeVerdict], measured: int) -> str:
+    """The key that separates nodes with a configuration of their own, where these are many."""
+    alone = [kind for kind in known.kinds if len(kind.nodes) == 1]
+    if len(known.kinds) < 2 or len(alone) <= _ALONE_SHARE * measured:
+        return ""
+    keys = Counter(label(d.key) for name in nodes for d in known.differing.get(name, ()) if d.hard)
+    key = keys.most_common(1)[0][0] if keys else LAYOUT
+    return f"the fleet is split by {key}: {counted(len(alone), 'node')} with a configuration of their own. "
+
+
+def _headline(
+    outcome: str, measured: int, nodes: int, counts: Mapping[str, int], margins: Mapping[str, MarginFigure]
+) -> str:
+    """The fleet's outcome and, first of all, how many nodes are the same within what."""
+    same = sum(n for name, n in counts.items() if outcomes.NODE[name].same)
+    if same:
+        as_what = "as their group " if counts.get("SAME AS GROUP") else ""
+        are = "is" if same == 1 else "are"
+        text = f"{outcome}: {same} of {nodes} nodes {are} the same {as_what}within {said_within(margins)}"
+    else:
+        text = f"{outcome}: {measured} of {nodes} nodes measured"
+    # the outcome of an only node is the fleet's
+    others = [
+        f"{n} {name}"
+        for name, n in counts.items()
+        if not outcomes.NODE[name].same and (name != outcome or n > 1 or same)
+    ]
+    return text + (f"; {', '.join(others)}" if others else "")
+
+
+def letter(number: int) -> str:
+    """What a group is called."""
+    return chr(ord("A") + number) if number < 26 else f"Z{number}"
+
+
+def _groups(known: JudgedFleet) -> tuple[Mapping[str, object], ...]:
+    return tuple(
+        {
+            "name": letter(k),
+            "nodes": [known.fleet.nodes[i].name for i in kind.nodes.tolist()],
+            "told_apart_by": places.separation(*kind.separated_by) if kind.separated_by else "",
+            "fields": _fields(known, kind),
+        }
+        for k, kind in enumerate(known.populations)
+    )
+
+
+def _fields(known: JudgedFleet, kind: Kind) -> list[str]:
+    """Fingerprint fields in which all nodes of a kind have one value, and no other node has it."""
+    nodes, rules = known.fleet.nodes, known.rules
+    inside = set(kind.nodes.tolist())
+    mine = [configuration.normalised(nodes[i].fingerprint, rules) for i in sorted(inside)]
+    others = [
+        configuration.normalised(node.fingerprint, rules)
+        for i, node in enumerate(nodes)
+        if i not in inside and node.state == "measured"
+    ]
+    out = []
+    for key, value in (mine[0] if mine else {}).items():
+        if all(f.get(key) == value for f in mine) and others and all(key in f and f[key] != value for f in others):
+            out.append(f"{key}={value}")
+    return sorted(out)
+
+
+def _notes(known: JudgedFleet, nodes: Mapping[str, NodeVerdict], wide: Mapping[str, float]) -> list[str]:
+    populations = known.populations
+    notes = ["identical nodes may share the same fault: check their fingerprint and warnings"] if populations else []
+    same = [node for node in nodes.values() if outcomes.NODE[node.verdict].same]
+    open_ = Counter(name for node in same for name in exceeded(node.margins))
+    notes += [f"not resolved within its bound on {counted(n, 'node')}: {name}" for name, n in sorted(open_.items())]
+    notes += _broken(known)
+    for name, chip in sorted(wide.items()):
+        what = places.TESTED.get(name, name)
+        notes.append(f"chips differ by {chip * 100:.1f} % (SD) in {what}, too much for the bound")
+    pairs = [one.matrix.terms for kind in populations if kind.result is not None for one in kind.result.pairs]
+    if any(_no_core_inside(terms) for terms in pairs):
+        notes.append("with two cores per CCX a core that is slow inside it is reported as its CCX")
+    shared = Counter(
+        _deviation(found)
+        for node in nodes.values()
+        if node.verdict in ("DEVIATES", "SUSPECT")
+        for found in node.findings
+        if not found.term.startswith("fabric-")
+    )
+    notes += [f"{count} nodes share a deviation: {what}" for what, count in sorted(shared.items()) if count > 1]
+    for k, kind in enumerate(populations if len(populations) > 1 else ()):
+        by = f", separated by {places.separation(*kind.separated_by)}" if kind.separated_by else ""
+        fields = [f"{label(key)} {value}" for key, _, value in (one.partition("=") for one in _fields(known, kind))]
+        notes.append(f"group {letter(k)}: {len(kind.nodes)} nodes{by}{'; ' + ', '.join(fields) if fields else ''}")
+    return notes
+
+
+def _broken(known: JudgedFleet) -> list[str]:
+    """Nodes whose records cannot be used as they are."""
+    broken = [(n.name, n.quality[0]) for n in known.fleet.nodes if n.state == "measured" and n.quality]
+    notes = [f"{name}: {why}" for name, why in broken[:_MOST_BROKEN]]
+    if len(broken) > _MOST_BROKEN:
+        more = counted(len(broken) - _MOST_BROKEN, "more node")
+        notes.append(f"records of {more} cannot be used as they are; their pages say why")
+    return notes
+
+
+def _no_core_inside(tested: Terms) -> bool:
+    """Whether there are pairs inside CCXs, but none that name a core: with two cores there is one pair."""
+    inside = tested.layout.classes == CLASSES.index("same CCX")
+    return bool(inside.any()) and not len(tested.indices("core-in"))
+
+
+def _deviation(found: Finding) -> str:
+    """What deviates and how, in the same words on every node: without the OS's number of a CPU."""
+    where = {key: value for key, value in found.where.items() if key != "cpu"}
+    model = models().get(found.measurement)
+    of_pairs = model is None or model.places == "pairs"
+    place = places.spoken(found.term, where) if of_pairs else f"{found.measurement}, {places.of_labels(where)}"
+    return f"{place or found.term} ({found.id.removeprefix(f'{found.term}-')})"
+
+
+def _largest(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    out: dict[str, float] = {}
+    for part in parts:
+        for name, value in part.items():
+            out[name] = max(value, out.get(name, 0.0))
+    return out
+
+
+def _by_term(by_family: Mapping[str, float]) -> dict[str, float | None]:
+    """By term and by family: a term that several families show is found by the best of them."""
+    out: dict[str, float | None] = dict(by_family)
+    cores = [by_family[family] for family, term in TERM_OF_FAMILY.items() if term == "core" and family in by_family]
+    for family in FAMILIES:
+        out.setdefault(family, None)
+    out["core"] = min(cores, default=None)
+    for cause in ("node", "socket"):  # a machine of one class or socket has no cause over several
+        out.setdefault(cause, by_family.get("class"))
+    return out
+
+
+def _bounds(by_family: Mapping[str, float], tested: Mapping[str, float]) -> dict[str, float]:
+    """By term and by family that was tested the bound; a cause over several classes has theirs."""
+    terms = [term for term, value in _by_term(tested).items() if value is not None]
+    cores = [bound for family, bound in by_family.items() if TERM_OF_FAMILY[family] == "core"]
+    least = {"core": min(cores, default=0.0)}
+    return {term: by_family.get(term, least.get(term, by_family.get("class", 0.0))) for term in terms}

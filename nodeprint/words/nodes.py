@@ -1,0 +1,306 @@
+"""The outcome of each node in words: what was found in it, or how alike it is to its peers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from nodeprint import outcomes
+from nodeprint.fingerprint import label
+from nodeprint.judge import quality
+from nodeprint.judge.confirmation import STATES, ShownCause, Unstable
+from nodeprint.judge.evaluate import NodeEvidence
+from nodeprint.judge.judged import JudgedFleet
+from nodeprint.judge.populations import Kind
+from nodeprint.judge.quality import INVALID
+from nodeprint.packed import PackedNode
+from nodeprint.words import figures, places, sameness, set_findings
+from nodeprint.words import findings as of_pairs
+from nodeprint.words.outcome import CellFigure, ClassFigure, Finding, NodeVerdict
+from nodeprint.words.units import said
+
+#: Causes that are measured directly and show in pairs, too: reported first.
+_DIRECT = ("clock", "jitter")
+#: What SUSPECT nodes need.
+_ONCE = "a second job, at least 10 minutes later, can confirm it"
+_TOO_SOON = "its second job began less than 10 minutes after the first and is not independent of it; measure it again"
+#: The id of a finding that a later job did not confirm.
+_GONE = "not-confirmed"
+#: What nodes have in common beside their fingerprint.
+LAYOUT = "layout of sockets, CCDs and cores"
+_CROWD = "; too many nodes deviate in the same way to decide which are right"
+_SEVERITY: Mapping[str, str] = {
+    "confirmed": "error", "crowd": "warning", "fresh": "warning", "differs": "warning", "refuted": "info",
+}  # fmt: skip
+
+
+class Nodes:
+    """Puts what is known of each node of a fleet into an outcome with its words; `day` ends suppressions."""
+
+    def __init__(self, known: JudgedFleet, day: str) -> None:
+        self.known, self.rules, self.day = known, known.rules, day
+        self.fleet = known.fleet
+        self.classes: list[list[ClassFigure]] = figures.of_classes(known.reduced, len(self.fleet.nodes))
+        rows = figures.of_rows(known.reduced, self.fleet.nodes)
+        self.rows: list[tuple[CellFigure, ...]] = figures.beside_groups(rows, [kind.nodes for kind in known.kinds])
+        self._place = {i: kind for kind in known.populations for i in kind.nodes.tolist()}
+
+    def of(self, i: int, letter: str) -> NodeVerdict:
+        """The outcome of a node, of the group `letter` where there are several."""
+        return self._judged(i, self._place[i], letter) if i in self._place else self._unjudged(i)
+
+    def marked(self, node: PackedNode, found: Sequence[Finding]) -> tuple[Finding, ...]:
+        """Findings with why they are known and accepted."""
+        return tuple(replace(f, suppressed=self.rules.suppressed(node.name, f.id, self.day)) for f in found)
+
+    def _base(self, i: int) -> NodeVerdict:
+        node, kind = self.fleet.nodes[i], self._place.get(i)
+        evidence = kind.result.others if kind is not None and kind.result is not None else []
+        lacking = [name for name in self.rules.required if name not in self.known.measured(i)]
+        quantities = [one.quantity for one in self.known.reduced]
+        soft = tuple(
+            {
+                "id": f"fingerprint-{d.key}",
+                "text": d.text,
+                "advice": "make it equal on all nodes, or accept the difference in acceptance.yaml",
+            }
+            for d in self.known.differing.get(node.name, ())
+        )
+        seen = quality.warnings(node, i, quantities, self.rules, lambda: set_findings.explained(evidence, i))
+        return NodeVerdict(
+            "INCONCLUSIVE",
+            "",
+            quality=(
+                *node.quality,
+                *(f"{INVALID}{name} was not measured" for name in lacking),
+                *self.known.invalid(i).get(self.known.newest(i), ()),
+            ),
+            fingerprint=node.fingerprint,
+            warnings=(*node.warnings, *soft, *seen),
+            classes=tuple(self.classes[i]),
+            cells=self.rows[i],
+            reason=node.reason,
+            log_tail=node.log_tail,
+            rack=node.rack,
+        )
+
+    def _unjudged(self, i: int) -> NodeVerdict:
+        base, node = self._base(i), self.fleet.nodes[i]
+        if node.state != "measured":
+            return replace(base, verdict="NOT MEASURED", text=node.reason or "not measured")
+        base = replace(base, findings=self.marked(node, self._limits(i)))
+        limits = [found for found in base.findings if not found.suppressed]
+        invalid = [text for text in base.quality if text.startswith(INVALID)]
+        if limits:
+            outcome, text = "OUTSIDE LIMIT", limits[0].text
+        elif invalid:
+            outcome, text = _no_evidence(invalid[0], twice=len(self.known.invalid(i)) > 1)
+        elif sum(other.state == "measured" for other in self.fleet.nodes) == 1:
+            outcome = "NO PEER"
+            text = "the only measured node; measure others of this configuration to compare it with"
+        else:
+            outcome, text = "DIFFERENT CONFIGURATION", self._configured(i)
+        return replace(base, verdict=outcome, text=text)
+
+    def _configured(self, i: int) -> str:
+        """How a node differs from those of another configuration, with its class medians against theirs."""
+        kinds = self.known.kinds
+        peers = kinds[0].nodes.tolist() if kinds else []
+        if i in peers:
+            peers = [j for kind in kinds[1:] for j in kind.nodes.tolist()]
+        hard = [label(d.key) for d in self.known.differing.get(self.fleet.nodes[i].name, ()) if d.hard]
+        compared = []
+        for figure in self.classes[i]:
+            others = [
+                f.median_ns
+                for j in peers
+                for f in self.classes[j]
+                if (f.name, f.measurement, f.home) == (figure.name, figure.measurement, figure.home)
+            ]
+            if others:
+                compared.append(f"{figure.name} {(figure.median_ns / float(np.median(others)) - 1) * 100:+.1f} %")
+        against = ", ".join(compared) or "nothing to compare"
+        return f"differs in {', '.join(hard or [f'its {LAYOUT}'])}; against the others: {against}"
+
+    def _limits(self, i: int) -> list[Finding]:
+        known = [(f.measurement, f.name, f.median_ns, "ns", f.home) for f in self.classes[i]]
+        known += [(f.measurement, f.name, f.median, f.unit, -1) for f in self.rows[i]]
+        out = []
+        for limit in self.rules.limits:
+            for measurement, name, median, unit, home in known:
+                if (measurement, name) != (limit.measurement, limit.of):
+                    continue
+                over = limit.at_most is not None and median > limit.at_most
+                allowed = limit.at_most if over else limit.at_least
+                if allowed is not None and (over or median < allowed):
+                    out.append(_outside(measurement, name, median, unit, allowed, home, limit.reason))
+        return out
+
+    def _judged(self, i: int, kind: Kind, letter: str) -> NodeVerdict:
+        assert kind.result is not None
+        node, mine = self.fleet.nodes[i], kind.result.by_node[i]
+        base = replace(self._base(i), group=letter, margins=sameness.margin_figures(mine.margins, node))
+        told = self._told(i, mine, kind)
+        findings = [one for _, one in told]
+        findings = [*self.marked(node, [self._with_evidence(one, findings, i) for one in findings])]
+        texts: dict[str, str] = {}  # of what counts, the first of each state
+        for (state, _), one in zip(told, findings, strict=True):
+            if not one.suppressed:
+                texts.setdefault(state, one.text)
+        invalid = [text for text in base.quality if text.startswith(INVALID)]
+        if "limit" in texts:
+            outcome, text = "OUTSIDE LIMIT", texts["limit"]
+        elif "confirmed" in texts:
+            outcome, text = "DEVIATES", texts["confirmed"]
+        elif "unstable" in texts and {1, 2} <= mine.unstable_jobs:
+            outcome, text = "UNSTABLE", texts["unstable"] + ", in two jobs"
+        elif invalid:
+            outcome, text = _no_evidence(invalid[0], twice=mine.jobs > 1 and len(self.known.invalid(i)) > 1)
+        elif "unstable" in texts:
+            outcome, text = "INVALID", texts["unstable"] + "; measure it again"
+        elif "fresh" in texts:
+            outcome, text = "SUSPECT", f"{texts['fresh']}; {_TOO_SOON if mine.too_soon else _ONCE}"
+        elif "differs" in texts:
+            outcome, text = "DIFFER", texts["differs"]
+        elif "crowd" in texts:
+            outcome, text = "INCONCLUSIVE", texts["crowd"] + _CROWD
+        else:
+            outcome, text = self._unaccused(i, kind, letter, findings)
+        rows = figures.beside(base.cells, mine.shown, node)
+        return replace(base, verdict=outcome, text=text, findings=tuple(findings), cells=rows)
+
+    def _told(self, i: int, mine: NodeEvidence, kind: Kind) -> list[tuple[str, Finding]]:
+        """A node's findings, each with its state that outcomes go by, in the order in which they are reported."""
+        node = self.fleet.nodes[i]
+        soft = [d.text for d in self.known.differing.get(node.name, ())]
+        peers = [self.fleet.nodes[j] for j in kind.nodes.tolist()] if mine.shown else []
+        shown = mine.shown
+        if len(self.known.jobs[i]) - len(self.known.invalid(i)) < 2:  # an invalid job confirms nothing
+            shown = [replace(s, state="fresh") if s.state == "confirmed" else s for s in shown]
+        found = set_findings.findings([s for s in shown if not s.matrix.quantity.of_pairs], node, soft)
+        pairs = {
+            state: [
+                of_pairs.finding(one, node, peers, soft, _SEVERITY[state])
+                for one in _merged([s for s in shown if s.matrix.quantity.of_pairs and s.state == state])
+            ]
+            for state in STATES
+        }
+        return [
+            *(("limit", one) for one in self._limits(i)),
+            *(("confirmed", one) for one in found["confirmed"] if one.term in _DIRECT),
+            *((state, one) for state in ("confirmed", "crowd") for one in pairs[state]),
+            *(("confirmed", one) for one in found["confirmed"] if one.term not in _DIRECT),
+            *((state, one) for state in ("fresh", "differs") for one in pairs[state]),
+            *((state, one) for state in ("fresh", "differs", "crowd") for one in found[state]),
+            *(("refuted", replace(one, id=_GONE)) for one in (*pairs["refuted"], *found["refuted"])),
+            *(("unstable", _unstable_finding(_unsteady(one, node))) for one in mine.unstable),
+        ]
+
+    def _with_evidence(self, found: Finding, others: Sequence[Finding], i: int) -> Finding:
+        """A finding at a core with what else was seen there: clock, caches and memory, time taken from it."""
+        if "core" not in found.where or found.term != "core":
+            return found
+        core, cpu = found.where["core"], found.where.get("cpu")
+        seen = [f.text for f in others if f.term not in ("core", "spread") and f.where.get("core") == core]
+        loud = quality.loud(self.fleet.nodes[i], i, [one.quantity for one in self.known.reduced], self.rules)
+        seen += [
+            f"CPU {number} lost {share * 100:.1f} % of its time in a run of the newest job"
+            for number, share in loud
+            if number == cpu
+        ]
+        return replace(found, evidence=(*found.evidence, *seen))
+
+    def _unaccused(self, i: int, kind: Kind, letter: str, findings: Sequence[Finding]) -> tuple[str, str]:
+        """The outcome of a node without findings that count."""
+        assert kind.result is not None
+        suppressed = [one.suppressed for one in findings if one.suppressed and one.id != _GONE]
+        if suppressed:
+            return "INCONCLUSIVE", f"suppressed: {suppressed[0]}"
+        outcome, text = sameness.outcome(self.known, i, kind, letter)
+        pairs = {one.matrix.name for one in kind.result.pairs}
+        gone = next((one for one in findings if one.id == _GONE and one.measurement in pairs), None)
+        if gone is not None:
+            place = places.spoken(gone.term, gone.where)
+            text += f"; {place} was seen in {', '.join(gone.runs)} and not confirmed by the jobs after"
+        return outcome, text
+
+
+def with_findings(told: NodeVerdict, found: Sequence[tuple[str, Finding]]) -> NodeVerdict:
+    """`told` of a node with more findings, each with the outcome that it gives the node (empty: none).
+
+    The outcome that counts first holds, and a node with a suppressed finding is not SAME.
+    """
+    given = [(told.verdict, told.text)]
+    given += [(outcome, one.text) for outcome, one in found if outcome and not one.suppressed]
+    given += [("INCONCLUSIVE", f"suppressed: {one.suppressed}") for outcome, one in found if outcome and one.suppressed]
+    verdict, text = min(given, key=lambda one: list(outcomes.NODE).index(one[0]))
+    return replace(told, verdict=verdict, text=text, findings=(*told.findings, *(one for _, one in found)))
+
+
+def _merged(shown: Sequence[ShownCause]) -> list[ShownCause]:
+    """One finding per cause: of the same cause in several matrices the largest is reported."""
+    best: dict[tuple[str, tuple[tuple[str, object], ...]], ShownCause] = {}
+    for one in shown:
+        key = (one.cause.term, tuple(sorted(one.cause.where.items())))
+        if key not in best or abs(one.effect) > abs(best[key].effect):
+            best[key] = one
+    return sorted(best.values(), key=lambda one: (-abs(one.effect) * len(one.cause.members), one.cause.term))
+
+
+def _unsteady(one: Unstable, node: PackedNode) -> str:
+    if one.core >= 0:
+        place = places.spoken("core", places.place(one.matrix, {"core": one.core}, node))
+        return f"{place} varies {one.factor:.1f} times as much between passes as on the peers"
+    place = places.term(one.matrix, one.term, node)
+    return f"runs differ in {place}" if one.matrix.quantity.of_pairs else f"runs of {one.matrix.name} differ in {place}"
+
+
+def _outside(measurement: str, name: str, median: float, unit: str, allowed: float, home: int, reason: str) -> Finding:
+    """A figure beyond an absolute limit, both in `unit`."""
+    effect = median / allowed - 1
+    found, limit = (said(value, unit) for value in (median, allowed))
+    return Finding(
+        "outside-limit",
+        "error",
+        "limit",
+        {},
+        effect,
+        median - allowed if unit == "ns" else float("nan"),
+        (effect, effect),
+        (),
+        (),
+        (),
+        "refer the vendor to the contract",
+        f"{measurement}, {name}: {found}, the limit is {limit} ({reason})",
+        measurement,
+        home,
+    )
+
+
+def _no_evidence(why: str, *, twice: bool) -> tuple[str, str]:
+    """The outcome of a node whose newest job is invalid, and its text."""
+    reason = why.removeprefix(INVALID)
+    return (
+        ("UNSTABLE", f"{reason}; an earlier job was invalid, too")
+        if twice
+        else ("INVALID", f"{reason}; measure it again")
+    )
+
+
+def _unstable_finding(text: str) -> Finding:
+    return Finding(
+        "unstable",
+        "warning",
+        "spread",
+        {},
+        0.0,
+        0.0,
+        (0.0, 0.0),
+        (),
+        ("a busy core", "an intermittent fault"),
+        (),
+        "look for other load on the node, then measure it again",
+        text,
+    )

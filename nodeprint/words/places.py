@@ -1,0 +1,182 @@
+"""Places in words: the numbers of the judge become those of a node, then of a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nodeprint.fleet.quantity import Key, Model
+from nodeprint.judge.causes import scoped
+from nodeprint.judge.matrices import Matrix
+from nodeprint.layout import ALL_PAIRS, CCD, CCX, CLASSES, QUADRANT, RANK, SOCKET, Layout
+from nodeprint.packed import PackedNode
+
+LEVELS: Mapping[str, int] = {"socket": SOCKET, "quadrant": QUADRANT, "ccd": CCD, "ccx": CCX}
+#: What is tested, for people: terms, and the families of those that several families show.
+TESTED: Mapping[str, str] = {
+    "node": "the whole node",
+    "socket": "one socket",
+    "socket_link": "the link between sockets",
+    "fabric": "everything beyond the CCX",
+    "class": "one class of pairs",
+    "quadrant": "a quadrant to the others",
+    "link": "a path between quadrants",
+    "ccd": "a CCD to the others",
+    "block": "a path between CCDs",
+    "ccx": "the inside of a CCX",
+    "core": "a core",
+    "core-in": "a core inside its CCX",
+    "core-near": "a core to its socket",
+    "core-far": "a core to the other socket",
+    "numa": "memory latency",
+    "cache": "cache latency",
+    "bandwidth": "memory bandwidth",
+    "clock": "a core's clock",
+    "jitter": "time taken from a CPU",
+    "loaded": "latency under load",
+    "touch": "memory first touched by another core",
+    "remap": "remapping of pages",
+}
+
+
+def place(matrix: Matrix, where: Mapping[str, Key], node: PackedNode) -> dict[str, Key]:
+    """A place of a matrix in the numbers of the node's topology: cores and CPUs of the node, parts machine-wide."""
+    if matrix.quantity.of_pairs:
+        return _of_pairs(where, matrix.terms.layout, node)
+    return numbered(where, node, matrix.quantity.model)
+
+
+def term(matrix: Matrix, number: int, node: PackedNode) -> str:
+    """A term of a matrix, its place in the node's own numbers."""
+    one = matrix.terms.terms[number]
+    where = place(matrix, scoped(one.family, one.where), node)
+    return spoken(one.name, where) if matrix.quantity.of_pairs else of_labels(where)
+
+
+def separation(matrix: Matrix, number: int) -> str:
+    """A term that separates populations, in the numbers of no node."""
+    one = matrix.terms.terms[number]
+    if matrix.quantity.of_pairs:
+        return spoken(one.name, _of_pairs(one.where, matrix.terms.layout, PackedNode("")))
+    return f"{matrix.name}, {of_labels(one.where)}"
+
+
+def _of_pairs(where: Mapping[str, Any], layout: Layout, node: PackedNode) -> dict[str, Key]:
+    """A place in the numbers of the node's topology: cores and CPUs of the node, parts machine-wide."""
+    out: dict[str, Key] = {}
+    for key, value in where.items():
+        level = key.removeprefix("to_")
+        if level == "core":
+            slot = _first_slot(layout, RANK, value)
+            out["core"] = node.cores[slot] if slot < len(node.cores) else value
+            if slot < len(node.cpus):
+                out["cpu"] = node.cpus[slot]
+        elif level in LEVELS and key != "to_others":
+            column = LEVELS[level]
+            number = int(layout.slots[_first_slot(layout, column, value), column])
+            named = key.replace("ccd", "ccx") if level == "ccd" and number < 0 else key
+            out[named] = number if number >= 0 else value
+        elif key != "inside" or layout.slots[:, CCX].min() >= 0:
+            out[key] = value
+    return out
+
+
+def _first_slot(layout: Layout, column: int, code: int) -> int:
+    rows = [tuple(row) for row in layout.slots[:, : column + 1].tolist()]
+    return rows.index(sorted(set(rows))[code])
+
+
+def spoken(term: str, where: Mapping[str, Any]) -> str:
+    """A place for people."""
+    if term in _WHOLE:
+        return _WHOLE[term]
+    if term in ("class", "core"):
+        return _spoken_class(where) if term == "class" else _spoken_core(where)
+    if where.get("beyond_class"):
+        return f"socket {where['socket']} beyond its CCXs"
+    parts = [(key.removeprefix("to_"), value) for key, value in where.items() if key not in ("across", "to_others")]
+    if len(parts) == 2 and parts[0] == parts[1]:
+        return f"the paths inside {parts[0][0].upper()} {parts[0][1]}"
+    if where.get("inside"):
+        return f"the inside of {parts[0][0].upper()} {parts[0][1]}"
+    numbers = " to ".join(f"{part.upper() if part in ('ccd', 'ccx') else part} {value}" for part, value in parts)
+    scope_text = " to the other socket" if where.get("across") else " to all others" if where.get("to_others") else ""
+    return f"{'link ' if term == 'link' else ''}{numbers}{scope_text}"
+
+
+_WHOLE: Mapping[str, str] = {"node": "the whole node", "spread": "runs or passes that differ"}
+
+
+def _spoken_core(where: Mapping[str, Any]) -> str:
+    cpu = f" (CPU {where['cpu']})" if "cpu" in where else ""
+    scope = {
+        "inside": " inside its CCX",
+        "near": " to its socket",
+        "across": " to the other socket",
+        "outside": " outside its CCX",
+    }
+    return f"core {where['core']}{cpu}" + "".join(text for key, text in scope.items() if where.get(key))
+
+
+def _spoken_class(where: Mapping[str, int]) -> str:
+    if "beyond_class" in where:
+        return "everything beyond the CCX"
+    name = CLASSES[where["class"]]
+    if where["class"] == ALL_PAIRS:
+        return name
+    if "to_socket" in where:
+        return f"the link between socket {where['socket']} and socket {where['to_socket']} ({name})"
+    return f"class '{name}'" + (f" on socket {where['socket']}" if "socket" in where else "")
+
+
+def numbered(where: Mapping[str, Key], node: PackedNode, model: Model) -> dict[str, Key]:
+    """A place in the numbers of the node's topology: OS numbers of CPUs, cores and NUMA nodes, words as they are."""
+    out: dict[str, Key] = {}
+    for label, key in where.items():
+        kind = model.labels.get(label)
+        if kind == "cpu":
+            slot = int(key)
+            core, cpu = ("core", "cpu") if label == "cpu" else (f"core_{label}", f"cpu_{label}")
+            out[core] = _at(node.numbers.get("core", ()), slot)
+            out[cpu] = _at(node.numbers.get("cpu", ()), slot)
+        elif kind in ("node", "node_of_cpu"):
+            name = label if kind == "node" else f"node_{label}"
+            out[name] = _at(node.numbers.get("node", ()), int(key))
+        else:
+            out[label] = key
+    return out
+
+
+def _at(numbers: Sequence[int], index: int) -> int:
+    return numbers[index] if 0 <= index < len(numbers) else index
+
+
+def of_labels(where: Mapping[str, Key]) -> str:
+    """A place for people."""
+    if not where:
+        return "the whole node"
+    parts = []
+    for key, value in where.items():
+        if key == "core":
+            parts.append(f"core {value} (CPU {where['cpu']})" if "cpu" in where else f"core {value}")
+        elif key == "distance":
+            parts.append({"own node": "memory of the own node", "same socket": "memory of the same socket"}.get(
+                str(value), "memory of the other socket"))  # fmt: skip
+        elif key != "cpu":
+            parts.append(str(value) if isinstance(value, str) else f"{_LABELS.get(key, key.replace('_', ' '))} {value}")
+    return ", ".join(parts)
+
+
+def brief(where: Mapping[str, Key]) -> str:
+    """A place in few words, for a table."""
+    names = {"cpu": "CPU", "cpu_node": "CPU node", "memory_node": "memory"}
+    told = [(names.get(key, key.replace("_", " ")), value) for key, value in where.items() if key != "core"]
+    return ", ".join(str(value) if isinstance(value, str) else f"{name} {value}" for name, value in told)
+
+
+_LABELS: Mapping[str, str] = {
+    "ccd": "CCD",
+    "ccx": "CCX",
+    "cpu_node": "CPUs of NUMA node",
+    "memory_node": "memory of NUMA node",
+}

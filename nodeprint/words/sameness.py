@@ -1,0 +1,114 @@
+"""How alike a node is to its peers in words, and what would resolve what is not, at what cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nodeprint.judge.evaluate import KindResult, NodeEvidence
+from nodeprint.judge.judged import JudgedFleet
+from nodeprint.judge.margins import Margin
+from nodeprint.judge.populations import Kind
+from nodeprint.judge.terms import TERM_OF_FAMILY
+from nodeprint.packed import PackedNode
+from nodeprint.words import places
+from nodeprint.words.outcome import MarginFigure, exceeded, said_within
+from nodeprint.words.units import both
+
+
+def outcome(known: JudgedFleet, i: int, kind: Kind, letter: str) -> tuple[str, str]:
+    """The outcome of a node without deviations: SAME (of the group `letter`, where there are several) if every term of
+    pairs is within its bound."""
+    assert kind.result is not None
+    result, node = kind.result, known.fleet.nodes[i]
+    mine = result.by_node[i]
+    cells = margin_figures(mine.of(pairs=False), node)
+    open_ = exceeded(cells)
+    beside = f"; beside that, not resolved within their bounds: {', '.join(open_)}" if open_ else ""
+    doubt = "" if len(cells) > len(open_) else "no measurement is resolved within its bound"
+    if result.pairs:
+        doubt = _doubt(mine, result, node)
+    if not doubt and (absent := known.absent(i, kind)):
+        doubt = f"it has no {' and no '.join(absent)}, which its peers have; measure it again"
+    if doubt:
+        return "INCONCLUSIVE", f"nothing deviates, but {doubt}{beside}"
+    alike = []
+    if result.pairs:
+        names = ", ".join(sorted({one.matrix.name for one in result.pairs}))
+        alike.append(f"{said_within(margin_figures(mine.of(pairs=True), node))} for {names}, {mine.runs} runs")
+    others = [f"{one.within * 100:.1f} % for {name}" for name, one in cells.items() if one.within <= one.bound]
+    within = "; ".join([*alike, *([", ".join(others)] if others else [])])
+    which = f"group {letter}" if letter else "its peers"
+    return ("SAME AS GROUP" if letter else "SAME"), f"the same as {which} within {within}{beside}"
+
+
+def margin_figures(margins: Mapping[str, Margin], node: PackedNode) -> dict[str, MarginFigure]:
+    """By name how alike a node is to its peers, with the place in the node's own numbers."""
+    out = {}
+    for name, one in margins.items():
+        relative, per_ns = one.matrix.scale.relative, one.level if one.matrix.quantity.of_pairs else float("nan")
+        place = places.term(one.matrix, one.term, node)
+        out[name] = MarginFigure(
+            relative(one.reach), one.reach * per_ns, relative(one.bound), one.bound * per_ns, place
+        )
+    return out
+
+
+def _doubt(mine: NodeEvidence, result: KindResult, node: PackedNode) -> str:
+    """Why a node's pairs cannot be called the same; empty where they can."""
+    if mine.runs < 2:
+        return "the spread between runs is unknown with one run; measure two or more (`runs` in the configuration)"
+    unseen = {family: places.TESTED[family] for one in result.pairs for family in one.matrix.terms.unwitnessed}
+    if unseen:
+        return f"a defect of {' or '.join(unseen.values())} could not be found in this data"
+    if mine.untested:
+        return "some terms have too few pairs to be examined; measure the missing pairs"
+    beyond = sorted(((f, m) for f, m in mine.of(pairs=True).items() if m.share > 1), key=lambda one: -one[1].share)
+    if not beyond:
+        return ""
+    named = ", ".join(
+        f"{one.place} may differ by up to {both(one.within, one.within_ns)} (bound {both(one.bound, one.bound_ns)})"
+        for one in margin_figures(dict(beyond), node).values()
+    )
+    return f"this is not resolved within its bound: {named}; {_remedy(dict(beyond), mine.runs, node)}"
+
+
+def _remedy(margins: Mapping[str, Margin], made: int, node: PackedNode) -> str:
+    """What resolves families (names of margins) that are not resolved, at what cost; `made` are the runs there are.
+
+    A job makes several runs of a measurement for each of the configuration's (nodeprint/measurements.yaml).
+    """
+    runs = [m.runs for m in margins.values() if m.runs is not None]
+    lacking = {m.lacking for m in margins.values() if m.runs is None}
+    remedies = []
+    if runs:
+        what = "a part of it" if lacking else "it"
+        remedies.append(
+            f"to resolve {what}, {max(runs)} runs are needed and {made} were made: multiply `runs` in the configuration"
+            f" by {-(-max(runs) // max(made, 1))} and call `make run`, which adds them{_cost(margins, made, node)}"
+        )
+    if "peers" in lacking:
+        remedies.append("there are too few peers: measure more nodes like these")
+    if "calm" in lacking:
+        remedies.append("the runs of these nodes differ too much: look for other load on them and measure them again")
+    if "likeness" in lacking:
+        keys = {bound_key(name.rpartition(": ")[2]) for name, m in margins.items() if m.lacking == "likeness"}
+        remedies.append(
+            f"the difference from the peers is probably close to the bound: where the site accepts it, raise "
+            f"{', '.join(sorted(keys))} in config/acceptance.yaml"
+        )
+    return "; for the rest, ".join(remedies)
+
+
+def _cost(margins: Mapping[str, Margin], made: int, node: PackedNode) -> str:
+    """How long the runs take that are lacking, by what a run of each measurement took; empty where that is unknown."""
+    needed: dict[str, int] = {}
+    for one in margins.values():
+        needed[one.matrix.name] = max(one.runs or 0, needed.get(one.matrix.name, 0))
+    minutes = sum(node.run_minutes.get(name, 0.0) * max(runs - made, 0) for name, runs in needed.items())
+    return f" (about {minutes:.2g} minutes of measuring more on each node)" if minutes else ""
+
+
+def bound_key(family: str) -> str:
+    """The key of acceptance.yaml that bounds a family of terms; inside a CCX a bound in ns, as a hop is short there."""
+    in_ns = {"ccx": "ccx_ns", "core-in": "core_in_ccx_ns"}
+    return f"`bounds.{in_ns.get(family) or f'percent.{TERM_OF_FAMILY[family]}'}`"

@@ -1,0 +1,125 @@
+"""Findings of all that is no pair of CPUs in words: places, values with units, remedies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from nodeprint import remedies
+from nodeprint.curves import explained_by_jitter
+from nodeprint.fleet.quantity import Key
+from nodeprint.judge.confirmation import STATES, ShownCause, by_cpu
+from nodeprint.judge.evidence import Evidence
+from nodeprint.packed import PackedNode
+from nodeprint.words import places
+from nodeprint.words.findings import seen_in
+from nodeprint.words.outcome import Finding
+from nodeprint.words.units import said
+
+#: Of causes in one place the first term here is the finding, the others are its evidence: what takes time from a CPU or
+#: slows its clock shows in everything that runs there.
+_FIRST = ("jitter", "clock", "bandwidth", "numa", "cache")
+_SEVERITY: Mapping[str, str] = {
+    "confirmed": "error", "fresh": "warning", "differs": "warning", "crowd": "warning", "refuted": "info",
+}  # fmt: skip
+
+
+def findings(shown: Sequence[ShownCause], node: PackedNode, evidence: Sequence[str]) -> dict[str, list[Finding]]:
+    """A node's findings by state, one per place."""
+    by_state: dict[str, dict[tuple[object, ...], list[Finding]]] = {state: {} for state in STATES}
+    for one in sorted(shown, key=lambda one: _FIRST.index(one.cause.term) if one.cause.term in _FIRST else len(_FIRST)):
+        told = finding(one, node, evidence, _SEVERITY[one.state])
+        if one.state == "refuted":
+            told = replace(told, id="not-confirmed")
+        by_state[one.state].setdefault(_place(told.where), []).append(told)
+    return {
+        state: [
+            replace(first, evidence=(*first.evidence, *(other.text for other in rest)))
+            for first, *rest in by_place.values()
+        ]
+        for state, by_place in by_state.items()
+    }
+
+
+def _place(where: Mapping[str, Key]) -> tuple[object, ...]:
+    """What two findings have in common that are one cause: the core, the memory, or all of it."""
+    for key in ("core", "memory_node", "ccx", "ccd", "socket"):
+        if key in where:
+            return key, where[key]
+    return tuple(sorted((key, str(value)) for key, value in where.items()))
+
+
+def explained(evidence: Sequence[Evidence], i: int) -> str:
+    """How far the time that CPUs lost goes with what deviates on them elsewhere; empty where it is unknown."""
+    deviations = [(one, by_cpu(one, i)) for one in evidence]
+    lost = next((mine for one, mine in deviations if one.matrix.terms.share and mine), {})
+    said = []
+    for one, elsewhere in deviations:
+        both = sorted(set(lost) & set(elsewhere)) if not one.matrix.terms.share else []
+        found = explained_by_jitter([lost[cpu] for cpu in both], [abs(elsewhere[cpu]) for cpu in both])
+        if np.isfinite(found.correlation):
+            said.append(f"{found.correlation:+.2f} in {one.matrix.name}")
+    return f"rank correlation over CPUs of lost time with deviations: {', '.join(said)}" if lost and said else ""
+
+
+def finding(shown: ShownCause, node: PackedNode, evidence: Sequence[str], severity: str) -> Finding:
+    """A finding with its place in the node's own numbers."""
+    matrix, model, term = shown.matrix, shown.matrix.quantity.model, shown.cause.term
+    where = places.place(matrix, shown.cause.where, node)
+    effect, low, high = (matrix.scale.relative(size) for size in (shown.effect, *shown.interval))
+    more = effect > 0
+    peers, unit = level(shown), matrix.quantity.unit
+    if model.scale == "share":
+        change = f"loses {effect * 100:.1f} % more of its time than its peers, which lose {peers * 100:.2g} %"
+    else:
+        change = (
+            f"{said(peers * (1 + effect), unit)}, its peers {said(peers, unit)} "
+            f"({effect * 100:+.1f} % [{low * 100:.1f} to {high * 100:.1f} %])"
+        )
+    return Finding(
+        id=f"{term}-{_SIDES.get(term, ('high', 'low'))[0 if more else 1]}",
+        severity=severity,
+        term=term,
+        where=where,
+        effect=effect,
+        effect_ns=effect * peers if unit == "ns" and model.scale != "share" else float("nan"),
+        interval=(low, high),
+        runs=shown.runs,
+        consistent_with=_CONSISTENT.get(term, ())
+        if more == (model.better == "lower")
+        else ("settings that differ from the peers'",),
+        evidence=tuple(evidence),
+        remedy=remedies.of(term),
+        text=f"{matrix.name}, {places.of_labels(where)}: {change}, {seen_in(shown.runs)}",
+        measurement=matrix.name,
+        constant_in="percent" if model.scale == "log" else "either",
+    )
+
+
+def level(shown: ShownCause) -> float:
+    """The peers' value of what deviates, in the measurement's unit."""
+    (term,) = shown.cause.members
+    return float(np.median(shown.matrix.template[shown.matrix.terms.terms[int(term)].covers]))
+
+
+_SIDES: Mapping[str, tuple[str, str]] = {
+    "numa": ("slow", "fast"),
+    "cache": ("slow", "fast"),
+    "loaded": ("slow", "fast"),
+    "touch": ("slow", "fast"),
+    "bandwidth": ("fast", "slow"),
+    "clock": ("fast", "slow"),
+    "remap": ("fast", "slow"),
+    "jitter": ("loud", "quiet"),
+}
+_CONSISTENT: Mapping[str, tuple[str, ...]] = {
+    "numa": ("a missing or slow memory channel", "memory speed or interleaving"),
+    "cache": ("the core's clock", "a slow or smaller cache"),
+    "bandwidth": ("a missing or slow memory channel", "memory speed or interleaving"),
+    "clock": ("cooling (paste, fan, airflow)", "a power limit", "boost settings"),
+    "loaded": ("a missing or slow memory channel", "the memory controller"),
+    "touch": ("memory of the other node", "interleaving"),
+    "jitter": ("a daemon or interrupts on the CPU", "a hypervisor that takes CPU time away"),
+}

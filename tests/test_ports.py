@@ -1,0 +1,52 @@
+"""Bandwidth of each CCX and CCD: which CPUs stream together, on trees of machines that this one is not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from . import machines
+from .conftest import built
+
+pytestmark = pytest.mark.machine
+
+#: CCXs and CCDs of several CCXs in a machine of two sockets.
+GROUPS = {"rome": (32, 16), "milan": (16, 0), "genoa": (24, 0), "bergamo": (32, 16), "dense": (24, 0)}
+
+
+def plan(root: Path, cpus: str) -> dict[str, str]:
+    environment = os.environ | {"NODEPRINT_SYSFS": str(root / "sys"), "NODEPRINT_PROCFS": str(root / "proc")}
+    command = [built() / "ports", "--op", "bandwidth", "--plan", "--passes", "1", "--cpus", cpus]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    return dict(line.split(" ", 1) for line in done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("name", GROUPS)
+@pytest.mark.parametrize("nps", [1, 4])
+def test_every_ccx_and_ccd_is_measured(tmp_path: Path, name: str, nps: int) -> None:
+    machine = machines.epyc(machines.WHOLE[name], sockets=2, threads=1, nps=nps)
+    root = machine.write(tmp_path)
+    (root / "proc/self").mkdir(parents=True, exist_ok=True)
+    (root / "proc/self/status").write_text(f"Mems_allowed_list:\t0-{2 * nps - 1}\n")
+    said = plan(root, f"0-{len(machine.rows) - 1}")
+    ccxs, ccds = GROUPS[name]
+    assert int(said["cells"]) == (ccxs + ccds) * 3 * 2  # own, other socket, all; load, store
+    assert 1 < float(said["seconds"]) < 30
+
+
+def test_dies_that_the_system_reports_are_taken(tmp_path: Path) -> None:
+    """A processor in no table, two L3s on a die by die_cpus_list."""
+    root = tmp_path
+    machine = machines.epyc(machines.MILAN, sockets=1, threads=1)
+    machine.write(root)
+    (root / "proc/self").mkdir(parents=True, exist_ok=True)
+    (root / "proc/self/status").write_text("Mems_allowed_list:\t0\n")
+    for cpu in range(64):
+        folder = root / f"sys/devices/system/cpu/cpu{cpu}/topology"
+        (folder / "die_cpus_list").write_text(f"{cpu // 16 * 16}-{cpu // 16 * 16 + 15}\n")
+        (folder / "package_cpus_list").write_text("0-63\n")
+    assert int(plan(root, "0-63")["cells"]) == (8 + 4) * 2  # one socket, one NUMA node: its own memory alone
+    assert int(plan(root, "0-7")["cells"]) == 2  # one CCX takes part: no CCD of several

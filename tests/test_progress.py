@@ -1,0 +1,133 @@
+"""`nodeprint status`: how every node of a campaign stands, for an administrator and for a script."""
+
+import fcntl
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nodeprint import discover, progress
+from nodeprint.discover import Node
+from nodeprint.errors import NodeprintError
+
+from .test_bad_input import call
+
+MOMENT = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+#: Two runs of the only measurement.
+STEPS = [(1, "coherence-cas"), (2, "coherence-cas")]
+
+
+@pytest.fixture
+def folder(campaign: Callable[..., Path]) -> Path:
+    """A campaign in which a node of each kind is."""
+    folder = campaign("done", "part")
+    names = ("done", "part", "runs", "waits", "lost", "later")
+    out = Node("out", "out", state="drained", reason="DIMM 7 is bad", measure=False)
+    discover.write_sheet(folder / "nodes.tsv", [*(Node(name, name) for name in names), out])
+    (folder / "config.yaml").write_text("launch: slurm\nruns: 2\n")
+    status = folder / "nodes/part/job1/status.json"
+    content = json.loads(status.read_text())
+    content["measurements"][1] |= {"outcome": "failed", "message": "killed by signal 9"}
+    status.write_text(json.dumps(content | {"outcome": "partial"}))
+    for name in ("runs", "lost"):
+        (folder / "nodes" / name / "job1").mkdir(parents=True)
+    (folder / "nodes/runs/job1/node-run.log").write_text(f"{MOMENT} node-run: run 2 of 2: coherence-cas\n")
+    (folder / "nodes/lost/job1/submission.txt").write_text("Slurm job 9: NODE_FAIL, the node was lost\n")
+    rows = ["runs\t1\t7\tRUNNING\tNone", "waits\t1\t8\tPENDING\tPriority", "lost\t1\t9\tabsent\tSlurm job 9"]
+    (folder / "launch").mkdir()
+    (folder / "launch/jobs.tsv").write_text("".join(f"{row}\n" for row in rows))
+    (folder / "launch/lock").touch()
+    return folder
+
+
+def test_how_each_node_stands(folder: Path) -> None:
+    found = progress.status(folder)
+    assert {node.node: node.standing for node in found.nodes} == {
+        "done": "measured", "part": "partly measured", "runs": "running", "waits": "queued", "lost": "failed",
+        "later": "not begun", "out": "left out",
+    }  # fmt: skip
+    of = {node.node: node for node in found.nodes}
+    assert of["part"].reason == "coherence-cas: killed by signal 9"
+    assert (of["runs"].measurement, of["runs"].run, of["runs"].done, of["runs"].of) == ("coherence-cas", 2, 1, 2)
+    assert (of["waits"].reason, of["waits"].slurm_job) == ("Priority", "8")
+    assert of["lost"].reason == "Slurm job 9: NODE_FAIL, the node was lost"
+    assert of["out"].reason == "drained: DIMM 7 is bad"
+    assert found.code == 3
+    (folder / "launch/jobs.tsv").write_text("later\t1\t9\tCOMPLETED\tNone\n")
+    later = next(node for node in progress.status(folder).nodes if node.node == "later")
+    assert (later.standing, later.reason) == ("running", "its Slurm job is COMPLETED; its outcome is waited for")
+    text = found.as_text()
+    assert text.splitlines()[0].startswith(
+        "main: 7 nodes: 1 failed, 1 partly measured, 1 running, 1 queued, 1 not begun, 1 left out, 1 measured"
+    )
+    assert "coherence-cas, run 2, 1 of 2 measurements" in text
+    assert text.splitlines()[-1] == "no call follows the jobs that are queued: `make run` continues it"
+
+
+def test_a_call_that_is_at_work_is_seen_by_its_lock(folder: Path) -> None:
+    with (folder / "launch/lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        found = progress.status(folder)
+    assert found.followed
+    assert "no call follows" not in found.as_text()
+
+
+def test_status_ends_with_what_a_script_can_use(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("status", folder, "--json") == 3
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["counts"]["queued"] == 1
+    assert {node["node"] for node in facts["nodes"]} >= {"done", "out"}
+    for name in ("runs", "waits", "later"):
+        (folder / "nodes" / name / "job1").mkdir(parents=True, exist_ok=True)
+        (folder / "nodes" / name / "job1/status.json").write_text('{"outcome": "complete", "measurements": []}')
+    assert call("status", folder, "--watch") == 1
+    for name in ("part", "lost"):
+        (folder / "nodes" / name / "job1/status.json").write_text('{"outcome": "complete", "measurements": []}')
+    assert call("status", folder) == 0, "a node that the sheet leaves out is no failure"
+    assert call("status", folder.parent) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_many_nodes_of_the_same_words_share_a_line(campaign: Callable[..., Path]) -> None:
+    folder = campaign("n000")
+    (folder / "nodes/n000/job1/status.json").unlink()
+    discover.write_sheet(folder / "nodes.tsv", [Node(f"n{i:03}", f"n{i:03}") for i in range(400)])
+    (folder / "config.yaml").write_text("launch: slurm\n")
+    (folder / "launch").mkdir()
+    rows = (f"n{i:03}\t1\t{i + 1}\tPENDING\t{'Priority' if i % 2 else 'Resources'}\n" for i in range(400))
+    (folder / "launch/jobs.tsv").write_text("".join(rows))
+    text = progress.status(folder).as_text()
+    assert "200 (n000, n002, n004, ...)" in text and "Resources" in text
+    assert len(text.splitlines()) == 4
+
+
+def test_no_campaign_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(NodeprintError, match="cannot be read"):
+        progress.status(tmp_path)
+
+
+def test_hosts_of_ansible(folder: Path) -> None:
+    """Nothing is seen of a host that measures but when it began; the time that is left, from the first one done on."""
+    (folder / "config.yaml").write_text("launch: ansible\nruns: 2\n")
+    (folder / "nodes/runs/job1/node-run.log").unlink()
+    rows = ("runs\t1\t\tPENDING\t", "waits\t1\t\tPENDING\t", f"runs\t1\t\tRUNNING\t{MOMENT}")
+    (folder / "launch/jobs.tsv").write_text("".join(f"{row}\n" for row in rows))
+    with (folder / "launch/lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        found = progress.status(folder)
+    of = {node.node: node for node in found.nodes}
+    assert (of["runs"].standing, of["runs"].reason) == ("running", f"since {MOMENT}")
+    assert of["waits"].standing == "queued"
+    assert progress.status(folder).counts.get("running") is None, "the call that ran it was killed"
+
+    nodes = [
+        progress.Node("done", frozenset({0, 1}), finished=True),
+        progress.Node("runs", frozenset(), since_s=4.0),
+        progress.Node("waits", frozenset()),
+    ]
+    state = progress.State(nodes, STEPS)
+    assert progress.progress(state) == "1 of 3 nodes, 2 of 6 measurements, 1 node at work, 1 waiting"
+    assert progress.State(nodes, STEPS, {"coherence-cas": 5.0}).left_s() == 16.0
