@@ -4,7 +4,7 @@ CONFIG ?= config/config.yaml
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 LINT = python workflow shell ansible kernels
-.PHONY: help run cluster report setup kernels lint $(LINT:%=lint-%) format test test-pure test-emulated test-all test-fresh test-offline bench bundle pictures clean
+.PHONY: help run cluster report setup kernels lint $(LINT:%=lint-%) format test test-pure test-emulated test-all fuzz test-fresh test-offline bench bundle pictures clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -68,6 +68,9 @@ test-emulated: .venv/dev.stamp kernels ## node-run in emulated machines of two s
 test-all: test test-emulated ## both, and the tests that take minutes each
 	@setup/system accounting
 	pytest -q -m long
+
+fuzz: .venv/dev.stamp kernels ## the tests on made-up input with new examples in every call
+	pytest -q -n auto --hypothesis-profile=fuzz $$(grep -l '@given' tests/test_*.py)
 
 test-fresh: ## the main job and the pure tests in a debootstrap'ed Debian 12 (root)
 	tests/fresh/run

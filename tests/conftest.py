@@ -28,9 +28,12 @@ from nodeprint import records, run_files
 
 ROOT = Path(__file__).parent.parent
 
-# No test depends on how fast or quiet the machine is.
-settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any-machine")
+# No test depends on how fast or quiet the machine is, nor on the day: examples are the same in every run but those of
+# `make fuzz`.
+_any_machine = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("fuzz", _any_machine)
+settings.register_profile("repeatable", _any_machine, derandomize=True)
+settings.load_profile("repeatable")
 
 # What nohup and a shell's background start ignores these and hands that down; tests send them to what they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -386,6 +386,8 @@ def test_any_matrix_gives_partitions(n: int, seed: int, missing: float) -> None:
         assert sorted(cpu for group in level.groups for cpu in group) == measured
         assert 1 < len(level.groups) < len(measured)
         assert -1 <= level.stability <= 1
+    for finer, coarser in itertools.pairwise(result.levels):
+        assert all(any(set(group) <= set(one) for one in coarser.groups) for group in finer.groups)
     json.dumps(result.as_json(), allow_nan=False)
 
 

@@ -117,8 +117,7 @@ def levels_of_cores(between: Matrix, threads: bool) -> list[Partition]:
         return []
     cells = Cells.of(between)
     whole = np.zeros(len(between), dtype=np.int64)
-    refined = [_refined(cells, labels) for labels in separated_groups(between, cells)]
-    nested = [labels for labels in refined if 0 < labels.max() < len(labels) - 1]
+    nested = _nested([_refined(cells, labels) for labels in separated_groups(between, cells)])
     if not nested and len(between) >= 2 * MIN_PACKAGE_CORES and (sides := sockets_of(between)) is not None:
         nested = [sides]
     if nested and sizes(nested[0]).max() == 2:
@@ -142,6 +141,22 @@ def _refined(cells: Cells, labels: Labels) -> Labels:
     joins = (sizes(labels)[best] > 1) & (rows[each, best] < rows[each, labels])
     joins &= rows[each, best] < ALIKE_ROW * inside[best]
     return numbered(np.where(joins, best, labels))
+
+
+def _nested(refined: list[Labels]) -> list[Labels]:
+    """Partitions from fine to coarse, each joining whole groups of the one before: refined one by one they may differ
+    in a row, which then goes with the most rows of its finer group. Those that separate nothing are left out.
+    """
+    out: list[Labels] = []
+    for own in refined:
+        labels = own
+        if out:
+            votes = np.zeros((int(out[-1].max()) + 1, int(own.max()) + 1))
+            np.add.at(votes, (out[-1], own), 1)
+            labels = numbered(votes.argmax(axis=1)[out[-1]])
+        if 0 < labels.max() < (out[-1].max() if out else len(own) - 1):
+            out.append(labels)
+    return out
 
 
 def sibling_labels(matrix: Matrix) -> Labels | None:
@@ -254,6 +269,12 @@ def _distinct(labels: Labels, other: Labels) -> bool:
     return bool((parts > 1).sum() > 0.5 * len(parts))
 
 
+def _nest(labels: Labels, other: Labels) -> bool:
+    """Whether one of two different partitions joins whole groups of the other."""
+    fine, coarse = (labels, other) if labels.max() > other.max() else (other, labels)
+    return bool(fine.max() > coarse.max() and np.array_equal(group_of(coarse, fine)[fine], coarse))
+
+
 def group_of(coarse: Labels, fine: Labels) -> Labels:
     """The coarse group of every fine group, (groups of fine,)."""
     out = np.zeros(int(fine.max()) + 1, dtype=np.int64)
@@ -322,7 +343,7 @@ def _above_ccx(cells: Cells, ccx: Labels, found: list[Partition]) -> list[Partit
     if sockets is None and (sides := sockets_of(blocks)) is not None:
         over = Partition(_package_or_die(cells, sides[ccx], ccx), numbered(sides[ccx]))
         sockets = sides if over.name == "socket" else None
-        if not any(np.array_equal(over.labels, level.labels) for level in found):
+        if all(_nest(over.labels, level.labels) for level in found):
             out.append(over)
     if any(level.name == "quadrant" for level in found + out):
         return out
