@@ -186,6 +186,15 @@ def test_a_census_of_the_same_lines_agrees(tmp_path: Path) -> None:
     assert die.shares == pytest.approx(0.25, abs=0.08)
 
 
+def test_clusters_that_only_half_of_a_census_has_are_none() -> None:
+    rng = np.random.default_rng(1)
+    first, second = (100 + rng.standard_normal((256, 8)) for _ in range(2))
+    first[:128, :4] += 8
+    assert lines.of_census(first, second, np.zeros(256, dtype=int)).count == 1
+    second[:128, :4] += 8
+    assert lines.of_census(first, second, np.zeros(256, dtype=int)).count == 2
+
+
 def test_a_continuous_spread_makes_no_clusters() -> None:
     rng = np.random.default_rng(3)
     for tail in (3, 5, 1000):
@@ -357,9 +366,9 @@ def test_a_garbled_file_is_named_and_left_out(
         source.read(node)
 
 
-@pytest.mark.parametrize("wrong", [b'"reload_ns":[null,', b'"reload_ns":["x",', b'"reload_ns":[1,'])
+@pytest.mark.parametrize("wrong", [b'"reload_ns":[[null,', b'"reload_ns":[["x",', b'"reload_ns":[[1,'])
 def test_a_garbled_census_is_named_and_the_passes_are_kept(campaign: Path, tmp_path: Path, wrong: bytes) -> None:
-    node = node_with(campaign, tmp_path, lambda content: content.replace(b'"reload_ns":[', wrong, 1))
+    node = node_with(campaign, tmp_path, lambda content: content.replace(b'"reload_ns":[[', wrong, 1))
     found = source.read(node)
     assert len(found.passes) == 2 and found.censuses == ()
     assert found.missing == ("job1/run1: its records of census and clusters are not as expected and are left out",)
@@ -406,7 +415,7 @@ def test_what_the_kernel_writes_here_is_read(tmp_path: Path, two_cpus: None) -> 
     found = source.read(node)
     assert [one.ns.shape for one in found.passes] == [(1, 32), (1, 32)]
     assert [one.lines.shape for one in found.passes] == [(32,), (32,)] and len(found.censuses) == 1
-    assert found.censuses[0].ns.shape[1] == len(found.censuses[0].lines) >= 512
+    assert found.censuses[0].ns.shape[2] == len(found.censuses[0].lines) >= 512
     said = CliRunner().invoke(app, ["iodie", str(node)]).stdout
     assert "NO MAP: no socket has 3 cores" in said
 
@@ -461,7 +470,7 @@ def test_clusters_by_the_census_come_from_the_cpus_of_the_socket() -> None:
     cpus, number = np.array(list(ccx.values())), np.arange(256)
     site = rng.integers(4, size=256)
     quadrant = np.array([next(c.quadrant for c in ROME.cpus if c.cpu == cpu) or 0 for cpu in cpus])
-    ns = 100 + 8.0 * dies.steps("mesh", 4)[quadrant][:, site] + 2 * rng.standard_normal((16, 256))
+    ns = 100 + 8.0 * dies.steps("mesh", 4)[quadrant][:, site] + 2 * rng.standard_normal((2, 16, 256))
     of_hops, _ = analysed(ROME, Modes(2.0), runs=1)
     (die,) = [analysis.die(of_hops.dies[0].tensor, (Census("r", 0, cpus, number, ns, 12),), ROME)]
     assert die.census is not None and rand_index(die.census.label, site) == 1

@@ -166,10 +166,10 @@ def _census(
     fewest = min((len(of) for of in used), default=0)
     if fewest < data.FEWEST_ENDS or len({tuple(one.cpus[of]) for one, of in zip(censuses, used, strict=True)}) != 1:
         return None, None, 0
-    ns = np.concatenate([one.ns[of] for one, of in zip(censuses, used, strict=True)], axis=1).T
+    ns = np.concatenate([one.ns[:, of] for one, of in zip(censuses, used, strict=True)], axis=2).swapaxes(1, 2)
     part = np.repeat(np.arange(len(censuses)), [len(one.lines) for one in censuses])
     of = Lines(tuple((one.run, one.home, 0) for one in censuses), part, np.concatenate([one.lines for one in censuses]))
-    return lines.of_census(ns, part), of, min(one.address_bits for one in censuses)
+    return lines.of_census(ns[0], ns[1], part), of, min(one.address_bits for one in censuses)
 
 
 def _shares(clusters: Clusters, census: Clusters | None, both: Agreement | None) -> tuple[Floats, Floats]:
