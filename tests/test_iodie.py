@@ -374,6 +374,8 @@ def test_a_port_stands_apart_beside_others_that_are_alike_and_not_where_all_scat
     assert not analysis.stands_apart(scattered, half).any()
     assert not analysis.stands_apart(alike, np.full(5, 5.0)).any()
     assert not analysis.stands_apart(20 + (alike - 20) / 4, half).any()
+    two = np.array([20.0, 20.1, 20.2, 19.9, 24.0, 20.0, 23.0, 19.9])
+    assert np.flatnonzero(analysis.stands_apart(two, np.full(8, 0.5))).tolist() == [4, 6]
 
 
 def test_cpus_that_the_labels_do_not_have_are_left_out() -> None:

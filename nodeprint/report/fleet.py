@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from nodeprint.fingerprint import FIELDS, label
+from nodeprint.fleet import homes
 from nodeprint.outcomes import Outcome
 from nodeprint.report import figures, plots, scale, words
 from nodeprint.report.drawing import Pixels
@@ -108,7 +109,7 @@ def _class_shown(verdict: Mapping[str, Any], by_class: Mapping[ClassKey, Mapping
 
 def _name(key: ClassKey) -> str:
     measurement, home, name = key
-    return f"'{name}' of {measurement}" + (f", home NUMA node {home}" if home >= 0 else "")
+    return ", ".join(filter(None, (f"'{name}' of {measurement}", homes.named(home))))
 
 
 def _forest(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from nodeprint import outcomes
+from nodeprint.fleet import homes
 from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.fleet.quantity import cell_models
 from nodeprint.report import figures, scale
@@ -199,7 +200,7 @@ def _maps(text: str, captions: Sequence[str], values: Sequence[Floats], base: Fl
 
 def name_of(one: Drawn) -> str:
     """A matrix by its measurement and home."""
-    return f"{one.measurement}, home NUMA node {one.home}" if one.home >= 0 else one.measurement
+    return ", ".join(filter(None, (one.measurement, homes.named(one.home))))
 
 
 def _key(group: str, shown: Shown, one: Drawn) -> _Key:
