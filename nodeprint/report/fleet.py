@@ -13,6 +13,7 @@ from nodeprint.fingerprint import FIELDS, label
 from nodeprint.fleet import homes
 from nodeprint.outcomes import Outcome
 from nodeprint.report import figures, plots, scale, words
+from nodeprint.report.drawing import Pixels
 from nodeprint.report.figures import Figure, Floats
 from nodeprint.report.pages import Figures, Section, Table, Text
 from nodeprint.report.peers import MAP_SCALE, Template
@@ -28,11 +29,11 @@ _MOST_ROWS, MOST_MAPS = 40, 64
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What the figures of a fleet need beside the verdict: when each node was first measured, its difference map as
-    PNG, one matrix of the template with its machine, and the leaf switch of each node."""
+    """What the figures of a fleet need beside the verdict: when each node was first measured, its difference map,
+    one matrix of the template with its machine, and the leaf switch of each node."""
 
     started: Mapping[str, str] = field(default_factory=dict)
-    maps: Mapping[str, bytes] = field(default_factory=dict)
+    maps: Mapping[str, Pixels] = field(default_factory=dict)
     template: tuple[Drawn, Template, Topology | None] | None = None
     switches: Mapping[str, str] = field(default_factory=dict)
 

@@ -12,13 +12,22 @@ from nodeprint.fleet.jobs import Measured
 from nodeprint.layout import CLASSES, Ints, pair_classes, slots_of
 from nodeprint.report import figures, linktest, methods, plots, scale, words
 from nodeprint.report.figures import Figure, Floats, Tick, three_digits
-from nodeprint.report.floorplan import floorplan_svg
+from nodeprint.report.floorplan import floorplan as floorplan_drawing
 from nodeprint.report.pages import Block, Cell, Figures, Section, Table, Text
 from nodeprint.report.peers import Peers, Template, name_of
 from nodeprint.report.plots import Passes
 from nodeprint.report.quadrants import section as quadrant_section
 from nodeprint.report.scale import Scale
-from nodeprint.report.shown import ClassKey, Drawn, Shown, class_key, finite_median, medians_by_run, scale_ends
+from nodeprint.report.shown import (
+    ClassKey,
+    Drawn,
+    Shown,
+    class_key,
+    finite_median,
+    medians_by_run,
+    row_medians,
+    scale_ends,
+)
 from nodeprint.topology.model import Topology
 
 _STRIP = 62.0
@@ -352,9 +361,8 @@ def floorplan(shown: Shown) -> Section | None:
         return None
     first = shown.matrices[0]
     others = np.where(np.eye(len(first.cpus), dtype=bool), np.nan, first.values)
-    medians = {
-        cpu: float(np.nanmedian(row)) for cpu, row in zip(first.cpus, others, strict=True) if np.isfinite(row).any()
-    }
+    found = zip(first.cpus, row_medians(others).tolist(), strict=True)
+    medians = {cpu: median for cpu, median in found if np.isfinite(median)}
     quantity = f"{name_of(first)}: a core's median to all others"
     rates = _ccd_rates(shown) if len({cpu.ccd for cpu in topology.cpus} - {None}) > 1 else {}
     room = figures.PAGE / 2 - 2 if rates else figures.PAGE
@@ -368,13 +376,9 @@ def floorplan(shown: Shown) -> Section | None:
 def _plan(
     topology: Topology, values: Mapping[int, float], unit: str, quantity: str, level: Any, name: str, room: float
 ) -> Figure:
-    svg = floorplan_svg(topology, values, unit=unit, quantity=quantity, level=level)
-    width, height = (float(part) for part in svg.split('viewBox="0 0 ', 1)[1].split('"', 1)[0].split())
-    share = min(1.0, room / (width * 0.353), 205 / (height * 0.353)) * 0.353
-    return figures.picture(
-        svg.encode(), width * share, height * share, name=name, caption="", alt=f"Floor plan: {quantity} in {unit}.",
-        data={"cpu": list(values), unit: list(values.values())},
-    )  # fmt: skip
+    drawing = floorplan_drawing(topology, values, unit=unit, quantity=quantity, level=level, room=(room, 205.0))
+    data: dict[str, Sequence[Any]] = {"cpu": list(values), unit: list(values.values())}
+    return figures.finished(drawing, name, "", f"Floor plan: {quantity} in {unit}.", data)
 
 
 def _ccd_rates(shown: Shown) -> dict[int, float]:

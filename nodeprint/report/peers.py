@@ -14,6 +14,7 @@ from nodeprint.fleet import homes
 from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.fleet.quantity import cell_models
 from nodeprint.report import figures, scale
+from nodeprint.report.drawing import Pixels
 from nodeprint.report.figures import Band, Figure, Floats
 from nodeprint.report.scale import Scale
 from nodeprint.report.shown import Drawn, Shown, drawn, over_runs
@@ -106,7 +107,7 @@ class Peers:
         cpus, topology = self._machines[key]
         return Drawn(key[0], key[1], cpus, found[0][1]), Template(*_stacked(found)), topology
 
-    def map_of(self, node: str, group: str, shown: Shown) -> bytes | None:
+    def map_of(self, node: str, group: str, shown: Shown) -> Pixels | None:
         """The difference map of a node's first matrix in small; None without peers."""
         one = next((one for one in shown.matrices if len(one.cpus) > 2), None)
         found = self.template(node, group, shown, one) if one is not None else None

@@ -173,5 +173,14 @@ def over_runs(values: npt.NDArray[Any]) -> Floats:
 
 def finite_median(values: Floats) -> float:
     """The median of what was measured; NaN where nothing was."""
-    known = values[np.isfinite(values)]
-    return float(np.median(known)) if known.size else float("nan")
+    return float(row_medians(values.reshape(1, -1))[0])
+
+
+def row_medians(rows: Floats) -> Floats:
+    """The median of what was measured in each row; NaN where nothing was. numpy's nanmedian takes ten times as long."""
+    if not rows.shape[1]:
+        return np.full(len(rows), np.nan)
+    ordered = np.sort(rows, axis=1)  # NaN last
+    known = np.isfinite(ordered).sum(axis=1)
+    at = np.arange(len(rows))
+    return np.asarray((ordered[at, np.maximum(known - 1, 0) // 2] + ordered[at, known // 2]) / 2)
