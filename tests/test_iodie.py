@@ -26,6 +26,7 @@ from nodeprint.iodie.data import Census, Lines, Pass
 from nodeprint.layout import CCX
 from nodeprint.report import iodie as drawn
 from nodeprint.report.pages import Text
+from nodeprint.report.svg import svg
 from nodeprint.simulate import Modes, Plan, Spread, write
 from nodeprint.simulate.campaign import detailed
 from nodeprint.structure.matrices import rand_index
@@ -543,8 +544,8 @@ def test_a_page_has_a_floor_plan_with_every_ccd_and_the_same_bytes(campaign: Pat
     first, node, _ = drawn.pages(found, "a")
     assert (first.subject, node.subject, node.origin) == ("cluster", "node000", "SIMULATED, not a measurement")
     (figure,) = node.figures()
-    svg = figure.svg.decode()
-    assert all(f">CCD {ccd}<" in svg for ccd in range(8)) and all(f">quadrant {q}<" in svg for q in range(4))
+    seen = svg(figure.drawing).decode()
+    assert all(f">CCD {ccd}<" in seen for ccd in range(8)) and all(f">quadrant {q}<" in seen for q in range(4))
     assert "mesh of 2 x 2" in figure.caption and len(figure.data["ns"]) == 6
     for name in "xy":
         called = CliRunner().invoke(app, ["iodie", str(campaign), "--pdf", str(tmp_path / f"{name}.pdf")])
@@ -557,11 +558,11 @@ def test_a_page_has_a_floor_plan_with_every_ccd_and_the_same_bytes(campaign: Pat
 def test_every_geometry_has_a_plan_on_terminal_and_page(kind: dies.Kind, sites: int) -> None:
     (die,) = analysed(GENOA, Modes(2.0, pair_step_ns=2.0, die=kind, sites=sites))[0].dies
     rows = "\n".join(text.plan(die))
-    svg = drawn.floorplan(die).svg.decode()
+    seen = svg(drawn.floorplan(die).drawing).decode()
     for ccd in range(12):
-        assert f">CCD {ccd}<" in svg
+        assert f">CCD {ccd}<" in seen
     links = 6 if (kind, sites) != ("mesh", 6) else 7
-    assert svg.count('stroke-width="0.5"') == links
+    assert seen.count('stroke-width="0.5"') == links
     assert rows.count("2.0") >= (5 if kind == "ring" else links)
 
 
