@@ -184,7 +184,20 @@ def test_a_census_of_the_same_lines_agrees(tmp_path: Path) -> None:
     assert die.census is not None and die.census.count == 4 and die.agreement is not None
     assert die.agreement.index == 1 and die.agreement.lines == 96
     assert die.agrees == 1 and die.geometry is not None
-    assert die.shares == pytest.approx(0.25, abs=0.08)
+    assert [die.share(site)[0] for site in range(4)] == pytest.approx([0.25] * 4, abs=0.08)
+
+
+def test_shares_of_a_census_are_at_the_sites_where_its_lines_are(tmp_path: Path) -> None:
+    """Clusters of the census have numbers of their own."""
+    planted = (0.1, 0.2, 0.3, 0.4)
+    for seed in range(3):
+        modes = Modes(6.0, planted)
+        write(Plan(ROME, nodes=1, runs=1, detail=True, modes=modes, seed=seed), tmp_path / f"{seed}")
+        (die,) = analysis.analyse(source.read(tmp_path / f"{seed}/nodes/node000")).dies
+        assert die.sites is not None and die.sites.count == 4
+        label = die.tensor.labels[die.tensor.here]
+        truth = [planted[label[die.sites.of_end == site][0] % 4] for site in range(4)]
+        assert [die.share(site)[0] for site in range(4)] == pytest.approx(truth, abs=0.07)
 
 
 def test_clusters_that_only_half_of_a_census_has_are_none() -> None:

@@ -103,7 +103,8 @@ def _site_ends(die: Die) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(ends[die.sites.of_end == site].tolist()) for site in range(die.sites.count))
 
 
-def _parts(node: Node) -> dict[Key, tuple[float, float]]:
+def _parts(node: Node, run: str = "") -> dict[Key, tuple[float, float]]:
+    """What each part costs with half of its interval; shares by the lines of one run or of all."""
     out: dict[Key, tuple[float, float]] = {}
     for die in node.dies:
         socket = die.homes[0] if len(node.dies) > len({one.tensor.socket for one in node.dies}) else die.tensor.socket
@@ -114,9 +115,7 @@ def _parts(node: Node) -> dict[Key, tuple[float, float]]:
             for (p, q), ns, half in zip(die.distances.ends, die.distances.line, die.distances.line_half, strict=True):
                 out["way", socket, (sites[p], sites[q])] = (float(ns), float(half))
             for site in range(die.sites.count):
-                mine = die.sites.of_cluster == site
-                share = float(die.shares[mine].sum())
-                out["share", socket, (sites[site],)] = (share, float(np.sqrt((die.shares_half[mine] ** 2).sum())))
+                out["share", socket, (sites[site],)] = die.share(site, run)
         for link in die.links:
             out["link", socket, ((link.socket,),)] = (link.ns, link.half)
     return out
@@ -155,7 +154,7 @@ def _by_run(nodes: Sequence[Node], known: Sequence[Key], value: Floats) -> Float
     for node, own in zip(nodes, value, strict=True):
         rows = []
         for run in sorted({run for die in node.dies for run, _, _ in die.tensor.lines.parts}):
-            table = _parts(replace(node, dies=tuple(_of_run(die, run) for die in node.dies)))
+            table = _parts(replace(node, dies=tuple(_of_run(die, run) for die in node.dies)), run)
             row = np.array([table.get(key, (np.nan, 0.0))[0] for key in known])
             rows.append(np.where(np.isfinite(row), row, own))
         per_node.append(rows)

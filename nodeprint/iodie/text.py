@@ -126,8 +126,8 @@ def _map_json(die: Die) -> dict[str, Any] | None:
                 "name": site_name(die, site),
                 "ends": ends_of(die, site),
                 "clusters": np.flatnonzero(sites.of_cluster == site).tolist(),
-                "share": figure(die.shares[sites.of_cluster == site].sum()),
-                "share_half": figure(np.sqrt((die.shares_half[sites.of_cluster == site] ** 2).sum())),
+                "share": figure(die.share(site)[0]),
+                "share_half": figure(die.share(site)[1]),
             }
             for site in range(sites.count)
         ],
@@ -323,7 +323,7 @@ def _drawn(die: Die, of: Geometry) -> list[str]:
     def box(site: int | None) -> str:
         if site is None:
             return "(no CPU)"
-        share = die.shares[die.sites.of_cluster == site].sum() if die.sites is not None else 0
+        share, _ = die.share(site)
         ends = f"{WORDS[die.tensor.level]} {list_text(ends_of(die, site))}"
         name = site_name(die, site)
         return f"[{'' if name == ends else name + ': '}{ends}, {100 * share:.0f} % of lines]"
