@@ -81,7 +81,7 @@ def _fleet(found: Comparison) -> Sequence[Block]:
     header = ("part", "median", "lowest", "highest", "detection limit", "stands apart")
     rows = tuple(
         (
-            text.part_name(part), text.in_unit(part, float(np.median(part.value))),
+            text.part_name(part.level, part.key), text.in_unit(part, float(np.median(part.value))),
             text.in_unit(part, float(part.value.min())), text.in_unit(part, float(part.value.max())),
             "" if np.isnan(part.detectable) else f"± {text.in_unit(part, part.detectable)}", ", ".join(part.apart),
         )
