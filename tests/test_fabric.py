@@ -19,13 +19,14 @@ from nodeprint.discover import Node, write_sheet
 from nodeprint.errors import NodeprintError
 from nodeprint.fabric import Fabric, Fabrics
 from nodeprint.judge import acceptance
+from nodeprint.judge import messages as judged
 from nodeprint.judge.acceptance import Acceptance, Suppression
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.topology.presets import preset
-from nodeprint.verdict import fabric as judged
 from nodeprint.verdict import outputs
 from nodeprint.verdict.judge import judge_fleet
+from nodeprint.words import links
 from nodeprint.words.outcome import Verdict
 
 from .conftest import TRAILER, cell_header, header, lines, pair
@@ -56,7 +57,7 @@ def made(
 
 
 def found_in(one: Fabric, rules: Acceptance = RULES) -> list[judged.SlowPart]:
-    return list(judged.judge(one, rules, rules.false_alarm, "2026-01-01").found)
+    return list(judged.judge(one, rules, rules.false_alarm).found)
 
 
 @pytest.mark.parametrize("n", [4, 5, 8])
@@ -94,7 +95,7 @@ def test_a_slow_link_is_named_with_its_direction(n: int) -> None:
         True,
         False,
     )
-    assert "from node001 to node003 is" in found.text and "not in the other" in found.text
+    assert "from node001 to node003 is" in links.said(found) and "not in the other" in links.said(found)
     one.values[:, 3, 1] *= 2
     (found,) = found_in(one)
     assert {found.node, found.to} == {"node001", "node003"}
@@ -112,7 +113,7 @@ def test_a_slow_node_is_named_and_none_of_its_links(n: int, send: float, receive
     one.values[:, :, 2] *= receive
     (found,) = found_in(one)
     assert (found.term, found.node, found.to) == (judged.NODE, "node002", "")
-    assert said in found.text
+    assert said in links.said(found)
     assert (found.sends, found.receives) == (send > 1, receive > 1)
 
 
@@ -149,7 +150,7 @@ def test_three_nodes_or_one_run_cannot_tell(n: int, runs: int, why: str) -> None
     one = made(n, runs=runs)
     one.values[:, 0, 1] *= 5
     assert found_in(one) == []
-    assert why in judged.entry(judged.judge(one, RULES, 0.01, ""), RULES)["text"]
+    assert why in links.entry(judged.judge(one, RULES, 0.01), RULES, "")["text"]
 
 
 @pytest.mark.parametrize("slow", [None, (1, 6)])
@@ -160,7 +161,7 @@ def test_a_bisection_measures_half_of_the_links_and_names_a_slow_one(slow: tuple
     if slow:
         one.values[:, *slow] *= 2
     assert [(f.term, f.node, f.to) for f in found_in(one)] == ([(judged.LINK, "node001", "node006")] if slow else [])
-    entry = judged.entry(judged.judge(one, RULES, 0.01, ""), RULES)
+    entry = links.entry(judged.judge(one, RULES, 0.01), RULES, "")
     assert json.dumps(entry, allow_nan=False)
 
 
@@ -275,7 +276,7 @@ def test_the_bounds_and_the_rate_of_false_alarms_are_the_sites(tmp_path: Path) -
     wide = acceptance.load(path)
     assert odd(of_node(LATER, wide)) == odd(of_link(LATER, wide)) == {}
     noisy = made(8, noise=0.2)
-    limits = [judged.judge(noisy, RULES, alpha, "").smallest for alpha in (0.5, 0.01, 0.0001)]
+    limits = [judged.judge(noisy, RULES, alpha).smallest for alpha in (0.5, 0.01, 0.0001)]
     assert limits[0]["fabric-link"] < limits[1]["fabric-link"] < limits[2]["fabric-link"]
     path.write_text("fabric: {links: 3}\n")
     with pytest.raises(NodeprintError, match="fabric"):
@@ -328,7 +329,7 @@ def test_a_file_that_cannot_be_used_is_a_note_and_no_more(tmp_path: Path) -> Non
         for part, note in zip(("line 1", "other arguments", "several", "not of its ranks"), found.notes, strict=True)
     ]
     assert fabric.read(tmp_path / "elsewhere") == Fabrics()
-    assert json.dumps(judged.entry(judged.judge(one, RULES, 0.01, ""), RULES), allow_nan=False)
+    assert json.dumps(links.entry(judged.judge(one, RULES, 0.01), RULES, ""), allow_nan=False)
 
 
 def test_a_host_that_is_not_of_the_campaign_is_named(tmp_path: Path) -> None:

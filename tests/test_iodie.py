@@ -26,6 +26,7 @@ from nodeprint.iodie.data import Census, Lines, Pass
 from nodeprint.layout import CCX
 from nodeprint.report import iodie as drawn
 from nodeprint.report.pages import Text
+from nodeprint.report.svg import svg
 from nodeprint.simulate import Modes, Plan, Spread, write
 from nodeprint.simulate.campaign import detailed
 from nodeprint.structure.matrices import rand_index
@@ -184,6 +185,15 @@ def test_a_census_of_the_same_lines_agrees(tmp_path: Path) -> None:
     assert die.agreement.index == 1 and die.agreement.lines == 96
     assert die.agrees == 1 and die.geometry is not None
     assert die.shares == pytest.approx(0.25, abs=0.08)
+
+
+def test_clusters_that_only_half_of_a_census_has_are_none() -> None:
+    rng = np.random.default_rng(1)
+    first, second = (100 + rng.standard_normal((256, 8)) for _ in range(2))
+    first[:128, :4] += 8
+    assert lines.of_census(first, second, np.zeros(256, dtype=int)).count == 1
+    second[:128, :4] += 8
+    assert lines.of_census(first, second, np.zeros(256, dtype=int)).count == 2
 
 
 def test_a_continuous_spread_makes_no_clusters() -> None:
@@ -357,9 +367,9 @@ def test_a_garbled_file_is_named_and_left_out(
         source.read(node)
 
 
-@pytest.mark.parametrize("wrong", [b'"reload_ns":[null,', b'"reload_ns":["x",', b'"reload_ns":[1,'])
+@pytest.mark.parametrize("wrong", [b'"reload_ns":[[null,', b'"reload_ns":[["x",', b'"reload_ns":[[1,'])
 def test_a_garbled_census_is_named_and_the_passes_are_kept(campaign: Path, tmp_path: Path, wrong: bytes) -> None:
-    node = node_with(campaign, tmp_path, lambda content: content.replace(b'"reload_ns":[', wrong, 1))
+    node = node_with(campaign, tmp_path, lambda content: content.replace(b'"reload_ns":[[', wrong, 1))
     found = source.read(node)
     assert len(found.passes) == 2 and found.censuses == ()
     assert found.missing == ("job1/run1: its records of census and clusters are not as expected and are left out",)
@@ -373,6 +383,8 @@ def test_a_port_stands_apart_beside_others_that_are_alike_and_not_where_all_scat
     assert not analysis.stands_apart(scattered, half).any()
     assert not analysis.stands_apart(alike, np.full(5, 5.0)).any()
     assert not analysis.stands_apart(20 + (alike - 20) / 4, half).any()
+    two = np.array([20.0, 20.1, 20.2, 19.9, 24.0, 20.0, 23.0, 19.9])
+    assert np.flatnonzero(analysis.stands_apart(two, np.full(8, 0.5))).tolist() == [4, 6]
 
 
 def test_cpus_that_the_labels_do_not_have_are_left_out() -> None:
@@ -404,7 +416,7 @@ def test_what_the_kernel_writes_here_is_read(tmp_path: Path, two_cpus: None) -> 
     found = source.read(node)
     assert [one.ns.shape for one in found.passes] == [(1, 32), (1, 32)]
     assert [one.lines.shape for one in found.passes] == [(32,), (32,)] and len(found.censuses) == 1
-    assert found.censuses[0].ns.shape[1] == len(found.censuses[0].lines) >= 512
+    assert found.censuses[0].ns.shape[2] == len(found.censuses[0].lines) >= 512
     said = CliRunner().invoke(app, ["iodie", str(node)]).stdout
     assert "NO MAP: no socket has 3 cores" in said
 
@@ -459,7 +471,7 @@ def test_clusters_by_the_census_come_from_the_cpus_of_the_socket() -> None:
     cpus, number = np.array(list(ccx.values())), np.arange(256)
     site = rng.integers(4, size=256)
     quadrant = np.array([next(c.quadrant for c in ROME.cpus if c.cpu == cpu) or 0 for cpu in cpus])
-    ns = 100 + 8.0 * dies.steps("mesh", 4)[quadrant][:, site] + 2 * rng.standard_normal((16, 256))
+    ns = 100 + 8.0 * dies.steps("mesh", 4)[quadrant][:, site] + 2 * rng.standard_normal((2, 16, 256))
     of_hops, _ = analysed(ROME, Modes(2.0), runs=1)
     (die,) = [analysis.die(of_hops.dies[0].tensor, (Census("r", 0, cpus, number, ns, 12),), ROME)]
     assert die.census is not None and rand_index(die.census.label, site) == 1
@@ -532,8 +544,8 @@ def test_a_page_has_a_floor_plan_with_every_ccd_and_the_same_bytes(campaign: Pat
     first, node, _ = drawn.pages(found, "a")
     assert (first.subject, node.subject, node.origin) == ("cluster", "node000", "SIMULATED, not a measurement")
     (figure,) = node.figures()
-    svg = figure.svg.decode()
-    assert all(f">CCD {ccd}<" in svg for ccd in range(8)) and all(f">quadrant {q}<" in svg for q in range(4))
+    seen = svg(figure.drawing).decode()
+    assert all(f">CCD {ccd}<" in seen for ccd in range(8)) and all(f">quadrant {q}<" in seen for q in range(4))
     assert "mesh of 2 x 2" in figure.caption and len(figure.data["ns"]) == 6
     for name in "xy":
         called = CliRunner().invoke(app, ["iodie", str(campaign), "--pdf", str(tmp_path / f"{name}.pdf")])
@@ -546,11 +558,11 @@ def test_a_page_has_a_floor_plan_with_every_ccd_and_the_same_bytes(campaign: Pat
 def test_every_geometry_has_a_plan_on_terminal_and_page(kind: dies.Kind, sites: int) -> None:
     (die,) = analysed(GENOA, Modes(2.0, pair_step_ns=2.0, die=kind, sites=sites))[0].dies
     rows = "\n".join(text.plan(die))
-    svg = drawn.floorplan(die).svg.decode()
+    seen = svg(drawn.floorplan(die).drawing).decode()
     for ccd in range(12):
-        assert f">CCD {ccd}<" in svg
+        assert f">CCD {ccd}<" in seen
     links = 6 if (kind, sites) != ("mesh", 6) else 7
-    assert svg.count('stroke-width="0.5"') == links
+    assert seen.count('stroke-width="0.5"') == links
     assert rows.count("2.0") >= (5 if kind == "ring" else links)
 
 

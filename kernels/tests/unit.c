@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/census.h"
 #include "harness/clock.h"
@@ -401,6 +402,23 @@ static void test_wide_affinity(void) {
     CHECK(!machine_affinity(endless_machine, &allowed) && errno == EINVAL);
 }
 
+/* The sum of all CPUs comes first in /proc/stat, and early after boot it reads like a CPU's number. */
+static void test_counts_of_cpus(void) {
+    char folder[] = "/tmp/nodeprint-unit-XXXXXX", path[64];
+    struct cpulist cpus = {0};
+    CHECK(mkdtemp(folder) != NULL && setenv("NODEPRINT_PROCFS", folder, 1) == 0);
+    snprintf(path, sizeof path, "%s/stat", folder);
+    FILE *file = fopen(path, "we");
+    CHECK(file != NULL);
+    fputs("cpu  3 0 0 0 0 0 0 900 0 0\ncpu1 1 0 0 0 0 0 0 400 0 0\ncpu3 2 0 0 0 0 0 0 500 0 0\nintr 77 1 2\n", file);
+    CHECK(fclose(file) == 0);
+    cpulist_add(&cpus, 3);
+    struct machine_counts counts = machine_counts(&cpus);
+    CHECK(counts.steal_ticks == 500 && counts.interrupts == 77);
+    cpulist_free(&cpus);
+    CHECK(unlink(path) == 0 && rmdir(folder) == 0 && unsetenv("NODEPRINT_PROCFS") == 0);
+}
+
 static void test_lower_mean(void) {
     double stepped[] = {20, 30, 30, 20, 30, 1e6, 20, 30}; /* 26 in steps of 10, and an interrupt */
     CHECK(fabs(lower_mean(stepped, 8) - 25) < 1e-9);
@@ -476,6 +494,7 @@ int main(void) {
     test_json();
     test_text();
     test_wide_affinity();
+    test_counts_of_cpus();
     test_lower_mean();
     test_correlation();
     test_clock_step();

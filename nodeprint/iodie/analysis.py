@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nodeprint.distributions import robust_sd
+from nodeprint.distributions import stdtrit
 from nodeprint.iodie import data, geometry, hashing, lines, paths, sites
 from nodeprint.iodie.data import Bools, Census, Floats, Ints, Lines, Tensor
 from nodeprint.iodie.geometry import Distances, Geometry
@@ -19,8 +19,8 @@ from nodeprint.iodie.source import Source
 from nodeprint.structure.matrices import rand_index
 from nodeprint.topology.model import Topology
 
-#: A part stands apart where its interval does, by so many robust standard deviations of its like, and by so much.
-_APART_SD, _APART_NS = 5.0, 2.0
+#: An end stands apart where its interval does, by so much, and by more than a healthy die shows with this probability.
+_APART_NS, _FALSE = 2.0, 0.01
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,14 @@ class Die:
 
     @property
     def end_ns(self) -> tuple[Ints, Floats, Floats, Floats]:
-        """Of the ends in the socket: their numbers, cost, half of its interval, and by how many robust standard
-        deviations of the others it is above their median."""
+        """Of the ends in the socket: their numbers, cost, half of its interval, and by how many standard deviations of
+        the others it is above their mean."""
         at = self.fit.of("end")
         own = np.flatnonzero(self.tensor.here)
         index = [at[(int(end),)] for end in own]
         ns = self.fit.value[index]
-        half = np.array([self.fit.half_width(self.fit.covariance[i, i]) for i in index])
-        return self.tensor.ends[own], ns, half, robust_z(ns)
+        half = np.array([self.fit.half(i) for i in index])
+        return self.tensor.ends[own], ns, half, above_others(ns)
 
     @property
     def odd_ends(self) -> list[tuple[int, float]]:
@@ -80,21 +80,29 @@ class Die:
         return [(int(end), float(by)) for end, by, is_odd in zip(ends, beyond, odd, strict=True) if is_odd]
 
 
-def robust_z(values: Floats) -> Floats:
-    """How many standard deviations each value is from the median of the others, by their median absolute deviation."""
-
-    def z(i: int) -> float:
-        others = np.delete(values, i)
-        middle = float(np.median(others))
-        return (float(values[i]) - middle) / max(robust_sd(others, middle), 1e-9)
-
-    return np.array([z(i) for i in range(len(values))])
+def above_others(values: Floats) -> Floats:
+    """By how many standard deviations of the others each value is above their mean, for its own scatter, too."""
+    others = [np.delete(values, i) for i in range(len(values))]
+    scale = np.array([max(float(one.std(ddof=1)), 1e-9) for one in others]) * np.sqrt(1 + 1 / (len(values) - 1))
+    return np.asarray((values - [one.mean() for one in others]) / scale)
 
 
 def stands_apart(ns: Floats, half: Floats) -> Bools:
-    """Which ends cost much more than the others do, beyond half of their interval: where all scatter, none does."""
+    """Which ends cost much more than the others do, beyond half of their interval: where all scatter, none does.
+
+    Rosner's test (1983, Technometrics 25) for up to a quarter of the ends, which are left out one after another, the
+    longest first; the last that Student's distribution makes odd counts with those before it.
+    """
+    left, order, found = np.arange(len(ns)), [], 0
+    for _ in range(max(len(ns) // 4, 1)):
+        above = above_others(ns[left])
+        worst = int(above.argmax())
+        order.append(int(left[worst]))
+        if above[worst] > stdtrit(len(left) - 2, 1 - _FALSE / len(left)):
+            found = len(order)
+        left = np.delete(left, worst)
     beyond = ns - np.median(ns)
-    return np.asarray((robust_z(ns) > _APART_SD) & (beyond > _APART_NS) & (beyond > half))
+    return np.isin(np.arange(len(ns)), order[:found]) & (beyond > _APART_NS) & (beyond > half)
 
 
 @dataclass(frozen=True)
@@ -158,10 +166,10 @@ def _census(
     fewest = min((len(of) for of in used), default=0)
     if fewest < data.FEWEST_ENDS or len({tuple(one.cpus[of]) for one, of in zip(censuses, used, strict=True)}) != 1:
         return None, None, 0
-    ns = np.concatenate([one.ns[of] for one, of in zip(censuses, used, strict=True)], axis=1).T
+    ns = np.concatenate([one.ns[:, of] for one, of in zip(censuses, used, strict=True)], axis=2).swapaxes(1, 2)
     part = np.repeat(np.arange(len(censuses)), [len(one.lines) for one in censuses])
     of = Lines(tuple((one.run, one.home, 0) for one in censuses), part, np.concatenate([one.lines for one in censuses]))
-    return lines.of_census(ns, part), of, min(one.address_bits for one in censuses)
+    return lines.of_census(ns[0], ns[1], part), of, min(one.address_bits for one in censuses)
 
 
 def _shares(clusters: Clusters, census: Clusters | None, both: Agreement | None) -> tuple[Floats, Floats]:

@@ -67,7 +67,7 @@ def distances(found: Fit, sites: Sites) -> Distances:
         known = [at.get((int(p), int(q)), -1) for p, q in ends]
         good = [i >= 0 and bool(found.identified[i]) for i in known]
         value = [found.value[i] if ok else np.nan for i, ok in zip(known, good, strict=True)]
-        half = [found.half_width(found.covariance[i, i]) if ok else np.nan for i, ok in zip(known, good, strict=True)]
+        half = [found.half(i) if ok else np.nan for i, ok in zip(known, good, strict=True)]
         return np.array(value), np.array(half)
 
     return Distances(ends, *of("line"), *of("pair"))

@@ -89,15 +89,15 @@ def of_hops(tensor: Tensor) -> Clusters:
     return find(first, second, distances(tensor), tensor.lines.visit)
 
 
-def of_census(distances_ns: Floats, part: Ints) -> Clusters:
-    """Clusters by a census, the distances of each line from each end (l, e).
+def of_census(first: Floats, second: Floats, part: Ints) -> Clusters:
+    """Clusters by a census, the distances of each line from each end (l, e) in each half of its loads; their number is
+    decided by the second half, which did not find them."""
 
-    The kernel keeps the mean of both halves of a census, so that here the same distances find and test the clusters;
-    SEPARATION is beyond what any cut through one cluster reaches.
-    """
-    rest = less_pass_means(distances_ns.T, part).T
-    rest -= rest.mean(axis=1, keepdims=True)
-    return find(rest, rest, rest, part)
+    def own(half: Floats) -> Floats:
+        rest = less_pass_means(half.T, part).T
+        return np.asarray(rest - rest.mean(axis=1, keepdims=True))
+
+    return find(own(first), own(second), own((first + second) / 2), part)
 
 
 def find(first: Floats, second: Floats, both: Floats, part: Ints, seed: int = 1) -> Clusters:

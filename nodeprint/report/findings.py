@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from nodeprint.fleet import homes
 from nodeprint.fleet.quantity import cell_models
 from nodeprint.judge.terms import TERM_OF_FAMILY
 from nodeprint.report import figures, plots, words
@@ -50,8 +51,8 @@ def _finding(item: Mapping[str, Any], said: str) -> Finding:
     rows = []
     if item.get("measurement"):
         home = words.number(item.get("home"))
-        where = f", home NUMA node {home:.0f}" if home is not None and home >= 0 else ""
-        rows.append(("seen in", f"{item['measurement']}{where}"))
+        where = homes.named(homes.NEAR if home is None else home)
+        rows.append(("seen in", ", ".join(filter(None, (str(item["measurement"]), where)))))
     if effect := _effect(item):
         rows.append(("effect", effect))
     if item.get("runs"):

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from nodeprint.fingerprint import FIELDS, label
+from nodeprint.fleet import homes
 from nodeprint.outcomes import Outcome
 from nodeprint.report import figures, plots, scale, words
+from nodeprint.report.drawing import Pixels
 from nodeprint.report.figures import Figure, Floats
 from nodeprint.report.pages import Figures, Section, Table, Text
 from nodeprint.report.peers import MAP_SCALE, Template
@@ -27,11 +29,11 @@ _MOST_ROWS, MOST_MAPS = 40, 64
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What the figures of a fleet need beside the verdict: when each node was first measured, its difference map as
-    PNG, one matrix of the template with its machine, and the leaf switch of each node."""
+    """What the figures of a fleet need beside the verdict: when each node was first measured, its difference map,
+    one matrix of the template with its machine, and the leaf switch of each node."""
 
     started: Mapping[str, str] = field(default_factory=dict)
-    maps: Mapping[str, bytes] = field(default_factory=dict)
+    maps: Mapping[str, Pixels] = field(default_factory=dict)
     template: tuple[Drawn, Template, Topology | None] | None = None
     switches: Mapping[str, str] = field(default_factory=dict)
 
@@ -107,7 +109,7 @@ def _class_shown(verdict: Mapping[str, Any], by_class: Mapping[ClassKey, Mapping
 
 def _name(key: ClassKey) -> str:
     measurement, home, name = key
-    return f"'{name}' of {measurement}" + (f", home NUMA node {home}" if home >= 0 else "")
+    return ", ".join(filter(None, (f"'{name}' of {measurement}", homes.named(home))))
 
 
 def _forest(

@@ -13,9 +13,9 @@ from nodeprint.iodie.analysis import Die, Node
 from nodeprint.iodie.campaign import Found
 from nodeprint.iodie.fleet import Comparison
 from nodeprint.report import pdf
+from nodeprint.report.drawing import ALARM, HAIR, INK, QUIET, SMALL, WASH, Drawing
 from nodeprint.report.figures import PAGE, Figure, finished
 from nodeprint.report.pages import Block, Bullets, Figures, Page, Section, Table, Text, sections
-from nodeprint.report.svg import ALARM, HAIR, INK, QUIET, SMALL, WASH, Drawing
 
 #: In mm: a site, a CCD beside it, what is between sites across and along, the margin above.
 _SITE, _END, _ACROSS, _ALONG, _TOP = (34.0, 15.0), (22.0, 6.5), 24.0, 17.0, 3.0

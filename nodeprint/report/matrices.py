@@ -7,17 +7,27 @@ from typing import Any
 
 import numpy as np
 
+from nodeprint.fleet import homes
 from nodeprint.fleet.jobs import Measured
 from nodeprint.layout import CLASSES, Ints, pair_classes, slots_of
 from nodeprint.report import figures, linktest, methods, plots, scale, words
 from nodeprint.report.figures import Figure, Floats, Tick, three_digits
-from nodeprint.report.floorplan import floorplan_svg
+from nodeprint.report.floorplan import floorplan as floorplan_drawing
 from nodeprint.report.pages import Block, Cell, Figures, Section, Table, Text
 from nodeprint.report.peers import Peers, Template, name_of
 from nodeprint.report.plots import Passes
 from nodeprint.report.quadrants import section as quadrant_section
 from nodeprint.report.scale import Scale
-from nodeprint.report.shown import ClassKey, Drawn, Shown, class_key, finite_median, medians_by_run, scale_ends
+from nodeprint.report.shown import (
+    ClassKey,
+    Drawn,
+    Shown,
+    class_key,
+    finite_median,
+    medians_by_run,
+    row_medians,
+    scale_ends,
+)
 from nodeprint.topology.model import Topology
 
 _STRIP = 62.0
@@ -36,7 +46,6 @@ def sections(
     # A measurement that none of the nodes behind the report's scales has is drawn on a scale of its own.
     colours = {name: scale.of_nodes([ends]) for name, ends in scale_ends(shown).items()} | dict(scales)
     out: list[Section | None] = []
-    homes = [one for one in shown.matrices if one.home >= 0 and len(one.cpus) > 2]
     for one in shown.matrices if job is not None else ():
         assert job is not None
         data = job.measured[one.measurement]
@@ -47,7 +56,7 @@ def sections(
         out.append(_section(shown, one, data, classes, fleet, drawn_as, template, room))
         measured = [each.measured[one.measurement] for each in shown.jobs if one.measurement in each.measured]
         out.append(quadrant_section(measured, one, shown.topology))
-    out.append(_homes(homes, shown, colours))
+    out.append(_homes([one for one in shown.matrices if len(one.cpus) > 2], shown, colours))
     return out
 
 
@@ -58,7 +67,8 @@ def _section(
     header, job = data.header, shown.job
     messages = linktest.is_linktest(header)
     unit = _unit(one.values, header)
-    where = f", home NUMA node {one.home}" if one.home >= 0 else methods.home(header)
+    at_home = homes.named(one.home)
+    where = f", {at_home}" if at_home else methods.home(header)
     subtitle = f"{header.get('operation', one.measurement)}: {methods.quantity({**header, 'unit': unit})}{where}"
     subtitle += f", job {job.number}" if job is not None and job.number > 1 else ""
     blocks: list[Block] = []
@@ -114,7 +124,7 @@ def _sentence(one: Drawn, measured: int, topology: Topology | None) -> str:
 
 def _belongs(c: Mapping[str, Any], one: Drawn) -> bool:
     measurement, home, _ = class_key(c)
-    return measurement in ("", one.measurement) and home in (-1, one.home)
+    return measurement in ("", one.measurement) and (home == one.home or (home == homes.NEAR and one.home < homes.FAR))
 
 
 # --- medians by class ---
@@ -297,17 +307,17 @@ def _by_ccd(one: Drawn, template: Template | None, topology: Topology | None) ->
     return ()
 
 
-def _homes(homes: Sequence[Drawn], shown: Shown, colours: Mapping[str, Scale]) -> Section | None:
+def _homes(matrices: Sequence[Drawn], shown: Shown, colours: Mapping[str, Scale]) -> Section | None:
     """A small map for each home of one measurement, and what the home changes."""
-    names = sorted({one.measurement for one in homes})
+    names = sorted({one.measurement for one in matrices})
     blocks: list[Block] = []
     for name in names:
-        mine = [one for one in homes if one.measurement == name]
+        mine = [one for one in matrices if one.measurement == name]
         if len(mine) < 2:
             continue
         as_drawn = colours.get(name, Scale(0, 1))
-        maps = [(f"home {one.home}", figures.thumbnail(one.values, as_drawn), False) for one in mine]
-        caption = f"{name}, one map for each NUMA node that held the line."
+        maps = [(homes.named(one.home) or "near home", figures.thumbnail(one.values, as_drawn), False) for one in mine]
+        caption = f"{name}, one map for each home of the line."
         blocks.append(Figures((figures.multiples(maps, as_drawn, "ns", name=f"homes-{name}", caption=caption),)))
         blocks.append(Text(_home_sentence(mine, shown.topology)))
     return Section("Home by home", tuple(blocks), together=True) if blocks else None
@@ -351,9 +361,8 @@ def floorplan(shown: Shown) -> Section | None:
         return None
     first = shown.matrices[0]
     others = np.where(np.eye(len(first.cpus), dtype=bool), np.nan, first.values)
-    medians = {
-        cpu: float(np.nanmedian(row)) for cpu, row in zip(first.cpus, others, strict=True) if np.isfinite(row).any()
-    }
+    found = zip(first.cpus, row_medians(others).tolist(), strict=True)
+    medians = {cpu: median for cpu, median in found if np.isfinite(median)}
     quantity = f"{name_of(first)}: a core's median to all others"
     rates = _ccd_rates(shown) if len({cpu.ccd for cpu in topology.cpus} - {None}) > 1 else {}
     room = figures.PAGE / 2 - 2 if rates else figures.PAGE
@@ -367,13 +376,9 @@ def floorplan(shown: Shown) -> Section | None:
 def _plan(
     topology: Topology, values: Mapping[int, float], unit: str, quantity: str, level: Any, name: str, room: float
 ) -> Figure:
-    svg = floorplan_svg(topology, values, unit=unit, quantity=quantity, level=level)
-    width, height = (float(part) for part in svg.split('viewBox="0 0 ', 1)[1].split('"', 1)[0].split())
-    share = min(1.0, room / (width * 0.353), 205 / (height * 0.353)) * 0.353
-    return figures.picture(
-        svg.encode(), width * share, height * share, name=name, caption="", alt=f"Floor plan: {quantity} in {unit}.",
-        data={"cpu": list(values), unit: list(values.values())},
-    )  # fmt: skip
+    drawing = floorplan_drawing(topology, values, unit=unit, quantity=quantity, level=level, room=(room, 205.0))
+    data: dict[str, Sequence[Any]] = {"cpu": list(values), unit: list(values.values())}
+    return figures.finished(drawing, name, "", f"Floor plan: {quantity} in {unit}.", data)
 
 
 def _ccd_rates(shown: Shown) -> dict[int, float]:

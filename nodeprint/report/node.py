@@ -28,7 +28,7 @@ from nodeprint.report.pages import (
     Text,
     sections,
 )
-from nodeprint.report.peers import Maps, Peers
+from nodeprint.report.peers import Maps, Peers, name_of
 from nodeprint.report.scale import Scale
 from nodeprint.report.shown import ClassKey, Shown
 from nodeprint.topology.model import Topology
@@ -194,8 +194,7 @@ def _structure(shown: Shown) -> tuple[Block, ...]:
             for level in seen.levels
         )
         header = ("level", "groups of CPUs", "within, ns", "between, ns", "stability", "compared with the labels")
-        where = f", home NUMA node {one.home}" if one.home >= 0 else ""
-        out.append(Text(f"{one.measurement}{where}: found from the latencies alone, without labels", quiet=True))
+        out.append(Text(f"{name_of(one)}: found from the latencies alone, without labels", quiet=True))
         out.append(Table(header, rows, align="lrrrrl"))
         out += [Advice(item.text, item.advice) for item in seen.findings]
     return tuple(out)

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from nodeprint import outcomes
+from nodeprint.fleet import homes
 from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.fleet.quantity import cell_models
 from nodeprint.report import figures, scale
+from nodeprint.report.drawing import Pixels
 from nodeprint.report.figures import Band, Figure, Floats
 from nodeprint.report.scale import Scale
 from nodeprint.report.shown import Drawn, Shown, drawn, over_runs
@@ -105,7 +107,7 @@ class Peers:
         cpus, topology = self._machines[key]
         return Drawn(key[0], key[1], cpus, found[0][1]), Template(*_stacked(found)), topology
 
-    def map_of(self, node: str, group: str, shown: Shown) -> bytes | None:
+    def map_of(self, node: str, group: str, shown: Shown) -> Pixels | None:
         """The difference map of a node's first matrix in small; None without peers."""
         one = next((one for one in shown.matrices if len(one.cpus) > 2), None)
         found = self.template(node, group, shown, one) if one is not None else None
@@ -198,7 +200,7 @@ def _maps(text: str, captions: Sequence[str], values: Sequence[Floats], base: Fl
 
 def name_of(one: Drawn) -> str:
     """A matrix by its measurement and home."""
-    return f"{one.measurement}, home NUMA node {one.home}" if one.home >= 0 else one.measurement
+    return ", ".join(filter(None, (one.measurement, homes.named(one.home))))
 
 
 def _key(group: str, shown: Shown, one: Drawn) -> _Key:

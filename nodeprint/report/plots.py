@@ -9,21 +9,22 @@ from typing import Any
 import numpy as np
 
 from nodeprint.report import scale
+from nodeprint.report.drawing import ALARM, HAIR, INK, QUIET, SMALL, TEXT, WASH, Drawing
 from nodeprint.report.figures import (
     BAND_DEPTH,
     PAGE,
     PENS,
     Band,
+    Column,
     Figure,
     Floats,
     Group,
     finished,
-    indexed_png,
+    pixels,
     runs_of,
     with_room,
 )
 from nodeprint.report.scale import Scale
-from nodeprint.report.svg import ALARM, HAIR, INK, QUIET, SMALL, TEXT, WASH, Drawing
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +280,6 @@ def distributions(
         inner = [(float(x), base - float(c) * row * 0.85) for x, c in zip(xs, counts, strict=True)]
         return [(float(xs[0]), base), *inner, (float(xs[-1]), base)]
 
-    data: dict[str, list[Any]] = {"class": [], "percent": []}
     for i, (label, mine, peers) in enumerate(classes):
         base = top + row * (i + 1) - 0.5
         drawing.text(left - 1, base - 2, label, anchor="end", size=SMALL)
@@ -290,8 +290,6 @@ def distributions(
             drawing.path(shape(mine, base), fill="#0072b2", opacity=0.45, stroke="#0072b2", width=0.2)
             middle = left + float(np.clip((np.median(mine) + reach) / (2 * reach), 0, 1)) * wide
             drawing.line(middle, base - row * 0.9, middle, base, width=0.4)
-        data["class"] += [label] * int(mine.size)
-        data["percent"] += mine.tolist()
     foot = top + row * len(classes)
     for value, text in scale.ticks(-reach, reach, 9):
         at = left + (value + reach) / (2 * reach) * wide
@@ -300,6 +298,10 @@ def distributions(
     drawing.text(
         left + wide / 2, foot + 5.2, "% from the median of the peers' class", size=SMALL, anchor="middle", fill=QUIET
     )
+    data: dict[str, Column] = {
+        "class": np.repeat([label for label, _, _ in classes], [mine.size for _, mine, _ in classes]),
+        "percent": np.concatenate([mine for _, mine, _ in classes] or [np.empty(0)]),
+    }
     return finished(drawing, name, caption, f"Distributions of {len(classes)} classes. {caption}", data)
 
 
@@ -318,7 +320,7 @@ def density(x: Floats, y: Floats, *, name: str, caption: str, x_name: str, y_nam
     entries[counts == 0] = scale.DIAGONAL
     left, top, side = 12.0, 2.0, width - 14.0
     drawing = Drawing(width, side + 10)
-    drawing.image(indexed_png(entries, colours), left, top, side, side)
+    drawing.image(pixels(entries, colours), left, top, side, side)
     drawing.line(left, top + side, left + side, top, stroke=QUIET, width=0.15, dash="0.8 0.6")
     drawing.rect(left, top, side, side, stroke=QUIET, line=0.14)
     for value, text in scale.ticks(low, high, 5):
@@ -327,7 +329,7 @@ def density(x: Floats, y: Floats, *, name: str, caption: str, x_name: str, y_nam
         drawing.text(left - 0.8, top + side - at, text, size=SMALL, anchor="end")
     drawing.text(left + side / 2, top + side + 5, x_name, size=SMALL, anchor="middle", fill=QUIET)
     drawing.text(1.4, top + side / 2, y_name, size=SMALL, anchor="middle", fill=QUIET, turned=True)
-    return finished(drawing, name, caption, f"{x.size} points. {caption}", {x_name: x.tolist(), y_name: y.tolist()})
+    return finished(drawing, name, caption, f"{x.size} points. {caption}", {x_name: x, y_name: y})
 
 
 def histogram(values: Floats, colours: Scale, *, name: str, caption: str, unit: str, width: float = 46.0) -> Figure:

@@ -15,7 +15,7 @@ from nodeprint.report.figures import Figure, Floats
 from nodeprint.report.pages import Bullets, Figures, Section, Table, Text
 from nodeprint.report.peers import name_of
 from nodeprint.report.scale import Scale
-from nodeprint.report.shown import Drawn, medians_by_run
+from nodeprint.report.shown import Drawn, medians_by_run, row_medians
 from nodeprint.topology.model import Topology
 
 #: Intervals hold at once, for all of a table, with this probability of error.
@@ -86,7 +86,7 @@ def blocks(found: Sequence[Measured], one: Drawn, topology: Topology | None) -> 
         # a core's own sibling and the cores of its CCX do not cross the I/O die
         crossing = (ccx[rows] != ccx[columns]) | (ccx[rows] < 0)
         inside = [medians[:, crossing & (ends[0] == a) & (ends[1] == b)] for a, b in pairs]
-        values.append(np.stack([_median(block) for block in inside], axis=1))
+        values.append(np.stack([row_medians(block) for block in inside], axis=1))
     table = np.concatenate(values)
     table = table[np.isfinite(table).any(axis=1)]
     good = np.asarray(np.isfinite(table).all(axis=0))
@@ -98,16 +98,6 @@ def blocks(found: Sequence[Measured], one: Drawn, topology: Topology | None) -> 
         table[:, good] / (1e3 if linktest.is_linktest(found[0].header) else 1.0),
         "us" if linktest.is_linktest(found[0].header) else "ns",
     )  # fmt: skip
-
-
-def _median(block: Floats) -> Floats:
-    """The median of each run (run x pair), NaN where nothing was measured."""
-    if not block.shape[1]:
-        return np.full(len(block), np.nan)
-    if not np.isnan(np.sum(block)):
-        return np.asarray(np.median(block, axis=1))
-    known = [row[np.isfinite(row)] for row in block]
-    return np.array([np.median(row) if row.size else np.nan for row in known])
 
 
 def section(jobs: Sequence[Measured], one: Drawn, topology: Topology | None) -> Section | None:

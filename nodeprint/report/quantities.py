@@ -75,14 +75,14 @@ def pictures(shown: Shown, node: str, group: str, peers: Peers) -> list[Block]:
     for one in job.cells if job is not None else ():
         painter = _PAINTERS.get((one.header.get("kernel"), one.header.get("operation")))
         for figure in painter(one, shown, node, group, peers) if painter else ():
-            if figure.width <= _HALF:
+            if figure.drawing.width <= _HALF:
                 small.append(figure)
             else:
                 wide.append(Figures((figure,)))
     rows: list[Block] = []
     line: list[Figure] = []
     for figure in small:
-        if line and sum(f.width for f in line) + figure.width > figures.PAGE:
+        if line and sum(f.drawing.width for f in line) + figure.drawing.width > figures.PAGE:
             rows.append(Figures(tuple(line)))
             line = []
         line.append(figure)

@@ -567,8 +567,11 @@ def _line_values(
 ) -> silicon.Floats:  # fmt: skip
     """The hop of each pair on each line of a pass (pair, line); the pair's value is that of its lines' clusters."""
     out = np.empty((len(values), plan.spread.lines))
+    over = np.asarray(values, dtype=np.float64)
+    if not node.path.in_ccx.all():  # hops inside a CCX are no part of the mean of a way over the die
+        over = np.where(node.path.in_ccx, over[~node.path.in_ccx].mean(), over)
     for socket, of in enumerate(pools):
-        on = lines.ways(node.layout, np.asarray(values, dtype=np.float64), of.modes, socket)
+        on = lines.ways(node.layout, over, of.modes, socket)
         mine = np.flatnonzero(home == socket)
         added = lines.line_ns(of, on, run_pass)[on.of_pair[mine]]
         added[node.path.in_ccx[mine]] = 0

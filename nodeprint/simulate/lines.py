@@ -230,7 +230,7 @@ def records(
         far = _FAR_NS * (not here)
         truth = _RELOAD_NS + far + of.modes.step_ns * steps + _LINE_NS * rng.standard_normal(len(of.site))
         halves = truth + _HALF_NS * rng.standard_normal((2, len(of.site)))
-        reload_ns = ",".join(f"{(one + other) / 2:.1f}" for one, other in halves.T.tolist())
+        reload_ns = ",".join(f"[{','.join(f'{ns:.1f}' for ns in half)}]" for half in halves.tolist())
         yield (
             f'{{"record":"census","home":{home},"cpu":{cpus[slot]},"reload_ns":[{reload_ns}],'
             f'"agreement":{np.corrcoef(halves[0], halves[1])[0, 1]:.4f}}}'

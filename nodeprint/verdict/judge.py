@@ -7,21 +7,24 @@ from dataclasses import replace
 from pathlib import Path
 
 from nodeprint import __version__, discover, outcomes, packed, run_files
-from nodeprint import fabric as messages
 from nodeprint.config import planned
+from nodeprint.fabric import Fabrics
+from nodeprint.fabric import read as read_fabrics
 from nodeprint.fleet.quantity import models
 from nodeprint.judge import acceptance as accepted
+from nodeprint.judge import messages
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.judged import JudgedFleet, judged
 from nodeprint.packed import PackedFleet
-from nodeprint.verdict import fabric, history, outputs
+from nodeprint.verdict import history, outputs
 from nodeprint.words import fleet as of_fleet
+from nodeprint.words import links
 from nodeprint.words.nodes import Nodes, with_findings
 from nodeprint.words.outcome import NodeVerdict, Verdict
 
 #: A node is measured again at most so often.
 _MOST_JOBS = 3
-_NOTHING_BETWEEN = messages.Fabrics()
+_NOTHING_BETWEEN = Fabrics()
 
 
 def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | None = None) -> Verdict:
@@ -37,7 +40,7 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
     if acceptance is not None:
         accepted.keep(acceptance, campaign)
     since = history.against(fleet, baseline, rules) if baseline is not None else None
-    result = judge_fleet(fleet, rules, since, messages.read(campaign))
+    result = judge_fleet(fleet, rules, since, read_fabrics(campaign))
     result = replace(result, versions={**result.versions, "acceptance": accepted.name(accepted.kept(campaign))})
     unjudged = _unjudged(campaign, result)
     if unjudged:
@@ -65,7 +68,7 @@ def judge_fleet(
     fleet: PackedFleet,
     rules: Acceptance | None = None,
     since: history.Since | None = None,
-    between: messages.Fabrics = _NOTHING_BETWEEN,
+    between: Fabrics = _NOTHING_BETWEEN,
 ) -> Verdict:
     """The verdict of a packed fleet, with what changed in it `since` a baseline, and with the messages `between` its
     nodes; writes nothing."""
@@ -73,7 +76,7 @@ def judge_fleet(
     known = judged(fleet, rules)
     # a verdict depends on its input, not on when it is made
     day = max((known.began, *(time for one in between.measured for time in one.started)))[:10]
-    fabrics = [fabric.judge(one, rules, rules.false_alarm / len(between.measured), day) for one in between.measured]
+    fabrics = [messages.judge(one, rules, rules.false_alarm / len(between.measured)) for one in between.measured]
     writer = Nodes(known, day)
     place = {i: k for k, kind in enumerate(known.populations) for i in kind.nodes.tolist()}
     nodes = {}
@@ -83,13 +86,13 @@ def judge_fleet(
             thin = [since.warnings[node.name]] if node.name in since.warnings else []
             changes = [("SUSPECT", one) for one in writer.marked(node, since.findings.get(node.name, ()))]
             told = with_findings(replace(told, warnings=(*told.warnings, *thin)), changes)
-        found = [(one, judged) for judged in fabrics for one in judged.found if node.name in one.ends]
-        nodes[node.name] = with_findings(told, [fabric.finding(one, of.fabric.measurement) for one, of in found])
+        between_nodes = [one for of in fabrics for one in links.findings(of, node.name, rules, day)]
+        nodes[node.name] = with_findings(told, between_nodes)
     notes = [*between.notes, *_rules_without_effect(rules, day, writer), *([since.note] if since is not None else [])]
     return Verdict(
         fleet.campaign, fleet.simulated, {"nodeprint": __version__, **fleet.versions},
         of_fleet.verdict(known, nodes, sum(one.tests for one in fabrics), notes), nodes, _recheck(known, nodes),
-        tuple(fabric.entry(one, rules) for one in fabrics),
+        tuple(links.entry(one, rules, day) for one in fabrics),
     )  # fmt: skip
 
 

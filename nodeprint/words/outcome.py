@@ -132,7 +132,7 @@ class FleetVerdict:
 class Verdict:
     """The verdict of a campaign; `recheck` are the nodes to measure again: suspects and two companions each.
 
-    `fabric` has an entry for each measurement between nodes (nodeprint.verdict.fabric).
+    `fabric` has an entry for each measurement between nodes (nodeprint.words.links).
     """
 
     campaign: str

@@ -1,4 +1,4 @@
-"""Which nodes and links of a fabric are slower than the others, and in which direction.
+"""Which nodes and links of a fabric are slower than the others, and in which direction: numbers and places.
 
 The log of a message's time is the sum of its class (within a switch, between switches), what the sending node adds,
 what the receiving node adds, and what this one link adds. The first three are medians, so that a slow link does not
@@ -21,10 +21,9 @@ from nodeprint.fabric import Fabric
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.confirmation import CONFIRM_REACH, CONFIRM_SHARE
 from nodeprint.judge.matrices import independent
-from nodeprint.words.outcome import Finding
-from nodeprint.words.units import duration
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 #: A node's term is a median over its links: of fewer nodes a link cannot be told from a node.
@@ -37,21 +36,8 @@ _ROUNDS = 6
 _GRID = 64
 #: One direction is slower than the other where its effect is this much of both.
 _ONE_WAY = 0.5
-#: States of a finding, the strongest first: its severity, and what is said of it.
-_STATES: Mapping[str, tuple[str, str]] = {
-    "confirmed": ("error", "confirmed by a second job"),
-    "fresh": ("warning", "a second job, at least 10 minutes later, can confirm it"),
-    "refuted": ("info", "not confirmed by the jobs after"),
-}
-#: By term what may be the cause, and what to do.
-_CONSISTENT: Mapping[str, tuple[str, ...]] = {
-    NODE: ("its network adapter or the slot of it", "its cable or port of the switch", "its network settings"),
-    LINK: ("a cable or port between the switches of both", "the route between them"),
-}
-_REMEDY: Mapping[str, str] = {
-    NODE: "compare link speed, error counters and firmware of its adapter with another node's, check cable and port",
-    LINK: "check the route between them and the error counters of its ports; neither node is shown to be at fault",
-}
+#: The states of a slow part (of judge.confirmation) by how certain they are, the most certain first.
+_STATES = ("confirmed", "fresh", "refuted")
 
 
 @dataclass(frozen=True)
@@ -71,8 +57,6 @@ class SlowPart:
     effect_ns: float
     interval: tuple[float, float]
     runs: tuple[str, ...]
-    text: str
-    suppressed: str = ""
 
     @property
     def ends(self) -> tuple[str, ...]:
@@ -81,13 +65,15 @@ class SlowPart:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A fabric with what was found in it; `smallest` are the relative effects from which on a node or link is found."""
+class JudgedFabric:
+    """A fabric with what was found in it; `smallest` are the relative effects from which on a node or link is found,
+    without any where it is `too_small` to name one, for this reason."""
 
     fabric: Fabric
     found: tuple[SlowPart, ...]
     smallest: Mapping[str, float]
     tests: int
+    too_small: str = ""
 
 
 @dataclass(frozen=True)
@@ -130,14 +116,14 @@ class _Shown:
     runs: Flags
 
 
-def judge(fabric: Fabric, rules: Acceptance, alpha: float, day: str) -> Judged:
+def judge(fabric: Fabric, rules: Acceptance, alpha: float) -> JudgedFabric:
     """The slow nodes and links of a fabric, largest first; none of fewer than four nodes or two runs.
 
-    `alpha` is the chance that a healthy fabric has any; `day` decides which suppressions have ended.
+    `alpha` is the chance that a healthy fabric has any.
     """
     n = len(fabric.nodes)
-    if _too_little(fabric):
-        return Judged(fabric, (), {}, 0)
+    if reason := _too_small(fabric):
+        return JudgedFabric(fabric, (), {}, 0, reason)
     logs = np.log(fabric.values)
     fitted = terms(logs, fabric.places)
     tests = 2 * n + n * (n - 1)
@@ -154,12 +140,11 @@ def judge(fabric: Fabric, rules: Acceptance, alpha: float, day: str) -> Judged:
         term: _beyond_bursts(families[term], max(float(np.log1p(bounds[term])), z * scale), sitting, alpha / 2)
         for term, scale in scales.items()
     }
-    judge_of = _Judge(fabric, fitted, thresholds, scales, sitting, rules, day)
-    found = sorted(judge_of.found(), key=lambda one: -one.effect)
-    return Judged(fabric, tuple(found), {term: float(np.expm1(at)) for term, at in thresholds.items()}, tests)
+    found = sorted(_Search(fabric, fitted, thresholds, scales, sitting).found(), key=lambda one: -one.effect)
+    return JudgedFabric(fabric, tuple(found), {term: float(np.expm1(at)) for term, at in thresholds.items()}, tests)
 
 
-def _too_little(fabric: Fabric) -> str:
+def _too_small(fabric: Fabric) -> str:
     """Why nothing can be named; empty where it can."""
     if len(fabric.nodes) < FEWEST_NODES:
         return f"of fewer than {FEWEST_NODES} a slow link cannot be told from a slow node"
@@ -178,7 +163,7 @@ def _run_scale(logs: Floats) -> float:
     return _scale(apart) / 2**0.5
 
 
-def _beyond_bursts(values: Floats, threshold: float, sitting: npt.NDArray[np.int64], alpha: float) -> float:
+def _beyond_bursts(values: Floats, threshold: float, sitting: Ints, alpha: float) -> float:
     """The lowest threshold, from `threshold` on, at which bursts that come and go make `alpha` findings at most.
 
     Other traffic delays some links far beyond the spread of the rest, others in each run. A value of `values` (run,
@@ -204,7 +189,7 @@ def _needed(runs: int) -> int:
     return max(1, runs - runs // 3)
 
 
-def _sittings(fabric: Fabric) -> npt.NDArray[np.int64]:
+def _sittings(fabric: Fabric) -> Ints:
     """Of each run the number of its job, jobs that are not independent counted as one."""
     jobs = [int(run.partition("/")[0].removeprefix("job")) for run in fabric.runs]
     begun: dict[int, list[str]] = {}
@@ -214,7 +199,7 @@ def _sittings(fabric: Fabric) -> npt.NDArray[np.int64]:
     return np.array([number[job] for job in jobs])
 
 
-def _shown(values: Floats, threshold: float, sitting: npt.NDArray[np.int64]) -> _Shown | None:
+def _shown(values: Floats, threshold: float, sitting: Ints) -> _Shown | None:
     """What the jobs show of a term (run): the first job that shows it is confirmed or refuted by those after it."""
     high = values > threshold
 
@@ -238,16 +223,14 @@ def _shown(values: Floats, threshold: float, sitting: npt.NDArray[np.int64]) -> 
 
 
 @dataclass(frozen=True)
-class _Judge:
+class _Search:
     """Finds the nodes and links of a fabric that stand out in its terms."""
 
     fabric: Fabric
     fitted: MessageTerms
     thresholds: Mapping[str, float]
     scales: Mapping[str, float]
-    sitting: npt.NDArray[np.int64]
-    rules: Acceptance
-    day: str
+    sitting: Ints
 
     @property
     def directed(self) -> bool:
@@ -273,14 +256,9 @@ class _Judge:
         if not shown:
             return None
         largest = max(shown, key=lambda way: effects[way])
-        both = len(shown) == 2 or not self.directed
-        how = "in both directions" if both else "when it sends" if largest == "out" else "when it receives"
         level = fitted.level[:, i, :] if largest == "out" else fitted.level[:, :, i]
-        name = self.fabric.nodes[i]
-        return self._found(
-            NODE, name, "", ("out" in shown, "into" in shown), shown[largest], effects[largest],
-            float(np.exp(np.nanmedian(level))), f"{name} {{slower}} with every other node, {how}",
-        )  # fmt: skip
+        ways = ("out" in shown, "into" in shown) if self.directed else (True, True)
+        return self._found(NODE, (i, None), ways, shown[largest], effects[largest], level)
 
     def _link(self, i: int, j: int) -> SlowPart | None:
         fitted = self.fitted
@@ -289,73 +267,15 @@ class _Judge:
             return None
         a, b = max(shown, key=lambda way: effects[way])
         both = not self.directed or (len(shown) == 2 and effects[b, a] > _ONE_WAY * effects[a, b])
-        first, second = self.fabric.nodes[a], self.fabric.nodes[b]
-        text = (
-            f"the link between {first} and {second} {{slower}}"
-            if both
-            else f"the link from {first} to {second} {{slower}} in this direction, and not in the other"
-        )
-        level = float(np.exp(np.nanmedian(fitted.level[:, a, b] + fitted.out[:, a] + fitted.into[:, b])))
-        return self._found(LINK, first, second, (True, both), shown[a, b], effects[a, b], level, text)
+        level = fitted.level[:, a, b] + fitted.out[:, a] + fitted.into[:, b]
+        return self._found(LINK, (a, b), (True, both), shown[a, b], effects[a, b], level)
 
     def _found(
-        self, term: str, node: str, to: str, ways: tuple[bool, bool], shown: _Shown, effect: float, level_ns: float,
-        text: str,
+        self, term: str, ends: tuple[int, int | None], ways: tuple[bool, bool], shown: _Shown, effect: float,
+        level: Floats,
     ) -> SlowPart:  # fmt: skip
         low, size, high = (float(np.expm1(effect + side * 1.96 * self.scales[term])) for side in (-1, 0, 1))
-        slower = f"is {100 * size:.1f} % slower" if size < 1 else f"is {1 + size:.1f} times as slow"
+        node, to = ("" if end is None else self.fabric.nodes[end] for end in ends)
         runs = tuple(np.array(self.fabric.runs)[shown.runs].tolist())
-        said = f"{text.format(slower=slower)} (+{duration(size * level_ns)} a message), in {', '.join(runs)}"
-        why = (self.rules.suppressed(end, term, self.day) for end in (node, to) if end)
-        return SlowPart(
-            term, node, to, *ways, shown.state, size, size * level_ns, (low, high), runs,
-            f"{said}; {_STATES[shown.state][1]}", next(filter(None, why), ""),
-        )  # fmt: skip
-
-
-def finding(found: SlowPart, measurement: str) -> tuple[str, Finding]:
-    """`found` as a finding of each node that it is of, and the outcome that it gives such a node, empty for none.
-
-    A confirmed link leaves open which of its ends is at fault, or neither: they DIFFER.
-    """
-    outcome = {"confirmed": "DEVIATES" if found.term == NODE else "DIFFER", "fresh": "SUSPECT"}.get(found.state, "")
-    return outcome, Finding(
-        found.term if outcome else "not-confirmed", _STATES[found.state][0], found.term,
-        {"link": f"{found.node} to {found.to}"} if found.to else {},
-        found.effect, found.effect_ns, found.interval, found.runs, _CONSISTENT[found.term], (), _REMEDY[found.term],
-        found.text, measurement, suppressed=found.suppressed,
-    )  # fmt: skip
-
-
-def entry(judged: Judged, rules: Acceptance) -> dict[str, Any]:
-    """A measurement's part of verdict.json (docs/formats.md)."""
-    fabric = judged.fabric
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        median = np.nanmedian(fabric.values, axis=0)
-    finite = median[np.isfinite(median)]
-    return {
-        "measurement": fabric.measurement, "partition": fabric.partition, "nodes": list(fabric.nodes),
-        "places": list(fabric.places), "text": _said(judged), "runs": list(fabric.runs),
-        "minimum_ns": float(finite.min()), "mean_ns": float(finite.mean()), "maximum_ns": float(finite.max()),
-        "message_bytes": fabric.header.get("message_bytes"), "operation": str(fabric.header["operation"]),
-        "at_once": int(fabric.header.get("parallel", 1)),
-        "median_ns": [[None if np.isnan(v) else float(v) for v in row] for row in median],
-        "bounds": {NODE: rules.fabric_node, LINK: rules.fabric_link}, "smallest_effect": dict(judged.smallest),
-        "findings": [
-            {"term": f.term, "node": f.node, "to": f.to, "sends": f.sends, "receives": f.receives, "effect": f.effect,
-             "effect_ns": f.effect_ns, "runs": list(f.runs), "severity": _STATES[f.state][0], "text": f.text,
-             "suppressed": f.suppressed}
-            for f in judged.found
-        ],
-    }  # fmt: skip
-
-
-def _said(judged: Judged) -> str:
-    """A fabric in a line."""
-    nodes, found = len(judged.fabric.nodes), sum(one.state != "refuted" for one in judged.found)
-    if not judged.smallest:
-        return f"{nodes} nodes; {_too_little(judged.fabric)}"
-    slow = f"{found or 'no'} slow {'nodes or links' if found > 1 else 'node or link'}"
-    limits = f"{100 * judged.smallest[NODE]:.1f} % (a node) and {100 * judged.smallest[LINK]:.1f} % (a link)"
-    return f"{nodes} nodes, {slow}; slower by {limits} or more would be named"
+        in_ns = size * float(np.exp(np.nanmedian(level)))
+        return SlowPart(term, node, to, *ways, shown.state, size, in_ns, (low, high), runs)

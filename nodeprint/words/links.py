@@ -1,0 +1,102 @@
+"""Slow nodes and links of a fabric in words: findings of their nodes, and a measurement's part of verdict.json."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.messages import LINK, NODE, JudgedFabric, SlowPart
+from nodeprint.words.findings import seen_in
+from nodeprint.words.outcome import Finding
+from nodeprint.words.units import duration
+
+#: By state the severity of a finding, and what is said of it.
+_STATES: Mapping[str, tuple[str, str]] = {
+    "confirmed": ("error", "confirmed by a second job"),
+    "fresh": ("warning", "a second job, at least 10 minutes later, can confirm it"),
+    "refuted": ("info", "not confirmed by the jobs after"),
+}
+#: By term what may be the cause, and what to do.
+_CONSISTENT: Mapping[str, tuple[str, ...]] = {
+    NODE: ("its network adapter or the slot of it", "its cable or port of the switch", "its network settings"),
+    LINK: ("a cable or port between the switches of both", "the route between them"),
+}
+_REMEDY: Mapping[str, str] = {
+    NODE: "compare link speed, error counters and firmware of its adapter with another node's, check cable and port",
+    LINK: "check the route between them and the error counters of its ports; neither node is shown to be at fault",
+}
+
+
+def findings(judged: JudgedFabric, node: str, rules: Acceptance, day: str) -> list[tuple[str, Finding]]:
+    """What was found of a node, each with the outcome that it gives the node, empty for none.
+
+    A confirmed link leaves open which of its ends is at fault, or neither: they DIFFER. `day` ends suppressions.
+    """
+    outcomes = {("confirmed", NODE): "DEVIATES", ("confirmed", LINK): "DIFFER"}
+    out = []
+    for one in (found for found in judged.found if node in found.ends):
+        outcome = "SUSPECT" if one.state == "fresh" else outcomes.get((one.state, one.term), "")
+        out.append((outcome, Finding(
+            one.term if outcome else "not-confirmed", _STATES[one.state][0], one.term,
+            {"link": f"{one.node} to {one.to}"} if one.to else {}, one.effect, one.effect_ns, one.interval, one.runs,
+            _CONSISTENT[one.term], (), _REMEDY[one.term], said(one), judged.fabric.measurement,
+            suppressed=_suppressed(one, rules, day),
+        )))  # fmt: skip
+    return out
+
+
+def _suppressed(one: SlowPart, rules: Acceptance, day: str) -> str:
+    """Why it is accepted at either of its ends; empty where it is not."""
+    return next(filter(None, (rules.suppressed(end, one.term, day) for end in one.ends)), "")
+
+
+def said(one: SlowPart) -> str:
+    """A slow node or link in a sentence."""
+    size = one.effect
+    slower = f"is {100 * size:.1f} % slower" if size < 1 else f"is {1 + size:.1f} times as slow"
+    both = one.sends and one.receives
+    if one.term == NODE:
+        how = "in both directions" if both else "when it sends" if one.sends else "when it receives"
+        text = f"{one.node} {slower} with every other node, {how}"
+    elif both:
+        text = f"the link between {one.node} and {one.to} {slower}"
+    else:
+        text = f"the link from {one.node} to {one.to} {slower} in this direction, and not in the other"
+    return f"{text} (+{duration(one.effect_ns)} a message), {seen_in(one.runs)}; {_STATES[one.state][1]}"
+
+
+def entry(judged: JudgedFabric, rules: Acceptance, day: str) -> dict[str, Any]:
+    """A measurement's part of verdict.json (docs/formats.md)."""
+    fabric = judged.fabric
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        median = np.nanmedian(fabric.values, axis=0)
+    finite = median[np.isfinite(median)]
+    return {
+        "measurement": fabric.measurement, "partition": fabric.partition, "nodes": list(fabric.nodes),
+        "places": list(fabric.places), "text": _in_a_line(judged), "runs": list(fabric.runs),
+        "minimum_ns": float(finite.min()), "mean_ns": float(finite.mean()), "maximum_ns": float(finite.max()),
+        "message_bytes": fabric.header.get("message_bytes"), "operation": str(fabric.header["operation"]),
+        "at_once": int(fabric.header.get("parallel", 1)),
+        "median_ns": [[None if np.isnan(v) else float(v) for v in row] for row in median],
+        "bounds": {NODE: rules.fabric_node, LINK: rules.fabric_link}, "smallest_effect": dict(judged.smallest),
+        "findings": [
+            {"term": f.term, "node": f.node, "to": f.to, "sends": f.sends, "receives": f.receives, "effect": f.effect,
+             "effect_ns": f.effect_ns, "runs": list(f.runs), "severity": _STATES[f.state][0], "text": said(f),
+             "suppressed": _suppressed(f, rules, day)}
+            for f in judged.found
+        ],
+    }  # fmt: skip
+
+
+def _in_a_line(judged: JudgedFabric) -> str:
+    nodes, found = len(judged.fabric.nodes), sum(one.state != "refuted" for one in judged.found)
+    if judged.too_small:
+        return f"{nodes} nodes; {judged.too_small}"
+    slow = f"{found or 'no'} slow {'nodes or links' if found > 1 else 'node or link'}"
+    limits = f"{100 * judged.smallest[NODE]:.1f} % (a node) and {100 * judged.smallest[LINK]:.1f} % (a link)"
+    return f"{nodes} nodes, {slow}; slower by {limits} or more would be named"
