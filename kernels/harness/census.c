@@ -120,7 +120,7 @@ static void write_census(struct text *records, int home, int cpu, const double *
 static void write_clusters(struct text *records, const struct home *home, const struct clustering *found,
                            const uint32_t *lines, const unsigned char *cluster, size_t count, const char *why) {
     text_add(records, "{\"record\":\"clusters\",\"home\":%d,\"address_bits\":%u,\"clusters\":%zu", home->node,
-             pool_address_bits(), found->count);
+             pool_address_bits(&home->pool), found->count);
     if (why == NULL && found->count == 1) why = "nothing separates";
     if (why != NULL) {
         text_add(records, ",\"reason\":");

@@ -18,7 +18,7 @@ from nodeprint.topology.model import Topology
 T = TypeVar("T")
 
 #: Measurements of pairs that can have them; the first that a node has is taken.
-_MEASUREMENTS = ("coherence-cas", "coherence-faa", "coherence-flag1")
+MEASUREMENTS = ("coherence-cas", "coherence-faa", "coherence-flag1")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def read(node_dir: Path) -> Source:
         what = "no survey of its topology" if files else "no records of a job"
         raise NodeprintError(what, where=node_dir, advice="name a node's folder below a campaign's nodes/")
     missing: list[str] = []
-    for name in _MEASUREMENTS:
+    for name in MEASUREMENTS:
         passes, censuses, simulated = _read_files(node_dir, name, missing)
         if passes:
             labels = topology.from_text(survey.topology)
