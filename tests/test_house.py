@@ -44,7 +44,7 @@ FLOORS = [
     },
     {"remedies"},
     {"sources"},
-    {"tree", "files", "outcomes"},
+    {"tree", "tar", "files", "outcomes"},
     {"errors"},
 ]
 
