@@ -269,12 +269,11 @@ def distributions(
         [float(np.quantile(np.abs(v), 0.995)) for _, mine, peers in classes for v in (mine, peers) if v.size] or [1.0]
     )
     reach = float(np.clip(reach * 1.1, 2.0, 60.0))
-    edges = np.linspace(-reach, reach, bins + 1)
     drawing = Drawing(width, top + row * len(classes) + 8)
     wide = width - left - 2
 
     def shape(values: Floats, base: float) -> list[tuple[float, float]]:
-        counts = np.histogram(np.clip(values, -reach, reach), edges)[0].astype(float)
+        counts = np.histogram(np.clip(values, -reach, reach), bins, (-reach, reach))[0].astype(float)
         counts /= max(counts.max(), 1)
         xs = left + (np.arange(bins) + 0.5) / bins * wide
         inner = [(float(x), base - float(c) * row * 0.85) for x, c in zip(xs, counts, strict=True)]
