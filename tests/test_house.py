@@ -42,7 +42,7 @@ FLOORS = [
         "distributions",
         "fabric",
     },
-    {"remedies"},
+    {"captions", "remedies"},
     {"sources"},
     {"tree", "files", "outcomes"},
     {"errors"},
