@@ -42,6 +42,7 @@ def test_a_class_has_near_lines_or_far_ones(both: Path) -> None:
     medians = {(c["home"], c["name"]): c["median_ns"] for c in said(both)["nodes"]["node000"]["classes"]}
     near, far = medians[homes.NEAR, "same socket"], medians[homes.FAR, "same socket"]
     assert far > 1.5 * near  # the median over both would be between them
+    assert {node["fingerprint"]["homes"] for node in said(both)["nodes"].values()} == {"near, far"}
     assert medians[homes.NEAR, "other socket"] == pytest.approx(medians[homes.FAR, "other socket"], rel=0.02)
 
 

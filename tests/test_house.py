@@ -44,7 +44,7 @@ FLOORS = [
     },
     {"captions", "remedies"},
     {"sources"},
-    {"tree", "files", "outcomes"},
+    {"tree", "tar", "files", "outcomes"},
     {"errors"},
 ]
 

@@ -22,7 +22,7 @@ import pytest
 
 from nodeprint import config as configuration
 from nodeprint import records
-from nodeprint.discover import plans
+from nodeprint.discover import Node, plans
 
 from .conftest import ALLOWED, ROOT, built, missing, need
 
@@ -356,7 +356,7 @@ def test_a_time_limit_is_planned_for_any_layout_of_the_node(tmp_path: Path) -> N
     config = configuration.load(ROOT / "config/config.yaml")
     config["measure"] = ["touch-ratio", "chase-latency"]
     plan = configuration.plan(config)
-    minutes = plans.job_minutes(config, plan, 128, built())
+    minutes = plans.job_minutes(config, plan, 128, 128, built())
     one, many = (layout(tmp_path / str(n), 2, n, 64 // n) for n in (1, 8))
     words = ("--cpus", "0-127")
     needed = [
@@ -368,3 +368,15 @@ def test_a_time_limit_is_planned_for_any_layout_of_the_node(tmp_path: Path) -> N
         for machine in (one, many)
     ]
     assert needed[0] < needed[1] < minutes < 5 + 2.1 * needed[1] + 1
+
+
+def test_a_time_limit_is_planned_for_the_cores_of_the_node(tmp_path: Path) -> None:
+    """As Slurm has the node's threads; the login node's are others."""
+    config = configuration.load(ROOT / "config/config.yaml")
+    config["measure"] = ["chase-latency"]
+
+    def minutes(cpus: int, threads: int, **arguments: str) -> int:
+        plan = configuration.plan(config | {"arguments": {"chase-latency": arguments.get("more", "")}})
+        return plans.job_minutes(config, plan, cpus, Node("n", "n", cpus=cpus, threads=threads).cores, built())
+
+    assert minutes(512, 2) == minutes(256, 1) < minutes(512, 1) == minutes(512, 2, more="--cpus all")

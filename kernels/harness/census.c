@@ -99,11 +99,18 @@ static void write_numbers(struct text *records, const char *name, const uint32_t
     text_add(records, "]");
 }
 
-/* Of the loads of one CPU: the mean of both halves for each line, and how well the halves agree over the lines. */
+static void write_times(struct text *records, const double *ns, size_t count) {
+    for (size_t i = 0; i < count; i++) text_add(records, "%s%.1f", i == 0 ? "[" : ",", ns[i]);
+    text_add(records, "]");
+}
+
+/* Of the loads of one CPU: both halves for each line, and how well they agree over the lines. */
 static void write_census(struct text *records, int home, int cpu, const double *first, const double *second,
                          size_t lines) {
     text_add(records, "{\"record\":\"census\",\"home\":%d,\"cpu\":%d,\"reload_ns\":[", home, cpu);
-    for (size_t i = 0; i < lines; i++) text_add(records, "%s%.1f", i == 0 ? "" : ",", (first[i] + second[i]) / 2);
+    write_times(records, first, lines);
+    text_add(records, ",");
+    write_times(records, second, lines);
     text_add(records, "]");
     double r = correlation(first, second, lines);
     if (isfinite(r)) text_add(records, ",\"agreement\":%.4f", r);
@@ -113,7 +120,7 @@ static void write_census(struct text *records, int home, int cpu, const double *
 static void write_clusters(struct text *records, const struct home *home, const struct clustering *found,
                            const uint32_t *lines, const unsigned char *cluster, size_t count, const char *why) {
     text_add(records, "{\"record\":\"clusters\",\"home\":%d,\"address_bits\":%u,\"clusters\":%zu", home->node,
-             pool_address_bits(), found->count);
+             pool_address_bits(&home->pool), found->count);
     if (why == NULL && found->count == 1) why = "nothing separates";
     if (why != NULL) {
         text_add(records, ",\"reason\":");

@@ -41,7 +41,7 @@ static const double SENTINEL_EVERY_S = 0.25, SENTINEL_SHARE = 0.05, AGAIN_SD = 4
 /* ---- the command line ---- */
 
 static const char *out_path, *operation_word;
-static bool share_l3, detail, census, any_lines, plan_only, help_only;
+static bool share_l3, detail, census, any_lines, huge_pages, plan_only, help_only;
 static uint64_t passes = 3, lines, ci_percent, budget_s, parallel, seed = UINT64_MAX, job = 1, run_number = 1;
 
 static const struct setting common[] = {
@@ -112,6 +112,11 @@ static const struct setting pair_settings[] = {
      .on = &any_lines,
      .shapes = true,
      .help = "draw lines from the whole pool, not equally from the clusters that they live in"},
+    {.name = "huge-pages",
+     .on = &huge_pages,
+     .shapes = true,
+     .help =
+         "lines in transparent huge pages, whose offsets are more bits of the physical address, where there are any"},
     {0},
 };
 
@@ -829,10 +834,22 @@ static void print_plan(const struct run *run) {
     cpulist_free(&rotated);
 }
 
+static struct pool pool_of(struct run *run, int node) {
+    if (!huge_pages) return pool_create(&run->machine, &run->workers, node, POOL_BYTES);
+    struct buffer buffer = buffer_create(&run->machine, &run->workers, node, POOL_BYTES, PAGES_TRANSPARENT);
+    return (struct pool){.bytes = buffer.bytes,
+                         .size = buffer.size,
+                         .home = node,
+                         .bound = buffer.bound,
+                         .verified_by = buffer.verified_by,
+                         .pages = buffer.pages,
+                         .page_bytes = buffer.page_bytes};
+}
+
 static void place_pools(struct run *run) {
     for (size_t i = 0; i < run->home_count; i++) {
         struct home *home = &run->homes[i];
-        home->pool = pool_create(&run->machine, &run->workers, home->node, POOL_BYTES);
+        home->pool = pool_of(run, home->node);
         home->line_set = grow(NULL, run->drawn_lines * slots(), sizeof *home->line_set);
         home->sums = grow(NULL, slots(), sizeof *home->sums);
         memset(home->sums, 0, slots() * sizeof *home->sums);

@@ -36,10 +36,10 @@ class Link:
 class Die:
     """What was found of the lines at home in one socket, or in one of its NUMA nodes (`homes`).
 
-    `no_map` says why there is no map of sites; `no_geometry` why none of the known geometries is named. `shares` are
-    the lines in each cluster with the half width of a 95 % interval, from the census where it has one, whose lines are
-    drawn from all of the pool. `agrees` says whether the sites are the labelled quadrants, as adjusted Rand index, None
-    where either is unknown.
+    `no_map` says why there is no map of sites; `no_geometry` why none of the known geometries is named. `counted` has
+    the cluster of each of `counted_lines`, by which shares are counted: those of the census, which are drawn from all
+    of the pool, where its clusters are those of hops. `agrees` says whether the sites are the labelled quadrants, as
+    adjusted Rand index, None where either is unknown.
     """
 
     tensor: Tensor
@@ -55,8 +55,8 @@ class Die:
     distances: Distances | None
     geometry: Geometry | None
     no_geometry: str
-    shares: Floats
-    shares_half: Floats
+    counted: Ints
+    counted_lines: Lines
     agrees: float | None
     core: Core | None
     links: tuple[Link, ...] = ()
@@ -71,6 +71,15 @@ class Die:
         ns = self.fit.value[index]
         half = np.array([self.fit.half(i) for i in index])
         return self.tensor.ends[own], ns, half, above_others(ns)
+
+    def share(self, site: int, run: str = "") -> tuple[float, float]:
+        """The share of lines at a site with half of its 95 % interval, of one run or of all; NaN without lines."""
+        of = self.counted_lines
+        mine = np.array([run in ("", name) for name, *_ in of.parts])[of.part] & (self.counted >= 0)
+        if self.sites is None or not mine.any():
+            return float("nan"), float("nan")
+        share = float((self.sites.of_cluster[self.counted[mine]] == site).mean())
+        return share, 1.96 * float(np.sqrt(share * (1 - share) / mine.sum()))
 
     @property
     def odd_ends(self) -> list[tuple[int, float]]:
@@ -142,14 +151,17 @@ def die(tensor: Tensor, censuses: Sequence[Census], topology: Topology) -> Die:
         no_map, known, distances = "the sites that lines suggest are at no distance from each other", None, None
         fit = paths.fit(tensor, clusters, None)
     shape = geometry.find(distances, known.count) if known and distances else "there is no map"
-    shares, half = _shares(clusters, of_census, both)
+    counted = (clusters.label, tensor.lines)
+    if of_census is not None and census_lines is not None:
+        label = lines.in_hops(clusters, tensor.lines, of_census, census_lines)
+        counted = (label, census_lines) if label is not None else counted
     labels = tensor.labels[tensor.here]
     agrees = rand_index(known.of_end, labels) if known and (labels >= 0).all() else None
     rules = _rules(clusters, tensor.lines, of_census, census_lines, bits)
     return Die(
         tensor, homes, clusters, of_census, both, tuple(rules), known, no_map, fit,
         paths.far(tensor, clusters, known, fit), distances, shape if isinstance(shape, Geometry) else None,
-        shape if isinstance(shape, str) else "", shares, half, agrees, paths.core(tensor),
+        shape if isinstance(shape, str) else "", *counted, agrees, paths.core(tensor),
     )  # fmt: skip
 
 
@@ -166,20 +178,10 @@ def _census(
     fewest = min((len(of) for of in used), default=0)
     if fewest < data.FEWEST_ENDS or len({tuple(one.cpus[of]) for one, of in zip(censuses, used, strict=True)}) != 1:
         return None, None, 0
-    ns = np.concatenate([one.ns[of] for one, of in zip(censuses, used, strict=True)], axis=1).T
+    ns = np.concatenate([one.ns[:, of] for one, of in zip(censuses, used, strict=True)], axis=2).swapaxes(1, 2)
     part = np.repeat(np.arange(len(censuses)), [len(one.lines) for one in censuses])
     of = Lines(tuple((one.run, one.home, 0) for one in censuses), part, np.concatenate([one.lines for one in censuses]))
-    return lines.of_census(ns, part), of, min(one.address_bits for one in censuses)
-
-
-def _shares(clusters: Clusters, census: Clusters | None, both: Agreement | None) -> tuple[Floats, Floats]:
-    """The share of lines in each cluster, from the census only where it has the same clusters."""
-    sizes = clusters.sizes
-    if census is not None and both is not None and both.index is not None and census.count == clusters.count:
-        sizes = census.sizes
-    total = max(int(sizes.sum()), 1)
-    share = sizes / total
-    return share, 1.96 * np.sqrt(share * (1 - share) / total)
+    return lines.of_census(ns[0], ns[1], part), of, min(one.address_bits for one in censuses)
 
 
 def _rules(clusters: Clusters, of: Lines, census: Clusters | None, census_of: Lines | None, bits: int) -> list[Rule]:

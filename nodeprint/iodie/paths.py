@@ -277,5 +277,5 @@ def _site_of(here: Bools, sites: Sites | None) -> Ints:
 def _identified(design: Floats) -> Bools:
     """Which parameters no direction of the null space moves."""
     _, sizes, directions = np.linalg.svd(design.T @ design)
-    null = directions[sizes < _NULL * sizes[0]]
+    null = directions[sizes <= _NULL * sizes[0]]
     return np.asarray((np.abs(null) < 1e-6).all(axis=0))

@@ -332,12 +332,14 @@ def _with_numbers(topology: Topology, new: dict[int, int]) -> Topology:
 
 
 def _socket(topology: Topology, cpus: Sequence[int]) -> int:
-    members = {cpu.socket for cpu in topology.cpus if cpu.cpu in set(cpus)} - {None}
+    mine = set(cpus)
+    members = {cpu.socket for cpu in topology.cpus if cpu.cpu in mine} - {None}
     sockets = sorted({cpu.socket for cpu in topology.cpus} - {None}, key=lambda s: s or 0)
     return sockets.index(min(members, key=lambda s: s or 0)) if members else 0
 
 
 def _write_node(plan: Plan, number: int, node: _NodePlan, folder: Path) -> None:
+    captured = survey(node.topology, node.name, node.state.fingerprint)
     for job in range(1, plan.jobs + 1):
         job_dir = folder / f"job{job}"
         began = _EPOCH + timedelta(hours=job)
@@ -361,7 +363,7 @@ def _write_node(plan: Plan, number: int, node: _NodePlan, folder: Path) -> None:
                 path = job_dir / f"run{run}" / f"{one.measurement}.jsonl.gz"
                 files.write(path, gzip.compress(text.encode(), compresslevel=1, mtime=0))
                 measurements.append(_outcome(one.measurement, run, cut=False))
-        files.write(job_dir / "survey.tar.gz", survey(node.topology, node.name, node.state.fingerprint))
+        files.write(job_dir / "survey.tar.gz", captured)
         status = {
             "schema": 1,
             "node": node.name,
@@ -453,6 +455,12 @@ def _cell_records(plan: Plan, number: int, node: _NodePlan, one: drawn.Drawn, *,
     return "\n".join(text) + "\n" + _trailer("cells", len(text) - 1)
 
 
+_MESSAGE = (
+    '{"record":"pair","a":%d,"b":%d,"home":-1,"pass":%d,"latency_ns":%.1f,"ci_low_ns":%.1f,"ci_high_ns":%.1f,'
+    '"min_ns":%.1f,"median_ns":%.1f,"p99_ns":%.1f,"flags":[]}\n'
+)
+
+
 def _message_records(plan: Plan, number: int, node: _NodePlan, *, job: int, run: int) -> str:
     values = _draw_messages(plan, number, node, job, run)
     header = _header(plan, number, node, job=job, run=run) | {
@@ -472,12 +480,11 @@ def _message_records(plan: Plan, number: int, node: _NodePlan, *, job: int, run:
     a, b = np.sort(ends, axis=1).T
     text = [json.dumps(header)]
     for p in range(values.shape[0]):
-        for i, v in enumerate(values[p, 0].tolist()):
-            text.append(
-                f'{{"record":"pair","a":{a[i]},"b":{b[i]},"home":-1,"pass":{p},"latency_ns":{v:.1f},'
-                f'"ci_low_ns":{v * 0.995:.1f},"ci_high_ns":{v * 1.005:.1f},"min_ns":{v * 0.99:.1f},'
-                f'"median_ns":{v * 1.005:.1f},"p99_ns":{v * 1.05:.1f},"flags":[]}}'
-            )
+        ns = values[p, 0].astype(np.float64)
+        shares = (1.0, 0.995, 1.005, 0.99, 1.005, 1.05)
+        columns = [a, b, np.full(len(a), p), *(ns * share for share in shares)]
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        text += (_MESSAGE * len(a) % tuple(itertools.chain.from_iterable(rows))).splitlines()
     return "\n".join(text) + "\n" + _trailer("pairs", int(values.size))
 
 
@@ -505,6 +512,7 @@ def _records(
         node.chip, np.tile(cores, (values.shape[0], values.shape[1], 1, 1)), (plan.seed, number, job, run)
     )
     numa = {cpu.cpu: cpu.numa or 0 for cpu in node.topology.cpus}
+    ends = a, b, np.array([numa[cpu] for cpu in a.tolist()])
     pools, sockets = _pools(plan, number, node, job, run), _homes(plan, node)
     nodes = [n.node for n in node.topology.numa_nodes if n.cpus] or [0]
     socket_of = {n.node: _socket(node.topology, n.cpus) for n in node.topology.numa_nodes}
@@ -525,18 +533,32 @@ def _records(
             if plan.detail:
                 each_ns = _line_values(plan, node, pools, sockets[h], values[p, h], p, rng)
                 each = _line_texts(pools, sockets[h], each_ns, p)
-            for i in rng.permutation(len(pairs)):
-                v, (clock_a, clock_b) = float(values[p, h, i]), clocks[p, h, i]
-                text.append(
-                    f'{{"record":"pair","a":{a[i]},"b":{b[i]},"home":{home if home >= 0 else numa[a[i]]},"pass":{p},'
-                    f'"latency_ns":{v:.4f},"ci_low_ns":{v * (1 - 0.6 * sd):.4f},"ci_high_ns":{v * (1 + 0.6 * sd):.4f},'
-                    f'"min_ns":{v * (1 - 2 * sd):.4f},"median_ns":{v * 1.01:.4f},"p99_ns":{v * (1 + 4 * sd):.4f},'
-                    f'"line_sd_ns":{v * sd:.4f},"clock_a_ghz":{clock_a:.4f},"clock_b_ghz":{clock_b:.4f}'
-                    f'{"" if each is None else each[i]},"flags":[]}}'
-                )
+            text += _pair_lines(values[p, h], clocks[p, h], ends, home, p, sd, each, rng.permutation(len(pairs)))
     if cut:
         return "\n".join(text[: len(text) * 2 // 3]) + '\n{"record":"pair","a":'
     return "\n".join(text) + "\n" + _trailer("pairs", int(values.size))
+
+
+_PAIR = (
+    '{"record":"pair","a":%d,"b":%d,"home":%d,"pass":%d,"latency_ns":%.4f,"ci_low_ns":%.4f,"ci_high_ns":%.4f,'
+    '"min_ns":%.4f,"median_ns":%.4f,"p99_ns":%.4f,"line_sd_ns":%.4f,"clock_a_ghz":%.4f,"clock_b_ghz":%.4f%s,"flags":[]}\n'
+)
+
+
+def _pair_lines(
+    values: npt.NDArray[np.float32], clocks: silicon.Floats, ends: tuple[layout.Ints, layout.Ints, layout.Ints],
+    home: int, run_pass: int, sd: float, each: Sequence[str] | None, order: layout.Ints,
+) -> list[str]:  # fmt: skip
+    """The records of a pass's pairs in their `order`: of `values` (p), `clocks` (p, 2), `ends` (each (p): both CPUs and
+    the first one's NUMA node), and with the text that is added to `each`."""
+    ns = values[order].astype(np.float64)
+    shares = (1.0, 1 - 0.6 * sd, 1 + 0.6 * sd, 1 - 2 * sd, 1.01, 1 + 4 * sd, sd)
+    a, b, first = (one[order] for one in ends)
+    columns = [a, b, first if home < 0 else np.full(len(a), home), np.full(len(a), run_pass)]
+    columns += [ns * share for share in shares] + list(clocks[order].T)
+    added = [""] * len(a) if each is None else [each[i] for i in order.tolist()]
+    rows = zip(*(column.tolist() for column in columns), added, strict=True)
+    return (_PAIR * len(a) % tuple(itertools.chain.from_iterable(rows))).splitlines()
 
 
 def _line_values(

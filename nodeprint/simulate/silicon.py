@@ -247,7 +247,8 @@ def draw_run(
     """
     n = len(path.core_a)
     out = np.empty((passes, len(truth), n), dtype=np.float32)
-    order = np.argsort(rng.permutation(n)) / max(n - 1, 1) - 0.5  # place of each pair in the run's order
+    order = np.empty(n)
+    order[rng.permutation(n)] = np.arange(n) / max(n - 1, 1) - 0.5  # place of each pair in the run's order
     shift = spread.run * rng.standard_normal()
     drift = spread.drift * rng.standard_normal()
     median_of_lines = spread.line * 1.25 / np.sqrt(spread.lines)
