@@ -39,7 +39,7 @@ lint-workflow: .venv/dev.stamp
 	snakemake --lint --configfile tests/data/lint.yaml
 
 lint-shell: .venv/dev.stamp
-	shellcheck workflow/run workflow/launch/ansible workflow/launch/outcomes kernels/archive $(wildcard ansible/roles/nodeprint/files/*) tests/cluster/run tests/cluster/replay tests/fake_slurm/slurm $(filter-out setup/compile,$(wildcard setup/*)) kernels/linktest.sh tests/fresh/run tests/offline/run tests/emulated/init tests/emulated/initramfs tests/fake_kernel.sh kernels/node-run .ci/run
+	shellcheck workflow/run workflow/launch/ansible workflow/launch/outcomes kernels/archive $(wildcard ansible/roles/nodeprint/files/*) tests/cluster/run tests/cluster/replay tests/fake_slurm.sh $(filter-out setup/compile,$(wildcard setup/*)) kernels/linktest.sh tests/fresh/run tests/offline/run tests/emulated/init tests/emulated/initramfs tests/fake_kernel.sh kernels/node-run .ci/run
 
 lint-ansible: .venv/dev.stamp
 	ansible-lint --offline --strict --profile production ansible

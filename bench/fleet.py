@@ -3,9 +3,9 @@
     python -m bench.fleet                  64 nodes, every page
     python -m bench.fleet --nodes 1000     no pages but the cluster's
 
-A few nodes are simulated, and their records are given to all nodes under their own host names: this measures speed and
-says nothing about verdicts. CPU seconds are of nodeprint and its processes; wall time means something on a quiet
-machine alone.
+A few nodes are simulated, and all others have the same files, an archive a run as kernels/node-run makes it: this
+measures speed and says nothing about verdicts. CPU seconds are of nodeprint and its processes; wall time means
+something on a quiet machine alone.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from bench import table
@@ -35,41 +36,32 @@ _DRAWN = 4
 def made(folder: Path, nodes: int) -> Path:
     """A campaign of so many nodes, from few draws."""
     campaign = write(Plan(preset("rome-2x64"), nodes=min(nodes, _DRAWN), jobs=2, cells=True), folder / "fleet")
+    for run in sorted(campaign.glob("nodes/*/job*/run*")):
+        pack(run)
     sheet = discover.read_sheet(campaign / "nodes.tsv")
     for number in range(len(sheet), nodes):
-        given, name = sheet[number % _DRAWN], f"node{number:03d}"
-        add(campaign, given.node, name)
-        sheet.append(discover.Node(name, name, job=2, group="simulated", cpus=given.cpus, state="simulated"))
+        sheet.append(add(campaign, sheet[number % _DRAWN], f"node{number:03d}"))
     discover.write_sheet(campaign / "nodes.tsv", sheet)
     return campaign
 
 
-def add(campaign: Path, given: str, name: str) -> None:
-    """The records of the node `given` as those of the node `name`."""
-    source, target = campaign / "nodes" / given, campaign / "nodes" / name
-    for path in source.glob("job*/**/*"):
-        copy = target / path.relative_to(source)
-        if path.is_dir():
-            continue
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        if path.name == "status.json":
-            copy.write_text(path.read_text().replace(given, name))
-        elif path.name.endswith(".jsonl.gz"):
-            copy.write_bytes(_renamed(path, given, name))
-        else:
-            shutil.copyfile(path, copy)
+def pack(run: Path) -> None:
+    """Make the records of a run one archive, as kernels/node-run does."""
+    for path in run.glob("*.jsonl.gz"):
+        path.with_suffix("").write_bytes(gzip.decompress(path.read_bytes()))
+        path.unlink()
+    names = sorted(f"{run.name}/{path.name}" for path in run.iterdir())
+    tar = subprocess.run(["tar", "-C", run.parent, "-c", *names], check=True, capture_output=True).stdout
+    packed = subprocess.run(["xz", "-T0", "--block-size=2MiB"], input=tar, check=True, capture_output=True).stdout
+    run.with_name(f"{run.name}.tar.xz").write_bytes(packed)
+    shutil.rmtree(run)
 
 
-_CACHE: dict[Path, tuple[str, bytes]] = {}
-
-
-def _renamed(path: Path, given: str, name: str) -> bytes:
-    """The records with another host name in their header, which becomes a gzip member of its own."""
-    if path not in _CACHE:
-        header, _, rest = gzip.decompress(path.read_bytes()).partition(b"\n")
-        _CACHE[path] = header.decode(), gzip.compress(rest, compresslevel=1, mtime=0)
-    header_text, body = _CACHE[path]
-    return gzip.compress(header_text.replace(given, name).encode() + b"\n", mtime=0) + body
+def add(campaign: Path, given: discover.Node, name: str) -> discover.Node:
+    """A node `name` with the records of `given`, as if both were names of one host."""
+    source, target = campaign / "nodes" / given.node, campaign / "nodes" / name
+    shutil.copytree(source, target, copy_function=os.link)
+    return replace(given, node=name)
 
 
 def timed(*command: str | Path) -> tuple[float, float, float]:
@@ -136,8 +128,7 @@ def main() -> int:
             row(f"{nodes} nodes, judged again", nodeprint("judge", campaign)[1], None, "s CPU"),
         ]
         sheet = discover.read_sheet(campaign / "nodes.tsv")
-        add(campaign, sheet[0].node, "onemore")
-        discover.write_sheet(campaign / "nodes.tsv", [*sheet, discover.Node("onemore", "onemore", job=2, cpus=256)])
+        discover.write_sheet(campaign / "nodes.tsv", [*sheet, add(campaign, sheet[0], "onemore")])
         more = nodeprint("judge", campaign)
         rows += [
             row(f"one more node of {nodes}, to the verdict", more[1], 10, "s CPU"),

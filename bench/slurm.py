@@ -26,6 +26,7 @@ from bench.table import ROOT, Row, keep, row
 from nodeprint import campaign as campaigns
 from nodeprint import config, records
 from nodeprint.discover import Node
+from tests import fake_slurm
 
 CLUSTER = ROOT / "tests/cluster/cluster"
 KERNEL = """\
@@ -145,9 +146,7 @@ def thousand(wait_s: float) -> list[Row]:
         nodes = [Node(f"n{i:04d}", f"n{i:04d}", partition="main", cpus=256) for i in range(1000)]
         path = begin(folder, "thousand", nodes)
         campaign = folder / "results/thousand"
-        environment = os.environ | {
-            "FAKE_SLURM": temporary, "PATH": f"{ROOT}/tests/fake_slurm:{os.environ['PATH']}",
-        }  # fmt: skip
+        environment = os.environ | fake_slurm.environment(Path(temporary))
         began = time.monotonic()
         process = subprocess.Popen(launch_words(path, campaign), cwd=folder, env=environment, stderr=subprocess.DEVNULL)
         queue = folder / "queue"

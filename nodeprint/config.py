@@ -218,6 +218,12 @@ def measurements() -> dict[str, Any]:
     return _package_yaml("measurements.yaml")
 
 
+@cache
+def derived() -> dict[str, Any]:
+    """Every quantity that is derived from records of a measurement, by name (nodeprint/derived.yaml)."""
+    return _package_yaml("derived.yaml")
+
+
 def read_yaml(path: Path) -> dict[str, Any]:
     """A YAML mapping of plain, finite values. Raises NodeprintError naming file, line and column."""
     try:

@@ -20,7 +20,7 @@ import numpy as np
 
 from nodeprint import discover, files, senses, topology
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import nodes, store
+from nodeprint.fleet import homes, nodes, store
 from nodeprint.fleet import parts as job_parts
 from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.fleet.parts import JobPart, NodePlaces
@@ -277,6 +277,7 @@ class _NodeKind:
     cpus: tuple[int, ...]
     cores: tuple[int, ...]
     whole: NodePlaces
+    machine: Topology
     warnings: tuple[Mapping[str, str], ...]
 
 
@@ -289,11 +290,12 @@ def _kind_of_node(labels: str, everywhere: tuple[int, ...], paired: tuple[int, .
     warnings = tuple({"id": w.id, "text": w.text, "advice": w.advice} for w in machine.warnings)
     whole = job_parts.machine(machine, everywhere)
     layout = job_parts.pair_layout(layout_of(machine, slots, np.zeros((0, 2), dtype=np.int64)))
-    return _NodeKind(layout, tuple(order), cores, whole, warnings)
+    return _NodeKind(layout, tuple(order), cores, whole, machine, warnings)
 
 
 def _pairs(number: int, place: Path, job: int, one: Measured, kind: _NodeKind) -> JobPart:
-    raw = [np.ascontiguousarray(one.places[key]).tobytes() for key in ("home", "a", "b")]
+    coordinates = (homes.of_pairs(one, kind.machine), one.places["a"], one.places["b"])
+    raw = [np.ascontiguousarray(each).tobytes() for each in coordinates]
     places, at = job_parts.measured_pairs(kind.cpus, bool(one.header.get("directed")), *raw)
     there, shape = at >= 0, (len(one.runs), len(one.passes), len(places["home"]))
     flags = np.zeros(shape, dtype=np.uint8)

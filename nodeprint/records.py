@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import math
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
@@ -294,20 +294,28 @@ def _of_structs(found: Sequence[Any], kind: Any) -> dict[str, npt.NDArray[Any]]:
     """The columns of decoded lines. Raises ValueError where a value is none."""
     columns: dict[str, npt.NDArray[Any]] = {}
     for field in msgspec.structs.fields(kind):
-        column = list(map(attrgetter(field.name), found))
+        get = attrgetter(field.name)
         if field.name == "flags":
-            columns["flags"] = _flag_column(column)
+            columns["flags"] = _flag_column(list(map(get, found)))
         elif field.type is int:
-            columns[field.encode_name] = np.array(column, dtype=np.int64)
+            columns[field.encode_name] = np.fromiter(map(get, found), np.int64, len(found))
         elif field.required and field.type is not float:
-            columns[field.encode_name] = _coordinates(column)
+            columns[field.encode_name] = _coordinates(list(map(get, found)))
         else:
-            columns[field.encode_name] = np.array(column, dtype=np.float64)  # None becomes NaN
-            if np.isinf(columns[field.encode_name]).any():
+            columns[field.encode_name] = column = _values(found, get)
+            if np.isinf(column).any():
                 raise ValueError(field.encode_name)
     if "latency_ns" in columns and kind is _PAIR and not (columns["latency_ns"] > 0).all():
         raise ValueError("latency_ns")
     return columns
+
+
+def _values(found: Sequence[Any], get: Callable[[Any], float | None]) -> npt.NDArray[np.float64]:
+    """A value of each, NaN where it is None."""
+    try:
+        return np.fromiter(map(get, found), np.float64, len(found))
+    except TypeError:
+        return np.array(list(map(get, found)), dtype=np.float64)
 
 
 def _coordinates(found: Sequence[Any]) -> npt.NDArray[Any]:
@@ -418,12 +426,14 @@ def _cell_columns(records: list[dict[str, Any]], cells: Mapping[str, Any]) -> di
         columns[key] = _coordinates([record[key] for record in records])
     for key in cells["values"]:
         columns[key] = np.array([record.get(key) for record in records], dtype=np.float64)  # None becomes NaN
-    columns["flags"] = _flag_column(record.get("flags", ()) for record in records)
+    columns["flags"] = _flag_column([record.get("flags", ()) for record in records])
     return columns
 
 
-def _flag_column(flags: Iterable[Sequence[str]]) -> npt.NDArray[np.int64]:
-    return np.array([sum(FLAGS[flag] for flag in set(mine)) if mine else 0 for mine in flags], dtype=np.int64)
+def _flag_column(flags: Sequence[Sequence[str]]) -> npt.NDArray[np.int64]:
+    if not any(flags):
+        return np.zeros(len(flags), dtype=np.int64)
+    return np.array([sum(FLAGS[flag] for flag in set(mine)) for mine in flags], dtype=np.int64)
 
 
 def _columns(pairs: list[dict[str, Any]]) -> dict[str, npt.NDArray[Any]]:
@@ -432,5 +442,5 @@ def _columns(pairs: list[dict[str, Any]]) -> dict[str, npt.NDArray[Any]]:
     }
     for key in (*PAIR_VALUES, *PAIR_CLOCKS):
         columns[key] = np.array([pair.get(key) for pair in pairs], dtype=np.float64)  # None becomes NaN
-    columns["flags"] = _flag_column(pair.get("flags", ()) for pair in pairs)
+    columns["flags"] = _flag_column([pair.get("flags", ()) for pair in pairs])
     return columns

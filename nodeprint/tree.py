@@ -21,6 +21,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, Protocol, cast
 
+from nodeprint import tar
 from nodeprint.errors import NodeprintError, unreadable
 
 #: What the root of a machine holds, best first.
@@ -165,10 +166,11 @@ class _Archive(Tree):
     def _add_parents(self, path: str) -> None:
         while path:
             parent, _, name = path.rpartition("/")
-            siblings = self._children.setdefault(parent, set())
-            if name in siblings:
+            siblings = self._children.get(parent)
+            if siblings is not None:
+                siblings.add(name)
                 return
-            siblings.add(name)
+            self._children[parent] = {name}
             path = parent
 
     def add_folders(self, paths: Iterable[str]) -> None:
@@ -181,6 +183,8 @@ class _Archive(Tree):
         """The shortest prefix below which one of `marks` is, tried in order; None without any."""
         known = {*self._children, *self._files}
         for mark in marks:
+            if mark in known:
+                return ""
             tops = [p[: -len(mark)].rstrip("/") for p in known if p == mark or p.endswith("/" + mark)]
             if tops:
                 return min(tops, key=lambda top: (top.count("/") + bool(top), top))
@@ -199,6 +203,12 @@ class _Archive(Tree):
         return out
 
     def _real(self, path: str) -> str | None:
+        """`path` with links followed, or None where that leads out of the root."""
+        folder, _, name = path.rpartition("/")
+        if path in self._files or (
+            folder in self._children and path not in self._links and name not in ("", ".", "..")
+        ):
+            return path
         todo, done, hops = path.split("/")[::-1], list[str](), 0
         while todo:
             name = todo.pop()
@@ -242,6 +252,8 @@ def _read_all(stream: _Readable) -> bytes:
 
 def _member_path(name: str) -> str | None:
     """A member's path without `./` and leading `/`; None where it climbs."""
+    if "." not in name and "//" not in name and name[:1] not in ("", "/") and name[-1] != "/":
+        return name
     parts = [part for part in name.split("/") if part not in ("", ".")]
     return None if ".." in parts or not parts else "/".join(parts)
 
@@ -257,22 +269,21 @@ def _read_archive(path: Path) -> _Archive:
         with opener(path, "rb") as stream:
             # to the end, where the checksum is; at once, as a stream of thousands of small files takes twice the time
             content = _read_all(stream)
-        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as tar:
-            for member in tar:
-                name = _member_path(member.name)
-                if name is None:
-                    continue
-                files.pop(name, None), links.pop(name, None)  # the last of a name counts
-                if member.issym():
-                    links[name] = member.linkname
-                elif member.islnk():
-                    links[name] = "/" + member.linkname
-                elif member.isdir():
-                    folders.append(name)
-                elif member.isreg() and not member.issparse() and member.size <= _FILE_LIMIT:
-                    files[name] = content[member.offset_data : member.offset_data + member.size]
-                    if len(files[name]) < member.size:
-                        raise tarfile.ReadError("unexpected end of data")
+        for called, kind, start, size, target in tar.members(content):
+            name = _member_path(called)
+            if name is None:
+                continue
+            files.pop(name, None), links.pop(name, None)  # the last of a name counts
+            if kind == "file" and size <= _FILE_LIMIT:
+                files[name] = content[start : start + size]
+                if len(files[name]) < size:
+                    raise tarfile.ReadError("unexpected end of data")
+            elif kind == "link":
+                links[name] = target
+            elif kind == "hard link":
+                links[name] = "/" + target
+            elif kind == "folder":
+                folders.append(name)
     except _BROKEN as error:
         raise NodeprintError(
             f"cannot be read as an archive ({error})",

@@ -51,7 +51,7 @@
   // --- what is chosen ---
 
   const kinds = [...new Set(data.matrices.map((m) => JSON.stringify([m.measurement, m.home])))];
-  const named = (kind) => { const [name, home] = JSON.parse(kind); return home >= 0 ? `${name}, home ${home}` : name; };
+  const named = (kind) => { const [name, home] = JSON.parse(kind); return home >= 10000 ? `${name}, far home` : home >= 0 ? `${name}, home ${home}` : name; };
   const fill = (select, options) => select.replaceChildren(...options.map(([value, text]) => new Option(text, value)));
   const nodes = [...new Set(data.matrices.map((m) => m.node))];
   fill(byId("of"), nodes.map((node) => [node, node]));

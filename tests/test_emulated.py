@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from nodeprint import fingerprint, records, topology
-from nodeprint.fleet import store
+from nodeprint.fleet import homes, store
 
 from .conftest import ROOT, need, record_files, record_texts
 from .schemas import valid_campaign
@@ -144,6 +145,15 @@ def test_every_pair_is_there_once_at_the_home_of_its_first_cpu(emulated: Emulate
 def test_a_pair_is_measured_at_each_home_where_asked(emulated: Emulated) -> None:
     expected = [(a, b, home) for a, b in itertools.combinations(ONE_OF_EACH, 2) for home in range(NODES)]
     assert pairs(emulated, "all-homes") == expected
+
+
+def test_a_pair_is_measured_near_and_far(emulated: Emulated) -> None:
+    """Far is the node at the same place in the other socket."""
+    near = [(a, b, node_of(a)) for a, b in itertools.combinations(ONE_OF_EACH, 2)]
+    assert pairs(emulated, "near-and-far") == sorted(near + [(a, b, (home + 2) % NODES) for a, b, home in near])
+    one, labels = store.job(emulated.node / "job1").measured["near-and-far"], topology.read(store.tree(emulated.node))
+    far = one.places["home"] != np.array([node_of(a) for a in one.places["a"].tolist()])
+    assert homes.of_pairs(one, labels).tolist() == np.where(far, homes.FAR, homes.NEAR).tolist()
 
 
 @pytest.mark.parametrize("measurement", ["all-pairs", "all-homes"])
@@ -329,7 +339,7 @@ def test_census_is_taken_from_each_l3_and_its_lines_are_those_of_the_clusters(em
     found = {r["home"]: r for r in file.companions if r["record"] == "clusters"}
     assert sorted((r["home"], r["cpu"]) for r in taken) == sorted(itertools.product(found, ONE_OF_EACH))
     for census in taken:
-        assert len(census["reload_ns"]) == len(found[census["home"]]["lines"])
+        assert [len(half) for half in census["reload_ns"]] == 2 * [len(found[census["home"]]["lines"])]
     for drawn in file.passes:
         clusters = found[drawn["home"]]
         assert clusters["clusters"] == 1 or set(drawn["line_set"]) <= set(clusters["lines"])

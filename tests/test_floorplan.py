@@ -10,7 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from nodeprint.report.floorplan import floorplan_svg
+from nodeprint.report.floorplan import floorplan
+from nodeprint.report.svg import svg as painted
 from nodeprint.topology.facts import cpu_list
 from nodeprint.topology.model import Topology
 from tests import machines
@@ -52,7 +53,9 @@ def _texts(svg: str) -> list[tuple[str, float, float, float, float]]:
 
 
 def test_every_core_is_drawn_once(labels: Topology) -> None:
-    svg = floorplan_svg(labels, {cpu.cpu: 100.0 + cpu.cpu for cpu in labels.cpus}, unit="ns", quantity="hop")
+    svg = painted(
+        floorplan(labels, {cpu.cpu: 100.0 + cpu.cpu for cpu in labels.cpus}, unit="ns", quantity="hop")
+    ).decode()
     drawn = [title.text or "" for title in ElementTree.fromstring(svg).iter(f"{SVG}title")]
     cpus = [cpu for tip in drawn for cpu in cpu_list(re.sub(r"^CPU |:.*$", "", tip), "svg")]
     assert sorted(cpus) == [cpu.cpu for cpu in labels.cpus]
@@ -62,9 +65,9 @@ def test_every_core_is_drawn_once(labels: Topology) -> None:
 @pytest.mark.parametrize("with_values", [False, True])
 def test_nothing_overlaps_or_leaves_the_page(labels: Topology, with_values: bool) -> None:
     values = {cpu.cpu: 1234.5 + cpu.cpu for cpu in labels.cpus[1:]} if with_values else None
-    svg = floorplan_svg(labels, values, unit="ns", quantity="median latency of a core")
+    svg = painted(floorplan(labels, values, unit="ns", quantity="median latency of a core")).decode()
     root = ElementTree.fromstring(svg)
-    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    width, height = (float(size) for size in root.attrib["viewBox"].split()[2:])
     texts = _texts(svg)
     for text, left, top, right, bottom in texts:
         assert left >= 0 and right <= width and top >= 0 and bottom <= height, text
@@ -78,7 +81,7 @@ def test_nothing_overlaps_or_leaves_the_page(labels: Topology, with_values: bool
 
 
 def test_what_has_no_place_is_said_to_have_none(labels: Topology) -> None:
-    svg = floorplan_svg(labels)
+    svg = painted(floorplan(labels)).decode()
     said = " ".join(text for text, *_ in _texts(svg))
     for warning in labels.warnings:
         if warning.id in ("cores-fused-off", "ccds-fused-off", "quadrant-unknown"):
@@ -96,7 +99,7 @@ def test_a_value_gives_its_colour_and_no_value_none(tmp_path: Path) -> None:
     low = {cpu.cpu: 100.0 for cpu in labels.cpus}
 
     def fills(values: dict[int, float] | None, level: str = "core") -> dict[str, str]:
-        svg = floorplan_svg(labels, values, level=level)  # type: ignore[arg-type]
+        svg = painted(floorplan(labels, values, level=level)).decode()  # type: ignore[arg-type]
         rects = ElementTree.fromstring(svg).iter(f"{SVG}rect")
         return {(r[0].text or "").split(":")[0]: r.attrib["fill"] for r in rects if len(r)}
 
@@ -105,18 +108,19 @@ def test_a_value_gives_its_colour_and_no_value_none(tmp_path: Path) -> None:
     assert [tip for tip in odd if odd[tip] != odd["CPU 0,64"]] == ["CPU 3,67"]
     missing = fills({cpu: value for cpu, value in low.items() if cpu not in (5, 69)})
     assert [tip for tip in missing if missing[tip] != missing["CPU 0,64"]] == ["CPU 5,69"]
-    assert "not measured" in floorplan_svg(labels, {0: 1.0})
+    assert "not measured" in painted(floorplan(labels, {0: 1.0})).decode()
     by_ccd = fills({**low, **dict.fromkeys(labels.groups("ccd")[1], 150.0)}, "ccd")
-    assert sum(fill != by_ccd["CPU 0,64"] for fill in by_ccd.values()) == 8
+    assert len(by_ccd) == 8, "a CCD is one cell"
+    assert [tip for tip in by_ccd if by_ccd[tip] != by_ccd["CPU 0-7,64-71"]] == ["CPU 8-15,72-79"]
     assert fills({cpu: float("nan") for cpu in low}) == fills({})
 
 
 def test_one_socket_of_two(tmp_path: Path) -> None:
     labels = read(epyc(machines.MILAN), tmp_path)
-    svg = floorplan_svg(labels, socket=1)
+    svg = painted(floorplan(labels, socket=1)).decode()
     assert "socket 1" in svg and "socket 0" not in svg
 
 
 def test_names_of_unknown_origin_are_escaped(tmp_path: Path) -> None:
     labels = read(epyc(machines.ROME).but(model=0xFE, family=0x1F, name="<script>&"), tmp_path)
-    ElementTree.fromstring(floorplan_svg(labels))
+    ElementTree.fromstring(painted(floorplan(labels)))

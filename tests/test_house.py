@@ -42,9 +42,9 @@ FLOORS = [
         "distributions",
         "fabric",
     },
-    {"remedies"},
+    {"captions", "remedies"},
     {"sources"},
-    {"tree", "files", "outcomes"},
+    {"tree", "tar", "files", "outcomes"},
     {"errors"},
 ]
 

@@ -16,21 +16,24 @@ import pytest
 from typer.testing import CliRunner
 
 from bench.die import passes_of
-from nodeprint import dies
+from nodeprint import dies, packed
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.iodie import analysis, data, fleet, geometry, hashing, lines, paths, source, text
 from nodeprint.iodie import campaign as maps
 from nodeprint.iodie.campaign import Found
 from nodeprint.iodie.data import Census, Lines, Pass
+from nodeprint.iodie.quantities import with_dies
 from nodeprint.layout import CCX
 from nodeprint.report import iodie as drawn
 from nodeprint.report.pages import Text
+from nodeprint.report.svg import svg
 from nodeprint.simulate import Modes, Plan, Spread, write
 from nodeprint.simulate.campaign import detailed
 from nodeprint.structure.matrices import rand_index
 from nodeprint.topology.model import Topology
 from nodeprint.topology.presets import from_part, preset
+from nodeprint.verdict.judge import judge
 
 from .conftest import built
 from .schemas import valid
@@ -183,7 +186,29 @@ def test_a_census_of_the_same_lines_agrees(tmp_path: Path) -> None:
     assert die.census is not None and die.census.count == 4 and die.agreement is not None
     assert die.agreement.index == 1 and die.agreement.lines == 96
     assert die.agrees == 1 and die.geometry is not None
-    assert die.shares == pytest.approx(0.25, abs=0.08)
+    assert [die.share(site)[0] for site in range(4)] == pytest.approx([0.25] * 4, abs=0.08)
+
+
+def test_shares_of_a_census_are_at_the_sites_where_its_lines_are(tmp_path: Path) -> None:
+    """Clusters of the census have numbers of their own."""
+    planted = (0.1, 0.2, 0.3, 0.4)
+    for seed in range(3):
+        modes = Modes(6.0, planted)
+        write(Plan(ROME, nodes=1, runs=1, detail=True, modes=modes, seed=seed), tmp_path / f"{seed}")
+        (die,) = analysis.analyse(source.read(tmp_path / f"{seed}/nodes/node000")).dies
+        assert die.sites is not None and die.sites.count == 4
+        label = die.tensor.labels[die.tensor.here]
+        truth = [planted[label[die.sites.of_end == site][0] % 4] for site in range(4)]
+        assert [die.share(site)[0] for site in range(4)] == pytest.approx(truth, abs=0.07)
+
+
+def test_clusters_that_only_half_of_a_census_has_are_none() -> None:
+    rng = np.random.default_rng(1)
+    first, second = (100 + rng.standard_normal((256, 8)) for _ in range(2))
+    first[:128, :4] += 8
+    assert lines.of_census(first, second, np.zeros(256, dtype=int)).count == 1
+    second[:128, :4] += 8
+    assert lines.of_census(first, second, np.zeros(256, dtype=int)).count == 2
 
 
 def test_a_continuous_spread_makes_no_clusters() -> None:
@@ -262,6 +287,28 @@ def test_distances_that_follow_a_geometry_name_it(kind: dies.Kind, sites: int) -
     steps = dies.steps(kind, sites)
     assert (steps[found.site[ends[:, 0]], found.site[ends[:, 1]]] == steps[order[ends[:, 0]], order[ends[:, 1]]]).all()
     assert found.certain > 0.9 and found.hop_ns == pytest.approx(3, abs=0.2)
+
+
+def test_the_interval_of_a_step_holds_those_of_placements_that_are_about_as_likely(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Three rows of two sites that are hardly apart: which of both is where is doubtful, and so is that step."""
+    ends = np.array([(p, q) for p in range(6) for q in range(p + 1, 6)])
+    across, along = dies.moves("mesh", 6)[:, ends[:, 0], ends[:, 1]]
+    none = np.full(len(ends), np.nan)
+    held = []
+    for seed in range(30):
+        noise = 0.3 * np.random.default_rng(seed).standard_normal(len(ends))
+        planted = geometry.Distances(ends, 0.3 * across + 3 * along + noise, np.full(len(ends), 0.1), none, none)
+        with monkeypatch.context() as alone:
+            alone.setattr(geometry, "_PROFILE", -1.0)
+            single = geometry.find(planted, 6)
+        found = geometry.find(planted, 6)
+        assert isinstance(single, geometry.Geometry) and isinstance(found, geometry.Geometry)
+        if found.certain < 0.6:
+            assert (found.hop_half > single.hop_half).any()
+        held.append(abs(found.hop_ns[0] - 0.3) <= found.hop_half[0])
+    assert np.mean(held) >= 0.9
 
 
 def test_distances_without_a_pattern_name_no_geometry() -> None:
@@ -357,9 +404,9 @@ def test_a_garbled_file_is_named_and_left_out(
         source.read(node)
 
 
-@pytest.mark.parametrize("wrong", [b'"reload_ns":[null,', b'"reload_ns":["x",', b'"reload_ns":[1,'])
+@pytest.mark.parametrize("wrong", [b'"reload_ns":[[null,', b'"reload_ns":[["x",', b'"reload_ns":[[1,'])
 def test_a_garbled_census_is_named_and_the_passes_are_kept(campaign: Path, tmp_path: Path, wrong: bytes) -> None:
-    node = node_with(campaign, tmp_path, lambda content: content.replace(b'"reload_ns":[', wrong, 1))
+    node = node_with(campaign, tmp_path, lambda content: content.replace(b'"reload_ns":[[', wrong, 1))
     found = source.read(node)
     assert len(found.passes) == 2 and found.censuses == ()
     assert found.missing == ("job1/run1: its records of census and clusters are not as expected and are left out",)
@@ -373,6 +420,8 @@ def test_a_port_stands_apart_beside_others_that_are_alike_and_not_where_all_scat
     assert not analysis.stands_apart(scattered, half).any()
     assert not analysis.stands_apart(alike, np.full(5, 5.0)).any()
     assert not analysis.stands_apart(20 + (alike - 20) / 4, half).any()
+    two = np.array([20.0, 20.1, 20.2, 19.9, 24.0, 20.0, 23.0, 19.9])
+    assert np.flatnonzero(analysis.stands_apart(two, np.full(8, 0.5))).tolist() == [4, 6]
 
 
 def test_cpus_that_the_labels_do_not_have_are_left_out() -> None:
@@ -404,7 +453,7 @@ def test_what_the_kernel_writes_here_is_read(tmp_path: Path, two_cpus: None) -> 
     found = source.read(node)
     assert [one.ns.shape for one in found.passes] == [(1, 32), (1, 32)]
     assert [one.lines.shape for one in found.passes] == [(32,), (32,)] and len(found.censuses) == 1
-    assert found.censuses[0].ns.shape[1] == len(found.censuses[0].lines) >= 512
+    assert found.censuses[0].ns.shape[2] == len(found.censuses[0].lines) >= 512
     said = CliRunner().invoke(app, ["iodie", str(node)]).stdout
     assert "NO MAP: no socket has 3 cores" in said
 
@@ -459,7 +508,7 @@ def test_clusters_by_the_census_come_from_the_cpus_of_the_socket() -> None:
     cpus, number = np.array(list(ccx.values())), np.arange(256)
     site = rng.integers(4, size=256)
     quadrant = np.array([next(c.quadrant for c in ROME.cpus if c.cpu == cpu) or 0 for cpu in cpus])
-    ns = 100 + 8.0 * dies.steps("mesh", 4)[quadrant][:, site] + 2 * rng.standard_normal((16, 256))
+    ns = 100 + 8.0 * dies.steps("mesh", 4)[quadrant][:, site] + 2 * rng.standard_normal((2, 16, 256))
     of_hops, _ = analysed(ROME, Modes(2.0), runs=1)
     (die,) = [analysis.die(of_hops.dies[0].tensor, (Census("r", 0, cpus, number, ns, 12),), ROME)]
     assert die.census is not None and rand_index(die.census.label, site) == 1
@@ -503,6 +552,31 @@ def test_a_slow_port_and_a_missing_channel_are_named_by_node_and_part() -> None:
     assert {name for names in apart.values() for name in names} == {"node2", "node6"}
 
 
+def test_the_verdict_names_a_port_a_core_and_missing_memory_apart(tmp_path: Path) -> None:
+    """Parts of the die are quantities of the verdict: a slow port is no slow core, a slow core no slow port, and fewer
+    lines at a site are neither."""
+    part, modes = from_part("EPYC 74F3", 1, smt=False), Modes(8.0, (0.25,) * 4, pair_step_ns=8.0, die="mesh")
+    plan = Plan(part, nodes=6, runs=3, detail=True, modes=modes, defects=("node002: ccd 3 +6%", "node003: core 5 +8%"))
+    folder = write(plan, tmp_path / "a")
+    short = replace(plan, modes=replace(modes, shares=(1 / 7, 2 / 7, 2 / 7, 2 / 7)))
+    shutil.rmtree(folder / "nodes/node004")
+    shutil.copytree(write(short, tmp_path / "b") / "nodes/node004", folder / "nodes/node004")
+    found = judge(folder).nodes
+    named = {node: [(one.id, *one.where.values()) for one in told.findings] for node, told in found.items()}
+    assert ("die-port-slow", "socket 0: own part of CCD 3") in named["node002"]
+    assert [name for name, *_ in named["node003"]] == ["core-slow"]
+    assert [name for name, *_ in named["node004"]] == ["die-lines-few"]
+    assert not named["node000"] and not named["node001"] and not named["node005"]
+    (few,) = found["node004"].findings
+    assert few.where == {"part": "socket 0: lines at CCD 0-1"} and " ns" not in few.text
+
+
+def test_a_fleet_without_detail_has_no_die_quantities(tmp_path: Path) -> None:
+    folder = write(Plan(from_part("EPYC 74F3", 1, smt=False), nodes=2, runs=1, passes=1), tmp_path / "plain")
+    fleet_of = packed.pack(folder)
+    assert with_dies(fleet_of, folder) is fleet_of
+
+
 def test_healthy_nodes_do_not_stand_apart_and_two_are_not_judged() -> None:
     modes = Modes(2.0, pair_step_ns=2.0, die="mesh")
     nodes = [replace(analysed(ROME, modes, seed=seed)[0], node=f"node{seed}") for seed in range(6)]
@@ -532,8 +606,8 @@ def test_a_page_has_a_floor_plan_with_every_ccd_and_the_same_bytes(campaign: Pat
     first, node, _ = drawn.pages(found, "a")
     assert (first.subject, node.subject, node.origin) == ("cluster", "node000", "SIMULATED, not a measurement")
     (figure,) = node.figures()
-    svg = figure.svg.decode()
-    assert all(f">CCD {ccd}<" in svg for ccd in range(8)) and all(f">quadrant {q}<" in svg for q in range(4))
+    seen = svg(figure.drawing).decode()
+    assert all(f">CCD {ccd}<" in seen for ccd in range(8)) and all(f">quadrant {q}<" in seen for q in range(4))
     assert "mesh of 2 x 2" in figure.caption and len(figure.data["ns"]) == 6
     for name in "xy":
         called = CliRunner().invoke(app, ["iodie", str(campaign), "--pdf", str(tmp_path / f"{name}.pdf")])
@@ -546,11 +620,11 @@ def test_a_page_has_a_floor_plan_with_every_ccd_and_the_same_bytes(campaign: Pat
 def test_every_geometry_has_a_plan_on_terminal_and_page(kind: dies.Kind, sites: int) -> None:
     (die,) = analysed(GENOA, Modes(2.0, pair_step_ns=2.0, die=kind, sites=sites))[0].dies
     rows = "\n".join(text.plan(die))
-    svg = drawn.floorplan(die).svg.decode()
+    seen = svg(drawn.floorplan(die).drawing).decode()
     for ccd in range(12):
-        assert f">CCD {ccd}<" in svg
+        assert f">CCD {ccd}<" in seen
     links = 6 if (kind, sites) != ("mesh", 6) else 7
-    assert svg.count('stroke-width="0.5"') == links
+    assert seen.count('stroke-width="0.5"') == links
     assert rows.count("2.0") >= (5 if kind == "ring" else links)
 
 

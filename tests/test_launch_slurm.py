@@ -1,4 +1,4 @@
-"""Submitting and following the jobs of a campaign, with a Slurm that answers as the test wants (tests/fake_slurm)."""
+"""Submitting and following the jobs of a campaign, with a Slurm that answers as the test wants (fake_slurm.sh)."""
 
 import os
 import signal
@@ -15,6 +15,7 @@ from nodeprint import config, discover
 from nodeprint.discover import Node
 from nodeprint.errors import NodeprintError
 
+from . import fake_slurm
 from .conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "workflow"))
@@ -33,8 +34,8 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder that the false Slurm looks into."""
     folder = tmp_path / "slurm"
     folder.mkdir()
-    monkeypatch.setenv("FAKE_SLURM", str(folder))
-    monkeypatch.setenv("PATH", str(ROOT / "tests/fake_slurm"), prepend=":")
+    for key, value in fake_slurm.environment(folder).items():
+        monkeypatch.setenv(key, value)
     monkeypatch.chdir(ROOT)
     return folder
 

@@ -15,6 +15,7 @@ from hypothesis.extra.numpy import arrays
 from nodeprint.report import figures, plots, scale
 from nodeprint.report.figures import Figure
 from nodeprint.report.scale import Scale
+from nodeprint.report.svg import svg
 
 from .made_up import MACHINES
 
@@ -26,7 +27,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def drawn(figure: Figure) -> ElementTree.Element:
     """The figure's SVG, which is well-formed, has no number that is none, and asks for nothing from elsewhere."""
-    text = figure.whole.decode()
+    text = svg(figure.drawing).decode()
     root = ElementTree.fromstring(text)
     numbers = [
         value
@@ -36,7 +37,7 @@ def drawn(figure: Figure) -> ElementTree.Element:
     ]
     assert not [value for value in numbers if re.search(r"nan|inf", value)]
     assert not re.search(r'href="(?!data:image/png;base64,)', text)
-    assert figure.width > 0 and figure.height > 0
+    assert figure.drawing.width > 0 and figure.drawing.height > 0
     assert len({len(column) for column in figure.data.values()}) <= 1
     return root
 
@@ -89,9 +90,9 @@ def test_a_matrix_shows_every_pair(cpus: int) -> None:
     one = figures.matrix(values, order, topology, Scale(20.0, 200.0), "ns", 172.0, medians=[("same", 99.0)])
     root = drawn(one)
     assert len(one.data["a"]) == cpus * (cpus - 1)
-    assert one.width <= 172.001
+    assert one.drawing.width <= 172.001
     height = max(float(e.attrib["y"]) for e in root.iter(f"{SVG}text")) if cpus > 1 else 0
-    assert height <= one.height
+    assert height <= one.drawing.height
 
 
 def test_a_scale_keeps_its_ends() -> None:

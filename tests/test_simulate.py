@@ -177,7 +177,7 @@ def test_lines_live_in_quadrants_and_the_records_say_so(tmp_path):
         assert pair["cluster_ns"] == pytest.approx(medians, abs=0.01)
         assert pair["latency_ns"] == pytest.approx(np.mean(medians), abs=0.01)
     first = of["census"][0]
-    near = [np.mean([ns for ns, c in zip(first["reload_ns"], of["clusters"][0]["cluster"], strict=True) if c == k])
+    near = [np.mean([ns for ns, c in zip(first["reload_ns"][0], of["clusters"][0]["cluster"], strict=True) if c == k])
             for k in range(4)]  # fmt: skip
     assert max(near) - min(near) == pytest.approx(15, abs=1.5)  # two steps
 

@@ -52,8 +52,15 @@ def test_states_and_reasons() -> None:
 
 def test_host_cpus_and_features() -> None:
     facts = slurm.parse_nodes(f"{NODE_22}\n{NODE_20}\n")
-    assert facts["cn01"] == slurm.Facts("cn01", 252, frozenset({"milan"}), kept=4)
-    assert facts["cn02"] == slurm.Facts("cn02", 252, frozenset(), kept=4)
+    assert facts["cn01"] == slurm.Facts("cn01", 252, frozenset({"milan"}), kept=4, threads=2)
+    assert facts["cn02"] == slurm.Facts("cn02", 252, frozenset(), kept=4, threads=2)
+
+
+def test_a_core_has_as_many_cpus_as_slurm_counts() -> None:
+    """Where CPUs= is the number of cores, jobs get whole cores, whatever ThreadsPerCore says."""
+    text = "NodeName=cn01 CPUTot=64 CPUEfctv=64 Sockets=2 CoresPerSocket=32 ThreadsPerCore=2"
+    assert slurm.parse_nodes(text)["cn01"].threads == 1
+    assert slurm.parse_nodes("NodeName=cn01 CPUTot=64")["cn01"].threads == 0
 
 
 @pytest.mark.parametrize(

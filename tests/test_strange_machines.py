@@ -22,7 +22,7 @@ import pytest
 
 from nodeprint import config as configuration
 from nodeprint import records
-from nodeprint.discover import plans
+from nodeprint.discover import Node, plans
 
 from .conftest import ALLOWED, ROOT, built, missing, need
 
@@ -267,7 +267,7 @@ def test_above_eight_nodes_each_distance_is_sampled(tmp_path: Path) -> None:
     assert "8 of 240 at distance 12, 8 of 256 at distance 32" in said
 
 
-def test_lines_are_at_home_in_each_socket_which_share_the_passes(tmp_path: Path) -> None:
+def test_lines_are_at_home_near_and_far_in_the_time_of_one(tmp_path: Path) -> None:
     def plan_of(sockets: int, nodes: int, passes: int) -> tuple[int, int, int]:
         machine = layout(tmp_path / f"{sockets}x{nodes}x{passes}", sockets, nodes, 2)
         cpus = f"0-{sockets * nodes * 2 - 1}"
@@ -277,7 +277,24 @@ def test_lines_are_at_home_in_each_socket_which_share_the_passes(tmp_path: Path)
     assert plan_of(1, 1, 3) == (1, 3, 1)
     assert plan_of(1, 4, 3) == (28, 3, 4)  # as `first`: each pair at the node of its first CPU
     assert plan_of(2, 1, 3) == (2 * 6, 2, 2)
-    assert plan_of(2, 4, 4) == (2 * 120, 2, 2)
+    assert plan_of(2, 4, 4) == (2 * 120, 2, 8)  # the node at the same place in the other socket
+
+    words = ("coherence", "--op", "cas", "--cpus", "0-63", "--passes", "3")
+    machine = layout(tmp_path / "time", 2, 1, 32)
+    one, both = (float(planned(machine, *words, *more)["seconds"]) for more in ((), ("--home", "sockets")))
+    assert 0.9 < both / one < 1.1
+
+
+def test_many_homes_are_looked_at_from_some_l3s(tmp_path: Path) -> None:
+    """A census of 13 ms for each L3 and home: of 32 L3s at 32 homes that would be most of a short run."""
+
+    def census(l3s: int) -> float:
+        machine, words = layout(tmp_path / str(l3s), 2, l3s, 1), ("--op", "cas", "--cpus", f"0-{2 * l3s - 1}")
+        with_one, without = (planned(machine, "coherence", *words, *more) for more in ((), ("--any-lines",)))
+        return float(with_one["seconds"]) - float(without["seconds"])
+
+    assert 3 < census(8) < 4  # 16 homes seen from 16 L3s
+    assert census(16) < 1.1 * census(8)
 
 
 def dies_of_two_l3s(tmp_path: Path, sockets: int, l3s: int, cpus: int) -> dict[str, str]:
@@ -320,16 +337,15 @@ def test_the_check_from_another_ccd_is_not_made_on_the_own_one(tmp_path: Path) -
 
 
 def test_a_job_of_the_standard_preset_takes_minutes_on_any_layout(tmp_path: Path) -> None:
-    """By the kernels' own plans at 195 ns a hop: the times of docs/method.md, without LinkTest."""
+    """By the kernels' own plans at 195 ns a hop: the times of docs/method.md."""
     need("likwid-bench")
     rows = configuration.read_plan(configuration.plan(configuration.load(ROOT / "config/config.yaml")))
-    for sockets, nodes, cpus, most_minutes in ((2, 1, 64, 10), (2, 4, 16, 13), (2, 16, 8, 20)):
+    for sockets, nodes, cpus, most_minutes in ((2, 1, 64, 11), (2, 4, 16, 14), (2, 16, 8, 20)):
         environment = layout(tmp_path / f"{nodes}x{cpus}", sockets, nodes, cpus)
         words = ("--cpus", f"0-{sockets * nodes * cpus - 1}")
         seconds = sum(
             row.runs * float(planned(environment, row.kernel, *row.arguments.split(), *words)["seconds_at_195_ns"])
             for row in rows
-            if row.kernel != "linktest"
         )
         assert seconds / 60 < most_minutes, (sockets, nodes, cpus)
 
@@ -340,7 +356,7 @@ def test_a_time_limit_is_planned_for_any_layout_of_the_node(tmp_path: Path) -> N
     config = configuration.load(ROOT / "config/config.yaml")
     config["measure"] = ["touch-ratio", "chase-latency"]
     plan = configuration.plan(config)
-    minutes = plans.job_minutes(config, plan, 128, built())
+    minutes = plans.job_minutes(config, plan, 128, 128, built())
     one, many = (layout(tmp_path / str(n), 2, n, 64 // n) for n in (1, 8))
     words = ("--cpus", "0-127")
     needed = [
@@ -352,3 +368,15 @@ def test_a_time_limit_is_planned_for_any_layout_of_the_node(tmp_path: Path) -> N
         for machine in (one, many)
     ]
     assert needed[0] < needed[1] < minutes < 5 + 2.1 * needed[1] + 1
+
+
+def test_a_time_limit_is_planned_for_the_cores_of_the_node(tmp_path: Path) -> None:
+    """As Slurm has the node's threads; the login node's are others."""
+    config = configuration.load(ROOT / "config/config.yaml")
+    config["measure"] = ["chase-latency"]
+
+    def minutes(cpus: int, threads: int, **arguments: str) -> int:
+        plan = configuration.plan(config | {"arguments": {"chase-latency": arguments.get("more", "")}})
+        return plans.job_minutes(config, plan, cpus, Node("n", "n", cpus=cpus, threads=threads).cores, built())
+
+    assert minutes(512, 2) == minutes(256, 1) < minutes(512, 1) == minutes(512, 2, more="--cpus all")

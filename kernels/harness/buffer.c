@@ -150,6 +150,7 @@ static struct buffer create(const struct machine *machine, struct workers *worke
     buffer.verified_by =
         memory_verify(machine, buffer.bytes, buffer.size, pages == PAGES_HUGE ? page : base_page(), home, buffer.bound);
     buffer.huge_bytes = huge_bytes(buffer.bytes);
+    buffer.page_bytes = buffer.huge_bytes >= buffer.size ? page : base_page();
     if (buffer.huge_bytes >= buffer.size)
         buffer.pages = pages == PAGES_HUGE ? "huge" : "thp";
     else

@@ -23,6 +23,7 @@ struct buffer {
     const char *verified_by; /* as in struct pool */
     const char *pages;       /* read back: "base", "thp", "huge", or "mixed": some of both */
     size_t huge_bytes;       /* bytes in huge pages, of either kind */
+    size_t page_bytes;       /* of its pages; where there are some of both those of a base page */
 };
 
 /* Of `wanted` bytes what memory of `node` allows with room to spare, for `buffers` such buffers at once, one a node. */

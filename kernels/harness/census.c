@@ -19,6 +19,7 @@ enum {
     ALL_ROUNDS = HALVES * ROUNDS,
     DRAW_CENSUS = 3,
     MOST_CPUS = 64,
+    MOST_VIEWS = 256 /* of all homes together, so that 32 of them, an L3 each, take 3 s and not 13 */,
     NO_CLUSTER = 255
 };
 static const double LOAD_S = 0.4e-6;
@@ -54,15 +55,20 @@ static void reload_lines(size_t role, void *argument) {
 
 /* ---- which CPUs and lines ---- */
 
-/* One CPU of each L3, MOST_CPUS at most, as indices. */
-static size_t one_of_each_l3(const struct run *run, size_t member[MOST_CPUS]) {
+/* One CPU of each L3, MOST_CPUS at most, as indices; where many homes are looked at from many L3s, of some of these,
+ * evenly over the machine. */
+static size_t viewpoints(const struct run *run, size_t member[MOST_CPUS]) {
     size_t count = 0;
     for (size_t i = 0; i < run->selection.cpus.count && count < MOST_CPUS; i++) {
         bool known = false;
         for (size_t j = 0; j < count; j++) known = known || select_closeness(&run->selection, member[j], i) <= SAME_L3;
         if (!known) member[count++] = i;
     }
-    return count;
+    size_t most = MOST_VIEWS / (run->home_count > 0 ? run->home_count : 1);
+    most = most > 1 ? most : 1;
+    if (count <= most) return count;
+    for (size_t i = 0; i < most; i++) member[i] = member[i * count / most];
+    return most;
 }
 
 /* Twice the lines that are drawn at a time, so that a small cluster has enough of them. */
@@ -80,7 +86,7 @@ static const char *why_none(const struct run *run, enum census_mode mode, size_t
 }
 
 double census_seconds(const struct run *run, enum census_mode mode, size_t drawn) {
-    size_t member[MOST_CPUS], cpus = one_of_each_l3(run, member);
+    size_t member[MOST_CPUS], cpus = viewpoints(run, member);
     if (why_none(run, mode, drawn, cpus) != NULL) return 0;
     return (double)(cpus * census_lines(drawn) * ALL_ROUNDS) * LOAD_S;
 }
@@ -93,11 +99,18 @@ static void write_numbers(struct text *records, const char *name, const uint32_t
     text_add(records, "]");
 }
 
-/* Of the loads of one CPU: the mean of both halves for each line, and how well the halves agree over the lines. */
+static void write_times(struct text *records, const double *ns, size_t count) {
+    for (size_t i = 0; i < count; i++) text_add(records, "%s%.1f", i == 0 ? "[" : ",", ns[i]);
+    text_add(records, "]");
+}
+
+/* Of the loads of one CPU: both halves for each line, and how well they agree over the lines. */
 static void write_census(struct text *records, int home, int cpu, const double *first, const double *second,
                          size_t lines) {
     text_add(records, "{\"record\":\"census\",\"home\":%d,\"cpu\":%d,\"reload_ns\":[", home, cpu);
-    for (size_t i = 0; i < lines; i++) text_add(records, "%s%.1f", i == 0 ? "" : ",", (first[i] + second[i]) / 2);
+    write_times(records, first, lines);
+    text_add(records, ",");
+    write_times(records, second, lines);
     text_add(records, "]");
     double r = correlation(first, second, lines);
     if (isfinite(r)) text_add(records, ",\"agreement\":%.4f", r);
@@ -107,7 +120,7 @@ static void write_census(struct text *records, int home, int cpu, const double *
 static void write_clusters(struct text *records, const struct home *home, const struct clustering *found,
                            const uint32_t *lines, const unsigned char *cluster, size_t count, const char *why) {
     text_add(records, "{\"record\":\"clusters\",\"home\":%d,\"address_bits\":%u,\"clusters\":%zu", home->node,
-             pool_address_bits(), found->count);
+             pool_address_bits(&home->pool), found->count);
     if (why == NULL && found->count == 1) why = "nothing separates";
     if (why != NULL) {
         text_add(records, ",\"reason\":");
@@ -159,7 +172,7 @@ static void take_of(struct run *run, struct home *home, const size_t *member, si
 }
 
 void census_take(struct run *run, enum census_mode mode, size_t drawn, struct text *records) {
-    size_t member[MOST_CPUS], cpus = one_of_each_l3(run, member);
+    size_t member[MOST_CPUS], cpus = viewpoints(run, member);
     const char *why = why_none(run, mode, drawn, cpus);
     for (size_t h = 0; h < run->home_count; h++) {
         struct home *home = &run->homes[h];

@@ -253,14 +253,17 @@ bool machine_interrupts(const struct cpulist *cpus, uint64_t *counts) {
 }
 
 struct machine_counts machine_counts(const struct cpulist *cpus) {
-    FILE *file = fopen("/proc/stat", "re");
-    char *line = NULL;
+    char path[PATH_MAX], *line = NULL;
+    snprintf(path, sizeof path, "%s/stat", procfs());
+    FILE *file = fopen(path, "re");
     size_t capacity = 0;
     struct machine_counts counts = {0};
     while (file != NULL && getline(&line, &capacity, file) > 0) {
         int cpu;
         uint64_t steal;
-        if (sscanf(line, "cpu%d %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &cpu, &steal) == 2 && cpulist_has(cpus, cpu))
+        bool of_one = strncmp(line, "cpu", 3) == 0 && isdigit((unsigned char)line[3]); /* "cpu " is the sum of all */
+        if (of_one && sscanf(line, "cpu%d %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &cpu, &steal) == 2 &&
+            cpulist_has(cpus, cpu))
             counts.steal_ticks += steal;
         sscanf(line, "intr %" SCNu64, &counts.interrupts);
     }

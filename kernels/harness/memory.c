@@ -150,9 +150,9 @@ static void touch(size_t role, void *argument) {
     memset(pool->bytes, 0, pool->size); /* a write: reading would only map the zero page */
 }
 
-unsigned pool_address_bits(void) {
+unsigned pool_address_bits(const struct pool *pool) {
     unsigned bits = 0;
-    while ((size_t)1 << (bits + 1) <= page_bytes()) bits++;
+    while ((size_t)1 << (bits + 1) <= pool->page_bytes) bits++;
     return bits;
 }
 
@@ -192,7 +192,7 @@ const char *memory_verify(const struct machine *machine, const unsigned char *by
 }
 
 struct pool pool_create(const struct machine *machine, struct workers *workers, int home, size_t size) {
-    struct pool pool = {.size = size, .home = home};
+    struct pool pool = {.size = size, .home = home, .page_bytes = page_bytes()};
     uint64_t available = machine_free_bytes(machine, home);
     if (available / 2 < size) /* a bound allocation on a full node ends in an out-of-memory kill */
         fail(EXIT_NOT_AS_ASKED, "NUMA node %d has %llu MiB of free memory, twice the pool of %zu MiB is needed", home,

@@ -21,7 +21,8 @@ struct pool {
     int home;
     bool bound;              /* by mbind; false: by first touch */
     const char *verified_by; /* "move_pages", "numa_maps" or "one_node" */
-    const char *pages;       /* "base", or "mixed" where the kernel made huge pages in spite of madvise */
+    const char *pages;       /* "base", "thp", or "mixed" where only some are huge */
+    size_t page_bytes;       /* of its pages; where they are mixed those of a base page */
 };
 
 /* Mark the NUMA nodes whose memory cannot be measured as without memory, each with the reason: those that this process
@@ -33,8 +34,8 @@ void memory_leave_out(struct machine *machine);
  * and verified. Ends the process with 3 when the node has not so much free memory or the pages are elsewhere. */
 struct pool pool_create(const struct machine *machine, struct workers *workers, int home, size_t size);
 
-/* How many low bits of a line's physical address are those of its offset in the pool: those inside a base page. */
-unsigned pool_address_bits(void);
+/* How many low bits of a line's physical address are those of its offset in the pool: those inside a page. */
+unsigned pool_address_bits(const struct pool *pool);
 
 /* Index of a worker that runs on node `home`, or of the first one. */
 size_t memory_toucher(const struct machine *machine, const struct workers *workers, int home);

@@ -27,8 +27,9 @@ void records_open(struct records *records, const char *path) {
     if (fstat(records->fd, &facts) != 0 || !S_ISREG(facts.st_mode))
         fail(EXIT_BAD_INPUT, "%s is not a regular file", path);
     if (flock(records->fd, LOCK_EX | LOCK_NB) != 0)
-        fail(EXIT_NOT_AS_ASKED, errno == EWOULDBLOCK ? "%s is being written by another process" : "%s cannot be locked",
-             path);
+        fail(EXIT_NOT_AS_ASKED, "%s %s", path,
+             errno == EWOULDBLOCK ? "is being written by another process"
+                                  : "cannot be locked; it needs a file system with flock");
 }
 
 void records_malformed(const struct records *records, size_t line, const char *what) {

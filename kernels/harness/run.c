@@ -41,7 +41,7 @@ static const double SENTINEL_EVERY_S = 0.25, SENTINEL_SHARE = 0.05, AGAIN_SD = 4
 /* ---- the command line ---- */
 
 static const char *out_path, *operation_word;
-static bool share_l3, detail, census, any_lines, plan_only, help_only;
+static bool share_l3, detail, census, any_lines, huge_pages, plan_only, help_only;
 static uint64_t passes = 3, lines, ci_percent, budget_s, parallel, seed = UINT64_MAX, job = 1, run_number = 1;
 
 static const struct setting common[] = {
@@ -112,6 +112,11 @@ static const struct setting pair_settings[] = {
      .on = &any_lines,
      .shapes = true,
      .help = "draw lines from the whole pool, not equally from the clusters that they live in"},
+    {.name = "huge-pages",
+     .on = &huge_pages,
+     .shapes = true,
+     .help =
+         "lines in transparent huge pages, whose offsets are more bits of the physical address, where there are any"},
     {0},
 };
 
@@ -456,12 +461,16 @@ static void begin_pass(struct run *run, uint32_t pass) {
 
 static atomic_int stop_signal; /* lock-free, so a handler may write it and a worker read it */
 
+static int stopped_by(void) {
+    return atomic_load_explicit(&stop_signal, memory_order_relaxed);
+}
+
 bool run_stopping(void) {
-    return stop_signal != 0;
+    return stopped_by() != 0;
 }
 
 static void on_signal(int number) {
-    stop_signal = number;
+    atomic_store_explicit(&stop_signal, number, memory_order_relaxed); /* nothing else is told by it */
 }
 
 static void catch_signals(void) {
@@ -645,8 +654,8 @@ static void measure_pass(struct sweep *sweep, uint32_t pass) {
     struct random random = random_stream(run->seed, DRAW_ORDER, pass);
     shuffled(&random, sweep->order, run->unit_count);
     begin_pass(run, pass);
-    while (former->done_in_pass[pass] < run->unit_count && stop_signal == 0) {
-        for (size_t at = 0; at < run->unit_count && stop_signal == 0; at++) {
+    while (former->done_in_pass[pass] < run->unit_count && !run_stopping()) {
+        for (size_t at = 0; at < run->unit_count && !run_stopping(); at++) {
             size_t chosen[MAX_PARALLEL];
             const struct unit *units[MAX_PARALLEL];
             if (done[sweep->order[at]] == DONE) continue;
@@ -708,7 +717,7 @@ static size_t look_where_passes_differ(struct sweep *sweep, uint32_t *pass) {
     const struct former *former = sweep->former;
     double sd = robust_pass_sd(former->value, run->unit_count, run->passes);
     size_t looked = 0;
-    for (size_t unit = 0; sd > 0 && unit < run->unit_count && stop_signal == 0; unit++) {
+    for (size_t unit = 0; sd > 0 && unit < run->unit_count && !run_stopping(); unit++) {
         double low = former->value[unit], high = low;
         for (size_t p = 1; p < run->passes; p++) {
             double value = former->value[p * run->unit_count + unit];
@@ -739,7 +748,7 @@ static double look_where_widest(struct sweep *sweep, uint32_t *pass) {
         for (size_t i = 1; i < run->unit_count; i++)
             if (width[i] > width[unit]) unit = i;
         widest = width[unit];
-        if (clock_monotonic_s() - sweep->started_s >= (double)budget_s || stop_signal != 0) break;
+        if (clock_monotonic_s() - sweep->started_s >= (double)budget_s || run_stopping()) break;
         use[unit] = use[unit] * 2 > MOST_LINES ? MOST_LINES : use[unit] * 2;
         width[unit] = look_again(sweep, (*pass)++, unit, use[unit], "budget");
     }
@@ -825,10 +834,22 @@ static void print_plan(const struct run *run) {
     cpulist_free(&rotated);
 }
 
+static struct pool pool_of(struct run *run, int node) {
+    if (!huge_pages) return pool_create(&run->machine, &run->workers, node, POOL_BYTES);
+    struct buffer buffer = buffer_create(&run->machine, &run->workers, node, POOL_BYTES, PAGES_TRANSPARENT);
+    return (struct pool){.bytes = buffer.bytes,
+                         .size = buffer.size,
+                         .home = node,
+                         .bound = buffer.bound,
+                         .verified_by = buffer.verified_by,
+                         .pages = buffer.pages,
+                         .page_bytes = buffer.page_bytes};
+}
+
 static void place_pools(struct run *run) {
     for (size_t i = 0; i < run->home_count; i++) {
         struct home *home = &run->homes[i];
-        home->pool = pool_create(&run->machine, &run->workers, home->node, POOL_BYTES);
+        home->pool = pool_of(run, home->node);
         home->line_set = grow(NULL, run->drawn_lines * slots(), sizeof *home->line_set);
         home->sums = grow(NULL, slots(), sizeof *home->sums);
         memset(home->sums, 0, slots() * sizeof *home->sums);
@@ -890,31 +911,34 @@ static int measure(struct run *run) {
         run->workers.worker[i].voluntary = run->workers.worker[i].involuntary = 0;
 
     progress_start(run->operation->name, run->unit_count * run->passes, former.count);
-    for (uint32_t pass = 0; pass < run->passes && stop_signal == 0; pass++)
+    for (uint32_t pass = 0; pass < run->passes && !run_stopping(); pass++)
         if (former.done_in_pass[pass] < run->unit_count) measure_pass(&sweep, pass);
     uint32_t extra_pass = (uint32_t)run->passes;
     size_t looked = 0;
     double widest = NAN;
-    if (run->operation->measure_pairs != NULL && stop_signal == 0 && parallel == 0)
+    if (run->operation->measure_pairs != NULL && !run_stopping() && parallel == 0)
         looked = look_where_passes_differ(&sweep, &extra_pass);
-    if (budget_s > 0 && stop_signal == 0) widest = look_where_widest(&sweep, &extra_pass);
+    if (budget_s > 0 && !run_stopping()) widest = look_where_widest(&sweep, &extra_pass);
     progress_end();
     double elapsed_s = clock_monotonic_s() - sweep.started_s;
     if (ci_percent > 0) note_unsettled(&sweep);
 
-    bool complete = stop_signal == 0;
+    bool complete = !run_stopping();
     if (complete) add_trailer(&sweep, looked, widest, elapsed_s);
     fail_set_hook(NULL);
     records_close(&run->records);
     if (complete && budget_s > 0) note("the widest interval is now +-%.2f %%", 100 * widest);
     if (complete) return EXIT_DONE;
-    note("stopped by signal %d; the same call continues %s", (int)stop_signal, out_path);
-    return 128 + (int)stop_signal;
+    note("stopped by signal %d; the same call continues %s", stopped_by(), out_path);
+    return 128 + stopped_by();
 }
 
 static void plan(struct run *run) {
     run->operation->plan(run);
-    if (lines > 0) run->lines = lines;
+    if (lines > 0)
+        run->lines = lines;
+    else if (run->operation->measure_pairs != NULL)
+        run->lines = select_lines(run->lines, passes);
     run->ci_share = (double)ci_percent / 100;
     run->detail = detail;
     run->use_lines = run->lines;

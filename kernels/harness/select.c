@@ -13,8 +13,9 @@
 const char *const closeness_names[] = {"core", "l3", "node", "socket", "machine", NULL};
 
 static const char *cpus_word = "cores", *home_word = "first", *one_per, *pairs_path;
-static int *socket_home; /* with --home sockets on several sockets: a node of each; NULL otherwise */
-static size_t socket_homes;
+static int *node_socket;    /* with --home sockets: of each NUMA node that has CPUs and memory; -1 of others */
+static int *sockets;        /* those that have such a node, */
+static size_t socket_count; /* 0 where they are fewer than two, or another home is asked for */
 static bool siblings;
 
 const struct setting select_settings[] = {
@@ -39,17 +40,24 @@ const struct setting select_settings[] = {
      .word = &home_word,
      .shapes = true,
      .help =
-         "NUMA node of the lines: of the pair's first (default) or second CPU, each, a number, or sockets: the first "
-         "node of each socket, which share --passes; first where there is one socket"},
+         "NUMA node of the lines: of the pair's first (default) or second CPU, each, a number, or sockets: first, and "
+         "its like in each other socket, which share --passes and lines"},
     {0},
 };
 
 const char *select_home_policy(void) {
-    return strcmp(home_word, "sockets") == 0 && socket_homes == 0 ? "first" : home_word;
+    return strcmp(home_word, "sockets") == 0 && socket_count == 0 ? "first" : home_word;
 }
 
 uint64_t select_passes(uint64_t passes) {
-    return socket_homes == 0 ? passes : (passes + socket_homes - 1) / socket_homes;
+    return socket_count == 0 ? passes : (passes + socket_count - 1) / socket_count;
+}
+
+size_t select_lines(size_t lines, uint64_t passes) {
+    enum { MOST_PLACES = 4, FEWEST = 8 };
+    if (socket_count == 0) return lines;
+    size_t share = lines * (size_t)passes / (socket_count * (size_t)select_passes(passes)) / MOST_PLACES * MOST_PLACES;
+    return share > FEWEST ? share : FEWEST;
 }
 
 bool select_cpus_by_name(void) {
@@ -214,21 +222,17 @@ static void add_named(struct selection *selection, const struct named_pair *pair
     add_pair(selection, i, j);
 }
 
-/* The first node with memory of each socket; none where there is one socket. */
-static void find_socket_homes(const struct machine *machine) {
-    int *socket = grow(NULL, machine->nodes, sizeof *socket);
-    socket_home = grow(NULL, machine->nodes, sizeof *socket_home);
-    socket_homes = 0;
+static void find_sockets(const struct machine *machine) {
+    sockets = grow(NULL, machine->nodes, sizeof *sockets);
+    node_socket = grow(NULL, machine->nodes, sizeof *node_socket);
     for (size_t n = 0; n < machine->nodes; n++) {
         const struct numa_node *node = &machine->node[n];
-        if (!node->has_memory || node->cpus.count == 0) continue;
         bool known = false;
-        socket[socket_homes] = socket_of(node->cpus.cpu[0]);
-        for (size_t i = 0; i < socket_homes; i++) known |= socket[i] == socket[socket_homes];
-        if (!known) socket_home[socket_homes++] = node->number;
+        node_socket[n] = node->has_memory && node->cpus.count > 0 ? socket_of(node->cpus.cpu[0]) : -1;
+        for (size_t i = 0; i < socket_count; i++) known |= sockets[i] == node_socket[n];
+        if (node_socket[n] >= 0 && !known) sockets[socket_count++] = node_socket[n];
     }
-    free(socket);
-    if (socket_homes < 2) socket_homes = 0;
+    if (socket_count < 2) socket_count = 0;
 }
 
 void select_cpus(struct selection *selection, const struct machine *machine, bool planning) {
@@ -268,7 +272,7 @@ void select_cpus(struct selection *selection, const struct machine *machine, boo
     if (selection->cpus.count == 0) fail(EXIT_BAD_INPUT, "there is no CPU to measure");
     selection->place = grow(NULL, selection->cpus.count, sizeof *selection->place);
     for (size_t i = 0; i < selection->cpus.count; i++) selection->place[i] = place_of(machine, selection->cpus.cpu[i]);
-    if (strcmp(home_word, "sockets") == 0) find_socket_homes(machine);
+    if (strcmp(home_word, "sockets") == 0) find_sockets(machine);
 }
 
 void select_require_pairs(const struct selection *selection) {
@@ -287,15 +291,27 @@ enum closeness select_closeness(const struct selection *selection, size_t i, siz
 
 /* ---- homes ---- */
 
+/* Behind the home that a CPU has: in each other socket the node at the same place among its nodes. */
+static size_t add_homes_of_sockets(const struct machine *machine, const struct cpu_place *place, int *homes) {
+    size_t rank = 0, count = 1;
+    for (size_t n = 0; n < machine->nodes && machine->node[n].number != homes[0]; n++)
+        rank += node_socket[n] == place->socket;
+    for (size_t s = 0; s < socket_count; s++) {
+        size_t at = 0;
+        int like = homes[0];
+        for (size_t n = 0; n < machine->nodes; n++)
+            if (node_socket[n] == sockets[s] && at++ <= rank) like = machine->node[n].number;
+        if (sockets[s] != place->socket && like != homes[0]) homes[count++] = like;
+    }
+    return count;
+}
+
 size_t select_homes(const struct selection *selection, const struct machine *machine, size_t first, size_t second,
                     int *homes) {
     const char *policy = select_home_policy();
     homes[0] = selection->place[strcmp(policy, "second") == 0 ? second : first].home;
     if (strcmp(policy, "first") == 0 || strcmp(policy, "second") == 0) return 1;
-    if (strcmp(policy, "sockets") == 0) {
-        memcpy(homes, socket_home, socket_homes * sizeof *homes);
-        return socket_homes;
-    }
+    if (strcmp(policy, "sockets") == 0) return add_homes_of_sockets(machine, &selection->place[first], homes);
     if (strcmp(policy, "each") == 0) {
         size_t count = 0;
         for (size_t n = 0; n < machine->nodes; n++)

@@ -45,8 +45,10 @@ size_t select_homes(const struct selection *selection, const struct machine *mac
 /* What --home comes to on this machine: `sockets` is `first` where there is one socket. */
 const char *select_home_policy(void);
 
-/* --passes of each home: with `--home sockets` a share of all, rounded up. */
+/* --passes of each home: with `--home sockets` a share of all, rounded up; and the lines of each, fewer by what was
+ * rounded, in whole fours for the clusters that they are drawn from. */
 uint64_t select_passes(uint64_t passes);
+size_t select_lines(size_t lines, uint64_t passes);
 
 /* Ends the process where there is no pair: with 2 where the caller named the CPUs, with 3 where this machine or what it
  * allows has no two. */

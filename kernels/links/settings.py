@@ -27,6 +27,8 @@ _MOST_RANKS = 4096
 _START_S, _PAIR_BYTES_PER_S, _ALL_BYTES_PER_S, _HANDOVER_S = 2e-6, 8e9, 200e9, 0.5e-3
 #: Starting Python and MPI on every rank, where no two share a CPU.
 _BEGIN_S = 10.0
+#: The samples of a pair up to so many pairs (128 ranks), and the fewest of more.
+_SAMPLES, _PAIRS, _FEWEST_SAMPLES = 16, 128 * 127 // 2, 4
 _LAUNCHERS = {
     "node": "mpirun --host localhost:{ranks} --bind-to none -n {ranks}",
     "nodes": "srun --mpi=pmix --nodelist={nodes} --nodes={count} --ntasks={ranks} --ntasks-per-node={per_node} "
@@ -224,7 +226,7 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--sizes", default="1M", help="bytes of a message, or several: 8,64K,1M (default 1M)")
     parser.add_argument("--messages", default=0, **whole, help="messages of a sample (default: as many as take 50 us)")
     parser.add_argument("--warm-up", default=2, **whole, help="messages before the first sample (default 2)")
-    parser.add_argument("--samples", default=16, **whole, help="samples of a pair (default 16)")
+    parser.add_argument("--samples", **whole, help="of a pair (default 16, on a node of more than 128 ranks fewer)")
     parser.add_argument("--passes", default=1, **whole, help="sweeps over all pairs (default 1)")
     parser.add_argument("--load", default="0", help="bytes of an all-to-all between rounds (default 0: none)")
     parser.add_argument("--retest", default=None, **whole, help="slowest pairs measured again, alone (default 3)")
@@ -269,9 +271,16 @@ def parse(words: list[str]) -> Settings:
     launcher = unquote(given.launcher) or _LAUNCHERS["nodes" if nodes else "node"]
     return Settings(
         given.mode, given.schedule == "parallel", given.bisection, given.mix, sizes, given.messages, given.warm_up,
-        given.samples, given.passes, _bytes(given.load, "--load"), retest, cpus, nodes, given.per_node, ranks, launcher,
-        given.patience, Path(given.out or "-"), given.job, given.run, given.seed, given.as_rank, given.plan,
+        given.samples or _samples(ranks, bool(nodes)), given.passes, _bytes(given.load, "--load"), retest, cpus, nodes,
+        given.per_node, ranks, launcher, given.patience, Path(given.out or "-"), given.job, given.run, given.seed,
+        given.as_rank, given.plan,
     )  # fmt: skip
+
+
+def _samples(ranks: int, between_nodes: bool) -> int:
+    """The samples of a pair where none are asked for: on a node of many ranks as many as keep those of all pairs."""
+    pairs = ranks * (ranks - 1) // 2
+    return _SAMPLES if between_nodes else min(_SAMPLES, max(_FEWEST_SAMPLES, round(_SAMPLES * _PAIRS / pairs)))
 
 
 def _bytes(word: str, option: str) -> int:

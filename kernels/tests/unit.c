@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/census.h"
 #include "harness/clock.h"
@@ -16,6 +17,7 @@
 #include "harness/machine.h"
 #include "harness/sampling.h"
 #include "harness/schedule.h"
+#include "harness/select.h"
 #include "harness/stats.h"
 #include "harness/text.h"
 #include "tests/check.h"
@@ -401,6 +403,58 @@ static void test_wide_affinity(void) {
     CHECK(!machine_affinity(endless_machine, &allowed) && errno == EINVAL);
 }
 
+/* ---- homes ---- */
+
+/* Two sockets of two NUMA nodes, a CPU each, beside a node of memory alone: the node at the same place is far. */
+static void test_homes_near_and_far(void) {
+    enum { NODES = 5, CPUS = 4 };
+    static const int sockets[CPUS] = {0, 0, 1, 1}, far[CPUS] = {2, 3, 0, 1};
+    char folder[] = "/tmp/nodeprint-unit-XXXXXX", path[128], home[] = "--home", word[] = "sockets";
+    char *words[] = {home, home, word};
+    struct numa_node nodes[NODES];
+    struct machine machine = {.node = nodes, .nodes = NODES, .numa = true};
+    struct selection selection = {0};
+    CHECK(mkdtemp(folder) != NULL && setenv("NODEPRINT_SYSFS", folder, 1) == 0);
+    for (int n = 0; n < NODES; n++) nodes[n] = (struct numa_node){.number = n, .has_memory = true};
+    for (int cpu = 0; cpu < CPUS; cpu++) {
+        snprintf(path, sizeof path, "mkdir -p %s/devices/system/cpu/cpu%d/topology", folder, cpu);
+        CHECK(system(path) == 0); /* NOLINT(concurrency-mt-unsafe,cert-env33-c): a folder of this test */
+        snprintf(path, sizeof path, "%s/devices/system/cpu/cpu%d/topology/physical_package_id", folder, cpu);
+        FILE *file = fopen(path, "we");
+        CHECK(file != NULL && fprintf(file, "%d\n", sockets[cpu]) > 0 && fclose(file) == 0);
+        cpulist_add(&nodes[cpu].cpus, cpu);
+        cpulist_add(&machine.online, cpu);
+        cpulist_add(&machine.allowed, cpu);
+    }
+    settings_read((const struct setting *const[]){select_settings}, 1, 3, words);
+    select_cpus(&selection, &machine, false);
+    CHECK(strcmp(select_home_policy(), "sockets") == 0);
+    for (size_t cpu = 0; cpu < CPUS; cpu++) {
+        int homes[NODES];
+        CHECK(select_homes(&selection, &machine, cpu, 0, homes) == 2 && homes[0] == (int)cpu && homes[1] == far[cpu]);
+    }
+    CHECK(select_passes(3) == 2 && select_lines(32, 3) == 24 && select_passes(4) == 2 && select_lines(32, 4) == 32);
+    snprintf(path, sizeof path, "rm -r %s", folder);
+    CHECK(system(path) == 0 && unsetenv("NODEPRINT_SYSFS") == 0); /* NOLINT(concurrency-mt-unsafe,cert-env33-c) */
+}
+
+/* The sum of all CPUs comes first in /proc/stat, and early after boot it reads like a CPU's number. */
+static void test_counts_of_cpus(void) {
+    char folder[] = "/tmp/nodeprint-unit-XXXXXX", path[64];
+    struct cpulist cpus = {0};
+    CHECK(mkdtemp(folder) != NULL && setenv("NODEPRINT_PROCFS", folder, 1) == 0);
+    snprintf(path, sizeof path, "%s/stat", folder);
+    FILE *file = fopen(path, "we");
+    CHECK(file != NULL);
+    fputs("cpu  3 0 0 0 0 0 0 900 0 0\ncpu1 1 0 0 0 0 0 0 400 0 0\ncpu3 2 0 0 0 0 0 0 500 0 0\nintr 77 1 2\n", file);
+    CHECK(fclose(file) == 0);
+    cpulist_add(&cpus, 3);
+    struct machine_counts counts = machine_counts(&cpus);
+    CHECK(counts.steal_ticks == 500 && counts.interrupts == 77);
+    cpulist_free(&cpus);
+    CHECK(unlink(path) == 0 && rmdir(folder) == 0 && unsetenv("NODEPRINT_PROCFS") == 0);
+}
+
 static void test_lower_mean(void) {
     double stepped[] = {20, 30, 30, 20, 30, 1e6, 20, 30}; /* 26 in steps of 10, and an interrupt */
     CHECK(fabs(lower_mean(stepped, 8) - 25) < 1e-9);
@@ -476,6 +530,8 @@ int main(void) {
     test_json();
     test_text();
     test_wide_affinity();
+    test_counts_of_cpus();
+    test_homes_near_and_far();
     test_lower_mean();
     test_correlation();
     test_clock_step();

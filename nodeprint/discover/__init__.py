@@ -20,7 +20,8 @@ _NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?")
 
 @dataclass(frozen=True)
 class Node:
-    """A row of the sheet. `host` is what the records must carry, `cpus` 0 where the number is unknown."""
+    """A row of the sheet. `host` is what the records must carry, `cpus` 0 where the number is unknown, and `threads`,
+    how many of them a core has, too."""
 
     node: str
     host: str
@@ -28,11 +29,17 @@ class Node:
     group: str = ""
     partition: str = ""
     cpus: int = 0
+    threads: int = 0
     rack: str = ""
     switch: str = ""
     state: str = ""
     reason: str = ""
     measure: bool = True
+
+    @property
+    def cores(self) -> int:
+        """How many cores its CPUs are, one for each CPU where that is unknown."""
+        return -(-self.cpus // max(self.threads, 1))
 
 
 def short(host: str) -> str:
@@ -114,10 +121,11 @@ def _node(path: Path, line: int, row: dict[str | None, str | list[str] | None]) 
     if measure not in ("yes", "no"):
         raise NodeprintError("column 'measure' is neither yes nor no", where=path, line=line)
     numbers = {}
-    for key, least in (("job", 1), ("cpus", 0)):
+    for key, least in (("job", 1), ("cpus", 0), ("threads", 0)):
         text = cells.pop(key, "") or str(least)
         if not text.isdecimal() or int(text) < least:
             raise NodeprintError(f"column {key!r} is not a whole number from {least}", where=path, line=line)
         numbers[key] = int(text)
     host = checked_name(cells.pop("host", "") or name, path, line)
-    return Node(name, host, numbers["job"], cpus=numbers["cpus"], measure=measure == "yes", **cells)
+    job, cpus, threads = numbers["job"], numbers["cpus"], numbers["threads"]
+    return Node(name, host, job, cpus=cpus, threads=threads, measure=measure == "yes", **cells)

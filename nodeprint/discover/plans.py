@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +60,8 @@ def seconds(kernels: Path, kernel: str, arguments: Sequence[str], machine: Mappi
     return float(time)
 
 
-def job_minutes(config: Mapping[str, Any], plan: str, cpus: int, kernels: Path) -> int:
-    """Time limit of a job that measures `plan` on a node of so many CPUs; `slurm.minutes` wins over what is planned.
+def job_minutes(config: Mapping[str, Any], plan: str, cpus: int, cores: int, kernels: Path) -> int:
+    """Time limit of a job that measures `plan` on a node of so many CPUs on so many cores; `slurm.minutes` wins.
 
     Twice the time at a slow interconnect's 195 ns a hop, and five minutes for start, survey and pinning. The node's
     NUMA layout is not known before it is measured, and that of the login node says nothing of it: the longest of the
@@ -69,13 +70,15 @@ def job_minutes(config: Mapping[str, Any], plan: str, cpus: int, kernels: Path) 
     if config["slurm"]["minutes"]:
         return int(config["slurm"]["minutes"])
     total = 0.0
-    with _layout(max(cpus, 2)) as machine:
-        for row in read_plan(plan, int(config["runs"])):
-            words = [*row.arguments.split(), "--cpus", f"0-{max(cpus, 2) - 1}"]
-            try:
-                total += row.runs * seconds(kernels, row.kernel, words, machine)
-            except NodeprintError as error:
-                raise NodeprintError(str(error), key=f"arguments.{row.name}") from error
+    for row in read_plan(plan, int(config["runs"])):
+        words = row.arguments.split()
+        chosen = [word for option, word in pairwise(words) if option == "--cpus"]
+        count = max(cores if chosen[-1:] == ["cores"] else cpus, 2)
+        try:
+            with _layout(count) as machine:
+                total += row.runs * seconds(kernels, row.kernel, [*words, "--cpus", f"0-{count - 1}"], machine)
+        except NodeprintError as error:
+            raise NodeprintError(str(error), key=f"arguments.{row.name}") from error
     return 5 + math.ceil(2 * total / 60)
 
 

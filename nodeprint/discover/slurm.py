@@ -53,12 +53,13 @@ class Listed:
 @dataclass(frozen=True)
 class Facts:
     """What scontrol says of a node: host name, CPUs a whole-node job gets (0 unknown), active features, and the CPUs
-    that Slurm keeps for the system (core specialisation)."""
+    that Slurm keeps for the system (core specialisation), and how many CPUs a core has (0 unknown)."""
 
     host: str
     cpus: int
     features: frozenset[str]
     kept: int = 0
+    threads: int = 0
 
 
 def find(slurm: Mapping[str, Any]) -> list[Node]:
@@ -119,8 +120,15 @@ def parse_nodes(text: str) -> dict[str, Facts]:
         host = checked_name(short(fields.get("NodeHostName", "") or name), "scontrol")
         features = fields.get("ActiveFeatures", fields.get("AvailableFeatures", ""))
         cpus, active = effective_cpus(fields), frozenset(features.split(",")) - {"(null)", ""}
-        found[name] = Facts(host, cpus, active, max(_number(fields.get("CPUTot", "")) - cpus, 0) if cpus else 0)
+        total, cores = _number(fields.get("CPUTot", "")), _cores(fields)
+        kept = max(total - cpus, 0) if cpus else 0
+        found[name] = Facts(host, cpus, active, kept, total // cores if cores else 0)
     return found
+
+
+def _cores(fields: Mapping[str, str]) -> int:
+    """The cores of a node; 0 where it is not said."""
+    return _number(fields.get("Sockets", "")) * _number(fields.get("CoresPerSocket", ""))
 
 
 def effective_cpus(fields: Mapping[str, str]) -> int:
@@ -208,6 +216,7 @@ def sheet(
                 host=fact.host,
                 partition=row.partition,
                 cpus=fact.cpus,
+                threads=fact.threads,
                 state=row.state,
                 reason=why and (row.reason or why),
                 measure=not why,

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from nodeprint import records, run_files
 from nodeprint.errors import NodeprintError
+from nodeprint.layout import distinct
 from nodeprint.records import Records
 
 JOB = re.compile(r"job([1-9]\d*)")
@@ -250,13 +251,14 @@ def _pairs(name: str, files: Sequence[Records]) -> Measured:
 def _clocks(file: Records, cpus: Array) -> list[float | None]:
     """The median clock of each CPU just before its pairs, GHz."""
     cpu = np.concatenate([file.pairs["a"], file.pairs["b"]])
-    clock = np.concatenate([file.pairs[key] for key in records.PAIR_CLOCKS])
+    clock = np.concatenate([file.pairs[key] for key in records.PAIR_CLOCKS]).astype(np.float32)
     known = clock > 0
-    at, clock = np.searchsorted(cpus, cpu[known]), clock[known]
-    order = np.lexsort((clock, at))
+    at = np.searchsorted(cpus, cpu[known])
+    # sorted by CPU and then by clock: positive floats are in the order of their bits
+    order = np.sort(at << 32 | clock[known].view(np.int32))
+    ordered = np.append(order.astype(np.int32).view(np.float32), np.float32(np.nan)).astype(np.float64)
     count = np.bincount(at, minlength=len(cpus))
     last = np.cumsum(count) - 1
-    ordered = np.append(clock[order], np.nan)
     low, high = last - count + 1 + (count - 1) // 2, last - count + 1 + count // 2
     middle = np.where(count > 0, (ordered[np.where(count, low, -1)] + ordered[np.where(count, high, -1)]) / 2, np.nan)
     return [float(one) if np.isfinite(one) else None for one in middle.astype(np.float32)]
@@ -304,24 +306,14 @@ def _gridded(
     """
     known = np.unique(np.concatenate(list(passes)))
     every = np.concatenate(list(coordinates))
-    keys = _keys(every)
-    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
-    shape = (len(passes), len(known), len(first))
+    where, place = distinct(every)
+    shape = (len(passes), len(known), len(where))
     absent = {"u": 0, "i": -1, "f": np.nan}
     columns = {key: np.full(shape, absent[kind.kind], dtype=kind) for key, kind in kinds.items()}
     start = 0
     for run, numbers in enumerate(passes):
-        at = (run, np.searchsorted(known, numbers), place[start : start + len(numbers)])
+        at = np.searchsorted(known, numbers) * len(where) + place[start : start + len(numbers)]
         for key, column in columns.items():
-            column[at] = values[key][run]
+            column[run].reshape(-1)[at] = values[key][run]
         start += len(numbers)
-    return tuple(known.tolist()), every[first], columns
-
-
-def _keys(coordinates: Array) -> Array:
-    """One number for each row of coordinates, in their lexicographic order."""
-    out = np.zeros(len(coordinates), dtype=np.int64)
-    for column in coordinates.T:
-        values, codes = np.unique(column, return_inverse=True)
-        out = out * max(len(values), 1) + codes
-    return out
+    return tuple(known.tolist()), every[where], columns

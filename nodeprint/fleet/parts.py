@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.fleet.quantity import Floats, Ints, Key, NodeLayout, Quantity, Values, models
-from nodeprint.layout import RANK, Layout, codes, slots_of
+from nodeprint.layout import RANK, Layout, codes, distinct, slots_of
 from nodeprint.topology.model import Topology
 
 
@@ -164,8 +164,9 @@ def _canonical(
             columns.append([words.index(str(canonical[key])) for key in keys])
         else:
             columns.append([int(canonical[key]) for key in keys])
-    rows, place = np.unique(np.array(columns, dtype=np.int64).T, axis=0, return_inverse=True)
-    return dict(zip(dims, rows.T.copy(), strict=True)), names, place.reshape(-1)
+    rows = np.array(columns, dtype=np.int64).T
+    first, place = distinct(rows)
+    return dict(zip(dims, rows[first].T.copy(), strict=True)), names, place
 
 
 def _of_dimension(measurement: str, dim: str, keys: Sequence[Key], of: NodePlaces) -> list[Key]:
@@ -256,8 +257,8 @@ def _in_words(one: JobPart, dim: str, names: Mapping[str, tuple[str, ...]]) -> I
 
 def _union(every: Sequence[Ints], *, pairs: bool) -> Ints:
     """All places (place, dimension), sorted; of pairs every pair at every home."""
-    known = np.unique(np.concatenate(every), axis=0)
+    rows = np.concatenate(every)
     if not pairs:
-        return known
-    homes, each = np.unique(known[:, 0]), np.unique(known[:, 1:], axis=0)
+        return rows[distinct(rows)[0]]
+    homes, each = np.unique(rows[:, 0]), rows[distinct(rows[:, 1:])[0], 1:]
     return np.concatenate([np.repeat(homes, len(each))[:, None], np.tile(each, (len(homes), 1))], axis=1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nodeprint.distributions import robust_sd
+from nodeprint.distributions import stdtrit
 from nodeprint.iodie import data, geometry, hashing, lines, paths, sites
 from nodeprint.iodie.data import Bools, Census, Floats, Ints, Lines, Tensor
 from nodeprint.iodie.geometry import Distances, Geometry
@@ -19,8 +19,8 @@ from nodeprint.iodie.source import Source
 from nodeprint.structure.matrices import rand_index
 from nodeprint.topology.model import Topology
 
-#: A part stands apart where its interval does, by so many robust standard deviations of its like, and by so much.
-_APART_SD, _APART_NS = 5.0, 2.0
+#: An end stands apart where its interval does, by so much, and by more than a healthy die shows with this probability.
+_APART_NS, _FALSE = 2.0, 0.01
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,10 @@ class Link:
 class Die:
     """What was found of the lines at home in one socket, or in one of its NUMA nodes (`homes`).
 
-    `no_map` says why there is no map of sites; `no_geometry` why none of the known geometries is named. `shares` are
-    the lines in each cluster with the half width of a 95 % interval, from the census where it has one, whose lines are
-    drawn from all of the pool. `agrees` says whether the sites are the labelled quadrants, as adjusted Rand index, None
-    where either is unknown.
+    `no_map` says why there is no map of sites; `no_geometry` why none of the known geometries is named. `counted` has
+    the cluster of each of `counted_lines`, by which shares are counted: those of the census, which are drawn from all
+    of the pool, where its clusters are those of hops. `agrees` says whether the sites are the labelled quadrants, as
+    adjusted Rand index, None where either is unknown.
     """
 
     tensor: Tensor
@@ -55,22 +55,31 @@ class Die:
     distances: Distances | None
     geometry: Geometry | None
     no_geometry: str
-    shares: Floats
-    shares_half: Floats
+    counted: Ints
+    counted_lines: Lines
     agrees: float | None
     core: Core | None
     links: tuple[Link, ...] = ()
 
     @property
     def end_ns(self) -> tuple[Ints, Floats, Floats, Floats]:
-        """Of the ends in the socket: their numbers, cost, half of its interval, and by how many robust standard
-        deviations of the others it is above their median."""
+        """Of the ends in the socket: their numbers, cost, half of its interval, and by how many standard deviations of
+        the others it is above their mean."""
         at = self.fit.of("end")
         own = np.flatnonzero(self.tensor.here)
         index = [at[(int(end),)] for end in own]
         ns = self.fit.value[index]
-        half = np.array([self.fit.half_width(self.fit.covariance[i, i]) for i in index])
-        return self.tensor.ends[own], ns, half, robust_z(ns)
+        half = np.array([self.fit.half(i) for i in index])
+        return self.tensor.ends[own], ns, half, above_others(ns)
+
+    def share(self, site: int, run: str = "") -> tuple[float, float]:
+        """The share of lines at a site with half of its 95 % interval, of one run or of all; NaN without lines."""
+        of = self.counted_lines
+        mine = np.array([run in ("", name) for name, *_ in of.parts])[of.part] & (self.counted >= 0)
+        if self.sites is None or not mine.any():
+            return float("nan"), float("nan")
+        share = float((self.sites.of_cluster[self.counted[mine]] == site).mean())
+        return share, 1.96 * float(np.sqrt(share * (1 - share) / mine.sum()))
 
     @property
     def odd_ends(self) -> list[tuple[int, float]]:
@@ -80,21 +89,29 @@ class Die:
         return [(int(end), float(by)) for end, by, is_odd in zip(ends, beyond, odd, strict=True) if is_odd]
 
 
-def robust_z(values: Floats) -> Floats:
-    """How many standard deviations each value is from the median of the others, by their median absolute deviation."""
-
-    def z(i: int) -> float:
-        others = np.delete(values, i)
-        middle = float(np.median(others))
-        return (float(values[i]) - middle) / max(robust_sd(others, middle), 1e-9)
-
-    return np.array([z(i) for i in range(len(values))])
+def above_others(values: Floats) -> Floats:
+    """By how many standard deviations of the others each value is above their mean, for its own scatter, too."""
+    others = [np.delete(values, i) for i in range(len(values))]
+    scale = np.array([max(float(one.std(ddof=1)), 1e-9) for one in others]) * np.sqrt(1 + 1 / (len(values) - 1))
+    return np.asarray((values - [one.mean() for one in others]) / scale)
 
 
 def stands_apart(ns: Floats, half: Floats) -> Bools:
-    """Which ends cost much more than the others do, beyond half of their interval: where all scatter, none does."""
+    """Which ends cost much more than the others do, beyond half of their interval: where all scatter, none does.
+
+    Rosner's test (1983, Technometrics 25) for up to a quarter of the ends, which are left out one after another, the
+    longest first; the last that Student's distribution makes odd counts with those before it.
+    """
+    left, order, found = np.arange(len(ns)), [], 0
+    for _ in range(max(len(ns) // 4, 1)):
+        above = above_others(ns[left])
+        worst = int(above.argmax())
+        order.append(int(left[worst]))
+        if above[worst] > stdtrit(len(left) - 2, 1 - _FALSE / len(left)):
+            found = len(order)
+        left = np.delete(left, worst)
     beyond = ns - np.median(ns)
-    return np.asarray((robust_z(ns) > _APART_SD) & (beyond > _APART_NS) & (beyond > half))
+    return np.isin(np.arange(len(ns)), order[:found]) & (beyond > _APART_NS) & (beyond > half)
 
 
 @dataclass(frozen=True)
@@ -134,14 +151,17 @@ def die(tensor: Tensor, censuses: Sequence[Census], topology: Topology) -> Die:
         no_map, known, distances = "the sites that lines suggest are at no distance from each other", None, None
         fit = paths.fit(tensor, clusters, None)
     shape = geometry.find(distances, known.count) if known and distances else "there is no map"
-    shares, half = _shares(clusters, of_census, both)
+    counted = (clusters.label, tensor.lines)
+    if of_census is not None and census_lines is not None:
+        label = lines.in_hops(clusters, tensor.lines, of_census, census_lines)
+        counted = (label, census_lines) if label is not None else counted
     labels = tensor.labels[tensor.here]
     agrees = rand_index(known.of_end, labels) if known and (labels >= 0).all() else None
     rules = _rules(clusters, tensor.lines, of_census, census_lines, bits)
     return Die(
         tensor, homes, clusters, of_census, both, tuple(rules), known, no_map, fit,
         paths.far(tensor, clusters, known, fit), distances, shape if isinstance(shape, Geometry) else None,
-        shape if isinstance(shape, str) else "", shares, half, agrees, paths.core(tensor),
+        shape if isinstance(shape, str) else "", *counted, agrees, paths.core(tensor),
     )  # fmt: skip
 
 
@@ -158,20 +178,10 @@ def _census(
     fewest = min((len(of) for of in used), default=0)
     if fewest < data.FEWEST_ENDS or len({tuple(one.cpus[of]) for one, of in zip(censuses, used, strict=True)}) != 1:
         return None, None, 0
-    ns = np.concatenate([one.ns[of] for one, of in zip(censuses, used, strict=True)], axis=1).T
+    ns = np.concatenate([one.ns[:, of] for one, of in zip(censuses, used, strict=True)], axis=2).swapaxes(1, 2)
     part = np.repeat(np.arange(len(censuses)), [len(one.lines) for one in censuses])
     of = Lines(tuple((one.run, one.home, 0) for one in censuses), part, np.concatenate([one.lines for one in censuses]))
-    return lines.of_census(ns, part), of, min(one.address_bits for one in censuses)
-
-
-def _shares(clusters: Clusters, census: Clusters | None, both: Agreement | None) -> tuple[Floats, Floats]:
-    """The share of lines in each cluster, from the census only where it has the same clusters."""
-    sizes = clusters.sizes
-    if census is not None and both is not None and both.index is not None and census.count == clusters.count:
-        sizes = census.sizes
-    total = max(int(sizes.sum()), 1)
-    share = sizes / total
-    return share, 1.96 * np.sqrt(share * (1 - share) / total)
+    return lines.of_census(ns[0], ns[1], part), of, min(one.address_bits for one in censuses)
 
 
 def _rules(clusters: Clusters, of: Lines, census: Clusters | None, census_of: Lines | None, bits: int) -> list[Rule]:

@@ -42,8 +42,8 @@ class Pass:
 
 @dataclass(frozen=True)
 class Census:
-    """How far `lines` of the pool (l) are from `cpus` (c) in one run and home: `ns` (c, l). `address_bits` low bits of
-    a line's offset in the pool are those of its physical address."""
+    """How far `lines` of the pool (l) are from `cpus` (c) in one run and home, by each half of the loads: `ns`
+    (2, c, l). `address_bits` low bits of a line's offset in the pool are those of its physical address."""
 
     run: str
     home: int

@@ -48,6 +48,11 @@ class Part:
     apart: tuple[str, ...]
     detectable: float
 
+    @property
+    def key(self) -> Key:
+        """What it is."""
+        return self.kind, self.socket, self.where
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -60,22 +65,17 @@ class Comparison:
 
 def compare(nodes: Sequence[Node]) -> Comparison | None:
     """The parts of the nodes, None where fewer than two have the same dies. Of several kinds the most frequent one."""
-    kinds: dict[object, list[Node]] = {}
-    for node in nodes:
-        kinds.setdefault(_kind(node), []).append(node)
-    alike = max(kinds.values(), key=len, default=[])
-    if len(alike) < 2:
+    same = alike(nodes)
+    if len(same) < 2:
         return None
-    others = {node.node: "it has other ends or sites than most nodes" for node in nodes if node not in alike}
-    tables = [_parts(node) for node in alike]
-    known = [key for key in tables[0] if all(key in table for table in tables)]
-    names = tuple(node.node for node in alike)
-    value, half = (np.array([[table[key][i] for key in known] for table in tables]) for i in (0, 1))
-    apart, detectable = _apart(alike, known, value)
+    others = {node.node: "it has other ends or sites than most nodes" for node in nodes if node not in same}
+    names = tuple(node.node for node in same)
+    known, value, half = shared(same)
+    apart, detectable = _apart(same, known, value)
     shares = [key[0] == "share" for key in known]
     for at in np.flatnonzero(shares):
         apart[:, at], detectable[at] = _share_apart(value[:, at], half[:, at], sum(shares))
-    level = alike[0].dies[0].tensor.level
+    level = same[0].dies[0].tensor.level
     parts = [
         Part(
             kind, socket, level, where, "share" if kind == "share" else "ns", value[:, at], half[:, at],
@@ -84,6 +84,22 @@ def compare(nodes: Sequence[Node]) -> Comparison | None:
         for at, (kind, socket, where) in enumerate(known)
     ]  # fmt: skip
     return Comparison(names, tuple(parts), others)
+
+
+def alike(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes whose parts can be compared one by one, of several kinds the most frequent one."""
+    kinds: dict[object, list[Node]] = {}
+    for node in nodes:
+        kinds.setdefault(_kind(node), []).append(node)
+    return max(kinds.values(), key=len, default=[])
+
+
+def shared(nodes: Sequence[Node]) -> tuple[list[Key], Floats, Floats]:
+    """The parts that all of the nodes have, and their values with half of their intervals (node, part)."""
+    tables = [_parts(node) for node in nodes]
+    known = [key for key in tables[0] if all(key in table for table in tables)]
+    value, half = (np.array([[table[key][i] for key in known] for table in tables]) for i in (0, 1))
+    return known, value, half
 
 
 def _kind(node: Node) -> object:
@@ -103,7 +119,8 @@ def _site_ends(die: Die) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(ends[die.sites.of_end == site].tolist()) for site in range(die.sites.count))
 
 
-def _parts(node: Node) -> dict[Key, tuple[float, float]]:
+def _parts(node: Node, run: str = "") -> dict[Key, tuple[float, float]]:
+    """What each part costs with half of its interval; shares by the lines of one run or of all."""
     out: dict[Key, tuple[float, float]] = {}
     for die in node.dies:
         socket = die.homes[0] if len(node.dies) > len({one.tensor.socket for one in node.dies}) else die.tensor.socket
@@ -114,9 +131,7 @@ def _parts(node: Node) -> dict[Key, tuple[float, float]]:
             for (p, q), ns, half in zip(die.distances.ends, die.distances.line, die.distances.line_half, strict=True):
                 out["way", socket, (sites[p], sites[q])] = (float(ns), float(half))
             for site in range(die.sites.count):
-                mine = die.sites.of_cluster == site
-                share = float(die.shares[mine].sum())
-                out["share", socket, (sites[site],)] = (share, float(np.sqrt((die.shares_half[mine] ** 2).sum())))
+                out["share", socket, (sites[site],)] = die.share(site, run)
         for link in die.links:
             out["link", socket, ((link.socket,),)] = (link.ns, link.half)
     return out
@@ -132,7 +147,7 @@ def _apart(nodes: Sequence[Node], known: Sequence[Key], value: Floats) -> tuple[
         return odd, smallest
     kinds = sorted({known[at][0] for at in timed})
     pool = np.array([kinds.index(known[at][0]) for at in timed], dtype=np.int64)
-    runs = _by_run(nodes, [known[at] for at in timed], value[:, timed])
+    runs = by_run(nodes, [known[at] for at in timed], value[:, timed])
     trusted = np.ones(len(nodes), dtype=np.bool_)
     for _ in range(2):  # once more without those that stand apart
         stats = thresholds.statistics(
@@ -148,14 +163,14 @@ def _apart(nodes: Sequence[Node], known: Sequence[Key], value: Floats) -> tuple[
     return odd, smallest
 
 
-def _by_run(nodes: Sequence[Node], known: Sequence[Key], value: Floats) -> Floats:
+def by_run(nodes: Sequence[Node], known: Sequence[Key], value: Floats) -> Floats:
     """The parts of each run (node, run, part), ns, with the sites and clusters of all runs; a run that lacks any has
     the node's own values."""
     per_node = []
     for node, own in zip(nodes, value, strict=True):
         rows = []
-        for run in sorted({run for die in node.dies for run, _, _ in die.tensor.lines.parts}):
-            table = _parts(replace(node, dies=tuple(_of_run(die, run) for die in node.dies)))
+        for run in runs_of(node):
+            table = _parts(replace(node, dies=tuple(_of_run(die, run) for die in node.dies)), run)
             row = np.array([table.get(key, (np.nan, 0.0))[0] for key in known])
             rows.append(np.where(np.isfinite(row), row, own))
         per_node.append(rows)
@@ -164,6 +179,11 @@ def _by_run(nodes: Sequence[Node], known: Sequence[Key], value: Floats) -> Float
     for at, rows in enumerate(per_node):
         out[at, : len(rows)] = rows
     return out
+
+
+def runs_of(node: Node) -> list[str]:
+    """The names of a node's runs in order, as job1/run2."""
+    return sorted({run for die in node.dies for run, _, _ in die.tensor.lines.parts})
 
 
 def _of_run(die: Die, run: str) -> Die:

@@ -89,15 +89,15 @@ def of_hops(tensor: Tensor) -> Clusters:
     return find(first, second, distances(tensor), tensor.lines.visit)
 
 
-def of_census(distances_ns: Floats, part: Ints) -> Clusters:
-    """Clusters by a census, the distances of each line from each end (l, e).
+def of_census(first: Floats, second: Floats, part: Ints) -> Clusters:
+    """Clusters by a census, the distances of each line from each end (l, e) in each half of its loads; their number is
+    decided by the second half, which did not find them."""
 
-    The kernel keeps the mean of both halves of a census, so that here the same distances find and test the clusters;
-    SEPARATION is beyond what any cut through one cluster reaches.
-    """
-    rest = less_pass_means(distances_ns.T, part).T
-    rest -= rest.mean(axis=1, keepdims=True)
-    return find(rest, rest, rest, part)
+    def own(half: Floats) -> Floats:
+        rest = less_pass_means(half.T, part).T
+        return np.asarray(rest - rest.mean(axis=1, keepdims=True))
+
+    return find(own(first), own(second), own((first + second) / 2), part)
 
 
 def find(first: Floats, second: Floats, both: Floats, part: Ints, seed: int = 1) -> Clusters:
@@ -248,6 +248,28 @@ class Agreement:
 
 def agreement(hops: Clusters, of: Lines, census: Clusters, census_of: Lines) -> Agreement:
     """Clusters by hops and by census, compared over the lines of the same run and home."""
+    joined = _joined(hops, of, census, census_of)
+    sure = joined[(joined >= 0).all(axis=1)]
+    if hops.count < 2 or census.count < 2 or len(sure) < 2:
+        return Agreement(len(joined), None)
+    return Agreement(len(joined), rand_index(sure[:, 0], sure[:, 1]))
+
+
+def in_hops(hops: Clusters, of: Lines, census: Clusters, census_of: Lines) -> Ints | None:
+    """The label of each line of a census by the clusters of hops, those that share most lines with its own; None where
+    they are not one to one."""
+    sure = [pair for pair in _joined(hops, of, census, census_of).tolist() if min(pair) >= 0]
+    both = np.zeros((census.count, hops.count))
+    for by_hops, by_census in sure:
+        both[by_census, by_hops] += 1
+    number = both.argmax(axis=1)
+    if census.count != hops.count or len(np.unique(number)) < census.count or not both.max(axis=1).all():
+        return None
+    return np.asarray(np.where(census.label >= 0, number[census.label], UNASSIGNED))
+
+
+def _joined(hops: Clusters, of: Lines, census: Clusters, census_of: Lines) -> Ints:
+    """The labels by hops and by census of the lines that both have (l, 2)."""
     known = {
         (census_of.parts[part][:2], number): label
         for part, number, label in zip(census_of.part.tolist(), census_of.number.tolist(), census.label, strict=True)
@@ -257,7 +279,4 @@ def agreement(hops: Clusters, of: Lines, census: Clusters, census_of: Lines) -> 
         for part, number, label in zip(of.part.tolist(), of.number.tolist(), hops.label, strict=True)
         if (key := (of.parts[part][:2], number)) in known
     ]
-    sure = np.array([pair for pair in joined if min(pair) >= 0], dtype=np.int64).reshape(-1, 2)
-    if hops.count < 2 or census.count < 2 or len(sure) < 2:
-        return Agreement(len(joined), None)
-    return Agreement(len(joined), rand_index(sure[:, 0], sure[:, 1]))
+    return np.array(joined, dtype=np.int64).reshape(-1, 2)

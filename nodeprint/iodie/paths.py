@@ -22,8 +22,8 @@ _NULL = 1e-8
 @dataclass(frozen=True)
 class Fit:
     """The parameters of the ways of one socket's lines, in ns: `value` (p), their `covariance` (p, p), which of them
-    the data `identified` (p), and the degrees of freedom behind an interval. `scatter_ns` is the standard deviation of
-    what is left of a hop between two ends on a cluster of lines.
+    the data `identified` (p), and the `degrees` of freedom behind each interval (p). `scatter_ns` is the standard
+    deviation of what is left of the mean hop between two ends.
 
     `names` are ("end", i): an end's own part, its cores and port, once for each of both ends; ("pair", p, q) and
     ("line", p, q): what the way between two sites adds to the way from CPU to CPU, and from a CPU to a line;
@@ -34,16 +34,17 @@ class Fit:
     value: Floats
     covariance: Floats
     identified: Bools
-    degrees: float
+    degrees: Floats
     scatter_ns: float
 
     def of(self, kind: str) -> dict[tuple[int, ...], int]:
         """Where the parameters of a kind are, by the numbers of their parts."""
         return {name[1:]: at for at, name in enumerate(self.names) if name[0] == kind}
 
-    def half_width(self, variance: float) -> float:
-        """Half of the 95 % interval for a variance."""
-        return float(stdtrit(self.degrees, 0.975)) * float(np.sqrt(max(variance, 0.0)))
+    def half(self, at: int) -> float:
+        """Half of the 95 % interval of a parameter."""
+        variance = max(float(self.covariance[at, at]), 0.0)
+        return float(stdtrit(self.degrees[at], 0.975)) * float(np.sqrt(variance))
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,9 @@ def fit(tensor: Tensor, clusters: Clusters, sites: Sites | None) -> Fit:
     """Least squares over the hops of each cell inside the socket.
 
     Ways to lines come from how the hops of a visit (a run's pass) differ over its lines and cells, less the mean of
-    each cell and of each line: what a pair, an end or the machine has in common in a visit moves none of them. Ends and
-    ways from CPU to CPU come from the means of the cells after that. Variances are clustered in two ways (Cameron,
-    Gelbach and Miller 2011): by lines and cells, and by visits and cells.
+    each cell and of each line: what a pair, an end or the machine has in common in a visit moves none of them. Their
+    variance is clustered by lines and by cells (Cameron, Gelbach and Miller 2011). Ends and ways from CPU to CPU come
+    from the means between every two ends after that, with components of variance for two ends and for visits.
     """
     label = _labels(clusters)
     sure = label >= 0
@@ -73,15 +74,18 @@ def fit(tensor: Tensor, clusters: Clusters, sites: Sites | None) -> Fit:
     names_lines, ways = _ways(between, tensor.here, count, sites)
     to_lines, of_lines, known_lines = _to_lines(ns, ways[:, :, label], weight, visit)
     rest = ns - np.tensordot(to_lines, ways[:, :, label], axes=1)
-    names, design = _design(between, tensor.here, sites)
-    means = np.stack([rest[:, visit == v].mean(axis=1) for v in np.unique(visit)], axis=1)
-    root = np.sqrt(weight)[:, None]
-    solve = np.linalg.pinv(design * root, rcond=_NULL) * root.T
-    value = solve @ means.mean(axis=1)
-    left = means - (design @ value)[:, None]
-    degrees = max(len(between) - design.shape[1], 1)
-    variance = _two_way(solve[:, :, None] * left[None] / means.shape[1], len(between) / degrees)
-    moved = solve @ ways[:, :, label].mean(axis=2).T  # by how much an error of a way to lines moves the others
+    two, size, average = _by_ends(between, weight)
+    means = average @ np.stack([rest[:, visit == v].mean(axis=1) for v in np.unique(visit)], axis=1)
+    names, design = _design(two, tensor.here, sites)
+    root = np.sqrt(size)[:, None]
+    inverse = np.asarray(np.linalg.pinv((design * root).T @ (design * root), rcond=_NULL), dtype=np.float64)
+    solve = inverse @ (design * size[:, None]).T
+    visits = solve @ means
+    degrees, of_line = max(len(two) - design.shape[1], 1), max(len(label) - means.shape[1] - len(names_lines), 1)
+    variance, scatter = _of_means(inverse, visits, (means - design @ visits) * root, degrees)
+    moved = (
+        solve @ average @ ways[:, :, label].mean(axis=2).T
+    )  # by how much an error of a way to lines moves the others
     variance += moved @ of_lines @ moved.T
     by_cluster = np.average(
         np.stack([rest[:, label == s].mean(axis=1) for s in range(count)], axis=1), axis=0, weights=weight
@@ -90,11 +94,34 @@ def fit(tensor: Tensor, clusters: Clusters, sites: Sites | None) -> Fit:
     names_clusters: tuple[Name, ...] = tuple(("cluster", s) for s in range(count))
     return Fit(
         (*names, *names_lines, *names_clusters),
-        np.concatenate([value, to_lines, by_cluster - by_cluster.mean()]),
+        np.concatenate([visits.mean(axis=1), to_lines, by_cluster - by_cluster.mean()]),
         _blocks(variance, of_lines, np.diag(own**2)),
         np.concatenate([_identified(design * root), known_lines, np.ones(count, dtype=bool)]),
-        float(degrees), float(np.sqrt(np.average(left.mean(axis=1) ** 2, weights=weight) * len(between) / degrees)),
+        np.repeat([degrees, of_line], [len(names), len(names_lines) + count]), float(np.sqrt(scatter / size.mean())),
     )  # fmt: skip
+
+
+def _by_ends(between: Ints, weight: Floats) -> tuple[Ints, Floats, Floats]:
+    """Every two ends that have cells (b, 2), the weight of their cells (b), and what averages over these (b, c)."""
+    two, of_cell = np.unique(between, axis=0, return_inverse=True)
+    member = (of_cell.reshape(-1) == np.arange(len(two))[:, None]) * weight
+    size = member.sum(axis=1)
+    return two, size, member / size[:, None]
+
+
+def _of_means(inverse: Floats, visits: Floats, left: Floats, degrees: int) -> tuple[Floats, float]:
+    """The covariance of the mean of the estimates of each visit (p, v), and the variance of what is left of the means.
+
+    `left` (b, v) has unit weights. What is left of the mean of all visits gives the variance between pairs of ends, in
+    which dependent visits are contained. What visits differ by beyond what is left of each alone gives that of visits.
+    """
+    count = left.shape[1]
+    of_mean = float((left.mean(axis=1) ** 2).sum()) / degrees
+    if count < 2:
+        return inverse * of_mean, of_mean
+    alone = float(((left - left.mean(axis=1, keepdims=True)) ** 2).sum()) / degrees / (count - 1)
+    beyond = (np.atleast_2d(np.cov(visits)) - alone * inverse) / count
+    return inverse * of_mean + beyond + np.diag(np.maximum(-np.diag(beyond), 0.0)), of_mean
 
 
 @dataclass(frozen=True)
@@ -144,7 +171,8 @@ def _to_lines(ns: Floats, ways: Floats, weight: Floats, visit: Ints) -> tuple[Fl
     left = seen - np.tensordot(cost, design, axes=1)
     influence = np.tensordot(inverse, design * weight[:, None] * left, axes=1)
     degrees = max(left.size - left.shape[1] - len(left) * len(np.unique(visit)) - len(ways), 1)
-    return cost, _two_way(influence, left.size / degrees), _identified(flat.T)
+    factor = left.size / degrees
+    return cost, (_by(influence.sum(axis=1)) + _in_common(influence)) * factor, _identified(flat.T)
 
 
 def _less_means(values: Floats, weight: Floats, visit: Ints) -> Floats:
@@ -153,19 +181,22 @@ def _less_means(values: Floats, weight: Floats, visit: Ints) -> Floats:
     return np.asarray(out - np.average(out, axis=-2, weights=weight)[..., None, :])
 
 
-def _two_way(influence: Floats, factor: float) -> Floats:
-    """The covariance of estimates from the influence of each of cells and lines (or visits) on them (p, c, k).
+def _by(influence: Floats) -> Floats:
+    """The covariance of estimates from the influence of each of k independent parts of the data on them (p, k)."""
+    return np.asarray(influence @ influence.T * (influence.shape[1] / max(influence.shape[1] - 1, 1)))
 
-    That by cells and that by lines, less that of single influences, which both contain; no variance is below the last.
-    `factor` is for the degrees of freedom.
+
+def _in_common(influence: Floats) -> Floats:
+    """What cells add to the covariance by lines: what the influences of a cell have in common over lines (p, c, l).
+
+    It is the variance by cells less that of single influences, which the one by lines contains. The difference of both
+    may come out below zero by chance; a variance is not lowered by it.
     """
-    flat = influence.reshape(len(influence), -1)
-    alone = flat @ flat.T * factor
-    by_cell, by_line = influence.sum(axis=2), influence.sum(axis=1)
-    lines = by_line.shape[1]
-    both = by_cell @ by_cell.T * factor + by_line @ by_line.T * (lines / max(lines - 1, 1)) - alone
-    # the difference may come out too small by chance, also below zero
-    return np.asarray(both + np.diag(np.maximum(np.diag(alone - both), 0.0)))
+    count = influence.shape[2]
+    alone = (influence - influence.mean(axis=2, keepdims=True)).reshape(len(influence), -1)
+    by_cell = influence.sum(axis=2)
+    found = by_cell @ by_cell.T - alone @ alone.T * (count / max(count - 1, 1))
+    return np.asarray(found + np.diag(np.maximum(-np.diag(found), 0.0)))
 
 
 def _blocks(*matrices: Floats) -> Floats:
@@ -246,5 +277,5 @@ def _site_of(here: Bools, sites: Sites | None) -> Ints:
 def _identified(design: Floats) -> Bools:
     """Which parameters no direction of the null space moves."""
     _, sizes, directions = np.linalg.svd(design.T @ design)
-    null = directions[sizes < _NULL * sizes[0]]
+    null = directions[sizes <= _NULL * sizes[0]]
     return np.asarray((np.abs(null) < 1e-6).all(axis=0))

@@ -18,7 +18,7 @@ from nodeprint.topology.model import Topology
 T = TypeVar("T")
 
 #: Measurements of pairs that can have them; the first that a node has is taken.
-_MEASUREMENTS = ("coherence-cas", "coherence-faa", "coherence-flag1")
+MEASUREMENTS = ("coherence-cas", "coherence-faa", "coherence-flag1")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def read(node_dir: Path) -> Source:
         what = "no survey of its topology" if files else "no records of a job"
         raise NodeprintError(what, where=node_dir, advice="name a node's folder below a campaign's nodes/")
     missing: list[str] = []
-    for name in _MEASUREMENTS:
+    for name in MEASUREMENTS:
         passes, censuses, simulated = _read_files(node_dir, name, missing)
         if passes:
             labels = topology.from_text(survey.topology)
@@ -118,7 +118,7 @@ def _passes(run: str, found: records.Detail) -> list[Pass]:
 
 def _censuses(run: str, found: records.Detail) -> list[Census]:
     """The last census of each home; an earlier one is of pages that have moved since."""
-    distances: dict[int, dict[int, Sequence[float]]] = {}
+    distances: dict[int, dict[int, Sequence[Sequence[float]]]] = {}
     told: dict[int, Mapping[str, Any]] = {}
     for record in found.companions:
         if record["record"] == "census":
@@ -131,7 +131,9 @@ def _censuses(run: str, found: records.Detail) -> list[Census]:
         of = distances.get(home, {})
         if of:
             ns = np.array(list(of.values()), dtype=np.float64)
-            if ns.shape != (len(of), len(lines)) or not np.isfinite(ns).all():
-                raise ValueError("not a distance for each line")
-            out.append(Census(run, home, np.array(list(of)), lines, ns, int(clusters.get("address_bits") or 0)))
+            if ns.shape != (len(of), 2, len(lines)) or not np.isfinite(ns).all():
+                raise ValueError("not two distances for each line")
+            out.append(
+                Census(run, home, np.array(list(of)), lines, ns.swapaxes(0, 1), int(clusters.get("address_bits") or 0))
+            )
     return out

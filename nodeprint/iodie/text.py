@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from nodeprint.iodie.analysis import Die, Node
-from nodeprint.iodie.fleet import FEWEST_NODES, Comparison, Part
+from nodeprint.iodie.fleet import FEWEST_NODES, Comparison, Key, Part
 from nodeprint.iodie.geometry import Geometry
 from nodeprint.iodie.hashing import Rule
 from nodeprint.iodie.lines import Clusters
 from nodeprint.topology.facts import list_text
+from nodeprint.topology.model import Level
 
 WORDS = {"ccd": "CCD", "ccx": "CCX", "cluster": "cluster", "core": "core"}
 _KINDS = {"ring": "ring of {0}", "crossbar": "crossbar of {0}"}
@@ -126,8 +127,8 @@ def _map_json(die: Die) -> dict[str, Any] | None:
                 "name": site_name(die, site),
                 "ends": ends_of(die, site),
                 "clusters": np.flatnonzero(sites.of_cluster == site).tolist(),
-                "share": figure(die.shares[sites.of_cluster == site].sum()),
-                "share_half": figure(np.sqrt((die.shares_half[sites.of_cluster == site] ** 2).sum())),
+                "share": figure(die.share(site)[0]),
+                "share_half": figure(die.share(site)[1]),
             }
             for site in range(sites.count)
         ],
@@ -323,7 +324,7 @@ def _drawn(die: Die, of: Geometry) -> list[str]:
     def box(site: int | None) -> str:
         if site is None:
             return "(no CPU)"
-        share = die.shares[die.sites.of_cluster == site].sum() if die.sites is not None else 0
+        share, _ = die.share(site)
         ends = f"{WORDS[die.tensor.level]} {list_text(ends_of(die, site))}"
         name = site_name(die, site)
         return f"[{'' if name == ends else name + ': '}{ends}, {100 * share:.0f} % of lines]"
@@ -376,14 +377,14 @@ def fleet_json(found: Comparison) -> dict[str, Any]:
     }
 
 
-def part_name(part: Part) -> str:
+def part_name(level: Level, key: Key) -> str:
     """A part in words, with the numbers of the labels."""
-    word = WORDS[part.level]
-    ends = [list_text(one) for one in part.where]
-    if part.kind == "way":
-        return f"socket {part.socket}: way from {word} {ends[0]} to a line at {word} {ends[1]}"
+    kind, socket, where = key
+    word, ends = WORDS[level], [list_text(one) for one in where]
+    if kind == "way":
+        return f"socket {socket}: way from {word} {ends[0]} to a line at {word} {ends[1]}"
     names = {"end": f"own part of {word}", "share": f"lines at {word}", "link": "link to socket"}
-    return f"socket {part.socket}: {names[part.kind]} {ends[0]}"
+    return f"socket {socket}: {names[kind]} {ends[0]}"
 
 
 def in_unit(part: Part, value: float) -> str:
@@ -396,7 +397,7 @@ def fleet_rows(found: Comparison) -> list[str]:
     few = len(found.nodes) < FEWEST_NODES
     said = [f"{len(found.nodes)} nodes with the same dies" + (f"; below {FEWEST_NODES} none is judged" if few else "")]
     said += [f"{node}: not compared: {reason}" for node, reason in found.others.items()]
-    width = max((len(part_name(part)) for part in found.parts), default=0)
+    width = max((len(part_name(part.level, part.key)) for part in found.parts), default=0)
     said.append(f"  {'part':<{width}}  {'median':>9}  {'lowest':>9}  {'highest':>9}  stands apart")
     for part in found.parts:
         figures = (np.median(part.value), part.value.min(), part.value.max())
@@ -406,7 +407,7 @@ def fleet_rows(found: Comparison) -> list[str]:
             f"{in_unit(part, part.half[found.nodes.index(node)])})"
             for node in part.apart
         )
-        said.append(f"  {part_name(part):<{width}}  {columns}  {odd}".rstrip())
+        said.append(f"  {part_name(part.level, part.key):<{width}}  {columns}  {odd}".rstrip())
     if not any(part.apart for part in found.parts) and not few:
         limits = [f"{in_unit(part, part.detectable)} ({kind})" for kind, part in _worst(found).items()]
         said.append(f"no node stands apart; from these differences on one would: {', '.join(limits)}")

@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from nodeprint.fleet.homes import FAR
 from nodeprint.judge import configuration, margins, matrices, populations, quality
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.configuration import FieldDifference
@@ -103,7 +104,8 @@ def _with_homes(nodes: Sequence[PackedNode], reduced: Sequence[Reduced]) -> tupl
         quantity = one.quantity
         if quantity.quantity != margins.HOP or not quantity.of_pairs:
             continue
-        names = ["not controlled" if home < 0 else str(home) for home in quantity.homes]
+        near = "near" if FAR in quantity.homes else "not controlled"
+        names = [near if home < 0 else "far" if home >= FAR else str(home) for home in quantity.homes]
         for node, sittings in one.sittings.items():
             rows = (quantity.node == node) & np.isin(quantity.job, first_of(sittings))
             measured = [name for name, missing in zip(names, one.missing[rows].min(axis=0), strict=True) if missing < 1]

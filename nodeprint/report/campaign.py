@@ -16,6 +16,7 @@ from nodeprint import discover, files, outcomes
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.outcomes import Outcome
 from nodeprint.report import cluster, explorer, exports, html, pdf, rules, scale, sites, words
+from nodeprint.report.drawing import Pixels
 from nodeprint.report.fleet import Overview
 from nodeprint.report.methods import methods as methods_of
 from nodeprint.report.node import node_page
@@ -176,7 +177,7 @@ def file_name(node: str) -> str:
 @dataclass(frozen=True, slots=True)
 class _Printed:
     """What came of a node: its file, its page where cluster.pdf needs it, and what the cluster's page says of it: when
-    its first run began (ISO 8601), and its difference map as PNG."""
+    its first run began (ISO 8601), and its difference map."""
 
     node: str
     path: Path | None
@@ -184,7 +185,7 @@ class _Printed:
     methods: tuple[Method, ...]
     problems: tuple[str, ...]
     started: str
-    map: bytes | None
+    map: Pixels | None
     matrices: tuple[explorer.Encoded, ...]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from nodeprint import outcomes
+from nodeprint.fleet import homes
 from nodeprint.fleet.quantity import cell_models
 from nodeprint.outcomes import Outcome
 from nodeprint.report import explorer, fabric, figures, fleet, words
@@ -352,7 +353,7 @@ def _fleet_table(
         for name, by_node in mine.items()
     }
     reach = percent_reach([shift for by_node in shifts.values() for shift in by_node.values()])
-    title = f"{measurement}, home NUMA node {home}" if home >= 0 else measurement
+    title = ", ".join(filter(None, (measurement, homes.named(home))))
     unit, of_ns = ("us", 1e3) if min(min(by_node.values()) for by_node in mine.values()) >= 1e3 else ("ns", 1.0)
     rows: list[tuple[str | Cell, ...]] = []
     for name, by_node in mine.items():

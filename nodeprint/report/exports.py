@@ -13,6 +13,7 @@ from nodeprint import files
 from nodeprint.report.figures import Figure
 from nodeprint.report.pages import Page
 from nodeprint.report.pdf import Printer
+from nodeprint.report.svg import svg
 
 #: Widths in mm: of one column and of two; a figure wider than the limit takes two.
 _COLUMN, _PAGE, _LIMIT = 88.0, 180.0, 120.0
@@ -38,13 +39,10 @@ def write(pages: Sequence[Page], out: Path) -> list[Path]:
 
 
 def _figure(figure: Figure, stem: Path, printer: Printer) -> list[Path]:
-    width = _COLUMN if figure.width <= _LIMIT else _PAGE
-    height = figure.height * width / figure.width
-    size = f'width="{width:.2f}mm" height="{height:.2f}mm" '.encode()
-    svg = re.sub(rb'width="[\d.]+(?:mm)?" height="[\d.]+(?:mm)?" ', size, figure.whole, count=1)
+    width = _COLUMN if figure.drawing.width <= _LIMIT else _PAGE
     written = [
-        files.write(stem.with_name(f"{stem.name}.svg"), svg),
-        files.write(stem.with_name(f"{stem.name}.pdf"), printer.picture(svg, width, height, figure.alt)),
+        files.write(stem.with_name(f"{stem.name}.svg"), svg(figure.drawing, width)),
+        files.write(stem.with_name(f"{stem.name}.pdf"), printer.picture(figure, width)),
     ]
     if figure.data:
         written.append(files.write(stem.with_name(f"{stem.name}.csv"), _csv(figure)))

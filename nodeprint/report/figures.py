@@ -5,7 +5,6 @@ A figure takes arrays and words, and knows neither files nor verdicts. Its `data
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -13,14 +12,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image as Picture
 
 from nodeprint.report import scale
+from nodeprint.report.drawing import ALARM, HAIR, INK, QUIET, SMALL, Drawing, Pixels
 from nodeprint.report.scale import Scale
-from nodeprint.report.svg import ALARM, HAIR, INK, QUIET, SMALL, Drawing, Image, whole
 from nodeprint.topology.model import Level, Topology
 
 Floats = npt.NDArray[np.float64]
+#: Values of a figure, a row of its file each.
+Column = Sequence[Any] | npt.NDArray[Any]
 
 #: The width of a page's text, in mm.
 PAGE = 180.0
@@ -43,31 +43,21 @@ _BAR_ROOM = 34.0
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A drawing of `width` x `height` mm: `name` of its files, `caption` below it, `alt` for those who cannot see it.
+    """A drawing, the `name` of its files, `caption` below it, `alt` for those who cannot see it.
 
-    `data` are its numbers by the names of their columns, all of one length; `images` lie below the marks of `svg`.
+    `data` are its numbers by the names of their columns, all of one length.
     """
 
     name: str
     caption: str
     alt: str
-    width: float
-    height: float
-    svg: bytes
-    data: Mapping[str, Sequence[Any]]
-    images: tuple[Image, ...] = ()
-
-    @property
-    def whole(self) -> bytes:
-        """The SVG with its images."""
-        return whole(self.svg, self.images) if self.images else self.svg
+    drawing: Drawing
+    data: Mapping[str, Column]
 
 
-def finished(
-    drawing: Drawing, name: str, caption: str, alt: str, data: Mapping[str, Sequence[Any]] | None = None
-) -> Figure:
+def finished(drawing: Drawing, name: str, caption: str, alt: str, data: Mapping[str, Column] | None = None) -> Figure:
     """A drawing as a figure."""
-    return Figure(name, caption, alt, drawing.width, drawing.height, drawing.svg(), data or {}, tuple(drawing.images))
+    return Figure(name, caption, alt, drawing, data or {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +174,7 @@ def matrix(
     entries = colours.index(values)
     empty = np.isnan(np.diagonal(values))
     np.fill_diagonal(entries, np.where(empty, scale.DIAGONAL, np.diagonal(entries)))
-    drawing.image(indexed_png(entries, colours), left, depth, side, side)
+    drawing.image(pixels(entries, colours), left, depth, side, side)
     if cell >= _LEAST_WRITTEN_CELL:
         _written(drawing, values, entries, colours, left, depth, cell)
     _outlines(drawing, levels, n, left, depth, cell)
@@ -202,10 +192,10 @@ def matrix(
         _colour_bar(drawing, colours, values, title, left + side + 4, depth, medians, missing, levels)
     a, b = np.nonzero(np.isfinite(values))
     numbers = np.asarray(cpus)
-    data: dict[str, Sequence[Any]] = {
-        "a": numbers[a].tolist(),
-        "b": numbers[b].tolist(),
-        "value": values[a, b].tolist(),
+    data: dict[str, Column] = {
+        "a": numbers[a],
+        "b": numbers[b],
+        "value": values[a, b],
     }
     finite = values[np.isfinite(values)]
     reach = f", from {three_digits(float(finite.min()))} to {three_digits(float(finite.max()))}" if finite.size else ""
@@ -291,7 +281,7 @@ def _colour_bar(
     y = top + 4.5
     drawing.text(x, top + 1, title, fill=QUIET, size=SMALL)
     bar = colours.index(np.linspace(colours.high, colours.low, scale.LEVELS).reshape(-1, 1))
-    drawing.image(indexed_png(bar, colours), x, y, 4, height)
+    drawing.image(pixels(bar, colours), x, y, 4, height)
     drawing.rect(x, y, 4, height, stroke=INK, line=0.14)
     for at, text in colours.ticks():
         drawing.line(x + 4, y + (1 - at) * height, x + 4.8, y + (1 - at) * height, width=0.14)
@@ -331,22 +321,22 @@ def _beyond(colours: Scale, values: Floats) -> list[str]:
     return out
 
 
-def thumbnail(values: Floats, colours: Scale) -> bytes:
-    """A matrix (n x n) as an indexed PNG of a pixel a cell, for maps in small."""
-    return indexed_png(colours.index(values), colours)
+def thumbnail(values: Floats, colours: Scale) -> Pixels:
+    """A matrix (n x n) as an image of a pixel a cell, for maps in small."""
+    return pixels(colours.index(values), colours)
 
 
 def multiples(
-    maps: Sequence[tuple[str, bytes, bool]], colours: Scale, title: str, *, name: str, caption: str
+    maps: Sequence[tuple[str, Pixels, bool]], colours: Scale, title: str, *, name: str, caption: str
 ) -> Figure:
-    """Small maps in rows (name, PNG, framed), all in the same colours."""
+    """Small maps in rows (name, image, framed), all in the same colours."""
     columns, size = 10, 14.0
     rows = -(-len(maps) // columns)
     drawing = Drawing(PAGE, rows * (size + 5.0) + 8)
-    for i, (label, png, framed) in enumerate(maps):
+    for i, (label, image, framed) in enumerate(maps):
         x, y = (i % columns) * (size + 3.2) + 0.5, (i // columns) * (size + 5.0) + 3.5
         drawing.text(x, y - 1.6, ("▲ " if framed else "") + label[:13], size=SMALL, fill=ALARM if framed else INK)
-        drawing.image(png, x, y, size, size)
+        drawing.image(image, x, y, size, size)
         drawing.rect(x, y, size, size, stroke=ALARM if framed else HAIR, line=0.7 if framed else 0.15)
     _flat_bar(drawing, colours, title, 0.5, rows * (size + 5.0) + 2.5)
     return finished(drawing, name, caption, f"{len(maps)} small maps. {caption}", {"node": [m[0] for m in maps]})
@@ -354,7 +344,7 @@ def multiples(
 
 def _flat_bar(drawing: Drawing, colours: Scale, title: str, x: float, y: float, width: float = 60.0) -> None:
     bar = colours.index(np.linspace(colours.low, colours.high, scale.LEVELS).reshape(1, -1))
-    drawing.image(indexed_png(bar, colours), x, y, width, 2.2)
+    drawing.image(pixels(bar, colours), x, y, width, 2.2)
     drawing.rect(x, y, width, 2.2, stroke=INK, line=0.12)
     for at, text in colours.ticks(5):
         drawing.text(x + min(max(at, 0.0), 1.0) * width, y + 3.8, text, size=SMALL, anchor="middle")
@@ -450,27 +440,9 @@ def ruler(ticks: Sequence[Tick], width: float) -> Figure:
     return finished(drawing, "", "", "")
 
 
-def picture(
-    svg: bytes,
-    width: float,
-    height: float,
-    *,
-    name: str,
-    caption: str,
-    alt: str,
-    data: Mapping[str, Sequence[Any]] | None = None,
-) -> Figure:
-    """A drawing that was made elsewhere, on so many mm."""
-    return Figure(name, caption, alt, width, height, svg, data or {})
-
-
-def indexed_png(entries: npt.NDArray[np.uint8], colours: Scale) -> bytes:
-    """A palette PNG of `entries` (rows x columns), a pixel an entry."""
-    image = Picture.fromarray(entries)
-    image.putpalette([channel for rgb in scale.palette(colours.map) for channel in rgb])
-    out = io.BytesIO()
-    image.save(out, format="PNG", compress_level=9)
-    return out.getvalue()
+def pixels(entries: npt.NDArray[np.uint8], colours: Scale) -> Pixels:
+    """An image of palette `entries` (rows x columns) in a scale's colours."""
+    return Pixels.of(entries, colours.map)
 
 
 def three_digits(value: float) -> str:

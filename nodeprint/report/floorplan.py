@@ -1,4 +1,4 @@
-"""The floor plan of a machine as SVG: each socket's dies and cores where they are known to be, coloured by a value.
+"""The floor plan of a machine: each socket's dies and cores where they are known to be, coloured by a value.
 
 A schematic: a CCD stands beside its quadrant of the I/O die, not where it sits on the package, and what has no known
 place is drawn dashed and said to have none.
@@ -10,11 +10,11 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Literal
-from xml.sax.saxutils import escape
 
 from nodeprint.report import scale as scales
+from nodeprint.report.drawing import Drawing, Pixels
 from nodeprint.report.scale import LEVELS, MISSING, Scale
 from nodeprint.topology import parts
 from nodeprint.topology.facts import list_text
@@ -25,15 +25,25 @@ _INK, _QUIET, _HAIR, _WASH = "#1c2329", "#5b6570", "#9aa4ad", "#f3f5f7"
 _CELL = (25.0, 16.0)
 _GAP, _PAD, _LINE = 2.0, 5.0, 11.0
 _LABEL, _SMALL, _NUMBER = 8.0, 7.0, 7.5
+_PART = (52.0, 26.0)
 _DIE_WIDTH, _LEGEND_WIDTH = 92.0, 320.0
 #: A page is so wide where a unit is a point; what is wider is shrunk, and its text with it.
 _PAGE = 510.0
 _AMD = ("AuthenticAMD", "HygonGenuine")
-_DASH = ' stroke-dasharray="3 2"'
+#: A unit of the plan in mm: a point.
+_UNIT = 0.353
 
 
-#: An SVG element that is still to be placed: what writes it at x and y, and where it is now.
-_Mark = tuple[Callable[[float, float], str], float, float]
+@dataclass(frozen=True, slots=True)
+class _Sheet:
+    """A drawing, and how many mm of it a unit of the plan takes."""
+
+    drawing: Drawing
+    by: float
+
+
+#: A mark that is still to be placed: what draws it at x and y, and where it is now.
+_Mark = tuple[Callable[[_Sheet, float, float], None], float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +56,10 @@ class _Block:
 
     def at(self, dx: float, dy: float) -> tuple[_Mark, ...]:
         """The drawing's elements, moved."""
-        return tuple((write, x + dx, y + dy) for write, x, y in self.marks)
+        return tuple((draw, x + dx, y + dy) for draw, x, y in self.marks)
 
 
-def floorplan_svg(
+def floorplan(
     topology: Topology,
     values: Mapping[int, float] | None = None,
     *,
@@ -58,8 +68,9 @@ def floorplan_svg(
     level: Literal["core", "ccd"] = "core",
     scale: Scale | None = None,
     socket: int | None = None,
-) -> str:
-    """The floor plan of all sockets, or of `socket`, as an SVG document.
+    room: tuple[float, float] = (180.0, 205.0),
+) -> Drawing:
+    """The floor plan of all sockets, or of `socket`, no larger than `room` (width and height in mm).
 
     `values` are by OS CPU number, in `unit`; a core (or CCD, by `level`) takes the median of its CPUs' values, and one
     without any is drawn grey. `scale` is a report's own; without it the values' ends are taken. `quantity` names what
@@ -75,16 +86,16 @@ def floorplan_svg(
         for number, cpus in sorted(sockets.items(), key=lambda item: (item[0] is None, item[0]))
     ]
     body = _grid(plans, 2 if 2 * max((plan.width for plan in plans), default=0) <= _PAGE else 1, 8)
-    room = max(body.width, _LEGEND_WIDTH)
-    below = [_text(line, _SMALL, _QUIET) for note in _notes(topology) for line in _wrapped(note, room, _SMALL)]
+    wide = max(body.width, _LEGEND_WIDTH)
+    below = [_text(line, _SMALL, _QUIET) for note in _notes(topology) for line in _wrapped(note, wide, _SMALL)]
     legend = cells.legend(unit, quantity)
     page = _framed(_column([body, *([legend] if legend else []), *below], 3), "", pad=4, stroke="none", fill="none")
     width, height = math.ceil(page.width), math.ceil(page.height)
-    elements = "\n".join(write(x, y) for write, x, y in page.marks)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-        f' font-family="DejaVu Sans, sans-serif">\n{elements}\n</svg>\n'
-    )
+    by = min(_UNIT, room[0] / width, room[1] / height)
+    sheet = _Sheet(Drawing(width * by, height * by), by)
+    for draw, x, y in page.marks:
+        draw(sheet, x, y)
+    return sheet.drawing
 
 
 class _Cells:
@@ -108,14 +119,18 @@ class _Cells:
         ends = scales.ends(list(self.by_part.values()))
         self.scale = scale or scales.of_nodes([ends] if ends else [])
         self.missing = self.shown and len(self.by_part) < len(topology.groups(self.level))
+        entries = self.scale.index(list(self.by_part.values())).tolist()
+        self.entries = dict(zip(self.by_part, entries, strict=True))
 
     def fill(self, cpu: Cpu) -> tuple[str, str]:
         """The colours of a core and of the text on it."""
         if not self.shown:
             return _WASH, _INK
         part = getattr(cpu, self.level)
-        value = self.by_part.get(part) if part is not None else self.values.get(cpu.cpu)
-        return _colours(self.scale, value)
+        entry = self.entries.get(part, MISSING)
+        if part is None and cpu.cpu in self.values:
+            entry = int(self.scale.index([self.values[cpu.cpu]])[0])
+        return _colours(self.scale.map, entry)
 
     def cell(self, cpus: Sequence[Cpu], dashed: bool = False) -> _Block:
         """A core: the number of its first thread; all of them, and its value, as a tooltip."""
@@ -129,16 +144,22 @@ class _Cells:
         label = _text(str(number), _NUMBER, ink, "middle")
         return _Block(width, height, (*box.marks, *label.at(width / 2, (height - label.height) / 2)))
 
+    def part(self, cpus: Sequence[Cpu]) -> _Block:
+        """A part as one cell with its value."""
+        fill, ink = self.fill(cpus[0])
+        value = self.by_part.get(getattr(cpus[0], self.level))
+        width, height = _PART
+        label = _text("" if value is None else f"{value:.3g}", _LABEL, ink, "middle")
+        box = _rect(width, height, fill, _HAIR, 0.6, tip=f"CPU {list_text(cpu.cpu for cpu in cpus)}")
+        return _Block(width, height, (*box.marks, *label.at(width / 2, (height - label.height) / 2)))
+
     def legend(self, unit: str, quantity: str) -> _Block | None:
         """The colours from low to high with round values."""
         if not self.by_part:
             return None
         width, height = 220.0, 9.0
-        name = f"nodeprint-{self.scale.map}"
-        colours = [_colour(self.scale, round(i / 16 * (LEVELS - 1))) for i in range(17)]
-        stops = "".join(f'<stop offset="{i / 16:.4f}" stop-color="{c}"/>' for i, c in enumerate(colours))
-        gradient = f'<defs><linearGradient id="{name}">{stops}</linearGradient></defs>'
-        bar = [_raw(gradient), *_rect(width, height, f"url(#{name})", _HAIR, 0.4).at(0, _LINE)]
+        colours = Pixels(LEVELS, 1, bytes(range(LEVELS)), self.scale.map)
+        bar = [*_image(colours, width, height).at(0, _LINE), *_rect(width, height, "none", _HAIR, 0.4).at(0, _LINE)]
         ticks: list[_Mark] = []
         for place, text in self.scale.ticks(5):
             x = min(max(place, 0.0), 1.0) * width
@@ -146,24 +167,16 @@ class _Cells:
         title = _text(" ".join(word for word in (quantity, f"({unit})" if unit else "") if word), _SMALL, _INK)
         marks = [*title.marks, *bar, *ticks]
         if self.missing:
-            marks += _rect(height, height, _colour(self.scale, MISSING), _HAIR, 0.6).at(width + 20, _LINE)
+            marks += _rect(height, height, _colours(self.scale.map, MISSING)[0], _HAIR, 0.6).at(width + 20, _LINE)
             marks += _text("not measured", _SMALL, _INK).at(width + 33, _LINE - 1)
         return _framed(_Block(_LEGEND_WIDTH, 2 * _LINE + height, tuple(marks)), "", pad=4, stroke="none", fill="none")
 
 
-@lru_cache(maxsize=4096)
-def _colours(scale: Scale, value: float | None) -> tuple[str, str]:
-    """The colours of a value and of the text on it."""
-    entry = MISSING if value is None else int(scale.index([value])[0])
-    return _colour(scale, entry), _ink_on(scales.palette(scale.map)[entry])
-
-
-def _colour(scale: Scale, entry: int) -> str:
-    return "#{:02x}{:02x}{:02x}".format(*scales.palette(scale.map)[entry])
-
-
-def _raw(text: str) -> _Mark:
-    return lambda x, y: text, 0.0, 0.0
+@cache
+def _colours(palette: scales.Map, entry: int) -> tuple[str, str]:
+    """The colours of a palette entry and of the text on it."""
+    rgb = scales.palette(palette)[entry]
+    return "#{:02x}{:02x}{:02x}".format(*rgb), _ink_on(rgb)
 
 
 def _ink_on(rgb: tuple[int, int, int]) -> str:
@@ -280,6 +293,8 @@ def _ccd(
     topology: Topology, cpus: list[Cpu], cells: _Cells, generation: Generation, channels: int, dashed: bool = False
 ) -> _Block:
     """A CCD with its CCXs and cores; cells for cores that are fused off, whose places are unknown."""
+    if cells.level == "ccd":
+        return _framed(cells.part(cpus), f"CCD {cpus[0].ccd}", dashed=dashed)
     full = generation.cores_per_ccx or 0
     fused = topology.machine.core_positions is False
     blocks = []
@@ -367,18 +382,32 @@ def _by(cpus: Iterable[Cpu], level: Level) -> list[tuple[int, list[Cpu]]]:
 def _rect(
     width: float, height: float, fill: str, stroke: str, line: float = 0.0, dashed: bool = False, tip: str = ""
 ) -> _Block:
-    edge = f' stroke="{stroke}" stroke-width="{line}"' if stroke != "none" else ""
-    rest = f' width="{width:.2f}" height="{height:.2f}" fill="{fill}"{edge}{_DASH if dashed else ""}'
-    end = f"><title>{escape(tip)}</title></rect>" if tip else "/>"
-    return _Block(width, height, ((lambda x, y: f'<rect x="{x:.2f}" y="{y:.2f}"{rest}{end}', 0.0, 0.0),))
+    def draw(sheet: _Sheet, x: float, y: float) -> None:
+        by = sheet.by
+        dash = f"{3 * by:.2g} {2 * by:.2g}" if dashed else ""
+        sheet.drawing.rect(
+            x * by, y * by, width * by, height * by, fill=fill, stroke=stroke, line=line * by, dash=dash, tip=tip
+        )  # fmt: skip
+
+    return _Block(width, height, ((draw, 0.0, 0.0),))
+
+
+def _image(pixels: Pixels, width: float, height: float) -> _Block:
+    def draw(sheet: _Sheet, x: float, y: float) -> None:
+        by = sheet.by
+        sheet.drawing.image(pixels, x * by, y * by, width * by, height * by)
+
+    return _Block(width, height, ((draw, 0.0, 0.0),))
 
 
 def _text(text: str, size: float, fill: str, anchor: str = "start") -> _Block:
     """A line of text; its width is an estimate for DejaVu Sans, 0.62 of the size a letter."""
-    width = 0.62 * size * len(text)
-    align = f' text-anchor="{anchor}"' if anchor != "start" else ""
-    body = f' font-size="{size}" fill="{fill}"{align}>{escape(text)}</text>'
-    return _Block(width, size * 1.2, ((lambda x, y: f'<text x="{x:.2f}" y="{y + size:.2f}"{body}', 0.0, 0.0),))
+
+    def draw(sheet: _Sheet, x: float, y: float) -> None:
+        by = sheet.by
+        sheet.drawing.text(x * by, (y + 0.64 * size) * by, text, size=size * by, anchor=anchor, fill=fill)
+
+    return _Block(0.62 * size * len(text), size * 1.2, ((draw, 0.0, 0.0),))
 
 
 def _framed(

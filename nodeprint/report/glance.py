@@ -14,6 +14,7 @@ from rich.text import Text
 
 from nodeprint import packed
 from nodeprint.errors import NodeprintError, printable
+from nodeprint.fleet.homes import FAR
 from nodeprint.fleet.quantity import Quantity
 from nodeprint.judge.matrices import newest_rows
 from nodeprint.layout import CCD, CCX, QUADRANT, SOCKET
@@ -99,7 +100,7 @@ def medians(nodes: Mapping[str, Any]) -> list[str]:
 
 def _figures(node: Mapping[str, Any]) -> Iterable[tuple[tuple[str, str, str], Any, Any, Any]]:
     """(label, name, unit), median and the ends of its interval of all that is shown of a node."""
-    classes = node.get("classes", ())
+    classes = [row for row in node.get("classes", ()) if (words.number(row.get("home")) or 0) < FAR]  # pages have all
     operations, homes = ({str(row.get(key)) for row in classes} for key in ("measurement", "home"))
     hops = operations - set(_MESSAGES)
     for row in classes:

@@ -9,6 +9,7 @@ from xml.sax.saxutils import escape
 from nodeprint import sources
 from nodeprint.report.figures import Figure
 from nodeprint.report.pages import Page, Site, line, plain, title
+from nodeprint.report.svg import svg
 
 
 def page(pages: Sequence[Page], site: Site | None = None, explorer: str = "") -> str:
@@ -24,7 +25,9 @@ def page(pages: Sequence[Page], site: Site | None = None, explorer: str = "") ->
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    data = plain({"pages": list(pages), "site": site or Site()}, line, _uri, lambda figure: Markup(_drawing(figure)))
+    data = plain(
+        {"pages": list(pages), "site": site or Site()}, line, _uri, lambda one: {"drawing": Markup(_drawing(one))}
+    )
     # what could end the script is written as an escape of JSON, which means the same
     safe = explorer.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     ours = {name: Markup((folder / name).read_text(encoding="utf-8")) for name in ("report.css", "explorer.js")}
@@ -36,8 +39,8 @@ def page(pages: Sequence[Page], site: Site | None = None, explorer: str = "") ->
 def _drawing(figure: Figure) -> str:
     """A figure's SVG as an element of the page, with what it shows in words. All text in it is escaped by `svg`."""
     said = escape(line(figure.alt), {'"': "&quot;"})
-    words = f'<svg role="img" aria-label="{said}" style="width:{figure.width:.1f}mm" '
-    return figure.whole.decode().replace("<svg ", words, 1)
+    words = f'<svg role="img" aria-label="{said}" style="width:{figure.drawing.width:.1f}mm" '
+    return svg(figure.drawing).decode().replace("<svg ", words, 1)
 
 
 def _uri(content: bytes) -> str:

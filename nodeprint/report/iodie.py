@@ -13,9 +13,9 @@ from nodeprint.iodie.analysis import Die, Node
 from nodeprint.iodie.campaign import Found
 from nodeprint.iodie.fleet import Comparison
 from nodeprint.report import pdf
+from nodeprint.report.drawing import ALARM, HAIR, INK, QUIET, SMALL, WASH, Drawing
 from nodeprint.report.figures import PAGE, Figure, finished
 from nodeprint.report.pages import Block, Bullets, Figures, Page, Section, Table, Text, sections
-from nodeprint.report.svg import ALARM, HAIR, INK, QUIET, SMALL, WASH, Drawing
 
 #: In mm: a site, a CCD beside it, what is between sites across and along, the margin above.
 _SITE, _END, _ACROSS, _ALONG, _TOP = (34.0, 15.0), (22.0, 6.5), 24.0, 17.0, 3.0
@@ -81,7 +81,7 @@ def _fleet(found: Comparison) -> Sequence[Block]:
     header = ("part", "median", "lowest", "highest", "detection limit", "stands apart")
     rows = tuple(
         (
-            text.part_name(part), text.in_unit(part, float(np.median(part.value))),
+            text.part_name(part.level, part.key), text.in_unit(part, float(np.median(part.value))),
             text.in_unit(part, float(part.value.min())), text.in_unit(part, float(part.value.max())),
             "" if np.isnan(part.detectable) else f"± {text.in_unit(part, part.detectable)}", ", ".join(part.apart),
         )
@@ -163,8 +163,7 @@ def _site(drawing: Drawing, die: Die, site: int, x: float, y: float) -> None:
     """A site of the I/O die: its name, and how many lines live there as a bar."""
     assert die.sites is not None
     width, height = _SITE
-    mine = die.sites.of_cluster == site
-    share, half = float(die.shares[mine].sum()), float(np.sqrt((die.shares_half[mine] ** 2).sum()))
+    share, half = die.share(site)
     drawing.rect(x, y, width, height, fill=WASH, stroke=INK, line=0.25)
     drawing.text(x + width / 2, y + 3, text.site_name(die, site), anchor="middle", bold=True)
     drawing.text(x + width / 2, y + 7, f"{100 * share:.0f} ± {100 * half:.0f} % of lines", size=SMALL, anchor="middle")

@@ -19,6 +19,7 @@ _QUANTITIES = {"hop": "round trip / 2", "load": "load latency", "one-way": "one-
 _HOMES = {
     "first": "home: the NUMA node of the pair's first CPU",
     "second": "home: the NUMA node of the pair's second CPU",
+    "sockets": "home: the NUMA node of the pair's first CPU",
 }
 
 
@@ -68,7 +69,8 @@ def _method_facts(header: Mapping[str, Any], job: int, rounds: str) -> Facts:
         "unknown": ", ".join(map(str, imported.get("unknown", ()))),
         "operation": header.get("operation"),
         "quantity": quantity(header),
-        "home": home(header).removeprefix(", ").removeprefix("home: "),
+        "home": home(header).removeprefix(", ").removeprefix("home: ")
+        + (", and its like in the other socket (far)" if header.get("home") == "sockets" else ""),
         "memory": "; ".join(_memory(header.get("placement") or {})),
         "lines": lines and f"{lines} a pass, drawn by seed, {batches} batches a line",
         "round trips": header.get("round_trips") and f"at least {header['round_trips']} a batch",

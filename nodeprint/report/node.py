@@ -28,7 +28,7 @@ from nodeprint.report.pages import (
     Text,
     sections,
 )
-from nodeprint.report.peers import Maps, Peers
+from nodeprint.report.peers import Maps, Peers, name_of
 from nodeprint.report.scale import Scale
 from nodeprint.report.shown import ClassKey, Shown
 from nodeprint.topology.model import Topology
@@ -75,15 +75,15 @@ def node_page(
             Section("How it was tested", methods.tested(shown, node, said, site) if found or site.contract else ()),
             Section("Differences", maps_block) if found else None,
             Section("", (Text(_nothing(job, shown.topology)),)),
-            *matrices.sections(shown, node, said, scales, fleet, peers),
+            *matrices.sections(shown, node, said, scales, fleet, peers, bounds),
             *quantities.sections(shown, node, said, peers),
+            matrices.floorplan(shown),
+            Section("Runs", (runs.table(shown.jobs, said),)),
             Section("Groups found in the matrix", _structure(shown) if with_structure else ()),
             Section("Warnings", tuple(_warnings(said, shown.topology))),
             Section("Files that could not be used", (Bullets(shown.problems),)),
             None if found else Section("Differences", maps_block),
             Section("Fingerprint", _fingerprint(said)),
-            matrices.floorplan(shown),
-            Section("Runs", (runs.table(shown.jobs, said),)),
         ),
     )
 
@@ -194,8 +194,7 @@ def _structure(shown: Shown) -> tuple[Block, ...]:
             for level in seen.levels
         )
         header = ("level", "groups of CPUs", "within, ns", "between, ns", "stability", "compared with the labels")
-        where = f", home NUMA node {one.home}" if one.home >= 0 else ""
-        out.append(Text(f"{one.measurement}{where}: found from the latencies alone, without labels", quiet=True))
+        out.append(Text(f"{name_of(one)}: found from the latencies alone, without labels", quiet=True))
         out.append(Table(header, rows, align="lrrrrl"))
         out += [Advice(item.text, item.advice) for item in seen.findings]
     return tuple(out)

@@ -200,17 +200,16 @@ def plain(
     value: Any,
     text: Callable[[str], str],
     image: Callable[[bytes], str],
-    figure: Callable[[Figure], str] | None = None,
+    figure: Callable[[Figure], dict[str, Any]],
 ) -> Any:
-    """`value` (dataclasses all the way down) as JSON types, every string by way of `text`, PNG and SVG of `image`.
+    """`value` (dataclasses all the way down) as JSON types, every string by way of `text`, files by way of `image`.
 
-    What a dataclass is stands in `kind`; the numbers behind a figure are left out. With `figure` that is what a
-    figure becomes.
+    What a dataclass is stands in `kind`. A figure becomes its caption and what `figure` makes of it.
     """
-    if figure is not None and isinstance(value, Figure):
-        return {"kind": "Figure", "drawing": figure(value), "caption": text(value.caption)}
+    if isinstance(value, Figure):
+        return {"kind": "Figure", "caption": text(value.caption)} | figure(value)
     if is_dataclass(value):
-        named = {f.name: getattr(value, f.name) for f in fields(value) if f.name != "data"}
+        named = {f.name: getattr(value, f.name) for f in fields(value)}
         return {key: plain(item, text, image, figure) for key, item in named.items()} | {"kind": type(value).__name__}
     if isinstance(value, dict):
         return {key: plain(item, text, image, figure) for key, item in value.items()}

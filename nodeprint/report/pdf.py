@@ -19,12 +19,18 @@ from typing import Any
 import typst
 
 from nodeprint import sources
+from nodeprint.report import pdf_marks
+from nodeprint.report.compact import compact
+from nodeprint.report.drawing import Words
+from nodeprint.report.figures import Figure
 from nodeprint.report.pages import Page, Site, line, plain, title
 
 #: Words longer than this may be broken, after signs that separate, and where there are none after so many characters.
 _UNBROKEN = 24
 _PIECE = re.compile(r".{3,23}?[,/=:;](?=.)|.{1,24}")
 _BREAK = "\u200b"
+#: The file of a document's figures, a page each.
+_FIGURES = "figures.pdf"
 
 
 class Printer(AbstractContextManager["Printer"]):
@@ -57,19 +63,34 @@ class Printer(AbstractContextManager["Printer"]):
             kind = "png" if content.startswith(b"\x89PNG") else "svg"
             return images.setdefault(content, f"{len(images)}.{kind}")
 
-        data = plain({"pages": list(pages), "site": site or Site()}, breakable, image)
-        data["title"] = title(pages)
+        figures: list[Figure] = []
+
+        def figure(one: Figure) -> dict[str, Any]:
+            figures.append(one)
+            return {"page": len(figures)} | _size(one)
+
+        texts: list[str] = []
+
+        def text(one: str) -> str:
+            texts.append(one)
+            return breakable(pdf_marks.with_letters(one))
+
+        data = plain({"pages": list(pages), "site": site or Site()}, text, image, figure)
+        texts += [mark.text for one in figures for mark in one.drawing.marks if isinstance(mark, Words)]
+        data |= {"title": title(pages), "lacking": any(one != pdf_marks.with_letters(one) for one in texts)}
         for content, name in images.items():
             (root / name).write_bytes(content)
+        (root / _FIGURES).write_bytes(pdf_marks.book([one.drawing for one in figures]))
         pdf = self.document(data)
         for name in images.values():
             (root / name).unlink()
         return pdf
 
-    def picture(self, svg: bytes, width: float, height: float, alt: str) -> bytes:
-        """An SVG as a page of so many mm, by figure.typ."""
-        Path(self._folder.name, "figure.svg").write_bytes(svg)
-        return self.document({"width": width, "height": height, "alt": line(alt)})
+    def picture(self, figure: Figure, width: float) -> bytes:
+        """A figure as a page `width` mm wide, by figure.typ."""
+        Path(self._folder.name, _FIGURES).write_bytes(pdf_marks.book([figure.drawing]))
+        by = width / figure.drawing.width
+        return self.document(_size(figure) | {"width": width, "height": figure.drawing.height * by})
 
     def document(self, data: Mapping[str, Any]) -> bytes:
         """The document of the template for `data`, which it reads as data.json."""
@@ -77,7 +98,11 @@ class Printer(AbstractContextManager["Printer"]):
         pdf = self._compiler.compile(format="pdf")
         if not isinstance(pdf, bytes):
             raise TypeError("Typst returned no document")
-        return pdf
+        return compact(pdf)
+
+
+def _size(figure: Figure) -> dict[str, Any]:
+    return {"width": figure.drawing.width, "height": figure.drawing.height, "alt": line(figure.alt)}
 
 
 def breakable(text: str) -> str:

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from nodeprint import outcomes
+from nodeprint.fleet import homes
 from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.fleet.quantity import cell_models
 from nodeprint.report import figures, scale
+from nodeprint.report.drawing import Pixels
 from nodeprint.report.figures import Band, Figure, Floats
 from nodeprint.report.scale import Scale
 from nodeprint.report.shown import Drawn, Shown, drawn, over_runs
@@ -75,9 +77,11 @@ class Peers:
     _matrices: dict[_Key, list[tuple[str, Floats]]] = field(default_factory=dict)
     _machines: dict[_Key, tuple[tuple[int, ...], Topology | None]] = field(default_factory=dict)
     _cells: dict[tuple[str, str], list[tuple[str, dict[Place, float]]]] = field(default_factory=dict)
+    _templates: dict[tuple[_Key, str], Template | None] = field(default_factory=dict)
 
     def add(self, node: str, group: str, shown: Shown) -> None:
         """Keep what a peer measured."""
+        self._templates.clear()
         for one in shown.matrices:
             self._matrices.setdefault(_key(group, shown, one), []).append((node, one.values))
             self._machines.setdefault(_key(group, shown, one), (one.cpus, shown.topology))
@@ -86,10 +90,13 @@ class Peers:
 
     def template(self, node: str, group: str, shown: Shown, one: Drawn) -> Template | None:
         """What at least two peers other than `node` have of its matrix `one`."""
-        peers = [peer for peer in self._matrices.get(_key(group, shown, one), ()) if peer[0] != node]
-        if len(peers) < 2:
-            return None
-        return Template(*_stacked(peers))
+        key = _key(group, shown, one)
+        known = self._matrices.get(key, [])
+        without = node if any(peer == node for peer, _ in known) else ""
+        if (key, without) not in self._templates:
+            peers = [peer for peer in known if peer[0] != without]
+            self._templates[key, without] = Template(*_stacked(peers)) if len(peers) > 1 else None
+        return self._templates[key, without]
 
     def cells(self, node: str, group: str, name: str, places: Sequence[Place]) -> Floats:
         """What peers other than `node` have at `places` of a measurement (peers x p), NaN where nothing."""
@@ -105,7 +112,7 @@ class Peers:
         cpus, topology = self._machines[key]
         return Drawn(key[0], key[1], cpus, found[0][1]), Template(*_stacked(found)), topology
 
-    def map_of(self, node: str, group: str, shown: Shown) -> bytes | None:
+    def map_of(self, node: str, group: str, shown: Shown) -> Pixels | None:
         """The difference map of a node's first matrix in small; None without peers."""
         one = next((one for one in shown.matrices if len(one.cpus) > 2), None)
         found = self.template(node, group, shown, one) if one is not None else None
@@ -198,7 +205,7 @@ def _maps(text: str, captions: Sequence[str], values: Sequence[Floats], base: Fl
 
 def name_of(one: Drawn) -> str:
     """A matrix by its measurement and home."""
-    return f"{one.measurement}, home NUMA node {one.home}" if one.home >= 0 else one.measurement
+    return ", ".join(filter(None, (one.measurement, homes.named(one.home))))
 
 
 def _key(group: str, shown: Shown, one: Drawn) -> _Key:

@@ -9,21 +9,22 @@ from typing import Any
 import numpy as np
 
 from nodeprint.report import scale
+from nodeprint.report.drawing import ALARM, HAIR, INK, QUIET, SMALL, TEXT, WASH, Drawing
 from nodeprint.report.figures import (
     BAND_DEPTH,
     PAGE,
     PENS,
     Band,
+    Column,
     Figure,
     Floats,
     Group,
     finished,
-    indexed_png,
+    pixels,
     runs_of,
     with_room,
 )
 from nodeprint.report.scale import Scale
-from nodeprint.report.svg import ALARM, HAIR, INK, QUIET, SMALL, TEXT, WASH, Drawing
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,14 @@ class _Plane:
                 self.left + self.width, self.y(bound) - 1.4, "bound", size=SMALL, anchor="end", fill=ALARM
             )  # fmt: skip
 
+    def margin(self, drawing: Drawing, within: float | None) -> None:
+        """Dotted lines at +-`within`, in which the node is shown to be the same."""
+        for limit in (within, -within) if within else ():
+            y = self.y(limit)
+            drawing.line(self.left, y, self.left + self.width, y, stroke=QUIET, width=0.2, dash="0.3 0.6")
+        if within:
+            drawing.text(self.left + 0.5, self.y(within) - 1.4, "same within", size=SMALL, fill=QUIET)
+
 
 #: The line of a bound.
 _BOUND: Mapping[str, Any] = {"stroke": ALARM, "width": 0.2, "dash": "1.2 0.8"}
@@ -108,12 +117,13 @@ def strip(
     unit: str,
     flagged: Sequence[int] = (),
     bound: float | None = None,
+    within: float | None = None,
     groups: Sequence[Band] = (),
     width: float = PAGE,
 ) -> Figure:
     """One value a place (p) as dots, those of peers (peers x p) behind them in grey, places at `flagged` as triangles.
 
-    Dashed lines are at +-`bound`, in the unit of the values; `groups` are brackets below.
+    Dashed lines are at +-`bound`, dotted ones at +-`within`, in the unit of the values; `groups` are brackets below.
     """
     n, left, height = len(places), 16.0, 34.0
     longest = max([len(text) for text in places], default=1)
@@ -124,11 +134,12 @@ def strip(
     short = longest * 1.2 < every * step
     foot = 3.5 if short else min(longest, 8) * 1.25 + 1.5
     drawing = Drawing(width, 2 + height + foot + BAND_DEPTH * len(groups) + 1)
-    limits = [bound, -bound] if bound else []
+    limits = [sign * line for line in (bound, within) if line for sign in (1, -1)]
     axis = _Axis.of(np.concatenate([values.ravel(), peers.ravel(), limits]), log=False)
     plane = _Plane(left, 2.0, width - left - 2, height, _Axis(0.0, float(max(n, 1)), False), axis)
     plane.levels(drawing, unit)
     plane.bounds(drawing, bound)
+    plane.margin(drawing, within)
     for i, column in enumerate(peers.T if len(peers) else ()):
         known = column[np.isfinite(column)]
         if known.size:
@@ -268,18 +279,16 @@ def distributions(
         [float(np.quantile(np.abs(v), 0.995)) for _, mine, peers in classes for v in (mine, peers) if v.size] or [1.0]
     )
     reach = float(np.clip(reach * 1.1, 2.0, 60.0))
-    edges = np.linspace(-reach, reach, bins + 1)
     drawing = Drawing(width, top + row * len(classes) + 8)
     wide = width - left - 2
 
     def shape(values: Floats, base: float) -> list[tuple[float, float]]:
-        counts = np.histogram(np.clip(values, -reach, reach), edges)[0].astype(float)
+        counts = np.histogram(np.clip(values, -reach, reach), bins, (-reach, reach))[0].astype(float)
         counts /= max(counts.max(), 1)
         xs = left + (np.arange(bins) + 0.5) / bins * wide
         inner = [(float(x), base - float(c) * row * 0.85) for x, c in zip(xs, counts, strict=True)]
         return [(float(xs[0]), base), *inner, (float(xs[-1]), base)]
 
-    data: dict[str, list[Any]] = {"class": [], "percent": []}
     for i, (label, mine, peers) in enumerate(classes):
         base = top + row * (i + 1) - 0.5
         drawing.text(left - 1, base - 2, label, anchor="end", size=SMALL)
@@ -290,8 +299,6 @@ def distributions(
             drawing.path(shape(mine, base), fill="#0072b2", opacity=0.45, stroke="#0072b2", width=0.2)
             middle = left + float(np.clip((np.median(mine) + reach) / (2 * reach), 0, 1)) * wide
             drawing.line(middle, base - row * 0.9, middle, base, width=0.4)
-        data["class"] += [label] * int(mine.size)
-        data["percent"] += mine.tolist()
     foot = top + row * len(classes)
     for value, text in scale.ticks(-reach, reach, 9):
         at = left + (value + reach) / (2 * reach) * wide
@@ -300,6 +307,10 @@ def distributions(
     drawing.text(
         left + wide / 2, foot + 5.2, "% from the median of the peers' class", size=SMALL, anchor="middle", fill=QUIET
     )
+    data: dict[str, Column] = {
+        "class": np.repeat([label for label, _, _ in classes], [mine.size for _, mine, _ in classes]),
+        "percent": np.concatenate([mine for _, mine, _ in classes] or [np.empty(0)]),
+    }
     return finished(drawing, name, caption, f"Distributions of {len(classes)} classes. {caption}", data)
 
 
@@ -318,7 +329,7 @@ def density(x: Floats, y: Floats, *, name: str, caption: str, x_name: str, y_nam
     entries[counts == 0] = scale.DIAGONAL
     left, top, side = 12.0, 2.0, width - 14.0
     drawing = Drawing(width, side + 10)
-    drawing.image(indexed_png(entries, colours), left, top, side, side)
+    drawing.image(pixels(entries, colours), left, top, side, side)
     drawing.line(left, top + side, left + side, top, stroke=QUIET, width=0.15, dash="0.8 0.6")
     drawing.rect(left, top, side, side, stroke=QUIET, line=0.14)
     for value, text in scale.ticks(low, high, 5):
@@ -327,7 +338,7 @@ def density(x: Floats, y: Floats, *, name: str, caption: str, x_name: str, y_nam
         drawing.text(left - 0.8, top + side - at, text, size=SMALL, anchor="end")
     drawing.text(left + side / 2, top + side + 5, x_name, size=SMALL, anchor="middle", fill=QUIET)
     drawing.text(1.4, top + side / 2, y_name, size=SMALL, anchor="middle", fill=QUIET, turned=True)
-    return finished(drawing, name, caption, f"{x.size} points. {caption}", {x_name: x.tolist(), y_name: y.tolist()})
+    return finished(drawing, name, caption, f"{x.size} points. {caption}", {x_name: x, y_name: y})
 
 
 def histogram(values: Floats, colours: Scale, *, name: str, caption: str, unit: str, width: float = 46.0) -> Figure:

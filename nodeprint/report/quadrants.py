@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from nodeprint import captions
 from nodeprint.distributions import stdtrit
 from nodeprint.fleet.jobs import Measured
 from nodeprint.report import figures, linktest, scale
@@ -15,7 +16,7 @@ from nodeprint.report.figures import Figure, Floats
 from nodeprint.report.pages import Bullets, Figures, Section, Table, Text
 from nodeprint.report.peers import name_of
 from nodeprint.report.scale import Scale
-from nodeprint.report.shown import Drawn, medians_by_run
+from nodeprint.report.shown import Drawn, medians_by_run, row_medians
 from nodeprint.topology.model import Topology
 
 #: Intervals hold at once, for all of a table, with this probability of error.
@@ -86,7 +87,7 @@ def blocks(found: Sequence[Measured], one: Drawn, topology: Topology | None) -> 
         # a core's own sibling and the cores of its CCX do not cross the I/O die
         crossing = (ccx[rows] != ccx[columns]) | (ccx[rows] < 0)
         inside = [medians[:, crossing & (ends[0] == a) & (ends[1] == b)] for a, b in pairs]
-        values.append(np.stack([_median(block) for block in inside], axis=1))
+        values.append(np.stack([row_medians(block) for block in inside], axis=1))
     table = np.concatenate(values)
     table = table[np.isfinite(table).any(axis=1)]
     good = np.asarray(np.isfinite(table).all(axis=0))
@@ -98,16 +99,6 @@ def blocks(found: Sequence[Measured], one: Drawn, topology: Topology | None) -> 
         table[:, good] / (1e3 if linktest.is_linktest(found[0].header) else 1.0),
         "us" if linktest.is_linktest(found[0].header) else "ns",
     )  # fmt: skip
-
-
-def _median(block: Floats) -> Floats:
-    """The median of each run (run x pair), NaN where nothing was measured."""
-    if not block.shape[1]:
-        return np.full(len(block), np.nan)
-    if not np.isnan(np.sum(block)):
-        return np.asarray(np.median(block, axis=1))
-    known = [row[np.isfinite(row)] for row in block]
-    return np.array([np.median(row) if row.size else np.nan for row in known])
 
 
 def section(jobs: Sequence[Measured], one: Drawn, topology: Topology | None) -> Section | None:
@@ -151,7 +142,7 @@ def picture(found: Blocks, measurement: str) -> Figure:
         values, [[f"{v:.1f}" if np.isfinite(v) else "" for v in row] for row in values], names, names,
         scale.of_nodes([ends] if ends else []) if n else Scale(0, 1), found.unit, corner="quadrant",
         name=f"quadrants-{measurement}",
-        caption=f"Median time in {found.unit} between the cores of two quadrants (socket.quadrant).",
+        caption=captions.of("quadrants", unit=found.unit),
     )  # fmt: skip
 
 

@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 Map = Literal["batlow", "vik"]
 
-#: Colours of a map; the two palette entries after them are for what has no value.
-LEVELS = 254
-MISSING, DIAGONAL = LEVELS, LEVELS + 1
+#: Colours of a map; the palette entries after them are for what has no value, and for what is not painted.
+LEVELS = 253
+MISSING, DIAGONAL, NONE = LEVELS, LEVELS + 1, LEVELS + 2
 _MISSING_RGB, _DIAGONAL_RGB = (205, 205, 205), (255, 255, 255)
 
 
@@ -100,12 +100,12 @@ def of_differences(values: npt.ArrayLike, at_least: float) -> Scale:
 
 @cache
 def palette(name: Map) -> tuple[tuple[int, int, int], ...]:
-    """The 256 palette entries of a map as (red, green, blue): its colours, then MISSING and DIAGONAL."""
+    """The 256 palette entries of a map as (red, green, blue): its colours, then MISSING, DIAGONAL and NONE."""
     # the package's data alone: cmcrameri itself loads pyplot, for a second
     stated = np.loadtxt(str(distribution("cmcrameri").locate_file(f"cmcrameri/cmaps/{name}.txt")))
     colours = stated[(np.linspace(0.0, 1.0, LEVELS) * len(stated)).astype(int).clip(max=len(stated) - 1)]
     rgb = [tuple(round(float(channel) * 255) for channel in colour) for colour in colours]
-    return (*[(r, g, b) for r, g, b in rgb], _MISSING_RGB, _DIAGONAL_RGB)
+    return (*[(r, g, b) for r, g, b in rgb], _MISSING_RGB, _DIAGONAL_RGB, _DIAGONAL_RGB)
 
 
 def is_dark(entry: int, name: Map) -> bool:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from nodeprint import topology
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import jobs, store
+from nodeprint.fleet import homes, jobs, store
 from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.judge.matrices import mean_of_runs, over_passes
 from nodeprint.layout import Ints, slots_of
@@ -29,7 +29,7 @@ ClassKey = tuple[str, int, str]
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A matrix as it is drawn: of one measurement and home (-1: from the policy), in topology order, in ns."""
+    """A matrix as it is drawn: of one measurement and home (as of nodeprint.fleet.homes), in topology order, in ns."""
 
     measurement: str
     home: int
@@ -54,9 +54,9 @@ class Shown:
         What cannot be read is a problem of this node, not of the report.
         """
         try:
-            found = tuple(store.job(job) for job in jobs.folders(folder))
             survey = store.survey(folder)
             labels = _labels(survey.topology)
+            found = tuple(homes.seen_from_pairs(store.job(job), labels) for job in jobs.folders(folder))
         except NodeprintError as error:
             return cls(problems=(str(error),))
         hosts = sorted({host for job in found for host in job.hosts}) or [folder.name]
@@ -89,13 +89,13 @@ def drawn(job: Job | None, topology: Topology | None) -> list[Drawn]:
     out = []
     for one in pairwise(job):
         middle = mean_of_runs(over_passes(one.columns["latency_ns"])[0][None])[0].astype(np.float64)
-        homes, a, b = (one.places[dim] for dim in ("home", "a", "b"))
+        at_home, a, b = (one.places[dim] for dim in ("home", "a", "b"))
         cpus = np.array(_ordered(topology, tuple(one.cpus)))
         by_number = np.argsort(cpus)
         row, column = (by_number[np.searchsorted(cpus, ends, sorter=by_number)] for ends in (a, b))
-        for home in np.unique(homes).tolist():
+        for home in np.unique(at_home).tolist():
             matrix = np.full((len(cpus), len(cpus)), np.nan)
-            mine = homes == home
+            mine = at_home == home
             matrix[row[mine], column[mine]] = middle[mine]
             if not one.header.get("directed"):
                 matrix[column[mine], row[mine]] = middle[mine]
@@ -173,5 +173,14 @@ def over_runs(values: npt.NDArray[Any]) -> Floats:
 
 def finite_median(values: Floats) -> float:
     """The median of what was measured; NaN where nothing was."""
-    known = values[np.isfinite(values)]
-    return float(np.median(known)) if known.size else float("nan")
+    return float(row_medians(values.reshape(1, -1))[0])
+
+
+def row_medians(rows: Floats) -> Floats:
+    """The median of what was measured in each row; NaN where nothing was. numpy's nanmedian takes ten times as long."""
+    if not rows.shape[1]:
+        return np.full(len(rows), np.nan)
+    ordered = np.sort(rows, axis=1)  # NaN last
+    known = np.isfinite(ordered).sum(axis=1)
+    at = np.arange(len(rows))
+    return np.asarray((ordered[at, np.maximum(known - 1, 0) // 2] + ordered[at, known // 2]) / 2)

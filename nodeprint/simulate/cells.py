@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.fleet.quantity import Key
-from nodeprint.layout import CCD, Ints
+from nodeprint.layout import CCD, Ints, codes
 from nodeprint.simulate.defects import Node
 from nodeprint.simulate.silicon import Chip, Paths
 from nodeprint.simulate.silicon import latency as latency_of
@@ -84,7 +84,7 @@ def draw(
     """
     silicon = np.random.default_rng([*seeds[:2], 0, 7])
     rng = np.random.default_rng([*seeds, 7])
-    core_of = np.unique(path.layout.slots[:, :5], axis=0, return_inverse=True)[1].reshape(-1)
+    core_of = codes(path.layout.slots[:, :5])
     members = [[cpus[slot] for slot in np.flatnonzero(core_of == core)] for core in range(path.n_cores)]
     first = [min(mine) for mine in members]
     nodes = [n for n in topology.numa_nodes if n.cpus] or []

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.layout import CCD, CCX, QUADRANT, RANK, SOCKET, Ints
+from nodeprint.layout import CCD, CCX, QUADRANT, RANK, SOCKET, Ints, codes
 from nodeprint.simulate.silicon import Chip, Disturbance, Floats, Paths, with_pairs
 from nodeprint.simulate.survey import FINGERPRINT
 
@@ -103,7 +103,7 @@ def _parts_at(path: Paths, column: int, what: str, *numbers: int) -> Ints:
     """The part in `column` of each slot, by the label's number; in their order where the labels have none."""
     labels = path.layout.slots[:, column]
     if labels.min(initial=0) < 0:
-        labels = np.unique(path.layout.slots[:, : column + 1], axis=0, return_inverse=True)[1].reshape(-1)
+        labels = codes(path.layout.slots[:, : column + 1])
     for number in numbers:
         if number not in labels:
             raise NodeprintError(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -131,12 +132,12 @@ class Pool:
     drawn: Ints
     modes: Modes
 
-    @property
+    @cached_property
     def clusters(self) -> int:
         """How many clusters the kernel finds."""
         return len(np.unique(self.site)) if self.modes.step_ns and self.modes.clustered else 1
 
-    @property
+    @cached_property
     def cluster(self) -> Ints:
         """The cluster of each line (n), the largest being 0."""
         if self.clusters == 1:
@@ -183,10 +184,11 @@ def ways(layout: Layout, base_ns: Floats, modes: Modes, socket: int) -> Ways:
     ends = np.where(here, sites_of(layout, modes), modes.sites)[layout.pairs]
     cross = layout.slots[layout.pairs[:, 0], SOCKET] != layout.slots[layout.pairs[:, 1], SOCKET]
     keys = (ends[:, 0] * (modes.sites + 1) + ends[:, 1]) * 2 + cross
-    known, of_pair = np.unique(keys, return_inverse=True)
-    totals = np.bincount(of_pair, weights=base_ns, minlength=len(known)) / np.bincount(of_pair, minlength=len(known))
+    counts = np.bincount(keys)
+    known = np.flatnonzero(counts)
+    totals = np.bincount(keys, weights=base_ns)[known] / counts[known]
     first, second = np.divmod(known // 2, modes.sites + 1)
-    return Ways(of_pair.reshape(-1), first, second, totals)
+    return Ways((np.cumsum(counts > 0) - 1)[keys], first, second, totals)
 
 
 def line_ns(of: Pool, on: Ways, run_pass: int) -> Floats:
@@ -228,7 +230,7 @@ def records(
         far = _FAR_NS * (not here)
         truth = _RELOAD_NS + far + of.modes.step_ns * steps + _LINE_NS * rng.standard_normal(len(of.site))
         halves = truth + _HALF_NS * rng.standard_normal((2, len(of.site)))
-        reload_ns = ",".join(f"{(one + other) / 2:.1f}" for one, other in halves.T.tolist())
+        reload_ns = ",".join(f"[{','.join(f'{ns:.1f}' for ns in half)}]" for half in halves.tolist())
         yield (
             f'{{"record":"census","home":{home},"cpu":{cpus[slot]},"reload_ns":[{reload_ns}],'
             f'"agreement":{np.corrcoef(halves[0], halves[1])[0, 1]:.4f}}}'

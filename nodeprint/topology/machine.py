@@ -30,7 +30,8 @@ def cpuinfo(text: str) -> dict[int, dict[str, str]]:
     common: dict[str, str] = {}
     block = common
     for line in text.splitlines():
-        key, colon, value = (part.strip() for part in line.partition(":"))
+        key, colon, value = line.partition(":")
+        key, value = key.strip(), value.strip()
         if not colon:
             block = common if not key else block
         elif key == "processor" and re.fullmatch(r"\d{1,9}", value) and int(value) < CPU_LIMIT:

@@ -10,6 +10,7 @@ from nodeprint import fingerprint
 from nodeprint.distributions import stdtrit
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.fingerprint import label
+from nodeprint.fleet import homes
 from nodeprint.fleet.quantity import models
 from nodeprint.judge import configuration
 from nodeprint.judge.acceptance import Acceptance
@@ -141,7 +142,7 @@ def as_text(changes: Sequence[Change], rules: Acceptance) -> str:
     moved = [change for change in changes if change.changed]
     lines = []
     for c in moved:
-        place = f"{c.measurement}, {c.name}" + (f", home {c.home}" if c.home >= 0 else "")
+        place = ", ".join(filter(None, (c.measurement, c.name, homes.named(c.home).replace("NUMA node ", ""))))
         values = f"{said(c.before, c.unit)} to {said(c.after, c.unit)}"
         lines.append(f"{c.node}: {place}: {values}, {c.change * 100:+.1f} % (threshold {c.threshold * 100:.1f} %)")
     nodes = {change.node for change in changes}

@@ -11,6 +11,7 @@ from nodeprint.config import planned
 from nodeprint.fabric import Fabrics
 from nodeprint.fabric import read as read_fabrics
 from nodeprint.fleet.quantity import models
+from nodeprint.iodie.quantities import with_dies
 from nodeprint.judge import acceptance as accepted
 from nodeprint.judge import messages
 from nodeprint.judge.acceptance import Acceptance
@@ -40,7 +41,7 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
     if acceptance is not None:
         accepted.keep(acceptance, campaign)
     since = history.against(fleet, baseline, rules) if baseline is not None else None
-    result = judge_fleet(fleet, rules, since, read_fabrics(campaign))
+    result = judge_fleet(with_dies(fleet, campaign), rules, since, read_fabrics(campaign))
     result = replace(result, versions={**result.versions, "acceptance": accepted.name(accepted.kept(campaign))})
     unjudged = _unjudged(campaign, result)
     if unjudged:

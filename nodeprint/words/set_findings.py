@@ -110,6 +110,9 @@ _SIDES: Mapping[str, tuple[str, str]] = {
     "clock": ("fast", "slow"),
     "remap": ("fast", "slow"),
     "jitter": ("loud", "quiet"),
+    "die-port": ("slow", "fast"),
+    "die-way": ("slow", "fast"),
+    "die-lines": ("many", "few"),
 }
 _CONSISTENT: Mapping[str, tuple[str, ...]] = {
     "numa": ("a missing or slow memory channel", "memory speed or interleaving"),
@@ -119,4 +122,7 @@ _CONSISTENT: Mapping[str, tuple[str, ...]] = {
     "loaded": ("a missing or slow memory channel", "the memory controller"),
     "touch": ("memory of the other node", "interleaving"),
     "jitter": ("a daemon or interrupts on the CPU", "a hypervisor that takes CPU time away"),
+    "die-port": ("the CCD's port to the I/O die", "the link between the sockets"),
+    "die-way": ("a link inside the I/O die",),
+    "die-lines": ("a missing memory channel", "memory interleaving"),
 }

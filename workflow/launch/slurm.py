@@ -247,7 +247,7 @@ class Launch:
         self.interval, self.polled, self.looked, self.cost_s = FIRST_POLL_S, -1e9, -1e9, 0.0
         self.silent_since: float | None = None
         self.written = ""
-        self.minutes: dict[int, int] = {}
+        self.minutes: dict[tuple[int, int], int] = {}  # by CPUs and cores
         self.said: Counter[str] = Counter()
 
     def run(self) -> None:
@@ -278,10 +278,11 @@ class Launch:
 
     def options(self, node: Node) -> list[str]:
         """Options of sbatch for a node's job. Raises NodeprintError."""
-        if node.cpus not in self.minutes:
+        size = (node.cpus, node.cores)
+        if size not in self.minutes:
             plan = configuration.plan(self.config)
-            self.minutes[node.cpus] = plans.job_minutes(self.config, plan, node.cpus, KERNELS / "build")
-        return slurm.sbatch_words(node, self.slurm, self.minutes[node.cpus])
+            self.minutes[size] = plans.job_minutes(self.config, plan, *size, KERNELS / "build")
+        return slurm.sbatch_words(node, self.slurm, self.minutes[size])
 
     def look(self) -> None:
         """See which nodes have written their outcome."""

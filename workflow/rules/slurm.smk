@@ -9,11 +9,11 @@ SLURM = config["launch"] == "slurm" or any(node.partition for node in NODES.valu
 
 
 @cache
-def planned_minutes(cpus):
-    """Time limit of a job on a node of so many CPUs."""
+def planned_minutes(cpus, cores):
+    """Time limit of a job on a node of so many CPUs on so many cores."""
     try:
         plan = configuration.plan(config)
-        return plans.job_minutes(config, plan, cpus, Path("kernels/build"))
+        return plans.job_minutes(config, plan, cpus, cores, Path("kernels/build"))
     except NodeprintError as error:
         raise WorkflowError(f"{CONFIG}: {error}")
 
@@ -35,9 +35,14 @@ def fabric_minutes(nodes):
     return 5 + math.ceil(2 * max(times, default=0) / 60)
 
 
+def minutes_of(node):
+    """Time limit of the job of one node."""
+    return planned_minutes(node.cpus, node.cores)
+
+
 def job_options(node):
     """Options of sbatch for the job of one node."""
-    return slurm.job_options(node, config["slurm"], planned_minutes(node.cpus))
+    return slurm.job_options(node, config["slurm"], minutes_of(node))
 
 
 def slurm_resources():
@@ -47,7 +52,7 @@ def slurm_resources():
     names = {"slurm_account": "account", "qos": "qos"}
     return {
         "slurm_partition": lambda wildcards: NODES[wildcards.node].partition,
-        "runtime": lambda wildcards: planned_minutes(NODES[wildcards.node].cpus),
+        "runtime": lambda wildcards: minutes_of(NODES[wildcards.node]),
         "slurm_extra": lambda wildcards: job_options(NODES[wildcards.node]),
         "cpus_per_task": -1,
         "mem_mb": 0,

@@ -1,5 +1,6 @@
 #!/bin/sh
-# A Slurm that answers like one and runs nothing: sbatch, squeue, scontrol, scancel and sinfo are links to this file.
+# A Slurm that answers like one and runs nothing: sbatch, squeue, scontrol, scancel and sinfo are links to this file
+# (fake_slurm.py).
 # In $FAKE_SLURM: `queue` (name|node|number|state|reason), the file `down` while nothing answers, `lost` while sbatch's
 # answers get lost, `refusal` while sbatch refuses with its text, `instant` while nodes are measured at once.
 set -u

@@ -1,0 +1,89 @@
+"""Lines at home in the pair's own socket and in the other: never in one median, matrix or term."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from nodeprint.cli import app
+from nodeprint.fleet import homes
+from nodeprint.fleet.jobs import Measured
+from nodeprint.report import glance
+from nodeprint.report.shown import Shown
+from nodeprint.simulate import Plan, Spread, write
+from nodeprint.topology.presets import from_part
+from nodeprint.verdict.judge import judge
+
+MACHINE = from_part("EPYC 7302", 2, False)
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A judged campaign with the home policy `sockets`; core 7 of a node is slower."""
+    where = tmp_path_factory.mktemp("homes") / "both"
+    defects = ("node001: renumbered", "node003: core 7 +9%")
+    plan = Plan(MACHINE, 4, 2, 3, 2, 1, Spread(), defects, homes=(homes.NEAR, homes.FAR), cells=False)
+    write(plan, where)
+    judge(where)
+    return where
+
+
+def said(campaign: Path) -> Any:
+    return json.loads((campaign / "verdict.json").read_text())
+
+
+def test_a_class_has_near_lines_or_far_ones(both: Path) -> None:
+    medians = {(c["home"], c["name"]): c["median_ns"] for c in said(both)["nodes"]["node000"]["classes"]}
+    near, far = medians[homes.NEAR, "same socket"], medians[homes.FAR, "same socket"]
+    assert far > 1.5 * near  # the median over both would be between them
+    assert {node["fingerprint"]["homes"] for node in said(both)["nodes"].values()} == {"near, far"}
+    assert medians[homes.NEAR, "other socket"] == pytest.approx(medians[homes.FAR, "other socket"], rel=0.02)
+
+
+def test_a_core_is_named_once_and_nobody_else(both: Path) -> None:
+    verdicts = {name: node["verdict"] for name, node in said(both)["nodes"].items()}
+    assert verdicts.pop("node003") == "DEVIATES" and "DEVIATES" not in verdicts.values()
+    assert "core 7 (CPU 7)" in said(both)["nodes"]["node003"]["text"]
+
+
+def test_each_matrix_is_symmetric_between_its_sockets(both: Path) -> None:
+    shown = Shown.of(both / "nodes/node000")
+    assert [one.home for one in shown.matrices] == [homes.NEAR, homes.FAR]
+    for one in shown.matrices:
+        sockets = [one.values[start : start + 16, start : start + 16] for start in (0, 16)]
+        assert np.nanmedian(sockets[0]) == pytest.approx(np.nanmedian(sockets[1]), rel=0.02)
+
+
+def test_the_terminal_has_the_near_ones_and_pages_have_both(both: Path) -> None:
+    lines = "\n".join(glance.medians({"node000": said(both)["nodes"]["node000"]}))
+    assert "same socket" in lines and "home" not in lines
+    assert CliRunner().invoke(app, ["report", str(both)]).exit_code == 0
+    assert "far home" in (both / "report/cluster.html").read_text()
+
+
+def measured(policy: str, a: list[int], b: list[int], home: list[int]) -> Measured:
+    places = {"home": np.array(home), "a": np.array(a), "b": np.array(b)}
+    return Measured("coherence-cas", {"home": policy}, (), (0,), places, {}, {})
+
+
+def test_homes_are_near_or_far_by_the_lower_socket_whatever_numbers_the_cpus_have() -> None:
+    first, second = (next(cpu.cpu for cpu in MACHINE.cpus if cpu.socket == socket) for socket in (0, 1))
+    for ends in ((first, second), (second, first)):
+        one = measured("sockets", [ends[0]] * 2, [ends[1]] * 2, [0, 1])
+        assert homes.of_pairs(one, MACHINE).tolist() == [homes.NEAR, homes.FAR]
+    inside = measured("sockets", [second, second], [second + 1] * 2, [0, 1])
+    assert homes.of_pairs(inside, MACHINE).tolist() == [homes.FAR, homes.NEAR]
+
+
+def test_homes_stay_numa_nodes_where_they_were_asked_for_or_sockets_are_unknown() -> None:
+    assert homes.of_pairs(measured("each", [0, 0], [1, 1], [0, 1]), MACHINE).tolist() == [0, 1]
+    assert homes.of_pairs(measured("sockets", [0, 0], [1, 1], [0, 1]), None).tolist() == [0, 1]
+    assert homes.of_pairs(measured("sockets", [0, 9999], [1, 1], [0, 1]), MACHINE).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("home, text", [(-1, ""), (3, "home NUMA node 3"), (homes.FAR, "far home")])
+def test_a_home_in_words(home: int, text: str) -> None:
+    assert homes.named(home) == text
