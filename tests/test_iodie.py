@@ -289,6 +289,28 @@ def test_distances_that_follow_a_geometry_name_it(kind: dies.Kind, sites: int) -
     assert found.certain > 0.9 and found.hop_ns == pytest.approx(3, abs=0.2)
 
 
+def test_the_interval_of_a_step_holds_those_of_placements_that_are_about_as_likely(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Three rows of two sites that are hardly apart: which of both is where is doubtful, and so is that step."""
+    ends = np.array([(p, q) for p in range(6) for q in range(p + 1, 6)])
+    across, along = dies.moves("mesh", 6)[:, ends[:, 0], ends[:, 1]]
+    none = np.full(len(ends), np.nan)
+    held = []
+    for seed in range(30):
+        noise = 0.3 * np.random.default_rng(seed).standard_normal(len(ends))
+        planted = geometry.Distances(ends, 0.3 * across + 3 * along + noise, np.full(len(ends), 0.1), none, none)
+        with monkeypatch.context() as alone:
+            alone.setattr(geometry, "_PROFILE", -1.0)
+            single = geometry.find(planted, 6)
+        found = geometry.find(planted, 6)
+        assert isinstance(single, geometry.Geometry) and isinstance(found, geometry.Geometry)
+        if found.certain < 0.6:
+            assert (found.hop_half > single.hop_half).any()
+        held.append(abs(found.hop_ns[0] - 0.3) <= found.hop_half[0])
+    assert np.mean(held) >= 0.9
+
+
 def test_distances_without_a_pattern_name_no_geometry() -> None:
     rng = np.random.default_rng(1)
     ends = np.array([(p, q) for p in range(4) for q in range(p + 1, 4)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
@@ -22,6 +22,8 @@ PREFERRED = 4.6
 _EVEN = 0.1
 #: More sites have too many placements to try them all.
 _MOST_SITES = 8
+#: Placements less likely by no more than this, in logarithms, are in the 95 % interval of a profile likelihood.
+_PROFILE = 1.92
 #: What distances scatter by at least, ns: two wires are never alike.
 _LEAST_NS = 0.05
 
@@ -43,8 +45,9 @@ class Geometry:
     """A geometry that foretells each distance from the others better than all other kinds do.
 
     `site` has the number of each found site in it (n). `hop_ns` is the cost of a step to a line by its direction, with
-    half of its 95 % interval, `pair_hop_ns` that of a step from CPU to CPU. `advantage` is by how much it is preferred,
-    in logarithms, `certain` the probability of this placement among all of its kind that are not its mirror images.
+    half of its 95 % interval, which holds those of all placements that are about as likely; `pair_hop_ns` is that of a
+    step from CPU to CPU. `advantage` is by how much it is preferred, in logarithms, `certain` the probability of this
+    placement among all of its kind that are not its mirror images.
     """
 
     kind: dies.Kind
@@ -123,10 +126,11 @@ def find(of: Distances, count: int) -> Geometry | str:
     if advantage < PREFERRED or (kind == "crossbar" and scatter > _EVEN * mean):
         return "no geometry foretells the distances better than the others"
     best, site = max(scores[kind, sites])
-    moves = dies.moves(kind, sites)[:, np.array(site)[of.ends[:, 0]], np.array(site)[of.ends[:, 1]]].T
-    unknown = np.full(moves.shape[1], np.nan)
-    hop_ns, hop_half = _hops(moves, *series[0])
-    pair_ns, pair_half = _hops(moves, *series[1]) if len(series) > 1 else (unknown, unknown)
+    near = [site, *(other for score, other in scores[kind, sites] if best - score <= _PROFILE and other != site)]
+    steps = [dies.moves(kind, sites)[:, np.array(one)[of.ends[:, 0]], np.array(one)[of.ends[:, 1]]].T for one in near]
+    unknown = np.full(steps[0].shape[1], np.nan)
+    hop_ns, hop_half = _profile(steps, *series[0])
+    pair_ns, pair_half = _profile(steps, *series[1]) if len(series) > 1 else (unknown, unknown)
     certain = float(np.exp(best - total[kind, sites]))
     return Geometry(kind, sites, np.array(site), hop_ns, hop_half, pair_ns, pair_half, advantage, certain)
 
@@ -154,6 +158,13 @@ def _leave_one_out(designs: Floats, value: Floats, half: Floats) -> Floats:
     # a cost that only this distance shows cannot be foretold from the others
     density = np.where(hat > 1 - 1e-6, -np.inf, density - (df + 1) / 2 * np.log1p(z**2 / df))
     return np.asarray(density.sum(axis=1))
+
+
+def _profile(moves: Sequence[Ints], value: Floats, half: Floats) -> tuple[Floats, Floats]:
+    """The cost of a step by direction at the first placement, with half of an interval that holds those of all."""
+    every = [_hops(one, value, half) for one in moves]
+    cost = every[0][0]
+    return cost, np.max([np.abs(other - cost) + own for other, own in every], axis=0)
 
 
 def _hops(moves: Ints, value: Floats, half: Floats) -> tuple[Floats, Floats]:

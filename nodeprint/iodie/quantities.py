@@ -43,8 +43,8 @@ def with_dies(fleet: PackedFleet, campaign: Path) -> PackedFleet:
 
 
 def _has_lines(node_dir: Path) -> bool:
-    """Whether the first record file that a map could be made of has the values of lines."""
-    for folder in jobs.folders(node_dir):
+    """Whether a node has records, and the first that a map could be made of has the values of lines."""
+    for folder in jobs.folders(node_dir) if node_dir.is_dir() else ():
         for path, raw in run_files.contents(folder, []):
             if path.name.split(".")[0] in source.MEASUREMENTS:
                 with suppress(NodeprintError):
