@@ -42,7 +42,7 @@ FLOORS = [
         "distributions",
         "fabric",
     },
-    {"remedies"},
+    {"captions", "remedies"},
     {"sources"},
     {"tree", "tar", "files", "outcomes"},
     {"errors"},

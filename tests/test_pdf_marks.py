@@ -120,3 +120,13 @@ def test_a_compact_document_is_the_same_document(tmp_path: Path) -> None:
     assert len(smaller) < 0.8 * len(document) and compact(document) == smaller
     assert words(smaller, tmp_path) == words(document, tmp_path)
     assert (seen(smaller, tmp_path) == seen(document, tmp_path)).all()
+
+
+def test_letters_that_the_fonts_lack_are_boxes(tmp_path: Path) -> None:
+    drawing = Drawing(40, 20)
+    drawing.text(2, 5, "cn名前 Ωé", size=3)
+    assert "cn□□ Ωé" in words(pdf_marks.book([drawing]), tmp_path)
+    assert pdf_marks.with_letters("cn名前 Ωé\u4e00") == "cn□□ Ωé□"
+    boxes = Drawing(40, 20)
+    boxes.text(2, 5, "cn□□ Ωé", size=3)
+    assert (seen(pdf_marks.book([drawing]), tmp_path) == seen(pdf_marks.book([boxes]), tmp_path)).all()

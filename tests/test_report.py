@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeprint import discover, outcomes
+from nodeprint import discover, outcomes, sources
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet.jobs import Measured
 from nodeprint.report import campaign as report
@@ -31,7 +32,7 @@ from .made_up import ALONE, FINDING, MACHINES, WARNING, Campaign, alone, fleet, 
 
 HOSTILE = [
     "#panic()", "]", "$", "\\", "*_`<x>@y", '"#{1/0}"', '[#import "/etc/passwd"]', "a" * 300,
-    "\u202eevil\x1b[31m", "名前 ✕ é",
+    "\u202eevil\x1b[31m", "名前 ✕ é", "Ω λ Жук ñ",
     "//", "/*", "~", "{{ 1 }}", "<script>alert(1)</script>", "",
 ]  # fmt: skip
 
@@ -162,8 +163,9 @@ def test_hostile_text_prints_harmlessly(hostile: str, tmp_path: Path) -> None:
         assert path.parent == tmp_path / "main" / "report"
         seen = text(path).replace(" ", "")
         expected = "".join(c if c.isprintable() else "?" for c in hostile).replace(" ", "")
-        if expected.isascii():
-            assert expected[:20] in seen
+        lacking = "名" in hostile
+        assert expected.replace("名前", "□□")[:20] in seen
+        assert ("fontsofthisPDF" in seen) == lacking, "and what a box stands for is said"
 
 
 @given(st.text(max_size=80))
@@ -563,3 +565,11 @@ def test_places_of_nodes_are_shown(tmp_path: Path) -> None:
 def test_a_campaign_without_nodes_has_a_page(tmp_path: Path) -> None:
     made = Campaign(tmp_path / "main")
     assert "Cluster report" in text(report.write(made.install())[0])
+
+
+def test_every_caption_is_used_and_there() -> None:
+    """A caption that no figure has is a leftover, and one that is not in the file would end the report."""
+    texts = "".join(path.read_text() for path in (sources.folder() / "nodeprint/report").glob("*.py"))
+    used = {*re.findall(r'captions\.of\(\s*"(\w+)"', texts), *re.findall(r'_(?:by_cpu|against)\(.*"(\w+)"\),', texts)}
+    used |= set(re.findall(r"captions\.of\('(\w+)'", texts))
+    assert used == set(yaml.safe_load((sources.folder() / "reports/captions.yaml").read_text()))

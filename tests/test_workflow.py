@@ -114,6 +114,21 @@ def test_a_second_call_waits_for_another_and_measures_nothing(
     assert (house / "results/done/verdict.json").exists()
 
 
+def test_what_a_site_adds_is_reported_without_measuring_or_judging(
+    house: Path, done: subprocess.CompletedProcess[str]
+) -> None:
+    assert done.returncode == 0, done.stderr
+    path, results = house / "done.yaml", house / "results/done"
+    former = path.read_text()
+    path.write_text(former + "site: {contract: clause 7 of ABC-42}\n")
+    again = run(house, path)
+    path.write_text(former)
+    assert again.returncode == 0, again.stderr
+    assert re.findall(r"^nodeprint: (\w+): (?:\d+ min )?\d+ s$", again.stderr, re.MULTILINE) == ["report"]
+    words = ["pdftotext", results / "report/cluster.pdf", "-"]
+    assert "clause 7 of ABC-42" in subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+
 def test_a_verbose_call_shows_all(house: Path) -> None:
     words = [house / "workflow/run", "--config", config(house, "verbose", "runs: 1\n").name]
     shown = subprocess.run(

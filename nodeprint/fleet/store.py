@@ -45,7 +45,7 @@ def base(campaign: Path) -> Path:
         return campaign
     folder = tempfile.mkdtemp(prefix="nodeprint-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    note = f"{printable(str(campaign))} cannot be written: its records are read again each time, into {folder} for now"
+    note = f"{printable(str(campaign))} cannot be written: what is read and judged is kept in {folder} until this ends"
     print(f"nodeprint: {note}", file=sys.stderr, flush=True)
     return Path(folder)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from nodeprint import captions
 from nodeprint.report import figures, linktest, plots, scale, words
 from nodeprint.report.figures import Band, Group
 from nodeprint.report.pages import Bullets, Figures, Section, Text
@@ -28,7 +29,7 @@ def _section(one: Mapping[str, Any]) -> Section:
     colours = linktest.in_us(scale.of_nodes([(1e3 * ends[0], 1e3 * ends[1])] if ends else []))
     drawn = figures.matrix(
         values, range(len(nodes)), None, colours, "us a message", _ROOM, name=f"fabric-{one['measurement']}",
-        caption="Time of a message from the row's node to the column's.", labels=nodes, groups=_bands(one["places"]),
+        caption=captions.of("fabric"), labels=nodes, groups=_bands(one["places"]),
     )  # fmt: skip
     size, operation = words.number(one.get("message_bytes")), str(one["operation"])
     times = {key: one[f"{key}_ns"] / 1e3 for key in ("minimum", "mean", "maximum")}

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from nodeprint import captions
 from nodeprint.fleet import homes
 from nodeprint.fleet.quantity import cell_models
 from nodeprint.judge.terms import TERM_OF_FAMILY
-from nodeprint.report import figures, plots, words
-from nodeprint.report.figures import Figure, Floats
+from nodeprint.report import plots, words
+from nodeprint.report.against import core_strip
+from nodeprint.report.figures import Figure
 from nodeprint.report.pages import Finding
 from nodeprint.report.peers import Peers, Place, places_and_values
 from nodeprint.report.shown import Drawn, Shown, finite_median
@@ -121,21 +123,9 @@ def _of_cores(
     if one is None or template is None or len(one.cpus) < 3:
         return None
 
-    def by_cpu(values: Floats) -> Floats:
-        shifts = 100 * (values / template.median - 1)
-        np.fill_diagonal(shifts, np.nan)
-        return np.array([finite_median(row) for row in shifts])
-
     flagged = [i for i, cpu in enumerate(one.cpus) if _touches(where, cpu, shown.topology)]
     flagged = flagged if len(flagged) < len(one.cpus) else []
-    return plots.strip(
-        [str(cpu) for cpu in one.cpus], by_cpu(one.values), np.stack([by_cpu(v) for v in template.values]),
-        name=name, unit="% from the peers", flagged=flagged, bound=100 * bound if bound else None,
-        groups=[band for band in figures.bands(one.cpus, shown.topology) if len(band.groups) > 1][-2:],
-        caption=f"Median of each CPU's latencies to all others, {one.measurement}, against the median of "
-        f"{len(template.names)} peers. Dots: {node}; triangles: the place of the finding; grey: the range of the "
-        "peers; dashed: the bound. CPUs in topology order.",
-    )  # fmt: skip
+    return core_strip(one, template, shown.topology, name, node, bound, flagged=flagged)
 
 
 def _matrix_of(item: Mapping[str, Any], shown: Shown) -> Drawn | None:
@@ -189,9 +179,11 @@ def _of_cells(
         labels, mine[kept], others[:, kept], name=name, unit=unit,
         flagged=[k for k, i in enumerate(kept) if i in set(flagged)] if len(flagged) < len(places) else [],
         bound=100 * bound if bound else None,
-        caption=f"{measured.name} by {', '.join(dims[d].replace('_', ' ') for d in varying)}"
-        + (f", against the median of {len(theirs)} peers" if len(theirs) >= 2 else "")
-        + f". Dots: {node}; triangles: the place of the finding; grey: the range of the peers; dashed: the bound.",
+        caption=captions.of(
+            "finding", name=measured.name, places=", ".join(dims[d].replace("_", " ") for d in varying),
+            against=f", against the median of {len(theirs)} peers" if len(theirs) >= 2 else "",
+            marks=f"Dots: {node}; triangles: the place of the finding; grey: the range of the peers; dashed: the bound",
+        ),
     )  # fmt: skip
 
 

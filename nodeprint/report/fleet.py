@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from nodeprint import captions
 from nodeprint.fingerprint import FIELDS, label
 from nodeprint.fleet import homes
 from nodeprint.outcomes import Outcome
@@ -78,8 +79,7 @@ def _term_map(verdict: Mapping[str, Any], looks: Mapping[str, Outcome]) -> tuple
         figures.grid(
             100 * values, texts, rows, names, Scale(0.0, 200.0), "% of the bound", name="terms", corner="node",
             marked=[i for i, node in enumerate(rows) if not looks[node].quiet],
-            caption="The smallest bound within which a node would be the same as its peers, in %, term by term; the "
-            f"colour is its share of the bound that applies: beyond 100 % nothing is shown to be the same.{more}",
+            caption=captions.of("terms", more=more),
         ),
     )  # fmt: skip
 
@@ -131,8 +131,7 @@ def _forest(
         plots.forest(
             sorted(rows, key=lambda row: row.value), name="effects", unit="% from the fleet's median",
             bound=100 * bound if bound else None,
-            caption=f"Median of class {_name(key)} on each node with its 95 % interval over runs. Dashed: the bound of "
-            "classes; triangles: nodes that something was found of.",
+            caption=captions.of("effects", name=_name(key)),
         ),
     )  # fmt: skip
 
@@ -147,7 +146,7 @@ def _multiples(looks: Mapping[str, Outcome], overview: Overview) -> tuple[Figure
     return (
         figures.multiples(
             maps, MAP_SCALE, "% from the peers", name="difference-maps",
-            caption="Each pair of each node against the median of its peers; framed: nodes with a finding.",
+            caption=captions.of("maps"),
         ),
     )  # fmt: skip
 
@@ -168,14 +167,14 @@ def _orders(
             (n, times[n][:10], shift[n], not looks[n].quiet)
             for n in sorted(shift, key=lambda n: (times[n], words.natural(n)))
         ]
-        text = f"Class {_name(key)} in the order in which nodes were first measured; brackets: days."
+        text = captions.of("time", name=_name(key))
         out.append(plots.order_view(rows, name="by-time", unit="% from the fleet", caption=text, x="day"))
     racks = {node: str(verdict["nodes"][node].get("rack") or "") for node in shift}
     for what, where in (("rack", racks), ("switch", {node: overview.switches.get(node, "") for node in shift})):
         if len(set(where.values()) - {""}) > 1:
             order = sorted(shift, key=lambda n: (words.natural(where[n]), words.natural(n)))
             rows = [(n, where[n], shift[n], not looks[n].quiet) for n in order]
-            caption = f"Class {_name(key)} by {what}."
+            caption = captions.of("place", name=_name(key), what=what)
             out.append(plots.order_view(rows, name=f"by-{what}", unit="% from the fleet", caption=caption, x=what))
     return out
 
@@ -191,12 +190,12 @@ def _template(overview: Overview) -> tuple[Figure, ...]:
     spread: Floats = 100 * template.values.std(axis=0, ddof=1) / middle
     ends, wide = scale.ends(middle), scale.ends(spread)
     room = figures.PAGE / 2 - 2
-    caption = f"{one.measurement}: {{}} over {len(template.names)} unsuspected nodes."
+    of = {"name": one.measurement, "nodes": len(template.names)}
     return (
         figures.matrix(middle, one.cpus, topology, scale.of_nodes([ends] if ends else []), "ns", room, name="template",
-                       caption=caption.format("median")),
+                       caption=captions.of("template", **of)),
         figures.matrix(spread, one.cpus, topology, scale.of_nodes([wide] if wide else []), "%", room, name="spread",
-                       caption=caption.format("standard deviation, in percent,")),
+                       caption=captions.of("spread", **of)),
     )  # fmt: skip
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from nodeprint import captions
 from nodeprint.fleet import homes
 from nodeprint.fleet.jobs import Measured
-from nodeprint.layout import CLASSES, Ints, pair_classes, slots_of
-from nodeprint.report import figures, linktest, methods, plots, scale, words
+from nodeprint.report import against, figures, linktest, methods, plots, scale, words
 from nodeprint.report.figures import Figure, Floats, Tick, three_digits
 from nodeprint.report.floorplan import floorplan as floorplan_drawing
 from nodeprint.report.pages import Block, Cell, Figures, Section, Table, Text
@@ -23,7 +23,6 @@ from nodeprint.report.shown import (
     Drawn,
     Shown,
     class_key,
-    finite_median,
     medians_by_run,
     row_medians,
     scale_ends,
@@ -39,9 +38,9 @@ _LATER = 130.0
 
 def sections(
     shown: Shown, node: str, said: Mapping[str, Any], scales: Mapping[str, Scale], fleet: Mapping[ClassKey, float],
-    peers: Peers,
+    peers: Peers, bounds: Mapping[str, Any],
 ) -> list[Section | None]:  # fmt: skip
-    """A section for each matrix of a node, and those that follow from it."""
+    """A section for each matrix of a node, and those that follow from it. `bounds` are the fleet's, by term."""
     job = shown.job
     # A measurement that none of the nodes behind the report's scales has is drawn on a scale of its own.
     colours = {name: scale.of_nodes([ends]) for name, ends in scale_ends(shown).items()} | dict(scales)
@@ -54,6 +53,8 @@ def sections(
         room = figures.PAGE - 8 if not out else _LATER
         drawn_as = colours.get(one.measurement, Scale(0.0, 1.0))
         out.append(_section(shown, one, data, classes, fleet, drawn_as, template, room))
+        if template is not None and len(one.cpus) > 2:
+            out.append(against.section(one, template, shown.topology, node, said, bounds))
         measured = [each.measured[one.measurement] for each in shown.jobs if one.measurement in each.measured]
         out.append(quadrant_section(measured, one, shown.topology))
     out.append(_homes([one for one in shown.matrices if len(one.cpus) > 2], shown, colours))
@@ -81,7 +82,7 @@ def _section(
         drawn_as = linktest.in_us(colours) if messages else colours
         medians = [(str(c.get("name", "")), float(c["median_ns"]) / (1e3 if unit == "us" else 1.0)) for c in classes]
         name = f"{one.measurement}-home{one.home}" if one.home >= 0 else one.measurement
-        caption = "" if messages else f"{one.measurement}{where}: every pair of CPUs, in topology order."
+        caption = "" if messages else captions.of("matrix", name=one.measurement, where=where)
         figure = figures.matrix(
             values, one.cpus, shown.topology, drawn_as, f"{unit}, {header.get('quantity', '')}", room,
             name=name, caption=caption, medians=medians,
@@ -93,10 +94,9 @@ def _section(
             blocks.append(Figures((figure,)))
             blocks.append(Text(_sentence(one, len(data.cpus), shown.topology), quiet=True))
     blocks += class_table(classes, fleet, unit) if len(one.cpus) > 2 or fleet else []
-    beside = [_distributions(one, template, shown.topology)] if template is not None and len(one.cpus) > 3 else []
+    beside = [against.distributions(one, template, shown.topology)] if template and len(one.cpus) > 3 else []
     beside += _runs(data, one, unit) if len(data.runs) > 1 and len(one.cpus) > 3 else []
     blocks.append(Figures(tuple(beside)))
-    blocks.append(Figures(_by_ccd(one, template, shown.topology)))
     return Section(heading, tuple(blocks), subtitle)
 
 
@@ -236,7 +236,7 @@ def _single(data: Measured, one: Drawn, classes: Sequence[Mapping[str, Any]], un
     text = f"CPU {one.cpus[0]} and CPU {one.cpus[1]}{kind}: {float(mine['median_ns']) / by:.1f} {unit}{known}."
     figure = plots.passes(
         runs, unit, name=f"passes-{one.measurement}",
-        caption="One dot per pass with its 95 % interval; shaded: fastest batch to 99th percentile.",
+        caption=captions.of("passes"),
     )  # fmt: skip
     header = ("run", f"median {unit}", "95 % intervals of passes", "fastest batch", "99th percentile", "flagged passes")
     return [Text(text), Figures((figure,)), Table(header, tuple(rows), align="lrrrrr")]
@@ -248,63 +248,7 @@ def _reach(values: Floats, otherwise: Floats, end: Any) -> float:
     return float(end(known if known.size else otherwise[np.isfinite(otherwise)]))
 
 
-# --- distributions, homes, runs, floor plan ---
-
-
-def classes_of(one: Drawn, topology: Topology | None) -> tuple[Ints, Any]:
-    """The class of each pair above the diagonal (index in CLASSES), and where these pairs are in the matrix."""
-    upper = np.triu_indices(len(one.cpus), 1)
-    if topology is None:
-        return np.full(len(upper[0]), len(CLASSES) - 1), upper
-    slots, order = slots_of(topology, one.cpus)
-    at = {cpu: i for i, cpu in enumerate(order)}
-    rows = np.array([at[cpu] for cpu in one.cpus])
-    return pair_classes(slots, np.stack([rows[upper[0]], rows[upper[1]]], axis=1)), upper
-
-
-def _distributions(one: Drawn, template: Template, topology: Topology | None) -> Figure:
-    """By class, each pair against the median of the peers' class."""
-    kinds, upper = classes_of(one, topology)
-    mine, theirs = one.values[upper], template.values[:, upper[0], upper[1]]
-    rows = []
-    for number, name in enumerate(CLASSES):
-        here = kinds == number
-        base = np.median(theirs[:, here][np.isfinite(theirs[:, here])]) if here.any() else np.nan
-        if np.isfinite(base) and base > 0:
-            node, peers = 100 * (mine[here] / base - 1), 100 * (theirs[:, here].ravel() / base - 1)
-            rows.append((name, node[np.isfinite(node)], peers[np.isfinite(peers)]))
-    caption = f"Every pair by class. Blue: this node, with its median; grey outline: {len(template.names)} peers."
-    return plots.distributions(rows, name=f"distribution-{one.measurement}", caption=caption, width=114.0)
-
-
-#: Parts of a matrix that are compared as blocks, at most so many.
-_MOST_PARTS = 32
-
-
-def _by_ccd(one: Drawn, template: Template | None, topology: Topology | None) -> tuple[Figure, ...]:
-    """CCD by CCD (CCX by CCX where there is one CCD) the median difference from the peers, in percent."""
-    known = {cpu.cpu: cpu for cpu in topology.cpus} if topology is not None else {}
-    if template is None or not all(cpu in known for cpu in one.cpus):
-        return ()
-    for level, name in (("ccd", "CCD"), ("ccx", "CCX")):
-        parts = [getattr(known[cpu], level) for cpu in one.cpus]
-        names = list(dict.fromkeys(parts))
-        if None in names or not 2 <= len(names) <= _MOST_PARTS:
-            continue
-        shift = 100 * (one.values / template.median - 1)
-        rows = [np.flatnonzero([part == each for part in parts]) for each in names]
-        blocks = [[shift[np.ix_(a, b)] for b in rows] for a in rows]
-        table = np.array([[finite_median(block) for block in row] for row in blocks])
-        texts = [[f"{value:+.1f}" if np.isfinite(value) else "" for value in row] for row in table]
-        return (
-            figures.grid(
-                table, texts, [str(part) for part in names], [str(part) for part in names],
-                scale.of_differences(table, 3.0), "% from the peers", corner=name,
-                name=f"{level}-differences-{one.measurement}",
-                caption=f"{one.measurement}: median difference from {len(template.names)} peers, {name} by {name}.",
-            ),
-        )  # fmt: skip
-    return ()
+# --- homes, runs, floor plan ---
 
 
 def _homes(matrices: Sequence[Drawn], shown: Shown, colours: Mapping[str, Scale]) -> Section | None:
@@ -317,7 +261,7 @@ def _homes(matrices: Sequence[Drawn], shown: Shown, colours: Mapping[str, Scale]
             continue
         as_drawn = colours.get(name, Scale(0, 1))
         maps = [(homes.named(one.home) or "near home", figures.thumbnail(one.values, as_drawn), False) for one in mine]
-        caption = f"{name}, one map for each home of the line."
+        caption = captions.of("homes", name=name)
         blocks.append(Figures((figures.multiples(maps, as_drawn, "ns", name=f"homes-{name}", caption=caption),)))
         blocks.append(Text(_home_sentence(mine, shown.topology)))
     return Section("Home by home", tuple(blocks), together=True) if blocks else None
@@ -348,8 +292,9 @@ def _runs(data: Measured, one: Drawn, unit: str) -> list[Figure]:
     figure = plots.density(
         x, y, name=f"runs-{one.measurement}", x_name=f"run {data.numbers[0]}, {unit}",
         y_name=f"run {data.numbers[-1]}, {unit}",
-        caption=f"Each pair in the first and in the last run. Median change {np.median(change):+.2f} %; 95 % of the "
-        f"pairs change by {np.quantile(np.abs(change), 0.95):.1f} % or less.",
+        caption=captions.of(
+            "runs", median=f"{np.median(change):+.2f}", most=f"{np.quantile(np.abs(change), 0.95):.1f}"
+        ),
     )  # fmt: skip
     return [figure]
 

@@ -75,15 +75,15 @@ def node_page(
             Section("How it was tested", methods.tested(shown, node, said, site) if found or site.contract else ()),
             Section("Differences", maps_block) if found else None,
             Section("", (Text(_nothing(job, shown.topology)),)),
-            *matrices.sections(shown, node, said, scales, fleet, peers),
+            *matrices.sections(shown, node, said, scales, fleet, peers, bounds),
             *quantities.sections(shown, node, said, peers),
+            matrices.floorplan(shown),
+            Section("Runs", (runs.table(shown.jobs, said),)),
             Section("Groups found in the matrix", _structure(shown) if with_structure else ()),
             Section("Warnings", tuple(_warnings(said, shown.topology))),
             Section("Files that could not be used", (Bullets(shown.problems),)),
             None if found else Section("Differences", maps_block),
             Section("Fingerprint", _fingerprint(said)),
-            matrices.floorplan(shown),
-            Section("Runs", (runs.table(shown.jobs, said),)),
         ),
     )
 

@@ -21,6 +21,7 @@ import typst
 from nodeprint import sources
 from nodeprint.report import pdf_marks
 from nodeprint.report.compact import compact
+from nodeprint.report.drawing import Words
 from nodeprint.report.figures import Figure
 from nodeprint.report.pages import Page, Site, line, plain, title
 
@@ -68,8 +69,15 @@ class Printer(AbstractContextManager["Printer"]):
             figures.append(one)
             return {"page": len(figures)} | _size(one)
 
-        data = plain({"pages": list(pages), "site": site or Site()}, breakable, image, figure)
-        data["title"] = title(pages)
+        texts: list[str] = []
+
+        def text(one: str) -> str:
+            texts.append(one)
+            return breakable(pdf_marks.with_letters(one))
+
+        data = plain({"pages": list(pages), "site": site or Site()}, text, image, figure)
+        texts += [mark.text for one in figures for mark in one.drawing.marks if isinstance(mark, Words)]
+        data |= {"title": title(pages), "lacking": any(one != pdf_marks.with_letters(one) for one in texts)}
         for content, name in images.items():
             (root / name).write_bytes(content)
         (root / _FIGURES).write_bytes(pdf_marks.book([one.drawing for one in figures]))

@@ -34,7 +34,7 @@ def book(drawings: Sequence[Drawing]) -> bytes:
         return len(objects)
 
     words = [mark for drawing in drawings for mark in drawing.marks if isinstance(mark, Words)]
-    fonts = {bold: _Font(bold, [one.text for one in words if one.bold == bold]) for bold in (False, True)}
+    fonts = {bold: _Font(bold, [with_letters(one.text) for one in words if one.bold == bold]) for bold in (False, True)}
     used = {bold: _add_font(font, add) for bold, font in fonts.items() if font.codes}
     names = "".join(f"/F{int(bold)} {number} 0 R" for bold, number in used.items())
     palettes: dict[str, int] = {}
@@ -174,11 +174,12 @@ def _opacity(mark: Mark) -> float:
 
 def _words(mark: Words, height: float, font: _Font) -> tuple[str, str, str]:
     """Text as its style, its place and its codes."""
-    shift = {"start": 0.0, "middle": 0.5, "end": 1.0}[mark.anchor] * font.width(mark.text) * mark.size
+    text = with_letters(mark.text)
+    shift = {"start": 0.0, "middle": 0.5, "end": 1.0}[mark.anchor] * font.width(text) * mark.size
     x, y = _hundredths(mark.x - (0 if mark.turned else shift)), _hundredths(height - mark.y - shift * mark.turned)
     turn = "0 1 -1 0" if mark.turned else "1 0 0 1"
     style = f"/F{int(mark.bold)} {100 * mark.size:.4g} Tf {_rgb(mark.fill)} rg"
-    return style, f"{turn} {x} {y} Tm", f"<{''.join(f'{font.codes[c]:04x}' for c in mark.text)}> Tj"
+    return style, f"{turn} {x} {y} Tm", f"<{''.join(f'{font.codes[c]:04x}' for c in text)}> Tj"
 
 
 def _hundredths(value: float) -> int:
@@ -191,6 +192,17 @@ def _rgb(colour: str) -> str:
 
 
 # --- fonts ---
+
+#: What is printed for a letter that the fonts do not have.
+_LACKING = "□"
+
+
+def with_letters(text: str) -> str:
+    """`text` with a box for each letter that DejaVu Sans does not have: Chinese, Japanese, Korean and some others."""
+    if text.isascii():
+        return text
+    known = face(False).glyphs
+    return "".join(c if ord(c) in known or not c.isprintable() else _LACKING for c in text)
 
 
 @cache

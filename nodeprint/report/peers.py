@@ -77,9 +77,11 @@ class Peers:
     _matrices: dict[_Key, list[tuple[str, Floats]]] = field(default_factory=dict)
     _machines: dict[_Key, tuple[tuple[int, ...], Topology | None]] = field(default_factory=dict)
     _cells: dict[tuple[str, str], list[tuple[str, dict[Place, float]]]] = field(default_factory=dict)
+    _templates: dict[tuple[_Key, str], Template | None] = field(default_factory=dict)
 
     def add(self, node: str, group: str, shown: Shown) -> None:
         """Keep what a peer measured."""
+        self._templates.clear()
         for one in shown.matrices:
             self._matrices.setdefault(_key(group, shown, one), []).append((node, one.values))
             self._machines.setdefault(_key(group, shown, one), (one.cpus, shown.topology))
@@ -88,10 +90,13 @@ class Peers:
 
     def template(self, node: str, group: str, shown: Shown, one: Drawn) -> Template | None:
         """What at least two peers other than `node` have of its matrix `one`."""
-        peers = [peer for peer in self._matrices.get(_key(group, shown, one), ()) if peer[0] != node]
-        if len(peers) < 2:
-            return None
-        return Template(*_stacked(peers))
+        key = _key(group, shown, one)
+        known = self._matrices.get(key, [])
+        without = node if any(peer == node for peer, _ in known) else ""
+        if (key, without) not in self._templates:
+            peers = [peer for peer in known if peer[0] != without]
+            self._templates[key, without] = Template(*_stacked(peers)) if len(peers) > 1 else None
+        return self._templates[key, without]
 
     def cells(self, node: str, group: str, name: str, places: Sequence[Place]) -> Floats:
         """What peers other than `node` have at `places` of a measurement (peers x p), NaN where nothing."""

@@ -94,6 +94,14 @@ class _Plane:
                 self.left + self.width, self.y(bound) - 1.4, "bound", size=SMALL, anchor="end", fill=ALARM
             )  # fmt: skip
 
+    def margin(self, drawing: Drawing, within: float | None) -> None:
+        """Dotted lines at +-`within`, in which the node is shown to be the same."""
+        for limit in (within, -within) if within else ():
+            y = self.y(limit)
+            drawing.line(self.left, y, self.left + self.width, y, stroke=QUIET, width=0.2, dash="0.3 0.6")
+        if within:
+            drawing.text(self.left + 0.5, self.y(within) - 1.4, "same within", size=SMALL, fill=QUIET)
+
 
 #: The line of a bound.
 _BOUND: Mapping[str, Any] = {"stroke": ALARM, "width": 0.2, "dash": "1.2 0.8"}
@@ -109,12 +117,13 @@ def strip(
     unit: str,
     flagged: Sequence[int] = (),
     bound: float | None = None,
+    within: float | None = None,
     groups: Sequence[Band] = (),
     width: float = PAGE,
 ) -> Figure:
     """One value a place (p) as dots, those of peers (peers x p) behind them in grey, places at `flagged` as triangles.
 
-    Dashed lines are at +-`bound`, in the unit of the values; `groups` are brackets below.
+    Dashed lines are at +-`bound`, dotted ones at +-`within`, in the unit of the values; `groups` are brackets below.
     """
     n, left, height = len(places), 16.0, 34.0
     longest = max([len(text) for text in places], default=1)
@@ -125,11 +134,12 @@ def strip(
     short = longest * 1.2 < every * step
     foot = 3.5 if short else min(longest, 8) * 1.25 + 1.5
     drawing = Drawing(width, 2 + height + foot + BAND_DEPTH * len(groups) + 1)
-    limits = [bound, -bound] if bound else []
+    limits = [sign * line for line in (bound, within) if line for sign in (1, -1)]
     axis = _Axis.of(np.concatenate([values.ravel(), peers.ravel(), limits]), log=False)
     plane = _Plane(left, 2.0, width - left - 2, height, _Axis(0.0, float(max(n, 1)), False), axis)
     plane.levels(drawing, unit)
     plane.bounds(drawing, bound)
+    plane.margin(drawing, within)
     for i, column in enumerate(peers.T if len(peers) else ()):
         known = column[np.isfinite(column)]
         if known.size:
@@ -269,12 +279,11 @@ def distributions(
         [float(np.quantile(np.abs(v), 0.995)) for _, mine, peers in classes for v in (mine, peers) if v.size] or [1.0]
     )
     reach = float(np.clip(reach * 1.1, 2.0, 60.0))
-    edges = np.linspace(-reach, reach, bins + 1)
     drawing = Drawing(width, top + row * len(classes) + 8)
     wide = width - left - 2
 
     def shape(values: Floats, base: float) -> list[tuple[float, float]]:
-        counts = np.histogram(np.clip(values, -reach, reach), edges)[0].astype(float)
+        counts = np.histogram(np.clip(values, -reach, reach), bins, (-reach, reach))[0].astype(float)
         counts /= max(counts.max(), 1)
         xs = left + (np.arange(bins) + 0.5) / bins * wide
         inner = [(float(x), base - float(c) * row * 0.85) for x, c in zip(xs, counts, strict=True)]

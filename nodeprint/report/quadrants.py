@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from nodeprint import captions
 from nodeprint.distributions import stdtrit
 from nodeprint.fleet.jobs import Measured
 from nodeprint.report import figures, linktest, scale
@@ -141,7 +142,7 @@ def picture(found: Blocks, measurement: str) -> Figure:
         values, [[f"{v:.1f}" if np.isfinite(v) else "" for v in row] for row in values], names, names,
         scale.of_nodes([ends] if ends else []) if n else Scale(0, 1), found.unit, corner="quadrant",
         name=f"quadrants-{measurement}",
-        caption=f"Median time in {found.unit} between the cores of two quadrants (socket.quadrant).",
+        caption=captions.of("quadrants", unit=found.unit),
     )  # fmt: skip
 
 

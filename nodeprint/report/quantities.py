@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from nodeprint import captions
 from nodeprint.fleet.jobs import Measured
 from nodeprint.report import figures, plots, scale, words
 from nodeprint.report.figures import Figure, Floats
@@ -155,7 +156,7 @@ def _numa(
         figures.grid(
             table, texts, [str(r) for r in rows], [str(c) for c in columns],
             scale.of_nodes([ends] if ends else []), unit, corner="CPUs of \\ memory of", name=name, room=_HALF,
-            caption=f"{what[0].upper()}{what[1:]} by NUMA node, {unit}; in brackets the ratio to the own node.",
+            caption=captions.of("numa", what=f"{what[0].upper()}{what[1:]}", unit=unit),
         )
     ]  # fmt: skip
 
@@ -179,7 +180,7 @@ def _curve(one: Measured, shown: Shown, node: str, group: str, peers: Peers) -> 
         series.append(Series("median of the peers", sizes, usual))
     return [
         plots.lines(
-            series, name=one.name, caption="Latency over the working set; dotted: sizes that the system reports.",
+            series, name=one.name, caption=captions.of("curve"),
             x="working set", y="ns", log_x=True, log_y=True, x_text=_bytes, marks=caches,
         )
     ]  # fmt: skip
@@ -209,7 +210,7 @@ def _loaded(one: Measured, *_: Any) -> list[Figure]:
         return []
     return [
         plots.lines(
-            series, name=one.name, caption="Memory latency under the load of other cores.", x="GB/s of the others",
+            series, name=one.name, caption=captions.of("loaded"), x="GB/s of the others",
             y="ns",
         )
     ]  # fmt: skip
@@ -233,7 +234,7 @@ def _against(x: str, caption: str) -> Painter:
                 series.append(Series(name or one.name, at, found))
         if not series:
             return []
-        return [plots.lines(series, name=one.name, caption=caption, x=x.replace("_", " "), y="GB/s")]
+        return [plots.lines(series, name=one.name, caption=captions.of(caption), x=x.replace("_", " "), y="GB/s")]
 
     return paint
 
@@ -256,7 +257,7 @@ def _by_cpu(unit: str, factor: float, caption: str) -> Painter:
             plots.strip(
                 [str(cpus[i]) for i in order], np.array(values)[order] * factor, theirs[:, order] * factor,
                 name=one.name, unit=unit, groups=_parts([cpus[i] for i in order], shown.topology),
-                caption=f"{caption} Grey: the range of the peers." if len(theirs) else caption,
+                caption=f"{captions.of(caption)} {captions.of('peers')}" if len(theirs) else captions.of(caption),
             )
         ]  # fmt: skip
 
@@ -280,7 +281,7 @@ def _states(one: Measured, *_: Any) -> list[Figure]:
     return [
         figures.grid(
             table, texts, [f"{a} to {b}" for a, b in pairs], states, scale.of_nodes([ends] if ends else []), "ns",
-            name=one.name, corner="CPUs", room=_HALF, caption="Latency in ns by pair of CPUs and state of the line.",
+            name=one.name, corner="CPUs", room=_HALF, caption=captions.of("states"),
         )
     ]  # fmt: skip
 
@@ -290,10 +291,10 @@ _PAINTERS: Mapping[tuple[Any, Any], Painter] = {
     ("bandwidth", "nodes"): _numa_bandwidth,
     ("chase", "curve"): _curve,
     ("loaded", "latency"): _loaded,
-    ("remap", "pairs"): _against("pairs", "Rate of pairs that use one space at two addresses."),
-    ("bandwidth", "scaling"): _against("cores", "Bandwidth over the number of cores."),
-    ("clock", "together"): _by_cpu("GHz", 1e-9, "Clock of each core, all busy at once."),
-    ("clock", "alone"): _by_cpu("GHz", 1e-9, "Clock of each core, alone."),
-    ("jitter", "detours"): _by_cpu("%", 100.0, "Share of the time that the system took from each CPU."),
+    ("remap", "pairs"): _against("pairs", "remap"),
+    ("bandwidth", "scaling"): _against("cores", "scaling"),
+    ("clock", "together"): _by_cpu("GHz", 1e-9, "together"),
+    ("clock", "alone"): _by_cpu("GHz", 1e-9, "alone"),
+    ("jitter", "detours"): _by_cpu("%", 100.0, "detours"),
     ("coherence", "state"): _states,
 }  # fmt: skip

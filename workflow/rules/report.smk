@@ -1,7 +1,9 @@
-# Write the report of the verdict.
+# Write the report of the verdict, again where the site's logo, contact or contract change.
 rule report:
     input:
         CAMPAIGN / "verdict.json",
+        CAMPAIGN / "config.yaml",
+        [config["site"]["logo"]] if config["site"]["logo"] else [],
     output:
         CAMPAIGN / "report/cluster.pdf",
     log:
