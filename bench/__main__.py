@@ -11,7 +11,7 @@ from bench.table import ROOT
 #: Names and arguments; `python -m bench.NAME --help` shows more.
 ALL = {
     "coherence": (), "lines": (), "numa": (), "structure": (), "verdict": ("--quick",), "cells": (), "linktest": (),
-    "slurm": (), "iodie": (), "report": (),
+    "slurm": (), "iodie": (), "report": (), "fleet": (),
 }  # fmt: skip
 
 

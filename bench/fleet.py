@@ -127,6 +127,8 @@ def main() -> int:
             row(f"{nodes} nodes, records to pages, CPU", judge[1] + report[1], None, "s CPU"),
             row(f"{nodes} nodes, judged again", nodeprint("judge", campaign)[1], None, "s CPU"),
         ]
+        if every:
+            rows.append(row(f"{nodes} nodes: node.nc, a node", nodeprint("export", campaign)[1] / nodes, 0.5, "s CPU"))
         sheet = discover.read_sheet(campaign / "nodes.tsv")
         discover.write_sheet(campaign / "nodes.tsv", [*sheet, add(campaign, sheet[0], "onemore")])
         more = nodeprint("judge", campaign)

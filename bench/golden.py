@@ -24,6 +24,7 @@ from typing import Any
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: the order of sums is the same on any number of CPUs
 
+from nodeprint.fleet import homes
 from nodeprint.simulate import Plan, Spread, write
 from nodeprint.topology.presets import from_part
 from nodeprint.verdict.judge import judge
@@ -33,7 +34,8 @@ KEPT = Path(__file__).with_name("golden.json")
 
 @dataclass(frozen=True)
 class Recipe:
-    """A campaign: `sockets` of `part` with SMT or not, `homes` each NUMA node or the default; the rest as of Plan."""
+    """A campaign: `sockets` of `part` with SMT or not, homes of lines `each` NUMA node, near and `far`, or the default;
+    the rest as of Plan."""
 
     part: str
     sockets: int = 2
@@ -45,6 +47,7 @@ class Recipe:
     smt: bool = False
     nps: int = 1
     each: bool = False
+    far: bool = False
     noise: float = 1
     cells: bool = True
     linktest: bool = False
@@ -52,10 +55,11 @@ class Recipe:
     def plan(self, seed: int) -> Plan:
         """The simulator's plan."""
         topology = from_part(self.part, self.sockets, self.smt, nps=self.nps)
-        homes = tuple(node.node for node in topology.numa_nodes) if self.each else (-1,)
+        near = (homes.NEAR, homes.FAR) if self.far else (homes.NEAR,)
+        at_home = tuple(node.node for node in topology.numa_nodes) if self.each else near
         return Plan(
             topology, self.nodes, self.jobs, self.runs, self.passes, seed, Spread().times(self.noise), self.defects,
-            homes=homes, cells=self.cells, linktest=self.linktest,
+            homes=at_home, cells=self.cells, linktest=self.linktest,
         )  # fmt: skip
 
 
@@ -92,6 +96,7 @@ RECIPES: dict[str, Recipe] = {
     "LinkTest": replace(_MILAN, jobs=2, linktest=True, cells=False, defects=("node002: core 11 +7%",)),
     "monolithic": Recipe("Xeon Platinum 8380", sockets=1, defects=("node001: global +4%",)),
     "no SMT, one socket": Recipe("Graviton3", sockets=1, nodes=3, passes=1, defects=("node002: core 37 +6%",)),
+    "near and far": replace(_ROME, far=True, jobs=2, passes=2, defects=("node003: core 7 +8%", "node001: renumbered")),
 }
 
 

@@ -38,11 +38,6 @@ def stdtrit(degrees: Any, share: Any) -> Any:
     return _special().stdtrit(degrees, share)
 
 
-def polygamma(order: int, value: Any) -> Any:
-    """The derivative of this order of the digamma function."""
-    return _special().polygamma(order, value)
-
-
 def robust_sd(values: npt.NDArray[Any], middle: float = 0.0) -> float:
     """The standard deviation of `values` about `middle`, by their median absolute deviation, without NaN values."""
     return _MAD * float(np.nanmedian(np.abs(values - middle)))

@@ -1,5 +1,6 @@
 """What is kept of a node: read once, read again where it changed, tolerant of what is wrong with single files."""
 
+import resource
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -108,16 +109,34 @@ def test_a_job_is_read_from_its_records_once(campaign: Make, monkeypatch: pytest
     assert second.pairs[0].values[-1, 0, 0] == 99.0
 
 
+def test_packing_holds_no_node_open(campaign: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = campaign(*(f"n{number}" for number in range(12)))
+    gather(folder)
+    monkeypatch.setattr(records, "read", lambda *_: pytest.fail("read again, as it could not be opened"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = {int(path.name) for path in Path("/proc/self/fd").iterdir()}
+    free = [number for number in range(soft) if number not in used]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free[8], hard))
+    try:
+        fleet = packed.pack(folder)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(fleet.nodes) == 12
+
+
 def test_a_campaign_that_cannot_be_written_is_read_and_left_as_it_is(
-    campaign: Make, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    campaign: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = campaign("n1", "n2", "n3")
     before = sorted(folder.rglob("*"))
     monkeypatch.setattr(store.os, "access", lambda path, _: Path(path) != folder)
     found = packed.pack(folder)
     assert len(found.pairs[0].node) == 6 and packed.pack(folder).quantities[0].measurement == "coherence-cas"
+    rules = tmp_path / "ours.yaml"
+    rules.write_text("bounds: {percent: {class: 3}}\n")
+    assert set(judge(folder).nodes) == set(judge(folder, acceptance=rules).nodes) == {"n1", "n2", "n3"}
     assert sorted(folder.rglob("*")) == before
-    assert capsys.readouterr().err.count("cannot be written: its records are read again each time") == 1
+    assert capsys.readouterr().err.count("cannot be written: what is read and judged is kept in") == 1
 
 
 def test_the_order_of_arrival_does_not_matter(tmp_path: Path) -> None:

@@ -508,6 +508,12 @@ def test_the_method_itself_passes_what_catches_mutations():
     assert bench.failures(3, 8, Spread(core=0.005)) == []
 
 
+def test_healthy_chips_with_heavy_tails_are_suspected_by_normal_ones_alone():
+    assert bench.heavy(4) == []
+    with bench.mutated("normal tails"):
+        assert bench.heavy(4)
+
+
 @pytest.mark.parametrize(
     ("term", "where", "said"),
     [

@@ -19,11 +19,9 @@ Floats = npt.NDArray[np.float64]
 
 #: A node has at most so many findings in a matrix.
 MOST_CAUSES = 6
-#: A cause that covers several terms must show in each within this share of its size (a whole node: within 1 %,
-#: docs/method.md).
-_AGREE_SHARE, _AGREE, _AGREE_SCALES = 0.3, 0.01, 3.0
-#: A part explains what is beyond around it from this share of its own threshold on.
-_PART_SHARE = 0.5
+#: A cause that covers several terms must show in each within this share of its size, or within so many scales; a whole
+#: node within its scales.
+_AGREE_SHARE, _AGREE_SCALES = 0.3, 3.0
 #: A core's own pairs must show at least this share of its effect.
 _OWN_SHARE = 0.5
 #: A run shows a cause with at least this share of it.
@@ -90,17 +88,10 @@ def causes(
         beyond = (np.abs(deviation) > threshold) & shown
         if not beyond.any():
             break
-        covered = np.zeros(len(left), dtype=np.bool_)
-        for number in np.flatnonzero(beyond):
-            covered[terms.terms[number].covers] = True
-        plain = (np.abs(deviation) > _PART_SHARE * threshold) & shown
         beside = _beside_class(left, terms)
         best, best_gain = None, 0.0
         for candidate in candidates:
-            # a part within what is beyond may explain it better, without being beyond its own, wider threshold
-            if not beyond[candidate.members].any() and not (
-                plain[candidate.members].any() and covered[candidate.covers].all()
-            ):
+            if not beyond[candidate.members].any():
                 continue
             fit = _fit(candidate, deviation, count, scale, level)
             if fit is not None and fit[1] > best_gain and _bears_out(fit[0], candidate, beside):
@@ -108,9 +99,8 @@ def causes(
         if best is None:
             break
         cause, candidate = best
-        own = candidate.members[beyond[candidate.members]]
         if stands_out(cause, threshold, level):
-            reached = own if len(own) else np.flatnonzero(beyond & _shares(terms, candidate))
+            reached = candidate.members[beyond[candidate.members]]
             found.append(replace(cause, beyond=reached, largest=_largest(cause, threshold, level)))
         if cause.constant_in == "ns":
             left[candidate.covers] -= cause.effect_ns / template[candidate.covers]
@@ -159,11 +149,6 @@ def _largest(cause: Cause, threshold: Floats, level: Floats) -> tuple[int, float
     return term, float(sizes[where]), float(sizes[where] * level[term])
 
 
-def _shares(terms: Terms, candidate: _Candidate) -> npt.NDArray[np.bool_]:
-    """The terms that cover a pair of the candidate's."""
-    return np.array([bool(np.isin(candidate.covers, term.covers).any()) for term in terms.terms])
-
-
 def _candidates(terms: Terms) -> list[_Candidate]:
     single = [
         _Candidate(term.name, scoped(term.family, term.where), np.array([i]), term.covers)
@@ -195,7 +180,7 @@ def _fit(
         gain = amplitude**2 * float(np.sum(n * shape**2))
         expected = amplitude * shape
         share = 0.0 if candidate.term == "node" else _AGREE_SHARE
-        tolerance = np.maximum(np.maximum(_AGREE, share * np.abs(expected)), _AGREE_SCALES * scale[members])
+        tolerance = np.maximum(share * np.abs(expected), _AGREE_SCALES * scale[members])
         if np.any(np.abs(d - expected) > tolerance) or np.any(expected * d < 0):
             continue
         relative = float(n @ expected / n.sum())

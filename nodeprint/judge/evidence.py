@@ -193,7 +193,7 @@ def _statistics(matrix: Matrix, rules: Acceptance, alpha: float, trusted: Bools)
     prior, run_prior = priors_of(matrix, rules)
     stats = thresholds.statistics(
         filled(matrix.values), terms.pool, bounds_of(matrix, rules), prior=prior, pools=terms.pools, alpha=alpha,
-        trusted=trusted, run_prior=run_prior, own_tail=matrix.quantity.of_pairs,
+        trusted=trusted, run_prior=run_prior,
     )  # fmt: skip
     if terms.share:
         z = np.minimum(stats.z, _SHARE_SCALES)

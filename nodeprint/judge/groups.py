@@ -12,8 +12,6 @@ Ints = npt.NDArray[np.int64]
 
 #: The smaller kind is at least this share of the nodes and this many; fewer are nodes that share a deviation.
 MIN_SHARE, MIN_NODES = 0.2, 3
-#: However few values there are, two kinds are further apart than this many of their own standard deviations.
-_LEAST_SEPARATION = 4.0
 #: The floor in units of the healthy spread that the null assumes: chips may spread three times as wide as expected.
 _NULL_FLOOR = 0.3
 _NULL_DRAWS = 4000
@@ -92,5 +90,4 @@ def _null(n: int, share: float, alpha: float) -> float:
     separation, _, _ = _best_cut(np.sort(sample, axis=0), least, np.full(draws, _NULL_FLOOR))
     tail = np.sort(separation)[-draws // 50 :]
     mean_excess = float(np.mean(tail - tail[0]))
-    cut = float(tail[0]) + mean_excess * max(0.0, float(np.log(0.02 / alpha)))
-    return max(_LEAST_SEPARATION, cut)
+    return float(tail[0]) + mean_excess * max(0.0, float(np.log(0.02 / alpha)))

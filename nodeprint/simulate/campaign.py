@@ -18,6 +18,7 @@ import numpy.typing as npt
 from nodeprint import config, discover, files, layout
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import parts as job_parts
+from nodeprint.fleet.homes import FAR, NEAR
 from nodeprint.fleet.parts import JobPart, NodePlaces
 from nodeprint.fleet.quantity import models
 from nodeprint.layout import Layout
@@ -37,7 +38,8 @@ _LINKTEST, _MESSAGE_BYTES = "linktest-node", 1 << 20
 
 @dataclass(frozen=True)
 class Plan:
-    """What is simulated. `homes` are NUMA nodes of the line, or (-1,) for the home policy `first`.
+    """What is simulated. `homes` are NUMA nodes of the line, (NEAR,) for the home policy `first`, or (NEAR, FAR) for
+    `sockets`.
 
     `cells`: memory, caches, bandwidth, clock and jitter beside the pairs; `linktest`: messages between cores.
     `modes`: where lines live, by default in the quadrants of a socket that has them; `detail`: the value of each line
@@ -52,7 +54,7 @@ class Plan:
     seed: int = 1
     spread: Spread = field(default_factory=Spread)
     defects: tuple[str, ...] = ()
-    homes: tuple[int, ...] = (-1,)
+    homes: tuple[int, ...] = (NEAR,)
     cells: bool = False
     linktest: bool = False
     modes: Modes | None = None
@@ -212,8 +214,7 @@ def _nodes(plan: Plan) -> Iterator[_NodePlan]:
             topology = _one_node_a_socket(topology)
         if state.renumbered:
             topology, cpus = _renumbered(topology, cpus, rng)
-        sockets = {node.node: _socket(topology, node.cpus) for node in topology.numa_nodes}
-        truth = [silicon.latency(path, chip, -1 if home < 0 else sockets.get(home, 0)) for home in plan.homes]
+        truth = [silicon.latency(path, chip, home) for home in _homes(plan, topology, path)]
         by_cpu = {cpu.cpu: cpu.core for cpu in topology.cpus}
         cores = tuple(core if (core := by_cpu.get(cpu)) is not None else cpu for cpu in cpus)
         yield _NodePlan(name, topology, places, cpus, cores, truth, path, chip, state)
@@ -236,7 +237,7 @@ def _draw(plan: Plan, number: int, node: _NodePlan, job: int, run: int) -> npt.N
     disturbances = [d for d in node.state.disturbances if d.run == 0 or job == 1]
     return silicon.draw_run(
         node.path, node.truth, plan.spread, rng, passes=plan.passes, run=run, disturbances=disturbances,
-        pools=_pools(plan, number, node, job, run), homes=_homes(plan, node),
+        pools=_pools(plan, number, node, job, run), homes=_homes(plan, node.topology, node.path),
     )  # fmt: skip
 
 
@@ -248,11 +249,26 @@ def _pools(plan: Plan, number: int, node: _NodePlan, job: int, run: int) -> list
     return [lines.pool(modes, own, plan.spread.lines, plan.passes, rng) for _ in range(node.path.n_sockets)]
 
 
-def _homes(plan: Plan, node: _NodePlan) -> list[npt.NDArray[np.int64]]:
+def _homes(plan: Plan, of: Topology, path: silicon.Paths) -> list[npt.NDArray[np.int64]]:
     """For each home of the plan the socket of each pair's lines."""
-    sockets = {numa.node: _socket(node.topology, numa.cpus) for numa in node.topology.numa_nodes}
-    count = len(node.path.socket_a)
-    return [node.path.socket_a if home < 0 else np.full(count, sockets.get(home, 0)) for home in plan.homes]
+    sockets = {numa.node: _socket(of, numa.cpus) for numa in of.numa_nodes}
+    far = np.where(path.cross, path.socket_b, (path.socket_a + 1) % path.n_sockets)
+    known = {NEAR: path.socket_a, FAR: far}
+    return [known.get(home, np.full(len(far), sockets.get(home, 0))) for home in plan.homes]
+
+
+def _home_nodes(plan: Plan, home: int, of: Topology, first: layout.Ints, socket: layout.Ints) -> layout.Ints:
+    """The NUMA node of each pair's lines: of `sockets` that of `socket` (p) which is at the place of the `first` CPU's
+    (p) among its own."""
+    of_cpu = {cpu.cpu: cpu.numa or 0 for cpu in of.cpus}
+    numa = np.array([of_cpu[cpu] for cpu in first.tolist()])
+    if FAR not in plan.homes:
+        return numa if home == NEAR else np.full_like(numa, home)
+    nodes: dict[int, list[int]] = {}
+    for node in of.numa_nodes:
+        nodes.setdefault(_socket(of, node.cpus), []).append(node.node)
+    rank = {number: place for mine in nodes.values() for place, number in enumerate(mine)}
+    return np.array([nodes[s][rank[own]] for s, own in zip(socket.tolist(), numa.tolist(), strict=True)])
 
 
 def _draw_messages(plan: Plan, number: int, node: _NodePlan, job: int, run: int) -> npt.NDArray[np.float32]:
@@ -498,7 +514,7 @@ def _records(
         "unit": "ns",
         "arguments": ["--op", "cas", "--cpus", "cores", "--siblings", *(["--detail"] if plan.detail else [])],
         "cpus": sorted(node.cpus),
-        "home": "first" if plan.homes == (-1,) else "each",
+        "home": "sockets" if FAR in plan.homes else "first" if plan.homes == (NEAR,) else "each",
         "lines": plan.spread.lines,
         "batches": 2,
         "round_trips": 40,
@@ -511,12 +527,11 @@ def _records(
     clocks = drawn.probed_ghz(
         node.chip, np.tile(cores, (values.shape[0], values.shape[1], 1, 1)), (plan.seed, number, job, run)
     )
-    numa = {cpu.cpu: cpu.numa or 0 for cpu in node.topology.cpus}
-    ends = a, b, np.array([numa[cpu] for cpu in a.tolist()])
-    pools, sockets = _pools(plan, number, node, job, run), _homes(plan, node)
+    pools, sockets = _pools(plan, number, node, job, run), _homes(plan, node.topology, node.path)
     nodes = [n.node for n in node.topology.numa_nodes if n.cpus] or [0]
     socket_of = {n.node: _socket(node.topology, n.cpus) for n in node.topology.numa_nodes}
-    homes = nodes if plan.homes == (-1,) else list(plan.homes)
+    at_home = [_home_nodes(plan, home, node.topology, a, of) for home, of in zip(plan.homes, sockets, strict=True)]
+    homes = nodes if NEAR in plan.homes else list(plan.homes)
     text = [json.dumps(header)]
     for home in homes:
         socket = socket_of.get(home, 0)
@@ -528,12 +543,14 @@ def _records(
             text.append(
                 json.dumps({"record": "pass", "pass": p, "home": home, "line_set": of.lines[of.drawn[p]].tolist()})
             )
-        for h, home in enumerate(plan.homes):
+        for h in range(len(plan.homes)):
             each = None
             if plan.detail:
                 each_ns = _line_values(plan, node, pools, sockets[h], values[p, h], p, rng)
                 each = _line_texts(pools, sockets[h], each_ns, p)
-            text += _pair_lines(values[p, h], clocks[p, h], ends, home, p, sd, each, rng.permutation(len(pairs)))
+            text += _pair_lines(
+                values[p, h], clocks[p, h], (a, b, at_home[h]), p, sd, each, rng.permutation(len(pairs))
+            )
     if cut:
         return "\n".join(text[: len(text) * 2 // 3]) + '\n{"record":"pair","a":'
     return "\n".join(text) + "\n" + _trailer("pairs", int(values.size))
@@ -547,14 +564,14 @@ _PAIR = (
 
 def _pair_lines(
     values: npt.NDArray[np.float32], clocks: silicon.Floats, ends: tuple[layout.Ints, layout.Ints, layout.Ints],
-    home: int, run_pass: int, sd: float, each: Sequence[str] | None, order: layout.Ints,
+    run_pass: int, sd: float, each: Sequence[str] | None, order: layout.Ints,
 ) -> list[str]:  # fmt: skip
     """The records of a pass's pairs in their `order`: of `values` (p), `clocks` (p, 2), `ends` (each (p): both CPUs and
-    the first one's NUMA node), and with the text that is added to `each`."""
+    the NUMA node of the lines), and with the text that is added to `each`."""
     ns = values[order].astype(np.float64)
     shares = (1.0, 1 - 0.6 * sd, 1 + 0.6 * sd, 1 - 2 * sd, 1.01, 1 + 4 * sd, sd)
-    a, b, first = (one[order] for one in ends)
-    columns = [a, b, first if home < 0 else np.full(len(a), home), np.full(len(a), run_pass)]
+    a, b, home = (one[order] for one in ends)
+    columns = [a, b, home, np.full(len(a), run_pass)]
     columns += [ns * share for share in shares] + list(clocks[order].T)
     added = [""] * len(a) if each is None else [each[i] for i in order.tolist()]
     rows = zip(*(column.tolist() for column in columns), added, strict=True)
@@ -619,7 +636,7 @@ class Detailed:
 def detailed(plan: Plan) -> Iterator[Detailed]:
     """The runs of the plan's nodes in order, from the same draws as `write`, for the first of its homes."""
     for number, node in enumerate(_nodes(plan)):
-        home = _homes(plan, node)[0]
+        home = _homes(plan, node.topology, node.path)[0]
         a, b = np.array(node.cpus)[node.layout.pairs].T
         for run in range(1, plan.runs_of_pairs + 1):
             rng = np.random.default_rng([plan.seed, number, 1, run, 98])

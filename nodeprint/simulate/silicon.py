@@ -187,8 +187,8 @@ def chip(path: Paths, spread: Spread, rng: np.random.Generator, positions: int =
     )
 
 
-def latency(path: Paths, chip: Chip, home_socket: int = -1) -> Floats:
-    """True hop latency of each pair in ns (p), for lines at home on a socket (-1: with the first CPU of each pair)."""
+def latency(path: Paths, chip: Chip, home: Ints | None = None) -> Floats:
+    """True hop latency of each pair in ns (p), for lines at home on these sockets (p), by default its first CPU's."""
     a, b = path.core_a, path.core_b
     work = CORE_NS * (1 / chip.core_clock[a] + 1 / chip.core_clock[b]) + chip.core_add_ns[a] + chip.core_add_ns[b]
     ring = RING_NS + RING_STEP_NS * np.abs(chip.ring[a] - chip.ring[b])
@@ -196,7 +196,7 @@ def latency(path: Paths, chip: Chip, home_socket: int = -1) -> Floats:
     core_factor = chip.core[a] + chip.core[b] - 1
     qa, qb = path.quadrant_a, path.quadrant_b
     mesh = (MESH_NS + path.apart_ns * (not chip.nps1)) * chip.quadrant_link[qa, qb]
-    home = path.socket_a if home_socket < 0 else np.full(len(a), home_socket)
+    home = path.socket_a if home is None else home
     detour = np.where((path.socket_a != home) & (path.socket_b != home), HOME_DETOUR_NS, 0.0)
     outside = work + (PORT_NS / 2 * (chip.port[path.port_a] + chip.port[path.port_b]) + mesh) * chip.fabric
     outside = outside + (np.where(path.cross, LINK_NS, 0.0) + detour) * chip.socket_link

@@ -14,8 +14,7 @@ from nodeprint.fleet import homes
 from nodeprint.fleet.quantity import models
 from nodeprint.judge import configuration
 from nodeprint.judge.acceptance import Acceptance
-from nodeprint.judge.tails import PRIOR_DF
-from nodeprint.judge.thresholds import RUN_PRIOR
+from nodeprint.judge.thresholds import PRIOR_DF, RUN_PRIOR
 from nodeprint.packed import PackedNode
 from nodeprint.words.outcome import Verdict, some_names
 from nodeprint.words.units import said

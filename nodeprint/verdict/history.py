@@ -21,7 +21,7 @@ from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.causes import RUN_SHARE, shown_by_runs
 from nodeprint.judge.evidence import bounds_of, priors_of
 from nodeprint.judge.matrices import Matrix, Reals, Reduced, reduce, term_values
-from nodeprint.judge.tails import PRIOR_DF
+from nodeprint.judge.thresholds import PRIOR_DF
 from nodeprint.layout import Ints
 from nodeprint.packed import PackedFleet, PackedNode
 from nodeprint.words import places
@@ -225,10 +225,11 @@ def _finding(parts: Sequence[Matrix], node: PackedNode, column: int, effect: flo
     name = places.spoken(one.name, place) if quantity.of_pairs else f"{matrix.name}, {places.of_labels(place)}"
     in_ns = quantity.unit == "ns" and not matrix.terms.share
     return Finding(
-        "changed", "warning", one.name, place, size, size * float(matrix.levels()[term]) if in_ns else float("nan"),
-        (low, high), (), ("work done on the node since",), (),
-        "compare with what was changed on the node, measure it again",
-        f"{name} changed by {size * 100:+.1f} {unit} since the baseline", matrix.name, matrix.part.home,
+        "changed", "warning", one.name, f"{name} changed by {size * 100:+.1f} {unit} since the baseline", where=place,
+        effect=size, effect_ns=size * float(matrix.levels()[term]) if in_ns else float("nan"), interval=(low, high),
+        consistent_with=("work done on the node since",),
+        remedy="compare with what was changed on the node, measure it again", measurement=matrix.name,
+        home=matrix.part.home,
     )  # fmt: skip
 
 

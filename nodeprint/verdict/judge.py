@@ -10,6 +10,7 @@ from nodeprint import __version__, discover, outcomes, packed, run_files
 from nodeprint.config import planned
 from nodeprint.fabric import Fabrics
 from nodeprint.fabric import read as read_fabrics
+from nodeprint.fleet import store
 from nodeprint.fleet.quantity import models
 from nodeprint.iodie.quantities import with_dies
 from nodeprint.judge import acceptance as accepted
@@ -32,22 +33,23 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
     """Judge a campaign from what is there and write verdict.json, JUnit, Prometheus text and drain.sh.
 
     Packs the fleet first where needed; `baseline` is a folder of `history.save`. By `acceptance`, of which the campaign
-    keeps a copy; by that copy where none is named, else by the defaults.
+    keeps a copy; by that copy where none is named, else by the defaults. Where the campaign cannot be written, the
+    files go where its store is then (`store.base`).
 
     Raises NodeprintError when there is no campaign, or `acceptance` or `baseline` cannot be used.
     """
     rules = accepted.load(acceptance or accepted.kept(campaign))
     fleet = packed.pack(campaign)
-    if acceptance is not None:
-        accepted.keep(acceptance, campaign)
+    place = store.base(campaign)
+    kept = accepted.keep(acceptance, place) if acceptance is not None else accepted.kept(campaign)
     since = history.against(fleet, baseline, rules) if baseline is not None else None
     result = judge_fleet(with_dies(fleet, campaign), rules, since, read_fabrics(campaign))
-    result = replace(result, versions={**result.versions, "acceptance": accepted.name(accepted.kept(campaign))})
+    result = replace(result, versions={**result.versions, "acceptance": accepted.name(kept)})
     unjudged = _unjudged(campaign, result)
     if unjudged:
         note = f"measured but not compared, as no model is stated: {', '.join(unjudged)}; the records are in nodes/"
         result = replace(result, fleet=replace(result.fleet, notes=(*result.fleet.notes, note)))
-    outputs.write(result, campaign, _slurm_reasons(campaign))
+    outputs.write(result, place, _slurm_reasons(campaign))
     return result
 
 

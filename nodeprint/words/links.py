@@ -11,14 +11,14 @@ import numpy as np
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.messages import LINK, NODE, JudgedFabric, SlowPart
 from nodeprint.words.findings import seen_in
-from nodeprint.words.outcome import Finding
+from nodeprint.words.outcome import SEVERITY, Finding
 from nodeprint.words.units import duration
 
-#: By state the severity of a finding, and what is said of it.
-_STATES: Mapping[str, tuple[str, str]] = {
-    "confirmed": ("error", "confirmed by a second job"),
-    "fresh": ("warning", "a second job, at least 10 minutes later, can confirm it"),
-    "refuted": ("info", "not confirmed by the jobs after"),
+#: By state what is said of it.
+_STATES: Mapping[str, str] = {
+    "confirmed": "confirmed by a second job",
+    "fresh": "a second job, at least 10 minutes later, can confirm it",
+    "refuted": "not confirmed by the jobs after",
 }
 #: By term what may be the cause, and what to do.
 _CONSISTENT: Mapping[str, tuple[str, ...]] = {
@@ -41,10 +41,10 @@ def findings(judged: JudgedFabric, node: str, rules: Acceptance, day: str) -> li
     for one in (found for found in judged.found if node in found.ends):
         outcome = "SUSPECT" if one.state == "fresh" else outcomes.get((one.state, one.term), "")
         out.append((outcome, Finding(
-            one.term if outcome else "not-confirmed", _STATES[one.state][0], one.term,
-            {"link": f"{one.node} to {one.to}"} if one.to else {}, one.effect, one.effect_ns, one.interval, one.runs,
-            _CONSISTENT[one.term], (), _REMEDY[one.term], said(one), judged.fabric.measurement,
-            suppressed=_suppressed(one, rules, day),
+            one.term if outcome else "not-confirmed", SEVERITY[one.state], one.term, said(one),
+            where={"link": f"{one.node} to {one.to}"} if one.to else {}, effect=one.effect, effect_ns=one.effect_ns,
+            interval=one.interval, runs=one.runs, consistent_with=_CONSISTENT[one.term], remedy=_REMEDY[one.term],
+            measurement=judged.fabric.measurement, suppressed=_suppressed(one, rules, day),
         )))  # fmt: skip
     return out
 
@@ -66,7 +66,7 @@ def said(one: SlowPart) -> str:
         text = f"the link between {one.node} and {one.to} {slower}"
     else:
         text = f"the link from {one.node} to {one.to} {slower} in this direction, and not in the other"
-    return f"{text} (+{duration(one.effect_ns)} a message), {seen_in(one.runs)}; {_STATES[one.state][1]}"
+    return f"{text} (+{duration(one.effect_ns)} a message), {seen_in(one.runs)}; {_STATES[one.state]}"
 
 
 def entry(judged: JudgedFabric, rules: Acceptance, day: str) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def entry(judged: JudgedFabric, rules: Acceptance, day: str) -> dict[str, Any]:
         "bounds": {NODE: rules.fabric_node, LINK: rules.fabric_link}, "smallest_effect": dict(judged.smallest),
         "findings": [
             {"term": f.term, "node": f.node, "to": f.to, "sends": f.sends, "receives": f.receives, "effect": f.effect,
-             "effect_ns": f.effect_ns, "runs": list(f.runs), "severity": _STATES[f.state][0], "text": said(f),
+             "effect_ns": f.effect_ns, "runs": list(f.runs), "severity": SEVERITY[f.state], "text": said(f),
              "suppressed": _suppressed(f, rules, day)}
             for f in judged.found
         ],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +18,7 @@ from nodeprint.judge.quality import INVALID
 from nodeprint.packed import PackedNode
 from nodeprint.words import figures, places, sameness, set_findings
 from nodeprint.words import findings as of_pairs
-from nodeprint.words.outcome import CellFigure, ClassFigure, Finding, NodeVerdict
+from nodeprint.words.outcome import SEVERITY, CellFigure, ClassFigure, Finding, NodeVerdict
 from nodeprint.words.units import said
 
 #: Causes that are measured directly and show in pairs, too: reported first.
@@ -31,9 +31,6 @@ _GONE = "not-confirmed"
 #: What nodes have in common beside their fingerprint.
 LAYOUT = "layout of sockets, CCDs and cores"
 _CROWD = "; too many nodes deviate in the same way to decide which are right"
-_SEVERITY: Mapping[str, str] = {
-    "confirmed": "error", "crowd": "warning", "fresh": "warning", "differs": "warning", "refuted": "info",
-}  # fmt: skip
 
 
 class Nodes:
@@ -182,7 +179,7 @@ class Nodes:
         found = set_findings.findings([s for s in shown if not s.matrix.quantity.of_pairs], node, soft)
         pairs = {
             state: [
-                of_pairs.finding(one, node, peers, soft, _SEVERITY[state])
+                of_pairs.finding(one, node, peers, soft, SEVERITY[state])
                 for one in _merged([s for s in shown if s.matrix.quantity.of_pairs and s.state == state])
             ]
             for state in STATES
@@ -262,45 +259,22 @@ def _outside(measurement: str, name: str, median: float, unit: str, allowed: flo
     effect = median / allowed - 1
     found, limit = (said(value, unit) for value in (median, allowed))
     return Finding(
-        "outside-limit",
-        "error",
-        "limit",
-        {},
-        effect,
-        median - allowed if unit == "ns" else float("nan"),
-        (effect, effect),
-        (),
-        (),
-        (),
-        "refer the vendor to the contract",
-        f"{measurement}, {name}: {found}, the limit is {limit} ({reason})",
-        measurement,
-        home,
-    )
+        "outside-limit", "error", "limit", f"{measurement}, {name}: {found}, the limit is {limit} ({reason})",
+        effect=effect, effect_ns=median - allowed if unit == "ns" else float("nan"), interval=(effect, effect),
+        remedy="refer the vendor to the contract", measurement=measurement, home=home,
+    )  # fmt: skip
 
 
 def _no_evidence(why: str, *, twice: bool) -> tuple[str, str]:
     """The outcome of a node whose newest job is invalid, and its text."""
     reason = why.removeprefix(INVALID)
-    return (
-        ("UNSTABLE", f"{reason}; an earlier job was invalid, too")
-        if twice
-        else ("INVALID", f"{reason}; measure it again")
-    )
+    if twice:
+        return "UNSTABLE", f"{reason}; an earlier job was invalid, too"
+    return "INVALID", f"{reason}; measure it again"
 
 
 def _unstable_finding(text: str) -> Finding:
     return Finding(
-        "unstable",
-        "warning",
-        "spread",
-        {},
-        0.0,
-        0.0,
-        (0.0, 0.0),
-        (),
-        ("a busy core", "an intermittent fault"),
-        (),
-        "look for other load on the node, then measure it again",
-        text,
-    )
+        "unstable", "warning", "spread", text, consistent_with=("a busy core", "an intermittent fault"),
+        remedy="look for other load on the node, then measure it again",
+    )  # fmt: skip

@@ -15,6 +15,12 @@ from nodeprint.errors import printable
 SCHEMA = 1
 
 
+#: The severity of a finding by the state of its cause (judge.confirmation).
+SEVERITY: Mapping[str, str] = {
+    "confirmed": "error", "crowd": "warning", "fresh": "warning", "differs": "warning", "refuted": "info",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Finding:
     """One cause, one finding: `effect` relative to the template, `interval` its 95 % bounds, from the last job."""
@@ -22,15 +28,15 @@ class Finding:
     id: str
     severity: str
     term: str
-    where: Mapping[str, int | str]
-    effect: float
-    effect_ns: float
-    interval: tuple[float, float]
-    runs: tuple[str, ...]
-    consistent_with: tuple[str, ...]
-    evidence: tuple[str, ...]
-    remedy: str
     text: str
+    where: Mapping[str, int | str] = field(default_factory=dict)
+    effect: float = 0.0
+    effect_ns: float = 0.0
+    interval: tuple[float, float] = (0.0, 0.0)
+    runs: tuple[str, ...] = ()
+    consistent_with: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    remedy: str = ""
     measurement: str = ""
     home: int = -1
     constant_in: str = "either"

@@ -15,22 +15,19 @@ from nodeprint.judge.evidence import Evidence
 from nodeprint.packed import PackedNode
 from nodeprint.words import places
 from nodeprint.words.findings import seen_in
-from nodeprint.words.outcome import Finding
+from nodeprint.words.outcome import SEVERITY, Finding
 from nodeprint.words.units import said
 
 #: Of causes in one place the first term here is the finding, the others are its evidence: what takes time from a CPU or
 #: slows its clock shows in everything that runs there.
 _FIRST = ("jitter", "clock", "bandwidth", "numa", "cache")
-_SEVERITY: Mapping[str, str] = {
-    "confirmed": "error", "fresh": "warning", "differs": "warning", "crowd": "warning", "refuted": "info",
-}  # fmt: skip
 
 
 def findings(shown: Sequence[ShownCause], node: PackedNode, evidence: Sequence[str]) -> dict[str, list[Finding]]:
     """A node's findings by state, one per place."""
     by_state: dict[str, dict[tuple[object, ...], list[Finding]]] = {state: {} for state in STATES}
     for one in sorted(shown, key=lambda one: _FIRST.index(one.cause.term) if one.cause.term in _FIRST else len(_FIRST)):
-        told = finding(one, node, evidence, _SEVERITY[one.state])
+        told = finding(one, node, evidence, SEVERITY[one.state])
         if one.state == "refuted":
             told = replace(told, id="not-confirmed")
         by_state[one.state].setdefault(_place(told.where), []).append(told)
