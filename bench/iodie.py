@@ -345,6 +345,10 @@ def _by_size(clusters: Any) -> Any:
     return found if isinstance(found, str) else replace(found, of_end=np.roll(found.of_end, 1))
 
 
+def _longer(ns: Floats, half: Floats) -> npt.NDArray[np.bool_]:
+    return np.asarray(ns > np.median(ns) + 0 * half)
+
+
 _FIT, _DISTANCES, _SITES = paths.fit, lines.distances, sites.find
 #: Ways to break the method: what, where, and its broken form.
 BROKEN: dict[str, tuple[Any, str, Any]] = {
@@ -354,7 +358,7 @@ BROKEN: dict[str, tuple[Any, str, Any]] = {
     "sites shifted by a CCD": (analysis.sites, "find", _by_size),
     "no geometry is ever preferred": (geometry, "PREFERRED", 1e9),
     "no port stands apart": (analysis, "_APART_NS", 1e9),
-    "ports stand apart however little": (analysis, "_APART_NS", 0.0),
+    "every longer port stands apart": (analysis, "stands_apart", _longer),
 }
 
 
