@@ -1,4 +1,6 @@
-"""The pictures in the README: `make pictures`. Simulated nodes but for page-real.png, which needs results/main.
+"""The pictures in the README and of each page in reports/pictures: `make pictures`.
+
+Simulated nodes, marked so on each page, but for page-real.png, which needs results/main.
 
 Needs pdftoppm (poppler-utils) and Chromium.
 """
@@ -19,18 +21,32 @@ from nodeprint.verdict.judge import judge
 from tests.browser import browser
 
 DOCS = Path(__file__).parent
+#: A small picture of each page, beside the templates.
+EACH = DOCS.parent / "reports/pictures"
 #: A real campaign of this machine, where there is one.
 REAL = DOCS.parent / "results/main"
 
 
-def pages(pdf: Path, *numbers: int) -> list[Image.Image]:
-    """Pages of a PDF as images, 80 dots an inch."""
+def pages(pdf: Path, *numbers: int, dots: int = 80) -> list[Image.Image]:
+    """Pages of a PDF as images, so many dots an inch."""
     out = []
     for number in numbers:
-        command = ["pdftoppm", "-r", "80", "-f", str(number), "-l", str(number), "-png", str(pdf)]
+        command = ["pdftoppm", "-r", str(dots), "-f", str(number), "-l", str(number), "-png", str(pdf)]
         done = subprocess.run(command, check=True, capture_output=True)
         out.append(Image.open(io.BytesIO(done.stdout)).convert("RGB"))
     return out
+
+
+def each(pdf: Path, name: str) -> None:
+    """A small picture of each page of a PDF, instead of those that are there."""
+    EACH.mkdir(exist_ok=True)
+    for old in EACH.glob(f"{name}-*.png"):
+        old.unlink()
+    said = subprocess.run(["pdfinfo", pdf], check=True, capture_output=True, text=True).stdout
+    for number in range(1, int(said.split("Pages:")[1].split()[0]) + 1):
+        (image,) = pages(pdf, number, dots=45)
+        image.quantize(48).save(EACH / f"{name}-{number}.png", optimize=True)
+    print(EACH / f"{name}-*.png")
 
 
 def save(name: str, images: list[Image.Image]) -> None:
@@ -56,6 +72,8 @@ def main() -> None:
         report.write(campaign)
         save("page.png", pages(campaign / "report/node005.pdf", 1, 2))
         save("cluster.png", pages(campaign / "report/cluster.pdf", 1, 2))
+        each(campaign / "report/node005.pdf", "node")
+        each(campaign / "report/cluster.pdf", "cluster")
         with browser() as page:
             page.open(campaign / "report/cluster.html", "document.body?.dataset.ready === 'yes'")
             page.run("document.getElementById('explorer').scrollIntoView()")

@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +108,7 @@ def _write_index(fleet: PackedFleet, partial: Path, stamp: str) -> None:
         "campaign": fleet.campaign,
         "simulated": fleet.simulated,
         "versions": dict(fleet.versions),
-        "nodes": [asdict(node) for node in fleet.nodes],
+        "nodes": [vars(node) for node in fleet.nodes],
         "quantities": entries,
     }
     (partial / "index.json").write_text(json.dumps(index, separators=(",", ":")) + "\n")
@@ -300,9 +300,10 @@ def _pairs(number: int, place: Path, job: int, one: Measured, kind: _NodeKind) -
     there, shape = at >= 0, (len(one.runs), len(one.passes), len(places["home"]))
     flags = np.zeros(shape, dtype=np.uint8)
     flags[..., at[there]] = one.columns["flags"][..., there]
+    name = one.name
 
-    def values() -> Values:
-        latency = store.job(place / f"job{job}").measured[one.name].columns["latency_ns"]
+    def values() -> Values:  # holds nothing of the job, which is a file that is open
+        latency = store.job(place / f"job{job}").measured[name].columns["latency_ns"]
         out = np.full(shape, np.nan, dtype=np.float32)
         out[..., at[there]] = latency[..., there]
         return out

@@ -19,12 +19,14 @@ from nodeprint.errors import NodeprintError
 from nodeprint.fleet.jobs import Measured
 from nodeprint.report import campaign as report
 from nodeprint.report import cluster, figures, findings, methods, pdf, quantities, runs, scale, words
+from nodeprint.report.drawing import Path as Path_
 from nodeprint.report.node import node_page
 from nodeprint.report.pages import Advice, Unmeasured
 from nodeprint.report.peers import Peers
 from nodeprint.report.shown import Shown
 from nodeprint.simulate import Plan, write
 from nodeprint.topology.presets import preset
+from nodeprint.verdict import outputs
 from nodeprint.verdict.judge import judge
 
 from .conftest import need
@@ -565,6 +567,27 @@ def test_places_of_nodes_are_shown(tmp_path: Path) -> None:
 def test_a_campaign_without_nodes_has_a_page(tmp_path: Path) -> None:
     made = Campaign(tmp_path / "main")
     assert "Cluster report" in text(report.write(made.install())[0])
+
+
+def test_every_node_has_its_difference_from_the_fleet(tmp_path: Path) -> None:
+    """In percent and in ns, pair by pair, and core by core with the bound and the margin as lines."""
+    made = fleet(tmp_path / "main", 8)
+    quiet = next(node for node, said in made.verdict["nodes"].items() if said.get("verdict") == "SAME")
+    made.verdict["nodes"][quiet]["margins"] = {"core-near": {"within": 0.012}, "core-far": {"within": 0.015}}
+    made.verdict["fleet"]["bound"] = {"core": 0.04}
+    made.install()
+    verdict = outputs.read(tmp_path / "main")
+    task = report.prepared(tmp_path / "main", verdict, tmp_path / "out", [quiet])
+    page = node_page(verdict, quiet, Shown.of(task.folders[quiet]), task.scales, task.fleet, task.peers)
+    drawn = {one.name: one for one in page.figures()}
+    percent, ns = (drawn[f"difference-{kind}-coherence-cas"] for kind in ("percent", "ns"))
+    matrix = next(one for name, one in drawn.items() if name.startswith("coherence-cas"))
+    base = np.asarray(matrix.data["value"]) - np.asarray(ns.data["value"])
+    assert np.allclose(np.asarray(percent.data["value"]), 100 * np.asarray(ns.data["value"]) / base)
+    cores = drawn["cores-coherence-cas"]
+    assert "dashed: the bound" in cores.caption and "dotted" in cores.caption
+    dashes = [mark.pen.dash for mark in cores.drawing.marks if isinstance(mark, Path_) and mark.pen.dash]
+    assert dashes.count("1.2 0.8") == 2 and dashes.count("0.3 0.6") == 2
 
 
 def test_every_caption_is_used_and_there() -> None:

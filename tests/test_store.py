@@ -1,5 +1,6 @@
 """What is kept of a node: read once, read again where it changed, tolerant of what is wrong with single files."""
 
+import resource
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -106,6 +107,21 @@ def test_a_job_is_read_from_its_records_once(campaign: Make, monkeypatch: pytest
     assert read == ["n2"] * 3
     assert [len(one.pairs[0].node) for one in (first, second)] == [4, 5]
     assert second.pairs[0].values[-1, 0, 0] == 99.0
+
+
+def test_packing_holds_no_node_open(campaign: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = campaign(*(f"n{number}" for number in range(12)))
+    gather(folder)
+    monkeypatch.setattr(records, "read", lambda *_: pytest.fail("read again, as it could not be opened"))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = {int(path.name) for path in Path("/proc/self/fd").iterdir()}
+    free = [number for number in range(soft) if number not in used]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free[8], hard))
+    try:
+        fleet = packed.pack(folder)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(fleet.nodes) == 12
 
 
 def test_a_campaign_that_cannot_be_written_is_read_and_left_as_it_is(

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ class Measured:
         out[index] = column
         return out
 
-    @property
+    @cached_property
     def cpus(self) -> list[int]:
         """Of pairs, the CPUs that were measured."""
         return np.unique(np.concatenate([self.places["a"], self.places["b"]])).tolist() if self.pairs else []

@@ -7,7 +7,7 @@ import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -55,7 +55,7 @@ def gather(folder: Path, workers: int | None = None) -> Fleet:
 def write(folder: Path, states: Sequence[NodeState]) -> Fleet:
     """Write fleet.json. Raises CannotWriteError."""
     simulated = any(node.state == "simulated" for node in discover.read_sheet(folder / "nodes.tsv"))
-    text = json.dumps({"schema": 1, "simulated": simulated, "nodes": [asdict(state) for state in states]}, indent=1)
+    text = json.dumps({"schema": 1, "simulated": simulated, "nodes": [vars(state) for state in states]}, indent=1)
     files.write(store.base(folder) / "fleet.json", text + "\n")
     return Fleet(folder, tuple(states))
 

@@ -219,8 +219,8 @@ def _merge(parts: Sequence[JobPart], path: Path | None) -> Quantity:
         return np.stack([_in_words(one, dim, names) for dim in first.places], axis=1)
 
     #: Parts share their places by the hundred: each kind is looked up once.
-    same: dict[tuple[int, ...], int] = {}
-    kind = [same.setdefault(tuple(map(id, (*one.places.values(), one.names))), n) for n, one in enumerate(parts)]
+    same: dict[tuple[Any, ...], int] = {}
+    kind = [same.setdefault((*map(id, one.places.values()), *one.names.items()), n) for n, one in enumerate(parts)]
     places = _union([rows_of(number) for number in dict.fromkeys(kind)], pairs=model.places == "pairs")
     at = {number: codes(np.concatenate([places, rows_of(number)]))[len(places) :] for number in dict.fromkeys(kind)}
     runs = [len(one.runs) for one in parts]

@@ -8,6 +8,7 @@ CPUs, they are made again. The folder may be removed at any time.
 from __future__ import annotations
 
 import atexit
+import math
 import mmap
 import os
 import shutil
@@ -88,7 +89,7 @@ def fill(node_dir: Path) -> None:
 def is_filled(node_dir: Path) -> bool:
     """Whether all of a node is kept."""
     return _kept_survey(node_dir) is not None and all(
-        _load(_arrays(folder), _sources(_of_job(folder))) is not None for folder in jobs.folders(node_dir)
+        _opened(_arrays(folder), _sources(_of_job(folder))) is not None for folder in jobs.folders(node_dir)
     )
 
 
@@ -259,8 +260,8 @@ def _save(found: Job, path: Path, sources: Sources) -> None:
     files.write(path, b"".join([line, *blocks]))
 
 
-def _load(path: Path, sources: Sources) -> Job | None:
-    """The job that is kept in `path`; None where there is none of these sources, or it cannot be read."""
+def _opened(path: Path, sources: Sources) -> tuple[mmap.mmap, int, _Index] | None:
+    """What is kept in `path`, where its arrays begin, and which those are; None where it is not of these sources."""
     if not path.is_file():
         return None
     try:
@@ -268,13 +269,23 @@ def _load(path: Path, sources: Sources) -> Job | None:
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         end = content.find(b"\n") + 1
         index = _INDEX.decode(content[:end])
-        if index.schema != SCHEMA or index.sources != sources or len(content) != end + index.bytes:
-            return None
+    except (OSError, ValueError, RecursionError, msgspec.MsgspecError):
+        return None
+    good = index.schema == SCHEMA and index.sources == sources and len(content) == end + index.bytes
+    return (content, end, index) if good else None
 
-        def array(entry: _Array) -> jobs.Array:
-            count = int(np.prod(entry.shape, dtype=np.int64))
-            return np.frombuffer(content, np.dtype(entry.dtype), count, end + entry.at).reshape(entry.shape)
 
+def _load(path: Path, sources: Sources) -> Job | None:
+    """The job that is kept in `path`; None where there is none of these sources, or it cannot be read."""
+    opened = _opened(path, sources)
+    if opened is None:
+        return None
+    content, end, index = opened
+
+    def array(entry: _Array) -> jobs.Array:
+        return np.frombuffer(content, entry.dtype, math.prod(entry.shape), end + entry.at).reshape(entry.shape)
+
+    try:
         measured = {
             name: Measured(
                 name, one.header, tuple(one.runs), tuple(one.passes),
@@ -284,6 +295,6 @@ def _load(path: Path, sources: Sources) -> Job | None:
             )
             for name, one in index.measured.items()
         }  # fmt: skip
-    except (OSError, ValueError, TypeError, RecursionError, msgspec.MsgspecError):
+    except (ValueError, TypeError):
         return None
     return Job(index.number, index.status, measured, index.not_applicable, tuple(index.problems))

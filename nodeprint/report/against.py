@@ -30,10 +30,11 @@ def section(
     bounds: Mapping[str, Any],
 ) -> Section:  # fmt: skip
     """Pair by pair, core by core and CCD by CCD the difference from the peers. `bounds` are the fleet's, by term."""
-    bound, margin = words.number(bounds.get("core")), (said.get("margins") or {}).get("core") or {}
-    strip = core_strip(
-        one, template, topology, f"cores-{one.measurement}", node, bound, words.number(margin.get("within"))
-    )  # fmt: skip
+    bound, margins = words.number(bounds.get("core")), said.get("margins") or {}
+    # the median over all others mixes pairs near and far: its margin is the larger of these two
+    found = [words.number((margins.get(term) or {}).get("within")) for term in ("core", "core-near", "core-far")]
+    within = max((one for one in found if one is not None), default=None)
+    strip = core_strip(one, template, topology, f"cores-{one.measurement}", node, bound, within)
     text = Text(f"Each pair against the median of {len(template.names)} unsuspected nodes.", quiet=True)
     blocks = (
         text,

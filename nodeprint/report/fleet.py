@@ -25,7 +25,7 @@ from nodeprint.topology.model import Topology
 from nodeprint.words import places
 
 #: Rows of the map of nodes and terms, and maps in small.
-_MOST_ROWS, MOST_MAPS = 40, 64
+_MOST_ROWS, MOST_MAPS = 32, 64
 
 
 @dataclass(frozen=True, slots=True)
