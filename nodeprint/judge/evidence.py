@@ -73,11 +73,15 @@ class Again:
         """The row of each fleet node."""
         return {node: row for row, node in enumerate(self.matrix.nodes.tolist())}
 
+    @cached_property
+    def centre(self) -> Floats:
+        """Of what each node deviates (node, term)."""
+        return np.asarray(np.nanmean(filled(self.matrix.values), axis=1) - self.deviation)
+
     def of(self, node: int) -> Observed:
         """What is observed of a fleet node."""
         row = self.row[node]
-        centre = np.nanmean(filled(self.matrix.values)[row], axis=0) - self.deviation[row]
-        return Observed(self.matrix, row, centre, self.deviation[row], self.differ[row])
+        return Observed(self.matrix, row, self.centre[row], self.deviation[row], self.differ[row])
 
 
 @dataclass(frozen=True)

@@ -62,11 +62,18 @@ class JudgedFleet:
         """The measurements that a node has."""
         return self._measurements.get(i, set())
 
-    def absent(self, i: int, kind: Kind) -> list[str]:
-        """Measurements that half of a kind's nodes have, and node i has not."""
-        counts = Counter(name for node in kind.nodes.tolist() for name in self.measured(node))
-        mine = self.measured(i)
-        return sorted(name for name, count in counts.items() if 2 * count >= len(kind.nodes) and name not in mine)
+    @cached_property
+    def _usual(self) -> dict[int, list[str]]:
+        """By node the measurements that half of its kind's nodes have."""
+        out: dict[int, list[str]] = {}
+        for nodes in (kind.nodes.tolist() for kind in self.populations):
+            counts = Counter(name for node in nodes for name in self.measured(node))
+            out |= dict.fromkeys(nodes, sorted(name for name, count in counts.items() if 2 * count >= len(nodes)))
+        return out
+
+    def absent(self, i: int) -> list[str]:
+        """Measurements that half of the nodes of its kind have, and node i has not."""
+        return [name for name in self._usual[i] if name not in self.measured(i)]
 
     def invalid(self, i: int) -> dict[int, list[str]]:
         """The invalid jobs of a node, and the reasons."""

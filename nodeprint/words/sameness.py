@@ -27,7 +27,7 @@ def outcome(known: JudgedFleet, i: int, kind: Kind, letter: str) -> tuple[str, s
     doubt = "" if len(cells) > len(open_) else "no measurement is resolved within its bound"
     if result.pairs:
         doubt = _doubt(mine, result, node)
-    if not doubt and (absent := known.absent(i, kind)):
+    if not doubt and (absent := known.absent(i)):
         doubt = f"it has no {' and no '.join(absent)}, which its peers have; measure it again"
     if doubt:
         return "INCONCLUSIVE", f"nothing deviates, but {doubt}{beside}"
