@@ -411,9 +411,10 @@ static void test_homes_near_and_far(void) {
     static const int sockets[CPUS] = {0, 0, 1, 1}, far[CPUS] = {2, 3, 0, 1};
     char folder[] = "/tmp/nodeprint-unit-XXXXXX", path[128], home[] = "--home", word[] = "sockets";
     char *words[] = {home, home, word};
-    struct numa_node nodes[NODES];
-    struct machine machine = {.node = nodes, .nodes = NODES, .numa = true};
-    struct selection selection = {0};
+    /* As in a kernel they live as long as the process. */
+    static struct numa_node nodes[NODES];
+    static struct machine machine = {.node = nodes, .nodes = NODES, .numa = true};
+    static struct selection selection;
     CHECK(mkdtemp(folder) != NULL && setenv("NODEPRINT_SYSFS", folder, 1) == 0);
     for (int n = 0; n < NODES; n++) nodes[n] = (struct numa_node){.number = n, .has_memory = true};
     for (int cpu = 0; cpu < CPUS; cpu++) {
