@@ -2,7 +2,8 @@
 rule report:
     input:
         CAMPAIGN / "verdict.json",
-        CAMPAIGN / "config.yaml",
+        # where `nodeprint discover` has not written nodes.tsv there is none
+        list(CAMPAIGN.glob("config.yaml")),
         [config["site"]["logo"]] if config["site"]["logo"] else [],
     output:
         CAMPAIGN / "report/cluster.pdf",
