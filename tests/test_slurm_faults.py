@@ -100,6 +100,10 @@ def login(slurm: Path, text: str) -> str:
 
 
 def kill_slurmctld(slurm: Path) -> None:
+    """Kill the controller when its queue is on disk: it saves changes with a delay, and forgets what it did not save."""
+    changed = time.time()
+    login(slurm, "for job in $(squeue --noheader -o %i); do scontrol update jobid=$job comment=kept || exit; done")
+    wait_for(lambda: (slurm / "ctld/job_state").stat().st_mtime > changed)
     login(slurm, "kill -KILL $(cat /run/slurm/slurmctld.pid)")
 
 
