@@ -1,5 +1,6 @@
 """The main job on this machine, interrupted by its user, or left by whoever read its output."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -96,15 +97,13 @@ def test_an_interrupted_call_says_what_is_kept_and_is_continued(
 def test_an_interruption_before_measuring_leaves_nothing(house: Path) -> None:
     lock = house / ".snakemake/nodeprint.lock"
     lock.parent.mkdir(exist_ok=True)
-    holder = subprocess.Popen(["flock", lock, "sleep", "60"], start_new_session=True)
-    time.sleep(0.5)
-    process = call(house, "early")
-    assert process.stdout is not None
-    assert "another call is at work" in process.stdout.readline()
-    os.killpg(process.pid, signal.SIGINT)
-    said = process.communicate(timeout=300)[0]
-    os.killpg(holder.pid, signal.SIGKILL)
-    holder.wait()
+    with lock.open("a") as holder:
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        process = call(house, "early")
+        assert process.stdout is not None
+        assert "another call is at work" in process.stdout.readline()
+        os.killpg(process.pid, signal.SIGINT)
+        said = process.communicate(timeout=300)[0]
     assert process.returncode == 130, said
     assert said.split("\n")[-2:] == ["nodeprint: interrupted before anything was measured", ""]
     assert not (house / "results/early").exists()

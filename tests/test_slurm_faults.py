@@ -88,7 +88,7 @@ class Campaign:
             assert file.header["host"] == node
 
 
-def wait_for(true: Callable[[], bool], seconds: float = 90) -> None:
+def wait_for(true: Callable[[], bool], seconds: float = 600) -> None:
     until = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < until
