@@ -100,10 +100,11 @@ def login(slurm: Path, text: str) -> str:
 
 
 def kill_slurmctld(slurm: Path) -> None:
-    """Kill the controller when its queue is on disk: it saves changes with a delay, and forgets what it did not save."""
-    changed = time.time()
-    login(slurm, "for job in $(squeue --noheader -o %i); do scontrol update jobid=$job comment=kept || exit; done")
-    wait_for(lambda: (slurm / "ctld/job_state").stat().st_mtime > changed)
+    """Kill the controller when its queue is on disk: it saves changes seconds later, and forgets what it did not save."""
+    changed, queue = time.time(), login(slurm, "squeue --noheader -o %i").split()
+    for job in queue:
+        login(slurm, f"scontrol update jobid={job} comment=kept")
+    wait_for(lambda: not queue or (slurm / "ctld/job_state").stat().st_mtime > changed)
     login(slurm, "kill -KILL $(cat /run/slurm/slurmctld.pid)")
 
 
