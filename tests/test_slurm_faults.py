@@ -100,7 +100,7 @@ def login(slurm: Path, text: str) -> str:
 
 
 def kill_slurmctld(slurm: Path) -> None:
-    """Kill the controller when its queue is on disk: it saves changes seconds later, and forgets what it did not save."""
+    """Kill the controller when its queue is on disk: it saves changes seconds later and forgets the rest."""
     changed, queue = time.time(), login(slurm, "squeue --noheader -o %i").split()
     for job in queue:
         login(slurm, f"scontrol update jobid={job} comment=kept")
