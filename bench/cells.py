@@ -26,7 +26,7 @@ from nodeprint.judge import confirmation
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, fleet
 from nodeprint.topology.presets import preset
-from nodeprint.verdict.judge import judge_fleet
+from nodeprint.verdict.campaign_verdict import judge_fleet
 from nodeprint.words.outcome import Finding, Verdict
 
 _NODES = 8

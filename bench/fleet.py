@@ -113,7 +113,7 @@ def main() -> int:
     nodes, every = arguments.nodes, arguments.nodes <= 128
     rows: list[Row] = []
     load = os.getloadavg()[0]
-    for module in ("nodeprint.verdict.judge", "nodeprint.report.campaign"):
+    for module in ("nodeprint.verdict.campaign_verdict", "nodeprint.report.documents"):
         rows.append(row(f"import {module}", [timed("-c", f"import {module}")[1] for _ in range(3)], 0.5, "s CPU"))
     with tempfile.TemporaryDirectory(prefix="nodeprint-bench-") as folder:
         campaign = made(arguments.keep or Path(folder), nodes)

@@ -27,7 +27,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: the order of sums is t
 from nodeprint.fleet import homes
 from nodeprint.simulate import Plan, Spread, write
 from nodeprint.topology.presets import from_part
-from nodeprint.verdict.judge import judge
+from nodeprint.verdict.campaign_verdict import judge
 
 KEPT = Path(__file__).with_name("golden.json")
 

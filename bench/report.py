@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bench import fleet, table
 from bench.table import Row, row
-from nodeprint.report import campaign as pages
+from nodeprint.report import documents
 from nodeprint.simulate import Plan, write
 from nodeprint.topology.presets import preset
 from nodeprint.verdict import outputs
@@ -34,7 +34,7 @@ def node_page(folder: Path) -> list[Row]:
     """A page of a node with 256 cores, in a process that has printed some."""
     campaign = write(Plan(preset("bergamo-2x128"), nodes=8, jobs=1, cells=True), folder / "large-nodes")
     fleet.nodeprint("judge", campaign)
-    task = pages.prepared(campaign, outputs.read(campaign), folder / "pages")
+    task = documents.prepared(campaign, outputs.read(campaign), folder / "pages")
     names = sorted(task.folders)
     took = []
     for name in names:  # no node twice, as Typst keeps what it has laid out
@@ -54,7 +54,7 @@ def hover(campaign: Path, folder: Path) -> list[Row]:
 
     The pointer moves in every frame of two seconds.
     """
-    _, html = pages.write(campaign, folder / "browser", nodes=[])[:2]
+    _, html = documents.write(campaign, folder / "browser", nodes=[])[:2]
     with browser() as page:
         page.open(html, "document.body?.dataset.ready === 'yes'")
         took = page.run(

@@ -40,7 +40,7 @@ from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.topology.model import Topology
 from nodeprint.topology.presets import preset
-from nodeprint.verdict.judge import judge_fleet
+from nodeprint.verdict.campaign_verdict import judge_fleet
 from nodeprint.words.outcome import Verdict
 
 Make = Callable[[Mapping[str, int]], PackedFleet]
@@ -578,9 +578,8 @@ def scale(nodes: int = 1000) -> list[Row]:
         name = f"{nodes} nodes of {cores} cores{' with cells' if cells else ''}"
         with tempfile.TemporaryDirectory() as folder:
             packed.write(fleet(Plan(preset(machine), nodes=nodes, cells=cells)), Path(folder))
-            code = (
-                "import sys;from pathlib import Path;from nodeprint.verdict.judge import judge;judge(Path(sys.argv[1]))"
-            )
+            code = "import sys; from pathlib import Path; from nodeprint.verdict.campaign_verdict import judge; "
+            code += "judge(Path(sys.argv[1]))"
             began = time.monotonic()
             subprocess.run([sys.executable, "-c", code, folder], check=True)
             seconds = time.monotonic() - began

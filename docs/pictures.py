@@ -14,10 +14,10 @@ from pathlib import Path
 
 from PIL import Image
 
-from nodeprint.report import campaign as report
+from nodeprint.report import documents as report
 from nodeprint.simulate import Plan, write
 from nodeprint.topology.presets import preset
-from nodeprint.verdict.judge import judge
+from nodeprint.verdict.campaign_verdict import judge
 from tests.browser import browser
 
 DOCS = Path(__file__).parent

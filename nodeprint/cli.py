@@ -225,9 +225,9 @@ def iodie(
 
     found = maps.read(where)
     if pdf is not None:
-        from nodeprint.report import iodie as drawn
+        from nodeprint.report import die_maps
 
-        drawn.write(found, where.resolve().name, pdf)
+        die_maps.write(found, where.resolve().name, pdf)
     if json:
         print_json(found.as_json())
         return
@@ -344,11 +344,10 @@ def judge(
     Uses the records that are there; writes verdict.json, JUnit, Prometheus text and drain.sh.
     """
     from nodeprint import files, outcomes
-    from nodeprint.verdict import judge as judging
-    from nodeprint.verdict import outputs
+    from nodeprint.verdict import campaign_verdict, outputs
 
     kinds = outcomes.fail_kinds(fail_on)
-    result = judging.judge(campaign, baseline=baseline, acceptance=acceptance)
+    result = campaign_verdict.judge(campaign, baseline=baseline, acceptance=acceptance)
     if recheck:
         files.write(recheck, outputs.recheck(result))
     typer.echo(result.json().rstrip("\n") if json else result.text())
@@ -494,9 +493,9 @@ def report(
 
     Writes cluster.pdf, the same as cluster.html, and a PDF per node, and prints their paths.
     """
-    from nodeprint.report import campaign as pages
+    from nodeprint.report import documents
 
-    for path in pages.write(campaign, to, figures=figures, pseudonyms=pseudonyms):
+    for path in documents.write(campaign, to, figures=figures, pseudonyms=pseudonyms):
         typer.echo(path)
 
 

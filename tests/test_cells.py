@@ -23,7 +23,7 @@ from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import from_part, preset
 from nodeprint.verdict import comparison, history, outputs
-from nodeprint.verdict.judge import judge, judge_fleet
+from nodeprint.verdict.campaign_verdict import judge, judge_fleet
 from nodeprint.words import units
 from nodeprint.words.outcome import Verdict
 

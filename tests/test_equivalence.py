@@ -15,7 +15,7 @@ from nodeprint.judge import acceptance, margins, pairs, terms
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.topology.presets import from_part, preset
-from nodeprint.verdict.judge import judge_fleet
+from nodeprint.verdict.campaign_verdict import judge_fleet
 from nodeprint.words.outcome import MarginFigure, said_within, widest
 from nodeprint.words.sameness import bound_key
 

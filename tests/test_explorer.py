@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from nodeprint.report import campaign as report
+from nodeprint.report import documents as report
 from nodeprint.report import explorer
 from nodeprint.report.figures import Floats
 from nodeprint.report.shown import Shown

@@ -14,8 +14,8 @@ import yaml
 from PIL import Image
 
 from nodeprint.errors import NodeprintError
-from nodeprint.report import campaign as report
-from nodeprint.report import pseudonyms, sites
+from nodeprint.report import documents as report
+from nodeprint.report import pseudonyms, site_branding
 from nodeprint.report.shown import Shown
 
 from .conftest import need
@@ -100,7 +100,7 @@ def test_a_site_adds_its_logo_contact_and_contract(tmp_path: Path) -> None:
     assert 'class="logo"' in paths[1].read_text()
     logo.write_text("no picture")
     with pytest.raises(NodeprintError, match=r"neither PNG nor SVG.*site\.logo"):
-        sites.of(campaign)
+        site_branding.of(campaign)
     logo.unlink()
     with pytest.raises(NodeprintError, match=r"logo\.png"):
         report.write(campaign)

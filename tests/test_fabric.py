@@ -25,7 +25,7 @@ from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.topology.presets import preset
 from nodeprint.verdict import outputs
-from nodeprint.verdict.judge import judge_fleet
+from nodeprint.verdict.campaign_verdict import judge_fleet
 from nodeprint.words import links
 from nodeprint.words.outcome import Verdict
 

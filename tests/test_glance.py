@@ -13,7 +13,7 @@ import pytest
 
 from nodeprint import packed, simulate, topology
 from nodeprint.report import glance, terminal
-from nodeprint.verdict.judge import judge
+from nodeprint.verdict.campaign_verdict import judge
 
 from .conftest import environment
 

@@ -15,7 +15,7 @@ from nodeprint.report import glance
 from nodeprint.report.shown import Shown
 from nodeprint.simulate import Plan, Spread, write
 from nodeprint.topology.presets import from_part
-from nodeprint.verdict.judge import judge
+from nodeprint.verdict.campaign_verdict import judge
 
 MACHINE = from_part("EPYC 7302", 2, False)
 

@@ -17,7 +17,7 @@ from nodeprint import discover, importers, records, structure, topology
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import store
 from nodeprint.topology.model import Cpu, Machine, Topology
-from nodeprint.verdict.judge import judge
+from nodeprint.verdict.campaign_verdict import judge
 
 from .latencies import epyc
 from .schemas import valid_campaign

@@ -25,7 +25,7 @@ from nodeprint.iodie.campaign import Found
 from nodeprint.iodie.data import Census, Lines, Pass
 from nodeprint.iodie.quantities import with_dies
 from nodeprint.layout import CCX
-from nodeprint.report import iodie as drawn
+from nodeprint.report import die_maps
 from nodeprint.report.pages import Text
 from nodeprint.report.svg import svg
 from nodeprint.simulate import Modes, Plan, Spread, write
@@ -33,7 +33,7 @@ from nodeprint.simulate.campaign import detailed
 from nodeprint.structure.matrices import rand_index
 from nodeprint.topology.model import Topology
 from nodeprint.topology.presets import from_part, preset
-from nodeprint.verdict.judge import judge
+from nodeprint.verdict.campaign_verdict import judge
 
 from .conftest import built
 from .schemas import valid
@@ -603,7 +603,7 @@ def test_a_node_with_other_dies_is_left_out_by_name() -> None:
 
 def test_a_page_has_a_floor_plan_with_every_ccd_and_the_same_bytes(campaign: Path, tmp_path: Path) -> None:
     found = maps.read(campaign)
-    first, node, _ = drawn.pages(found, "a")
+    first, node, _ = die_maps.pages(found, "a")
     assert (first.subject, node.subject, node.origin) == ("cluster", "node000", "SIMULATED, not a measurement")
     (figure,) = node.figures()
     seen = svg(figure.drawing).decode()
@@ -620,7 +620,7 @@ def test_a_page_has_a_floor_plan_with_every_ccd_and_the_same_bytes(campaign: Pat
 def test_every_geometry_has_a_plan_on_terminal_and_page(kind: dies.Kind, sites: int) -> None:
     (die,) = analysed(GENOA, Modes(2.0, pair_step_ns=2.0, die=kind, sites=sites))[0].dies
     rows = "\n".join(text.plan(die))
-    seen = svg(drawn.floorplan(die).drawing).decode()
+    seen = svg(die_maps.floorplan(die).drawing).decode()
     for ccd in range(12):
         assert f">CCD {ccd}<" in seen
     links = 6 if (kind, sites) != ("mesh", 6) else 7
@@ -630,7 +630,7 @@ def test_every_geometry_has_a_plan_on_terminal_and_page(kind: dies.Kind, sites: 
 
 def test_without_a_map_the_page_says_what_could_be_found() -> None:
     found, _ = analysed(ROME, Modes(0, pair_step_ns=0), runs=1)
-    (page,) = drawn.pages(Found((found,), {}), "a")
+    (page,) = die_maps.pages(Found((found,), {}), "a")
     assert page.figures() == []
     said = [block.text for section in page.sections for block in section.blocks if isinstance(block, Text)]
     assert any(one.startswith("No map: all lines are alike. With this data") for one in said)

@@ -15,7 +15,7 @@ from nodeprint import layout
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.topology import from_part
 from nodeprint.topology.model import Cpu, Machine, Topology
-from nodeprint.verdict.judge import judge_fleet
+from nodeprint.verdict.campaign_verdict import judge_fleet
 from tests import machines
 from tests.machines import arm, epyc, xeon
 from tests.test_topology import read

@@ -17,7 +17,7 @@ from nodeprint.report.pages import Table
 from nodeprint.report.scale import Scale
 from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import preset
-from nodeprint.verdict.judge import judge_fleet
+from nodeprint.verdict.campaign_verdict import judge_fleet
 
 from .schemas import valid_records
 

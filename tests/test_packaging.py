@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint.verdict.judge import judge
+from nodeprint.verdict.campaign_verdict import judge
 
 from .conftest import ROOT, need
 

@@ -11,7 +11,7 @@ import pytest
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
 from nodeprint.report import protocol
-from nodeprint.verdict.judge import judge
+from nodeprint.verdict.campaign_verdict import judge
 
 from .conftest import need
 from .test_bad_input import call

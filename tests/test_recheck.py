@@ -12,7 +12,7 @@ import pytest
 
 from nodeprint import config, discover, simulate
 from nodeprint.topology.presets import from_part
-from nodeprint.verdict.judge import judge
+from nodeprint.verdict.campaign_verdict import judge
 
 from .conftest import environment
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from nodeprint import discover, outcomes, sources
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet.jobs import Measured
-from nodeprint.report import campaign as report
-from nodeprint.report import cluster, figures, findings, methods, pdf, quantities, runs, scale, words
+from nodeprint.report import cluster, figures, findings, formatting, methods, pdf, quantities, runs, scale
+from nodeprint.report import documents as report
 from nodeprint.report.drawing import Path as Path_
 from nodeprint.report.node import node_page
 from nodeprint.report.pages import Advice, Unmeasured
@@ -27,7 +27,7 @@ from nodeprint.report.shown import Shown
 from nodeprint.simulate import Plan, write
 from nodeprint.topology.presets import preset
 from nodeprint.verdict import outputs
-from nodeprint.verdict.judge import judge
+from nodeprint.verdict.campaign_verdict import judge
 
 from .conftest import need
 from .made_up import ALONE, FINDING, MACHINES, WARNING, Campaign, alone, fleet, machine
@@ -450,10 +450,10 @@ def test_one_broken_node_keeps_the_contrast_of_the_others() -> None:
 
 
 def test_node_lists_are_short() -> None:
-    assert words.node_list([f"cn{i:03d}" for i in range(1, 401)]) == "cn[001-400]"
-    assert words.node_list(["cn8", "cn9", "cn10"]) == "cn[8-10]"
-    assert words.node_list(["a", "b"]) == "a, b"
-    assert "and 3 more" in words.node_list([f"{c}x" for c in "abcdefghijklmno"])
+    assert formatting.node_list([f"cn{i:03d}" for i in range(1, 401)]) == "cn[001-400]"
+    assert formatting.node_list(["cn8", "cn9", "cn10"]) == "cn[8-10]"
+    assert formatting.node_list(["a", "b"]) == "a, b"
+    assert "and 3 more" in formatting.node_list([f"{c}x" for c in "abcdefghijklmno"])
 
 
 def test_the_first_page_says_which_node_what_was_found_and_how_it_was_tested(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from nodeprint import run_files, structure
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import jobs, store
-from nodeprint.verdict.judge import judge
+from nodeprint.verdict.campaign_verdict import judge
 
 from .conftest import TRAILER, cell, cell_header, header, lines, pair, record_texts
 

@@ -19,7 +19,7 @@ from nodeprint import outcomes, records, simulate, structure, topology
 from nodeprint.fleet.nodes import gather
 from nodeprint.structure.model import LevelName, Relation
 from nodeprint.topology.model import LEVELS, Cpu, Machine, Provenance
-from nodeprint.verdict.judge import judge
+from nodeprint.verdict.campaign_verdict import judge
 
 from .conftest import ROOT, TRAILER, cell, cell_header, header, lines, pair
 from .schemas import schema, valid, valid_campaign, valid_records

@@ -16,7 +16,7 @@ from nodeprint.fleet.nodes import gather
 from nodeprint.simulate import Plan, Spread, write
 from nodeprint.simulate.survey import survey
 from nodeprint.topology.presets import from_part, preset
-from nodeprint.verdict.judge import judge
+from nodeprint.verdict.campaign_verdict import judge
 
 from .conftest import TRAILER, cell, cell_header, header, lines, pair
 

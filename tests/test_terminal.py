@@ -8,7 +8,7 @@ from typing import Any
 
 from nodeprint import packed
 from nodeprint.report import terminal
-from nodeprint.verdict.judge import judge
+from nodeprint.verdict.campaign_verdict import judge
 from nodeprint.words.outcome import folded
 
 from .conftest import TRAILER, cell, cell_header, header, lines, pair

@@ -35,7 +35,7 @@ from nodeprint.packed import PackedFleet, PackedNode
 from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import from_part, preset
 from nodeprint.verdict import comparison, history, outputs, power
-from nodeprint.verdict.judge import judge, judge_fleet
+from nodeprint.verdict.campaign_verdict import judge, judge_fleet
 from nodeprint.words import findings as wording
 from nodeprint.words import places
 from nodeprint.words.outcome import Finding

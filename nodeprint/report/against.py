@@ -9,7 +9,7 @@ import numpy as np
 
 from nodeprint import captions
 from nodeprint.layout import CLASSES, Ints, pair_classes, slots_of
-from nodeprint.report import figures, plots, scale, words
+from nodeprint.report import figures, formatting, plots, scale
 from nodeprint.report.figures import Figure, Floats
 from nodeprint.report.pages import Figures, Section, Text
 from nodeprint.report.peers import LEAST_REACH, Template, name_of
@@ -30,9 +30,9 @@ def section(
     bounds: Mapping[str, Any],
 ) -> Section:  # fmt: skip
     """Pair by pair, core by core and CCD by CCD the difference from the peers. `bounds` are the fleet's, by term."""
-    bound, margins = words.number(bounds.get("core")), said.get("margins") or {}
+    bound, margins = formatting.number(bounds.get("core")), said.get("margins") or {}
     # the median over all others mixes pairs near and far: its margin is the larger of these two
-    found = [words.number((margins.get(term) or {}).get("within")) for term in ("core", "core-near", "core-far")]
+    found = [formatting.number((margins.get(term) or {}).get("within")) for term in ("core", "core-near", "core-far")]
     within = max((one for one in found if one is not None), default=None)
     strip = core_strip(one, template, topology, f"cores-{one.measurement}", node, bound, within)
     text = Text(f"Each pair against the median of {len(template.names)} unsuspected nodes.", quiet=True)

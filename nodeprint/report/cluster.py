@@ -15,8 +15,8 @@ from nodeprint import outcomes
 from nodeprint.fleet import homes
 from nodeprint.fleet.quantity import cell_models
 from nodeprint.outcomes import Outcome
-from nodeprint.report import explorer, fabric, figures, fleet, words
-from nodeprint.report.fleet import Overview
+from nodeprint.report import explorer, fabric_figure, figures, fleet_figures, formatting
+from nodeprint.report.fleet_figures import Overview
 from nodeprint.report.matrices import axis_ticks, percent_reach
 from nodeprint.report.node import advice
 from nodeprint.report.pages import (
@@ -63,7 +63,7 @@ class NodeRow:
 
 def node_names(verdict: Mapping[str, Any]) -> list[str]:
     """The nodes of a verdict in natural order (cn2 before cn10)."""
-    return sorted(verdict["nodes"], key=words.natural)
+    return sorted(verdict["nodes"], key=formatting.natural)
 
 
 def marks(verdict: Mapping[str, Any]) -> dict[str, Outcome]:
@@ -124,16 +124,16 @@ def cluster_page(
         lead=(str(of_fleet.get("text", "")).removeprefix(f"{of_fleet.get('outcome')}: "), _who(looks)),
         counts=_counts(looks.values()),
         sections=sections(
-            Section("", (Bullets((*words.notes(verdict), *_undecided(nodes, looks))),)),
+            Section("", (Bullets((*formatting.notes(verdict), *_undecided(nodes, looks))),)),
             Section(
-                "Groups", (FactList(tuple((n, words.node_list(m)) for n, m in groups) if len(groups) > 1 else ()),)
+                "Groups", (FactList(tuple((n, formatting.node_list(m)) for n, m in groups) if len(groups) > 1 else ()),)
             ),
             Section("Nodes", (_node_table(shown, columns),)),
-            *fleet.sections(verdict, looks, by_class, overview or Overview()),
+            *fleet_figures.sections(verdict, looks, by_class, overview or Overview()),
             _class_section(by_class, looks),
-            *fabric.sections(verdict),
+            *fabric_figure.sections(verdict),
             Section("Nodes without a result", unmeasured(nodes, looks)),
-            fleet.differences(nodes),
+            fleet_figures.differences(nodes),
             Section("Warnings", _shared_warnings(nodes, list(looks), problems)),
             Section("What this data can resolve", _resolved(of_fleet)),
             _compact([row for row in rows if many and not _asks(row)], columns),
@@ -166,7 +166,7 @@ def node_rows(
             note=_note(nodes[node]),
             next=_next(node, nodes[node], looks[node]),
         )
-        for node in sorted(looks, key=lambda node: (looks[node].rank, words.natural(node)))
+        for node in sorted(looks, key=lambda node: (looks[node].rank, formatting.natural(node)))
     ]
 
 
@@ -192,7 +192,7 @@ def _who(looks: Mapping[str, Outcome]) -> str:
     for node in sorted(looks, key=lambda node: looks[node].rank):
         if not looks[node].quiet:
             found.setdefault(looks[node].word, []).append(node)
-    return "; ".join(f"{word}: {words.node_list(names)}" for word, names in found.items())
+    return "; ".join(f"{word}: {formatting.node_list(names)}" for word, names in found.items())
 
 
 def _next(node: str, said: Mapping[str, Any], look: Outcome) -> str:
@@ -285,7 +285,10 @@ def folded(rows: Sequence[NodeRow]) -> tuple[NodeRow, ...]:
         if len(group) <= MOST_SINGLE:
             out += group
             continue
-        names, note = words.node_list([row.node for row in group]), told_once([(row.node, row.note) for row in group])
+        names, note = (
+            formatting.node_list([row.node for row in group]),
+            told_once([(row.node, row.note) for row in group]),
+        )
         out.append(replace(group[0], node=names, place="", values=("",) * len(group[0].values), note=note))
     return tuple(out)
 
@@ -297,7 +300,7 @@ def _undecided(nodes: Mapping[str, Any], looks: Mapping[str, Outcome]) -> list[s
         if look.word == "INCONCLUSIVE" and nodes[node].get("text"):
             why.setdefault(str(nodes[node]["text"]), []).append(node)
     most = sorted(why.items(), key=lambda item: -len(item[1]))[:_MOST_REASONS]
-    return [f"INCONCLUSIVE, {words.node_list(on)}: {text}" for text, on in most]
+    return [f"INCONCLUSIVE, {formatting.node_list(on)}: {text}" for text, on in most]
 
 
 def _note(said: Mapping[str, Any]) -> str:
@@ -309,7 +312,7 @@ def _note(said: Mapping[str, Any]) -> str:
         quiet = outcomes.of(str(said.get("verdict", ""))).quiet
         return str(said.get("reason") or ("" if quiet else said.get("text")) or "")
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
-    return words.without_runs(str(findings[0].get("text") or findings[0].get("term", ""))) + more
+    return formatting.without_runs(str(findings[0].get("text") or findings[0].get("term", ""))) + more
 
 
 def _counts(looks: Iterable[Outcome]) -> tuple[tuple[Outcome, int], ...]:
@@ -363,7 +366,7 @@ def _fleet_table(
             [x for node, x in at.items() if looks[node].quiet], [x for node, x in at.items() if not looks[node].quiet]
         )
         rows.append((
-            name, words.thousands(len(by_node)), f"{np.median(list(by_node.values())) / of_ns:.1f}",
+            name, formatting.thousands(len(by_node)), f"{np.median(list(by_node.values())) / of_ns:.1f}",
             f"{by_node[low] / of_ns:.1f} {low}", f"{by_node[high] / of_ns:.1f} {high}", Cell(strip),
         ))  # fmt: skip
     rows.append(("", "", "", "", "% from the median", Cell(figures.ruler(axis_ticks(-reach, reach), 64.0))))
@@ -396,15 +399,15 @@ _SPREADS = {"total": "nodes", "chip": "chips", "run": "runs", "z": "z", "tail_df
 def _certainty(fleet: Mapping[str, Any]) -> Table:
     """What the fleet's data resolves, a row for each term that was tested."""
     return _of_terms({
-        "bound": _by_term({**_margin_bounds(fleet.get("margins")), **(fleet.get("bound") or {})}, words.percent),
-        "SAME within": _by_term(_margins(fleet.get("margins")), words.percent),
+        "bound": _by_term({**_margin_bounds(fleet.get("margins")), **(fleet.get("bound") or {})}, formatting.percent),
+        "SAME within": _by_term(_margins(fleet.get("margins")), formatting.percent),
         "detection limit": _by_term(fleet.get("smallest_effect"), _detected),
     })  # fmt: skip
 
 
 def _detected(limit: float) -> str:
     """A detection limit; one beyond MOST_DETECTED says nothing of a node."""
-    return words.percent(limit) if limit <= MOST_DETECTED else "cannot be detected with this data"
+    return formatting.percent(limit) if limit <= MOST_DETECTED else "cannot be detected with this data"
 
 
 def _statistics(fleet: Mapping[str, Any]) -> Table:
@@ -413,9 +416,9 @@ def _statistics(fleet: Mapping[str, Any]) -> Table:
     levels = spread if isinstance(spread, Mapping) else {}
     columns = {}
     for key, name in _SPREADS.items():
-        written = (lambda value: f"{value:.3g}") if key in ("z", "tail_df") else words.percent
+        written = (lambda value: f"{value:.3g}") if key in ("z", "tail_df") else formatting.percent
         given = {term: of.get(key) for term, of in levels.items() if isinstance(of, Mapping)}
-        columns[f"spread: {name}" if written is words.percent else name] = _by_term(given, written)
+        columns[f"spread: {name}" if written is formatting.percent else name] = _by_term(given, written)
     return _of_terms(columns)
 
 
@@ -432,7 +435,7 @@ def _margins(margins: Any) -> dict[str, float]:
     """The widest margin by term; other measurements than pairs have that of their model."""
     known, out = cell_models(), dict[str, float]()
     for name, one in margins.items() if isinstance(margins, Mapping) else ():
-        within = words.number(one.get("within")) if isinstance(one, Mapping) else None
+        within = formatting.number(one.get("within")) if isinstance(one, Mapping) else None
         if within is not None:
             measurement = str(name).partition(": ")[0]
             term = known[measurement].term if measurement in known else measurement
@@ -445,7 +448,7 @@ def _margin_bounds(margins: Any) -> dict[str, float]:
     known, out = cell_models(), dict[str, float]()
     for name, one in margins.items() if isinstance(margins, Mapping) else ():
         measurement, apart, _ = str(name).partition(": ")
-        bound = words.number(one.get("bound")) if isinstance(one, Mapping) else None
+        bound = formatting.number(one.get("bound")) if isinstance(one, Mapping) else None
         if apart and measurement not in known and bound is not None:
             out[measurement] = min(bound, out.get(measurement, bound))
     return out
@@ -454,15 +457,15 @@ def _margin_bounds(margins: Any) -> dict[str, float]:
 def _by_term(values: Any, written: Callable[[float], str]) -> dict[str, str]:
     """The numbers of an object in words."""
     items = values.items() if isinstance(values, Mapping) else ()
-    return {str(term): written(number) for term, value in items if (number := words.number(value)) is not None}
+    return {str(term): written(number) for term, value in items if (number := formatting.number(value)) is not None}
 
 
 def _trust(fleet: Mapping[str, Any]) -> Facts:
     """The number of tests, the expected false alarms, and what was not tested."""
     rows = []
-    if words.number(fleet.get("tests")):
-        rows.append(("tests made", words.thousands(fleet["tests"])))
-    expected = words.number(fleet.get("expected_false_accusations"))
+    if formatting.number(fleet.get("tests")):
+        rows.append(("tests made", formatting.thousands(fleet["tests"])))
+    expected = formatting.number(fleet.get("expected_false_accusations"))
     if expected:
         rows.append(("expected false alarms", f"{expected:.3g}"))
     smallest = fleet.get("smallest_effect")
@@ -486,7 +489,10 @@ def unmeasured(nodes: Mapping[str, Any], looks: Mapping[str, Outcome]) -> tuple[
         if len(group) <= MOST_SINGLE:
             out += group
             continue
-        names, reason = words.node_list([one.node for one in group]), told_once([(u.node, u.reason) for u in group])
+        names, reason = (
+            formatting.node_list([one.node for one in group]),
+            told_once([(u.node, u.reason) for u in group]),
+        )
         out.append(replace(group[0], node=names, reason=reason))
     return tuple(out)
 
@@ -501,12 +507,13 @@ def _shared_warnings(
     seen: dict[str, tuple[Advice, list[str]]] = {}
     for node in names:
         found = [advice(item) for item in nodes[node].get("warnings", ())]
-        remarks = [*map(words.sentence, nodes[node].get("quality", ())), *problems.get(node, ())]
+        remarks = [*map(formatting.sentence, nodes[node].get("quality", ())), *problems.get(node, ())]
         found += [Advice(text, "") for text in dict.fromkeys(remarks)]
         for key, one in {alike(one.text): one for one in reversed(found)}.items():
             seen.setdefault(key, (one, []))[1].append(node)
     ordered = sorted(seen.values(), key=lambda item: -len(item[1]))
     everywhere = len(names)
     return tuple(
-        replace(one, nodes="all nodes" if len(on) == everywhere > 1 else words.node_list(on)) for one, on in ordered
+        replace(one, nodes="all nodes" if len(on) == everywhere > 1 else formatting.node_list(on))
+        for one, on in ordered
     )

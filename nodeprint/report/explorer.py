@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from nodeprint.report import figures, scale, words
+from nodeprint.report import figures, formatting, scale
 from nodeprint.report.figures import Band, Floats
 from nodeprint.report.pages import line
 from nodeprint.report.scale import LEVELS, Scale
@@ -97,7 +97,7 @@ def document(
     """The JSON of the explorer; empty where no node has a matrix of three or more CPUs."""
     machines: list[dict[str, Any]] = []
     entries = []
-    for node in sorted(matrices, key=words.natural):
+    for node in sorted(matrices, key=formatting.natural):
         for one in matrices[node]:
             if len(one.cpus) < 3:
                 continue

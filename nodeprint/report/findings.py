@@ -12,7 +12,7 @@ from nodeprint import captions
 from nodeprint.fleet import homes
 from nodeprint.fleet.quantity import cell_models
 from nodeprint.judge.terms import TERM_OF_FAMILY
-from nodeprint.report import plots, words
+from nodeprint.report import formatting, plots
 from nodeprint.report.against import core_strip
 from nodeprint.report.figures import Figure
 from nodeprint.report.pages import Finding
@@ -52,13 +52,13 @@ def _finding(item: Mapping[str, Any], said: str) -> Finding:
     """A finding; its sentence is left out where the node's own, `said`, begins with it."""
     rows = []
     if item.get("measurement"):
-        home = words.number(item.get("home"))
+        home = formatting.number(item.get("home"))
         where = homes.named(homes.NEAR if home is None else home)
         rows.append(("seen in", ", ".join(filter(None, (str(item["measurement"]), where)))))
     if effect := _effect(item):
         rows.append(("effect", effect))
     if item.get("runs"):
-        rows.append(("runs that show it", words.node_list([str(run) for run in item["runs"]])))
+        rows.append(("runs that show it", formatting.node_list([str(run) for run in item["runs"]])))
     told = item.get("evidence")
     evidence = [str(one) for one in told] if isinstance(told, list) else []
     known = {"evidence": [one for one in evidence if not one.startswith(_NOT_KNOWN)]}
@@ -66,23 +66,23 @@ def _finding(item: Mapping[str, Any], said: str) -> Finding:
     for key in ("consistent_with", "evidence", "not known", "remedy", "suppressed"):
         value = known.get(key, item.get(key))
         if value:
-            rows.append((key.replace("_", " "), words.sentence(value)))
+            rows.append((key.replace("_", " "), formatting.sentence(value)))
     text = str(item.get("text", ""))
     return Finding(title(item), text if not said.startswith(text) else "", tuple(rows))
 
 
 def _effect(item: Mapping[str, Any]) -> str:
     """The size of a finding with its interval; empty where it has a place and no size."""
-    shift, share = words.number(item.get("effect_ns")), words.number(item.get("effect"))
+    shift, share = formatting.number(item.get("effect_ns")), formatting.number(item.get("effect"))
     if item.get("term") == "spread" or (shift is None and share is None):
         return ""
     in_ns = f"{shift:+.1f} ns" if shift is not None else ""
     if shift is not None and abs(shift) >= 1e3:
-        in_ns = f"{'+' if shift > 0 else '-'}{words.with_unit(abs(shift), 'ns')}"
-    effect = ", ".join(filter(None, (words.percent(share, True), in_ns)))
+        in_ns = f"{'+' if shift > 0 else '-'}{formatting.with_unit(abs(shift), 'ns')}"
+    effect = ", ".join(filter(None, (formatting.percent(share, True), in_ns)))
     interval = item.get("interval")
     if isinstance(interval, list) and len(interval) == 2 and interval[0] != interval[1]:  # a limit has none
-        effect += f" (95 % interval {' to '.join(words.percent(end, True) for end in interval)})"
+        effect += f" (95 % interval {' to '.join(formatting.percent(end, True) for end in interval)})"
     return effect
 
 
@@ -92,7 +92,7 @@ def title(item: Mapping[str, Any]) -> str:
     try:
         return places.spoken(term, where) if term in _OF_PAIRS else f"{term}: {places.of_labels(where)}"
     except (AttributeError, KeyError, IndexError, TypeError):
-        return " ".join(filter(None, (term, words.sentence(where)))) or str(item.get("id", "finding"))
+        return " ".join(filter(None, (term, formatting.sentence(where)))) or str(item.get("id", "finding"))
 
 
 # --- a picture of each ---
@@ -104,7 +104,7 @@ def _pictures(
     where = item.get("where")
     if not isinstance(where, Mapping):
         return ()
-    bound = words.number(bounds.get(str(item.get("term"))))
+    bound = formatting.number(bounds.get(str(item.get("term"))))
     name = f"finding-{number + 1}"
     if item.get("measurement") in cell_models():
         found = _of_cells(item, where, name, bound, node, group, shown, peers)

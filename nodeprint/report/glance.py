@@ -19,7 +19,7 @@ from nodeprint.fleet.quantity import Quantity
 from nodeprint.judge.matrices import newest_rows
 from nodeprint.layout import CCD, CCX, QUADRANT, SOCKET
 from nodeprint.packed import PackedFleet
-from nodeprint.report import scale, words
+from nodeprint.report import formatting, scale
 from nodeprint.report.scale import Scale
 from nodeprint.verdict import outputs
 
@@ -79,7 +79,7 @@ def medians(nodes: Mapping[str, Any]) -> list[str]:
     found: dict[tuple[str, str, str], list[tuple[float, Any, Any]]] = {}
     for node in nodes.values():
         for key, value, low, high in _figures(node):
-            known = words.number(value)
+            known = formatting.number(value)
             if known is not None:
                 found.setdefault(key, []).append((known, low, high))
     several = len(nodes) > 1
@@ -100,14 +100,16 @@ def medians(nodes: Mapping[str, Any]) -> list[str]:
 
 def _figures(node: Mapping[str, Any]) -> Iterable[tuple[tuple[str, str, str], Any, Any, Any]]:
     """(label, name, unit), median and the ends of its interval of all that is shown of a node."""
-    classes = [row for row in node.get("classes", ()) if (words.number(row.get("home")) or 0) < FAR]  # pages have all
+    classes = [
+        row for row in node.get("classes", ()) if (formatting.number(row.get("home")) or 0) < FAR
+    ]  # pages have all
     operations, homes = ({str(row.get(key)) for row in classes} for key in ("measurement", "home"))
     hops = operations - set(_MESSAGES)
     for row in classes:
         measurement = str(row.get("measurement"))
         label = _MESSAGES.get(measurement) or ("core to core" if len(hops) == 1 else measurement)
         home = f", home {row.get('home')}" if len(homes) > 1 else ""
-        values = [words.number(row.get(key)) for key in ("median_ns", "ci_low_ns", "ci_high_ns")]
+        values = [formatting.number(row.get(key)) for key in ("median_ns", "ci_low_ns", "ci_high_ns")]
         long = any(value is not None and value >= 1e4 for value in values)  # messages
         median, low, high = (None if value is None else value / 1e3 if long else value for value in values)
         yield (
@@ -129,8 +131,8 @@ def _row(values: Sequence[tuple[float, Any, Any]], unit: str, several: bool) -> 
         ends, what = (min(of), max(of)), ""
     else:
         ends, what = (values[0][1], values[0][2]), "95 %: "
-    low, high = (words.with_unit(end, unit).partition(" ")[0] for end in ends)
-    return words.with_unit(float(np.median(of)), unit), f"{what}{low} to {high}" if low and high else ""
+    low, high = (formatting.with_unit(end, unit).partition(" ")[0] for end in ends)
+    return formatting.with_unit(float(np.median(of)), unit), f"{what}{low} to {high}" if low and high else ""
 
 
 def _machine(nodes: Mapping[str, Any]) -> str:

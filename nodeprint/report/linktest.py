@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nodeprint.report import words
+from nodeprint.report import formatting
 from nodeprint.report.figures import Floats, three_digits
 from nodeprint.report.scale import Scale
 
@@ -41,8 +41,8 @@ def size_text(size: float | None) -> str:
         return ""
     for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
         if size % unit == 0:
-            return f"{words.thousands(int(size) // unit)} {name}"
-    return f"{words.thousands(int(size))} B"
+            return f"{formatting.thousands(int(size) // unit)} {name}"
+    return f"{formatting.thousands(int(size))} B"
 
 
 def figures(times: Mapping[str, float], size: float | None, operation: str, at_once: int) -> list[tuple[str, str]]:
@@ -61,7 +61,7 @@ def figures(times: Mapping[str, float], size: float | None, operation: str, at_o
 
 def facts(values: Floats, header: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Minimum, mean and maximum of `values` (from, to; us), as times and rates; the run's parameters."""
-    operation, size = str(header.get("operation", "")), words.number(header.get("message_bytes"))
+    operation, size = str(header.get("operation", "")), formatting.number(header.get("message_bytes"))
     finite = each_once(values, operation)
     times = {"minimum": float(finite.min()), "mean": float(finite.mean()), "maximum": float(finite.max())}
     arguments = dict(zip(header.get("arguments", ()), [*header.get("arguments", ())][1:], strict=False))
@@ -69,7 +69,7 @@ def facts(values: Floats, header: Mapping[str, Any]) -> tuple[tuple[str, str], .
     carried = " ".join(("/".join(transport.get("btl") or ()), str(transport.get("single_copy", "")))).strip()
     rows = figures(times, size, operation, int(header.get("parallel", 1)))
     rows += [
-        ("pairs", words.thousands(int(finite.size))),
+        ("pairs", formatting.thousands(int(finite.size))),
         ("message", size_text(size)),
         ("mode", operation),
         ("schedule", str(arguments.get("--schedule", ""))),

@@ -10,7 +10,7 @@ import numpy as np
 from nodeprint import captions
 from nodeprint.fleet import homes
 from nodeprint.fleet.jobs import Measured
-from nodeprint.report import against, figures, linktest, methods, plots, scale, words
+from nodeprint.report import against, figures, formatting, linktest, methods, plots, scale
 from nodeprint.report.figures import Figure, Floats, Tick, three_digits
 from nodeprint.report.floorplan import floorplan as floorplan_drawing
 from nodeprint.report.pages import Block, Cell, Figures, Section, Table, Text
@@ -48,7 +48,7 @@ def sections(
     for one in shown.matrices if job is not None else ():
         assert job is not None
         data = job.measured[one.measurement]
-        classes = [c for c in said.get("classes", ()) if _belongs(c, one) and words.number(c.get("median_ns"))]
+        classes = [c for c in said.get("classes", ()) if _belongs(c, one) and formatting.number(c.get("median_ns"))]
         template = peers.template(node, str(said.get("group") or ""), shown, one)
         room = figures.PAGE - 8 if not out else _LATER
         drawn_as = colours.get(one.measurement, Scale(0.0, 1.0))
@@ -114,8 +114,8 @@ def _unit(values: Floats, header: Mapping[str, Any]) -> str:
 def _sentence(one: Drawn, measured: int, topology: Topology | None) -> str:
     """How many CPUs and pairs a figure shows, and its range."""
     finite = one.values[np.isfinite(one.values) & ~np.eye(len(one.cpus), dtype=bool)]
-    drawn_of = f" of {words.thousands(measured)}" if measured > len(one.cpus) else ""
-    text = f"{words.thousands(len(one.cpus))}{drawn_of} CPUs, {words.thousands(int(finite.size) // 2)} pairs"
+    drawn_of = f" of {formatting.thousands(measured)}" if measured > len(one.cpus) else ""
+    text = f"{formatting.thousands(len(one.cpus))}{drawn_of} CPUs, {formatting.thousands(int(finite.size) // 2)} pairs"
     if finite.size:
         low, middle, high = (three_digits(float(v)) for v in (finite.min(), np.median(finite), finite.max()))
         text += f": lowest {low}, median {middle}, highest {high} ns"
@@ -137,7 +137,7 @@ def class_table(classes: Sequence[Mapping[str, Any]], fleet: Mapping[ClassKey, f
     of_ns = 1e3 if unit == "us" else 1.0
 
     def known(value: Any) -> float | None:
-        found = words.number(value)
+        found = formatting.number(value)
         return None if found is None else found / of_ns
 
     medians = [float(c["median_ns"]) / of_ns for c in classes]
@@ -168,8 +168,8 @@ def class_table(classes: Sequence[Mapping[str, Any]], fleet: Mapping[ClassKey, f
         if not wide[i]:
             interval = f"{lows[i]:.1f} to {highs[i]:.1f}"
         rows.append((
-            str(c.get("name", "")), words.thousands(c.get("pairs")), f"{medians[i]:.1f}", interval,
-            *((words.percent(medians[i] / (beside[i] or 1.0) - 1, signed=True),) if against else ()),
+            str(c.get("name", "")), formatting.thousands(c.get("pairs")), f"{medians[i]:.1f}", interval,
+            *((formatting.percent(medians[i] / (beside[i] or 1.0) - 1, signed=True),) if against else ()),
             Cell(figures.interval(low, at, high, zero, _STRIP)),
         ))  # fmt: skip
     axis = "% from the fleet's median" if against else unit
@@ -217,12 +217,12 @@ def _single(data: Measured, one: Drawn, classes: Sequence[Mapping[str, Any]], un
         rows.append((
             str(run), f"{np.nanmedian(value[r]):.1f}",
             f"{_reach(low[r], value[r], min):.1f} to {_reach(high[r], value[r], max):.1f}",
-            words.with_unit(first * by, "ns"), words.with_unit(last * by, "ns"),
+            formatting.with_unit(first * by, "ns"), formatting.with_unit(last * by, "ns"),
             f"{int(flagged[r])} of {int(there.sum())}",
         ))  # fmt: skip
     # A machine with one pair has one class: the verdict's figures for it are the pair's.
     mine = classes[0] if len(classes) == 1 else {"median_ns": np.nanmedian(value) * by}
-    ends = [words.number(mine.get(key)) for key in ("ci_low_ns", "ci_high_ns")]
+    ends = [formatting.number(mine.get(key)) for key in ("ci_low_ns", "ci_high_ns")]
     lower, upper = ends
     if lower is not None and upper is not None and lower > _LEAST_END * float(mine["median_ns"]):
         known = f", 95 % interval over runs {lower / by:.1f} to {upper / by:.1f} {unit}"

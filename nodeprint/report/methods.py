@@ -10,7 +10,7 @@ import yaml
 
 from nodeprint import sources
 from nodeprint.fleet.jobs import Job
-from nodeprint.report import linktest, words
+from nodeprint.report import formatting, linktest
 from nodeprint.report.pages import Block, FactList, Facts, Method, Site, Text
 from nodeprint.report.shown import Shown
 
@@ -45,7 +45,7 @@ def methods(shown: Shown, verdict: Mapping[str, Any]) -> tuple[Method, ...]:
     if job is None:
         return ()
     # The kernel's hash is already in the record that says how it measured.
-    versions = [fact for fact in words.facts(verdict.get("versions", {})) if not fact[0].startswith("kernel ")]
+    versions = [fact for fact in formatting.facts(verdict.get("versions", {})) if not fact[0].startswith("kernel ")]
     return tuple(
         Method(one.name, (*_method_facts(one.header, job.number, _rounds(shown.jobs, one.name)), *versions))
         for one in job.pairs
@@ -55,8 +55,8 @@ def methods(shown: Shown, verdict: Mapping[str, Any]) -> tuple[Method, ...]:
 def _rounds(found: Sequence[Job], name: str) -> str:
     """How many passes, runs and jobs a measurement has."""
     mine = [job.measured[name] for job in found if name in job.measured]
-    passes = words.node_list(sorted({str(len(one.passes)) for one in mine}))
-    runs = words.node_list(sorted({str(len(one.runs)) for one in mine}))
+    passes = formatting.node_list(sorted({str(len(one.passes)) for one in mine}))
+    runs = formatting.node_list(sorted({str(len(one.runs)) for one in mine}))
     return f"{passes} passes in each of {runs} runs" + (f", in each of {len(mine)} jobs" if len(mine) > 1 else "")
 
 
@@ -96,14 +96,14 @@ def _memory(placement: Mapping[str, Any]) -> list[str]:
     out = []
     for node, place in placement.items():
         if isinstance(place, Mapping):
-            size = (words.number(place.get("bytes")) or 0) / 2**20
+            size = (formatting.number(place.get("bytes")) or 0) / 2**20
             bound = f"verified by {place.get('verified_by')}" if place.get("bound") else "not bound"
             out.append(f"node {node}: {size:g} MiB, {place.get('pages', 'unknown')} pages, {bound}")
     return out
 
 
 def _clock(clock: Mapping[str, Any]) -> str:
-    hz, step = words.number(clock.get("hz")), words.number(clock.get("step_ns"))
+    hz, step = formatting.number(clock.get("hz")), formatting.number(clock.get("step_ns"))
     parts = [str(clock.get("source", "")), f"{hz / 1e9:.3f} GHz" if hz else "", f"step {step:.2f} ns" if step else ""]
     return ", ".join(filter(None, parts))
 

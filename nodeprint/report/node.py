@@ -12,7 +12,7 @@ from typing import Any
 from nodeprint import outcomes
 from nodeprint.fingerprint import LISTS, label
 from nodeprint.fleet.jobs import Job
-from nodeprint.report import findings, matrices, methods, quantities, runs, words
+from nodeprint.report import findings, formatting, matrices, methods, quantities, runs
 from nodeprint.report.pages import (
     Advice,
     Block,
@@ -58,7 +58,7 @@ def node_page(
     peers, site = peers or Peers(), site or Site()
     found = findings.findings(said, node, shown, peers, bounds)
     maps_block = tuple(block for one in maps for block in (Text(one.text), Figures(one.figures)))
-    alone = words.notes(verdict) if len(verdict["nodes"]) == 1 else ()
+    alone = formatting.notes(verdict) if len(verdict["nodes"]) == 1 else ()
     return Page(
         campaign=str(verdict.get("campaign", "")),
         subject=node,
@@ -70,7 +70,9 @@ def node_page(
             Section("", (Bullets(alone),)),
             Section("The node", (FactList(_identity(said, shown), 2, 26.0),), together=True),
             Section("Last lines of its log", (Log(tuple(str(line) for line in said.get("log_tail") or ())),)),
-            Section("Quality of the data", (Bullets(tuple(words.sentence(item) for item in said.get("quality", ()))),)),
+            Section(
+                "Quality of the data", (Bullets(tuple(formatting.sentence(item) for item in said.get("quality", ()))),)
+            ),
             Section("Findings", tuple(found)),
             Section("How it was tested", methods.tested(shown, node, said, site) if found or site.contract else ()),
             Section("Differences", maps_block) if found else None,
@@ -94,7 +96,9 @@ def _lead(said: Mapping[str, Any], node: str, shown: Shown) -> tuple[str, ...]:
     host = f"(host {shown.host})" if shown.host and shown.host != node else ""
     text, reason = str(said.get("text", "")), str(said.get("reason") or "")
     return tuple(
-        filter(None, (words.without_runs(text), reason if reason != text else "", f"({place})" if place else "", host))
+        filter(
+            None, (formatting.without_runs(text), reason if reason != text else "", f"({place})" if place else "", host)
+        )
     )
 
 
@@ -159,7 +163,7 @@ def _warnings(said: Mapping[str, Any], topology: Topology | None) -> list[Advice
 
 
 def _fingerprint(said: Mapping[str, Any]) -> tuple[Block, ...]:
-    facts = words.facts(said.get("fingerprint", {}))
+    facts = formatting.facts(said.get("fingerprint", {}))
     return (
         FactList(tuple(fact for fact in facts if fact[0] not in _LONG), 2),
         FactList(tuple(fact for fact in facts if fact[0] in _LONG)),
@@ -185,7 +189,7 @@ def _structure(shown: Shown) -> tuple[Block, ...]:
         rows = tuple(
             (
                 level.name,
-                f"{len(level.groups)} of {words.node_list(sorted({str(len(g)) for g in level.groups}, key=int))}",
+                f"{len(level.groups)} of {formatting.node_list(sorted({str(len(g)) for g in level.groups}, key=int))}",
                 f"{level.within_ns:.1f}",
                 f"{level.between_ns:.1f}",
                 f"{level.stability:.2f}",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from nodeprint.report import words
+from nodeprint.report import formatting
 from nodeprint.report.shown import Shown
 
 #: Fields of a fingerprint that may name a site, and parts of a verdict that hold other programs' words.
@@ -24,8 +24,8 @@ class Pseudonyms:
     @classmethod
     def of(cls, verdict: Mapping[str, Any]) -> Pseudonyms:
         """N001, N002, ... for the nodes of a verdict in natural order, R01, R02, ... for their racks."""
-        nodes = sorted(verdict["nodes"], key=words.natural)
-        racks = sorted({str(n["rack"]) for n in verdict["nodes"].values() if n.get("rack")}, key=words.natural)
+        nodes = sorted(verdict["nodes"], key=formatting.natural)
+        racks = sorted({str(n["rack"]) for n in verdict["nodes"].values() if n.get("rack")}, key=formatting.natural)
         width = max(3, len(str(len(nodes))))
         called = {rack: f"R{number:02}" for number, rack in enumerate(racks, 1)}
         return cls(called | {node: f"N{number:0{width}}" for number, node in enumerate(nodes, 1)})

@@ -10,7 +10,7 @@ import numpy as np
 
 from nodeprint import captions
 from nodeprint.fleet.jobs import Measured
-from nodeprint.report import figures, plots, scale, words
+from nodeprint.report import figures, formatting, plots, scale
 from nodeprint.report.figures import Figure, Floats
 from nodeprint.report.pages import Block, Figures, Section, Table, Text
 from nodeprint.report.peers import Peers, places_and_values
@@ -45,14 +45,16 @@ def quantities(rows: Sequence[Mapping[str, Any]]) -> Table:
     out, before = [], ""
     for row in rows:
         name, kind, unit = (str(row.get(key, "")) for key in ("measurement", "name", "unit"))
-        median, group = words.number(row.get("median")), words.number(row.get("group"))
-        ends = [words.with_unit(row.get(key), unit) for key in ("ci_low", "ci_high")]
-        beside = words.percent(median / group - 1, signed=True) if median is not None and group else ""
-        worst = (words.with_unit(row.get("worst_value"), unit), str(row["worst"])) if row.get("worst") else ("", "")
+        median, group = formatting.number(row.get("median")), formatting.number(row.get("group"))
+        ends = [formatting.with_unit(row.get(key), unit) for key in ("ci_low", "ci_high")]
+        beside = formatting.percent(median / group - 1, signed=True) if median is not None and group else ""
+        worst = (
+            (formatting.with_unit(row.get("worst_value"), unit), str(row["worst"])) if row.get("worst") else ("", "")
+        )
         out.append((
             name if name != before else "", f"{_FOUND} {kind}" if row.get("deviates") else kind,
-            words.with_unit(median, unit), f"{ends[0].split(' ')[0]} to {ends[1]}" if all(ends) else "",
-            words.with_unit(group, unit), beside, *worst,
+            formatting.with_unit(median, unit), f"{ends[0].split(' ')[0]} to {ends[1]}" if all(ends) else "",
+            formatting.with_unit(group, unit), beside, *worst,
         ))  # fmt: skip
         before = name
     marked = tuple(i for i, row in enumerate(rows) if row.get("deviates"))

@@ -10,7 +10,7 @@ import numpy as np
 
 from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.fleet.quantity import cell_models
-from nodeprint.report import words
+from nodeprint.report import formatting
 from nodeprint.report.figures import Floats
 from nodeprint.report.pages import Table
 from nodeprint.report.quantities import without_empty_columns
@@ -33,7 +33,7 @@ def table(found: Sequence[Job], said: Mapping[str, Any]) -> Table:
     showing = {
         (item.get("measurement"), run) for item in said.get("findings", ()) for run in item.get("runs") or ()
     }  # fmt: skip
-    quality = [words.sentence(item) for item in said.get("quality", ())]
+    quality = [formatting.sentence(item) for item in said.get("quality", ())]
     rows: list[tuple[str, ...]] = []
     marked = []
     for job in found:
@@ -56,7 +56,7 @@ def _row(one: Measured, job: int, showing: set[tuple[Any, Any]], quality: Sequen
             medians[int(run["run"])] = float(np.median(each))
             spreads.append(max(each) / min(each) - 1 if min(each) else 0.0)
             passes = max(passes, len(each))
-        seconds += words.number(run["trailer"].get("elapsed_s")) or 0.0
+        seconds += formatting.number(run["trailer"].get("elapsed_s")) or 0.0
     if not medians:
         return None
     places = {run: f"job{job}/run{run}" for run in medians}
@@ -71,18 +71,18 @@ def _row(one: Measured, job: int, showing: set[tuple[Any, Any]], quality: Sequen
         one.name,
         str(passes),
         _together(list(medians.values()), unit),
-        words.percent(max(spreads)) if max(spreads) else "",
-        words.percent(flagged) if flagged else "",
+        formatting.percent(max(spreads)) if max(spreads) else "",
+        formatting.percent(flagged) if flagged else "",
         f"{seconds:.1f}" if seconds else "",
         min(str(run["start_time"]) for run in one.runs),
-        words.node_list(found),
-        f"{_INVALID} invalid: run {words.node_list(invalid)}" if invalid else "",
+        formatting.node_list(found),
+        f"{_INVALID} invalid: run {formatting.node_list(invalid)}" if invalid else "",
     )
 
 
 def _together(values: Sequence[float], unit: str) -> str:
     """Values with one unit: `125.7, 126, 125 ns`; where their units differ, each with its own."""
-    texts = [words.with_unit(value, unit).split(" ") for value in values]
+    texts = [formatting.with_unit(value, unit).split(" ") for value in values]
     if len({tuple(rest) for _, *rest in texts}) == 1:
         return " ".join([", ".join(text[0] for text in texts), *texts[0][1:]])
     return ", ".join(" ".join(text) for text in texts)

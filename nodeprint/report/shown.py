@@ -18,7 +18,7 @@ from nodeprint.fleet import homes, jobs, store
 from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.judge.matrices import mean_of_runs, over_passes
 from nodeprint.layout import Ints, slots_of
-from nodeprint.report import scale, words
+from nodeprint.report import formatting, scale
 from nodeprint.report.figures import Floats
 from nodeprint.report.scale import Ends
 from nodeprint.topology.model import Topology
@@ -122,7 +122,7 @@ def scale_ends(shown: Shown) -> dict[str, Ends]:
 
 def class_medians(said: Mapping[str, Any]) -> dict[ClassKey, float]:
     """The class medians of a node's verdict, in ns."""
-    found = {class_key(c): words.number(c.get("median_ns")) for c in said.get("classes", ())}
+    found = {class_key(c): formatting.number(c.get("median_ns")) for c in said.get("classes", ())}
     return {key: median for key, median in found.items() if median is not None}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.topology.model import Topology
-from nodeprint.verdict.judge import judge_fleet
+from nodeprint.verdict.campaign_verdict import judge_fleet
 from nodeprint.words.outcome import MOST_DETECTED
 
 

@@ -13,7 +13,7 @@ from nodeprint import captions
 from nodeprint.fingerprint import FIELDS, label
 from nodeprint.fleet import homes
 from nodeprint.outcomes import Outcome
-from nodeprint.report import figures, plots, scale, words
+from nodeprint.report import figures, formatting, plots, scale
 from nodeprint.report.drawing import Pixels
 from nodeprint.report.figures import Figure, Floats
 from nodeprint.report.pages import Figures, Section, Table, Text
@@ -70,7 +70,7 @@ def _term_map(verdict: Mapping[str, Any], looks: Mapping[str, Outcome]) -> tuple
     rows = order[:_MOST_ROWS]
     values = np.array([[_or_nan(_share(margins[node].get(term))) for term in terms] for node in rows])
     texts = [
-        [words.percent((margins[node].get(term) or {}).get("within")).removesuffix(" %") for term in terms]
+        [formatting.percent((margins[node].get(term) or {}).get("within")).removesuffix(" %") for term in terms]
         for node in rows
     ]
     names = [places.TESTED.get(term, term) for term in terms]
@@ -85,7 +85,9 @@ def _term_map(verdict: Mapping[str, Any], looks: Mapping[str, Outcome]) -> tuple
 
 
 def _share(one: Any) -> float | None:
-    within, bound = (words.number(one.get(key)) if isinstance(one, Mapping) else None for key in ("within", "bound"))
+    within, bound = (
+        formatting.number(one.get(key)) if isinstance(one, Mapping) else None for key in ("within", "bound")
+    )
     return within / bound if within is not None and bound else None
 
 
@@ -123,10 +125,10 @@ def _forest(
     rows = []
     for node in by_class[key]:
         c = next(c for c in verdict["nodes"][node]["classes"] if class_key(c) == key)
-        ends = [words.number(c.get(end)) for end in ("ci_low_ns", "ci_high_ns")]
+        ends = [formatting.number(c.get(end)) for end in ("ci_low_ns", "ci_high_ns")]
         low, high = (100 * (end / base - 1) if end is not None and ends[0] else float("nan") for end in ends)
         rows.append(Effect(node, low, 100 * (by_class[key][node] / base - 1), high, not looks[node].quiet))
-    bound = words.number(((verdict.get("fleet") or {}).get("bound") or {}).get("class"))
+    bound = formatting.number(((verdict.get("fleet") or {}).get("bound") or {}).get("class"))
     return (
         plots.forest(
             sorted(rows, key=lambda row: row.value), name="effects", unit="% from the fleet's median",
@@ -139,7 +141,7 @@ def _forest(
 def _multiples(looks: Mapping[str, Outcome], overview: Overview) -> tuple[Figure, ...]:
     if len(overview.maps) < 2:
         return ()
-    order = sorted(overview.maps, key=lambda node: (looks[node].quiet, looks[node].rank, words.natural(node)))[
+    order = sorted(overview.maps, key=lambda node: (looks[node].quiet, looks[node].rank, formatting.natural(node)))[
         :MOST_MAPS
     ]
     maps = [(node, overview.maps[node], not looks[node].quiet) for node in order]
@@ -165,14 +167,14 @@ def _orders(
     if len(set(times.values()) - {""}) > 1:
         rows = [
             (n, times[n][:10], shift[n], not looks[n].quiet)
-            for n in sorted(shift, key=lambda n: (times[n], words.natural(n)))
+            for n in sorted(shift, key=lambda n: (times[n], formatting.natural(n)))
         ]
         text = captions.of("time", name=_name(key))
         out.append(plots.order_view(rows, name="by-time", unit="% from the fleet", caption=text, x="day"))
     racks = {node: str(verdict["nodes"][node].get("rack") or "") for node in shift}
     for what, where in (("rack", racks), ("switch", {node: overview.switches.get(node, "") for node in shift})):
         if len(set(where.values()) - {""}) > 1:
-            order = sorted(shift, key=lambda n: (words.natural(where[n]), words.natural(n)))
+            order = sorted(shift, key=lambda n: (formatting.natural(where[n]), formatting.natural(n)))
             rows = [(n, where[n], shift[n], not looks[n].quiet) for n in order]
             caption = captions.of("place", name=_name(key), what=what)
             out.append(plots.order_view(rows, name=f"by-{what}", unit="% from the fleet", caption=caption, x=what))
@@ -209,7 +211,9 @@ def differences(nodes: Mapping[str, Any]) -> Section:
         if len(counted) < 2 or one.name == "serials":
             continue
         usual, count = counted.most_common(1)[0]
-        others = [f"{value[:60]}: {words.node_list(_having(values, value))}" for value, _ in counted.most_common()[1:5]]
+        others = [
+            f"{value[:60]}: {formatting.node_list(_having(values, value))}" for value, _ in counted.most_common()[1:5]
+        ]
         more = f"; and {len(counted) - 5} more values" if len(counted) > 5 else ""
         rows.append((label(one.name), "yes" if one.hard else "", f"{usual[:60]} ({count})", "; ".join(others) + more))
     table = Table(("field", "must agree", "most nodes", "other nodes"), tuple(rows), align="llll", wide=3)
@@ -217,4 +221,4 @@ def differences(nodes: Mapping[str, Any]) -> Section:
 
 
 def _having(values: Mapping[str, str], value: str) -> Sequence[str]:
-    return sorted((node for node, one in values.items() if one == value), key=words.natural)
+    return sorted((node for node, one in values.items() if one == value), key=formatting.natural)

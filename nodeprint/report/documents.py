@@ -15,9 +15,9 @@ from typing import Any
 from nodeprint import discover, files, outcomes
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.outcomes import Outcome
-from nodeprint.report import cluster, explorer, exports, html, pdf, rules, scale, sites, words
+from nodeprint.report import cluster, explorer, exports, formatting, html, pdf, rules, scale, site_branding
 from nodeprint.report.drawing import Pixels
-from nodeprint.report.fleet import Overview
+from nodeprint.report.fleet_figures import Overview
 from nodeprint.report.methods import methods as methods_of
 from nodeprint.report.node import node_page
 from nodeprint.report.pages import FactList, Method, Page, Section, Site, sections
@@ -104,7 +104,7 @@ def _explored(task: Task, printed: Sequence[_Printed]) -> str:
 
 def method_page(first: Page, verdict: Mapping[str, Any], methods: Sequence[Method]) -> Page:
     """The last page: how everything was measured and judged, with the statistics that the other pages leave out."""
-    versions = words.facts(verdict.get("versions", {}))
+    versions = formatting.facts(verdict.get("versions", {}))
     return replace(
         first, title="Method", mark=None, lead=(), counts=(),
         sections=sections(
@@ -144,7 +144,7 @@ def prepared(
     return Task(
         verdict=verdict,
         folders=folders,
-        site=Site() if called.names else sites.of(campaign),
+        site=Site() if called.names else site_branding.of(campaign),
         called=called,
         switches=_switches(campaign, called),
         scales=_scales([folders[node] for node in looks if node in folders]),
@@ -153,7 +153,7 @@ def prepared(
         within=frozenset(cluster.with_pages(verdict)),
         own=frozenset(node for node in _own(looks, nodes) if node in folders or nodes is not None),
         explored=frozenset(
-            sorted(folders, key=lambda node: (looks[node].quiet, words.natural(node)))[: explorer.MOST_NODES]
+            sorted(folders, key=lambda node: (looks[node].quiet, formatting.natural(node)))[: explorer.MOST_NODES]
         ),
         out=out,
     )

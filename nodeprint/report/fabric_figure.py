@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nodeprint import captions
-from nodeprint.report import figures, linktest, plots, scale, words
+from nodeprint.report import figures, formatting, linktest, plots, scale
 from nodeprint.report.figures import Band, Group
 from nodeprint.report.pages import Bullets, Figures, Section, Text
 
@@ -31,7 +31,7 @@ def _section(one: Mapping[str, Any]) -> Section:
         values, range(len(nodes)), None, colours, "us a message", _ROOM, name=f"fabric-{one['measurement']}",
         caption=captions.of("fabric"), labels=nodes, groups=_bands(one["places"]),
     )  # fmt: skip
-    size, operation = words.number(one.get("message_bytes")), str(one["operation"])
+    size, operation = formatting.number(one.get("message_bytes")), str(one["operation"])
     times = {key: one[f"{key}_ns"] / 1e3 for key in ("minimum", "mean", "maximum")}
     bars = plots.histogram(
         linktest.each_once(values, operation), colours, name="fabric-histogram", caption="", unit="us"
