@@ -27,8 +27,7 @@ from bench import coherence, table
 from bench import die as apart
 from bench.table import ROOT, Row, row
 from nodeprint import dies, simulate
-from nodeprint.iodie import analysis, geometry, lines, paths, sites, source
-from nodeprint.iodie import fleet as comparison
+from nodeprint.iodie import analysis, geometry, line_clusters, node_lines, part_comparison, paths, sites
 from nodeprint.iodie.analysis import Die
 from nodeprint.iodie.data import Pass
 from nodeprint.simulate.campaign import detailed
@@ -81,10 +80,10 @@ class Node:
     line: dict[tuple[str, int], Ints]
     apart_ns: Floats
 
-    def source(self, run: str = "") -> source.Source:
+    def source(self, run: str = "") -> node_lines.NodeLines:
         """What its records would say, of one run or of all."""
         passes = tuple(one for one in self.passes if one.run.endswith(run))
-        return source.Source("node", "coherence-cas", self.topology, passes, (), (), True)
+        return node_lines.NodeLines("node", "coherence-cas", self.topology, passes, (), (), True)
 
     def found(self, run: str = "") -> Die:
         """What is found of its first die, from one run or from all."""
@@ -289,7 +288,7 @@ def fleets(count: int) -> list[Row]:
                     made = make(case, 2.0, 100 * fleet + node, port_ns=port, runs=6, **alike)
                     found = analysis.analyse(made.source())
                     nodes.append(replace(found, node=f"node{node}"))
-                compared = comparison.compare(nodes)
+                compared = part_comparison.compare(nodes)
                 named = {(part.kind, one) for part in compared.parts for one in part.apart} if compared else set()
                 expected = {"healthy": set(), "port": {("end", "node3")}, "memory": {("share", "node3")}}
                 missed.append(named != expected[kind.split()[0].rstrip(":")])
@@ -314,7 +313,7 @@ def seconds() -> list[Row]:
             took = []
             for _ in range(3):
                 start = time.process_time()
-                analysis.analyse(source.read(node))
+                analysis.analyse(node_lines.read(node))
                 took.append(time.process_time() - start)
             rows.append(row(f"{name}, two runs: analysis of a node, of one CPU", took, 5, "s"))
     return rows
@@ -349,12 +348,12 @@ def _longer(ns: Floats, half: Floats) -> npt.NDArray[np.bool_]:
     return np.asarray(ns > np.median(ns) + 0 * half)
 
 
-_FIT, _DISTANCES, _SITES = paths.fit, lines.distances, sites.find
+_FIT, _DISTANCES, _SITES = paths.fit, line_clusters.distances, sites.find
 #: Ways to break the method: what, where, and its broken form.
 BROKEN: dict[str, tuple[Any, str, Any]] = {
-    "any two clusters separate": (lines, "SEPARATION", 0.0),
+    "any two clusters separate": (line_clusters, "SEPARATION", 0.0),
     "intervals a quarter as wide": (analysis.paths, "fit", _too_sure),
-    "CCDs in the wrong order": (lines, "distances", _unweighted),
+    "CCDs in the wrong order": (line_clusters, "distances", _unweighted),
     "sites shifted by a CCD": (analysis.sites, "find", _by_size),
     "no geometry is ever preferred": (geometry, "PREFERRED", 1e9),
     "no port stands apart": (analysis, "_APART_NS", 1e9),

@@ -221,9 +221,9 @@ def iodie(
     Which lines live together, where CCDs and memory are towards each other and what each part of a way costs, from
     records of coherence with --detail; or why there is no map, and what would have been found (docs/iodie.md).
     """
-    from nodeprint.iodie import campaign as maps
+    from nodeprint.iodie import campaign_dies
 
-    found = maps.read(where)
+    found = campaign_dies.read(where)
     if pdf is not None:
         from nodeprint.report import die_maps
 

@@ -19,11 +19,21 @@ from bench.die import passes_of
 from nodeprint import dies, packed
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
-from nodeprint.iodie import analysis, data, fleet, geometry, hashing, lines, paths, source, text
-from nodeprint.iodie import campaign as maps
-from nodeprint.iodie.campaign import Found
+from nodeprint.iodie import (
+    analysis,
+    campaign_dies,
+    data,
+    geometry,
+    hashing,
+    line_clusters,
+    listing,
+    node_lines,
+    part_comparison,
+    paths,
+)
+from nodeprint.iodie.campaign_dies import Found
 from nodeprint.iodie.data import Census, Lines, Pass
-from nodeprint.iodie.quantities import with_dies
+from nodeprint.iodie.die_quantities import with_dies
 from nodeprint.layout import CCX
 from nodeprint.report import die_maps
 from nodeprint.report.pages import Text
@@ -44,7 +54,7 @@ GENOA = from_part("EPYC 9654", 1, smt=False)
 
 def analysed(
     topology: Topology, modes: Modes, *, seed: int = 1, runs: int = 2, spread: Spread | None = None, defect: str = ""
-) -> tuple[analysis.Node, list[np.ndarray]]:
+) -> tuple[analysis.NodeDies, list[np.ndarray]]:
     """A simulated node, and where each line of its dies truly is."""
     plan = Plan(
         topology, nodes=1, runs=runs, modes=modes, seed=seed, spread=spread or Spread(),
@@ -54,7 +64,7 @@ def analysed(
     for number, run in enumerate(detailed(plan), start=1):
         passes += passes_of(run, number)
         truth.append(run)
-    found = analysis.analyse(source.Source("node000", "coherence-cas", topology, tuple(passes), (), (), True))
+    found = analysis.analyse(node_lines.NodeLines("node000", "coherence-cas", topology, tuple(passes), (), (), True))
     sites = [
         np.concatenate([truth[int(run[-1]) - 1].pools[die.tensor.socket].site[
             truth[int(run[-1]) - 1].pools[die.tensor.socket].drawn[p]] for run, _, p in die.tensor.lines.parts])
@@ -166,12 +176,12 @@ def test_two_clocks_tell_a_core_from_its_port() -> None:
         ghz = (3.4, 2.4)[number - 1]
         for one in passes_of(run, number):
             passes.append(replace(one, ns=one.ns + 2 * 12 / ghz, ghz=np.full_like(one.ghz, ghz)))
-    found = analysis.analyse(source.Source("a", "coherence-cas", ROME, tuple(passes), (), (), True))
+    found = analysis.analyse(node_lines.NodeLines("a", "coherence-cas", ROME, tuple(passes), (), (), True))
     (die,) = found.dies
     assert die.core is not None and die.core.cycles == pytest.approx(12, abs=max(die.core.half, 2))
-    assert "of it a core spends" in text.as_text(found).lower()
+    assert "of it a core spends" in listing.as_text(found).lower()
     steady = analysis.analyse(
-        source.Source("a", "coherence-cas", ROME, tuple(p for p in passes if p.run == "job1/run1"), (), (), True)
+        node_lines.NodeLines("a", "coherence-cas", ROME, tuple(p for p in passes if p.run == "job1/run1"), (), (), True)
     )
     assert steady.dies[0].core is None
 
@@ -181,7 +191,7 @@ def test_two_clocks_tell_a_core_from_its_port() -> None:
 
 def test_a_census_of_the_same_lines_agrees(tmp_path: Path) -> None:
     write(Plan(ROME, nodes=1, runs=1, detail=True), tmp_path / "a")
-    found = analysis.analyse(source.read(tmp_path / "a/nodes/node000"))
+    found = analysis.analyse(node_lines.read(tmp_path / "a/nodes/node000"))
     (die,) = found.dies
     assert die.census is not None and die.census.count == 4 and die.agreement is not None
     assert die.agreement.index == 1 and die.agreement.lines == 96
@@ -195,7 +205,7 @@ def test_shares_of_a_census_are_at_the_sites_where_its_lines_are(tmp_path: Path)
     for seed in range(3):
         modes = Modes(6.0, planted)
         write(Plan(ROME, nodes=1, runs=1, detail=True, modes=modes, seed=seed), tmp_path / f"{seed}")
-        (die,) = analysis.analyse(source.read(tmp_path / f"{seed}/nodes/node000")).dies
+        (die,) = analysis.analyse(node_lines.read(tmp_path / f"{seed}/nodes/node000")).dies
         assert die.sites is not None and die.sites.count == 4
         label = die.tensor.labels[die.tensor.here]
         truth = [planted[label[die.sites.of_end == site][0] % 4] for site in range(4)]
@@ -206,9 +216,9 @@ def test_clusters_that_only_half_of_a_census_has_are_none() -> None:
     rng = np.random.default_rng(1)
     first, second = (100 + rng.standard_normal((256, 8)) for _ in range(2))
     first[:128, :4] += 8
-    assert lines.of_census(first, second, np.zeros(256, dtype=int)).count == 1
+    assert line_clusters.of_census(first, second, np.zeros(256, dtype=int)).count == 1
     second[:128, :4] += 8
-    assert lines.of_census(first, second, np.zeros(256, dtype=int)).count == 2
+    assert line_clusters.of_census(first, second, np.zeros(256, dtype=int)).count == 2
 
 
 def test_a_continuous_spread_makes_no_clusters() -> None:
@@ -216,7 +226,7 @@ def test_a_continuous_spread_makes_no_clusters() -> None:
     for tail in (3, 5, 1000):
         own = rng.standard_t(tail, (400, 12))
         halves = [own + 0.05 * rng.standard_normal(own.shape) for _ in range(2)]
-        found = lines.find(halves[0], halves[1], sum(halves) / 2, np.zeros(400, dtype=int))
+        found = line_clusters.find(halves[0], halves[1], sum(halves) / 2, np.zeros(400, dtype=int))
         assert found.count == 1, tail
 
 
@@ -226,7 +236,7 @@ def test_lines_between_clusters_are_unassigned() -> None:
     truth = np.repeat([0, 1], 100)
     points = centres[truth] + 0.3 * rng.standard_normal((200, 8))
     points = np.vstack([points, np.zeros((3, 8))])
-    found = lines.find(points, points, points, np.zeros(203, dtype=int))
+    found = line_clusters.find(points, points, points, np.zeros(203, dtype=int))
     assert found.count == 2 and set(found.label[:200].tolist()) == {0, 1}
     assert (found.probability[200:] < 1).all()
 
@@ -237,10 +247,10 @@ def test_passes_with_other_shares_of_lines_are_brought_together() -> None:
     part = np.repeat(np.arange(6), 32)
     truth = np.concatenate([rng.random(32) < share for share in (0.65, 0.35, 0.6, 0.4, 0.7, 0.3)]).astype(int)
     near = np.where(truth[:, None] == np.array([0, 0, 0, 1, 1, 1]), 0.0, 2.0)
-    rest = lines.less_pass_means(near.T, part).T
+    rest = line_clusters.less_pass_means(near.T, part).T
     rest = rest - rest.mean(axis=1, keepdims=True)
     noisy = [rest + 0.25 * rng.standard_normal(rest.shape) for _ in range(2)]
-    found = lines.find(noisy[0], noisy[1], sum(noisy) / 2, part)
+    found = line_clusters.find(noisy[0], noisy[1], sum(noisy) / 2, part)
     assert found.count == 2
     assert rand_index(np.where(found.label < 0, 2, found.label), truth) > 0.95
 
@@ -355,7 +365,7 @@ def test_the_command_prints_a_plan_and_json_by_its_schema(campaign: Path) -> Non
 
 
 def test_records_give_the_same_as_what_they_were_made_of(campaign: Path) -> None:
-    found = source.read(campaign / "nodes/node000")
+    found = node_lines.read(campaign / "nodes/node000")
     assert found.measurement == "coherence-cas" and found.missing == () and len(found.passes) == 2
     assert len(found.censuses) == 1 and len(found.censuses[0].cpus) == 16
     one = found.passes[0]
@@ -366,12 +376,12 @@ def test_records_give_the_same_as_what_they_were_made_of(campaign: Path) -> None
 def test_what_is_missing_is_named(campaign: Path, tmp_path: Path) -> None:
     write(Plan(ROME, nodes=1, runs=1, passes=1), tmp_path / "plain")
     with pytest.raises(NodeprintError, match=r"no record of pairs has the value of each line.*was measured without"):
-        source.read(tmp_path / "plain/nodes/node000")
+        node_lines.read(tmp_path / "plain/nodes/node000")
     with pytest.raises(NodeprintError, match="there is no such folder"):
-        source.read(tmp_path / "nowhere")
+        node_lines.read(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
     with pytest.raises(NodeprintError, match="no records of a job"):
-        source.read(tmp_path / "empty")
+        node_lines.read(tmp_path / "empty")
     result = CliRunner().invoke(app, ["iodie", str(tmp_path / "plain")])
     assert isinstance(result.exception, NodeprintError)
 
@@ -401,13 +411,13 @@ def test_a_garbled_file_is_named_and_left_out(
 ) -> None:
     node = node_with(campaign, tmp_path, lambda content: content.replace(old, new, 1))
     with pytest.raises(NodeprintError, match=says):
-        source.read(node)
+        node_lines.read(node)
 
 
 @pytest.mark.parametrize("wrong", [b'"reload_ns":[[null,', b'"reload_ns":[["x",', b'"reload_ns":[[1,'])
 def test_a_garbled_census_is_named_and_the_passes_are_kept(campaign: Path, tmp_path: Path, wrong: bytes) -> None:
     node = node_with(campaign, tmp_path, lambda content: content.replace(b'"reload_ns":[[', wrong, 1))
-    found = source.read(node)
+    found = node_lines.read(node)
     assert len(found.passes) == 2 and found.censuses == ()
     assert found.missing == ("job1/run1: its records of census and clusters are not as expected and are left out",)
 
@@ -435,7 +445,7 @@ def test_cpus_that_the_labels_do_not_have_are_left_out() -> None:
 
 def test_a_run_that_was_stopped_gives_its_finished_passes(campaign: Path, tmp_path: Path) -> None:
     node = node_with(campaign, tmp_path, lambda content: content[: len(content) * 2 // 3])
-    found = analysis.analyse(source.read(node))
+    found = analysis.analyse(node_lines.read(node))
     assert any("stopped before its end" in sentence for sentence in found.missing)
     assert found.dies[0].clusters.count == 4 and found.dies[0].tensor.ns.shape[1] >= 32
 
@@ -450,7 +460,7 @@ def test_what_the_kernel_writes_here_is_read(tmp_path: Path, two_cpus: None) -> 
     subprocess.run([*command, "--detail", "--census", "--out", out], check=True, capture_output=True)
     labels = CliRunner().invoke(app, ["topology", "--json"]).output
     (node / "job1/topology.json").write_text(labels)
-    found = source.read(node)
+    found = node_lines.read(node)
     assert [one.ns.shape for one in found.passes] == [(1, 32), (1, 32)]
     assert [one.lines.shape for one in found.passes] == [(32,), (32,)] and len(found.censuses) == 1
     assert found.censuses[0].ns.shape[2] == len(found.censuses[0].lines) >= 512
@@ -542,7 +552,7 @@ def test_a_slow_port_and_a_missing_channel_are_named_by_node_and_part() -> None:
         plan = (ROME, short if seed == 6 else modes)
         found, _ = analysed(*plan, seed=seed, defect=defect, runs=6)
         nodes.append(replace(found, node=f"node{seed}"))
-    compared = fleet.compare(nodes)
+    compared = part_comparison.compare(nodes)
     assert compared is not None and len(compared.nodes) == 8
     apart = {(part.kind, part.where): part.apart for part in compared.parts if part.apart}
     assert apart["end", ((5,),)] == ("node2",)
@@ -580,13 +590,13 @@ def test_a_fleet_without_detail_has_no_die_quantities(tmp_path: Path) -> None:
 def test_healthy_nodes_do_not_stand_apart_and_two_are_not_judged() -> None:
     modes = Modes(2.0, pair_step_ns=2.0, die="mesh")
     nodes = [replace(analysed(ROME, modes, seed=seed)[0], node=f"node{seed}") for seed in range(6)]
-    compared = fleet.compare(nodes)
+    compared = part_comparison.compare(nodes)
     assert compared is not None and [part.apart for part in compared.parts if part.apart] == []
     assert all(part.detectable < 5 for part in compared.parts)
-    two = fleet.compare(nodes[:2])
+    two = part_comparison.compare(nodes[:2])
     assert two is not None and all(np.isnan(part.detectable) for part in two.parts)
-    assert "below 4 none is judged" in text.fleet_rows(two)[0]
-    assert fleet.compare(nodes[:1]) is None
+    assert "below 4 none is judged" in listing.fleet_rows(two)[0]
+    assert part_comparison.compare(nodes[:1]) is None
 
 
 def test_a_node_with_other_dies_is_left_out_by_name() -> None:
@@ -594,7 +604,7 @@ def test_a_node_with_other_dies_is_left_out_by_name() -> None:
     nodes = [analysed(ROME, modes, seed=seed)[0] for seed in range(3)]
     nodes = [replace(node, node=f"node{i}") for i, node in enumerate(nodes)]
     other = replace(analysed(ROME, Modes(0, pair_step_ns=0))[0], node="flat")
-    compared = fleet.compare([*nodes, other])
+    compared = part_comparison.compare([*nodes, other])
     assert compared is not None and compared.others == {"flat": "it has other ends or sites than most nodes"}
 
 
@@ -602,7 +612,7 @@ def test_a_node_with_other_dies_is_left_out_by_name() -> None:
 
 
 def test_a_page_has_a_floor_plan_with_every_ccd_and_the_same_bytes(campaign: Path, tmp_path: Path) -> None:
-    found = maps.read(campaign)
+    found = campaign_dies.read(campaign)
     first, node, _ = die_maps.pages(found, "a")
     assert (first.subject, node.subject, node.origin) == ("cluster", "node000", "SIMULATED, not a measurement")
     (figure,) = node.figures()
@@ -619,7 +629,7 @@ def test_a_page_has_a_floor_plan_with_every_ccd_and_the_same_bytes(campaign: Pat
 @pytest.mark.parametrize("kind, sites", [("ring", 6), ("crossbar", 4), ("mesh", 6)])
 def test_every_geometry_has_a_plan_on_terminal_and_page(kind: dies.Kind, sites: int) -> None:
     (die,) = analysed(GENOA, Modes(2.0, pair_step_ns=2.0, die=kind, sites=sites))[0].dies
-    rows = "\n".join(text.plan(die))
+    rows = "\n".join(listing.plan(die))
     seen = svg(die_maps.floorplan(die).drawing).decode()
     for ccd in range(12):
         assert f">CCD {ccd}<" in seen
@@ -634,4 +644,4 @@ def test_without_a_map_the_page_says_what_could_be_found() -> None:
     assert page.figures() == []
     said = [block.text for section in page.sections for block in section.blocks if isinstance(block, Text)]
     assert any(one.startswith("No map: all lines are alike. With this data") for one in said)
-    assert "NO MAP" in text.as_text(found)
+    assert "NO MAP" in listing.as_text(found)

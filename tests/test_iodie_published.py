@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nodeprint import importers
-from nodeprint.iodie import analysis, data, geometry, lines, paths, source
+from nodeprint.iodie import analysis, data, geometry, line_clusters, node_lines, paths
 from nodeprint.iodie.geometry import Distances, Geometry
 from nodeprint.iodie.sites import Sites
 from nodeprint.simulate.lines import STEP_NS
@@ -43,7 +43,7 @@ def between_quadrants(one: data.Pass, topology: Topology, order: np.ndarray) -> 
     ((tensor,), _) = data.tensors([one], topology)
     quadrant = np.unique(tensor.labels[tensor.here], return_inverse=True)[1][order]
     sites = Sites(quadrant, np.zeros(1, dtype=np.int64))
-    fit = paths.fit(tensor, lines.of_hops(tensor), sites)
+    fit = paths.fit(tensor, line_clusters.of_hops(tensor), sites)
     assert not fit.identified[list(fit.of("line").values())].any()  # one line says nothing of ways to lines
     ways = geometry.distances(fit, sites)
     return fit, Distances(ways.ends, ways.pair, ways.pair_half, NONE, NONE)
@@ -73,7 +73,7 @@ def test_a_published_rome_is_a_mesh(data: Path) -> None:
 @of_matrices
 def test_one_line_makes_no_map(data: Path, name: str, topology: Topology, socket: int) -> None:
     one = hops(data, name, topology, socket)
-    (die,) = analysis.analyse(source.Source("node", "coherence-cas", topology, (one,), (), (), False)).dies
+    (die,) = analysis.analyse(node_lines.NodeLines("node", "coherence-cas", topology, (one,), (), (), False)).dies
     assert die.sites is None and die.no_map == "all lines are alike"
 
 

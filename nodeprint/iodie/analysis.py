@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from nodeprint.distributions import stdtrit
-from nodeprint.iodie import data, geometry, hashing, lines, paths, sites
+from nodeprint.iodie import data, geometry, hashing, line_clusters, paths, sites
 from nodeprint.iodie.data import Bools, Census, Floats, Ints, Lines, Tensor
 from nodeprint.iodie.geometry import Distances, Geometry
 from nodeprint.iodie.hashing import Rule
-from nodeprint.iodie.lines import Agreement, Clusters
+from nodeprint.iodie.line_clusters import ClusterAgreement, Clusters
+from nodeprint.iodie.node_lines import NodeLines
 from nodeprint.iodie.paths import Core, Far, Fit
 from nodeprint.iodie.sites import Sites
-from nodeprint.iodie.source import Source
 from nodeprint.structure.matrices import rand_index
 from nodeprint.topology.model import Topology
 
@@ -46,7 +46,7 @@ class Die:
     homes: tuple[int, ...]
     clusters: Clusters
     census: Clusters | None
-    agreement: Agreement | None
+    agreement: ClusterAgreement | None
     rules: tuple[Rule, ...]
     sites: Sites | None
     no_map: str
@@ -115,7 +115,7 @@ def stands_apart(ns: Floats, half: Floats) -> Bools:
 
 
 @dataclass(frozen=True)
-class Node:
+class NodeDies:
     """The dies of a node, and what of its data is missing, a sentence each."""
 
     node: str
@@ -126,22 +126,26 @@ class Node:
     simulated: bool
 
 
-def analyse(source: Source) -> Node:
+def analyse(source: NodeLines) -> NodeDies:
     """The dies of a node."""
     found, missing = data.tensors(source.passes, source.topology)
     dies = tuple(die(tensor, source.censuses, source.topology) for tensor in found)
     if not source.censuses:
         missing.append("no census of lines, so that hops alone say where they live")
     linked = tuple(_linked(one, dies) for one in dies)
-    return Node(source.node, source.measurement, source.topology, linked, (*source.missing, *missing), source.simulated)
+    return NodeDies(
+        source.node, source.measurement, source.topology, linked, (*source.missing, *missing), source.simulated
+    )
 
 
 def die(tensor: Tensor, censuses: Sequence[Census], topology: Topology) -> Die:
     """What is found of the lines of one socket."""
-    clusters = lines.of_hops(tensor)
+    clusters = line_clusters.of_hops(tensor)
     homes = tuple(np.unique(tensor.lines.home).tolist())
     of_census, census_lines, bits = _census(tensor, [one for one in censuses if one.home in homes], topology)
-    both = lines.agreement(clusters, tensor.lines, of_census, census_lines) if of_census and census_lines else None
+    both = (
+        line_clusters.agreement(clusters, tensor.lines, of_census, census_lines) if of_census and census_lines else None
+    )
     where = sites.find(clusters)
     known = where if isinstance(where, Sites) else None
     fit = paths.fit(tensor, clusters, known)
@@ -153,7 +157,7 @@ def die(tensor: Tensor, censuses: Sequence[Census], topology: Topology) -> Die:
     shape = geometry.find(distances, known.count) if known and distances else "there is no map"
     counted = (clusters.label, tensor.lines)
     if of_census is not None and census_lines is not None:
-        label = lines.in_hops(clusters, tensor.lines, of_census, census_lines)
+        label = line_clusters.in_hops(clusters, tensor.lines, of_census, census_lines)
         counted = (label, census_lines) if label is not None else counted
     labels = tensor.labels[tensor.here]
     agrees = rand_index(known.of_end, labels) if known and (labels >= 0).all() else None
@@ -181,7 +185,7 @@ def _census(
     ns = np.concatenate([one.ns[:, of] for one, of in zip(censuses, used, strict=True)], axis=2).swapaxes(1, 2)
     part = np.repeat(np.arange(len(censuses)), [len(one.lines) for one in censuses])
     of = Lines(tuple((one.run, one.home, 0) for one in censuses), part, np.concatenate([one.lines for one in censuses]))
-    return lines.of_census(ns[0], ns[1], part), of, min(one.address_bits for one in censuses)
+    return line_clusters.of_census(ns[0], ns[1], part), of, min(one.address_bits for one in censuses)
 
 
 def _rules(clusters: Clusters, of: Lines, census: Clusters | None, census_of: Lines | None, bits: int) -> list[Rule]:

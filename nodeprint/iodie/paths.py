@@ -8,7 +8,7 @@ import numpy as np
 
 from nodeprint.distributions import stdtrit
 from nodeprint.iodie.data import Bools, Floats, Ints, Tensor
-from nodeprint.iodie.lines import Clusters, less_pass_means
+from nodeprint.iodie.line_clusters import Clusters, less_pass_means
 from nodeprint.iodie.sites import Sites
 
 #: A parameter: its kind and the numbers of its parts.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nodeprint.iodie.data import Floats, Ints
-from nodeprint.iodie.lines import Clusters, k_means
+from nodeprint.iodie.line_clusters import Clusters, k_means
 
 #: Between two sites ends differ by so many times what ends of one site do, or what noise makes of them.
 GAP = 3.0

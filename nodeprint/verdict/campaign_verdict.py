@@ -12,7 +12,7 @@ from nodeprint.fabric import Fabrics
 from nodeprint.fabric import read as read_fabrics
 from nodeprint.fleet import store
 from nodeprint.fleet.quantity import models
-from nodeprint.iodie.quantities import with_dies
+from nodeprint.iodie.die_quantities import with_dies
 from nodeprint.judge import acceptance as accepted
 from nodeprint.judge import messages
 from nodeprint.judge.acceptance import Acceptance

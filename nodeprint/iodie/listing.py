@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from nodeprint.iodie.analysis import Die, Node
-from nodeprint.iodie.fleet import FEWEST_NODES, Comparison, Key, Part
+from nodeprint.iodie.analysis import Die, NodeDies
 from nodeprint.iodie.geometry import Geometry
 from nodeprint.iodie.hashing import Rule
-from nodeprint.iodie.lines import Clusters
+from nodeprint.iodie.line_clusters import Clusters
+from nodeprint.iodie.part_comparison import FEWEST_NODES, ComparedPart, Comparison, Key
 from nodeprint.topology.facts import list_text
 from nodeprint.topology.model import Level
 
@@ -65,7 +65,7 @@ def site_name(die: Die, site: int) -> str:
     return f"{WORDS[die.tensor.level]} {list_text(ends_of(die, site))}"
 
 
-def as_json(node: Node) -> dict[str, Any]:
+def as_json(node: NodeDies) -> dict[str, Any]:
     """A node's dies, as nodeprint/schemas/iodie.json has them."""
     return {
         "node": node.node,
@@ -163,7 +163,7 @@ def _map_json(die: Die) -> dict[str, Any] | None:
 # --- text ---
 
 
-def as_text(node: Node) -> str:
+def as_text(node: NodeDies) -> str:
     """A node's dies for a terminal."""
     said = [f"{node.node}: {node.measurement}"]
     if not node.dies:
@@ -347,7 +347,7 @@ def _drawn(die: Die, of: Geometry) -> list[str]:
     return [*out, "(ns that each step adds on the way to a line)"]
 
 
-def listing(nodes: Sequence[Node]) -> list[str]:
+def node_rows(nodes: Sequence[NodeDies]) -> list[str]:
     """The nodes, an empty line between them."""
     return "\n\n".join(as_text(node) for node in nodes).splitlines()
 
@@ -387,7 +387,7 @@ def part_name(level: Level, key: Key) -> str:
     return f"socket {socket}: {names[kind]} {ends[0]}"
 
 
-def in_unit(part: Part, value: float) -> str:
+def in_unit(part: ComparedPart, value: float) -> str:
     """A value of a part with its unit."""
     return f"{100 * value:.1f} %" if part.unit == "share" else f"{value:.2f} ns"
 
@@ -414,9 +414,9 @@ def fleet_rows(found: Comparison) -> list[str]:
     return said
 
 
-def _worst(found: Comparison) -> dict[str, Part]:
+def _worst(found: Comparison) -> dict[str, ComparedPart]:
     """Of each kind the part whose smallest detectable difference is largest."""
-    out: dict[str, Part] = {}
+    out: dict[str, ComparedPart] = {}
     for part in found.parts:
         if part.kind not in out or part.detectable > out[part.kind].detectable:
             out[part.kind] = part

@@ -22,7 +22,7 @@ MEASUREMENTS = ("coherence-cas", "coherence-faa", "coherence-flag1")
 
 
 @dataclass(frozen=True)
-class Source:
+class NodeLines:
     """The lines of one node: `measurement`, passes and censuses of all runs, the topology, and `missing` parts."""
 
     node: str
@@ -34,7 +34,7 @@ class Source:
     simulated: bool
 
 
-def read(node_dir: Path) -> Source:
+def read(node_dir: Path) -> NodeLines:
     """The lines of a node of a campaign, by the folder of its jobs.
 
     A file that cannot be read is left out and named among what is missing. Raises NodeprintError where the folder is
@@ -53,7 +53,7 @@ def read(node_dir: Path) -> Source:
         if passes:
             labels = topology.from_text(survey.topology)
             said = tuple(dict.fromkeys(missing))
-            return Source(node_dir.name, name, labels, tuple(passes), tuple(censuses), said, simulated)
+            return NodeLines(node_dir.name, name, labels, tuple(passes), tuple(censuses), said, simulated)
     advice = (
         "measure with `arguments: {coherence-cas: --detail}` in the configuration (docs/iodie.md)"
         if not missing

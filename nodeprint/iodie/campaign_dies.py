@@ -12,16 +12,16 @@ from typing import Any
 from nodeprint import discover
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet.waiting import counted
-from nodeprint.iodie import analysis, fleet, source, text
-from nodeprint.iodie.analysis import Node
-from nodeprint.iodie.fleet import Comparison
+from nodeprint.iodie import analysis, listing, node_lines, part_comparison
+from nodeprint.iodie.analysis import NodeDies
+from nodeprint.iodie.part_comparison import Comparison
 
 
 @dataclass(frozen=True)
 class Found:
     """Nodes that were analysed, of the others why not, and the comparison of the nodes where there are several."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[NodeDies, ...]
     not_analysed: Mapping[str, str]
     fleet: Comparison | None = None
 
@@ -34,16 +34,16 @@ class Found:
         """As nodeprint/schemas/iodie.json has it."""
         return {
             "simulated": self.simulated,
-            "nodes": [text.as_json(node) for node in self.nodes],
+            "nodes": [listing.as_json(node) for node in self.nodes],
             "not_analysed": dict(self.not_analysed),
-            "fleet": text.fleet_json(self.fleet) if self.fleet is not None else None,
+            "fleet": listing.fleet_json(self.fleet) if self.fleet is not None else None,
         }
 
     def as_text(self) -> str:
         """For a terminal."""
-        said = text.listing(self.nodes)
+        said = listing.node_rows(self.nodes)
         said += [f"{node}: not analysed: {reason}" for node, reason in self.not_analysed.items()]
-        return "\n".join([*said, *(["", *text.fleet_rows(self.fleet)] if self.fleet is not None else ())])
+        return "\n".join([*said, *(["", *listing.fleet_rows(self.fleet)] if self.fleet is not None else ())])
 
 
 def read(where: Path) -> Found:
@@ -52,26 +52,26 @@ def read(where: Path) -> Found:
     Raises NodeprintError where it is neither, or no node has the records.
     """
     if not (where / "nodes.tsv").exists():
-        return Found((analysis.analyse(source.read(where)),), {})
+        return Found((analysis.analyse(node_lines.read(where)),), {})
     names = sorted(node.node for node in discover.read_sheet(where / "nodes.tsv"))
     nodes, failed = [], {}
     first: NodeprintError | None = None
     with ProcessPoolExecutor(min(len(names), len(os.sched_getaffinity(0))) or 1) as pool:
         folders = [where / "nodes" / name for name in names]
         for name, found in zip(names, counted(pool.map(_node, folders), len(names), "nodes mapped"), strict=True):
-            if isinstance(found, Node):
+            if isinstance(found, NodeDies):
                 nodes.append(found)
             else:
                 failed[name] = str(found)
                 first = first or found
     if not nodes:
         raise first or NodeprintError("lists no node", where=where / "nodes.tsv", advice="measure one first")
-    return Found(tuple(nodes), failed, fleet.compare(nodes))
+    return Found(tuple(nodes), failed, part_comparison.compare(nodes))
 
 
-def _node(folder: Path) -> Node | NodeprintError:
+def _node(folder: Path) -> NodeDies | NodeprintError:
     """The dies of one node, or why there are none."""
     try:
-        return analysis.analyse(source.read(folder))
+        return analysis.analyse(node_lines.read(folder))
     except NodeprintError as error:
         return error

@@ -13,7 +13,7 @@ import numpy as np
 
 from nodeprint.distributions import ndtri, robust_sd
 from nodeprint.iodie import geometry, paths
-from nodeprint.iodie.analysis import Die, Node
+from nodeprint.iodie.analysis import Die, NodeDies
 from nodeprint.iodie.data import Bools, Floats, Lines, Tensor
 from nodeprint.judge import thresholds
 from nodeprint.topology.model import Level
@@ -30,7 +30,7 @@ Key = tuple[str, int, tuple[tuple[int, ...], ...]]
 
 
 @dataclass(frozen=True)
-class Part:
+class ComparedPart:
     """One part on all nodes: `kind` is "end", "way", "link" or "share", `socket` that of the lines, `level` what its
     ends are, `where` their numbers (of a way those of both sites, of a link the other socket), `unit` ns or share.
 
@@ -59,11 +59,11 @@ class Comparison:
     """The parts of all nodes that have the same dies, `nodes` in order, and the `others` with the reason."""
 
     nodes: tuple[str, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[ComparedPart, ...]
     others: Mapping[str, str]
 
 
-def compare(nodes: Sequence[Node]) -> Comparison | None:
+def compare(nodes: Sequence[NodeDies]) -> Comparison | None:
     """The parts of the nodes, None where fewer than two have the same dies. Of several kinds the most frequent one."""
     same = alike(nodes)
     if len(same) < 2:
@@ -77,7 +77,7 @@ def compare(nodes: Sequence[Node]) -> Comparison | None:
         apart[:, at], detectable[at] = _share_apart(value[:, at], half[:, at], sum(shares))
     level = same[0].dies[0].tensor.level
     parts = [
-        Part(
+        ComparedPart(
             kind, socket, level, where, "share" if kind == "share" else "ns", value[:, at], half[:, at],
             tuple(name for name, odd in zip(names, apart[:, at], strict=True) if odd), float(detectable[at]),
         )
@@ -86,15 +86,15 @@ def compare(nodes: Sequence[Node]) -> Comparison | None:
     return Comparison(names, tuple(parts), others)
 
 
-def alike(nodes: Sequence[Node]) -> list[Node]:
+def alike(nodes: Sequence[NodeDies]) -> list[NodeDies]:
     """The nodes whose parts can be compared one by one, of several kinds the most frequent one."""
-    kinds: dict[object, list[Node]] = {}
+    kinds: dict[object, list[NodeDies]] = {}
     for node in nodes:
         kinds.setdefault(_kind(node), []).append(node)
     return max(kinds.values(), key=len, default=[])
 
 
-def shared(nodes: Sequence[Node]) -> tuple[list[Key], Floats, Floats]:
+def shared(nodes: Sequence[NodeDies]) -> tuple[list[Key], Floats, Floats]:
     """The parts that all of the nodes have, and their values with half of their intervals (node, part)."""
     tables = [_parts(node) for node in nodes]
     known = [key for key in tables[0] if all(key in table for table in tables)]
@@ -102,7 +102,7 @@ def shared(nodes: Sequence[Node]) -> tuple[list[Key], Floats, Floats]:
     return known, value, half
 
 
-def _kind(node: Node) -> object:
+def _kind(node: NodeDies) -> object:
     """Equal for nodes whose parts can be compared one by one."""
     return tuple(
         (one.socket, die.homes, one.level, tuple(one.ends[one.here].tolist()), _site_ends(die))
@@ -119,7 +119,7 @@ def _site_ends(die: Die) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(ends[die.sites.of_end == site].tolist()) for site in range(die.sites.count))
 
 
-def _parts(node: Node, run: str = "") -> dict[Key, tuple[float, float]]:
+def _parts(node: NodeDies, run: str = "") -> dict[Key, tuple[float, float]]:
     """What each part costs with half of its interval; shares by the lines of one run or of all."""
     out: dict[Key, tuple[float, float]] = {}
     for die in node.dies:
@@ -137,7 +137,7 @@ def _parts(node: Node, run: str = "") -> dict[Key, tuple[float, float]]:
     return out
 
 
-def _apart(nodes: Sequence[Node], known: Sequence[Key], value: Floats) -> tuple[Bools, Floats]:
+def _apart(nodes: Sequence[NodeDies], known: Sequence[Key], value: Floats) -> tuple[Bools, Floats]:
     """Which node stands apart in which part, and the smallest difference that would (part), by the verdict's
     thresholds. Shares are left to others."""
     odd = np.zeros(value.shape, dtype=bool)
@@ -163,7 +163,7 @@ def _apart(nodes: Sequence[Node], known: Sequence[Key], value: Floats) -> tuple[
     return odd, smallest
 
 
-def by_run(nodes: Sequence[Node], known: Sequence[Key], value: Floats) -> Floats:
+def by_run(nodes: Sequence[NodeDies], known: Sequence[Key], value: Floats) -> Floats:
     """The parts of each run (node, run, part), ns, with the sites and clusters of all runs; a run that lacks any has
     the node's own values."""
     per_node = []
@@ -181,7 +181,7 @@ def by_run(nodes: Sequence[Node], known: Sequence[Key], value: Floats) -> Floats
     return out
 
 
-def runs_of(node: Node) -> list[str]:
+def runs_of(node: NodeDies) -> list[str]:
     """The names of a node's runs in order, as job1/run2."""
     return sorted({run for die in node.dies for run, _, _ in die.tensor.lines.parts})
 

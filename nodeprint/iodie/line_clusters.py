@@ -238,7 +238,7 @@ def _mixture(values: Floats, scale: Floats, label: Ints) -> Clusters:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class ClusterAgreement:
     """Whether hops and census put the lines that both have into the same clusters: their number, and the adjusted Rand
     index (None where one of the two found a single cluster)."""
 
@@ -246,13 +246,13 @@ class Agreement:
     index: float | None
 
 
-def agreement(hops: Clusters, of: Lines, census: Clusters, census_of: Lines) -> Agreement:
+def agreement(hops: Clusters, of: Lines, census: Clusters, census_of: Lines) -> ClusterAgreement:
     """Clusters by hops and by census, compared over the lines of the same run and home."""
     joined = _joined(hops, of, census, census_of)
     sure = joined[(joined >= 0).all(axis=1)]
     if hops.count < 2 or census.count < 2 or len(sure) < 2:
-        return Agreement(len(joined), None)
-    return Agreement(len(joined), rand_index(sure[:, 0], sure[:, 1]))
+        return ClusterAgreement(len(joined), None)
+    return ClusterAgreement(len(joined), rand_index(sure[:, 0], sure[:, 1]))
 
 
 def in_hops(hops: Clusters, of: Lines, census: Clusters, census_of: Lines) -> Ints | None:

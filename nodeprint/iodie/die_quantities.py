@@ -13,11 +13,9 @@ from nodeprint import records, run_files
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import jobs, parts
 from nodeprint.fleet.quantity import Quantity, models
-from nodeprint.iodie import campaign as maps
-from nodeprint.iodie import fleet as dies
-from nodeprint.iodie import source
-from nodeprint.iodie.analysis import Node
-from nodeprint.iodie.text import part_name
+from nodeprint.iodie import campaign_dies, node_lines, part_comparison
+from nodeprint.iodie.analysis import NodeDies
+from nodeprint.iodie.listing import part_name
 from nodeprint.packed import PackedFleet
 
 #: Which quantity (nodeprint/derived.yaml) has the parts of a kind.
@@ -31,10 +29,10 @@ def with_dies(fleet: PackedFleet, campaign: Path) -> PackedFleet:
     if first is None or not _has_lines(campaign / "nodes" / first):
         return fleet
     try:
-        found = maps.read(campaign).nodes
+        found = campaign_dies.read(campaign).nodes
     except NodeprintError:
         return fleet
-    alike = dies.alike([node for node in found if all(die.sites is not None for die in node.dies)])
+    alike = part_comparison.alike([node for node in found if all(die.sites is not None for die in node.dies)])
     number = {node.name: i for i, node in enumerate(fleet.nodes) if node.state == "measured"}
     alike = [node for node in alike if node.node in number]
     if len(alike) < 2:
@@ -46,17 +44,17 @@ def _has_lines(node_dir: Path) -> bool:
     """Whether a node has records, and the first that a map could be made of has the values of lines."""
     for folder in jobs.folders(node_dir) if node_dir.is_dir() else ():
         for path, raw in run_files.contents(folder, []):
-            if path.name.split(".")[0] in source.MEASUREMENTS:
+            if path.name.split(".")[0] in node_lines.MEASUREMENTS:
                 with suppress(NodeprintError):
                     return bool(records.read_detail(path, raw=raw).ns.size)
     return False
 
 
-def _quantities(nodes: Sequence[Node], fleet: PackedFleet, number: Mapping[str, int]) -> Iterator[Quantity]:
+def _quantities(nodes: Sequence[NodeDies], fleet: PackedFleet, number: Mapping[str, int]) -> Iterator[Quantity]:
     """The parts of nodes whose dies are alike, by the runs of each."""
-    known, value, _ = dies.shared(nodes)
-    runs = dies.by_run(nodes, known, value)
-    rows = [(at, row, run) for at, node in enumerate(nodes) for row, run in enumerate(dies.runs_of(node))]
+    known, value, _ = part_comparison.shared(nodes)
+    runs = part_comparison.by_run(nodes, known, value)
+    rows = [(at, row, run) for at, node in enumerate(nodes) for row, run in enumerate(part_comparison.runs_of(node))]
     rows.sort(key=lambda one: (number[nodes[one[0]].node], _of(one[2])))
     at, row = np.array([one[:2] for one in rows]).T
     job, run = np.array([_of(name) for *_, name in rows]).T
