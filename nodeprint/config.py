@@ -144,7 +144,7 @@ def plan(config: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Row:
+class PlanRow:
     """A line of a plan: a measurement, the kernel and arguments it is made by, and how many runs a job makes of it."""
 
     name: str
@@ -153,17 +153,17 @@ class Row:
     runs: int
 
 
-def read_plan(text: str, runs: int = 1) -> list[Row]:
+def read_plan(text: str, runs: int = 1) -> list[PlanRow]:
     """The lines of a plan.tsv; those without a fourth column have `runs` runs."""
     cells = [line.split("\t") for line in text.splitlines() if line.strip() and not line.startswith("#")]
     return [
-        Row(row[0], row[1], row[2] if len(row) > 2 else "", int(row[3]) if row[3:] and row[3].isdecimal() else runs)
+        PlanRow(row[0], row[1], row[2] if len(row) > 2 else "", int(row[3]) if row[3:] and row[3].isdecimal() else runs)
         for row in cells
         if len(row) > 1
     ]
 
 
-def steps(plan: Sequence[Row]) -> list[tuple[int, str]]:
+def steps(plan: Sequence[PlanRow]) -> list[tuple[int, str]]:
     """Run and measurement in the order in which node-run makes them: runs of each are spread evenly over the job."""
     ordered = sorted(
         (Fraction(run, row.runs), number, run, row.name) for number, row in enumerate(plan) for run in range(row.runs)

@@ -43,7 +43,7 @@ class Current:
 
 
 @dataclass(frozen=True)
-class Node:
+class NodeProgress:
     """How far a node is: the places (in the plan's steps) that are behind it; `finished` by its status.json.
 
     `since_s`: the seconds since it began to measure, where nothing else is seen of it until it is done (Ansible).
@@ -69,7 +69,7 @@ class State:
     `waits_for` is Slurm's reason for most of the jobs that are queued; empty where there are none.
     """
 
-    nodes: Sequence[Node]
+    nodes: Sequence[NodeProgress]
     steps: Sequence[Step]
     weights_s: Mapping[str, float] = field(default_factory=dict)
     waits_for: str = ""
@@ -92,14 +92,14 @@ class State:
         # what takes longer than another node did has an unknown time left, and not none
         return max(*(left[node.name] for node in at_work), sum(left.values()) / len(at_work)) or None
 
-    def left_of(self, node: Node) -> float | None:
+    def left_of(self, node: NodeProgress) -> float | None:
         """Seconds until a node is measured; None if unknown."""
         return self._of_node(node) if self._known() else None
 
     def _known(self) -> bool:
         return {name for _, name in self.steps} <= set(self.weights_s)
 
-    def _of_node(self, node: Node) -> float:
+    def _of_node(self, node: NodeProgress) -> float:
         ahead = [self.weights_s[self.steps[place][1]] for place in self.ahead(node)]
         now = node.current
         if now is None:
@@ -107,12 +107,12 @@ class State:
         of_this = now.left_s if now.left_s is not None else max(0.0, self.weights_s[now.name] - now.since_s)
         return sum(ahead) - self.weights_s[now.name] + of_this
 
-    def ahead(self, node: Node) -> list[int]:
+    def ahead(self, node: NodeProgress) -> list[int]:
         """Places that a node has not behind it."""
         return [place for place in range(self.places) if place not in node.done]
 
 
-class Campaign:
+class CampaignProgress:
     """A campaign's folder, looked at again and again while its nodes are measured."""
 
     def __init__(
@@ -154,20 +154,20 @@ class Campaign:
             self._until = time.monotonic() + 100 * (time.monotonic() - now)
         return self._seen
 
-    def _node(self, name: str, row: Sequence[str] | None) -> Node:
+    def _node(self, name: str, row: Sequence[str] | None) -> NodeProgress:
         job, everything = self.jobs[name], frozenset(range(len(self.steps)))
         if name in self._finished:
-            return Node(name, everything, finished=True)
+            return NodeProgress(name, everything, finished=True)
         if (job / "status.json").exists():
             self._finished.add(name)
             self._weights |= seconds_of(_text(job / "outcomes.tsv"))
-            return Node(name, everything, finished=True)
+            return NodeProgress(name, everything, finished=True)
         current = at_work(_tail(job / "node-run.log", self._begin[name]), time.time())
         if current is None or (current.run, current.name) not in self.steps:
-            return Node(name, self._former[name], since_s=_begun_s(row))
+            return NodeProgress(name, self._former[name], since_s=_begun_s(row))
         self._weights |= seconds_of(_text(job / "outcomes.tsv"))
         place = self.steps.index((current.run, current.name))
-        return Node(name, (self._former[name] - {place}) | frozenset(range(place)), current=current)
+        return NodeProgress(name, (self._former[name] - {place}) | frozenset(range(place)), current=current)
 
 
 def complete(job: Path, steps: Sequence[Step]) -> frozenset[int]:
@@ -307,7 +307,7 @@ class Status:
         return "\n".join(lines)
 
 
-def watch(folder: Path, kernels: Path = Path("kernels/build")) -> Campaign:
+def watch(folder: Path, kernels: Path = Path("kernels/build")) -> CampaignProgress:
     """A campaign to be looked at, with what each measurement is planned to take. Raises NodeprintError without one."""
     config = configuration.read_yaml(folder / "config.yaml")
     nodes = [node for node in discover.read_sheet(folder / "nodes.tsv") if node.measure]
@@ -320,7 +320,7 @@ def watch(folder: Path, kernels: Path = Path("kernels/build")) -> Campaign:
     for row in plan if most or not elsewhere else []:
         with suppress(NodeprintError):  # without it no time can be estimated
             planned[row.name] = plans.seconds(kernels, row.kernel, [*row.arguments.split(), *elsewhere]) + _START_S
-    return Campaign(folder, jobs, configuration.steps(plan), planned)
+    return CampaignProgress(folder, jobs, configuration.steps(plan), planned)
 
 
 def status(folder: Path) -> Status:
@@ -340,7 +340,9 @@ def status(folder: Path) -> Status:
     return Status(folder.name, nodes, followed, state.left_s())
 
 
-def _standing(folder: Path, row: discover.Node, seen: Node | None, slurm: Sequence[str], state: State) -> Standing:
+def _standing(
+    folder: Path, row: discover.Node, seen: NodeProgress | None, slurm: Sequence[str], state: State
+) -> Standing:
     """How a node stands; `slurm` is its row of jobs.tsv, or empty."""
     job = campaigns.job_folder(folder, row)
     number, slurm_state, why = slurm[2:5] if slurm and slurm[1] == str(row.job) else ("", "", "")

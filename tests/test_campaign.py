@@ -98,7 +98,7 @@ def test_a_measurement_says_how_many_runs_a_job_makes_of_it(tmp_path: Path) -> N
     assert [run for run, name in config.steps(rows) if name == "coherence-cas"] == [1, 2, 3, 4, 5, 6]
     rows = config.read_plan(config.plan(load(tmp_path, text + "quick\nruns: 3")))
     assert {row.runs for row in rows} == {3}
-    assert config.read_plan("a\tb\t--c 1\n", 5) == [config.Row("a", "b", "--c 1", 5)]  # as older ones have it
+    assert config.read_plan("a\tb\t--c 1\n", 5) == [config.PlanRow("a", "b", "--c 1", 5)]  # as older ones have it
 
 
 def test_every_operation_of_coherence_can_be_asked_for(tmp_path: Path) -> None:

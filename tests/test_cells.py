@@ -17,7 +17,7 @@ from nodeprint import packed
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import parts
 from nodeprint.fleet.nodes import gather
-from nodeprint.judge import acceptance, matrices, sets
+from nodeprint.judge import acceptance, reduction, sets
 from nodeprint.layout import CCD
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet, write
@@ -345,7 +345,7 @@ def test_cells_of_a_baseline_are_matched_by_their_places(tmp_path):
     one = next(c for c in fleet(Plan(SMALL, nodes=2, cells=True)).others if c.measurement == "clock-together")
     places = {dim: column[1:] for dim, column in one.places.items()}
     fewer = dataclasses.replace(one, places=places, values=np.asarray(one.values)[..., 1:])
-    whole, less = (matrices.reduce(each, acceptance.load()) for each in (one, fewer))
+    whole, less = (reduction.reduce(each, acceptance.load()) for each in (one, fewer))
     again = history._at_places(whole.quantity, less)
     assert again is not None and np.isnan(again[:, 0]).all()
     assert np.array_equal(again[:, 1:], whole.level[:, 1:])

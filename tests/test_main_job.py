@@ -68,7 +68,7 @@ def test_progress_of_a_campaign(folder: Path) -> None:
     (jobs["cn02"] / "run1").mkdir()
     for name in ("a", "b"):
         (jobs["cn02"] / f"run1/{name}.jsonl.gz").touch()
-    campaign = progress.Campaign(folder, jobs, STEPS, PLANNED)
+    campaign = progress.CampaignProgress(folder, jobs, STEPS, PLANNED)
     assert campaign.there() == 2
     assert campaign.unfinished() == ["cn02", "cn03"]
     before = campaign.look()
@@ -90,7 +90,7 @@ def test_a_continued_node_counts_what_is_behind_it_and_what_is_ahead_and_there(f
     alone = job(folder, "n")
     (alone / "run2").mkdir()
     (alone / "run2/a.jsonl.gz").touch()
-    campaign = progress.Campaign(folder, {"n": alone}, STEPS, PLANNED)
+    campaign = progress.CampaignProgress(folder, {"n": alone}, STEPS, PLANNED)
     (alone / "node-run.log").write_text(f"{START} node-run: run 1 of 2: b\n")
     (node,) = campaign.look().nodes
     assert node.done == {0, 3}
@@ -101,7 +101,7 @@ def test_a_continued_node_counts_what_is_behind_it_and_what_is_ahead_and_there(f
 
 def test_without_a_plan_no_time_is_foretold(folder: Path) -> None:
     alone = job(folder, "n")
-    campaign = progress.Campaign(folder, {"n": alone}, STEPS, {"a": 10.0})
+    campaign = progress.CampaignProgress(folder, {"n": alone}, STEPS, {"a": 10.0})
     (alone / "node-run.log").write_text(f"{START} node-run: run 1 of 2: b\n")
     assert progress.progress(campaign.look()) == "1 of 6 measurements, b, run 1/2"
 

@@ -124,9 +124,9 @@ def test_hosts_of_ansible(folder: Path) -> None:
     assert progress.status(folder).counts.get("running") is None, "the call that ran it was killed"
 
     nodes = [
-        progress.Node("done", frozenset({0, 1}), finished=True),
-        progress.Node("runs", frozenset(), since_s=4.0),
-        progress.Node("waits", frozenset()),
+        progress.NodeProgress("done", frozenset({0, 1}), finished=True),
+        progress.NodeProgress("runs", frozenset(), since_s=4.0),
+        progress.NodeProgress("waits", frozenset()),
     ]
     state = progress.State(nodes, STEPS)
     assert progress.progress(state) == "1 of 3 nodes, 2 of 6 measurements, 1 node at work, 1 waiting"

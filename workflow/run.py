@@ -230,7 +230,7 @@ class Snakemake:
     that we read to its end, whatever becomes of the terminal and of the log.
     """
 
-    def __init__(self, call: Call, watched: progress.Campaign, options: Sequence[str]) -> None:
+    def __init__(self, call: Call, watched: progress.CampaignProgress, options: Sequence[str]) -> None:
         """Start it."""
         self.call, self.watched, self.screen = call, watched, call.screen
         self.lines: SimpleQueue[str] = SimpleQueue()

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from nodeprint.judge.causes import RUN_SHARE, Cause, causes, shown_by_runs
 from nodeprint.judge.evidence import FEW_NODES, Evidence, Observed, filled, residual_of, unordered
-from nodeprint.judge.matrices import Matrix
+from nodeprint.judge.reduction import Matrix
 
 Floats = npt.NDArray[np.float64]
 

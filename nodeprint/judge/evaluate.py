@@ -13,7 +13,7 @@ from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.confirmation import ShownCause, Unstable, instability, shown
 from nodeprint.judge.evidence import Evidence, gather
 from nodeprint.judge.margins import Margin
-from nodeprint.judge.matrices import Matrix, Reduced
+from nodeprint.judge.reduction import Matrix, Reduced
 from nodeprint.judge.thresholds import FamilySpread
 from nodeprint.layout import Ints
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from nodeprint.distributions import stdtrit
 from nodeprint.judge import thresholds
 from nodeprint.judge.acceptance import Acceptance
-from nodeprint.judge.matrices import Matrix, Reduced, mean_of_runs, of_jobs
+from nodeprint.judge.reduction import Matrix, Reduced, mean_of_runs, of_jobs
 from nodeprint.judge.terms import TERM_OF_FAMILY, Terms
 from nodeprint.judge.thresholds import RUN_PRIOR, TEMPLATE_ERROR, Statistics
 from nodeprint.layout import CCX, RANK, Ints, codes

@@ -11,12 +11,12 @@ from functools import cached_property
 import numpy as np
 
 from nodeprint.fleet.homes import FAR
-from nodeprint.judge import configuration, margins, matrices, populations, quality
+from nodeprint.judge import configuration, margins, populations, quality, reduction
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.configuration import FieldDifference
 from nodeprint.judge.evidence import first_of
-from nodeprint.judge.matrices import Reduced
 from nodeprint.judge.populations import Kind
+from nodeprint.judge.reduction import Reduced
 from nodeprint.packed import PackedFleet, PackedNode
 
 
@@ -90,7 +90,7 @@ class JudgedFleet:
 
 def judged(fleet: PackedFleet, rules: Acceptance) -> JudgedFleet:
     """Judge a fleet."""
-    reduced = [matrices.reduce(one, rules) for one in fleet.quantities]
+    reduced = [reduction.reduce(one, rules) for one in fleet.quantities]
     fleet = replace(fleet, nodes=_with_homes(fleet.nodes, reduced))
     measured = [node for node in fleet.nodes if node.state == "measured"]
     differing = configuration.differences(measured, rules)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.judge.evidence import Evidence
-from nodeprint.judge.matrices import Matrix
+from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.thresholds import TEMPLATE_ERROR, FamilySpread, Statistics
 
 Floats = npt.NDArray[np.float64]

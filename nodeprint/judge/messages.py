@@ -20,7 +20,7 @@ from nodeprint.distributions import ndtri, robust_sd
 from nodeprint.fabric import Fabric
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.confirmation import CONFIRM_REACH, CONFIRM_SHARE
-from nodeprint.judge.matrices import independent
+from nodeprint.judge.reduction import independent
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -11,7 +11,7 @@ from nodeprint.judge import evaluate, groups, thresholds
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.evaluate import KindResult, Screened
 from nodeprint.judge.evidence import bounds_of, priors_of, screen
-from nodeprint.judge.matrices import Matrix, Reduced
+from nodeprint.judge.reduction import Matrix, Reduced
 from nodeprint.layout import Ints
 
 #: Two populations may differ in any term. Families of few, wide parts share one half of the chance of a false cut;

@@ -12,7 +12,7 @@ import numpy as np
 
 from nodeprint.fleet.quantity import Quantity
 from nodeprint.judge.acceptance import Acceptance
-from nodeprint.judge.matrices import Reduced
+from nodeprint.judge.reduction import Reduced
 from nodeprint.packed import PackedNode
 
 #: CPUs that are named.

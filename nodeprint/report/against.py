@@ -14,7 +14,7 @@ from nodeprint.report.figures import Figure, Floats
 from nodeprint.report.pages import Figures, Section, Text
 from nodeprint.report.peers import LEAST_REACH, Template, name_of
 from nodeprint.report.scale import Scale
-from nodeprint.report.shown import Drawn, finite_median, row_medians
+from nodeprint.report.shown import DrawnMatrix, finite_median, row_medians
 from nodeprint.topology.model import Topology
 
 #: Parts of a matrix that are compared as blocks, at most so many.
@@ -26,7 +26,7 @@ _LEAST_NS = 1.0
 
 
 def section(
-    one: Drawn, template: Template, topology: Topology | None, node: str, said: Mapping[str, Any],
+    one: DrawnMatrix, template: Template, topology: Topology | None, node: str, said: Mapping[str, Any],
     bounds: Mapping[str, Any],
 ) -> Section:  # fmt: skip
     """Pair by pair, core by core and CCD by CCD the difference from the peers. `bounds` are the fleet's, by term."""
@@ -45,7 +45,7 @@ def section(
     return Section("Difference from the fleet", blocks, name_of(one))
 
 
-def _maps(one: Drawn, template: Template, topology: Topology | None) -> tuple[Figure, Figure]:
+def _maps(one: DrawnMatrix, template: Template, topology: Topology | None) -> tuple[Figure, Figure]:
     """The differences of all pairs, in percent and in ns."""
     shift = one.values - template.median
     outer = figures.bands(one.cpus, topology)[-2:]
@@ -62,7 +62,7 @@ def _maps(one: Drawn, template: Template, topology: Topology | None) -> tuple[Fi
 
 
 def core_strip(
-    one: Drawn, template: Template, topology: Topology | None, name: str, node: str, bound: float | None,
+    one: DrawnMatrix, template: Template, topology: Topology | None, name: str, node: str, bound: float | None,
     within: float | None = None, flagged: Sequence[int] = (),
 ) -> Figure:  # fmt: skip
     """A CPU's pairs against its peers' same pairs, a dot a CPU; those at `flagged` are triangles.
@@ -86,7 +86,7 @@ def core_strip(
     )  # fmt: skip
 
 
-def classes_of(one: Drawn, topology: Topology | None) -> tuple[Ints, Any]:
+def classes_of(one: DrawnMatrix, topology: Topology | None) -> tuple[Ints, Any]:
     """The class of each pair above the diagonal (index in CLASSES), and where these pairs are in the matrix."""
     upper = np.triu_indices(len(one.cpus), 1)
     if topology is None:
@@ -97,7 +97,7 @@ def classes_of(one: Drawn, topology: Topology | None) -> tuple[Ints, Any]:
     return pair_classes(slots, np.stack([rows[upper[0]], rows[upper[1]]], axis=1)), upper
 
 
-def distributions(one: Drawn, template: Template, topology: Topology | None) -> Figure:
+def distributions(one: DrawnMatrix, template: Template, topology: Topology | None) -> Figure:
     """By class, each pair against the median of the peers' class."""
     kinds, upper = classes_of(one, topology)
     mine, theirs = one.values[upper], template.values[:, upper[0], upper[1]]
@@ -112,7 +112,7 @@ def distributions(one: Drawn, template: Template, topology: Topology | None) -> 
     return plots.distributions(rows, name=f"distribution-{one.measurement}", caption=caption, width=114.0)
 
 
-def _by_ccd(one: Drawn, template: Template, topology: Topology | None) -> tuple[Figure, ...]:
+def _by_ccd(one: DrawnMatrix, template: Template, topology: Topology | None) -> tuple[Figure, ...]:
     """CCD by CCD (CCX by CCX where there is one CCD) the median difference from the peers, in percent."""
     known = {cpu.cpu: cpu for cpu in topology.cpus} if topology is not None else {}
     if not all(cpu in known for cpu in one.cpus):

@@ -78,7 +78,7 @@ def _labels(cpus: Sequence[int], topology: Topology | None) -> tuple[tuple[int |
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class NodeRow:
     """A node in the explorer's table."""
 
     node: str
@@ -92,7 +92,10 @@ class Row:
 
 
 def document(
-    rows: Sequence[Row], columns: Sequence[str], matrices: Mapping[str, Sequence[Encoded]], scales: Mapping[str, Scale]
+    rows: Sequence[NodeRow],
+    columns: Sequence[str],
+    matrices: Mapping[str, Sequence[Encoded]],
+    scales: Mapping[str, Scale],
 ) -> str:
     """The JSON of the explorer; empty where no node has a matrix of three or more CPUs."""
     machines: list[dict[str, Any]] = []

@@ -15,9 +15,9 @@ from nodeprint.judge.terms import TERM_OF_FAMILY
 from nodeprint.report import formatting, plots
 from nodeprint.report.against import core_strip
 from nodeprint.report.figures import Figure
-from nodeprint.report.pages import Finding
+from nodeprint.report.pages import FindingBlock
 from nodeprint.report.peers import Peers, Place, places_and_values
-from nodeprint.report.shown import Drawn, Shown, finite_median
+from nodeprint.report.shown import DrawnMatrix, Shown, finite_median
 from nodeprint.topology.model import Topology
 from nodeprint.words import places
 
@@ -31,7 +31,7 @@ _MOST_PLACES = 512
 
 def findings(
     said: Mapping[str, Any], node: str, shown: Shown, peers: Peers, bounds: Mapping[str, Any]
-) -> list[Finding]:
+) -> list[FindingBlock]:
     """The findings of a node, each with its figure; what is unknown for all of them is listed with the last.
 
     `bounds` are the fleet's, by term, as shares.
@@ -48,7 +48,7 @@ def findings(
     return [replace(one, facts=tuple(f for f in one.facts if f[0] != "not known")) for one in found[:-1]] + found[-1:]
 
 
-def _finding(item: Mapping[str, Any], said: str) -> Finding:
+def _finding(item: Mapping[str, Any], said: str) -> FindingBlock:
     """A finding; its sentence is left out where the node's own, `said`, begins with it."""
     rows = []
     if item.get("measurement"):
@@ -68,7 +68,7 @@ def _finding(item: Mapping[str, Any], said: str) -> Finding:
         if value:
             rows.append((key.replace("_", " "), formatting.sentence(value)))
     text = str(item.get("text", ""))
-    return Finding(title(item), text if not said.startswith(text) else "", tuple(rows))
+    return FindingBlock(title(item), text if not said.startswith(text) else "", tuple(rows))
 
 
 def _effect(item: Mapping[str, Any]) -> str:
@@ -128,7 +128,7 @@ def _of_cores(
     return core_strip(one, template, shown.topology, name, node, bound, flagged=flagged)
 
 
-def _matrix_of(item: Mapping[str, Any], shown: Shown) -> Drawn | None:
+def _matrix_of(item: Mapping[str, Any], shown: Shown) -> DrawnMatrix | None:
     mine = [one for one in shown.matrices if one.measurement == item.get("measurement")]
     return next((one for one in mine if one.home == item.get("home")), mine[0] if mine else None)
 

@@ -20,7 +20,7 @@ from nodeprint.report.pages import Figures, Section, Table, Text
 from nodeprint.report.peers import MAP_SCALE, Template
 from nodeprint.report.plots import Effect
 from nodeprint.report.scale import Scale
-from nodeprint.report.shown import ClassKey, Drawn, class_key, largest_shift
+from nodeprint.report.shown import ClassKey, DrawnMatrix, class_key, largest_shift
 from nodeprint.topology.model import Topology
 from nodeprint.words import places
 
@@ -35,7 +35,7 @@ class Overview:
 
     started: Mapping[str, str] = field(default_factory=dict)
     maps: Mapping[str, Pixels] = field(default_factory=dict)
-    template: tuple[Drawn, Template, Topology | None] | None = None
+    template: tuple[DrawnMatrix, Template, Topology | None] | None = None
     switches: Mapping[str, str] = field(default_factory=dict)
 
 

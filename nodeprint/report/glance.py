@@ -16,7 +16,7 @@ from nodeprint import packed
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.fleet.homes import FAR
 from nodeprint.fleet.quantity import Quantity
-from nodeprint.judge.matrices import newest_rows
+from nodeprint.judge.reduction import newest_rows
 from nodeprint.layout import CCD, CCX, QUADRANT, SOCKET
 from nodeprint.packed import PackedFleet
 from nodeprint.report import formatting, scale

@@ -20,7 +20,7 @@ from nodeprint.report.quadrants import section as quadrant_section
 from nodeprint.report.scale import Scale
 from nodeprint.report.shown import (
     ClassKey,
-    Drawn,
+    DrawnMatrix,
     Shown,
     class_key,
     medians_by_run,
@@ -62,8 +62,8 @@ def sections(
 
 
 def _section(
-    shown: Shown, one: Drawn, data: Measured, classes: Sequence[Mapping[str, Any]], fleet: Mapping[ClassKey, float],
-    colours: Scale, template: Template | None, room: float,
+    shown: Shown, one: DrawnMatrix, data: Measured, classes: Sequence[Mapping[str, Any]],
+    fleet: Mapping[ClassKey, float], colours: Scale, template: Template | None, room: float,
 ) -> Section:  # fmt: skip
     header, job = data.header, shown.job
     messages = linktest.is_linktest(header)
@@ -111,7 +111,7 @@ def _unit(values: Floats, header: Mapping[str, Any]) -> str:
     return "us" if linktest.is_linktest(header) or (known.size and float(np.median(known)) >= 1e4) else "ns"
 
 
-def _sentence(one: Drawn, measured: int, topology: Topology | None) -> str:
+def _sentence(one: DrawnMatrix, measured: int, topology: Topology | None) -> str:
     """How many CPUs and pairs a figure shows, and its range."""
     finite = one.values[np.isfinite(one.values) & ~np.eye(len(one.cpus), dtype=bool)]
     drawn_of = f" of {formatting.thousands(measured)}" if measured > len(one.cpus) else ""
@@ -122,7 +122,7 @@ def _sentence(one: Drawn, measured: int, topology: Topology | None) -> str:
     return f"{text}. CPUs are in {'topology order' if topology is not None else 'order of their OS numbers'}."
 
 
-def _belongs(c: Mapping[str, Any], one: Drawn) -> bool:
+def _belongs(c: Mapping[str, Any], one: DrawnMatrix) -> bool:
     measurement, home, _ = class_key(c)
     return measurement in ("", one.measurement) and (home == one.home or (home == homes.NEAR and one.home < homes.FAR))
 
@@ -196,7 +196,7 @@ def position(value: float, start: float, end: float) -> float:
 # --- one pair ---
 
 
-def _single(data: Measured, one: Drawn, classes: Sequence[Mapping[str, Any]], unit: str) -> list[Block]:
+def _single(data: Measured, one: DrawnMatrix, classes: Sequence[Mapping[str, Any]], unit: str) -> list[Block]:
     """The one pair of a two-CPU machine at one home: its value, and all its passes."""
     (at_pair,) = np.flatnonzero(data.places["home"] == one.home)
     by = 1e3 if unit == "us" else 1.0
@@ -251,7 +251,7 @@ def _reach(values: Floats, otherwise: Floats, end: Any) -> float:
 # --- homes, runs, floor plan ---
 
 
-def _homes(matrices: Sequence[Drawn], shown: Shown, colours: Mapping[str, Scale]) -> Section | None:
+def _homes(matrices: Sequence[DrawnMatrix], shown: Shown, colours: Mapping[str, Scale]) -> Section | None:
     """A small map for each home of one measurement, and what the home changes."""
     names = sorted({one.measurement for one in matrices})
     blocks: list[Block] = []
@@ -267,7 +267,7 @@ def _homes(matrices: Sequence[Drawn], shown: Shown, colours: Mapping[str, Scale]
     return Section("Home by home", tuple(blocks), together=True) if blocks else None
 
 
-def _home_sentence(mine: Sequence[Drawn], topology: Topology | None) -> str:
+def _home_sentence(mine: Sequence[DrawnMatrix], topology: Topology | None) -> str:
     """How much a pair's latency depends on where its line is at home."""
     common = np.stack([one.values for one in mine if one.cpus == mine[0].cpus])
     change = 100 * (common.max(axis=0) / common.min(axis=0) - 1)
@@ -280,7 +280,7 @@ def _home_sentence(mine: Sequence[Drawn], topology: Topology | None) -> str:
     )
 
 
-def _runs(data: Measured, one: Drawn, unit: str) -> list[Figure]:
+def _runs(data: Measured, one: DrawnMatrix, unit: str) -> list[Figure]:
     """Run against run, and where two runs differ, as the largest differences say whether pairs are steady."""
     by = 1e3 if unit == "us" else 1.0
     _, _, medians = medians_by_run(data, one)

@@ -77,7 +77,7 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FindingBlock:
     """A finding of the verdict: its sentence, its figures as short facts, and what it looks like."""
 
     title: str
@@ -119,7 +119,7 @@ class Method:
     facts: Facts
 
 
-Block = Text | Bullets | FactList | Table | Advice | Finding | Figures | Unmeasured | Log | Method
+Block = Text | Bullets | FactList | Table | Advice | FindingBlock | Figures | Unmeasured | Log | Method
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class Page:
     def figures(self) -> list[Figure]:
         """Every figure, in order of the page."""
         blocks = [block for section in self.sections for block in section.blocks]
-        return [one for block in blocks if isinstance(block, Figures | Finding) for one in block.figures]
+        return [one for block in blocks if isinstance(block, Figures | FindingBlock) for one in block.figures]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from nodeprint.report import figures, scale
 from nodeprint.report.drawing import Pixels
 from nodeprint.report.figures import Band, Figure, Floats
 from nodeprint.report.scale import Scale
-from nodeprint.report.shown import Drawn, Shown, drawn, over_runs
+from nodeprint.report.shown import DrawnMatrix, Shown, drawn, over_runs
 from nodeprint.topology.model import Topology
 
 #: Nodes whose cell by cell median is what a node is held against, and one more to be shown beside it.
@@ -88,7 +88,7 @@ class Peers:
         for name, values in cell_values(shown.job).items():
             self._cells.setdefault((name, group), []).append((node, values))
 
-    def template(self, node: str, group: str, shown: Shown, one: Drawn) -> Template | None:
+    def template(self, node: str, group: str, shown: Shown, one: DrawnMatrix) -> Template | None:
         """What at least two peers other than `node` have of its matrix `one`."""
         key = _key(group, shown, one)
         known = self._matrices.get(key, [])
@@ -103,14 +103,14 @@ class Peers:
         found = [values for peer, values in self._cells.get((name, group), ()) if peer != node]
         return np.array([[values.get(place, np.nan) for place in places] for values in found]).reshape(-1, len(places))
 
-    def first(self) -> tuple[Drawn, Template, Topology | None] | None:
+    def first(self) -> tuple[DrawnMatrix, Template, Topology | None] | None:
         """The matrix that most of the chosen nodes have, with its machine; None without any."""
         if not self._matrices:
             return None
         key = max(self._matrices, key=lambda key: (len(self._matrices[key]), key[0].startswith("coherence"), -key[1]))
         found = self._matrices[key]
         cpus, topology = self._machines[key]
-        return Drawn(key[0], key[1], cpus, found[0][1]), Template(*_stacked(found)), topology
+        return DrawnMatrix(key[0], key[1], cpus, found[0][1]), Template(*_stacked(found)), topology
 
     def map_of(self, node: str, group: str, shown: Shown) -> Pixels | None:
         """The difference map of a node's first matrix in small; None without peers."""
@@ -186,7 +186,9 @@ def since_former_job(shown: Shown) -> tuple[Maps, ...]:
     return tuple(out)
 
 
-def _maps(text: str, captions: Sequence[str], values: Sequence[Floats], base: Floats, one: Drawn, shown: Shown) -> Maps:
+def _maps(
+    text: str, captions: Sequence[str], values: Sequence[Floats], base: Floats, one: DrawnMatrix, shown: Shown
+) -> Maps:
     """The maps of `values` against `base` in percent, on one scale."""
     maps = [100 * (each / base - 1) for each in values]
     colours = scale.of_differences(np.stack(maps), LEAST_REACH)
@@ -203,10 +205,10 @@ def _maps(text: str, captions: Sequence[str], values: Sequence[Floats], base: Fl
     return Maps(text, drawn_maps)
 
 
-def name_of(one: Drawn) -> str:
+def name_of(one: DrawnMatrix) -> str:
     """A matrix by its measurement and home."""
     return ", ".join(filter(None, (one.measurement, homes.named(one.home))))
 
 
-def _key(group: str, shown: Shown, one: Drawn) -> _Key:
+def _key(group: str, shown: Shown, one: DrawnMatrix) -> _Key:
     return one.measurement, one.home, group, len(one.cpus), figures.bands(one.cpus, shown.topology)

@@ -32,7 +32,7 @@ ACCEPTED, DEVIATION, OPEN = "accepted", "deviation", "open"
 
 
 @dataclass(frozen=True)
-class Campaign:
+class JudgedCampaign:
     """A judged campaign: its verdict, when it was measured, and the boots of its nodes."""
 
     folder: Path
@@ -90,7 +90,7 @@ def result(words: Sequence[str]) -> str:
     return ACCEPTED if any(one.same for one in known) else OPEN
 
 
-def content(campaigns: Sequence[Campaign], manifest_text: str) -> dict[str, Any]:
+def content(campaigns: Sequence[JudgedCampaign], manifest_text: str) -> dict[str, Any]:
     """What is on the pages, as plain data."""
     names = sorted({name for one in campaigns for name in one.verdict["nodes"]})
     rows = [_node(name, campaigns) for name in names]
@@ -111,7 +111,7 @@ def content(campaigns: Sequence[Campaign], manifest_text: str) -> dict[str, Any]
     }
 
 
-def _campaign(folder: Path) -> Campaign:
+def _campaign(folder: Path) -> JudgedCampaign:
     verdict = outputs.read(folder)
     times, boots = [], {}
     for name in verdict["nodes"]:
@@ -120,10 +120,10 @@ def _campaign(folder: Path) -> Campaign:
         times += [str(job.status[key]) for job in found for key in ("started", "ended") if job.status.get(key)]
         runs = [run for job in found for one in job.measured.values() for run in one.runs]
         boots[name] = frozenset(run["boot_id"] for run in runs if run["boot_id"])
-    return Campaign(folder, verdict, min(times, default=""), max(times, default=""), boots)
+    return JudgedCampaign(folder, verdict, min(times, default=""), max(times, default=""), boots)
 
 
-def _head(one: Campaign) -> dict[str, Any]:
+def _head(one: JudgedCampaign) -> dict[str, Any]:
     counts = one.verdict["fleet"].get("counts", {})
     boots = [len(found) for found in one.boots.values() if found]
     return {
@@ -136,7 +136,7 @@ def _head(one: Campaign) -> dict[str, Any]:
     }
 
 
-def _rules(one: Campaign) -> dict[str, Any]:
+def _rules(one: JudgedCampaign) -> dict[str, Any]:
     """Bounds with their source, and the limits of the contract, by which a campaign was judged."""
     kept = acceptance.kept(one.folder)
     rules = acceptance.load(kept)
@@ -167,7 +167,7 @@ def _rules(one: Campaign) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _node(name: str, campaigns: Sequence[Campaign]) -> dict[str, Any]:
+def _node(name: str, campaigns: Sequence[JudgedCampaign]) -> dict[str, Any]:
     entries = [one.verdict["nodes"].get(name, {}) for one in campaigns]
     words = [str(entry.get("verdict", "")) for entry in entries]
     said = [

@@ -16,7 +16,7 @@ from nodeprint.report.figures import Figure, Floats
 from nodeprint.report.pages import Bullets, Figures, Section, Table, Text
 from nodeprint.report.peers import name_of
 from nodeprint.report.scale import Scale
-from nodeprint.report.shown import Drawn, medians_by_run, row_medians
+from nodeprint.report.shown import DrawnMatrix, medians_by_run, row_medians
 from nodeprint.topology.model import Topology
 
 #: Intervals hold at once, for all of a table, with this probability of error.
@@ -69,7 +69,7 @@ class Blocks:
         return self.pairs.index((min(a, b), max(a, b)))
 
 
-def blocks(found: Sequence[Measured], one: Drawn, topology: Topology | None) -> Blocks | None:
+def blocks(found: Sequence[Measured], one: DrawnMatrix, topology: Topology | None) -> Blocks | None:
     """The blocks of a matrix, a row for each run of each job (`found`); None without two known quadrants."""
     known = {cpu.cpu: cpu for cpu in topology.cpus} if topology is not None else {}
     parts = [known[cpu].quadrant if cpu in known else None for cpu in one.cpus]
@@ -101,7 +101,7 @@ def blocks(found: Sequence[Measured], one: Drawn, topology: Topology | None) -> 
     )  # fmt: skip
 
 
-def section(jobs: Sequence[Measured], one: Drawn, topology: Topology | None) -> Section | None:
+def section(jobs: Sequence[Measured], one: DrawnMatrix, topology: Topology | None) -> Section | None:
     """The quadrant table of a matrix: medians with intervals, partners, and what can be said in words."""
     found = blocks(jobs, one, topology)
     if found is None:

@@ -16,7 +16,7 @@ from nodeprint import topology
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import homes, jobs, store
 from nodeprint.fleet.jobs import Job, Measured
-from nodeprint.judge.matrices import mean_of_runs, over_passes
+from nodeprint.judge.reduction import mean_of_runs, over_passes
 from nodeprint.layout import Ints, slots_of
 from nodeprint.report import formatting, scale
 from nodeprint.report.figures import Floats
@@ -28,7 +28,7 @@ ClassKey = tuple[str, int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnMatrix:
     """A matrix as it is drawn: of one measurement and home (as of nodeprint.fleet.homes), in topology order, in ns."""
 
     measurement: str
@@ -44,7 +44,7 @@ class Shown:
     host: str = ""
     jobs: tuple[Job, ...] = ()
     topology: Topology | None = None
-    matrices: tuple[Drawn, ...] = ()
+    matrices: tuple[DrawnMatrix, ...] = ()
     problems: tuple[str, ...] = ()
 
     @classmethod
@@ -80,7 +80,7 @@ def _latest(found: Sequence[Job]) -> Job | None:
     return next(reversed(measured or found), None)
 
 
-def drawn(job: Job | None, topology: Topology | None) -> list[Drawn]:
+def drawn(job: Job | None, topology: Topology | None) -> list[DrawnMatrix]:
     """The matrices of a job, as the verdict has them: the median over passes of each pair's latency, and the mean of
     that over runs, in the order of the verdict's places.
 
@@ -101,7 +101,7 @@ def drawn(job: Job | None, topology: Topology | None) -> list[Drawn]:
                 matrix[column[mine], row[mine]] = middle[mine]
             partners = np.isfinite(matrix).sum(axis=1) - np.isfinite(np.diagonal(matrix))
             rows = np.flatnonzero(partners > 1) if (partners > 1).any() else np.arange(len(cpus))
-            out.append(Drawn(one.name, home, tuple(cpus[rows].tolist()), matrix[np.ix_(rows, rows)]))
+            out.append(DrawnMatrix(one.name, home, tuple(cpus[rows].tolist()), matrix[np.ix_(rows, rows)]))
     return out
 
 
@@ -142,7 +142,7 @@ def pairwise(job: Job | None) -> list[Measured]:
     return sorted(found, key=lambda one: (not one.name.startswith("coherence"), one.name))
 
 
-def medians_by_run(data: Measured, one: Drawn) -> tuple[Ints, Ints, Floats]:
+def medians_by_run(data: Measured, one: DrawnMatrix) -> tuple[Ints, Ints, Floats]:
     """Rows and columns in the matrix `one` of every pair that was measured, and run by run (run x pair) the median over
     passes of each, in ns."""
     mine = np.flatnonzero(data.places["home"] == one.home)

@@ -19,9 +19,8 @@ from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.judged import JudgedFleet, judged
 from nodeprint.packed import PackedFleet
 from nodeprint.verdict import history, outputs
-from nodeprint.words import fleet as of_fleet
-from nodeprint.words import links
-from nodeprint.words.nodes import Nodes, with_findings
+from nodeprint.words import fleet_outcome, links
+from nodeprint.words.node_outcome import Nodes, with_findings
 from nodeprint.words.outcome import NodeVerdict, Verdict
 
 #: A node is measured again at most so often.
@@ -84,7 +83,7 @@ def judge_fleet(
     place = {i: k for k, kind in enumerate(known.populations) for i in kind.nodes.tolist()}
     nodes = {}
     for i, node in enumerate(known.fleet.nodes):
-        told = writer.of(i, of_fleet.letter(place[i]) if i in place and len(known.populations) > 1 else "")
+        told = writer.of(i, fleet_outcome.letter(place[i]) if i in place and len(known.populations) > 1 else "")
         if since is not None:
             thin = [since.warnings[node.name]] if node.name in since.warnings else []
             changes = [("SUSPECT", one) for one in writer.marked(node, since.findings.get(node.name, ()))]
@@ -94,7 +93,7 @@ def judge_fleet(
     notes = [*between.notes, *_rules_without_effect(rules, day, writer), *([since.note] if since is not None else [])]
     return Verdict(
         fleet.campaign, fleet.simulated, {"nodeprint": __version__, **fleet.versions},
-        of_fleet.verdict(known, nodes, sum(one.tests for one in fabrics), notes), nodes, _recheck(known, nodes),
+        fleet_outcome.verdict(known, nodes, sum(one.tests for one in fabrics), notes), nodes, _recheck(known, nodes),
         tuple(links.entry(one, rules, day) for one in fabrics),
     )  # fmt: skip
 

@@ -20,7 +20,7 @@ from nodeprint.fleet.quantity import Quantity
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.causes import RUN_SHARE, shown_by_runs
 from nodeprint.judge.evidence import bounds_of, priors_of
-from nodeprint.judge.matrices import Matrix, Reals, Reduced, reduce, term_values
+from nodeprint.judge.reduction import Matrix, Reals, Reduced, reduce, term_values
 from nodeprint.judge.thresholds import PRIOR_DF
 from nodeprint.layout import Ints
 from nodeprint.packed import PackedFleet, PackedNode

@@ -10,8 +10,8 @@ import numpy as np
 
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.messages import LINK, NODE, JudgedFabric, SlowPart
-from nodeprint.words.findings import seen_in
 from nodeprint.words.outcome import SEVERITY, Finding
+from nodeprint.words.pair_findings import seen_in
 from nodeprint.words.units import duration
 
 #: By state what is said of it.

@@ -7,7 +7,7 @@ from typing import Any
 
 from nodeprint.fleet.quantity import Key, Model
 from nodeprint.judge.causes import scoped
-from nodeprint.judge.matrices import Matrix
+from nodeprint.judge.reduction import Matrix
 from nodeprint.layout import ALL_PAIRS, CCD, CCX, CLASSES, QUADRANT, RANK, SOCKET, Layout
 from nodeprint.packed import PackedNode
 

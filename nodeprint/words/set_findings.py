@@ -14,8 +14,8 @@ from nodeprint.judge.confirmation import STATES, ShownCause, by_cpu
 from nodeprint.judge.evidence import Evidence
 from nodeprint.packed import PackedNode
 from nodeprint.words import places
-from nodeprint.words.findings import seen_in
 from nodeprint.words.outcome import SEVERITY, Finding
+from nodeprint.words.pair_findings import seen_in
 from nodeprint.words.units import said
 
 #: Of causes in one place the first term here is the finding, the others are its evidence: what takes time from a CPU or

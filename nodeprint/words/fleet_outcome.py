@@ -14,7 +14,7 @@ from nodeprint.judge.populations import Kind
 from nodeprint.judge.terms import FAMILIES, TERM_OF_FAMILY, Terms
 from nodeprint.layout import CLASSES
 from nodeprint.words import places
-from nodeprint.words.nodes import LAYOUT
+from nodeprint.words.node_outcome import LAYOUT
 from nodeprint.words.outcome import Finding, FleetVerdict, MarginFigure, NodeVerdict, exceeded, said_within, widest
 from nodeprint.words.units import counted
 

@@ -13,7 +13,7 @@ from nodeprint.distributions import stdtrit
 from nodeprint.fleet.quantity import Quantity
 from nodeprint.judge import sets
 from nodeprint.judge.confirmation import ShownCause
-from nodeprint.judge.matrices import Reduced, newest_rows
+from nodeprint.judge.reduction import Reduced, newest_rows
 from nodeprint.layout import CLASSES, Ints
 from nodeprint.packed import PackedNode
 from nodeprint.words import places, set_findings

@@ -16,8 +16,7 @@ from nodeprint.judge.judged import JudgedFleet
 from nodeprint.judge.populations import Kind
 from nodeprint.judge.quality import INVALID
 from nodeprint.packed import PackedNode
-from nodeprint.words import figures, places, sameness, set_findings
-from nodeprint.words import findings as of_pairs
+from nodeprint.words import node_values, pair_findings, places, sameness, set_findings
 from nodeprint.words.outcome import SEVERITY, CellFigure, ClassFigure, Finding, NodeVerdict
 from nodeprint.words.units import said
 
@@ -39,9 +38,9 @@ class Nodes:
     def __init__(self, known: JudgedFleet, day: str) -> None:
         self.known, self.rules, self.day = known, known.rules, day
         self.fleet = known.fleet
-        self.classes: list[list[ClassFigure]] = figures.of_classes(known.reduced, len(self.fleet.nodes))
-        rows = figures.of_rows(known.reduced, self.fleet.nodes)
-        self.rows: list[tuple[CellFigure, ...]] = figures.beside_groups(rows, [kind.nodes for kind in known.kinds])
+        self.classes: list[list[ClassFigure]] = node_values.of_classes(known.reduced, len(self.fleet.nodes))
+        rows = node_values.of_rows(known.reduced, self.fleet.nodes)
+        self.rows: list[tuple[CellFigure, ...]] = node_values.beside_groups(rows, [kind.nodes for kind in known.kinds])
         self._place = {i: kind for kind in known.populations for i in kind.nodes.tolist()}
 
     def of(self, i: int, letter: str) -> NodeVerdict:
@@ -165,7 +164,7 @@ class Nodes:
             outcome, text = "INCONCLUSIVE", texts["crowd"] + _CROWD
         else:
             outcome, text = self._unaccused(i, kind, letter, findings)
-        rows = figures.beside(base.cells, mine.shown, node)
+        rows = node_values.beside(base.cells, mine.shown, node)
         return replace(base, verdict=outcome, text=text, findings=tuple(findings), cells=rows)
 
     def _told(self, i: int, mine: NodeEvidence, kind: Kind) -> list[tuple[str, Finding]]:
@@ -179,7 +178,7 @@ class Nodes:
         found = set_findings.findings([s for s in shown if not s.matrix.quantity.of_pairs], node, soft)
         pairs = {
             state: [
-                of_pairs.finding(one, node, peers, soft, SEVERITY[state])
+                pair_findings.finding(one, node, peers, soft, SEVERITY[state])
                 for one in _merged([s for s in shown if s.matrix.quantity.of_pairs and s.state == state])
             ]
             for state in STATES
