@@ -33,8 +33,6 @@ class NodeEvidence:
     shown: list[ShownCause] = field(default_factory=list)
     unstable: list[Unstable] = field(default_factory=list)
     unstable_jobs: set[int] = field(default_factory=set)
-    jobs: int = 1
-    too_soon: bool = False
     runs: int = 0
     margins: dict[str, Margin] = field(default_factory=dict)
     untested: bool = False
@@ -91,13 +89,11 @@ def evaluate(screened: Screened, nodes: Ints, rules: Acceptance, alpha: Mapping[
     for one in evidence:
         found = shown(one)
         for i, number in enumerate(one.matrix.nodes.tolist()):
-            node, sittings = by_node[number], one.sittings[number]
+            node = by_node[number]
             node.shown += found[number]
             unstable_jobs, unstable = instability(one, number)
             node.unstable_jobs |= unstable_jobs
             node.unstable += unstable
-            node.jobs = max(node.jobs, len(sittings))
-            node.too_soon |= len(sittings) == 1 and len(sittings[0]) > 1
             node.margins = margins.worst([node.margins, margins.equivalence(one, number)])
             if one.matrix.quantity.of_pairs:
                 finite = np.isfinite(one.matrix.values[i])

@@ -14,7 +14,8 @@ from nodeprint.fleet.homes import FAR
 from nodeprint.judge import configuration, margins, populations, quality, reduction
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.configuration import FieldDifference
-from nodeprint.judge.evidence import first_of
+from nodeprint.judge.evaluate import NodeEvidence
+from nodeprint.judge.evidence import Evidence, first_of
 from nodeprint.judge.populations import Kind
 from nodeprint.judge.reduction import Reduced
 from nodeprint.packed import PackedFleet, PackedNode
@@ -38,6 +39,23 @@ class JudgedFleet:
         return [kind for kind in self.kinds if kind.result is not None]
 
     @cached_property
+    def kind_of(self) -> dict[int, Kind]:
+        """By number the kind of every node that is compared."""
+        return {i: kind for kind in self.populations for i in kind.nodes.tolist()}
+
+    def evidence(self, i: int) -> NodeEvidence:
+        """What is known of a compared node."""
+        result = self.kind_of[i].result
+        assert result is not None
+        return result.by_node[i]
+
+    def pairs(self, i: int) -> list[Evidence]:
+        """The evidence of pairs that a compared node is in."""
+        result = self.kind_of[i].result
+        assert result is not None
+        return result.pairs
+
+    @cached_property
     def jobs(self) -> dict[int, set[int]]:
         """The jobs that each node has."""
         out: dict[int, set[int]] = {}
@@ -49,6 +67,10 @@ class JudgedFleet:
     def newest(self, i: int) -> int:
         """The newest job of a node, 0 without any."""
         return max(self.jobs.get(i, ()), default=0)
+
+    def sittings(self, i: int) -> list[list[int]]:
+        """The independent jobs of a node, by the measurement that has most."""
+        return max((one.sittings.get(i, []) for one in self.reduced), key=len, default=[])
 
     @cached_property
     def _measurements(self) -> dict[int, set[str]]:
@@ -81,6 +103,12 @@ class JudgedFleet:
         jobs = self.jobs.get(i, ())
         found = {job: [*quality.gaps(i, job, self.reduced, rules), *quality.invalid(node, job, rules)] for job in jobs}
         return {job: why for job, why in found.items() if why}
+
+    def quality(self, i: int) -> tuple[str, ...]:
+        """What is wrong with the records of a node and with its newest job."""
+        lacking = [name for name in self.rules.required if name not in self.measured(i)]
+        absent = (f"{quality.INVALID}{name} was not measured" for name in lacking)
+        return (*self.fleet.nodes[i].quality, *absent, *self.invalid(i).get(self.newest(i), ()))
 
     @cached_property
     def began(self) -> str:

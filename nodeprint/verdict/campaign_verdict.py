@@ -86,7 +86,7 @@ def judge_fleet(
         told = writer.of(i, fleet_outcome.letter(place[i]) if i in place and len(known.populations) > 1 else "")
         if since is not None:
             thin = [since.warnings[node.name]] if node.name in since.warnings else []
-            changes = [("SUSPECT", one) for one in writer.marked(node, since.findings.get(node.name, ()))]
+            changes = [("changed", one) for one in writer.marked(node, since.findings.get(node.name, ()))]
             told = with_findings(replace(told, warnings=(*told.warnings, *thin)), changes)
         between_nodes = [one for of in fabrics for one in links.findings(of, node.name, rules, day)]
         nodes[node.name] = with_findings(told, between_nodes)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from nodeprint import outcomes
 from nodeprint.fingerprint import label
 from nodeprint.fleet.quantity import models
-from nodeprint.judge import configuration
+from nodeprint.judge import configuration, decision
 from nodeprint.judge.judged import JudgedFleet
 from nodeprint.judge.populations import Kind
 from nodeprint.judge.terms import FAMILIES, TERM_OF_FAMILY, Terms
@@ -34,7 +34,8 @@ def verdict(
     results = [kind.result for kind in known.populations if kind.result is not None]
     wide = _largest([result.wide for result in results])
     measured = sum(node.state == "measured" for node in known.fleet.nodes)
-    outcome = _outcome(measured, len(nodes), counts, len(known.populations) > 1, bool(wide))
+    several = len(known.populations) > 1
+    outcome = decision.of_fleet([node.verdict for node in nodes.values()], several=several, wide=bool(wide))
     margins = widest([node.margins for node in nodes.values() if outcomes.NODE[node.verdict].same])
     smallest, bounds = _largest([r.smallest for r in results]), _largest([r.bounds for r in results])
     pairs = {name: value for name, value in smallest.items() if name not in _other_terms(known)}
@@ -63,21 +64,6 @@ def verdict(
 
 def _other_terms(known: JudgedFleet) -> set[str]:
     return {one.quantity.model.term for one in known.reduced if not one.quantity.of_pairs}
-
-
-def _outcome(measured: int, nodes: int, counts: Mapping[str, int], several: bool, wide: bool) -> str:
-    if not measured:
-        return "NOT MEASURED"
-    if measured == 1:
-        return "NO PEER"
-    if several:
-        return "TWO POPULATIONS"
-    if wide:
-        return "NOT UNIFORM"
-    if any(outcomes.NODE[outcome].accuses for outcome in counts):
-        return "DEVIATIONS"
-    same = counts.get("SAME", 0)
-    return "UNIFORM" if same and same + counts.get("NOT MEASURED", 0) == nodes else "INCONCLUSIVE"
 
 
 def _split_by(known: JudgedFleet, nodes: Mapping[str, NodeVerdict], measured: int) -> str:

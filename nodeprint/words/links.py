@@ -32,16 +32,16 @@ _REMEDY: Mapping[str, str] = {
 
 
 def findings(judged: JudgedFabric, node: str, rules: Acceptance, day: str) -> list[tuple[str, Finding]]:
-    """What was found of a node, each with the outcome that it gives the node, empty for none.
+    """What was found of a node, each with its reason for an outcome of the node, empty for none.
 
     A confirmed link leaves open which of its ends is at fault, or neither: they DIFFER. `day` ends suppressions.
     """
-    outcomes = {("confirmed", NODE): "DEVIATES", ("confirmed", LINK): "DIFFER"}
     out = []
     for one in (found for found in judged.found if node in found.ends):
-        outcome = "SUSPECT" if one.state == "fresh" else outcomes.get((one.state, one.term), "")
-        out.append((outcome, Finding(
-            one.term if outcome else "not-confirmed", SEVERITY[one.state], one.term, said(one),
+        of_link = "differs" if one.term == LINK else "confirmed"
+        reason = {"confirmed": of_link, "refuted": ""}.get(one.state, one.state)
+        out.append((reason, Finding(
+            one.term if reason else "not-confirmed", SEVERITY[one.state], one.term, said(one),
             where={"link": f"{one.node} to {one.to}"} if one.to else {}, effect=one.effect, effect_ns=one.effect_ns,
             interval=one.interval, runs=one.runs, consistent_with=_CONSISTENT[one.term], remedy=_REMEDY[one.term],
             measurement=judged.fabric.measurement, suppressed=_suppressed(one, rules, day),

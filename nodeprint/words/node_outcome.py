@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from nodeprint import outcomes
 from nodeprint.fingerprint import label
-from nodeprint.judge import quality
+from nodeprint.judge import decision, quality
 from nodeprint.judge.confirmation import STATES, ShownCause, Unstable
-from nodeprint.judge.evaluate import NodeEvidence
 from nodeprint.judge.judged import JudgedFleet
-from nodeprint.judge.populations import Kind
 from nodeprint.judge.quality import INVALID
 from nodeprint.packed import PackedNode
 from nodeprint.words import node_values, pair_findings, places, sameness, set_findings
@@ -29,7 +27,13 @@ _TOO_SOON = "its second job began less than 10 minutes after the first and is no
 _GONE = "not-confirmed"
 #: What nodes have in common beside their fingerprint.
 LAYOUT = "layout of sockets, CCDs and cores"
-_CROWD = "; too many nodes deviate in the same way to decide which are right"
+#: What is said behind the words of a finding, or instead, by the reason that it is for the node's outcome.
+_ADDED: Mapping[str, str] = {
+    "unstable twice": ", in two jobs",
+    "unstable": "; measure it again",
+    "crowd": "; too many nodes deviate in the same way to decide which are right",
+    "alone": "the only measured node; measure others of this configuration to compare it with",
+}
 
 
 class Nodes:
@@ -41,20 +45,63 @@ class Nodes:
         self.classes: list[list[ClassFigure]] = node_values.of_classes(known.reduced, len(self.fleet.nodes))
         rows = node_values.of_rows(known.reduced, self.fleet.nodes)
         self.rows: list[tuple[CellFigure, ...]] = node_values.beside_groups(rows, [kind.nodes for kind in known.kinds])
-        self._place = {i: kind for kind in known.populations for i in kind.nodes.tolist()}
 
     def of(self, i: int, letter: str) -> NodeVerdict:
         """The outcome of a node, of the group `letter` where there are several."""
-        return self._judged(i, self._place[i], letter) if i in self._place else self._unjudged(i)
+        node, known, base = self.fleet.nodes[i], self.known, self._base(i)
+        if node.state != "measured":
+            return replace(base, verdict=outcomes.by("not measured"), text=node.reason or "not measured")
+        told = self._told(i)
+        findings = self.marked(node, [self._with_evidence(one, [other for _, other in told], i) for _, one in told])
+        texts: dict[str, str] = {}  # of what counts, the first of each state
+        for (state, _), one in zip(told, findings, strict=True):
+            if not one.suppressed:
+                texts.setdefault(state, one.text)
+        suppressed = [one.suppressed for one in findings if one.suppressed and one.id != _GONE]
+        why = decision.reason(known, i, texts, suppressed=bool(suppressed), several=bool(letter))
+        texts |= {"suppressed": f"suppressed: {suppressed[0]}"} if suppressed else {}
+        text = texts.get(why.removesuffix(" twice"), "") + self._added(i, why, letter)
+        if why in (*outcomes.DOUBTS, "same", "same as group"):
+            text += self._refuted(i, findings)
+        told_of = replace(base, verdict=outcomes.by(why), text=text, findings=findings)
+        if i not in known.kind_of:
+            return told_of
+        mine = known.evidence(i)
+        rows = node_values.beside(base.cells, mine.shown, node)
+        return replace(told_of, group=letter, margins=sameness.margin_figures(mine.margins, node), cells=rows)
+
+    def _added(self, i: int, why: str, letter: str) -> str:
+        """What is said of a node for the reason `why`, behind the words of a finding where that is one."""
+        known = self.known
+        if why.startswith("invalid"):
+            invalid = next(text for text in known.quality(i) if text.startswith(INVALID)).removeprefix(INVALID)
+            again = "an earlier job was invalid, too" if why == "invalid twice" else "measure it again"
+            return f"{invalid}; {again}"
+        if why == "fresh":
+            sittings = known.sittings(i)
+            return f"; {_TOO_SOON if len(sittings) == 1 and len(sittings[0]) > 1 else _ONCE}"
+        if why == "configured otherwise":
+            return self._configured(i)
+        if why in outcomes.DOUBTS:
+            return sameness.doubted(known, i, why)
+        return sameness.alike(known, i, letter) if why in ("same", "same as group") else _ADDED.get(why, "")
+
+    def _refuted(self, i: int, findings: Sequence[Finding]) -> str:
+        """What was seen in pairs of a node, and not confirmed."""
+        pairs = {one.matrix.name for one in self.known.pairs(i)}
+        gone = next((one for one in findings if one.id == _GONE and one.measurement in pairs), None)
+        if gone is None:
+            return ""
+        place = places.spoken(gone.term, gone.where)
+        return f"; {place} was seen in {', '.join(gone.runs)} and not confirmed by the jobs after"
 
     def marked(self, node: PackedNode, found: Sequence[Finding]) -> tuple[Finding, ...]:
         """Findings with why they are known and accepted."""
         return tuple(replace(f, suppressed=self.rules.suppressed(node.name, f.id, self.day)) for f in found)
 
     def _base(self, i: int) -> NodeVerdict:
-        node, kind = self.fleet.nodes[i], self._place.get(i)
+        node, kind = self.fleet.nodes[i], self.known.kind_of.get(i)
         evidence = kind.result.others if kind is not None and kind.result is not None else []
-        lacking = [name for name in self.rules.required if name not in self.known.measured(i)]
         quantities = [one.quantity for one in self.known.reduced]
         soft = tuple(
             {
@@ -68,11 +115,7 @@ class Nodes:
         return NodeVerdict(
             "INCONCLUSIVE",
             "",
-            quality=(
-                *node.quality,
-                *(f"{INVALID}{name} was not measured" for name in lacking),
-                *self.known.invalid(i).get(self.known.newest(i), ()),
-            ),
+            quality=self.known.quality(i),
             fingerprint=node.fingerprint,
             warnings=(*node.warnings, *soft, *seen),
             classes=tuple(self.classes[i]),
@@ -81,24 +124,6 @@ class Nodes:
             log_tail=node.log_tail,
             rack=node.rack,
         )
-
-    def _unjudged(self, i: int) -> NodeVerdict:
-        base, node = self._base(i), self.fleet.nodes[i]
-        if node.state != "measured":
-            return replace(base, verdict="NOT MEASURED", text=node.reason or "not measured")
-        base = replace(base, findings=self.marked(node, self._limits(i)))
-        limits = [found for found in base.findings if not found.suppressed]
-        invalid = [text for text in base.quality if text.startswith(INVALID)]
-        if limits:
-            outcome, text = "OUTSIDE LIMIT", limits[0].text
-        elif invalid:
-            outcome, text = _no_evidence(invalid[0], twice=len(self.known.invalid(i)) > 1)
-        elif sum(other.state == "measured" for other in self.fleet.nodes) == 1:
-            outcome = "NO PEER"
-            text = "the only measured node; measure others of this configuration to compare it with"
-        else:
-            outcome, text = "DIFFERENT CONFIGURATION", self._configured(i)
-        return replace(base, verdict=outcome, text=text)
 
     def _configured(self, i: int) -> str:
         """How a node differs from those of another configuration, with its class medians against theirs."""
@@ -134,47 +159,14 @@ class Nodes:
                     out.append(_outside(measurement, name, median, unit, allowed, home, limit.reason))
         return out
 
-    def _judged(self, i: int, kind: Kind, letter: str) -> NodeVerdict:
-        assert kind.result is not None
-        node, mine = self.fleet.nodes[i], kind.result.by_node[i]
-        base = replace(self._base(i), group=letter, margins=sameness.margin_figures(mine.margins, node))
-        told = self._told(i, mine, kind)
-        findings = [one for _, one in told]
-        findings = [*self.marked(node, [self._with_evidence(one, findings, i) for one in findings])]
-        texts: dict[str, str] = {}  # of what counts, the first of each state
-        for (state, _), one in zip(told, findings, strict=True):
-            if not one.suppressed:
-                texts.setdefault(state, one.text)
-        invalid = [text for text in base.quality if text.startswith(INVALID)]
-        if "limit" in texts:
-            outcome, text = "OUTSIDE LIMIT", texts["limit"]
-        elif "confirmed" in texts:
-            outcome, text = "DEVIATES", texts["confirmed"]
-        elif "unstable" in texts and {1, 2} <= mine.unstable_jobs:
-            outcome, text = "UNSTABLE", texts["unstable"] + ", in two jobs"
-        elif invalid:
-            outcome, text = _no_evidence(invalid[0], twice=mine.jobs > 1 and len(self.known.invalid(i)) > 1)
-        elif "unstable" in texts:
-            outcome, text = "INVALID", texts["unstable"] + "; measure it again"
-        elif "fresh" in texts:
-            outcome, text = "SUSPECT", f"{texts['fresh']}; {_TOO_SOON if mine.too_soon else _ONCE}"
-        elif "differs" in texts:
-            outcome, text = "DIFFER", texts["differs"]
-        elif "crowd" in texts:
-            outcome, text = "INCONCLUSIVE", texts["crowd"] + _CROWD
-        else:
-            outcome, text = self._unaccused(i, kind, letter, findings)
-        rows = node_values.beside(base.cells, mine.shown, node)
-        return replace(base, verdict=outcome, text=text, findings=tuple(findings), cells=rows)
-
-    def _told(self, i: int, mine: NodeEvidence, kind: Kind) -> list[tuple[str, Finding]]:
+    def _told(self, i: int) -> list[tuple[str, Finding]]:
         """A node's findings, each with its state that outcomes go by, in the order in which they are reported."""
-        node = self.fleet.nodes[i]
+        limits = [("limit", one) for one in self._limits(i)]
+        if i not in self.known.kind_of:
+            return limits
+        node, shown = self.fleet.nodes[i], decision.causes(self.known, i)
         soft = [d.text for d in self.known.differing.get(node.name, ())]
-        peers = [self.fleet.nodes[j] for j in kind.nodes.tolist()] if mine.shown else []
-        shown = mine.shown
-        if len(self.known.jobs[i]) - len(self.known.invalid(i)) < 2:  # an invalid job confirms nothing
-            shown = [replace(s, state="fresh") if s.state == "confirmed" else s for s in shown]
+        peers = [self.fleet.nodes[j] for j in self.known.kind_of[i].nodes.tolist()] if shown else []
         found = set_findings.findings([s for s in shown if not s.matrix.quantity.of_pairs], node, soft)
         pairs = {
             state: [
@@ -184,14 +176,14 @@ class Nodes:
             for state in STATES
         }
         return [
-            *(("limit", one) for one in self._limits(i)),
+            *limits,
             *(("confirmed", one) for one in found["confirmed"] if one.term in _DIRECT),
             *((state, one) for state in ("confirmed", "crowd") for one in pairs[state]),
             *(("confirmed", one) for one in found["confirmed"] if one.term not in _DIRECT),
             *((state, one) for state in ("fresh", "differs") for one in pairs[state]),
             *((state, one) for state in ("fresh", "differs", "crowd") for one in found[state]),
             *(("refuted", replace(one, id=_GONE)) for one in (*pairs["refuted"], *found["refuted"])),
-            *(("unstable", _unstable_finding(_unsteady(one, node))) for one in mine.unstable),
+            *(("unstable", _unstable_finding(_unsteady(one, node))) for one in self.known.evidence(i).unstable),
         ]
 
     def _with_evidence(self, found: Finding, others: Sequence[Finding], i: int) -> Finding:
@@ -208,29 +200,16 @@ class Nodes:
         ]
         return replace(found, evidence=(*found.evidence, *seen))
 
-    def _unaccused(self, i: int, kind: Kind, letter: str, findings: Sequence[Finding]) -> tuple[str, str]:
-        """The outcome of a node without findings that count."""
-        assert kind.result is not None
-        suppressed = [one.suppressed for one in findings if one.suppressed and one.id != _GONE]
-        if suppressed:
-            return "INCONCLUSIVE", f"suppressed: {suppressed[0]}"
-        outcome, text = sameness.outcome(self.known, i, kind, letter)
-        pairs = {one.matrix.name for one in kind.result.pairs}
-        gone = next((one for one in findings if one.id == _GONE and one.measurement in pairs), None)
-        if gone is not None:
-            place = places.spoken(gone.term, gone.where)
-            text += f"; {place} was seen in {', '.join(gone.runs)} and not confirmed by the jobs after"
-        return outcome, text
-
 
 def with_findings(told: NodeVerdict, found: Sequence[tuple[str, Finding]]) -> NodeVerdict:
-    """`told` of a node with more findings, each with the outcome that it gives the node (empty: none).
+    """`told` of a node with more findings, each with its reason for an outcome of the node (empty: none).
 
     The outcome that counts first holds, and a node with a suppressed finding is not SAME.
     """
     given = [(told.verdict, told.text)]
-    given += [(outcome, one.text) for outcome, one in found if outcome and not one.suppressed]
-    given += [("INCONCLUSIVE", f"suppressed: {one.suppressed}") for outcome, one in found if outcome and one.suppressed]
+    given += [(outcomes.by(reason), one.text) for reason, one in found if reason and not one.suppressed]
+    hidden = [one.suppressed for reason, one in found if reason and one.suppressed]
+    given += [(outcomes.by("suppressed"), f"suppressed: {why}") for why in hidden]
     verdict, text = min(given, key=lambda one: list(outcomes.NODE).index(one[0]))
     return replace(told, verdict=verdict, text=text, findings=(*told.findings, *(one for _, one in found)))
 
@@ -262,14 +241,6 @@ def _outside(measurement: str, name: str, median: float, unit: str, allowed: flo
         effect=effect, effect_ns=median - allowed if unit == "ns" else float("nan"), interval=(effect, effect),
         remedy="refer the vendor to the contract", measurement=measurement, home=home,
     )  # fmt: skip
-
-
-def _no_evidence(why: str, *, twice: bool) -> tuple[str, str]:
-    """The outcome of a node whose newest job is invalid, and its text."""
-    reason = why.removeprefix(INVALID)
-    if twice:
-        return "UNSTABLE", f"{reason}; an earlier job was invalid, too"
-    return "INVALID", f"{reason}; measure it again"
 
 
 def _unstable_finding(text: str) -> Finding:

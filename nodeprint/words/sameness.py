@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nodeprint.judge.evaluate import KindResult, NodeEvidence
+from nodeprint.judge.evaluate import NodeEvidence
 from nodeprint.judge.judged import JudgedFleet
 from nodeprint.judge.margins import Margin
-from nodeprint.judge.populations import Kind
 from nodeprint.judge.terms import TERM_OF_FAMILY
 from nodeprint.packed import PackedNode
 from nodeprint.words import places
@@ -15,30 +14,42 @@ from nodeprint.words.outcome import MarginFigure, exceeded, said_within
 from nodeprint.words.units import both
 
 
-def outcome(known: JudgedFleet, i: int, kind: Kind, letter: str) -> tuple[str, str]:
-    """The outcome of a node without deviations: SAME (of the group `letter`, where there are several) if every term of
-    pairs is within its bound."""
-    assert kind.result is not None
-    result, node = kind.result, known.fleet.nodes[i]
-    mine = result.by_node[i]
+def alike(known: JudgedFleet, i: int, letter: str) -> str:
+    """What is said of a node that is the same as its peers, those of the group `letter` where there are several."""
+    mine, node = known.evidence(i), known.fleet.nodes[i]
+    said = []
+    if pairs := known.pairs(i):
+        names = ", ".join(sorted({one.matrix.name for one in pairs}))
+        said.append(f"{said_within(margin_figures(mine.of(pairs=True), node))} for {names}, {mine.runs} runs")
     cells = margin_figures(mine.of(pairs=False), node)
-    open_ = exceeded(cells)
-    beside = f"; beside that, not resolved within their bounds: {', '.join(open_)}" if open_ else ""
-    doubt = "" if len(cells) > len(open_) else "no measurement is resolved within its bound"
-    if result.pairs:
-        doubt = _doubt(mine, result, node)
-    if not doubt and (absent := known.absent(i)):
-        doubt = f"it has no {' and no '.join(absent)}, which its peers have; measure it again"
-    if doubt:
-        return "INCONCLUSIVE", f"nothing deviates, but {doubt}{beside}"
-    alike = []
-    if result.pairs:
-        names = ", ".join(sorted({one.matrix.name for one in result.pairs}))
-        alike.append(f"{said_within(margin_figures(mine.of(pairs=True), node))} for {names}, {mine.runs} runs")
     others = [f"{one.within * 100:.1f} % for {name}" for name, one in cells.items() if one.within <= one.bound]
-    within = "; ".join([*alike, *([", ".join(others)] if others else [])])
-    which = f"group {letter}" if letter else "its peers"
-    return ("SAME AS GROUP" if letter else "SAME"), f"the same as {which} within {within}{beside}"
+    said += [", ".join(others)] if others else []
+    return f"the same as {f'group {letter}' if letter else 'its peers'} within {'; '.join(said)}{_beside(known, i)}"
+
+
+def doubted(known: JudgedFleet, i: int, doubt: str) -> str:
+    """What is said of a node that deviates in nothing and cannot be called the same (`outcomes.DOUBTS`)."""
+    return f"nothing deviates, but {_doubt(known, i, doubt)}{_beside(known, i)}"
+
+
+def _beside(known: JudgedFleet, i: int) -> str:
+    open_ = exceeded(margin_figures(known.evidence(i).of(pairs=False), known.fleet.nodes[i]))
+    return f"; beside that, not resolved within their bounds: {', '.join(open_)}" if open_ else ""
+
+
+def _doubt(known: JudgedFleet, i: int, doubt: str) -> str:
+    if doubt == "one run":
+        return "the spread between runs is unknown with one run; measure two or more (`runs` in the configuration)"
+    if doubt == "unwitnessed":
+        unseen = [places.TESTED[family] for one in known.pairs(i) for family in one.matrix.terms.unwitnessed]
+        return f"a defect of {' or '.join(dict.fromkeys(unseen))} could not be found in this data"
+    if doubt == "untested":
+        return "some terms have too few pairs to be examined; measure the missing pairs"
+    if doubt == "nothing resolved":
+        return "no measurement is resolved within its bound"
+    if doubt == "absent":
+        return f"it has no {' and no '.join(known.absent(i))}, which its peers have; measure it again"
+    return _unresolved(known.evidence(i), known.fleet.nodes[i])
 
 
 def margin_figures(margins: Mapping[str, Margin], node: PackedNode) -> dict[str, MarginFigure]:
@@ -53,18 +64,9 @@ def margin_figures(margins: Mapping[str, Margin], node: PackedNode) -> dict[str,
     return out
 
 
-def _doubt(mine: NodeEvidence, result: KindResult, node: PackedNode) -> str:
-    """Why a node's pairs cannot be called the same; empty where they can."""
-    if mine.runs < 2:
-        return "the spread between runs is unknown with one run; measure two or more (`runs` in the configuration)"
-    unseen = {family: places.TESTED[family] for one in result.pairs for family in one.matrix.terms.unwitnessed}
-    if unseen:
-        return f"a defect of {' or '.join(unseen.values())} could not be found in this data"
-    if mine.untested:
-        return "some terms have too few pairs to be examined; measure the missing pairs"
+def _unresolved(mine: NodeEvidence, node: PackedNode) -> str:
+    """Which families of pairs are not resolved within their bounds, and what would do it."""
     beyond = sorted(((f, m) for f, m in mine.of(pairs=True).items() if m.share > 1), key=lambda one: -one[1].share)
-    if not beyond:
-        return ""
     named = ", ".join(
         f"{one.place} may differ by up to {both(one.within, one.within_ns)} (bound {both(one.bound, one.bound_ns)})"
         for one in margin_figures(dict(beyond), node).values()
