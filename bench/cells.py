@@ -12,8 +12,10 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from types import ModuleType
+from unittest import mock
 
 import numpy as np
 
@@ -22,7 +24,7 @@ from bench import verdict as pairs
 from bench.table import Row, row
 from bench.verdict import flow, lower, upper
 from nodeprint.fleet.quantity import Quantity
-from nodeprint.judge import confirmation
+from nodeprint.judge import confirmation, evidence
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, fleet
 from nodeprint.topology.presets import preset
@@ -114,23 +116,22 @@ def power(planted: Planted, fleets: int) -> list[Row]:
     return rows
 
 
-#: Parts of the method that pairs and cells share, as bench.verdict removes them, and those of the cells alone.
-MUTATIONS = ("no z", "template holds the node", "no grouping", "no parents", "one run is enough", "no second job")
+_CONFIRM = confirmation._confirm
+#: By name of a part of the method what stands in its place; of the others, which pairs have too, as in bench.verdict.
+OWN_MUTATIONS: Mapping[str, tuple[ModuleType, str, object]] = {
+    "no crowd": (evidence, "CROWD", 2.0),
+    "one run is enough": (confirmation, "shown_by_runs", lambda values, *_: np.ones(values.shape[1], dtype=bool)),
+    "no second job": (confirmation, "_confirm", lambda *seen: replace(_CONFIRM(*seen), state="confirmed")),
+}
+MUTATIONS = ("no z", "template holds the node", "no grouping", "no parents", *OWN_MUTATIONS)
 
 
 @contextmanager
 def mutated(name: str) -> Iterator[None]:
     """The method without one of its parts."""
-    saved = confirmation.shown_by_runs, confirmation._confirm
-    try:
-        if name == "one run is enough":
-            confirmation.shown_by_runs = lambda values, *_: np.ones(values.shape[1], dtype=bool)
-        elif name == "no second job":
-            confirmation._confirm = lambda *seen: replace(saved[1](*seen), state="confirmed")
-        with pairs.mutated(name):
-            yield
-    finally:
-        confirmation.shown_by_runs, confirmation._confirm = saved
+    own = mock.patch.object(*OWN_MUTATIONS[name]) if name in OWN_MUTATIONS else nullcontext()
+    with own, pairs.mutated(name):
+        yield
 
 
 def failures(fleets: int) -> list[str]:
@@ -147,6 +148,9 @@ def failures(fleets: int) -> list[str]:
     verdict = judged(0, half)
     if verdict.fleet.outcome != "TWO POPULATIONS" or verdict.fleet.counts.get("DEVIATES"):
         broken.append(f"two populations told as {verdict.fleet.outcome}, {dict(verdict.fleet.counts)}")
+    many = tuple(f"node{i:03d}: core-clock 37 -15%" for i in range(_NODES // 2))
+    if {"DEVIATES", "SUSPECT"} & set(judged(0, many).fleet.counts):
+        broken.append("half of the nodes accused of what they share")
     for text, term, where in (
         ("memory-channel node 1 -15%", "bandwidth", {"memory_node": 1}),
         ("core-clock 37 -15%", "clock", {"core": 37}),

@@ -33,7 +33,7 @@ from scipy.stats import beta
 
 from bench import other, table
 from bench.table import Row, row
-from nodeprint import packed
+from nodeprint import outcomes, packed
 from nodeprint.judge import acceptance, confirmation, evidence, groups, pairs, tails, terms, thresholds
 from nodeprint.layout import Layout
 from nodeprint.packed import PackedFleet
@@ -497,7 +497,10 @@ def _parents(tested: terms.Terms) -> np.ndarray:
 MUTATIONS: Mapping[str, tuple[tuple[ModuleType, str, object], ...]] = {
     "no z": ((tails, "quantile", lambda *_: 1.0),),
     "template holds the node": ((thresholds, "LEAVE_OUT_BELOW", 0),),
-    "no grouping": ((groups, "split", lambda means, *_, **__: [(np.arange(len(means)), -1)]), (evidence, "CROWD", 2.0)),
+    "no grouping": ((groups, "split", lambda means, *_, **__: [(np.arange(len(means)), -1)]),),
+    "runs agree": ((evidence, "runs_differ", lambda matrix, *_: np.zeros_like(matrix.values[:, 0], dtype=bool)),),
+    "no mirror": ((confirmation, "_mirrored", lambda *_: False),),
+    "no spread over passes": ((evidence, "_wobble", lambda *_: None),),
     "no parents": ((confirmation, "causes", _without_parents(confirmation.causes)),),
     "normal tails": ((tails, "tail_of", lambda *_: tails.NORMAL),),
     "tails at a fixed scale": ((tails, "_SCALES", np.ones(1)),),
@@ -522,7 +525,7 @@ def mutations(fleets: int, nodes: int) -> dict[str, bool]:
     spread = Spread(core=0.005)
     for name in ("none", *MUTATIONS):
         with mutated(name):
-            failed = failures(fleets, nodes, spread) + heavy(4 * fleets)
+            failed = failures(fleets, nodes, spread) + heavy(4 * fleets) + unsteady(nodes, spread) + beside(fleets)
         caught[name] = bool(failed)
         print(f"mutation {name:26} {'fails: ' + '; '.join(failed) if failed else 'passes'}", flush=True)
     return caught
@@ -555,6 +558,38 @@ def failures(fleets: int, nodes: int, spread: Spread) -> list[str]:
     if missed:
         broken.append(f"two nodes 7 % apart not told apart {missed} times")
     return broken
+
+
+def unsteady(nodes: int, spread: Spread) -> list[str]:
+    """What comes and goes, in passes or in runs, must be told as UNSTABLE."""
+    broken = []
+    for defect, spoilt in (("intermittent core 9 +10%", ()), ("global +0%", (0, 9, 0, 9))):
+        make = simulated(preset("naples-2x32"), nodes, 1, spread, (f"node001: {defect}",))
+        _, verdict = flow(lambda jobs, make=make, spoilt=spoilt: in_runs(make(jobs), spoilt))  # type: ignore[misc]
+        if verdict.nodes["node001"].verdict != "UNSTABLE":
+            broken.append(f"what comes and goes is told as {verdict.nodes['node001'].verdict}: {defect}, {spoilt}")
+    return broken
+
+
+def beside(fleets: int) -> list[str]:
+    """Where one of three nodes is blamed, the promise that the others are not accused."""
+    broken = []
+    for seed in range(fleets):
+        slow = ("node001: socket 1 +6%",)
+        plan = Plan(preset("naples-2x32"), nodes=3, jobs=2, seed=seed, spread=Spread(core=0.003), defects=slow)
+        healthy = [one.verdict for name, one in judge_fleet(fleet(plan)).nodes.items() if name != "node001"]
+        if any(outcomes.of(word).accuses for word in healthy):
+            broken.append(f"of three nodes one is off, and the others are told as {healthy}")
+    return broken
+
+
+def in_runs(found: PackedFleet, percent: tuple[float, ...]) -> PackedFleet:
+    """A fleet of pairs with the runs of node001 slower by so many percent, the first of them first."""
+    (stack,) = found.pairs
+    factor = np.ones((len(stack.values), 1, 1), dtype=np.float32)
+    mine = np.flatnonzero(stack.node == 1)[: len(percent)]
+    factor[mine, 0, 0] += np.array(percent[: len(mine)]) / 100
+    return replace(found, quantities=(replace(stack, values=stack.values * factor),))
 
 
 def heavy(fleets: int) -> list[str]:

@@ -505,6 +505,18 @@ def test_mutations_are_caught(name):
 
 def test_the_method_itself_passes_what_catches_mutations():
     assert bench.failures(3, 8, Spread(core=0.005)) == []
+    assert bench.unsteady(8, Spread(core=0.005)) == bench.beside(3) == []
+
+
+@pytest.mark.parametrize("name", ["runs agree", "no spread over passes"])
+def test_without_what_sees_them_defects_that_come_and_go_are_not_told(name):
+    with bench.mutated(name):
+        assert bench.unsteady(8, Spread(core=0.005))
+
+
+def test_the_other_side_of_a_deviation_would_be_reported_of_healthy_nodes():
+    with bench.mutated("no mirror"):
+        assert bench.beside(3)
 
 
 def test_healthy_chips_with_heavy_tails_are_suspected_by_normal_ones_alone():

@@ -52,15 +52,6 @@ def _split(
     return out
 
 
-def cut_at(values: Floats, least: int, bound: float) -> tuple[Ints, Ints] | None:
-    """The two sides of one term's values at their widest separation; None if their means differ by at most `bound`."""
-    order = np.argsort(values, kind="stable")
-    _, gap, cut = _best_cut(values[order][:, None], least, np.full(1, 1e-6))
-    if gap[0] <= bound:
-        return None
-    return np.sort(order[: cut[0]]).astype(np.int64), np.sort(order[cut[0] :]).astype(np.int64)
-
-
 def _best_cut(ordered: Floats, least: int, floor: Floats) -> tuple[Floats, Floats, Ints]:
     """For each sorted column: the largest separation of two sides, the difference of their means, and the cut."""
     n = len(ordered)

@@ -60,23 +60,13 @@ def _with(reduced: Sequence[Reduced], nodes: Ints) -> list[Reduced]:
 
 
 def _populations(nodes: Ints, reduced: Sequence[Reduced], rules: Acceptance, alpha: dict[bool, float]) -> list[Kind]:
-    """The populations of a configuration, each evaluated with a template of its own.
-
-    They are separated where the coarse terms form two groups, or where a fifth of the nodes share a deviation.
-    """
+    """The populations of a configuration, each evaluated with a template of its own."""
     screened = screen(reduced, nodes)
-
-    def kind(part: Ints, separated_by: tuple[Matrix, int] | None) -> Kind:
-        if len(part) < 2:
-            return Kind(part, None, separated_by)
-        again = screened if len(part) == len(nodes) else screen(reduced, part)
-        return Kind(part, evaluate.evaluate(again, part, rules, alpha), separated_by)
-
     found = []
     for part, separated_by in _split(screened, nodes, rules):
-        whole = kind(part, separated_by)
-        sides = _shared(part, whole.result) if whole.result is not None else None
-        found += [kind(side, sides[1]) for side in sides[0]] if sides is not None else [whole]
+        mine = screened if len(part) == len(nodes) else screen(reduced, part)
+        result = evaluate.evaluate(mine, part, rules, alpha) if len(part) > 1 else None
+        found.append(Kind(part, result, separated_by))
     return found
 
 
@@ -104,19 +94,3 @@ def _split(screened: Screened, nodes: Ints, rules: Acceptance) -> list[tuple[Int
     alpha = _FALSE_CUT / 2 / np.where(is_wide, is_wide.sum(), (~is_wide).sum())
     parts = groups.split(np.concatenate(means, axis=1), np.concatenate(bounds), np.concatenate(floors), alpha)
     return [(nodes[part], names[term] if term >= 0 else None) for part, term in parts]
-
-
-def _shared(nodes: Ints, result: KindResult) -> tuple[tuple[Ints, Ints], tuple[Matrix, int]] | None:
-    """The two sides of the term that most nodes deviate in, if these are too many to be reported one by one."""
-    least = max(groups.MIN_NODES, int(np.ceil(groups.MIN_SHARE * len(nodes))))
-    if len(nodes) < 2 * groups.MIN_NODES:
-        return None
-    crowds = [(one, term, rows) for one in result.pairs for term, rows in one.crowd.items()]
-    for one, term, _ in sorted(crowds, key=lambda entry: -len(entry[2])):
-        matrix = one.matrix
-        if len(matrix.nodes) == len(nodes):
-            values = np.nanmean(matrix.values[:, :, term], axis=1)
-            sides = groups.cut_at(values, least, float(one.stats.bound[term]))
-            if sides is not None:
-                return (matrix.nodes[sides[0]], matrix.nodes[sides[1]]), (matrix, term)
-    return None
