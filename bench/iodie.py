@@ -30,9 +30,9 @@ from nodeprint import dies, simulate
 from nodeprint.iodie import analysis, geometry, line_clusters, node_lines, part_comparison, paths, sites
 from nodeprint.iodie.analysis import Die
 from nodeprint.iodie.data import Pass
-from nodeprint.simulate.campaign import detailed
 from nodeprint.simulate.lines import Hashing
-from nodeprint.structure.matrices import rand_index
+from nodeprint.simulate.simulation import detailed
+from nodeprint.structure.matrix_arithmetic import rand_index
 from nodeprint.topology.model import Topology
 from nodeprint.topology.presets import from_part, preset
 

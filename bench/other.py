@@ -18,8 +18,8 @@ from nodeprint.fleet.parts import pair_layout, pair_places
 from nodeprint.fleet.quantity import Quantity, models
 from nodeprint.layout import CCX, RANK, Layout, codes
 from nodeprint.packed import PackedFleet, PackedNode
-from nodeprint.simulate.campaign import _places
-from nodeprint.structure.matrices import symmetrised
+from nodeprint.simulate.simulation import _places
+from nodeprint.structure.matrix_arithmetic import symmetrised
 from nodeprint.topology.model import Topology
 from tests import published
 

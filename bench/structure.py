@@ -22,7 +22,7 @@ import numpy as np
 from bench import table
 from nodeprint import structure
 from nodeprint.structure import levels as detection
-from nodeprint.structure.matrices import numbered, rand_index
+from nodeprint.structure.matrix_arithmetic import numbered, rand_index
 from tests import published
 from tests.latencies import Made, epyc, spoiled
 from tests.strange_matrices import LEVELS

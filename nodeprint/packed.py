@@ -28,7 +28,7 @@ from nodeprint.fleet.quantity import NodeLayout, Quantity, Values, models
 from nodeprint.fleet.store import Survey
 from nodeprint.layout import layout_of, slots_of
 from nodeprint.records import FLAGS
-from nodeprint.topology import parts
+from nodeprint.topology import processors
 from nodeprint.topology.model import Cpu, Machine, Topology
 
 SCHEMA = 2
@@ -189,7 +189,7 @@ def pack(campaign: Path) -> PackedFleet:
 def _stamp(campaign: Path) -> str:
     """Of what a campaign is packed from: every file's name, size and time."""
     sheet = (campaign / "nodes.tsv").read_bytes()
-    digest = hashlib.sha256(f"{SCHEMA} {store.SCHEMA} {parts.digest()} {campaign.name}\n".encode() + sheet)
+    digest = hashlib.sha256(f"{SCHEMA} {store.SCHEMA} {processors.digest()} {campaign.name}\n".encode() + sheet)
     for node in discover.read_sheet(campaign / "nodes.tsv"):
         place = campaign / "nodes" / node.node
         digest.update(msgspec.json.encode(store.sources(place) if place.is_dir() else None))

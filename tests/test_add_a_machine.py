@@ -13,8 +13,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.fleet import store
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.simulate.survey import survey
-from nodeprint.topology import from_part
-from nodeprint.topology import parts as table
+from nodeprint.topology import from_part, processors
 from nodeprint.tree import open_tree
 
 from .conftest import ROOT
@@ -39,12 +38,12 @@ def example() -> Epyc:
 @pytest.fixture
 def entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The table with the page's entry at its end."""
-    whole = files("nodeprint.topology").joinpath("parts.toml").read_text("utf-8")
-    (tmp_path / "parts.toml").write_text(f"{whole}\n{ENTRY}")
-    monkeypatch.setattr(table, "files", lambda _: tmp_path)
-    table._table.cache_clear()
+    whole = files("nodeprint.topology").joinpath("processors.toml").read_text("utf-8")
+    (tmp_path / "processors.toml").write_text(f"{whole}\n{ENTRY}")
+    monkeypatch.setattr(processors, "files", lambda _: tmp_path)
+    processors._table.cache_clear()
     yield
-    table._table.cache_clear()
+    processors._table.cache_clear()
 
 
 def run_the_pages_test(example: Epyc, tmp_path: Path) -> None:
@@ -95,6 +94,6 @@ def test_labels_kept_before_are_made_anew(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(store, "open_tree", lambda path: read.append(path) or open_tree(path))
     store.survey(job.parent)
     assert not read
-    monkeypatch.setattr(store.parts, "digest", lambda: "another table")
+    monkeypatch.setattr(store.processors, "digest", lambda: "another table")
     store.survey(job.parent)
     assert len(read) == 1

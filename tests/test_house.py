@@ -87,6 +87,30 @@ def test_imports_go_down_only() -> None:
     assert not wrong
 
 
+def test_no_two_modules_have_one_name() -> None:
+    paths = [path for path in (ROOT / "nodeprint").rglob("*.py") if path.stem != "__main__"]
+    places = [path.parent if path.stem == "__init__" else path for path in paths]
+    assert repeated([(place.stem, str(place.relative_to(ROOT))) for place in places]) == []
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    classes = [
+        (node.name, str(path.relative_to(ROOT)))
+        for path in sorted((ROOT / "nodeprint").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    assert repeated(classes) == []
+
+
+def repeated(named: list[tuple[str, str]]) -> list[str]:
+    """Of names with where they are: each name that is there twice, with all its places."""
+    places: dict[str, list[str]] = {}
+    for name, place in sorted(named):
+        places.setdefault(name, []).append(place)
+    return [f"{name}: {', '.join(those)}" for name, those in places.items() if len(those) > 1]
+
+
 def keys(schema: dict[str, object], prefix: str = "") -> set[str]:
     out: set[str] = set()
     properties = schema.get("properties", {})

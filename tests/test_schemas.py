@@ -17,7 +17,7 @@ import xarray as xr
 
 from nodeprint import outcomes, records, simulate, structure, topology
 from nodeprint.fleet.nodes import gather
-from nodeprint.structure.model import LevelName, Relation
+from nodeprint.structure.found import LevelName, Relation
 from nodeprint.topology.model import LEVELS, Cpu, Machine, Provenance
 from nodeprint.verdict.campaign_verdict import judge
 

@@ -52,8 +52,8 @@ def test_states_and_reasons() -> None:
 
 def test_host_cpus_and_features() -> None:
     facts = slurm.parse_nodes(f"{NODE_22}\n{NODE_20}\n")
-    assert facts["cn01"] == slurm.Facts("cn01", 252, frozenset({"milan"}), kept=4, threads=2)
-    assert facts["cn02"] == slurm.Facts("cn02", 252, frozenset(), kept=4, threads=2)
+    assert facts["cn01"] == slurm.SlurmNode("cn01", 252, frozenset({"milan"}), kept=4, threads=2)
+    assert facts["cn02"] == slurm.SlurmNode("cn02", 252, frozenset(), kept=4, threads=2)
 
 
 def test_a_core_has_as_many_cpus_as_slurm_counts() -> None:
@@ -155,7 +155,7 @@ def test_racks_from_names_and_features_and_their_selection() -> None:
     nodes = [
         Node(name, name, switch=switch) for name, switch in (("r1n1", "leaf0"), ("r2n1", "leaf0"), ("gpu", "leaf1"))
     ]
-    facts = {"gpu": slurm.Facts("gpu", 4, frozenset({"ib", "r7n0"}))}
+    facts = {"gpu": slurm.SlurmNode("gpu", 4, frozenset({"ib", "r7n0"}))}
     racks = slurm.with_racks(nodes, facts, "(r[0-9]+)n[0-9]+")
     assert [node.rack for node in racks] == ["r1", "r2", "r7"]
     assert [n.node for n in slurm.selected(racks, {"racks": "r7,r1", "switches": ""})] == ["r1n1", "gpu"]

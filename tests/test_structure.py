@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from nodeprint import importers, structure
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
-from nodeprint.structure.matrices import Cells, numbered, rand_index, symmetrised
+from nodeprint.structure.matrix_arithmetic import Cells, numbered, rand_index, symmetrised
 from nodeprint.topology.facts import list_text
 from nodeprint.topology.model import Cpu, Machine, Topology
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nodeprint import structure
-from nodeprint.structure.matrices import numbered, rand_index
+from nodeprint.structure.matrix_arithmetic import numbered, rand_index
 
 from . import published
 from .latencies import Made, Matrix, spoiled

@@ -209,7 +209,7 @@ def test_an_unknown_part_is_said_to_be_one(tmp_path: Path) -> None:
 def test_unknown_parts_of_other_makers_are_said_to_be_unknown(tmp_path: Path, fake: Fake) -> None:
     labels = read(fake, tmp_path)
     assert "unknown-part" in ids(labels)
-    assert "parts.toml" in next(w.advice for w in labels.warnings if w.id == "unknown-part")
+    assert "processors.toml" in next(w.advice for w in labels.warnings if w.id == "unknown-part")
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Facts:
+class SlurmNode:
     """What scontrol says of a node: host name, CPUs a whole-node job gets (0 unknown), active features, and the CPUs
     that Slurm keeps for the system (core specialisation), and how many CPUs a core has (0 unknown)."""
 
@@ -109,7 +109,7 @@ def parse_sinfo(text: str) -> list[Listed]:
     return listed
 
 
-def parse_nodes(text: str) -> dict[str, Facts]:
+def parse_nodes(text: str) -> dict[str, SlurmNode]:
     """The lines of `scontrol -o show node`, by node name."""
     found = {}
     for line in text.splitlines():
@@ -122,7 +122,7 @@ def parse_nodes(text: str) -> dict[str, Facts]:
         cpus, active = effective_cpus(fields), frozenset(features.split(",")) - {"(null)", ""}
         total, cores = _number(fields.get("CPUTot", "")), _cores(fields)
         kept = max(total - cpus, 0) if cpus else 0
-        found[name] = Facts(host, cpus, active, kept, total // cores if cores else 0)
+        found[name] = SlurmNode(host, cpus, active, kept, total // cores if cores else 0)
     return found
 
 
@@ -178,7 +178,7 @@ def why_not(state: str, ours: bool, wake: bool) -> str:
 
 def sheet(
     listed: Iterable[Listed],
-    facts: Mapping[str, Facts],
+    facts: Mapping[str, SlurmNode],
     *,
     ours: frozenset[str],
     slurm: Mapping[str, Any],
@@ -204,7 +204,7 @@ def sheet(
         )
     nodes = []
     for name, row in chosen.items():
-        fact = facts.get(name, Facts(short(name), 0, frozenset()))
+        fact = facts.get(name, SlurmNode(short(name), 0, frozenset()))
         if (asked is not None and name not in asked) or (slurm["reservation"] and name not in ours):
             continue
         if slurm["feature"] and slurm["feature"] not in fact.features:
@@ -237,7 +237,7 @@ def with_switches(nodes: Sequence[Node], switches: Mapping[str, Iterable[str]]) 
     return [replace(node, switch=of.get(node.node, "")) for node in nodes]
 
 
-def with_racks(nodes: Sequence[Node], facts: Mapping[str, Facts], pattern: str) -> list[Node]:
+def with_racks(nodes: Sequence[Node], facts: Mapping[str, SlurmNode], pattern: str) -> list[Node]:
     """The rows with their racks: the group of `pattern` in the node's name, or else in one of its features.
 
     Raises NodeprintError where it is no regular expression with one group.
@@ -282,7 +282,7 @@ def parse_partitions(text: str) -> dict[str, int]:
     return {name: cpus for name, cpus in limits.items() if name and cpus}
 
 
-def confined(nodes: Sequence[Node], facts: Mapping[str, Facts], limits: Mapping[str, int], extra: str) -> list[str]:
+def confined(nodes: Sequence[Node], facts: Mapping[str, SlurmNode], limits: Mapping[str, int], extra: str) -> list[str]:
     """Sentences about nodes of which a job does not get every CPU, with what gives them, if anything does."""
     kept: dict[int, list[str]] = {}
     limited: dict[str, list[str]] = {}

@@ -27,7 +27,7 @@ from nodeprint import files, fingerprint, preflight, run_files, senses, topology
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.fleet import jobs
 from nodeprint.fleet.jobs import Job, Measured
-from nodeprint.topology import parts
+from nodeprint.topology import processors
 from nodeprint.tree import Tree, open_tree
 
 FOLDER = "store"
@@ -121,7 +121,7 @@ def survey(node_dir: Path, *, write: bool = True) -> Survey:
     if found is None:
         found = _surveyed(node_dir)
         if write:
-            made = _KeptSurvey(SCHEMA, parts.digest(), _sources(_of_survey(node_dir)), found)
+            made = _KeptSurvey(SCHEMA, processors.digest(), _sources(_of_survey(node_dir)), found)
             files.write(kept(node_dir) / _SURVEY, msgspec.json.encode(made))
     return found
 
@@ -130,7 +130,8 @@ def _kept_survey(node_dir: Path) -> Survey | None:
     path = kept(node_dir) / _SURVEY
     with suppress(OSError, msgspec.MsgspecError, RecursionError):
         known = _SURVEYS.decode(path.read_bytes() if path.is_file() else b"")
-        if (known.schema, known.parts) == (SCHEMA, parts.digest()) and known.sources == _sources(_of_survey(node_dir)):
+        by_this = (known.schema, known.parts) == (SCHEMA, processors.digest())
+        if by_this and known.sources == _sources(_of_survey(node_dir)):
             return known.survey
     return None
 

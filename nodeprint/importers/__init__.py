@@ -9,11 +9,11 @@ from typing import Protocol
 
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.importers import c2clat, core_to_core_latency, intel_mlc, multichase
-from nodeprint.importers.campaign import write_campaign
-from nodeprint.importers.model import CoreMatrix, Imported, Table
-from nodeprint.importers.text import lines_of
+from nodeprint.importers.campaign_writer import write_campaign
+from nodeprint.importers.imported import CoreMatrix, Imported, ImportedTable
+from nodeprint.importers.parsing import lines_of
 
-__all__ = ["FORMATS", "CoreMatrix", "Imported", "Table", "read", "write_campaign"]
+__all__ = ["FORMATS", "CoreMatrix", "Imported", "ImportedTable", "read", "write_campaign"]
 
 
 class _Format(Protocol):

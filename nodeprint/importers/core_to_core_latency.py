@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from nodeprint.errors import NodeprintError
-from nodeprint.importers.model import CoreMatrix, Imported
-from nodeprint.importers.text import filled, latencies, missing, nothing
+from nodeprint.importers.imported import CoreMatrix, Imported
+from nodeprint.importers.parsing import filled, latencies, missing, nothing
 
 NAME = "core-to-core-latency"
 _SEPARATORS = (",", ";", "\t")

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nodeprint.errors import NodeprintError
-from nodeprint.importers.model import Imported, Table
-from nodeprint.importers.text import positive
+from nodeprint.importers.imported import Imported, ImportedTable
+from nodeprint.importers.parsing import positive
 
 NAME = "intel-mlc"
 
@@ -54,7 +54,7 @@ def matches(lines: list[str]) -> bool:
 
 def read(path: Path, lines: list[str]) -> Imported:
     """Parse the file's lines. Raises NodeprintError with line and column of the first fault."""
-    tables: list[Table] = []
+    tables: list[ImportedTable] = []
     local: list[tuple[tuple[str], float]] = []
     notes: list[str] = []
     number = 0
@@ -69,7 +69,7 @@ def read(path: Path, lines: list[str]) -> Imported:
             table, number = _table(path, lines, number, section)
             tables.append(table)
     if local:
-        tables.append(Table("c2c-local", "transfer", "ns", "latency_ns", ("state",), tuple(local)))
+        tables.append(ImportedTable("c2c-local", "transfer", "ns", "latency_ns", ("state",), tuple(local)))
     if not tables:
         raise NodeprintError(
             "no matrix of latencies or bandwidths",
@@ -84,7 +84,7 @@ def read(path: Path, lines: list[str]) -> Imported:
     return Imported(path, NAME, None, tuple(tables), ("topology", "spread", "cpus"), tuple(notes))
 
 
-def _table(path: Path, lines: list[str], start: int, section: _Section) -> tuple[Table, int]:
+def _table(path: Path, lines: list[str], start: int, section: _Section) -> tuple[ImportedTable, int]:
     """The table that begins after line `start`, and the line after it."""
     number, head = start, None
     while number < len(lines) and head is None and "Measuring" not in lines[number]:
@@ -123,4 +123,4 @@ def _table(path: Path, lines: list[str], start: int, section: _Section) -> tuple
             f"no values for {section.name}", where=path, line=number, column=1, advice="give the whole output"
         )
     dims = tuple(f"{dim}_{part}" for dim in section.dims)
-    return Table(section.name, section.quantity, section.unit, section.value, dims, tuple(cells)), number
+    return ImportedTable(section.name, section.quantity, section.unit, section.value, dims, tuple(cells)), number

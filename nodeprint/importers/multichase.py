@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from nodeprint.errors import NodeprintError
-from nodeprint.importers.model import CoreMatrix, Imported
-from nodeprint.importers.text import filled, latencies, missing
+from nodeprint.importers.imported import CoreMatrix, Imported
+from nodeprint.importers.parsing import filled, latencies, missing
 
 NAME = "multichase-pingpong"
 _ROW = re.compile(r"\s*(\d+):(.*)")

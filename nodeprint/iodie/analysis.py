@@ -16,7 +16,7 @@ from nodeprint.iodie.line_clusters import ClusterAgreement, Clusters
 from nodeprint.iodie.node_lines import NodeLines
 from nodeprint.iodie.paths import Core, Far, Fit
 from nodeprint.iodie.sites import Sites
-from nodeprint.structure.matrices import rand_index
+from nodeprint.structure.matrix_arithmetic import rand_index
 from nodeprint.topology.model import Topology
 
 #: An end stands apart where its interval does, by so much, and by more than a healthy die shows with this probability.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nodeprint.iodie.data import Bools, Floats, Ints, Lines, Tensor
-from nodeprint.structure.matrices import rand_index
+from nodeprint.structure.matrix_arithmetic import rand_index
 
 #: The two nearest clusters must be so many standard deviations apart, as in the kernel (kernels/harness/clusters.h): an
 #: even spread that is cut in the middle reaches 3.46, a normal one 2.65.

@@ -170,11 +170,11 @@ def node_rows(
     ]
 
 
-def explorer_rows(verdict: Mapping[str, Any]) -> tuple[list[explorer.NodeRow], list[str]]:
+def explorer_rows(verdict: Mapping[str, Any]) -> tuple[list[explorer.ExplorerRow], list[str]]:
     """Every node for the table of cluster.html, and the names of its columns of medians."""
     by_class, looks = _by_class(verdict), marks(verdict)
     rows = [
-        explorer.NodeRow(
+        explorer.ExplorerRow(
             row.node, row.mark.word, row.mark.symbol, row.mark.colour, row.mark.same, row.place, row.values, row.note
         )
         for row in node_rows(verdict, looks, by_class)

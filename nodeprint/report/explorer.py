@@ -78,7 +78,7 @@ def _labels(cpus: Sequence[int], topology: Topology | None) -> tuple[tuple[int |
 
 
 @dataclass(frozen=True, slots=True)
-class NodeRow:
+class ExplorerRow:
     """A node in the explorer's table."""
 
     node: str
@@ -92,7 +92,7 @@ class NodeRow:
 
 
 def document(
-    rows: Sequence[NodeRow],
+    rows: Sequence[ExplorerRow],
     columns: Sequence[str],
     matrices: Mapping[str, Sequence[Encoded]],
     scales: Mapping[str, Scale],

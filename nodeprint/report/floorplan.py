@@ -16,10 +16,10 @@ from typing import Literal
 from nodeprint.report import scale as scales
 from nodeprint.report.drawing import Drawing, Pixels
 from nodeprint.report.scale import LEVELS, MISSING, Scale
-from nodeprint.topology import parts
+from nodeprint.topology import processors
 from nodeprint.topology.facts import list_text
 from nodeprint.topology.model import Cpu, Level, Topology
-from nodeprint.topology.parts import Generation
+from nodeprint.topology.processors import Generation
 
 _INK, _QUIET, _HAIR, _WASH = "#1c2329", "#5b6570", "#9aa4ad", "#f3f5f7"
 _CELL = (25.0, 16.0)
@@ -201,7 +201,7 @@ def _notes(topology: Topology) -> list[str]:
 
 
 def _socket(topology: Topology, cpus: list[Cpu], cells: _Cells) -> _Block:
-    generation = parts.generation_of(topology.machine)
+    generation = processors.generation_of(topology.machine)
     known = generation is not None and all(cpu.ccd is not None for cpu in cpus)
     if known and generation is not None and generation.has_io_die:
         return _around_io_die(topology, cpus, cells, generation)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from nodeprint import curves
 from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.report.shown import over_runs
-from nodeprint.topology import parts
+from nodeprint.topology import processors
 from nodeprint.topology.model import Topology
 
 Floats = npt.NDArray[np.float64]
@@ -39,7 +39,7 @@ _PORT_KNOWN = (0x17, 0x19)
 def readings(job: Job, topology: Topology | None = None) -> tuple[str, ...]:
     """Sentences on a job's cells, each beginning with its measurement's name; of the fabric clock only on parts of
     which it is known how much a port reads in a cycle."""
-    generation = parts.generation_of(topology.machine) if topology is not None else None
+    generation = processors.generation_of(topology.machine) if topology is not None else None
     known = generation is not None and generation.has_io_die and generation.family in _PORT_KNOWN
     said = []
     for one in job.cells:

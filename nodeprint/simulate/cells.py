@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from nodeprint.fleet.quantity import Key
 from nodeprint.layout import CCD, Ints, codes
-from nodeprint.simulate.defects import Node
+from nodeprint.simulate.defects import NodeDefects
 from nodeprint.simulate.silicon import Chip, Paths
 from nodeprint.simulate.silicon import latency as latency_of
 from nodeprint.topology.model import Topology
@@ -49,7 +49,7 @@ MEASUREMENTS = (
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnRun:
     """One run of one measurement: `coordinates` by dimension, `values` (pass, a dimension each) with their units."""
 
     measurement: str
@@ -75,9 +75,9 @@ def probed_ghz(chip: Chip, cores: Ints, seeds: Sequence[int]) -> Floats:
 
 
 def draw(
-    topology: Topology, cpus: list[int], path: Paths, chip: Chip, state: Node, *, seeds: tuple[int, int, int, int],
-    passes: int,
-) -> list[Drawn]:  # fmt: skip
+    topology: Topology, cpus: list[int], path: Paths, chip: Chip, state: NodeDefects, *,
+    seeds: tuple[int, int, int, int], passes: int,
+) -> list[DrawnRun]:  # fmt: skip
     """One run's cells; `cpus` are OS numbers by slot, `seeds` those of the campaign, node, job and run.
 
     A disturbance of one run is planted in the first job.
@@ -143,29 +143,29 @@ def draw(
     memories: list[Key] = list(numbers)
     streams: list[Key] = list(_RATE)
     return [
-        Drawn("chase-latency", "chase", "latency", "load", "ns", {"cpu": cores, "memory_node": memories}, {
+        DrawnRun("chase-latency", "chase", "latency", "load", "ns", {"cpu": cores, "memory_node": memories}, {
             **_statistics(chase), "core_hz": ("Hz", np.broadcast_to(hertz[None, :, None], chase.shape)),
         }),
-        Drawn("chase-levels", "chase", "levels", "load", "ns", {"cpu": cores, "level": list(_CYCLES)}, {
+        DrawnRun("chase-levels", "chase", "levels", "load", "ns", {"cpu": cores, "level": list(_CYCLES)}, {
             **_statistics(caches), "core_hz": ("Hz", np.broadcast_to(hertz[None, :, None], caches.shape)),
         }),
-        Drawn("jitter-detours", "jitter", "detours", "detour", "ns", {"cpu": cores}, {
+        DrawnRun("jitter-detours", "jitter", "detours", "detour", "ns", {"cpu": cores}, {
             "detours": ("1", np.round(lost[:1] * 1e5)), "share": ("1", lost[:1]), "longest_ns": ("ns", lost[:1] * 1e8),
         }),
-        Drawn("clock-together", "clock", "together", "frequency", "Hz", {"cpu": cores}, {
+        DrawnRun("clock-together", "clock", "together", "frequency", "Hz", {"cpu": cores}, {
             "core_hz": ("Hz", hz), "ci_low_hz": ("Hz", hz * 0.9995), "ci_high_hz": ("Hz", hz * 1.0005),
             "start_hz": ("Hz", hz), "end_hz": ("Hz", hz), "mean_hz": ("Hz", hz * (1 - lost[:1])),
         }),
-        Drawn(
+        DrawnRun(
             "bandwidth-nodes", "bandwidth", "nodes", "rate", "B/s",
             {"cpu_node": memories, "memory_node": memories, "stream": streams}, {"rate_bytes_per_s": ("B/s", rate)},
         ),
-        Drawn(
+        DrawnRun(
             "bandwidth-ccx", "ports", "bandwidth", "rate", "B/s",
             {"cpu": [first[core] for core in _first_of_ccx(path)], "scope": ["ccx", "ccd"], "memory": list(_FROM),
              "stream": list(_PORT)}, {"rate_bytes_per_s": ("B/s", ports)},
         ),
-        Drawn(
+        DrawnRun(
             "coherence-loaded", "coherence", "loaded", "hop", "ns",
             {"a": cores[:1], "b": [first[core] for core in beside], "home": [numbers[of_core[0]]],
              "load": list(_BESIDE)},

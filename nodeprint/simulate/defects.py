@@ -24,7 +24,7 @@ _CHANGE = r"(?P<sign>[+-])(?P<size>[0-9]{1,4}(?:\.[0-9]+)?)(?P<unit>%|ns)"
 
 
 @dataclass(frozen=True)
-class Node:
+class NodeDefects:
     """What is wrong with one node, apart from its chip."""
 
     disturbances: tuple[Disturbance, ...] = ()
@@ -36,7 +36,7 @@ class Node:
     memory_channel: dict[int, float] = field(default_factory=dict)
 
 
-Effect = Callable[[Paths, Chip, Node], tuple[Chip, Node]]
+Effect = Callable[[Paths, Chip, NodeDefects], tuple[Chip, NodeDefects]]
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ def parse(text: str) -> Defect:
     )
 
 
-def apply(defects: Sequence[Defect], node: str, path: Paths, chip: Chip) -> tuple[Chip, Node]:
+def apply(defects: Sequence[Defect], node: str, path: Paths, chip: Chip) -> tuple[Chip, NodeDefects]:
     """`chip` with the defects of `node`, and what else is wrong with it."""
-    state = Node()
+    state = NodeDefects()
     for defect in defects:
         if defect.node == node:
             chip, state = defect.effect(path, chip, state)
@@ -119,7 +119,7 @@ def _scaled(array: Floats, index: int, factor: float) -> Floats:
 
 
 def _core(match: re.Match[str]) -> Effect:
-    def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
+    def effect(path: Paths, chip: Chip, node: NodeDefects) -> tuple[Chip, NodeDefects]:
         core = _core_at(path, int(match["n"]))
         if match["unit"] == "ns":
             added = chip.core_add_ns.copy()
@@ -131,7 +131,7 @@ def _core(match: re.Match[str]) -> Effect:
 
 
 def _half_row(match: re.Match[str]) -> Effect:
-    def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
+    def effect(path: Paths, chip: Chip, node: NodeDefects) -> tuple[Chip, NodeDefects]:
         core = _core_at(path, int(match["n"]))
         other = np.where(path.core_a == core, path.core_b, path.core_a)
         hit = ((path.core_a == core) | (path.core_b == core)) & (other >= path.n_cores // 2)
@@ -141,7 +141,7 @@ def _half_row(match: re.Match[str]) -> Effect:
 
 
 def _core_clock(match: re.Match[str]) -> Effect:
-    def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
+    def effect(path: Paths, chip: Chip, node: NodeDefects) -> tuple[Chip, NodeDefects]:
         core = _core_at(path, int(match["n"]))
         return replace(chip, core_clock=_scaled(chip.core_clock, core, _factor(match))), node
 
@@ -151,7 +151,7 @@ def _core_clock(match: re.Match[str]) -> Effect:
 def _ccd(match: re.Match[str]) -> Effect:
     number, others = int(match["n"]), bool(match["others"])
 
-    def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
+    def effect(path: Paths, chip: Chip, node: NodeDefects) -> tuple[Chip, NodeDefects]:
         column = CCD if path.layout.slots[:, CCD].min() >= 0 else CCX
         ccd = _parts_at(path, column, "CCD", number)
         a, b = ccd[path.layout.pairs[:, 0]] == number, ccd[path.layout.pairs[:, 1]] == number
@@ -166,7 +166,7 @@ def _link(match: re.Match[str]) -> Effect:
     if p == q:
         raise NodeprintError(f"defect {match[0]!r} is no link", advice="name two quadrants")
 
-    def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
+    def effect(path: Paths, chip: Chip, node: NodeDefects) -> tuple[Chip, NodeDefects]:
         qa, qb = _parts_at(path, QUADRANT, "quadrant", p, q)[path.layout.pairs].T
         hit = ((qa == p) & (qb == q)) | ((qa == q) & (qb == p))
         return with_pairs(chip, np.where(hit, _factor(match), 1.0)), node
@@ -177,7 +177,7 @@ def _link(match: re.Match[str]) -> Effect:
 def _socket(match: re.Match[str]) -> Effect:
     number = int(match["n"])
 
-    def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
+    def effect(path: Paths, chip: Chip, node: NodeDefects) -> tuple[Chip, NodeDefects]:
         one, other = _parts_at(path, SOCKET, "socket", number)[path.layout.pairs].T
         inside = (one == number) & (other == number)
         return with_pairs(chip, np.where(inside, _factor(match), 1.0)), node
@@ -187,7 +187,7 @@ def _socket(match: re.Match[str]) -> Effect:
 
 def _whole(name: str) -> Callable[[re.Match[str]], Effect]:
     def build(match: re.Match[str]) -> Effect:
-        def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
+        def effect(path: Paths, chip: Chip, node: NodeDefects) -> tuple[Chip, NodeDefects]:
             if name == "socket-link":
                 return with_pairs(chip, np.where(path.cross, _factor(match), 1.0)), node
             if name == "fabric":
@@ -206,7 +206,7 @@ def _disturbed(rate: float) -> Callable[[re.Match[str]], Effect]:
         by = 1.5 if busy else _factor(match)
         run = int(groups.get("run") or 0)
 
-        def effect(path: Paths, chip: Chip, node: Node) -> tuple[Chip, Node]:
+        def effect(path: Paths, chip: Chip, node: NodeDefects) -> tuple[Chip, NodeDefects]:
             core = _core_at(path, int(match["n"]))
             return chip, replace(node, disturbances=(*node.disturbances, Disturbance(core, by, run, rate, busy)))
 

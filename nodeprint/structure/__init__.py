@@ -13,14 +13,14 @@ import numpy.typing as npt
 
 from nodeprint.errors import NodeprintError
 from nodeprint.structure import checks
+from nodeprint.structure.found import FoundLevel, LabelAgreement, Structure, StructureFinding, Symmetry
 from nodeprint.structure.levels import Detected, Partition, detect, levels_of_cores, sibling_labels
-from nodeprint.structure.matrices import Labels, Matrix, averaged, numbered, positive, rand_index
-from nodeprint.structure.model import Agreement, Finding, FoundLevel, Structure, Symmetry
+from nodeprint.structure.matrix_arithmetic import Labels, Matrix, averaged, numbered, positive, rand_index
 from nodeprint.structure.source import Source, read
 from nodeprint.topology.facts import list_text
 from nodeprint.topology.model import Topology
 
-__all__ = ["Agreement", "Finding", "FoundLevel", "Source", "Structure", "Symmetry", "find", "read"]
+__all__ = ["FoundLevel", "LabelAgreement", "Source", "Structure", "StructureFinding", "Symmetry", "find", "read"]
 
 RESAMPLES = 5
 KEPT = 0.8  # of the cores in a resample
@@ -70,7 +70,7 @@ def find(
         )
         for index, level in enumerate(partitions)
     )
-    agreed: tuple[Agreement, ...] = ()
+    agreed: tuple[LabelAgreement, ...] = ()
     found = checks.cell_findings(values, numbers, partitions)
     exchanged: tuple[tuple[int, int], ...] = ()
     if topology is not None:
@@ -84,7 +84,7 @@ def find(
     found += checks.findings(levels, agreed, alike, home_controlled, exchanged)
     if absent:
         text = f"No pair of CPUs {list_text(absent)} was measured."
-        found += (Finding("unmeasured-cpus", "info", text, "Measure them, or leave them out of the matrix."),)
+        found += (StructureFinding("unmeasured-cpus", "info", text, "Measure them, or leave them out of the matrix."),)
     found = tuple(sorted(found, key=lambda finding: ("warning", "info").index(finding.severity)))
     return Structure(levels, agreed, alike, found)
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint.structure.found import FoundLevel, LabelAgreement, LevelName, Relation, StructureFinding, Symmetry
 from nodeprint.structure.levels import Partition
-from nodeprint.structure.matrices import Labels, Matrix, numbered, rand_index, sizes
-from nodeprint.structure.model import Agreement, Finding, FoundLevel, LevelName, Relation, Symmetry
+from nodeprint.structure.matrix_arithmetic import Labels, Matrix, numbered, rand_index, sizes
 from nodeprint.topology.facts import list_text
 from nodeprint.topology.model import Level, Topology
 
@@ -39,7 +39,7 @@ _MOST_EXCHANGED = 6
 ALIKE: dict[LevelName, float] = {"ccx": 1.3, "quadrant": 1.3, "half": 1.3, "socket": 1.3}
 
 
-def agreement(levels: Sequence[Partition], cpus: Sequence[int], topology: Topology) -> tuple[Agreement, ...]:
+def agreement(levels: Sequence[Partition], cpus: Sequence[int], topology: Topology) -> tuple[LabelAgreement, ...]:
     """Every found level against its label, and labels that the matrix does not show.
 
     CPUs without a label are left out of its comparison. A CPU that contradicts a coarse label explains the finer ones,
@@ -47,7 +47,7 @@ def agreement(levels: Sequence[Partition], cpus: Sequence[int], topology: Topolo
     """
     names: tuple[Level, ...] = ("core", *_NEAREST)
     labels = {level: part for level in names if (part := _labels(topology, level, cpus)).max(initial=-1) >= 0}
-    out: list[Agreement] = []
+    out: list[LabelAgreement] = []
     moved = np.zeros(len(cpus), dtype=bool)
     for level in sorted(levels, key=lambda level: int(level.labels.max())):
         label = _label_for(level, labels)
@@ -62,7 +62,7 @@ def agreement(levels: Sequence[Partition], cpus: Sequence[int], topology: Topolo
                 else moved.nonzero()[0]
             )
             moved[odd] = True
-        out.append(Agreement(level.name, label, relation, tuple(cpus[int(i)] for i in odd)))
+        out.append(LabelAgreement(level.name, label, relation, tuple(cpus[int(i)] for i in odd)))
     out.reverse()
     expected: tuple[LevelName, ...] = ("smt", "ccx", "socket")
     for name in expected:
@@ -70,12 +70,12 @@ def agreement(levels: Sequence[Partition], cpus: Sequence[int], topology: Topolo
         if has is None or has.max() == 0 or sizes(has[has >= 0]).max() == 1:
             continue
         if not any(level.name == name or _compared(level.labels, has)[0] == "agrees" for level in levels):
-            out.append(Agreement(name, LABEL_OF[name], "not found", ()))
+            out.append(LabelAgreement(name, LABEL_OF[name], "not found", ()))
     return tuple(out)
 
 
 def exchanges(
-    levels: Sequence[Partition], cpus: Sequence[int], topology: Topology, agreed: Sequence[Agreement]
+    levels: Sequence[Partition], cpus: Sequence[int], topology: Topology, agreed: Sequence[LabelAgreement]
 ) -> tuple[tuple[int, int], ...]:
     """Pairs of CPUs whose labels, exchanged, contradict the matrix nowhere; none where there are no such few pairs."""
     against = [item for item in agreed if item.relation == "contradicts"]
@@ -151,7 +151,7 @@ def _relation(found: Labels, label: Labels) -> tuple[Relation, npt.NDArray[np.in
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class CellSummary:
     """What the cells themselves say: in how many pairs which CPUs have none, how far pairs between cores differ (5 and
     95 % quantiles, ns), how the two directions do (the ratio that one pair in twenty exceeds, and the widest pair).
     """
@@ -164,7 +164,7 @@ class Cells:
     widest: tuple[int, int]
 
 
-def cells(latency_ns: Matrix, levels: Sequence[Partition]) -> Cells:
+def cells(latency_ns: Matrix, levels: Sequence[Partition]) -> CellSummary:
     """Of an (n, n) matrix in ns with NaN where a direction was not measured, and its levels.
 
     CPUs with one partner alone, as second threads of which only the core's own pair was measured, lack nothing.
@@ -188,17 +188,17 @@ def cells(latency_ns: Matrix, levels: Sequence[Partition]) -> Cells:
     if both.any():
         widest = divmod(int(np.flatnonzero(known)[np.nanargmax(ratio)]), len(known))
         directions = float(np.quantile(ratio[both], 0.95, overwrite_input=True))
-    return Cells(missing, pairs, float(low), float(high), directions, widest)
+    return CellSummary(missing, pairs, float(low), float(high), directions, widest)
 
 
-def cell_findings(latency_ns: Matrix, cpus: Sequence[int], levels: Sequence[Partition]) -> tuple[Finding, ...]:
+def cell_findings(latency_ns: Matrix, cpus: Sequence[int], levels: Sequence[Partition]) -> tuple[StructureFinding, ...]:
     """What the cells say, in words."""
     found = cells(latency_ns, levels)
     out = []
     if found.directions > ONE_WAY:
         a, b = found.widest
         out.append(
-            Finding(
+            StructureFinding(
                 "asymmetric",
                 "warning",
                 f"The two directions of a pair differ: in one of twenty pairs by a factor above {found.directions:.2f},"
@@ -209,7 +209,9 @@ def cell_findings(latency_ns: Matrix, cpus: Sequence[int], levels: Sequence[Part
     if found.missing:
         text = f"{found.missing} of {found.pairs} pairs have no latency."
         out.append(
-            Finding("missing-pairs", "info", text, "Nothing to do where they are few; groups rest on the others.")
+            StructureFinding(
+                "missing-pairs", "info", text, "Nothing to do where they are few; groups rest on the others."
+            )
         )
     if any(level.name != "smt" for level in levels) or np.isnan(found.low_ns):
         return tuple(out)
@@ -217,14 +219,14 @@ def cell_findings(latency_ns: Matrix, cpus: Sequence[int], levels: Sequence[Part
     if found.high_ns > FLAT * found.low_ns:
         text = f"No groups: there is no clear cut, and {between} (a factor of {found.high_ns / found.low_ns:.2f})."
         advice = "Measure again on an idle machine with more passes; on a mesh or ring the distance alone does this."
-        out.append(Finding("no-clear-cut", "info", text, advice))
+        out.append(StructureFinding("no-clear-cut", "info", text, advice))
     elif not levels:
         text = f"No groups: every CPU is about as near to any other, {between}."
-        out.append(Finding("flat", "info", text, "Nothing to do; labels cannot be checked by this matrix."))
+        out.append(StructureFinding("flat", "info", text, "Nothing to do; labels cannot be checked by this matrix."))
     return tuple(out)
 
 
-def siblings_not_nearest(matrix: Matrix, cpus: Sequence[int], topology: Topology) -> Finding | None:
+def siblings_not_nearest(matrix: Matrix, cpus: Sequence[int], topology: Topology) -> StructureFinding | None:
     """Where the labels' siblings are about as far from each other as from the nearest other core: the matrix cannot
     show cores then.
     """
@@ -236,7 +238,7 @@ def siblings_not_nearest(matrix: Matrix, cpus: Sequence[int], topology: Topology
     others = others[np.isfinite(others)]
     if not len(own) or not len(others) or np.median(own) < SIBLINGS_NEAR * np.median(others):
         return None
-    return Finding(
+    return StructureFinding(
         "siblings-not-nearest",
         "info",
         f"Threads of one core are {np.median(own):.1f} ns apart and the nearest other core {np.median(others):.1f} ns:"
@@ -291,13 +293,13 @@ def _medians_inside(matrix: Matrix, labels: Labels, finer: Labels) -> npt.NDArra
 
 def findings(
     levels: Sequence[FoundLevel],
-    agreed: Sequence[Agreement],
+    agreed: Sequence[LabelAgreement],
     alike: Sequence[Symmetry],
     home_controlled: bool | None,
     exchanged: Sequence[tuple[int, int]] = (),
-) -> tuple[Finding, ...]:
+) -> tuple[StructureFinding, ...]:
     """Sentences for the reader on levels and labels."""
-    out: list[Finding] = []
+    out: list[StructureFinding] = []
     names = {level.name: level for level in levels}
     for item in alike:
         if item.alike:
@@ -312,7 +314,7 @@ def findings(
         out.append(_contradiction(against, exchanged))
     out += [_disagreement(item) for item in agreed if item.relation not in ("agrees", "contradicts")]
     out += [
-        Finding(
+        StructureFinding(
             "unstable-level",
             "warning",
             f"The {level.name} level comes out differently when some CPUs are left out (stability "
@@ -325,7 +327,7 @@ def findings(
     return tuple(out)
 
 
-def lacking(cpus: Sequence[int], topology: Topology) -> tuple[Finding, ...]:
+def lacking(cpus: Sequence[int], topology: Topology) -> tuple[StructureFinding, ...]:
     """A warning where the topology has not all CPUs of the matrix."""
     known = {cpu.cpu for cpu in topology.cpus}
     without = [cpu for cpu in cpus if cpu not in known]
@@ -335,13 +337,15 @@ def lacking(cpus: Sequence[int], topology: Topology) -> tuple[Finding, ...]:
         f"The topology has no CPU {list_text(without)}: {len(without)} of the matrix's {len(cpus)} CPUs are compared"
         " with no label."
     )
-    return (Finding("cpus-without-labels", "warning", text, "Give the topology of the machine that was measured."),)
+    return (
+        StructureFinding("cpus-without-labels", "warning", text, "Give the topology of the machine that was measured."),
+    )
 
 
-def _home_artefact(level: FoundLevel, item: Symmetry, home_controlled: bool | None) -> Finding:
+def _home_artefact(level: FoundLevel, item: Symmetry, home_controlled: bool | None) -> StructureFinding:
     slow, fast = sorted((value or 0.0 for value in item.medians_ns), reverse=True)
     known = "was one node for all pairs" if home_controlled is False else "is not known to have been controlled"
-    return Finding(
+    return StructureFinding(
         "home-artefact",
         "warning",
         f"The socket of CPUs {list_text(item.cpus)} shows {slow:.0f} ns between its CCXs where the other shows "
@@ -355,9 +359,9 @@ def _home_artefact(level: FoundLevel, item: Symmetry, home_controlled: bool | No
     )
 
 
-def _unlike(item: Symmetry) -> Finding:
+def _unlike(item: Symmetry) -> StructureFinding:
     parts = ", ".join("unknown" if value is None else f"{value:.0f}" for value in item.medians_ns)
-    return Finding(
+    return StructureFinding(
         f"unlike-{item.level}s",
         "warning" if item.level in ("socket", "ccx") else "info",
         f"The {item.level}s differ inside by a factor of {item.ratio:.2f}: medians {parts} ns in order; "
@@ -367,7 +371,7 @@ def _unlike(item: Symmetry) -> Finding:
     )
 
 
-def _contradiction(against: Sequence[Agreement], exchanged: Sequence[tuple[int, int]]) -> Finding:
+def _contradiction(against: Sequence[LabelAgreement], exchanged: Sequence[tuple[int, int]]) -> StructureFinding:
     moved = sorted({cpu for item in against for cpu in item.cpus})
     names = " and ".join(item.label for item in against)
     text = (
@@ -377,7 +381,7 @@ def _contradiction(against: Sequence[Agreement], exchanged: Sequence[tuple[int, 
     if exchanged:
         pairs = ", ".join(f"{one} and {other}" for one, other in exchanged)
         text += f" With the labels of {pairs} exchanged they agree."
-    return Finding(
+    return StructureFinding(
         "labels-contradict",
         "warning",
         text,
@@ -386,16 +390,16 @@ def _contradiction(against: Sequence[Agreement], exchanged: Sequence[tuple[int, 
     )
 
 
-def _disagreement(item: Agreement) -> Finding:
+def _disagreement(item: LabelAgreement) -> StructureFinding:
     if item.relation == "not found":
-        return Finding(
+        return StructureFinding(
             "label-not-found",
             "info",
             f"The matrix shows no level where the labels have {item.label}s.",
             "Expected in a virtual machine that moves its CPUs; elsewhere check that the matrix belongs to "
             "this topology.",
         )
-    return Finding(
+    return StructureFinding(
         f"labels-{item.relation}",
         "info",
         f"The matrix shows {item.level} groups {item.relation} than the label {item.label}, at CPUs "

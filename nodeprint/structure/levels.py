@@ -16,7 +16,8 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 from nodeprint.distributions import robust_sd
-from nodeprint.structure.matrices import (
+from nodeprint.structure.found import LevelName
+from nodeprint.structure.matrix_arithmetic import (
     Cells,
     Labels,
     Matrix,
@@ -26,7 +27,6 @@ from nodeprint.structure.matrices import (
     row_quantile,
     sizes,
 )
-from nodeprint.structure.model import LevelName
 
 # Thresholds: docs/method.md, "Structure from a matrix", says on which machines they were chosen. Gaps are
 # differences of logarithms.

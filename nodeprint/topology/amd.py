@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from nodeprint.topology.facts import Facts, groups_of, is_finer
 from nodeprint.topology.model import Provenance
-from nodeprint.topology.parts import Generation, Part
+from nodeprint.topology.processors import Generation, Processor
 
 Order = Callable[[int], tuple[int, ...]]
 
@@ -39,7 +39,7 @@ class Chiplets:
 def chiplets(
     facts: Facts,
     generation: Generation | None,
-    part: Part | None,
+    part: Processor | None,
     numa: Mapping[int, int],
     nps: int | None,
     order: Order | None,
@@ -86,7 +86,7 @@ def _sets(parts: Mapping[int, int]) -> set[tuple[int, ...]]:
     return set(groups_of(parts).values())
 
 
-def _ranks(facts: Facts, generation: Generation | None, part: Part | None, order: Order | None) -> dict[int, int]:
+def _ranks(facts: Facts, generation: Generation | None, part: Processor | None, order: Order | None) -> dict[int, int]:
     """Each CCX's number in its socket by APIC id, by CPU; empty where unknown.
 
     Ranks are those numbers if every CCX is seen. If some may be hidden, the APIC id's stride decides, where the parts
@@ -196,7 +196,7 @@ def _ccd_numbers(
     return out
 
 
-def _find_positions(facts: Facts, generation: Generation, part: Part | None, out: Chiplets) -> None:
+def _find_positions(facts: Facts, generation: Generation, part: Processor | None, out: Chiplets) -> None:
     """Whether every core and CCD of the die is in place: if not, ids are compacted and positions are unknown."""
     cores, ccx, sockets = (facts.parts.get(level, {}) for level in ("core", "ccx", "socket"))
     seen_cores = {len({cores.get(c, c) for c in cpus}) for cpus in groups_of(ccx).values()}

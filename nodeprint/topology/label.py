@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from nodeprint.topology import amd, parts
+from nodeprint.topology import amd, processors
 from nodeprint.topology.amd import Order
 from nodeprint.topology.facts import Facts, groups_of, is_finer
 from nodeprint.topology.model import Cpu, Provenance, Topology
@@ -16,8 +16,8 @@ _LABELS = ("socket", "half", "quadrant", "ccd", "ccx", "numa", "cluster", "core"
 
 def label(facts: Facts) -> Topology:
     """The topology of `facts`, with every label's provenance. Nothing is guessed: unknown is None."""
-    generation = parts.generation_of(facts.machine)
-    part = parts.part_of(facts.machine, generation)
+    generation = processors.generation_of(facts.machine)
+    part = processors.part_of(facts.machine, generation)
     if generation is None:
         _note_unknown_part(facts)
     _drop_what_contradicts(facts)
@@ -96,7 +96,7 @@ def _note_unknown_part(facts: Facts) -> None:
         f" is not in the table of parts: {lost if machine.vendor in _AMD else 'it has the levels that Linux reports'}",
         "nothing to do in a virtual machine"
         if machine.virtual
-        else "add it to nodeprint/topology/parts.toml with its source (docs/add-a-machine.md)",
+        else "add it to nodeprint/topology/processors.toml with its source (docs/add-a-machine.md)",
     )
 
 

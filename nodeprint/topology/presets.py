@@ -9,7 +9,7 @@ from nodeprint.errors import NodeprintError, printable
 from nodeprint.topology.facts import Facts
 from nodeprint.topology.label import label
 from nodeprint.topology.model import Machine, NumaNode, Provenance, Topology
-from nodeprint.topology.parts import Part, part_named
+from nodeprint.topology.processors import Processor, part_named
 
 #: SLIT distances as the firmware of EPYC and Xeon machines reports them: the node, its socket, another socket.
 _DISTANCES = {"AuthenticAMD": (10, 12, 32), "GenuineIntel": (10, 11, 21)}
@@ -101,12 +101,12 @@ def _of_table(topology: Topology) -> dict[str, Provenance]:
     return {name: "unknown" if source == "unknown" else "table" for name, source in topology.provenance.items()}
 
 
-def _full_name(part: Part) -> str:
+def _full_name(part: Processor) -> str:
     maker = {"AuthenticAMD": "AMD ", "GenuineIntel": "Intel "}.get(part.generation.vendor, "")
     return f"{maker}{part.name}"
 
 
-def _cores(part: Part) -> Iterator[tuple[int, int, int]]:
+def _cores(part: Processor) -> Iterator[tuple[int, int, int]]:
     """(CCD, CCX, core) of a socket in the order of CPU numbers."""
     quadrants = part.generation.quadrant_order
     by_quadrant = part.generation.quadrant_order != (0, 1, 2, 3)
@@ -120,7 +120,7 @@ def _cores(part: Part) -> Iterator[tuple[int, int, int]]:
                 yield ccd, ccx, core
 
 
-def _strides(part: Part) -> tuple[int, int, int, int, int]:
+def _strides(part: Processor) -> tuple[int, int, int, int, int]:
     """APIC id steps of a socket, CCD, CCX, core and thread: powers of two, as the processors lay them out."""
     full = part.generation.cores_per_ccx or part.cores_per_ccx
     ccx = 1 << (full * 2 - 1).bit_length()

@@ -32,7 +32,7 @@ class FoundLevel:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class LabelAgreement:
     """A found level held against a level of the labels; `cpus` are those that make the difference, empty where they
     agree.
     """
@@ -57,7 +57,7 @@ class Symmetry:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class StructureFinding:
     """A sentence for the reader. `id` is stable, `advice` says what to do."""
 
     id: str
@@ -71,9 +71,9 @@ class Structure:
     """Everything found in one matrix; `levels` from fine to coarse."""
 
     levels: tuple[FoundLevel, ...]
-    agreement: tuple[Agreement, ...]
+    agreement: tuple[LabelAgreement, ...]
     symmetry: tuple[Symmetry, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[StructureFinding, ...]
 
     def level(self, name: LevelName) -> FoundLevel | None:
         """The level of that name (the finest of several), None where it was not found."""

@@ -14,7 +14,7 @@ import numpy as np
 from nodeprint import discover, files, topology
 from nodeprint.discover import Node
 from nodeprint.errors import NodeprintError
-from nodeprint.importers.model import CoreMatrix, Imported
+from nodeprint.importers.imported import CoreMatrix, Imported
 from nodeprint.topology.model import Topology
 
 Record = dict[str, Any]

@@ -82,7 +82,7 @@ class _NodePlan:
     truth: list[silicon.Floats]
     path: silicon.Paths
     chip: silicon.Chip
-    state: planted.Node
+    state: planted.NodeDefects
 
 
 def fleet(plan: Plan, jobs_of: Mapping[str, int] | None = None) -> PackedFleet:
@@ -140,7 +140,7 @@ def _places_of(pairs: bytes, homes: tuple[int, ...]) -> dict[str, layout.Ints]:
     return job_parts.pair_places(homes, np.frombuffer(pairs, dtype=np.int64).reshape(-1, 2))
 
 
-def _part(number: int, job: int, run: int, machine: NodePlaces, one: drawn.Drawn) -> JobPart:
+def _part(number: int, job: int, run: int, machine: NodePlaces, one: drawn.DrawnRun) -> JobPart:
     _, values = one.values[models()[one.measurement].value]
     header = {"operation": one.operation, "quantity": one.quantity, "cells": _declared(one)}
     places = zip(*itertools.product(*one.coordinates.values()), strict=True)
@@ -150,11 +150,11 @@ def _part(number: int, job: int, run: int, machine: NodePlaces, one: drawn.Drawn
     )  # fmt: skip
 
 
-def _declared(one: drawn.Drawn) -> dict[str, Any]:
+def _declared(one: drawn.DrawnRun) -> dict[str, Any]:
     return {"dims": list(one.coordinates), "values": {key: unit for key, (unit, _) in one.values.items()}}
 
 
-def _draw_cells(plan: Plan, number: int, node: _NodePlan, job: int, run: int) -> list[drawn.Drawn]:
+def _draw_cells(plan: Plan, number: int, node: _NodePlan, job: int, run: int) -> list[drawn.DrawnRun]:
     if not plan.cells:
         return []
     seeds = (plan.seed, number, job, run)
@@ -220,7 +220,7 @@ def _nodes(plan: Plan) -> Iterator[_NodePlan]:
         yield _NodePlan(name, topology, places, cpus, cores, truth, path, chip, state)
 
 
-def _check(name: str, state: planted.Node, topology: Topology, runs: int) -> None:
+def _check(name: str, state: planted.NodeDefects, topology: Topology, runs: int) -> None:
     """That defects which are no part of a chip have a place here."""
     late = max((d.run for d in state.disturbances), default=0)
     if late > runs:
@@ -448,7 +448,7 @@ def _trailer(counted: str, count: int) -> str:
     return json.dumps(trailer) + "\n"
 
 
-def _cell_records(plan: Plan, number: int, node: _NodePlan, one: drawn.Drawn, *, job: int, run: int) -> str:
+def _cell_records(plan: Plan, number: int, node: _NodePlan, one: drawn.DrawnRun, *, job: int, run: int) -> str:
     keys = list(one.coordinates)
     cpus = one.coordinates.get("cpu") or sorted(node.cpus)
     header = _header(plan, number, node, job=job, run=run) | {

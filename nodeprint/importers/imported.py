@@ -30,7 +30,7 @@ class CoreMatrix:
 
 
 @dataclass(frozen=True)
-class Table:
+class ImportedTable:
     """What is not a latency between cores: one value in `unit` for each cell, whose coordinates are in order of `dims`.
 
     `name` is the operation of the records that are made of it, `value` the name of the value there.
@@ -51,7 +51,7 @@ class Imported:
     source: Path
     format: str
     cores: CoreMatrix | None = None
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ImportedTable, ...] = ()
     unknown: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -1,4 +1,4 @@
-"""The table of processors, `parts.toml`: what a whole die has, and what each part by name has of it."""
+"""The table of processors, `processors.toml`: what a whole die has, and what each part by name has of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nodeprint.topology.model import Machine
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A processor generation; the fields are explained in `parts.toml`."""
+    """A processor generation; the fields are explained in `processors.toml`."""
 
     name: str
     vendor: str
@@ -58,7 +58,7 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Processor:
     """A processor one can buy: CCDs of a socket and cores of each CCX."""
 
     name: str
@@ -73,7 +73,7 @@ def _generation(entry: dict[str, Any]) -> Generation:
 
 
 def _text() -> str:
-    return files("nodeprint.topology").joinpath("parts.toml").read_text("utf-8")
+    return files("nodeprint.topology").joinpath("processors.toml").read_text("utf-8")
 
 
 @cache
@@ -83,12 +83,12 @@ def digest() -> str:
 
 
 @cache
-def _table() -> tuple[tuple[Generation, ...], tuple[Part, ...]]:
+def _table() -> tuple[tuple[Generation, ...], tuple[Processor, ...]]:
     data: dict[str, Any] = tomllib.loads(_text())
     generations = tuple(_generation(entry) for entry in data["generation"])
     by_name = {generation.name: generation for generation in generations}
     parts = tuple(
-        Part(name, by_name[generation], *shape)
+        Processor(name, by_name[generation], *shape)
         for generation, rows in data["parts"].items()
         for name, shape in rows.items()
     )
@@ -106,14 +106,14 @@ def generation_of(machine: Machine) -> Generation | None:
     return named[0] if named else None
 
 
-def part_of(machine: Machine, generation: Generation | None) -> Part | None:
+def part_of(machine: Machine, generation: Generation | None) -> Processor | None:
     """The part whose name is a word of the machine's name, `AMD EPYC 7742 64-Core Processor`; None where unlisted."""
     words = f" {machine.name or ''} "
     found = [p for p in _table()[1] if p.generation == generation and f" {p.name} " in words]
     return max(found, key=lambda p: len(p.name), default=None)
 
 
-def part_named(name: str) -> Part:
+def part_named(name: str) -> Processor:
     """The part by its name as people write it (`EPYC 7742`, `amd epyc 7742`, `7742`).
 
     Raises NodeprintError naming near ones where there is none or more than one.
