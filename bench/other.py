@@ -19,7 +19,7 @@ from nodeprint.fleet.quantity import Quantity, models
 from nodeprint.layout import CCX, RANK, Layout, codes
 from nodeprint.packed import PackedFleet, PackedNode
 from nodeprint.simulate.simulation import _places
-from nodeprint.structure.matrix_arithmetic import symmetrised
+from nodeprint.structure.matrix_arithmetic import averaged, positive
 from nodeprint.topology.model import Topology
 from tests import published
 
@@ -122,7 +122,7 @@ def published_pool(folder: Path) -> Floats:
         first = np.unique(known.parts.get("smt", np.arange(n)), return_index=True)[1]
         if len(first) < 16:
             continue
-        matrix = symmetrised(known.matrix)[np.ix_(first, first)]
+        matrix = averaged(positive(known.matrix))[np.ix_(first, first)]
         a, b = np.triu_indices(len(first), 1)
         levels = [labels[first] for level, labels in sorted(known.parts.items()) if level != "smt"]
         same = np.array([labels[a] == labels[b] for labels in levels]).reshape(len(levels), len(a)).T

@@ -96,15 +96,6 @@ class Knee:
         return f"no knee reached at {at}"
 
 
-@dataclass(frozen=True)
-class Explained:
-    """Spearman's rank correlation of jitter and outliers over CPUs, with its p value; NaN where either is constant."""
-
-    correlation: float
-    p_value: float
-    cpus: int
-
-
 def median_interval(values: Sequence[float] | Array) -> Interval:
     """The median of finite values and its distribution-free 95 % interval; lowest and highest under six values.
 
@@ -238,17 +229,17 @@ def beside_sentence(light: Interval, full: Interval) -> str:
     )
 
 
-def explained_by_jitter(share: Sequence[float], outlier: Sequence[float]) -> Explained:
-    """How far the CPUs that jitter most are those whose values elsewhere stand out (any measure of that, per CPU)."""
+def explained_by_jitter(share: Sequence[float], outlier: Sequence[float]) -> float:
+    """How far the CPUs that jitter most are those whose values elsewhere stand out (any measure of that, per CPU):
+    Spearman's rank correlation, NaN where either is constant or fewer than three CPUs have both."""
     x, y = np.asarray(share, dtype=np.float64), np.asarray(outlier, dtype=np.float64)
     good = np.isfinite(x) & np.isfinite(y)
     x, y = x[good], y[good]
     if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return Explained(float("nan"), float("nan"), len(x))
+        return float("nan")
     from scipy import stats  # noqa: PLC0415  (half a second, which few calls need)
 
-    result = stats.spearmanr(x, y)
-    return Explained(float(result.statistic), float(result.pvalue), len(x))
+    return float(stats.spearmanr(x, y).statistic)
 
 
 def _size(size_bytes: int) -> str:

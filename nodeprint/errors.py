@@ -39,7 +39,7 @@ class CannotWriteError(NodeprintError):
     """Nothing is wrong with what was read; what follows from it could not be kept (a full disk, a read-only folder)."""
 
 
-def unreadable(path: Path | str, error: OSError, advice: str = "") -> NodeprintError:
+def unreadable(path: Path | str, error: OSError) -> NodeprintError:
     """What to raise where `path` cannot be opened or read."""
     known = {
         FileNotFoundError: "check the name",
@@ -47,7 +47,7 @@ def unreadable(path: Path | str, error: OSError, advice: str = "") -> NodeprintE
         NotADirectoryError: "a part of the path is a file; check the name",
         PermissionError: "ask its owner for the right to read it",
     }
-    advice = advice or known.get(type(error), "check the path and its file system")
+    advice = known.get(type(error), "check the path and its file system")
     return NodeprintError(f"cannot be read ({error.strerror})", where=path, advice=advice)
 
 

@@ -307,7 +307,7 @@ class Status:
         return "\n".join(lines)
 
 
-def watch(folder: Path, kernels: Path = Path("kernels/build")) -> CampaignProgress:
+def watch(folder: Path) -> CampaignProgress:
     """A campaign to be looked at, with what each measurement is planned to take. Raises NodeprintError without one."""
     config = configuration.read_yaml(folder / "config.yaml")
     nodes = [node for node in discover.read_sheet(folder / "nodes.tsv") if node.measure]
@@ -319,7 +319,9 @@ def watch(folder: Path, kernels: Path = Path("kernels/build")) -> CampaignProgre
     # of an inventory the number of CPUs is not known, and no time before the first node is done
     for row in plan if most or not elsewhere else []:
         with suppress(NodeprintError):  # without it no time can be estimated
-            planned[row.name] = plans.seconds(kernels, row.kernel, [*row.arguments.split(), *elsewhere]) + _START_S
+            planned[row.name] = (
+                plans.seconds(Path("kernels/build"), row.kernel, [*row.arguments.split(), *elsewhere]) + _START_S
+            )
     return CampaignProgress(folder, jobs, configuration.steps(plan), planned)
 
 

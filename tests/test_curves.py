@@ -131,6 +131,6 @@ def test_what_jitter_explains() -> None:
     share[7], share[3] = 0.5, 0.1
     generator = np.random.default_rng(3)
     noisy = list(generator.uniform(0, 1, 20))
-    assert curves.explained_by_jitter(noisy, [2 * x + 0.01 for x in noisy]).correlation == pytest.approx(1)
-    assert curves.explained_by_jitter(noisy, list(generator.uniform(0, 1, 20))).p_value > 0.01
-    assert math.isnan(curves.explained_by_jitter(share, [1.0] * 20).correlation)
+    assert curves.explained_by_jitter(noisy, [2 * x + 0.01 for x in noisy]) == pytest.approx(1)
+    assert abs(curves.explained_by_jitter(noisy, list(generator.uniform(0, 1, 20)))) < 0.5
+    assert math.isnan(curves.explained_by_jitter(share, [1.0] * 20))

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from nodeprint import importers, structure
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
-from nodeprint.structure.matrix_arithmetic import Cells, numbered, rand_index, symmetrised
+from nodeprint.structure.matrix_arithmetic import Cells, averaged, numbered, positive, rand_index
 from nodeprint.topology.facts import list_text
 from nodeprint.topology.model import Cpu, Machine, Topology
 
@@ -338,7 +338,9 @@ def test_one_triangle_is_enough(fill: float) -> None:
 
 def test_both_directions_are_averaged() -> None:
     values = np.array([[0, 10.0, np.nan], [20.0, 0, 5.0], [7.0, np.inf, 0]])
-    assert np.array_equal(symmetrised(values), [[np.nan, 15, 7], [15, np.nan, 5], [7, 5, np.nan]], equal_nan=True)
+    assert np.array_equal(
+        averaged(positive(values)), [[np.nan, 15, 7], [15, np.nan, 5], [7, 5, np.nan]], equal_nan=True
+    )
 
 
 def test_unmeasured_cpus_are_named() -> None:
@@ -381,7 +383,7 @@ def test_any_matrix_gives_partitions(n: int, seed: int, missing: float) -> None:
     matrix = np.exp(generator.normal(3, 2, (n, n)))
     matrix[generator.random((n, n)) < missing] = np.nan
     result = structure.find(matrix, range(n))
-    measured = sorted(np.flatnonzero(~np.isnan(symmetrised(matrix)).all(axis=1)).tolist())
+    measured = sorted(np.flatnonzero(~np.isnan(averaged(positive(matrix))).all(axis=1)).tolist())
     for level in result.levels:
         assert sorted(cpu for group in level.groups for cpu in group) == measured
         assert 1 < len(level.groups) < len(measured)
@@ -405,7 +407,7 @@ def test_json_has_the_documented_keys() -> None:
 def test_block_medians_are_lower_medians(labels: list[int], seed: int) -> None:
     part = numbered(np.array(labels))
     n = len(part)
-    matrix = symmetrised(np.random.default_rng(seed).uniform(1, 9, (n, n)))
+    matrix = averaged(positive(np.random.default_rng(seed).uniform(1, 9, (n, n))))
     blocks = Cells.of(matrix).block_medians(part)
     rows = Cells.of(matrix).row_medians(part)
     for one in range(int(part.max()) + 1):

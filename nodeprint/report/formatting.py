@@ -77,8 +77,11 @@ def natural(name: str) -> list[tuple[int, int, str]]:
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name)]
 
 
-def node_list(names: Sequence[str], most: int = 12) -> str:
-    """Names in few words: following numbers as cn[001-040], and no more than `most` items."""
+_MOST_ITEMS = 12
+
+
+def node_list(names: Sequence[str]) -> str:
+    """Names in few words: following numbers as cn[001-040], and no more than _MOST_ITEMS items."""
     runs: list[list[str]] = []
     for name in names:
         if runs and _follows(runs[-1][-1], name):
@@ -89,8 +92,8 @@ def node_list(names: Sequence[str], most: int = 12) -> str:
     for run in runs:
         prefix = _prefix(run[0])
         parts += [f"{prefix}[{run[0][len(prefix) :]}-{run[-1][len(prefix) :]}]"] if len(run) > 2 else run
-    more = len(parts) - most
-    return ", ".join(parts[:most]) + (f" and {more} more" if more > 0 else "")
+    more = len(parts) - _MOST_ITEMS
+    return ", ".join(parts[:_MOST_ITEMS]) + (f" and {more} more" if more > 0 else "")
 
 
 def _prefix(name: str) -> str:

@@ -23,17 +23,9 @@ def positive(latency_ns: npt.NDArray[Any]) -> Matrix:
     return values
 
 
-def symmetrised(latency_ns: npt.NDArray[Any]) -> Matrix:
-    """The mean of both directions (or the one that is there), NaN on the diagonal; not positive or infinite counts as
-    missing.
-
-    `latency_ns` is (n, n), whole or one triangle.
-    """
-    return averaged(positive(latency_ns))
-
-
 def averaged(values: Matrix) -> Matrix:
-    """`symmetrised` of a matrix that has NaN wherever a cell is no latency."""
+    """The mean of both directions (or the one that is there) of an (n, n) matrix, whole or one triangle, that has NaN
+    wherever a cell is no latency (`positive`)."""
     both = values + values.T
     both /= 2
     one_way = np.isnan(both)

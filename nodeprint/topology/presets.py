@@ -44,12 +44,12 @@ def preset(name: str) -> Topology:
     return from_part(entry.part, entry.sockets, entry.smt)
 
 
-def from_part(name: str, sockets: int, smt: bool = True, *, siblings: str = "after", nps: int = 1) -> Topology:
+def from_part(name: str, sockets: int, smt: bool = True, *, nps: int = 1) -> Topology:
     """The topology of `sockets` processors called `name`, as Linux numbers their CPUs.
 
-    Linux numbers the first threads of all cores socket by socket, and second threads after them all
-    (`siblings="after"`) or beside their first (`"beside"`). `nps` is the NUMA nodes per socket: 1, or 4 on parts with
-    every CCD in place. Where the part's CPU order is not that of its APIC ids, the table's order is taken.
+    Linux numbers the first threads of all cores socket by socket, and second threads after them all. `nps` is the NUMA
+    nodes per socket: 1, or 4 on parts with every CCD in place. Where the part's CPU order is not that of its APIC ids,
+    the table's order is taken.
     Labels have the provenance `table`. Raises NodeprintError for an unknown part, or figures no machine has.
     """
     part = part_named(name)
@@ -79,7 +79,7 @@ def from_part(name: str, sockets: int, smt: bool = True, *, siblings: str = "aft
     nodes: dict[int, list[int]] = {}
     for number, (socket, ccd, ccx, core) in enumerate(cores):
         for thread in range(2 if smt else 1):
-            cpu = number + thread * len(cores) if siblings == "after" else number * (2 if smt else 1) + thread
+            cpu = number + thread * len(cores)
             facts.parts["socket"][cpu] = socket
             facts.parts["ccx"][cpu] = (socket * part.ccds + ccd) * per_ccd + ccx
             facts.parts["core"][cpu] = number

@@ -56,8 +56,8 @@ def explained(evidence: Sequence[Evidence], i: int) -> str:
     for one, elsewhere in deviations:
         both = sorted(set(lost) & set(elsewhere)) if not one.matrix.terms.share else []
         found = explained_by_jitter([lost[cpu] for cpu in both], [abs(elsewhere[cpu]) for cpu in both])
-        if np.isfinite(found.correlation):
-            said.append(f"{found.correlation:+.2f} in {one.matrix.name}")
+        if np.isfinite(found):
+            said.append(f"{found:+.2f} in {one.matrix.name}")
     return f"rank correlation over CPUs of lost time with deviations: {', '.join(said)}" if lost and said else ""
 
 
