@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,14 +28,26 @@ from bench import coherence, table
 from bench import die as apart
 from bench.table import ROOT, Row, row
 from nodeprint import dies, simulate
-from nodeprint.iodie import analysis, geometry, line_clusters, node_lines, part_comparison, paths, sites
-from nodeprint.iodie.analysis import Die
+from nodeprint.iodie import (
+    analysis,
+    die,
+    die_quantities,
+    geometry,
+    line_clusters,
+    node_lines,
+    part_comparison,
+    paths,
+    sites,
+)
 from nodeprint.iodie.data import Pass
-from nodeprint.simulate.lines import Hashing
+from nodeprint.iodie.die import Die
+from nodeprint.packed import PackedFleet, PackedNode
+from nodeprint.simulate.lines import STEP_NS, Hashing
 from nodeprint.simulate.simulation import detailed
 from nodeprint.structure.matrix_arithmetic import rand_index
 from nodeprint.topology.model import Topology
 from nodeprint.topology.presets import from_part, preset
+from nodeprint.verdict.campaign_verdict import judge, judge_fleet
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -43,6 +56,7 @@ ROME = from_part("EPYC 7742", 1, smt=False)
 MILAN = from_part("EPYC 7763", 1, smt=False)
 GENOA = from_part("EPYC 9654", 1, smt=False)
 TURIN = from_part("EPYC 9755", 1, smt=False)
+SMALL = from_part("EPYC 74F3", 1, smt=False)
 HARVESTED = from_part("EPYC 7R13", 1, smt=False)
 
 
@@ -91,7 +105,7 @@ class Node:
 
     def line_index(self, die: Die) -> float:
         """Adjusted Rand index of the lines' clusters, unassigned ones being a cluster of their own."""
-        truth = np.concatenate([self.line[run, p] for run, _, p in die.tensor.lines.parts])
+        truth = np.concatenate([self.line[run, p] for run, _, p in die.frame.lines.parts])
         return rand_index(np.where(die.clusters.label < 0, die.clusters.count, die.clusters.label), truth)
 
     def ccd_index(self, die: Die) -> float:
@@ -158,7 +172,7 @@ def planted(nodes: int) -> list[Row]:
                     of_ccds.append(1 - node.ccd_index(die))
                     if die.geometry is not None:
                         costs.append(float(np.abs(die.geometry.hop_ns - hop).max()))
-                    whole = len(np.unique(node.ccds)) == case.sites and die.tensor.here.sum() > case.sites
+                    whole = len(np.unique(node.ccds)) == case.sites and die.frame.here.sum() > case.sites
                     wrong.append(float(whole and (die.geometry is None or die.geometry.kind != case.kind)))
                     if die.distances is not None and node.ccd_index(die) == 1:
                         truth = node.truth_of(die)
@@ -267,33 +281,46 @@ def repeats(nodes: int) -> list[Row]:
     return rows
 
 
-def fleets(count: int) -> list[Row]:
-    """Of fleets of eight nodes: healthy ones in which any part of a node stands apart; planted slow ports and missing
-    memory channels that are not named, or not alone."""
+def fleets(count: int, runs: int) -> list[Row]:
+    """Of fleets of eight nodes with so many runs: healthy ones with a finding of the verdict on a part of a die; slow
+    ports and missing memory channels that it does not name, or not alone."""
     rows = []
-    short = replace(CASES[0], shares=(1 / 7, 2 / 7, 2 / 7, 2 / 7))
-    even = replace(CASES[0], shares=(0.25, 0.25, 0.25, 0.25))
+    label = f"fleets of 8 with {runs} runs"
+    slow_port = {("node3", "die-port-slow", "socket 0: own part of CCD 1")}
     for name, make in GENERATORS.items():
-        wrong: dict[str, list[bool]] = {"healthy: any part stands apart": [], "port 3 ns slow: not it alone named": []}
-        if name == "ours":
-            wrong["memory channel missing: not it alone named"] = []
-        for kind, missed in wrong.items():
-            for fleet in range(count):
-                nodes = []
-                for node in range(8):
-                    odd = node == 3 and not kind.startswith("healthy")
-                    case = short if odd and kind.startswith("memory") else even
-                    port = 3.0 if odd and kind.startswith("port") else 0.0
-                    alike = {"design": fleet} if name == "apart" else {}
-                    made = make(case, 2.0, 100 * fleet + node, port_ns=port, runs=6, **alike)
-                    found = analysis.analyse(made.source())
-                    nodes.append(replace(found, node=f"node{node}"))
-                compared = part_comparison.compare(nodes)
-                named = {(part.kind, one) for part in compared.parts for one in part.apart} if compared else set()
-                expected = {"healthy": set(), "port": {("end", "node3")}, "memory": {("share", "node3")}}
-                missed.append(named != expected[kind.split()[0].rstrip(":")])
-        rows += [row(f"fleets of 8, {name}, {kind}", float(np.mean(missed)), 0.05) for kind, missed in wrong.items()]
+        false, missed = [], []
+        for fleet in range(count):
+            more: dict[str, Any] = {"design": fleet} if name == "apart" else {}
+            for port, expected, wrong in ((0.0, set(), false), (3.0, slow_port, missed)):
+                made = [
+                    make(CASES[0], 2.0, 100 * fleet + n, port_ns=port * (n == 3), runs=runs, **more) for n in range(8)
+                ]
+                nodes = [replace(analysis.analyse(one.source()), node=f"node{n}") for n, one in enumerate(made)]
+                wrong.append(named(nodes) != expected)
+        rows.append(row(f"{label}, {name}, healthy: any finding", float(np.mean(false)), 0.05))
+        rows.append(row(f"{label}, {name}, port 3 ns slow: not it alone named", float(np.mean(missed)), 0.05))
+    fewer = [short_of_memory(fleet, runs) != {("node003", "die-lines-few")} for fleet in range(count)]
+    rows.append(row(f"{label}, memory channel missing: not it alone named", float(np.mean(fewer)), 0.05))
     return rows
+
+
+def short_of_memory(seed: int, runs: int) -> set[tuple[str, str]]:
+    """The findings of a campaign's verdict, node and finding, where one node lacks one of eight memory channels."""
+    even = simulate.Modes(STEP_NS, (0.25,) * 4, die="mesh")
+    plan = simulate.Plan(SMALL, nodes=8, runs=runs, detail=True, modes=even, seed=seed)
+    with tempfile.TemporaryDirectory() as folder:
+        campaign = simulate.write(plan, Path(folder) / "even")
+        less = replace(plan, modes=replace(even, shares=(1 / 7, 2 / 7, 2 / 7, 2 / 7)))
+        shutil.rmtree(campaign / "nodes/node003")
+        shutil.move(simulate.write(less, Path(folder) / "less") / "nodes/node003", campaign / "nodes/node003")
+        return {(name, one.id) for name, told in judge(campaign).nodes.items() for one in told.findings}
+
+
+def named(nodes: list[analysis.NodeDies]) -> set[tuple[str, str, str]]:
+    """The verdict's findings on the parts of the nodes' dies, from nothing else: node, finding and part."""
+    fleet = PackedFleet("bench", True, tuple(PackedNode(node.node) for node in nodes), ())
+    found = judge_fleet(die_quantities.with_parts(fleet, part_comparison.alike(nodes)))
+    return {(name, one.id, str(one.where.get("part"))) for name, told in found.nodes.items() for one in told.findings}
 
 
 def seconds() -> list[Row]:
@@ -352,12 +379,12 @@ _FIT, _DISTANCES, _SITES = paths.fit, line_clusters.distances, sites.find
 #: Ways to break the method: what, where, and its broken form.
 BROKEN: dict[str, tuple[Any, str, Any]] = {
     "any two clusters separate": (line_clusters, "SEPARATION", 0.0),
-    "intervals a quarter as wide": (analysis.paths, "fit", _too_sure),
+    "intervals a quarter as wide": (die.paths, "fit", _too_sure),
     "CCDs in the wrong order": (line_clusters, "distances", _unweighted),
-    "sites shifted by a CCD": (analysis.sites, "find", _by_size),
+    "sites shifted by a CCD": (die.sites, "find", _by_size),
     "no geometry is ever preferred": (geometry, "PREFERRED", 1e9),
-    "no port stands apart": (analysis, "_APART_NS", 1e9),
-    "every longer port stands apart": (analysis, "stands_apart", _longer),
+    "no port stands apart": (die, "_APART_NS", 1e9),
+    "every longer port stands apart": (die, "stands_apart", _longer),
 }
 
 
@@ -387,7 +414,7 @@ def main() -> int:
     chosen = parser.parse_args()
     load = os.getloadavg()[0]
     if chosen.fleets:
-        table.keep("iodie-fleets", fleets(chosen.fleets), load)
+        table.keep("iodie-fleets", [*fleets(chosen.fleets, 2), *fleets(chosen.fleets, 6)], load)
         return 0
     if chosen.here:
         table.keep("iodie-here", here(chosen.here), load)

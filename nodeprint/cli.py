@@ -219,11 +219,14 @@ def iodie(
     """Map the I/O dies of a node from its hops.
 
     Which lines live together, where CCDs and memory are towards each other and what each part of a way costs, from
-    records of coherence with --detail; or why there is no map, and what would have been found (docs/iodie.md).
+    records of coherence with --detail; or why there is no map, and what would have been found (docs/iodie.md). Of a
+    judged campaign also what the verdict says of the parts of all nodes.
     """
-    from nodeprint.iodie import campaign_dies
+    from nodeprint.iodie import campaign_dies, die_quantities
+    from nodeprint.verdict import outputs
 
-    found = campaign_dies.read(where)
+    verdict = outputs.read(where) if (where / "verdict.json").exists() else None
+    found = campaign_dies.read(where, die_quantities.judged(verdict) if verdict is not None else None)
     if pdf is not None:
         from nodeprint.report import die_maps
 

@@ -29,11 +29,12 @@ from nodeprint.iodie import (
     listing,
     node_lines,
     part_comparison,
-    paths,
 )
+from nodeprint.iodie import die as dies_of
 from nodeprint.iodie.campaign_dies import Found
 from nodeprint.iodie.data import Census, Lines, Pass
 from nodeprint.iodie.die_quantities import with_dies
+from nodeprint.iodie.part_comparison import Judged
 from nodeprint.layout import CCX
 from nodeprint.report import die_maps
 from nodeprint.report.pages import Text
@@ -66,8 +67,8 @@ def analysed(
         truth.append(run)
     found = analysis.analyse(node_lines.NodeLines("node000", "coherence-cas", topology, tuple(passes), (), (), True))
     sites = [
-        np.concatenate([truth[int(run[-1]) - 1].pools[die.tensor.socket].site[
-            truth[int(run[-1]) - 1].pools[die.tensor.socket].drawn[p]] for run, _, p in die.tensor.lines.parts])
+        np.concatenate([truth[int(run[-1]) - 1].pools[die.frame.socket].site[
+            truth[int(run[-1]) - 1].pools[die.frame.socket].drawn[p]] for run, _, p in die.frame.lines.parts])
         for die in found.dies
     ]  # fmt: skip
     return found, sites
@@ -91,7 +92,7 @@ def test_a_planted_die_is_found(topology: Topology, modes: Modes) -> None:
         assert rand_index(np.where(die.clusters.label < 0, die.clusters.count, die.clusters.label), sites) > 0.99
         assert die.sites is not None and die.geometry is not None
         order = np.arange(len(die.sites.of_end))
-        planted = order * modes.sites // len(order) if modes.sites != 4 else die.tensor.labels[die.tensor.here] % 4
+        planted = order * modes.sites // len(order) if modes.sites != 4 else die.frame.labels[die.frame.here] % 4
         assert rand_index(die.sites.of_end, planted) == 1
         assert (die.geometry.kind, die.geometry.sites) == (modes.die, modes.sites)
         assert die.geometry.hop_ns == pytest.approx(modes.step_ns, abs=0.5)
@@ -134,13 +135,13 @@ def test_a_slow_port_is_named_and_leaves_the_map_as_it_is() -> None:
 def test_a_slow_core_is_no_slow_port() -> None:
     (die,) = analysed(ROME, Modes(2.0, pair_step_ns=2.0), defect="core 11 +12%")[0].dies
     assert die.odd_ends == []
-    offsets = die.tensor.core_ns
+    offsets = die.frame.core_ns
     assert max(offsets, key=lambda cpu: offsets[cpu]) == 11 and offsets[11] > 8
 
 
 def test_two_sockets_have_a_die_each_and_a_link() -> None:
     found, _ = analysed(preset("rome-2x64"), Modes(4.0, pair_step_ns=4.0), runs=1)
-    assert [die.tensor.socket for die in found.dies] == [0, 1]
+    assert [die.frame.socket for die in found.dies] == [0, 1]
     (link,) = found.dies[0].links
     assert link.ns == pytest.approx(88 + 4 + 4, abs=2)  # the link, and the ways to it: a step a die on the mean
 
@@ -161,7 +162,7 @@ def test_intervals_hold_what_was_planted() -> None:
     for seed in range(6):
         (die,) = analysed(ROME, Modes(2.0, pair_step_ns=2.0, die="mesh"), seed=seed)[0].dies
         assert die.distances is not None and die.sites is not None
-        label = die.tensor.labels[die.tensor.here]
+        label = die.frame.labels[die.frame.here]
         of = np.array([label[die.sites.of_end == site][0] % 4 for site in range(4)])
         truth = 2.0 * dies.steps("mesh", 4)[of[die.distances.ends[:, 0]], of[die.distances.ends[:, 1]]]
         inside += (np.abs(die.distances.line - truth) <= die.distances.line_half).tolist()
@@ -207,7 +208,7 @@ def test_shares_of_a_census_are_at_the_sites_where_its_lines_are(tmp_path: Path)
         write(Plan(ROME, nodes=1, runs=1, detail=True, modes=modes, seed=seed), tmp_path / f"{seed}")
         (die,) = analysis.analyse(node_lines.read(tmp_path / f"{seed}/nodes/node000")).dies
         assert die.sites is not None and die.sites.count == 4
-        label = die.tensor.labels[die.tensor.here]
+        label = die.frame.labels[die.frame.here]
         truth = [planted[label[die.sites.of_end == site][0] % 4] for site in range(4)]
         assert [die.share(site)[0] for site in range(4)] == pytest.approx(truth, abs=0.07)
 
@@ -361,7 +362,7 @@ def test_the_command_prints_a_plan_and_json_by_its_schema(campaign: Path) -> Non
     every = json.loads(CliRunner().invoke(app, ["iodie", str(campaign), "--json"]).stdout)
     valid(every, "iodie")
     assert [one["node"] for one in every["nodes"]] == ["node000", "node001"]
-    assert every["fleet"]["nodes"] == ["node000", "node001"] and not any(p["apart"] for p in every["fleet"]["parts"])
+    assert every["fleet"]["nodes"] == ["node000", "node001"] and every["fleet"]["judged"] is False
 
 
 def test_records_give_the_same_as_what_they_were_made_of(campaign: Path) -> None:
@@ -426,12 +427,12 @@ def test_a_port_stands_apart_beside_others_that_are_alike_and_not_where_all_scat
     """The last cost is 4 ns above the median both times."""
     alike, scattered = np.array([20.0, 20.1, 20.2, 19.9, 24.0]), np.array([16.0, 18.0, 20.0, 22.0, 24.0])
     half = np.full(5, 0.5)
-    assert analysis.stands_apart(alike, half).tolist() == [False, False, False, False, True]
-    assert not analysis.stands_apart(scattered, half).any()
-    assert not analysis.stands_apart(alike, np.full(5, 5.0)).any()
-    assert not analysis.stands_apart(20 + (alike - 20) / 4, half).any()
+    assert dies_of.stands_apart(alike, half).tolist() == [False, False, False, False, True]
+    assert not dies_of.stands_apart(scattered, half).any()
+    assert not dies_of.stands_apart(alike, np.full(5, 5.0)).any()
+    assert not dies_of.stands_apart(20 + (alike - 20) / 4, half).any()
     two = np.array([20.0, 20.1, 20.2, 19.9, 24.0, 20.0, 23.0, 19.9])
-    assert np.flatnonzero(analysis.stands_apart(two, np.full(8, 0.5))).tolist() == [4, 6]
+    assert np.flatnonzero(dies_of.stands_apart(two, np.full(8, 0.5))).tolist() == [4, 6]
 
 
 def test_cpus_that_the_labels_do_not_have_are_left_out() -> None:
@@ -440,14 +441,14 @@ def test_cpus_that_the_labels_do_not_have_are_left_out() -> None:
     plan = Plan(ROME, nodes=1, runs=1, modes=Modes(2.0))
     passes = [one for run in detailed(plan) for one in passes_of(run, 1)]
     (tensor,), missing = data.tensors(passes, fewer)
-    assert missing == [] and len(tensor.ends) == len(found.dies[0].tensor.ends)
+    assert missing == [] and len(tensor.ends) == len(found.dies[0].frame.ends)
 
 
 def test_a_run_that_was_stopped_gives_its_finished_passes(campaign: Path, tmp_path: Path) -> None:
     node = node_with(campaign, tmp_path, lambda content: content[: len(content) * 2 // 3])
     found = analysis.analyse(node_lines.read(node))
     assert any("stopped before its end" in sentence for sentence in found.missing)
-    assert found.dies[0].clusters.count == 4 and found.dies[0].tensor.ns.shape[1] >= 32
+    assert found.dies[0].clusters.count == 4 and len(found.dies[0].clusters.label) >= 32
 
 
 def test_what_the_kernel_writes_here_is_read(tmp_path: Path, two_cpus: None) -> None:
@@ -483,7 +484,7 @@ def test_a_mesh_part_has_its_cores_as_ends_and_no_map_without_slices() -> None:
     flat = preset("graviton3-64")
     found, _ = analysed(flat, Modes(), runs=1)
     (die,) = found.dies
-    assert die.tensor.level == "core" and die.sites is None
+    assert die.frame.level == "core" and die.sites is None
 
 
 def test_numa_nodes_of_a_socket_are_joined_where_the_same_pairs_were_measured() -> None:
@@ -501,9 +502,9 @@ def test_numa_nodes_of_a_socket_are_joined_where_the_same_pairs_were_measured() 
         ns = base[:, None] + rng.standard_normal(16) + 2 * rng.standard_normal((len(a), 16))
         passes.append(Pass("run1", 0, home, a, b, np.arange(16), ns, np.full((len(a), 2), 3.0)))
     tensors, missing = data.tensors(passes, nps4)
-    (die,) = [analysis.die(one, (), nps4) for one in tensors]
+    (die,) = [dies_of.find(one, (), nps4) for one in tensors]
     assert missing == [] and die.homes == (0, 1, 2, 3)
-    assert rand_index(die.clusters.label, die.tensor.lines.home) == 1
+    assert rand_index(die.clusters.label, die.frame.lines.home) == 1
     assert die.agrees == 1 and die.geometry is not None and die.geometry.hop_ns == pytest.approx(3, abs=0.3)
     apart = [
         replace(one, a=one.a[i::4], b=one.b[i::4], ns=one.ns[i::4], ghz=one.ghz[i::4]) for i, one in enumerate(passes)
@@ -519,8 +520,9 @@ def test_clusters_by_the_census_come_from_the_cpus_of_the_socket() -> None:
     site = rng.integers(4, size=256)
     quadrant = np.array([next(c.quadrant for c in ROME.cpus if c.cpu == cpu) or 0 for cpu in cpus])
     ns = 100 + 8.0 * dies.steps("mesh", 4)[quadrant][:, site] + 2 * rng.standard_normal((2, 16, 256))
-    of_hops, _ = analysed(ROME, Modes(2.0), runs=1)
-    (die,) = [analysis.die(of_hops.dies[0].tensor, (Census("r", 0, cpus, number, ns, 12),), ROME)]
+    (run,) = detailed(Plan(ROME, nodes=1, runs=1, modes=Modes(2.0)))
+    ((tensor,), _) = data.tensors(list(passes_of(run, 1)), ROME)
+    die = dies_of.find(tensor, (Census("r", 0, cpus, number, ns, 12),), ROME)
     assert die.census is not None and rand_index(die.census.label, site) == 1
     assert len(ccx) == 16 and CCX == 3
 
@@ -531,35 +533,15 @@ def test_the_fit_recovers_every_part() -> None:
         0, 0, 0, 0, 0, 0.0, run=0, drift=0, cell=0, run_cell=0, burst_rate=0))[0].dies  # fmt: skip
     assert die.sites is not None and die.distances is not None
     assert np.ptp(die.end_ns[1]) < 0.05 and die.fit.identified.all()
-    label = die.tensor.labels[die.tensor.here]
+    label = die.frame.labels[die.frame.here]
     of = np.array([label[die.sites.of_end == site][0] % 4 for site in range(4)])
     steps = dies.steps("ring", 4)[of[die.distances.ends[:, 0]], of[die.distances.ends[:, 1]]]
     assert die.distances.line == pytest.approx(2.0 * steps, abs=0.02)
     assert die.distances.pair == pytest.approx(3.0 * steps, abs=0.02)
-    assert paths.far(die.tensor, die.clusters, die.sites, die.fit) is None
+    assert die.far is None
 
 
 # --- a fleet ---
-
-
-def test_a_slow_port_and_a_missing_channel_are_named_by_node_and_part() -> None:
-    """Nodes are compared part by part: which CCD's port, and at which site lines are missing."""
-    modes = Modes(2.0, pair_step_ns=2.0, die="mesh", clustered=False)
-    short = replace(modes, shares=(1 / 7, 2 / 7, 2 / 7, 2 / 7))
-    nodes = []
-    for seed in range(8):
-        defect = "ccd 5 +3%" if seed == 2 else ""
-        plan = (ROME, short if seed == 6 else modes)
-        found, _ = analysed(*plan, seed=seed, defect=defect, runs=6)
-        nodes.append(replace(found, node=f"node{seed}"))
-    compared = part_comparison.compare(nodes)
-    assert compared is not None and len(compared.nodes) == 8
-    apart = {(part.kind, part.where): part.apart for part in compared.parts if part.apart}
-    assert apart["end", ((5,),)] == ("node2",)
-    quadrant = ROME.groups("quadrant")
-    starved = tuple(sorted({cpu.ccd for cpu in ROME.cpus if cpu.cpu in quadrant[0]}))
-    assert apart["share", (starved,)] == ("node6",)
-    assert {name for names in apart.values() for name in names} == {"node2", "node6"}
 
 
 def test_the_verdict_names_a_port_a_core_and_missing_memory_apart(tmp_path: Path) -> None:
@@ -581,22 +563,86 @@ def test_the_verdict_names_a_port_a_core_and_missing_memory_apart(tmp_path: Path
     assert few.where == {"part": "socket 0: lines at CCD 0-1"} and " ns" not in few.text
 
 
+def test_the_verdict_names_a_way_a_link_a_core_and_a_port_apart(tmp_path: Path) -> None:
+    """A slow way between two quadrants, to lines and from CPU to CPU, and a slow link between the sockets are named as
+    such, and neither a core nor a port is."""
+    modes = Modes(8.0, pair_step_ns=8.0, die="mesh")
+    planted = ("link q0-q1 +4%", "socket-link +8%", "core 5 +8%", "ccd 3 +8%")
+    defects = tuple(f"node{number:03d}: {what}" for number, what in enumerate(planted, start=1))
+    plan = Plan(from_part("EPYC 74F3", 2, smt=False), nodes=6, runs=2, detail=True, modes=modes, defects=defects)
+    folder = write(plan, tmp_path / "a")
+    slow = write(replace(plan, modes=replace(modes, slow_way=(0, 1, 6.0))), tmp_path / "b")
+    shutil.rmtree(folder / "nodes/node001")
+    shutil.move(slow / "nodes/node001", folder / "nodes/node001")
+    found = judge(folder).nodes
+    named = {node: {(one.id, one.where.get("part")) for one in told.findings} for node, told in found.items()}
+    way = "socket {0}: way from CCD {1} to a line at CCD {2}"
+    ways = {way.format(0, "0-1", "2-3"), way.format(1, "8-9", "10-11")}  # of both sockets
+    assert named == {
+        "node000": set(),
+        "node001": {("link-slow", None), *(("die-way-slow", one) for one in ways)},
+        "node002": {("class-slow", None), ("die-link-slow", None)},
+        "node003": {("core-slow", None)},
+        "node004": {("ccd-slow", None), ("die-port-slow", "socket 0: own part of CCD 3")},
+        "node005": set(),
+    }
+    said = CliRunner().invoke(app, ["iodie", str(folder)]).stdout.splitlines()
+    rows = {row.split("  ")[1]: row.split("  ")[-1].strip() for row in said if row.startswith("  socket")}
+    assert {part: node for part, node in rows.items() if node.startswith("node")} == {
+        **dict.fromkeys(ways, "node001"),
+        "socket 0: link to socket 1": "node002",
+        "socket 0: own part of CCD 3": "node004",
+    }
+    assert any(row.startswith("node002: die-links") for row in said)
+
+
+def test_a_node_is_mapped_once_and_again_where_its_records_are_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is kept gives the same text and numbers; a kept file that is damaged, or of other records, is not used."""
+    plan = Plan(from_part("EPYC 74F3", 1, smt=False), nodes=2, runs=1, detail=True, modes=Modes(8.0, die="mesh"))
+    folder = write(plan, tmp_path / "a")
+    first = campaign_dies.read(folder)
+    kept = sorted(folder.glob("store/*/dies.msgpack"))
+    assert [path.parent.name for path in kept] == ["node000", "node001"]
+
+    def not_again(_: object) -> None:
+        raise AssertionError
+
+    with monkeypatch.context() as broken:
+        broken.setattr(analysis, "analyse", not_again)
+        again = campaign_dies.read(folder)
+    assert again.as_text() == first.as_text() and again.as_json() == first.as_json()
+    for one, other in zip(first.nodes, again.nodes, strict=True):
+        assert one.topology == other.topology and (one.costs.by_run == other.costs.by_run).all()
+    for content in (b"", kept[0].read_bytes()[:-9], kept[1].read_bytes()):
+        kept[0].write_bytes(content)
+        assert campaign_dies.read(folder).as_json() == first.as_json()
+    os.utime(next((folder / "nodes/node000").rglob("coherence-cas.jsonl*")), (1, 1))
+    before = kept[0].read_bytes()
+    assert campaign_dies.read(folder).as_json() == first.as_json() and kept[0].read_bytes() != before
+
+
 def test_a_fleet_without_detail_has_no_die_quantities(tmp_path: Path) -> None:
     folder = write(Plan(from_part("EPYC 74F3", 1, smt=False), nodes=2, runs=1, passes=1), tmp_path / "plain")
     fleet_of = packed.pack(folder)
     assert with_dies(fleet_of, folder) is fleet_of
 
 
-def test_healthy_nodes_do_not_stand_apart_and_two_are_not_judged() -> None:
+def test_nodes_are_compared_part_by_part_with_what_the_verdict_says() -> None:
     modes = Modes(2.0, pair_step_ns=2.0, die="mesh")
-    nodes = [replace(analysed(ROME, modes, seed=seed)[0], node=f"node{seed}") for seed in range(6)]
-    compared = part_comparison.compare(nodes)
-    assert compared is not None and [part.apart for part in compared.parts if part.apart] == []
-    assert all(part.detectable < 5 for part in compared.parts)
-    two = part_comparison.compare(nodes[:2])
-    assert two is not None and all(np.isnan(part.detectable) for part in two.parts)
-    assert "below 4 none is judged" in listing.fleet_rows(two)[0]
-    assert part_comparison.compare(nodes[:1]) is None
+    nodes = [replace(analysed(ROME, modes, seed=seed)[0], node=f"node{seed}") for seed in range(2)]
+    part = "socket 0: own part of CCD 3"
+    compared = part_comparison.compare(nodes, Judged({"node1": {part: "it is slow"}}, {"die-port": 0.05}))
+    assert compared is not None and {one.name: dict(one.findings) for one in compared.parts if one.findings} == {
+        part: {"node1": "it is slow"}
+    }
+    rows = listing.fleet_rows(compared)
+    assert [row.endswith("node1") for row in rows if part in row] == [True] and rows[-2] == "node1: it is slow"
+    assert "smallest effects that it finds: 5.0 % (die-port)" in rows[-1]
+    unjudged = part_comparison.compare(nodes, None)
+    assert unjudged is not None and "has not been judged" in listing.fleet_rows(unjudged)[-1]
+    assert part_comparison.compare(nodes[:1], None) is None
 
 
 def test_a_node_with_other_dies_is_left_out_by_name() -> None:
@@ -604,7 +650,7 @@ def test_a_node_with_other_dies_is_left_out_by_name() -> None:
     nodes = [analysed(ROME, modes, seed=seed)[0] for seed in range(3)]
     nodes = [replace(node, node=f"node{i}") for i, node in enumerate(nodes)]
     other = replace(analysed(ROME, Modes(0, pair_step_ns=0))[0], node="flat")
-    compared = part_comparison.compare([*nodes, other])
+    compared = part_comparison.compare([*nodes, other], None)
     assert compared is not None and compared.others == {"flat": "it has other ends or sites than most nodes"}
 
 

@@ -1,217 +1,129 @@
-"""From a node's records to what its I/O dies look like, one die a socket."""
+"""From a node's records to what its I/O dies look like, one die a socket, and what each part of them costs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nodeprint.distributions import stdtrit
-from nodeprint.iodie import data, geometry, hashing, line_clusters, paths, sites
-from nodeprint.iodie.data import Bools, Census, Floats, Ints, Lines, Tensor
-from nodeprint.iodie.geometry import Distances, Geometry
-from nodeprint.iodie.hashing import Rule
-from nodeprint.iodie.line_clusters import ClusterAgreement, Clusters
+from nodeprint.iodie import data, die
+from nodeprint.iodie.data import Floats
+from nodeprint.iodie.die import Die, Link
 from nodeprint.iodie.node_lines import NodeLines
-from nodeprint.iodie.paths import Core, Far, Fit
-from nodeprint.iodie.sites import Sites
-from nodeprint.structure.matrix_arithmetic import rand_index
-from nodeprint.topology.model import Topology
+from nodeprint.topology.model import Level, Topology
 
-#: An end stands apart where its interval does, by so much, and by more than a healthy die shows with this probability.
-_APART_NS, _FALSE = 2.0, 0.01
+#: What a part is (an "end", the "way" between two sites to a line, a "link", the "share" of lines at a site), the
+#: socket of the lines, and the numbers of its ends: of a way those of both sites, of a link the other socket.
+Key = tuple[str, int, tuple[tuple[int, ...], ...]]
 
 
 @dataclass(frozen=True)
-class Link:
-    """The link to another socket: what it adds to a hop, with the ways to it on both dies, and half of the interval."""
+class Costs:
+    """What the parts of a node's dies cost, ns (of "share" the share): `value` with `half` of its 95 % interval (p),
+    and `by_run` (run, p) with the sites and clusters of all `runs`, in order, as job1/run2."""
 
-    socket: int
-    ns: float
-    half: float
-
-
-@dataclass(frozen=True)
-class Die:
-    """What was found of the lines at home in one socket, or in one of its NUMA nodes (`homes`).
-
-    `no_map` says why there is no map of sites; `no_geometry` why none of the known geometries is named. `counted` has
-    the cluster of each of `counted_lines`, by which shares are counted: those of the census, which are drawn from all
-    of the pool, where its clusters are those of hops. `agrees` says whether the sites are the labelled quadrants, as
-    adjusted Rand index, None where either is unknown.
-    """
-
-    tensor: Tensor
-    homes: tuple[int, ...]
-    clusters: Clusters
-    census: Clusters | None
-    agreement: ClusterAgreement | None
-    rules: tuple[Rule, ...]
-    sites: Sites | None
-    no_map: str
-    fit: Fit
-    far: Far | None
-    distances: Distances | None
-    geometry: Geometry | None
-    no_geometry: str
-    counted: Ints
-    counted_lines: Lines
-    agrees: float | None
-    core: Core | None
-    links: tuple[Link, ...] = ()
-
-    @property
-    def end_ns(self) -> tuple[Ints, Floats, Floats, Floats]:
-        """Of the ends in the socket: their numbers, cost, half of its interval, and by how many standard deviations of
-        the others it is above their mean."""
-        at = self.fit.of("end")
-        own = np.flatnonzero(self.tensor.here)
-        index = [at[(int(end),)] for end in own]
-        ns = self.fit.value[index]
-        half = np.array([self.fit.half(i) for i in index])
-        return self.tensor.ends[own], ns, half, above_others(ns)
-
-    def share(self, site: int, run: str = "") -> tuple[float, float]:
-        """The share of lines at a site with half of its 95 % interval, of one run or of all; NaN without lines."""
-        of = self.counted_lines
-        mine = np.array([run in ("", name) for name, *_ in of.parts])[of.part] & (self.counted >= 0)
-        if self.sites is None or not mine.any():
-            return float("nan"), float("nan")
-        share = float((self.sites.of_cluster[self.counted[mine]] == site).mean())
-        return share, 1.96 * float(np.sqrt(share * (1 - share) / mine.sum()))
-
-    @property
-    def odd_ends(self) -> list[tuple[int, float]]:
-        """Ends whose own part is much longer than that of the others, and by how much, ns."""
-        ends, ns, half, _ = self.end_ns
-        beyond, odd = ns - np.median(ns), stands_apart(ns, half)
-        return [(int(end), float(by)) for end, by, is_odd in zip(ends, beyond, odd, strict=True) if is_odd]
-
-
-def above_others(values: Floats) -> Floats:
-    """By how many standard deviations of the others each value is above their mean, for its own scatter, too."""
-    others = [np.delete(values, i) for i in range(len(values))]
-    scale = np.array([max(float(one.std(ddof=1)), 1e-9) for one in others]) * np.sqrt(1 + 1 / (len(values) - 1))
-    return np.asarray((values - [one.mean() for one in others]) / scale)
-
-
-def stands_apart(ns: Floats, half: Floats) -> Bools:
-    """Which ends cost much more than the others do, beyond half of their interval: where all scatter, none does.
-
-    Rosner's test (1983, Technometrics 25) for up to a quarter of the ends, which are left out one after another, the
-    longest first; the last that Student's distribution makes odd counts with those before it.
-    """
-    left, order, found = np.arange(len(ns)), [], 0
-    for _ in range(max(len(ns) // 4, 1)):
-        above = above_others(ns[left])
-        worst = int(above.argmax())
-        order.append(int(left[worst]))
-        if above[worst] > stdtrit(len(left) - 2, 1 - _FALSE / len(left)):
-            found = len(order)
-        left = np.delete(left, worst)
-    beyond = ns - np.median(ns)
-    return np.isin(np.arange(len(ns)), order[:found]) & (beyond > _APART_NS) & (beyond > half)
+    parts: tuple[Key, ...]
+    value: Floats
+    half: Floats
+    runs: tuple[str, ...]
+    by_run: Floats
 
 
 @dataclass(frozen=True)
 class NodeDies:
-    """The dies of a node, and what of its data is missing, a sentence each."""
+    """The dies of a node, what their parts cost, and what of its data is missing, a sentence each."""
 
     node: str
     measurement: str
     topology: Topology
     dies: tuple[Die, ...]
+    costs: Costs
     missing: tuple[str, ...]
     simulated: bool
+
+    @property
+    def level(self) -> Level:
+        """What the ends of its ways are; it has a die."""
+        return self.dies[0].frame.level
 
 
 def analyse(source: NodeLines) -> NodeDies:
     """The dies of a node."""
     found, missing = data.tensors(source.passes, source.topology)
-    dies = tuple(die(tensor, source.censuses, source.topology) for tensor in found)
+    dies = tuple(die.find(tensor, source.censuses, source.topology) for tensor in found)
     if not source.censuses:
         missing.append("no census of lines, so that hops alone say where they live")
-    linked = tuple(_linked(one, dies) for one in dies)
+    runs = tuple(sorted({run for one in dies for run, _, _ in one.frame.lines.parts}))
+    of_runs = [_linked([die.by_run(one, of, run) for one, of in zip(dies, found, strict=True)]) for run in runs]
+    dies = _linked(dies)
     return NodeDies(
-        source.node, source.measurement, source.topology, linked, (*source.missing, *missing), source.simulated
-    )
-
-
-def die(tensor: Tensor, censuses: Sequence[Census], topology: Topology) -> Die:
-    """What is found of the lines of one socket."""
-    clusters = line_clusters.of_hops(tensor)
-    homes = tuple(np.unique(tensor.lines.home).tolist())
-    of_census, census_lines, bits = _census(tensor, [one for one in censuses if one.home in homes], topology)
-    both = (
-        line_clusters.agreement(clusters, tensor.lines, of_census, census_lines) if of_census and census_lines else None
-    )
-    where = sites.find(clusters)
-    known = where if isinstance(where, Sites) else None
-    fit = paths.fit(tensor, clusters, known)
-    distances = geometry.distances(fit, known) if known else None
-    no_map = where if isinstance(where, str) else ""
-    if distances is not None and not (np.nan_to_num(distances.line - distances.line_half, nan=1.0) > 0).all():
-        no_map, known, distances = "the sites that lines suggest are at no distance from each other", None, None
-        fit = paths.fit(tensor, clusters, None)
-    shape = geometry.find(distances, known.count) if known and distances else "there is no map"
-    counted = (clusters.label, tensor.lines)
-    if of_census is not None and census_lines is not None:
-        label = line_clusters.in_hops(clusters, tensor.lines, of_census, census_lines)
-        counted = (label, census_lines) if label is not None else counted
-    labels = tensor.labels[tensor.here]
-    agrees = rand_index(known.of_end, labels) if known and (labels >= 0).all() else None
-    rules = _rules(clusters, tensor.lines, of_census, census_lines, bits)
-    return Die(
-        tensor, homes, clusters, of_census, both, tuple(rules), known, no_map, fit,
-        paths.far(tensor, clusters, known, fit), distances, shape if isinstance(shape, Geometry) else None,
-        shape if isinstance(shape, str) else "", *counted, agrees, paths.core(tensor),
+        source.node, source.measurement, source.topology, dies, _costs(dies, runs, of_runs),
+        (*source.missing, *missing), source.simulated,
     )  # fmt: skip
 
 
-def _census(
-    tensor: Tensor, censuses: Sequence[Census], topology: Topology
-) -> tuple[Clusters | None, Lines | None, int]:
-    """Clusters by the censuses of the same homes, from CPUs in the socket; their lines; bits of the address known."""
-    by_cpu = {cpu.cpu: cpu for cpu in topology.cpus}
-    inside = set(tensor.ends[tensor.here].tolist())
-    used = [
-        [i for i, cpu in enumerate(one.cpus.tolist()) if cpu in by_cpu and getattr(by_cpu[cpu], tensor.level) in inside]
-        for one in censuses
-    ]
-    fewest = min((len(of) for of in used), default=0)
-    if fewest < data.FEWEST_ENDS or len({tuple(one.cpus[of]) for one, of in zip(censuses, used, strict=True)}) != 1:
-        return None, None, 0
-    ns = np.concatenate([one.ns[:, of] for one, of in zip(censuses, used, strict=True)], axis=2).swapaxes(1, 2)
-    part = np.repeat(np.arange(len(censuses)), [len(one.lines) for one in censuses])
-    of = Lines(tuple((one.run, one.home, 0) for one in censuses), part, np.concatenate([one.lines for one in censuses]))
-    return line_clusters.of_census(ns[0], ns[1], part), of, min(one.address_bits for one in censuses)
+def site_ends(of: Die) -> tuple[tuple[int, ...], ...]:
+    """The ends of each site, none without a map."""
+    if of.sites is None:
+        return ()
+    ends = of.frame.ends[of.frame.here]
+    return tuple(tuple(ends[of.sites.of_end == site].tolist()) for site in range(of.sites.count))
 
 
-def _rules(clusters: Clusters, of: Lines, census: Clusters | None, census_of: Lines | None, bits: int) -> list[Rule]:
-    if census is not None and census_of is not None and census.count > 1:
-        return hashing.find(census.label, census_of, census.count, bits)
-    return hashing.find(clusters.label, of, clusters.count, bits)
+def _costs(dies: Sequence[Die], runs: Sequence[str], of_runs: Sequence[Sequence[Die]]) -> Costs:
+    """The parts of dies, and of the same by run; a run that lacks one has that of all runs."""
+    of_all = _parts(dies)
+    value, half = (np.array([of[i] for of in of_all.values()]) for i in (0, 1))
+    by_run = np.array([value] * len(runs)).reshape(len(runs), len(value))
+    for row, (run, mine) in enumerate(zip(runs, of_runs, strict=True)):
+        known = _parts(mine, run)
+        own = np.array([known[key][0] if key in known else np.nan for key in of_all])
+        by_run[row] = np.where(np.isfinite(own), own, value)
+    return Costs(tuple(of_all), value, half, tuple(runs), by_run)
 
 
-def _linked(one: Die, every: Sequence[Die]) -> Die:
+def _parts(dies: Sequence[Die], run: str = "") -> dict[Key, tuple[float, float]]:
+    """What each part costs with half of its interval; shares by the lines of one run or of all."""
+    out: dict[Key, tuple[float, float]] = {}
+    for one in dies:
+        socket = one.homes[0] if len(dies) > len({of.frame.socket for of in dies}) else one.frame.socket
+        for end, ns, half, _ in zip(*one.end_ns, strict=True):
+            out["end", socket, ((int(end),),)] = (float(ns), float(half))
+        sites = site_ends(one)
+        if one.distances is not None and one.sites is not None:
+            for (p, q), ns, half in zip(one.distances.ends, one.distances.line, one.distances.line_half, strict=True):
+                out["way", socket, (sites[p], sites[q])] = (float(ns), float(half))
+            for site in range(one.sites.count):
+                out["share", socket, (sites[site],)] = one.share(site, run)
+        for link in one.links:
+            out["link", socket, ((link.socket,),)] = (link.ns, link.half)
+    return out
+
+
+def _linked(dies: Sequence[Die]) -> tuple[Die, ...]:
+    """Dies with the links between their sockets."""
+    return tuple(_with_links(one, dies) for one in dies)
+
+
+def _with_links(one: Die, every: Sequence[Die]) -> Die:
     """A die with the links to other sockets, from what their ends cost at home and from here."""
     if one.far is None:
         return one
     links = []
     for other in every:
-        if other.tensor.socket == one.tensor.socket:
+        if other.frame.socket == one.frame.socket:
             continue
         at = other.fit.of("end")
-        own = {int(other.tensor.ends[end]): index for (end,), index in at.items()}
+        own = {int(other.frame.ends[end]): index for (end,), index in at.items()}
         rows = [
             (ns - other.fit.value[own[number]], variance + other.fit.covariance[own[number], own[number]])
             for number, ns, variance in zip(
-                one.tensor.ends[one.far.ends].tolist(), one.far.ns.tolist(), one.far.variance.tolist(), strict=True
+                one.frame.ends[one.far.ends].tolist(), one.far.ns.tolist(), one.far.variance.tolist(), strict=True
             )
             if number in own
         ]
         if rows:
             ns, variance = np.array(rows).T
-            links.append(Link(other.tensor.socket, float(ns.mean()), 1.96 * float(np.sqrt(variance.mean()))))
-    return Die(**{**one.__dict__, "links": tuple(links)})
+            links.append(Link(other.frame.socket, float(ns.mean()), 1.96 * float(np.sqrt(variance.mean()))))
+    return replace(one, links=tuple(links))

@@ -1,20 +1,34 @@
-"""The I/O dies of one node, or of all nodes of a campaign that have the records."""
+"""The I/O dies of one node, or of all nodes of a campaign that have the records.
+
+What is found of a campaign's node is kept in the store, so that it is worked out once: it is made again where its
+records are others now, or SCHEMA is.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nodeprint import discover
+import msgspec
+import numpy as np
+
+from nodeprint import discover, files
 from nodeprint.errors import NodeprintError
+from nodeprint.fleet import store
 from nodeprint.fleet.waiting import counted
-from nodeprint.iodie import analysis, listing, node_lines, part_comparison
+from nodeprint.iodie import analysis, json_output, listing, node_lines, part_comparison
 from nodeprint.iodie.analysis import NodeDies
-from nodeprint.iodie.part_comparison import Comparison
+from nodeprint.iodie.part_comparison import Comparison, Judged
+from nodeprint.topology import processors
+
+#: Of what is kept of a node, and of the method that finds it: one more where either changes.
+SCHEMA = 1
+_FILE = "dies.msgpack"
 
 
 @dataclass(frozen=True)
@@ -34,44 +48,95 @@ class Found:
         """As nodeprint/schemas/iodie.json has it."""
         return {
             "simulated": self.simulated,
-            "nodes": [listing.as_json(node) for node in self.nodes],
+            "nodes": [json_output.of_node(node) for node in self.nodes],
             "not_analysed": dict(self.not_analysed),
-            "fleet": listing.fleet_json(self.fleet) if self.fleet is not None else None,
+            "fleet": json_output.of_fleet(self.fleet) if self.fleet is not None else None,
         }
 
     def as_text(self) -> str:
         """For a terminal."""
-        said = listing.node_rows(self.nodes)
+        said = listing.listing(self.nodes)
         said += [f"{node}: not analysed: {reason}" for node, reason in self.not_analysed.items()]
         return "\n".join([*said, *(["", *listing.fleet_rows(self.fleet)] if self.fleet is not None else ())])
 
 
-def read(where: Path) -> Found:
-    """The dies of the node whose folder it is, or of the campaign's nodes.
+def read(where: Path, judged: Judged | None = None) -> Found:
+    """The dies of the node whose folder it is, or of the campaign's nodes, beside what the verdict says of them.
 
-    Raises NodeprintError where it is neither, or no node has the records.
+    Raises NodeprintError where it is neither, or no node has the records, CannotWriteError.
     """
     if not (where / "nodes.tsv").exists():
         return Found((analysis.analyse(node_lines.read(where)),), {})
-    names = sorted(node.node for node in discover.read_sheet(where / "nodes.tsv"))
-    nodes, failed = [], {}
-    first: NodeprintError | None = None
-    with ProcessPoolExecutor(min(len(names), len(os.sched_getaffinity(0))) or 1) as pool:
-        folders = [where / "nodes" / name for name in names]
-        for name, found in zip(names, counted(pool.map(_node, folders), len(names), "nodes mapped"), strict=True):
-            if isinstance(found, NodeDies):
-                nodes.append(found)
-            else:
-                failed[name] = str(found)
-                first = first or found
+    sheet = where / "nodes.tsv"
+    folders = {name: where / "nodes" / name for name in sorted(node.node for node in discover.read_sheet(sheet))}
+    found: dict[str, NodeDies | NodeprintError] = {
+        name: kept for name, folder in folders.items() if (kept := _kept(folder)) is not None
+    }
+    new = {name: folder for name, folder in folders.items() if name not in found}
+    with ProcessPoolExecutor(min(len(new), len(os.sched_getaffinity(0))) or 1) as pool:
+        made = counted(pool.map(_made, new.values()), len(new), "nodes mapped")
+        for name, (made_of, found[name]) in zip(new, made, strict=True):
+            _keep(found[name], folders[name], made_of)
+    nodes = [node for name in folders if isinstance(node := found[name], NodeDies)]
+    failed = {name: error for name in folders if isinstance(error := found[name], NodeprintError)}
     if not nodes:
-        raise first or NodeprintError("lists no node", where=where / "nodes.tsv", advice="measure one first")
-    return Found(tuple(nodes), failed, part_comparison.compare(nodes))
+        raise next(iter(failed.values()), NodeprintError("lists no node", where=sheet, advice="measure one first"))
+    return Found(
+        tuple(nodes), {name: str(error) for name, error in failed.items()}, part_comparison.compare(nodes, judged)
+    )
 
 
-def _node(folder: Path) -> NodeDies | NodeprintError:
-    """The dies of one node, or why there are none."""
+def _made(folder: Path) -> tuple[store.Sources, NodeDies | NodeprintError]:
+    """The files of a node, and its dies, or why there are none."""
+    made_of = store.sources(folder)  # before they are read: what is written in the meantime counts as new
     try:
-        return analysis.analyse(node_lines.read(folder))
+        return made_of, analysis.analyse(node_lines.read(folder))
     except NodeprintError as error:
-        return error
+        return made_of, error
+
+
+# --- what is kept of a node ---
+
+
+class _KeptNode(msgspec.Struct):
+    schema: tuple[int, int]
+    parts: str
+    sources: store.Sources
+    node: NodeDies
+
+
+def _kept(folder: Path) -> NodeDies | None:
+    """What is kept of a node, None where it is not of these files."""
+    path = store.kept(folder) / _FILE
+    with suppress(OSError, ValueError, TypeError, RecursionError, msgspec.MsgspecError):
+        known = _DECODER.decode(path.read_bytes() if path.is_file() else b"")
+        if (known.schema, known.parts) == (_schemas(), processors.digest()) and known.sources == store.sources(folder):
+            return known.node
+    return None
+
+
+def _keep(node: NodeDies | NodeprintError, folder: Path, made_of: store.Sources) -> None:
+    if isinstance(node, NodeprintError):
+        return
+    kept = _KeptNode(_schemas(), processors.digest(), made_of, node)
+    files.write(store.kept(folder) / _FILE, msgspec.msgpack.encode(kept, enc_hook=_array_out))
+
+
+def _schemas() -> tuple[int, int]:
+    return SCHEMA, store.SCHEMA
+
+
+def _array_out(array: Any) -> Any:
+    """An array as its type, shape and content, or a number of numpy's."""
+    if isinstance(array, np.generic):
+        return array.item()
+    return array.dtype.str, array.shape, np.ascontiguousarray(array).tobytes()
+
+
+def _array_in(_: type, kept: Any) -> Any:
+    """Raises ValueError or TypeError where it is no array."""
+    dtype, shape, content = kept
+    return np.frombuffer(content, dtype).reshape(shape)
+
+
+_DECODER = msgspec.msgpack.Decoder(_KeptNode, dec_hook=_array_in)

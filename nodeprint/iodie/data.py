@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -75,14 +75,12 @@ class Lines:
 
 
 @dataclass(frozen=True)
-class Tensor:
-    """T[end, end, line] of the lines at home in one socket, over all runs.
+class Frame:
+    """What the hops on lines at home in one socket are between, over all runs.
 
     `ends` are the numbers of the parts of `level` (machine-wide, e), `here` whether they are in that socket (e), and
-    `labels` the quadrants that they are labelled with (e, -1 unknown). A cell is a group of pairs of cores between two
-    ends: `between` has the indices of its ends (c, 2), `count` its pairs (c), `half` which half of the pairs it is
-    in (c), each with every two ends, and `ns` the mean hop on each line (c, l). `core_ns` is by how much a CPU's hops
-    are longer than those of its part's median CPU, `ghz` the clock of each end in each of the lines' parts (part, e).
+    `labels` the quadrants that they are labelled with (e, -1 unknown). `core_ns` is by how much a CPU's hops are longer
+    than those of its part's median CPU, `ghz` the clock of each end in each of the lines' parts (part, e).
     """
 
     socket: int
@@ -90,10 +88,6 @@ class Tensor:
     ends: Ints
     here: Bools
     labels: Ints
-    between: Ints
-    count: Ints
-    half: Bools
-    ns: Floats
     lines: Lines
     core_ns: dict[int, float]
     ghz: Floats
@@ -103,6 +97,26 @@ class Tensor:
         """By how much the clock of an end differs between passes at most, relative; 0 where it was not measured."""
         known = self.ghz[:, np.isfinite(self.ghz).all(axis=0)]
         return float((known.max(axis=0) / known.min(axis=0)).max()) - 1 if known.size else 0.0
+
+
+@dataclass(frozen=True)
+class Tensor(Frame):
+    """T[end, end, line] of the lines at home in one socket, over all runs.
+
+    A cell is a group of pairs of cores between two ends: `between` has the indices of its ends (c, 2), `count` its
+    pairs (c), `half` which half of the pairs it is in (c), each with every two ends, and `ns` the mean hop on each
+    line (c, l).
+    """
+
+    between: Ints
+    count: Ints
+    half: Bools
+    ns: Floats
+
+    @property
+    def frame(self) -> Frame:
+        """All but the hops."""
+        return Frame(**{one.name: getattr(self, one.name) for one in fields(Frame)})
 
 
 def tensors(passes: Sequence[Pass], topology: Topology) -> tuple[list[Tensor], list[str]]:
@@ -204,12 +218,14 @@ def _tensor(passes: Sequence[Pass], topology: Topology, level: Level, socket: in
     half = (group + block) % 2 == 0 if group.any() else np.random.default_rng(1).random(len(group)) < 0.5
     labels = [{by_cpu[cpu].quadrant for cpu in measured if end_of[cpu] == at} for at in range(len(ends))]
     here = [min(by_cpu[cpu].socket or 0 for cpu in measured if end_of[cpu] == at) == socket for at in range(len(ends))]
+    labels_of = np.array(
+        [next(iter(one)) if len(one) == 1 and None not in one else -1 for one in labels], dtype=np.int64
+    )
     return Tensor(
-        socket, level, ends, np.array(here),
-        np.array([next(iter(one)) if len(one) == 1 and None not in one else -1 for one in labels], dtype=np.int64),
-        between, counts[keep], half, ns[keep][:, whole],
+        socket, level, ends, np.array(here), labels_of,
         Lines(parts, part[whole], np.concatenate([one.lines for one in passes])[whole]),
         {cpu: float(offsets[cpu]) for cpu in measured}, _clocks(passes, end_of, len(ends)),
+        between, counts[keep], half, ns[keep][:, whole],
     )  # fmt: skip
 
 

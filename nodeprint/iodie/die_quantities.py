@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +16,8 @@ from nodeprint.fleet import jobs, parts
 from nodeprint.fleet.quantity import Quantity, models
 from nodeprint.iodie import campaign_dies, node_lines, part_comparison
 from nodeprint.iodie.analysis import NodeDies
-from nodeprint.iodie.listing import part_name
+from nodeprint.iodie.part_comparison import Judged
 from nodeprint.packed import PackedFleet
-
-#: Which quantity (nodeprint/derived.yaml) has the parts of a kind.
-_OF_KIND = {"end": "die-ports", "link": "die-ports", "way": "die-ways", "share": "die-lines"}
 
 
 def with_dies(fleet: PackedFleet, campaign: Path) -> PackedFleet:
@@ -32,12 +30,33 @@ def with_dies(fleet: PackedFleet, campaign: Path) -> PackedFleet:
         found = campaign_dies.read(campaign).nodes
     except NodeprintError:
         return fleet
-    alike = part_comparison.alike([node for node in found if all(die.sites is not None for die in node.dies)])
+    same = part_comparison.alike([node for node in found if all(die.sites is not None for die in node.dies)])
+    return with_parts(fleet, same)
+
+
+def with_parts(fleet: PackedFleet, nodes: Sequence[NodeDies]) -> PackedFleet:
+    """The fleet with the parts of nodes whose dies are alike, itself where fewer than two of them were measured."""
     number = {node.name: i for i, node in enumerate(fleet.nodes) if node.state == "measured"}
-    alike = [node for node in alike if node.node in number]
-    if len(alike) < 2:
+    known = [node for node in nodes if node.node in number]
+    if len(known) < 2:
         return fleet
-    return replace(fleet, quantities=(*fleet.quantities, *_quantities(alike, fleet, number)))
+    return replace(fleet, quantities=(*fleet.quantities, *_quantities(known, fleet, number)))
+
+
+def judged(verdict: Mapping[str, Any]) -> Judged:
+    """What a verdict, as verdict.json has it, says of the parts of dies."""
+    names = set(part_comparison.QUANTITY.values())
+    findings = {
+        node: {
+            str(one["where"].get("part", one["measurement"])): str(one["text"])
+            for one in told["findings"]
+            if one["measurement"] in names
+        }
+        for node, told in verdict["nodes"].items()
+    }
+    terms = {models()[name].term for name in names}
+    limits = verdict["fleet"].get("smallest_effect", {}).items()
+    return Judged(findings, {term: share for term, share in limits if term in terms and share is not None})
 
 
 def _has_lines(node_dir: Path) -> bool:
@@ -52,23 +71,25 @@ def _has_lines(node_dir: Path) -> bool:
 
 def _quantities(nodes: Sequence[NodeDies], fleet: PackedFleet, number: Mapping[str, int]) -> Iterator[Quantity]:
     """The parts of nodes whose dies are alike, by the runs of each."""
-    known, value, _ = part_comparison.shared(nodes)
-    runs = part_comparison.by_run(nodes, known, value)
-    rows = [(at, row, run) for at, node in enumerate(nodes) for row, run in enumerate(part_comparison.runs_of(node))]
+    known = part_comparison.shared(nodes)
+    rows = [(at, row, run) for at, node in enumerate(nodes) for row, run in enumerate(node.costs.runs)]
     rows.sort(key=lambda one: (number[nodes[one[0]].node], _of(one[2])))
-    at, row = np.array([one[:2] for one in rows]).T
+    values = np.array([[nodes[at].costs.by_run[row, places[at]] for _, places in known] for at, row, _ in rows])
     job, run = np.array([_of(name) for *_, name in rows]).T
-    node = np.array([number[nodes[one].node] for one in at])
-    level = nodes[0].dies[0].tensor.level
+    node = np.array([number[nodes[at].node] for at, *_ in rows])
     began = _began(fleet, nodes[0].measurement)
-    for name in dict.fromkeys(_OF_KIND.values()):
-        mine = sorted((part_name(level, key), i) for i, key in enumerate(known) if _OF_KIND[key[0]] == name)
+    for name in dict.fromkeys(part_comparison.QUANTITY.values()):
+        mine = sorted(
+            (part_comparison.part_name(nodes[0].level, key), i)
+            for i, (key, _) in enumerate(known)
+            if part_comparison.QUANTITY[key[0]] == name
+        )
         if mine:
             words, columns = zip(*mine, strict=True)
             yield Quantity(
                 name, nodes[0].measurement, "die", models()[name].value, models()[name],
                 parts.machine(nodes[0].topology).layout, {"part": np.arange(len(words))},
-                runs[at, row][:, None, list(columns)].astype(np.float32), node, job, run,
+                values[:, None, list(columns)].astype(np.float32), node, job, run,
                 tuple(began.get(one, "") for one in zip(node.tolist(), job.tolist(), run.tolist(), strict=True)),
                 np.zeros(len(rows)), {"part": tuple(words)},
             )  # fmt: skip

@@ -12,7 +12,7 @@ from nodeprint.iodie.line_clusters import Clusters, less_pass_means
 from nodeprint.iodie.sites import Sites
 
 #: A parameter: its kind and the numbers of its parts.
-Name = tuple[str, int] | tuple[str, int, int]
+Name = tuple[str, tuple[int, ...]]
 #: By so much, relative, clocks must have changed for a core's part to be told from its port's.
 CLOCKS_APART = 0.03
 #: A direction of the parameters that moves no hop by more than this is not identified.
@@ -25,9 +25,9 @@ class Fit:
     the data `identified` (p), and the `degrees` of freedom behind each interval (p). `scatter_ns` is the standard
     deviation of what is left of the mean hop between two ends.
 
-    `names` are ("end", i): an end's own part, its cores and port, once for each of both ends; ("pair", p, q) and
-    ("line", p, q): what the way between two sites adds to the way from CPU to CPU, and from a CPU to a line;
-    ("cluster", s): by how much a cluster of lines differs from the mean of all. Ends are indices of the tensor's.
+    `names` are ("end", (i,)): an end's own part, its cores and port, once for each of both ends; ("pair", (p, q)) and
+    ("line", (p, q)): what the way between two sites adds to the way from CPU to CPU, and from a CPU to a line;
+    ("cluster", (s,)): by how much a cluster of lines differs from the mean of all. Ends are indices of the tensor's.
     """
 
     names: tuple[Name, ...]
@@ -39,7 +39,7 @@ class Fit:
 
     def of(self, kind: str) -> dict[tuple[int, ...], int]:
         """Where the parameters of a kind are, by the numbers of their parts."""
-        return {name[1:]: at for at, name in enumerate(self.names) if name[0] == kind}
+        return {parts: at for at, (of, parts) in enumerate(self.names) if of == kind}
 
     def half(self, at: int) -> float:
         """Half of the 95 % interval of a parameter."""
@@ -91,7 +91,7 @@ def fit(tensor: Tensor, clusters: Clusters, sites: Sites | None) -> Fit:
         np.stack([rest[:, label == s].mean(axis=1) for s in range(count)], axis=1), axis=0, weights=weight
     )
     own = np.array([rest[:, label == s].mean(axis=0).std() / np.sqrt((label == s).sum()) for s in range(count)])
-    names_clusters: tuple[Name, ...] = tuple(("cluster", s) for s in range(count))
+    names_clusters: tuple[Name, ...] = tuple(("cluster", (s,)) for s in range(count))
     return Fit(
         (*names, *names_lines, *names_clusters),
         np.concatenate([visits.mean(axis=1), to_lines, by_cluster - by_cluster.mean()]),
@@ -243,10 +243,10 @@ def _design(between: Ints, here: Bools, sites: Sites | None) -> tuple[tuple[Name
     """The parameters of pairs, and how often each is in a hop: (cell, parameter)."""
     columns: dict[Name, Floats] = {}
     for end in np.unique(between):
-        columns["end", int(end)] = (between == end).sum(axis=1).astype(float)
+        columns["end", (int(end),)] = (between == end).sum(axis=1).astype(float)
     for p, q in _two_sites(sites):
         low, high = np.sort(_site_of(here, sites)[between], axis=1).T
-        columns["pair", p, q] = ((low == p) & (high == q)).astype(float)
+        columns["pair", (p, q)] = ((low == p) & (high == q)).astype(float)
     return tuple(columns), np.stack(list(columns.values()), axis=1)
 
 
@@ -259,7 +259,7 @@ def _ways(between: Ints, here: Bools, clusters: int, sites: Sites | None) -> tup
         site = _site_of(here, sites)[between]
         for one, other in ((p, q), (q, p)):
             out[at] += (site == one).sum(axis=1)[:, None] * (sites.of_cluster == other)
-    return tuple(("line", p, q) for p, q in found), out
+    return tuple(("line", two) for two in found), out
 
 
 def _two_sites(sites: Sites | None) -> list[tuple[int, int]]:

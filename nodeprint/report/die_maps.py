@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from nodeprint import dies, files
-from nodeprint.iodie import listing
-from nodeprint.iodie.analysis import Die, NodeDies
+from nodeprint.iodie import listing, sentences
+from nodeprint.iodie.analysis import NodeDies
 from nodeprint.iodie.campaign_dies import Found
-from nodeprint.iodie.part_comparison import Comparison
+from nodeprint.iodie.die import Die
+from nodeprint.iodie.part_comparison import WORDS, Comparison
 from nodeprint.report import pdf
 from nodeprint.report.drawing import ALARM, HAIR, INK, QUIET, SMALL, WASH, Drawing
 from nodeprint.report.figures import PAGE, Figure, finished
@@ -50,16 +51,16 @@ def _node(node: NodeDies, campaign: str) -> Page:
 
 
 def _die(die: Die) -> Section:
-    title = listing.title(die)
-    where = Text(f"{len(die.clusters.label)} lines, {listing.lines_sentence(die)}.")
+    title = sentences.title(die)
+    where = Text(f"{len(die.clusters.label)} lines, {sentences.lines_sentence(die)}.")
     if die.sites is None:
         said = (
-            Text(f"No map: {listing.no_map_sentence(die)}"),
-            Bullets(tuple(map(listing.sentence, listing.part_sentences(die)))),
+            Text(f"No map: {sentences.no_map_sentence(die)}"),
+            Bullets(tuple(map(sentences.sentence, sentences.part_sentences(die)))),
         )
         return Section(title, (where, *said), together=True)
     drawn = (Figures((floorplan(die),)),) if die.geometry is not None or die.sites.count <= _MOST_LINKED else ()
-    facts = Bullets(tuple(map(listing.sentence, (*listing.map_sentences(die), *listing.part_sentences(die)))))
+    facts = Bullets(tuple(map(sentences.sentence, (*sentences.map_sentences(die), *sentences.part_sentences(die)))))
     return Section(title, (where, *drawn, facts, _ways(die)), together=True)
 
 
@@ -69,8 +70,9 @@ def _ways(die: Die) -> Block:
     found = die.distances
     rows = tuple(
         (
-            listing.site_name(die, int(p)), listing.site_name(die, int(q)),
-            listing.interval(found.line[i], found.line_half[i]), listing.interval(found.pair[i], found.pair_half[i]),
+            sentences.site_name(die, int(p)), sentences.site_name(die, int(q)),
+            sentences.interval(found.line[i], found.line_half[i]),
+            sentences.interval(found.pair[i], found.pair_half[i]),
         )
         for i, (p, q) in enumerate(found.ends)
     )  # fmt: skip
@@ -78,18 +80,19 @@ def _ways(die: Die) -> Block:
 
 
 def _fleet(found: Comparison) -> Sequence[Block]:
-    header = ("part", "median", "lowest", "highest", "detection limit", "stands apart")
+    header = ("part", "median", "lowest", "highest", "deviates")
     rows = tuple(
         (
-            listing.part_name(part.level, part.key), listing.in_unit(part, float(np.median(part.value))),
-            listing.in_unit(part, float(part.value.min())), listing.in_unit(part, float(part.value.max())),
-            "" if np.isnan(part.detectable) else f"± {listing.in_unit(part, part.detectable)}", ", ".join(part.apart),
+            part.name, sentences.in_unit(part, float(np.median(part.value))),
+            sentences.in_unit(part, float(part.value.min())), sentences.in_unit(part, float(part.value.max())),
+            ", ".join(part.findings),
         )
         for part in found.parts
     )  # fmt: skip
-    marked = tuple(i for i, part in enumerate(found.parts) if part.apart)
+    marked = tuple(i for i, part in enumerate(found.parts) if part.findings)
     others = tuple(f"{node}: not compared: {reason}" for node, reason in found.others.items())
-    return Bullets(others), Table(header, rows, marked, "lrrrrl", 0, True)
+    said = tuple(map(sentences.sentence, sentences.verdict_sentences(found)))
+    return Bullets(others), Table(header, rows, marked, "lrrrl", 0, True), Bullets(said)
 
 
 # --- the floor plan ---
@@ -98,12 +101,12 @@ def _fleet(found: Comparison) -> Sequence[Block]:
 def floorplan(die: Die) -> Figure:
     """The sites of a die with their CCDs and memory, and what the way from site to site adds to the way to a line.
 
-    Where a geometry is named sites stand as it has them, else as in a table of two columns with every way drawn.
+    Where a geometry is named sites stand as it has them, else as in a table of two columns with every way die_maps.
     """
     assert die.sites is not None and die.distances is not None
     places = _places(die)
     rows = 1 + max(row for row, _ in places.values())
-    of_site = [listing.ends_of(die, site) for site in range(die.sites.count)]
+    of_site = [sentences.ends_of(die, site) for site in range(die.sites.count)]
     left = max((len(of_site[s]) for s, (_, c) in places.items() if c == 0), default=0)
     height = max(_SITE[1], left * (_END[1] + 1)) + _ALONG
     width = 2 * (_END[0] + 4) + 2 * _SITE[0] + _ACROSS
@@ -114,7 +117,7 @@ def floorplan(die: Die) -> Figure:
     }
     for i, (p, q) in enumerate(die.distances.ends.tolist()):
         if _adjacent(die, p, q):
-            _link(drawing, corner[p], corner[q], listing.cost(die.distances.line[i], die.distances.line_half[i]))
+            _link(drawing, corner[p], corner[q], sentences.cost(die.distances.line[i], die.distances.line_half[i]))
     ns = {int(end): (value, half) for end, value, half, _ in zip(*die.end_ns, strict=True)}
     odd = dict(die.odd_ends)
     for site, (x, y) in corner.items():
@@ -124,19 +127,19 @@ def floorplan(die: Die) -> Figure:
         for i, end in enumerate(of_site[site]):
             at = top + i * (_END[1] + 1)
             drawing.rect(outside, at, *_END, fill="#ffffff", stroke=ALARM if end in odd else INK)
-            drawing.text(outside + 1, at + 2, f"{listing.WORDS[die.tensor.level]} {end}", size=SMALL)
+            drawing.text(outside + 1, at + 2, f"{WORDS[die.frame.level]} {end}", size=SMALL)
             value, half = ns[end]
             drawing.text(outside + 1, at + 4.6, f"{value:.1f} ± {half:.1f} ns", size=SMALL, fill=QUIET)
             if end in odd:
                 drawing.triangle(outside + _END[0] - 2, at + 2.2)
-    shape = f"as a {listing.shape(die.geometry)}" if die.geometry is not None else "without a named geometry"
+    shape = f"as a {sentences.shape(die.geometry)}" if die.geometry is not None else "without a named geometry"
     anchored = "" if die.agrees == 1 else " The plan holds up to reflection and rotation."
     ways = zip(die.distances.ends.tolist(), die.distances.line.tolist(), die.distances.line_half.tolist(), strict=True)
     columns = [(*pair, value, half) for pair, value, half in ways]
     return finished(
-        drawing, f"iodie-socket{die.tensor.socket}",
+        drawing, f"iodie-socket{die.frame.socket}",
         f"The I/O die {shape}: ns (with half of the 95 % interval) that a step adds on the way to a line; below a "
-        f"{listing.WORDS[die.tensor.level]} its own part of a hop.{anchored}",
+        f"{WORDS[die.frame.level]} its own part of a hop.{anchored}",
         f"Floor plan of an I/O die with {die.sites.count} sites.",
         dict(zip(("from", "to", "ns", "half_ns"), zip(*columns, strict=True), strict=True)),
     )  # fmt: skip
@@ -165,7 +168,7 @@ def _site(drawing: Drawing, die: Die, site: int, x: float, y: float) -> None:
     width, height = _SITE
     share, half = die.share(site)
     drawing.rect(x, y, width, height, fill=WASH, stroke=INK, line=0.25)
-    drawing.text(x + width / 2, y + 3, listing.site_name(die, site), anchor="middle", bold=True)
+    drawing.text(x + width / 2, y + 3, sentences.site_name(die, site), anchor="middle", bold=True)
     drawing.text(x + width / 2, y + 7, f"{100 * share:.0f} ± {100 * half:.0f} % of lines", size=SMALL, anchor="middle")
     drawing.rect(x + 3, y + 10, width - 6, 2.4, fill="#ffffff", stroke=HAIR)
     drawing.rect(x + 3, y + 10, (width - 6) * min(share, 1), 2.4, fill=QUIET)

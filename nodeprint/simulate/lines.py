@@ -44,7 +44,8 @@ class Modes:
     equally from each site, else any lines. `die` and `sites` are its geometry (nodeprint/dies.py): quadrants on a ring,
     or with another number of sites the CCDs of a socket in their order. `hashing` is what a line's address says of its
     site: nothing, the parity of some of its bits, or with three or six sites the address modulo 3, in each case
-    together with the page's own address, which a program does not know.
+    together with the page's own address, which a program does not know. `slow_way` is two sites and what the way
+    between them costs beyond its steps, ns.
     """
 
     step_ns: float = 0.0
@@ -54,6 +55,15 @@ class Modes:
     die: dies.Kind = "ring"
     sites: int = 4
     hashing: Hashing = "random"
+    slow_way: tuple[int, int, float] = (0, 0, 0.0)
+
+    @property
+    def slow_ns(self) -> Floats:
+        """What the way from site to site costs beyond its steps, ns (site, site)."""
+        p, q, ns = self.slow_way
+        out = np.zeros((self.sites, self.sites))
+        out[[p, q], [q, p]] = ns
+        return out
 
     @property
     def steps(self) -> Ints:
@@ -194,9 +204,10 @@ def ways(layout: Layout, base_ns: Floats, modes: Modes, socket: int) -> Ways:
 def line_ns(of: Pool, on: Ways, run_pass: int) -> Floats:
     """What each line of a pass adds to a hop of each way, ns (way, line), around the mean of all sites."""
     drawn = of.drawn[run_pass]
-    steps = np.vstack([of.modes.steps - of.modes.steps.mean(), np.zeros(of.modes.sites)])
-    steps = steps[on.a][:, of.site[drawn]] + steps[on.b][:, of.site[drawn]]
-    return np.asarray(of.modes.step_ns * steps + on.base_ns[:, None] * of.own[drawn])
+    none = np.zeros(of.modes.sites)
+    steps, slow = np.vstack([of.modes.steps - of.modes.steps.mean(), none]), np.vstack([of.modes.slow_ns, none])
+    steps, slow = (ways[on.a][:, of.site[drawn]] + ways[on.b][:, of.site[drawn]] for ways in (steps, slow))
+    return np.asarray(of.modes.step_ns * steps + slow + on.base_ns[:, None] * of.own[drawn])
 
 
 def figure(of: Pool, run_pass: int, values: Floats) -> Floats:
@@ -227,8 +238,9 @@ def records(
     for slot in sorted(first, key=lambda slot: cpus[slot]):
         here = layout.slots[slot, SOCKET] == np.unique(layout.slots[:, SOCKET])[socket]
         steps = of.modes.steps[sites[slot], of.site] if here else np.full(len(of.site), of.modes.steps.mean())
+        slow = of.modes.slow_ns[sites[slot], of.site] * here
         far = _FAR_NS * (not here)
-        truth = _RELOAD_NS + far + of.modes.step_ns * steps + _LINE_NS * rng.standard_normal(len(of.site))
+        truth = _RELOAD_NS + far + of.modes.step_ns * steps + slow + _LINE_NS * rng.standard_normal(len(of.site))
         halves = truth + _HALF_NS * rng.standard_normal((2, len(of.site)))
         reload_ns = ",".join(f"[{','.join(f'{ns:.1f}' for ns in half)}]" for half in halves.tolist())
         yield (

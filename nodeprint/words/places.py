@@ -36,7 +36,8 @@ TESTED: Mapping[str, str] = {
     "loaded": "latency under load",
     "touch": "memory first touched by another core",
     "remap": "remapping of pages",
-    "die-port": "a port of the I/O die, or its link to another",
+    "die-port": "a port of the I/O die",
+    "die-link": "the link of the I/O die to another",
     "die-way": "a way over the I/O die",
     "die-lines": "lines at a site of the I/O die",
 }

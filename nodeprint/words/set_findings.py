@@ -111,6 +111,7 @@ _SIDES: Mapping[str, tuple[str, str]] = {
     "remap": ("fast", "slow"),
     "jitter": ("loud", "quiet"),
     "die-port": ("slow", "fast"),
+    "die-link": ("slow", "fast"),
     "die-way": ("slow", "fast"),
     "die-lines": ("many", "few"),
 }
@@ -122,7 +123,8 @@ _CONSISTENT: Mapping[str, tuple[str, ...]] = {
     "loaded": ("a missing or slow memory channel", "the memory controller"),
     "touch": ("memory of the other node", "interleaving"),
     "jitter": ("a daemon or interrupts on the CPU", "a hypervisor that takes CPU time away"),
-    "die-port": ("the CCD's port to the I/O die", "the link between the sockets"),
+    "die-port": ("the CCD's port to the I/O die",),
+    "die-link": ("the link between the sockets", "its width or speed"),
     "die-way": ("a link inside the I/O die",),
     "die-lines": ("a missing memory channel", "memory interleaving"),
 }

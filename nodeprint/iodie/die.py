@@ -1,0 +1,186 @@
+"""What is found of the lines at home in one socket: clusters, sites, geometry and costs, of all runs or of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nodeprint.distributions import stdtrit
+from nodeprint.iodie import data, geometry, hashing, line_clusters, paths, sites
+from nodeprint.iodie.data import Bools, Census, Floats, Frame, Ints, Lines, Tensor
+from nodeprint.iodie.geometry import Distances, Geometry
+from nodeprint.iodie.hashing import Rule
+from nodeprint.iodie.line_clusters import ClusterAgreement, Clusters
+from nodeprint.iodie.paths import Core, Far, Fit
+from nodeprint.iodie.sites import Sites
+from nodeprint.structure.matrix_arithmetic import rand_index
+from nodeprint.topology.model import Topology
+
+#: An end stands apart where its interval does, by so much, and by more than a healthy die shows with this probability.
+_APART_NS, _FALSE = 2.0, 0.01
+
+
+@dataclass(frozen=True)
+class Link:
+    """The link to another socket: what it adds to a hop, with the ways to it on both dies, and half of the interval."""
+
+    socket: int
+    ns: float
+    half: float
+
+
+@dataclass(frozen=True)
+class Die:
+    """What was found of the lines at home in one socket, or in one of its NUMA nodes (`homes`).
+
+    `no_map` says why there is no map of sites; `no_geometry` why none of the known geometries is named. `counted` has
+    the cluster of each of `counted_lines`, by which shares are counted: those of the census, which are drawn from all
+    of the pool, where its clusters are those of hops. `agrees` says whether the sites are the labelled quadrants, as
+    adjusted Rand index, None where either is unknown.
+    """
+
+    frame: Frame
+    homes: tuple[int, ...]
+    clusters: Clusters
+    census: Clusters | None
+    agreement: ClusterAgreement | None
+    rules: tuple[Rule, ...]
+    sites: Sites | None
+    no_map: str
+    fit: Fit
+    far: Far | None
+    distances: Distances | None
+    geometry: Geometry | None
+    no_geometry: str
+    counted: Ints
+    counted_lines: Lines
+    agrees: float | None
+    core: Core | None
+    links: tuple[Link, ...] = ()
+
+    @property
+    def end_ns(self) -> tuple[Ints, Floats, Floats, Floats]:
+        """Of the ends in the socket: their numbers, cost, half of its interval, and by how many standard deviations of
+        the others it is above their mean."""
+        at = self.fit.of("end")
+        own = np.flatnonzero(self.frame.here)
+        index = [at[(int(end),)] for end in own]
+        ns = self.fit.value[index]
+        half = np.array([self.fit.half(i) for i in index])
+        return self.frame.ends[own], ns, half, above_others(ns)
+
+    def share(self, site: int, run: str = "") -> tuple[float, float]:
+        """The share of lines at a site with half of its 95 % interval, of one run or of all; NaN without lines."""
+        of = self.counted_lines
+        mine = np.array([run in ("", name) for name, *_ in of.parts])[of.part] & (self.counted >= 0)
+        if self.sites is None or not mine.any():
+            return float("nan"), float("nan")
+        share = float((self.sites.of_cluster[self.counted[mine]] == site).mean())
+        return share, 1.96 * float(np.sqrt(share * (1 - share) / mine.sum()))
+
+    @property
+    def odd_ends(self) -> list[tuple[int, float]]:
+        """Ends whose own part is much longer than that of the others, and by how much, ns."""
+        ends, ns, half, _ = self.end_ns
+        beyond, odd = ns - np.median(ns), stands_apart(ns, half)
+        return [(int(end), float(by)) for end, by, is_odd in zip(ends, beyond, odd, strict=True) if is_odd]
+
+
+def above_others(values: Floats) -> Floats:
+    """By how many standard deviations of the others each value is above their mean, for its own scatter, too."""
+    others = [np.delete(values, i) for i in range(len(values))]
+    scale = np.array([max(float(one.std(ddof=1)), 1e-9) for one in others]) * np.sqrt(1 + 1 / (len(values) - 1))
+    return np.asarray((values - [one.mean() for one in others]) / scale)
+
+
+def stands_apart(ns: Floats, half: Floats) -> Bools:
+    """Which ends cost much more than the others do, beyond half of their interval: where all scatter, none does.
+
+    Rosner's test (1983, Technometrics 25) for up to a quarter of the ends, which are left out one after another, the
+    longest first; the last that Student's distribution makes odd counts with those before it.
+    """
+    left, order, found = np.arange(len(ns)), [], 0
+    for _ in range(max(len(ns) // 4, 1)):
+        above = above_others(ns[left])
+        worst = int(above.argmax())
+        order.append(int(left[worst]))
+        if above[worst] > stdtrit(len(left) - 2, 1 - _FALSE / len(left)):
+            found = len(order)
+        left = np.delete(left, worst)
+    beyond = ns - np.median(ns)
+    return np.isin(np.arange(len(ns)), order[:found]) & (beyond > _APART_NS) & (beyond > half)
+
+
+def find(tensor: Tensor, censuses: Sequence[Census], topology: Topology) -> Die:
+    """What is found of the lines of one socket."""
+    clusters = line_clusters.of_hops(tensor)
+    homes = tuple(np.unique(tensor.lines.home).tolist())
+    of_census, census_lines, bits = _census(tensor, [one for one in censuses if one.home in homes], topology)
+    both = (
+        line_clusters.agreement(clusters, tensor.lines, of_census, census_lines) if of_census and census_lines else None
+    )
+    where = sites.find(clusters)
+    known = where if isinstance(where, Sites) else None
+    fit = paths.fit(tensor, clusters, known)
+    distances = geometry.distances(fit, known) if known else None
+    no_map = where if isinstance(where, str) else ""
+    if distances is not None and not (np.nan_to_num(distances.line - distances.line_half, nan=1.0) > 0).all():
+        no_map, known, distances = "the sites that lines suggest are at no distance from each other", None, None
+        fit = paths.fit(tensor, clusters, None)
+    shape = geometry.find(distances, known.count) if known and distances else "there is no map"
+    counted = (clusters.label, tensor.lines)
+    if of_census is not None and census_lines is not None:
+        label = line_clusters.in_hops(clusters, tensor.lines, of_census, census_lines)
+        counted = (label, census_lines) if label is not None else counted
+    labels = tensor.labels[tensor.here]
+    agrees = rand_index(known.of_end, labels) if known and (labels >= 0).all() else None
+    rules = _rules(clusters, tensor.lines, of_census, census_lines, bits)
+    return Die(
+        tensor.frame, homes, clusters, of_census, both, tuple(rules), known, no_map, fit,
+        paths.far(tensor, clusters, known, fit), distances, shape if isinstance(shape, Geometry) else None,
+        shape if isinstance(shape, str) else "", *counted, agrees, paths.core(tensor),
+    )  # fmt: skip
+
+
+def by_run(found: Die, tensor: Tensor, run: str) -> Die:
+    """A die by the lines of one run alone: the same sites and clusters, costs of its own. Itself where the run has no
+    line of one of the clusters."""
+    clusters, lines_of = found.clusters, tensor.lines
+    mine = np.array([lines_of.parts[part][0] == run for part in lines_of.part])
+    label = clusters.label[mine]
+    if not mine.any() or (clusters.count > 1 and len(np.unique(label[label >= 0])) < clusters.count):
+        return found
+    part = replace(
+        tensor, ns=tensor.ns[:, mine], lines=Lines(lines_of.parts, lines_of.part[mine], lines_of.number[mine])
+    )
+    of_lines = replace(clusters, label=label, probability=clusters.probability[mine])
+    fit = paths.fit(part, of_lines, found.sites)
+    distances = geometry.distances(fit, found.sites) if found.sites is not None else None
+    return replace(found, fit=fit, distances=distances, far=paths.far(part, of_lines, found.sites, fit))
+
+
+def _census(
+    tensor: Tensor, censuses: Sequence[Census], topology: Topology
+) -> tuple[Clusters | None, Lines | None, int]:
+    """Clusters by the censuses of the same homes, from CPUs in the socket; their lines; bits of the address known."""
+    by_cpu = {cpu.cpu: cpu for cpu in topology.cpus}
+    inside = set(tensor.ends[tensor.here].tolist())
+    used = [
+        [i for i, cpu in enumerate(one.cpus.tolist()) if cpu in by_cpu and getattr(by_cpu[cpu], tensor.level) in inside]
+        for one in censuses
+    ]
+    fewest = min((len(of) for of in used), default=0)
+    if fewest < data.FEWEST_ENDS or len({tuple(one.cpus[of]) for one, of in zip(censuses, used, strict=True)}) != 1:
+        return None, None, 0
+    ns = np.concatenate([one.ns[:, of] for one, of in zip(censuses, used, strict=True)], axis=2).swapaxes(1, 2)
+    part = np.repeat(np.arange(len(censuses)), [len(one.lines) for one in censuses])
+    of = Lines(tuple((one.run, one.home, 0) for one in censuses), part, np.concatenate([one.lines for one in censuses]))
+    return line_clusters.of_census(ns[0], ns[1], part), of, min(one.address_bits for one in censuses)
+
+
+def _rules(clusters: Clusters, of: Lines, census: Clusters | None, census_of: Lines | None, bits: int) -> list[Rule]:
+    if census is not None and census_of is not None and census.count > 1:
+        return hashing.find(census.label, census_of, census.count, bits)
+    return hashing.find(clusters.label, of, clusters.count, bits)

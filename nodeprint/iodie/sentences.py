@@ -1,0 +1,157 @@
+"""What was found of I/O dies in sentences, for terminal and pages."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nodeprint.iodie.die import Die
+from nodeprint.iodie.geometry import Geometry
+from nodeprint.iodie.hashing import Rule
+from nodeprint.iodie.part_comparison import WORDS, ComparedPart, Comparison
+from nodeprint.topology.facts import list_text
+
+_KINDS = {"ring": "ring of {0}", "crossbar": "crossbar of {0}"}
+
+
+def interval(value: float, half: float) -> str:
+    """A cost with half of its 95 % interval, ns."""
+    return f"{cost(value, half)} ns" if np.isfinite(value) else "not identified"
+
+
+def cost(value: float, half: float) -> str:
+    """The figures of an interval: two decimals where the first says nothing of its half."""
+    digits = 1 if half >= 0.1 else 2
+    return f"{value:.{digits}f} ± {half:.{digits}f}"
+
+
+def sentence(words: str) -> str:
+    """Words as a sentence."""
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def shape(of: Geometry) -> str:
+    """A geometry in words."""
+    return f"mesh of 2 x {of.sites // 2}" if of.kind == "mesh" else _KINDS[of.kind].format(of.sites)
+
+
+def ends_of(die: Die, site: int) -> list[int]:
+    """The numbers of the ends at a site."""
+    assert die.sites is not None
+    return [int(end) for end in die.frame.ends[die.frame.here][die.sites.of_end == site]]
+
+
+def site_name(die: Die, site: int) -> str:
+    """A site by its labelled quadrant where all sites are quadrants, else by its ends."""
+    assert die.sites is not None
+    if die.agrees == 1:
+        labels = die.frame.labels[die.frame.here]
+        return f"quadrant {int(labels[die.sites.of_end == site][0])}"
+    return f"{WORDS[die.frame.level]} {list_text(ends_of(die, site))}"
+
+
+def title(die: Die) -> str:
+    """Whose lines a die's are."""
+    whole = len(die.homes) == 1
+    return f"socket {die.frame.socket}, lines of NUMA node{'' if whole else 's'} {list_text(die.homes)}"
+
+
+def lines_sentence(die: Die) -> str:
+    """Where lines live, by hops and by census."""
+    hops = die.clusters
+    if hops.count == 1:
+        text = "all alike"
+    else:
+        loose = int((hops.label < 0).sum())
+        text = f"in {hops.count} clusters of {', '.join(map(str, hops.sizes))}" + (
+            f", {loose} in none" if loose else ""
+        )
+    if die.census is None:
+        return text + "; no census with enough CPUs"
+    if die.agreement is not None and die.agreement.index is not None:
+        same = "the same" if die.agreement.index > 0.95 else "other"
+        return (
+            text
+            + f"; the census finds {same} clusters (adjusted Rand index {die.agreement.index:.2f} over "
+            + (f"{die.agreement.lines} lines)")
+        )
+    return text + f"; the census finds {'one cluster' if die.census.count == 1 else f'{die.census.count} clusters'}"
+
+
+def no_map_sentence(die: Die) -> str:
+    """Why there is no map, and what would have been found."""
+    return (
+        f"{die.no_map}. With this data two sites would have been separated if a step between them took "
+        f"{die.clusters.detectable_ns:.2f} ns or more."
+    )
+
+
+def map_sentences(die: Die) -> list[str]:
+    """What the map shows: sites, geometry, costs, and what fixes its orientation."""
+    assert die.sites is not None
+    said = [f"{die.sites.count} sites, each with memory that is nearer to its {WORDS[die.frame.level]}s than to others"]
+    if die.geometry is not None:
+        found = die.geometry
+        steps = " across, ".join(interval(v, h) for v, h in zip(found.hop_ns, found.hop_half, strict=True))
+        pairs = " across, ".join(interval(v, h) for v, h in zip(found.pair_hop_ns, found.pair_hop_half, strict=True))
+        along = " along" if len(found.hop_ns) > 1 else ""
+        said.append(f"geometry: {shape(found)}, this placement with probability {found.certain:.2f}")
+        said.append(f"a step to a line costs {steps}{along}; a step from CPU to CPU {pairs}{along}")
+    else:
+        said.append(f"geometry: none is named, {die.no_geometry}; the distances are as measured")
+    if die.agrees == 1:
+        said.append("the sites are the labelled quadrants")
+    elif die.agrees is not None:
+        said.append(
+            f"the sites are not the labelled quadrants (adjusted Rand index {die.agrees:.2f}); placed up to reflection"
+        )
+    else:
+        said.append("no labels fix the orientation: the map holds up to reflection and rotation")
+    for rule in die.rules:
+        said.append(rule_sentence(rule))
+    return said
+
+
+def rule_sentence(rule: Rule) -> str:
+    """What an address says of the cluster of a line."""
+    what = f"the parity of address bits {list_text(rule.bits)}" if rule.bits else "the address modulo 3"
+    groups = " from ".join("{" + list_text(group) + "}" for group in rule.groups)
+    where = "pairs of lines in one page" if rule.in_page else "lines"
+    return f"{what} separates clusters {groups} in {100 * rule.right:.0f} % of {rule.lines} held-out {where}"
+
+
+def part_sentences(die: Die) -> list[str]:
+    """What the parts of a way cost, and what is not identified."""
+    ends, ns, half, _ = die.end_ns
+    word = WORDS[die.frame.level]
+    said = [
+        f"a {word}'s own part of a hop, its cores and port: {np.median(ns):.1f} ns, from {ns.min():.1f} ns ({word} "
+        f"{ends[ns.argmin()]}) to {ns.max():.1f} ns ({word} {ends[ns.argmax()]}), each ± {np.median(half):.1f} ns"
+    ]
+    said += [f"{word} {end} stands apart: its part is {by:.1f} ns longer than the median" for end, by in die.odd_ends]
+    said += [
+        f"the link to socket {link.socket} adds {interval(link.ns, link.half)}, with the ways to it on both dies"
+        for link in die.links
+    ]
+    if die.core is None:
+        said.append("core and port are not identified apart: that needs the same cores at two clocks")
+    else:
+        said.append(
+            f"of it a core spends {cost(die.core.cycles, die.core.half)} cycles of its clock, which changed by "
+            f"{100 * die.frame.clock_spread:.0f} %; the rest is the port"
+        )
+    return said
+
+
+def in_unit(part: ComparedPart, value: float) -> str:
+    """A value of a part with its unit."""
+    return f"{100 * value:.1f} %" if part.unit == "share" else f"{value:.2f} ns"
+
+
+def verdict_sentences(found: Comparison) -> list[str]:
+    """What the verdict says of the parts of all nodes, or that it has not been asked."""
+    if found.smallest is None:
+        return ["the campaign has not been judged: `nodeprint judge` says which nodes deviate"]
+    said = list(dict.fromkeys(f"{node}: {text}" for part in found.parts for node, text in part.findings.items()))
+    limits = ", ".join(f"{100 * share:.1f} % ({term})" for term, share in sorted(found.smallest.items()))
+    said = said or ["the verdict has no finding on these parts"]
+    return [*said, f"smallest effects that it finds: {limits}"] if limits else said
