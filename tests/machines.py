@@ -1,4 +1,4 @@
-"""Machines that exist nowhere: roots with the files Linux would show, for any layout, written from rows of CPUs.
+"""Machines that exist nowhere: the files Linux would show, for any layout, made from rows of CPUs.
 
 Laid out by hand here, not by nodeprint's table, so that tests compare two independent accounts.
 """
@@ -10,6 +10,29 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+
+from nodeprint.tree import Tree
+
+
+class Files(Tree):
+    """Files in memory, by path; each ends with a newline. `folders` are there without any."""
+
+    def __init__(self, files: dict[str, str], folders: Iterable[str] = ()) -> None:
+        super().__init__("a machine that exists nowhere")
+        self.files = {path: f"{content}\n" for path, content in files.items()}
+        self.folders = tuple(folders)
+        self._names: dict[str, set[str]] = {}
+        for path in (*files, *folders):
+            parts = path.split("/")
+            for depth, name in enumerate(parts):
+                self._names.setdefault("/".join(parts[:depth]), set()).add(name)
+
+    def read_bytes(self, path: str) -> bytes | None:
+        content = self.files.get(path)
+        return None if content is None else content.encode()
+
+    def names(self, path: str) -> list[str]:
+        return sorted(self._names.get(path, ()))
 
 
 @dataclass(frozen=True)
@@ -87,28 +110,38 @@ class Fake:
     def _threads(self) -> dict[str, int]:
         return {level: max(Counter(getattr(r, level) for r in self.rows).values()) for level in ("ccx", "die")}
 
-    def write(self, root: Path) -> Path:
-        """The files of the machine below `root`, which is returned."""
-        cpu_dir, node_dir = root / "sys/devices/system/cpu", root / "sys/devices/system/node"
-        _put(cpu_dir / "online", text([r.cpu for r in self.online]))
-        _put(cpu_dir / "present", text([r.cpu for r in self.rows]))
-        for row in self.rows:
-            (cpu_dir / f"cpu{row.cpu}").mkdir(parents=True, exist_ok=True)
+    def tree(self) -> Files:
+        """The files of the machine, in memory: a machine of 512 CPUs has 13,000."""
+        cpu_dir, node_dir = "sys/devices/system/cpu", "sys/devices/system/node"
+        files = {
+            f"{cpu_dir}/online": text([r.cpu for r in self.online]),
+            f"{cpu_dir}/present": text([r.cpu for r in self.rows]),
+        }
         lists: dict[tuple[str, int], list[int]] = {}
         for row in self.online:
             for key in ("socket", "die", "core", "l2", "ccx"):
                 lists.setdefault((key, getattr(row, key)), []).append(row.cpu)
         shared = {part: text(cpus) for part, cpus in lists.items()}
         for row in self.online:
-            self._write_cpu(cpu_dir / f"cpu{row.cpu}", row, shared)
+            own = self._files_of_cpu(row, shared)
+            files |= {f"{cpu_dir}/cpu{row.cpu}/{path}": content for path, content in own.items()}
         nodes = sorted({r.node for r in self.rows if r.node is not None} | set(self.empty_nodes))
         for node in nodes:
-            _put(node_dir / f"node{node}/cpulist", text([r.cpu for r in self.online if r.node == node]))
-            _put(node_dir / f"node{node}/distance", " ".join(str(self.distance(node, other)) for other in nodes))
-            _put(node_dir / f"node{node}/meminfo", f"Node {node} MemTotal:       1048576 kB")
-        _put(root / "proc/cpuinfo", "\n".join(self._cpuinfo(row) for row in self.online))
-        for path, content in self.files.items():
-            _put(root / path, content)
+            folder = f"{node_dir}/node{node}"
+            files[f"{folder}/cpulist"] = text([r.cpu for r in self.online if r.node == node])
+            files[f"{folder}/distance"] = " ".join(str(self.distance(node, other)) for other in nodes)
+            files[f"{folder}/meminfo"] = f"Node {node} MemTotal:       1048576 kB"
+        files["proc/cpuinfo"] = "\n".join(self._cpuinfo(row) for row in self.online)
+        return Files(files | self.files, [f"{cpu_dir}/cpu{row.cpu}" for row in self.rows])
+
+    def write(self, root: Path) -> Path:
+        """The files of the machine below `root`, which is returned."""
+        tree = self.tree()
+        for path, content in tree.files.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(content)
+        for folder in tree.folders:
+            (root / folder).mkdir(parents=True, exist_ok=True)
         return root
 
     def write_xml(self, path: Path, version: int = 2, ids: tuple[str, ...] = (), maker: str = "Supermicro") -> Path:
@@ -193,29 +226,31 @@ class Fake:
             (folder / f"pu{row.cpu}").write_text("# mask e[abcd]x => e[abcd]x\n" + "\n".join(lines) + "\n")
         return folder
 
-    def _write_cpu(self, folder: Path, row: Row, shared: dict[tuple[str, int], str]) -> None:
+    def _files_of_cpu(self, row: Row, shared: dict[tuple[str, int], str]) -> dict[str, str]:
         def sharing(key: str) -> str:
             return shared[key, getattr(row, key)]
 
-        topology = folder / "topology"
-        _put(topology / "physical_package_id", str(row.socket))
-        _put(topology / "core_id", str(self.number("core", row)))
-        _put(topology / "thread_siblings_list", sharing("core"))
-        _put(topology / "core_siblings_list", sharing("socket"))
+        files = {
+            "topology/physical_package_id": str(row.socket),
+            "topology/core_id": str(self.number("core", row)),
+            "topology/thread_siblings_list": sharing("core"),
+            "topology/core_siblings_list": sharing("socket"),
+        }
         if row.die is not None:
-            _put(topology / "die_id", str(row.die))
+            files["topology/die_id"] = str(row.die)
             if self.with_die_lists:
-                _put(topology / "die_cpus_list", sharing("die"))
+                files["topology/die_cpus_list"] = sharing("die")
         for index, (level, kind, key) in enumerate(
             ((1, "Data", "core"), (1, "Instruction", "core"), (2, "Unified", "l2"), (3, "Unified", "ccx"))
         ):
             part = getattr(row, key)
             if part is None and key == "ccx":
                 continue
-            cache = folder / f"cache/index{index}"
-            _put(cache / "level", str(level))
-            _put(cache / "type", kind)
-            _put(cache / "shared_cpu_list", sharing(key if part is not None else "core"))
+            cache = f"cache/index{index}"
+            files[f"{cache}/level"] = str(level)
+            files[f"{cache}/type"] = kind
+            files[f"{cache}/shared_cpu_list"] = sharing(key if part is not None else "core")
+        return files
 
     def _cpuinfo(self, row: Row) -> str:
         lines = [f"processor\t: {row.cpu}"]
@@ -246,14 +281,6 @@ def mask(cpus: Iterable[int]) -> str:
     bits = sum(1 << cpu for cpu in cpus)
     words = [bits >> shift & 0xFFFFFFFF for shift in range(0, max(bits.bit_length(), 1), 32)][::-1]
     return ",".join(f"0x{word:08x}" if word else ("0x0" if i == len(words) - 1 else "") for i, word in enumerate(words))
-
-
-def _put(path: Path, content: str) -> None:
-    try:
-        path.write_text(content + "\n")
-    except FileNotFoundError:
-        path.parent.mkdir(parents=True)
-        path.write_text(content + "\n")
 
 
 @dataclass(frozen=True)

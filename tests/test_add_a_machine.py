@@ -46,27 +46,27 @@ def entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     processors._table.cache_clear()
 
 
-def run_the_pages_test(example: Epyc, tmp_path: Path) -> None:
-    names = {"EXAMPLE": example, "epyc": epyc, "read": read, "assert_labelled": assert_labelled, "tmp_path": tmp_path}
+def run_the_pages_test(example: Epyc) -> None:
+    names = {"EXAMPLE": example, "epyc": epyc, "read": read, "assert_labelled": assert_labelled}
     exec(TEST, names)
 
 
-def test_it_is_unknown_before(example: Epyc, tmp_path: Path) -> None:
-    labels = read(epyc(example), tmp_path / "root")
+def test_it_is_unknown_before(example: Epyc) -> None:
+    labels = read(epyc(example))
     assert {level for level in ("ccd", "quadrant") if labels.provenance[level] == "unknown"} == {"ccd", "quadrant"}
     assert_labelled(labels, epyc(example), "socket", "ccx", "core")
     assert ids(labels) == {"unknown-part"}
     with pytest.raises(AssertionError):
-        run_the_pages_test(example, tmp_path / "page")
+        run_the_pages_test(example)
     with pytest.raises(NodeprintError, match="no part"):
         from_part("EPYC 1F01", 2)
 
 
 @pytest.mark.usefixtures("entered")
-def test_it_is_labelled_after(example: Epyc, tmp_path: Path) -> None:
-    run_the_pages_test(example, tmp_path / "page")
-    for number, fake in enumerate((epyc(example, nps=4), epyc(example, threads=1))):
-        assert_labelled(read(fake, tmp_path / str(number)), fake, "quadrant", "ccd", "ccx", "core", "numa")
+def test_it_is_labelled_after(example: Epyc) -> None:
+    run_the_pages_test(example)
+    for fake in (epyc(example, nps=4), epyc(example, threads=1)):
+        assert_labelled(read(fake), fake, "quadrant", "ccd", "ccx", "core", "numa")
 
 
 @pytest.mark.usefixtures("entered")

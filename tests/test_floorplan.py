@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import combinations
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -36,8 +35,8 @@ MACHINES = {
 
 
 @pytest.fixture(params=MACHINES, scope="module")
-def labels(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Topology:
-    return read(MACHINES[request.param], tmp_path_factory.mktemp("root"))
+def labels(request: pytest.FixtureRequest) -> Topology:
+    return read(MACHINES[request.param])
 
 
 def _texts(svg: str) -> list[tuple[str, float, float, float, float]]:
@@ -94,8 +93,8 @@ def test_what_has_no_place_is_said_to_have_none(labels: Topology) -> None:
         assert "quadrant 0" not in said
 
 
-def test_a_value_gives_its_colour_and_no_value_none(tmp_path: Path) -> None:
-    labels = read(epyc(machines.ROME, sockets=1), tmp_path)
+def test_a_value_gives_its_colour_and_no_value_none() -> None:
+    labels = read(epyc(machines.ROME, sockets=1))
     low = {cpu.cpu: 100.0 for cpu in labels.cpus}
 
     def fills(values: dict[int, float] | None, level: str = "core") -> dict[str, str]:
@@ -115,12 +114,12 @@ def test_a_value_gives_its_colour_and_no_value_none(tmp_path: Path) -> None:
     assert fills({cpu: float("nan") for cpu in low}) == fills({})
 
 
-def test_one_socket_of_two(tmp_path: Path) -> None:
-    labels = read(epyc(machines.MILAN), tmp_path)
+def test_one_socket_of_two() -> None:
+    labels = read(epyc(machines.MILAN))
     svg = painted(floorplan(labels, socket=1)).decode()
     assert "socket 1" in svg and "socket 0" not in svg
 
 
-def test_names_of_unknown_origin_are_escaped(tmp_path: Path) -> None:
-    labels = read(epyc(machines.ROME).but(model=0xFE, family=0x1F, name="<script>&"), tmp_path)
+def test_names_of_unknown_origin_are_escaped() -> None:
+    labels = read(epyc(machines.ROME).but(model=0xFE, family=0x1F, name="<script>&"))
     ElementTree.fromstring(painted(floorplan(labels)))

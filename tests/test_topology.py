@@ -20,8 +20,8 @@ from tests import machines
 from tests.machines import Epyc, Fake, Row, arm, epyc, xeon
 
 
-def read(fake: Fake, root: Path) -> Topology:
-    return topology.read(open_tree(fake.write(root)))
+def read(fake: Fake) -> Topology:
+    return topology.read(fake.tree())
 
 
 def parts(labels: Topology, level: Level) -> set[tuple[int, ...]]:
@@ -39,9 +39,9 @@ def assert_labelled(labels: Topology, fake: Fake, *levels: Level) -> None:
 
 @pytest.mark.parametrize("nps", [0, 1, 2, 4])
 @pytest.mark.parametrize("name", machines.WHOLE)
-def test_a_whole_epyc(tmp_path: Path, name: str, nps: int) -> None:
+def test_a_whole_epyc(name: str, nps: int) -> None:
     fake = epyc(machines.WHOLE[name], nps=nps)
-    labels = read(fake, tmp_path)
+    labels = read(fake)
     assert_labelled(labels, fake, "socket", "quadrant", "ccd", "ccx", "core", "numa")
     assert {row.cpu: row.quadrant for row in fake.rows} == {c.cpu: c.quadrant for c in labels.cpus}
     assert labels.machine.nps == nps
@@ -59,15 +59,13 @@ def test_a_whole_epyc(tmp_path: Path, name: str, nps: int) -> None:
 
 @settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 2**32), name=st.sampled_from(sorted(machines.WHOLE)))
-def test_labels_follow_cpus_whatever_their_numbers(
-    tmp_path_factory: pytest.TempPathFactory, seed: int, name: str
-) -> None:
+def test_labels_follow_cpus_whatever_their_numbers(seed: int, name: str) -> None:
     fake = epyc(machines.WHOLE[name], sockets=1)
     numbers = random.Random(seed).sample(range(3 * len(fake.rows)), len(fake.rows))
     shuffled = fake.renumbered(numbers.__getitem__)
-    labels = read(shuffled, tmp_path_factory.mktemp("root"))
+    labels = read(shuffled)
     assert_labelled(labels, shuffled, "socket", "quadrant", "ccd", "ccx", "core")
-    plain = read(fake, tmp_path_factory.mktemp("root"))
+    plain = read(fake)
     place = {c.cpu: replace(c, cpu=0) for c in labels.cpus}
     assert all(replace(c, cpu=0) == place[numbers[c.cpu]] for c in plain.cpus)
 
@@ -81,9 +79,9 @@ HARVESTED = {
 
 
 @pytest.mark.parametrize("name", HARVESTED)
-def test_a_harvested_part_has_no_positions(tmp_path: Path, name: str) -> None:
+def test_a_harvested_part_has_no_positions(name: str) -> None:
     fake = epyc(HARVESTED[name])
-    labels = read(fake, tmp_path)
+    labels = read(fake)
     assert_labelled(labels, fake, "socket", "ccd", "ccx", "core", "numa")
     assert labels.machine.ccd_positions is False
     assert parts(labels, "quadrant") == set()
@@ -95,57 +93,57 @@ def test_a_harvested_part_has_no_positions(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["9454", "9555", "7402"])
-def test_nps4_gives_the_quadrants_of_a_harvested_part(tmp_path: Path, name: str) -> None:
+def test_nps4_gives_the_quadrants_of_a_harvested_part(name: str) -> None:
     fake = epyc(HARVESTED[name], nps=4)
-    labels = read(fake, tmp_path)
+    labels = read(fake)
     assert_labelled(labels, fake, "quadrant", "ccd", "numa")
     assert labels.provenance["quadrant"] == "numa"
     assert "numa-contradicts-table" not in ids(labels)
 
 
 @pytest.mark.parametrize("name", machines.WHOLE)
-def test_smt_off_in_the_firmware(tmp_path: Path, name: str) -> None:
+def test_smt_off_in_the_firmware(name: str) -> None:
     fake = epyc(machines.WHOLE[name], threads=1)
-    labels = read(fake, tmp_path)
+    labels = read(fake)
     assert labels.machine.smt is False
     assert_labelled(labels, fake, "quadrant", "ccd", "ccx", "core")
 
 
-def test_smt_off_by_the_kernel_hides_no_core(tmp_path: Path) -> None:
+def test_smt_off_by_the_kernel_hides_no_core() -> None:
     fake = epyc(machines.ROME)
     fake = fake.but(
         offline=frozenset(r.cpu for r in fake.rows if r.thread), files={"sys/devices/system/cpu/smt/control": "off"}
     )
-    labels = read(fake, tmp_path)
+    labels = read(fake)
     assert_labelled(labels, fake, "quadrant", "ccd", "ccx", "core")
     assert not ids(labels)
 
 
 @pytest.mark.parametrize("name", ["rome", "milan"])
-def test_offline_cpus_do_not_move_the_others(tmp_path: Path, name: str) -> None:
+def test_offline_cpus_do_not_move_the_others(name: str) -> None:
     fake = epyc(machines.WHOLE[name])
     gone = {fake.rows[0].ccx, fake.rows[0].ccx + 2} if fake.rows[0].ccx is not None else set()
     fake = fake.but(offline=frozenset(r.cpu for r in fake.rows if r.ccx in gone))
-    labels = read(fake, tmp_path)
+    labels = read(fake)
     assert "offline-cpus" in ids(labels)
     assert_labelled(labels, fake, "socket", "quadrant", "ccd", "ccx", "core")
     assert {row.cpu: row.quadrant for row in fake.online} == {c.cpu: c.quadrant for c in labels.cpus}
     assert labels.machine.core_positions and labels.machine.ccd_positions
 
 
-def test_offline_cpus_of_an_unlisted_part_leave_the_ccd_unknown(tmp_path: Path) -> None:
+def test_offline_cpus_of_an_unlisted_part_leave_the_ccd_unknown() -> None:
     fake = epyc(machines.ROME)
     fake = fake.but(name="AMD EPYC 7xyz", offline=frozenset(r.cpu for r in fake.rows if r.ccx == 0))
-    labels = read(fake, tmp_path)
+    labels = read(fake)
     assert parts(labels, "quadrant") == parts(labels, "ccd") == set()
     assert_labelled(labels, fake, "ccx", "core")
 
 
 @pytest.mark.parametrize("nps", [1, 4])
 @pytest.mark.parametrize("name", ["rome", "milan", "genoa"])
-def test_a_virtual_machine_knows_only_numa(tmp_path: Path, name: str, nps: int) -> None:
+def test_a_virtual_machine_knows_only_numa(name: str, nps: int) -> None:
     fake = epyc(machines.WHOLE[name], nps=nps).but(flags="fpu hypervisor")
-    labels = read(fake, tmp_path)
+    labels = read(fake)
     assert labels.machine.virtual
     assert labels.machine.ccd_positions is None and labels.machine.core_positions is None
     assert parts(labels, "quadrant") == (fake.partition("node") if nps == 4 else set())
@@ -153,29 +151,29 @@ def test_a_virtual_machine_knows_only_numa(tmp_path: Path, name: str, nps: int) 
     assert ("quadrant-unknown" in ids(labels)) is (nps == 1)
 
 
-def test_numa_nodes_overrule_the_table(tmp_path: Path) -> None:
+def test_numa_nodes_overrule_the_table() -> None:
     def swapped(row: Row) -> Row:
         return replace(row, node={0: 1, 1: 0}[row.node] if row.ccd in (0, 2) and row.node in (0, 1) else row.node)
 
     fake = epyc(machines.ROME, nps=4).with_rows(swapped)
-    labels = read(fake, tmp_path)
+    labels = read(fake)
     assert "numa-contradicts-table" in ids(labels)
     assert parts(labels, "quadrant") == fake.partition("node")
     assert labels.provenance["quadrant"] == "numa"
 
 
-def test_numa_nodes_that_cut_ccds_are_no_quadrants(tmp_path: Path) -> None:
+def test_numa_nodes_that_cut_ccds_are_no_quadrants() -> None:
     fake = epyc(machines.MILAN, nps=4)
     odd = fake.with_rows(lambda row: replace(row, node=1) if row.cpu in (0, 128) else row)
-    labels = read(odd, tmp_path)
+    labels = read(odd)
     assert "numa-contradicts-table" in ids(labels)
     assert labels.provenance["quadrant"] == "table"
     assert_labelled(labels, fake, "quadrant", "ccd")
 
 
-def test_each_l3_a_numa_node_is_no_nps(tmp_path: Path) -> None:
+def test_each_l3_a_numa_node_is_no_nps() -> None:
     fake = epyc(machines.MILAN).with_rows(lambda row: replace(row, node=row.ccx // 2 if row.ccx is not None else None))
-    labels = read(fake, tmp_path)
+    labels = read(fake)
     assert "l3-as-numa" in ids(labels)
     assert labels.machine.nps is None
     assert_labelled(labels, fake, "quadrant", "ccd", "numa")
@@ -183,31 +181,31 @@ def test_each_l3_a_numa_node_is_no_nps(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("near", "nps"), [(11, None), (12, 4)])
-def test_one_ccx_a_node_on_a_part_of_four(tmp_path: Path, near: int, nps: int | None) -> None:
+def test_one_ccx_a_node_on_a_part_of_four(near: int, nps: int | None) -> None:
     fake = epyc(Epyc(1, 0x19, "AMD EPYC 7513 32-Core Processor", (0, 1, 2, 3), 1, 8, 8, lambda c: c), nps=4)
-    labels = read(fake.but(distance=lambda a, b: 10 if a == b else near if a // 4 == b // 4 else 32), tmp_path)
+    labels = read(fake.but(distance=lambda a, b: 10 if a == b else near if a // 4 == b // 4 else 32))
     assert labels.machine.nps == nps
     assert len(parts(labels, "quadrant")) == (8 if nps else 0)
 
 
-def test_a_part_with_one_ccd(tmp_path: Path) -> None:
+def test_a_part_with_one_ccd() -> None:
     fake = epyc(Epyc(0x21, 0x19, "AMD Ryzen 7 5800X 8-Core Processor", (0,), 1, 8, 8, lambda c: 0), sockets=1)
-    labels = read(fake, tmp_path)
+    labels = read(fake)
     assert_labelled(labels, fake, "socket", "ccd", "ccx", "core")
     assert parts(labels, "quadrant") == set()
     assert not ids(labels)
 
 
-def test_an_unknown_part_is_said_to_be_one(tmp_path: Path) -> None:
-    labels = read(epyc(machines.ROME).but(model=0xFE, family=0x1F), tmp_path)
+def test_an_unknown_part_is_said_to_be_one() -> None:
+    labels = read(epyc(machines.ROME).but(model=0xFE, family=0x1F))
     assert "unknown-part" in ids(labels)
     assert parts(labels, "quadrant") == parts(labels, "ccd") == set()
     assert labels.machine.generation is None
 
 
 @pytest.mark.parametrize("fake", [xeon().but(model=0xEE), arm(8, parts=(0xFFF,))], ids=["Intel", "Arm"])
-def test_unknown_parts_of_other_makers_are_said_to_be_unknown(tmp_path: Path, fake: Fake) -> None:
-    labels = read(fake, tmp_path)
+def test_unknown_parts_of_other_makers_are_said_to_be_unknown(fake: Fake) -> None:
+    labels = read(fake)
     assert "unknown-part" in ids(labels)
     assert "processors.toml" in next(w.advice for w in labels.warnings if w.id == "unknown-part")
 
@@ -222,16 +220,16 @@ def test_unknown_parts_of_other_makers_are_said_to_be_unknown(tmp_path: Path, fa
     ],
     ids=lambda recipe: recipe.name.split()[-2],
 )
-def test_a_part_without_quadrants_by_design_misses_none(tmp_path: Path, recipe: Epyc) -> None:
+def test_a_part_without_quadrants_by_design_misses_none(recipe: Epyc) -> None:
     fake = epyc(recipe, sockets=1)
-    labels = read(fake, tmp_path)
+    labels = read(fake)
     assert not ids(labels)
     assert_labelled(labels, fake, "socket", "ccd", "ccx", "core")
     assert labels.machine.ccd_positions and parts(labels, "quadrant") == set()
 
 
-def test_a_part_of_which_little_is_published_has_what_it_reports(tmp_path: Path) -> None:
-    labels = read(epyc(machines.DENSE, sockets=1).but(model=0x50, name="AMD EPYC 9996 256-Core Processor"), tmp_path)
+def test_a_part_of_which_little_is_published_has_what_it_reports() -> None:
+    labels = read(epyc(machines.DENSE, sockets=1).but(model=0x50, name="AMD EPYC 9996 256-Core Processor"))
     assert labels.machine.generation == "Venice"
     assert "unknown-part" not in ids(labels)
     assert len(parts(labels, "ccx")) == 12
@@ -239,25 +237,25 @@ def test_a_part_of_which_little_is_published_has_what_it_reports(tmp_path: Path)
 
 @pytest.mark.parametrize("nps", [1, 4])
 @pytest.mark.parametrize("name", ["9454", "9555", "7402", "7R13"])
-def test_nobody_is_advised_to_change_the_firmware_for_a_label(tmp_path: Path, name: str, nps: int) -> None:
+def test_nobody_is_advised_to_change_the_firmware_for_a_label(name: str, nps: int) -> None:
     fake = epyc(HARVESTED[name], nps=nps)
-    for number, machine in enumerate((fake, fake.with_rows(lambda row: replace(row, node=row.ccx)))):
-        for warning in read(machine, tmp_path / str(number)).warnings:
+    for machine in (fake, fake.with_rows(lambda row: replace(row, node=row.ccx))):
+        for warning in read(machine).warnings:
             assert "NPS" not in warning.advice and "firmware" not in warning.advice
 
 
-def test_dies_of_linux_are_ccds_where_they_can_be(tmp_path: Path) -> None:
+def test_dies_of_linux_are_ccds_where_they_can_be() -> None:
     fake = epyc(machines.TURIN).with_rows(lambda row: replace(row, die=row.ccd))
-    labels = read(fake, tmp_path / "a")
+    labels = read(fake)
     assert labels.provenance["ccd"] == "sysfs"
     assert_labelled(labels, fake, "quadrant", "ccd")
-    unlisted = read(fake.but(with_die_lists=False), tmp_path / "b")
+    unlisted = read(fake.but(with_die_lists=False))
     assert parts(unlisted, "ccd") == fake.partition("ccd")
 
 
-def test_snc_with_interleaved_numbers_and_memory_nodes(tmp_path: Path) -> None:
+def test_snc_with_interleaved_numbers_and_memory_nodes() -> None:
     fake = xeon(snc=2, interleaved=True).but(empty_nodes=(4, 5))
-    labels = read(fake, tmp_path)
+    labels = read(fake)
     assert_labelled(labels, fake, "socket", "ccx", "numa", "core")
     assert labels.machine.nps == 2
     assert [n.node for n in labels.numa_nodes if not n.cpus] == [4, 5]
@@ -265,14 +263,14 @@ def test_snc_with_interleaved_numbers_and_memory_nodes(tmp_path: Path) -> None:
     assert parts(labels, "quadrant") == parts(labels, "ccd") == parts(labels, "half") == set()
 
 
-def test_big_and_little_cores(tmp_path: Path) -> None:
+def test_big_and_little_cores() -> None:
     fake = arm(8, parts=(0xD46, 0xD47))
-    labels = read(fake, tmp_path)
+    labels = read(fake)
     assert [c.kind for c in labels.cpus] == ["part 0xd46"] * 4 + ["part 0xd47"] * 4
     assert_labelled(labels, fake, "socket", "ccx", "core")
 
 
-def test_intel_hybrid_cores(tmp_path: Path) -> None:
+def test_intel_hybrid_cores() -> None:
     rows = [Row(c, 0, c // 2, c % 2, ccx=0, l2=c // 2, apicid=c) for c in range(8)]
     rows += [Row(c, 0, c, 0, ccx=0, l2=10 + c // 4, apicid=2 * c) for c in range(8, 16)]
     fake = replace(
@@ -281,35 +279,35 @@ def test_intel_hybrid_cores(tmp_path: Path) -> None:
         model=0x97,
         files={"sys/devices/cpu_core/cpus": "0-7", "sys/devices/cpu_atom/cpus": "8-15"},
     )
-    labels = read(fake, tmp_path)
+    labels = read(fake)
     assert {c.kind for c in labels.cpus[:8]} == {"performance"}
     assert {c.kind for c in labels.cpus[8:]} == {"efficiency"}
     assert parts(labels, "cluster") == fake.partition("l2")
 
 
-def test_clusters_of_arm(tmp_path: Path) -> None:
+def test_clusters_of_arm() -> None:
     fake = arm(32, sockets=2, cluster=4)
-    assert parts(read(fake, tmp_path), "cluster") == fake.partition("l2")
+    assert parts(read(fake), "cluster") == fake.partition("l2")
 
 
-def test_no_l3(tmp_path: Path) -> None:
+def test_no_l3() -> None:
     fake = arm(8, cluster=2).with_rows(lambda row: replace(row, ccx=None))
-    labels = read(fake, tmp_path)
+    labels = read(fake)
     assert "no-l3" in ids(labels)
     assert parts(labels, "ccx") == set() and {c.rank for c in labels.cpus} == {None}
     assert parts(labels, "cluster") == fake.partition("l2")
 
 
-def test_more_than_a_thousand_cpus(tmp_path: Path) -> None:
+def test_more_than_a_thousand_cpus() -> None:
     fake = xeon(sockets=4, cores=160, threads=2)
-    labels = read(fake, tmp_path)
+    labels = read(fake)
     assert len(labels.cpus) == 1280
     assert_labelled(labels, fake, "socket", "ccx", "core", "numa")
 
 
-def test_holes_in_the_numbers(tmp_path: Path) -> None:
+def test_holes_in_the_numbers() -> None:
     fake = xeon().renumbered(lambda cpu: cpu * 3 + 100)
-    assert_labelled(read(fake, tmp_path), fake, "socket", "ccx", "core", "numa")
+    assert_labelled(read(fake), fake, "socket", "ccx", "core", "numa")
 
 
 @pytest.mark.parametrize("file", ["cache/index3/shared_cpu_list", "topology/physical_package_id", "topology/die_id"])
@@ -327,30 +325,30 @@ def test_what_one_cpu_does_not_report_is_unknown_and_no_more(tmp_path: Path, fil
     assert seen == {tuple(cpu for cpu in cpus if cpu != 5) for cpus in fake.partition("ccx")}
 
 
-def test_a_socket_with_a_ccd_less_knows_its_parts_and_not_their_places(tmp_path: Path) -> None:
+def test_a_socket_with_a_ccd_less_knows_its_parts_and_not_their_places() -> None:
     """A disabled CCD moves no label of the other parts to a wrong place."""
     whole = epyc(machines.MILAN, nps=4)
     fake = whole.with_rows(lambda row: None if row.ccd == 19 else row)
-    labels = read(fake, tmp_path)
+    labels = read(fake)
     assert_labelled(labels, fake, "socket", "ccd", "ccx", "quadrant")
     assert labels.machine.ccd_positions is False
     assert "ccds-fused-off" in ids(labels)
 
 
-def test_three_sockets(tmp_path: Path) -> None:
+def test_three_sockets() -> None:
     fake = epyc(machines.ROME, 3)
-    assert_labelled(read(fake, tmp_path), fake, "socket", "quadrant", "ccd", "ccx", "core")
+    assert_labelled(read(fake), fake, "socket", "quadrant", "ccd", "ccx", "core")
 
 
-def test_a_limited_view_is_said_to_be_one(tmp_path: Path) -> None:
+def test_a_limited_view_is_said_to_be_one() -> None:
     fake = xeon().but(files={"proc/self/status": "Name:\tx\nCpus_allowed_list:\t0-3\n"})
-    labels = read(fake, tmp_path)
+    labels = read(fake)
     assert "cpus-not-allowed" in ids(labels)
     assert_labelled(labels, fake, "socket", "ccx", "core", "numa")
 
 
-def test_an_l3_over_two_sockets_is_none(tmp_path: Path) -> None:
-    labels = read(xeon().with_rows(lambda row: replace(row, ccx=0)), tmp_path)
+def test_an_l3_over_two_sockets_is_none() -> None:
+    labels = read(xeon().with_rows(lambda row: replace(row, ccx=0)))
     assert "ccx-contradicts-socket" in ids(labels)
     assert parts(labels, "ccx") == set()
 
@@ -378,13 +376,13 @@ def test_only_proc_and_only_nodes(tmp_path: Path) -> None:
         ("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0;1"),
     ],
 )
-def test_a_garbled_file_is_named(tmp_path: Path, path: str, content: str) -> None:
+def test_a_garbled_file_is_named(path: str, content: str) -> None:
     with pytest.raises(NodeprintError, match=path):
-        read(xeon().but(files={path: content}), tmp_path)
+        read(xeon().but(files={path: content}))
 
 
 def test_json_is_the_same_after_a_round_trip(tmp_path: Path) -> None:
-    labels = read(epyc(machines.ROME, sockets=1), tmp_path)
+    labels = read(epyc(machines.ROME, sockets=1))
     shape = topology.as_json(labels)
     assert list(shape) == ["machine", "levels", "cpus", "provenance", "warnings"]
     assert shape["cpus"][0].items() >= {"cpu": 0, "socket": 0, "half": None, "quadrant": 0, "apicid": 0}.items()
