@@ -19,7 +19,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.fleet.jobs import Measured
 from nodeprint.report import cluster, figures, findings, formatting, methods, pdf, quantities, runs, scale
 from nodeprint.report import documents as report
-from nodeprint.report.drawing import Path as Path_
+from nodeprint.report.drawing import Segments
 from nodeprint.report.node import node_page
 from nodeprint.report.pages import Advice, Unmeasured
 from nodeprint.report.peers import Peers
@@ -586,7 +586,7 @@ def test_every_node_has_its_difference_from_the_fleet(tmp_path: Path) -> None:
     assert np.allclose(np.asarray(percent.data["value"]), 100 * np.asarray(ns.data["value"]) / base)
     cores = drawn["cores-coherence-cas"]
     assert "dashed: the bound" in cores.caption and "dotted" in cores.caption
-    dashes = [mark.pen.dash for mark in cores.drawing.marks if isinstance(mark, Path_) and mark.pen.dash]
+    dashes = [mark.pen.dash for mark in cores.drawing.marks if isinstance(mark, Segments) and mark.pen.dash]
     assert dashes.count("1.2 0.8") == 2 and dashes.count("0.3 0.6") == 2
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ from nodeprint import captions
 from nodeprint.layout import CLASSES, Ints, pair_classes, slots_of
 from nodeprint.report import figures, formatting, plots, scale
 from nodeprint.report.figures import Figure, Floats
+from nodeprint.report.order_statistics import row_medians
 from nodeprint.report.pages import Figures, Section, Text
 from nodeprint.report.peers import LEAST_REACH, Template, name_of
 from nodeprint.report.scale import Scale
-from nodeprint.report.shown import DrawnMatrix, finite_median, row_medians
+from nodeprint.report.shown import DrawnMatrix
 from nodeprint.topology.model import Topology
 
 #: Parts of a matrix that are compared as blocks, at most so many.
@@ -69,16 +71,10 @@ def core_strip(
 
     `bound` and `within` (what the node's cores are shown to be the same in) are shares, drawn as lines.
     """
-
-    def by_cpu(values: Floats) -> Floats:
-        shifts = 100 * (values / template.median - 1)
-        np.fill_diagonal(shifts, np.nan)
-        return row_medians(shifts)
-
     marks = [f"Dots: {node}", *["triangles: the place of the finding"] * bool(flagged), "grey: the range of the peers"]
     marks += ["dashed: the bound"] * bool(bound) + ["dotted: within what they are the same"] * bool(within)
     return plots.strip(
-        [str(cpu) for cpu in one.cpus], by_cpu(one.values), np.stack([by_cpu(v) for v in template.values]),
+        [str(cpu) for cpu in one.cpus], template.cpu_shifts(one.values), template.by_cpu,
         name=name, unit="% from the peers", flagged=flagged, bound=100 * bound if bound else None,
         within=100 * within if within else None,
         groups=[band for band in figures.bands(one.cpus, topology) if len(band.groups) > 1][-2:],
@@ -86,28 +82,44 @@ def core_strip(
     )  # fmt: skip
 
 
-def classes_of(one: DrawnMatrix, topology: Topology | None) -> tuple[Ints, Any]:
-    """The class of each pair above the diagonal (index in CLASSES), and where these pairs are in the matrix."""
-    upper = np.triu_indices(len(one.cpus), 1)
+@lru_cache(maxsize=16)
+def _pairs_by_class(cpus: tuple[int, ...], topology: Topology | None) -> tuple[tuple[str, Ints], ...]:
+    """Each class of pairs that a machine has, with the places of its pairs in the flattened matrix."""
+    upper = np.triu_indices(len(cpus), 1)
+    places = np.ravel_multi_index(upper, (len(cpus), len(cpus)))
     if topology is None:
-        return np.full(len(upper[0]), len(CLASSES) - 1), upper
-    slots, order = slots_of(topology, one.cpus)
+        return ((CLASSES[-1], places),)
+    slots, order = slots_of(topology, cpus)
     at = {cpu: i for i, cpu in enumerate(order)}
-    rows = np.array([at[cpu] for cpu in one.cpus])
-    return pair_classes(slots, np.stack([rows[upper[0]], rows[upper[1]]], axis=1)), upper
+    rows = np.array([at[cpu] for cpu in cpus])
+    kinds = pair_classes(slots, np.stack([rows[upper[0]], rows[upper[1]]], axis=1))
+    found = ((name, places[kinds == number]) for number, name in enumerate(CLASSES))
+    return tuple((name, there) for name, there in found if there.size)
+
+
+@lru_cache(maxsize=2)
+def _peers_by_class(
+    template: Template, cpus: tuple[int, ...], topology: Topology | None
+) -> tuple[tuple[str, Ints, float, Floats], ...]:
+    """Of each class with values its name, its places, the median of the peers' pairs, and these in percent of it, in
+    order."""
+    flat = template.values.reshape(len(template.values), -1)
+    out = []
+    for name, there in _pairs_by_class(cpus, topology):
+        known = np.sort(flat[:, there], axis=None)
+        known = known[: int(np.isfinite(known).sum())]  # NaN last
+        base = float(known[(known.size - 1) // 2] + known[known.size // 2]) / 2 if known.size else 0.0
+        if base > 0:
+            out.append((name, there, base, 100 * (known / base - 1)))
+    return tuple(out)
 
 
 def distributions(one: DrawnMatrix, template: Template, topology: Topology | None) -> Figure:
     """By class, each pair against the median of the peers' class."""
-    kinds, upper = classes_of(one, topology)
-    mine, theirs = one.values[upper], template.values[:, upper[0], upper[1]]
-    rows = []
-    for number, name in enumerate(CLASSES):
-        here = kinds == number
-        base = np.median(theirs[:, here][np.isfinite(theirs[:, here])]) if here.any() else np.nan
-        if np.isfinite(base) and base > 0:
-            node, peers = 100 * (mine[here] / base - 1), 100 * (theirs[:, here].ravel() / base - 1)
-            rows.append((name, node[np.isfinite(node)], peers[np.isfinite(peers)]))
+    rows, flat = [], one.values.ravel()
+    for name, there, base, peers in _peers_by_class(template, one.cpus, topology):
+        mine = np.sort(100 * (flat[there] / base - 1))
+        rows.append((name, mine[: int(np.isfinite(mine).sum())], peers))
     caption = captions.of("distributions", peers=len(template.names))
     return plots.distributions(rows, name=f"distribution-{one.measurement}", caption=caption, width=114.0)
 
@@ -123,9 +135,7 @@ def _by_ccd(one: DrawnMatrix, template: Template, topology: Topology | None) -> 
         if None in names or not 2 <= len(names) <= _MOST_PARTS:
             continue
         shift = 100 * (one.values / template.median - 1)
-        rows = [np.flatnonzero([part == each for part in parts]) for each in names]
-        blocks = [[shift[np.ix_(a, b)] for b in rows] for a in rows]
-        table = np.array([[finite_median(block) for block in row] for row in blocks])
+        table = _block_medians(shift, np.array([names.index(part) for part in parts]), len(names))
         texts = [[f"{value:+.1f}" if np.isfinite(value) else "" for value in row] for row in table]
         return (
             figures.grid(
@@ -136,3 +146,15 @@ def _by_ccd(one: DrawnMatrix, template: Template, topology: Topology | None) -> 
             ),
         )  # fmt: skip
     return ()
+
+
+def _block_medians(values: Floats, part: Ints, parts: int) -> Floats:
+    """The medians of the blocks of `values` (n x n) by the `part` of their rows and columns (parts x parts)."""
+    most = int(np.bincount(part, minlength=parts).max())
+    at = np.full((parts, most), len(values))  # parts of fewer rows are filled up with rows of NaN
+    for number in range(parts):
+        mine = np.flatnonzero(part == number)
+        at[number, : mine.size] = mine
+    filled = np.pad(values, (0, 1), constant_values=np.nan)
+    blocks = filled[at[:, None, :, None], at[None, :, None, :]]
+    return row_medians(blocks.reshape(parts * parts, -1)).reshape(parts, parts)

@@ -73,6 +73,14 @@ class Pen:
 
 
 @dataclass(frozen=True, slots=True)
+class Segments:
+    """Straight lines of one kind, each from (x, y) to (x, y)."""
+
+    ends: Sequence[Sequence[float]]
+    pen: Pen
+
+
+@dataclass(frozen=True, slots=True)
 class Path:
     """Straight lines through points."""
 
@@ -94,17 +102,16 @@ class Rect:
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
-    """A filled circle."""
+class Dots:
+    """Filled circles of one kind around points."""
 
-    x: float
-    y: float
+    points: Sequence[Sequence[float]]
     radius: float
     fill: str
     opacity: float
 
 
-Mark = Words | Path | Rect | Dot
+Mark = Words | Segments | Path | Rect | Dots
 
 
 class Drawing:
@@ -136,7 +143,11 @@ class Drawing:
         self, x1: float, y1: float, x2: float, y2: float, *, stroke: str = INK, width: float = 0.18, dash: str = ""
     ) -> None:
         """A straight line; `dash` as SVG's stroke-dasharray."""
-        self.marks.append(Path(((x1, y1), (x2, y2)), False, Pen("none", stroke, width, dash, 1.0)))
+        self.lines(((x1, y1, x2, y2),), stroke=stroke, width=width, dash=dash)
+
+    def lines(self, ends: Sequence[Sequence[float]], *, stroke: str = INK, width: float = 0.18, dash: str = "") -> None:
+        """Straight lines of one kind, each as x1, y1, x2, y2."""
+        self.marks.append(Segments(ends, Pen("none", stroke, width, dash, 1.0)))
 
     def path(
         self,
@@ -173,7 +184,13 @@ class Drawing:
 
     def dot(self, x: float, y: float, *, radius: float = 0.6, fill: str = INK, opacity: float = 1.0) -> None:
         """A filled circle."""
-        self.marks.append(Dot(x, y, radius, fill, opacity))
+        self.dots(((x, y),), radius=radius, fill=fill, opacity=opacity)
+
+    def dots(
+        self, points: Sequence[Sequence[float]], *, radius: float = 0.6, fill: str = INK, opacity: float = 1.0
+    ) -> None:
+        """Filled circles of one kind, each around x, y."""
+        self.marks.append(Dots(points, radius, fill, opacity))
 
     def triangle(self, x: float, y: float, *, radius: float = 1.0, fill: str = ALARM) -> None:
         """A triangle around a point: what asks for attention, with or without colour."""

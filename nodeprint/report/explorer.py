@@ -69,7 +69,7 @@ def encode(values: Floats, directed: bool) -> tuple[float, str]:
     step = 10.0 ** np.ceil(np.log10(max(highest, 1e-3) / (_NOTHING - 1)))
     whole = np.where(np.isfinite(flat), np.round(flat / step), _NOTHING).astype(np.uint16)
     planes = np.concatenate([whole >> 8, whole & 255]).astype(np.uint8)
-    return float(step), base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode("ascii")
+    return float(step), base64.b64encode(zlib.compress(planes.tobytes(), 6)).decode("ascii")
 
 
 def _labels(cpus: Sequence[int], topology: Topology | None) -> tuple[tuple[int | None, ...], ...]:

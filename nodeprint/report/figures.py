@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -86,9 +87,14 @@ class Tick:
     text: str
 
 
+@lru_cache(maxsize=16)
+def _places(topology: Topology) -> Mapping[int, int]:
+    return {cpu: i for i, cpu in enumerate(topology.order())}
+
+
 def order(cpus: Sequence[int], topology: Topology | None) -> list[int]:
     """`cpus` (OS numbers) in topology order; those the topology does not know come last, in order of their numbers."""
-    place = {cpu: i for i, cpu in enumerate(topology.order())} if topology is not None else {}
+    place = _places(topology) if topology is not None else {}
     return sorted(cpus, key=lambda cpu: (place.get(cpu, len(place)), cpu))
 
 
@@ -98,8 +104,11 @@ def bands(cpus: Sequence[int], topology: Topology | None) -> tuple[Band, ...]:
     Levels whose groups all hold one CPU say nothing and are left out; levels with the same groups and numbers share
     a band.
     """
-    if topology is None:
-        return ()
+    return _bands(tuple(cpus), topology) if topology is not None else ()
+
+
+@lru_cache(maxsize=32)
+def _bands(cpus: tuple[int, ...], topology: Topology) -> tuple[Band, ...]:
     known = {cpu.cpu: cpu for cpu in topology.cpus}
     amd = "AMD" in (topology.machine.vendor or "")
     out: list[Band] = []
@@ -249,17 +258,16 @@ def _brackets(
     for number, band in enumerate(levels):
         away = depth - (number + 1) * BAND_DEPTH
         pen, dash = PENS[band.level]
-        for g in band.groups:
-            start, stop = g.start * cell + 0.12, max(g.stop * cell - 0.12, g.start * cell + 0.17)
-            middle = (start + stop) / 2
-            drawing.line(left + start, away + 2.8, left + stop, away + 2.8, width=pen, dash=dash)
-            drawing.line(away + 2.8, depth + start, away + 2.8, depth + stop, width=pen, dash=dash)
-            for end in (start, stop):
-                drawing.line(left + end, away + 2.8, left + end, away + 3.4, width=0.14)
-                drawing.line(away + 2.8, depth + end, away + 3.4, depth + end, width=0.14)
+        at, foot = away + 2.8, away + 3.4
+        ends = [(g.start * cell + 0.12, max(g.stop * cell - 0.12, g.start * cell + 0.17)) for g in band.groups]
+        across = [(left + a, at, left + b, at) for a, b in ends]
+        drawing.lines(across + [(at, depth + a, at, depth + b) for a, b in ends], width=pen, dash=dash)
+        across = [(left + end, at, left + end, foot) for pair in ends for end in pair]
+        drawing.lines(across + [(at, depth + end, foot, depth + end) for pair in ends for end in pair], width=0.14)
+        for g, (a, b) in zip(band.groups, ends, strict=True):
             if g.label:
-                drawing.text(left + middle, away + 1.4, g.label, size=SMALL, anchor="middle")
-                drawing.text(away + 1.4, depth + middle, g.label, size=SMALL, anchor="middle", turned=True)
+                drawing.text(left + (a + b) / 2, away + 1.4, g.label, size=SMALL, anchor="middle")
+                drawing.text(away + 1.4, depth + (a + b) / 2, g.label, size=SMALL, anchor="middle", turned=True)
         if names:
             drawing.text(left + side + 1, away + 2.6, band.name, size=SMALL, fill=QUIET)
 
@@ -375,7 +383,12 @@ def grid(
     head = min(34.0, max([len(one) for one in columns], default=1) * 1.2 + 2) if turned else 4.0
     drawing = Drawing(max(left + cell * len(columns), left + 58), head + height * len(rows) + 7.5)
     entries = colours.index(values)
-    palette = scale.palette(colours.map)
+    entries[np.array([[not text for text in line] for line in texts]) & (entries == scale.MISSING)] = scale.DIAGONAL
+    drawing.image(pixels(entries, colours), left, head, cell * len(columns), height * len(rows))
+    between = [(left, head + i * height, left + cell * len(columns), head + i * height) for i in range(len(rows) + 1)]
+    foot = head + height * len(rows)
+    between += [(left + j * cell, head, left + j * cell, foot) for j in range(len(columns) + 1)]
+    drawing.lines(between, stroke="#ffffff", width=0.2)
     drawing.text(0, head - 2, corner, size=SMALL, fill=QUIET)
     for j, text in enumerate(columns):
         if turned:
@@ -388,10 +401,6 @@ def grid(
         drawing.text(left - 1, y + height / 2, text[:28], size=SMALL, anchor="end", fill=ink, bold=i in marked)
         for j in range(len(columns)):
             entry = int(entries[i, j])
-            if entry == scale.MISSING and not texts[i][j]:
-                continue
-            colour = "#{:02x}{:02x}{:02x}".format(*palette[entry])
-            drawing.rect(left + j * cell, y, cell, height, fill=colour, stroke="#ffffff", line=0.2)
             dark = entry < scale.LEVELS and scale.is_dark(entry, colours.map)
             if cell >= longest * 1.05:
                 drawing.text(

@@ -15,9 +15,10 @@ from nodeprint.judge.terms import TERM_OF_FAMILY
 from nodeprint.report import formatting, plots
 from nodeprint.report.against import core_strip
 from nodeprint.report.figures import Figure
+from nodeprint.report.order_statistics import finite_median
 from nodeprint.report.pages import FindingBlock
 from nodeprint.report.peers import Peers, Place, places_and_values
-from nodeprint.report.shown import DrawnMatrix, Shown, finite_median
+from nodeprint.report.shown import DrawnMatrix, Shown
 from nodeprint.topology.model import Topology
 from nodeprint.words import places
 

@@ -13,6 +13,7 @@ from nodeprint.fleet.jobs import Measured
 from nodeprint.report import against, figures, formatting, linktest, methods, plots, scale
 from nodeprint.report.figures import Figure, Floats, Tick, three_digits
 from nodeprint.report.floorplan import floorplan as floorplan_drawing
+from nodeprint.report.order_statistics import finite_median, quantile, row_medians
 from nodeprint.report.pages import Block, Cell, Figures, Section, Table, Text
 from nodeprint.report.peers import Peers, Template, name_of
 from nodeprint.report.plots import Passes
@@ -24,7 +25,6 @@ from nodeprint.report.shown import (
     Shown,
     class_key,
     medians_by_run,
-    row_medians,
     scale_ends,
 )
 from nodeprint.topology.model import Topology
@@ -43,7 +43,8 @@ def sections(
     """A section for each matrix of a node, and those that follow from it. `bounds` are the fleet's, by term."""
     job = shown.job
     # A measurement that none of the nodes behind the report's scales has is drawn on a scale of its own.
-    colours = {name: scale.of_nodes([ends]) for name, ends in scale_ends(shown).items()} | dict(scales)
+    unknown = {one.measurement for one in shown.matrices} - set(scales)
+    colours = {name: scale.of_nodes([ends]) for name, ends in scale_ends(shown, unknown).items()} | dict(scales)
     out: list[Section | None] = []
     for one in shown.matrices if job is not None else ():
         assert job is not None
@@ -107,8 +108,7 @@ def each_once(values: Floats, header: Mapping[str, Any]) -> Floats:
 
 def _unit(values: Floats, header: Mapping[str, Any]) -> str:
     """us where a matrix is of messages, or of anything as long, else ns."""
-    known = values[np.isfinite(values)]
-    return "us" if linktest.is_linktest(header) or (known.size and float(np.median(known)) >= 1e4) else "ns"
+    return "us" if linktest.is_linktest(header) or finite_median(values) >= 1e4 else "ns"
 
 
 def _sentence(one: DrawnMatrix, measured: int, topology: Topology | None) -> str:
@@ -117,7 +117,7 @@ def _sentence(one: DrawnMatrix, measured: int, topology: Topology | None) -> str
     drawn_of = f" of {formatting.thousands(measured)}" if measured > len(one.cpus) else ""
     text = f"{formatting.thousands(len(one.cpus))}{drawn_of} CPUs, {formatting.thousands(int(finite.size) // 2)} pairs"
     if finite.size:
-        low, middle, high = (three_digits(float(v)) for v in (finite.min(), np.median(finite), finite.max()))
+        low, middle, high = (three_digits(float(v)) for v in (finite.min(), finite_median(finite), finite.max()))
         text += f": lowest {low}, median {middle}, highest {high} ns"
     return f"{text}. CPUs are in {'topology order' if topology is not None else 'order of their OS numbers'}."
 
@@ -293,7 +293,7 @@ def _runs(data: Measured, one: DrawnMatrix, unit: str) -> list[Figure]:
         x, y, name=f"runs-{one.measurement}", x_name=f"run {data.numbers[0]}, {unit}",
         y_name=f"run {data.numbers[-1]}, {unit}",
         caption=captions.of(
-            "runs", median=f"{np.median(change):+.2f}", most=f"{np.quantile(np.abs(change), 0.95):.1f}"
+            "runs", median=f"{finite_median(change):+.2f}", most=f"{quantile(np.abs(change), 0.95):.1f}"
         ),
     )  # fmt: skip
     return [figure]

@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
 from types import TracebackType
@@ -44,10 +45,7 @@ class Printer(AbstractContextManager["Printer"]):
         root = Path(self._folder.name)
         for path in (sources.folder() / "reports").glob("*.typ"):
             shutil.copy(path, root)
-        # the package's fonts alone: matplotlib itself takes its time to load
-        dejavu = Path(str(distribution("matplotlib").locate_file("matplotlib/mpl-data/fonts/ttf")))
-        fonts = typst.Fonts(include_system_fonts=False, font_paths=[dejavu])
-        self._compiler = typst.Compiler(root / template, root=root, font_paths=fonts, ignore_system_fonts=True)
+        self._compiler = typst.Compiler(root / template, root=root, font_paths=_fonts(), ignore_system_fonts=True)
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
@@ -99,6 +97,13 @@ class Printer(AbstractContextManager["Printer"]):
         if not isinstance(pdf, bytes):
             raise TypeError("Typst returned no document")
         return compact(pdf)
+
+
+@cache
+def _fonts() -> typst.Fonts:
+    # the package's fonts alone: matplotlib itself takes its time to load
+    dejavu = Path(str(distribution("matplotlib").locate_file("matplotlib/mpl-data/fonts/ttf")))
+    return typst.Fonts(include_system_fonts=False, font_paths=[dejavu])
 
 
 def _size(figure: Figure) -> dict[str, Any]:

@@ -14,11 +14,13 @@ from pathlib import Path as File
 import numpy as np
 
 from nodeprint.report import scale
-from nodeprint.report.drawing import Dot, Drawing, Image, Mark, Path, Pen, Pixels, Words
+from nodeprint.report.drawing import Dots, Drawing, Image, Mark, Path, Pen, Pixels, Rect, Segments, Words
 from nodeprint.report.truetype import Face
 
 #: A hundredth of a millimetre in points.
 _UNIT = 72 / 2540
+#: By which part of its width a line is moved to the left.
+_SHIFTS = {"start": 0.0, "middle": 0.5, "end": 1.0}
 #: Pixels this near to the diagonal of a symmetric image are in both of its halves, so that no gap shows between them.
 _SHARED = 2
 #: Faster than the smallest result by a factor of three, and 2 % larger.
@@ -71,8 +73,9 @@ def _file(objects: Sequence[bytes]) -> bytes:
     return bytes(out) + end % (size, table, size, len(out))
 
 
-def _stream(keys: str, content: bytes) -> bytes:
-    packed = zlib.compress(content, _LEVEL)
+def _stream(keys: str, content: bytes, strategy: int = zlib.Z_DEFAULT_STRATEGY) -> bytes:
+    compressor = zlib.compressobj(_LEVEL, strategy=strategy)
+    packed = compressor.compress(content) + compressor.flush()
     return f"<<{keys}/Filter/FlateDecode/Length {len(packed)}>>\nstream\n".encode() + packed + b"\nendstream"
 
 
@@ -94,7 +97,9 @@ def _image(pixels: Pixels, palette: int) -> bytes:
         half[np.tri(pixels.width, k=-_SHARED - 1, dtype=bool)] = scale.NONE
         entries, mask = half.tobytes(), f"/Mask[{scale.NONE} {scale.NONE}]"
     kind = f"/Type/XObject/Subtype/Image/Width {pixels.width}/Height {pixels.height}/BitsPerComponent 8"
-    return _stream(f"{kind}/ColorSpace[/Indexed/DeviceRGB 255 {palette} 0 R]{mask}", entries)
+    # differences are mostly noise, in which a search for what was there before finds nothing
+    strategy = zlib.Z_RLE if pixels.palette == "vik" else zlib.Z_DEFAULT_STRATEGY
+    return _stream(f"{kind}/ColorSpace[/Indexed/DeviceRGB 255 {palette} 0 R]{mask}", entries, strategy)
 
 
 def _placed(one: Image, number: int, height: float) -> str:
@@ -114,50 +119,48 @@ def _content(drawing: Drawing, placed: Sequence[int], fonts: dict[bool, _Font]) 
     out = [f"{_UNIT:.7f} 0 0 {_UNIT:.7f} 0 0 cm"]
     out += [_placed(one, number, drawing.height) for one, number in zip(drawing.images, placed, strict=True)]
     state: dict[str, str] = {}
-    painted = ""
+    painted, last = "", state
     for mark in drawing.marks:
         if isinstance(mark, Words):
             continue
         wanted, paint, route = _shape(mark, drawing.height)
-        new = {operator: value for operator, value in wanted.items() if state.get(operator) != value}
-        # lines of one kind are one path
-        if new or paint != painted or paint != "S":
-            out.append(painted)
-        out += [f"{value} {operator}" for operator, value in new.items()]
+        if wanted is last and paint == painted == "S":  # lines of one kind are one path
+            out.append(route)
+            continue
+        out.append(painted)
+        out += [f"{value} {operator}" for operator, value in wanted.items() if state.get(operator) != value]
         out.append(route)
-        state |= new
-        painted = paint
+        state |= wanted
+        painted, last = paint, wanted
     out += [painted, "/G100 gs" if "gs" in state else "", "BT"]
-    last = ""
-    for word in drawing.marks:
-        if isinstance(word, Words) and word.text:
-            style, where, shown = _words(word, drawing.height, fonts[word.bold])
-            out += [style] * (style != last) + [where, shown]
-            last = style
-    return "\n".join([*filter(None, out), "ET"]).encode()
+    return "\n".join([*filter(None, [*out, *_text(drawing, fonts)]), "ET"]).encode()
 
 
-def _shape(mark: Mark, height: float) -> tuple[dict[str, str], str, str]:
+def _shape(mark: Segments | Path | Rect | Dots, height: float) -> tuple[dict[str, str], str, str]:
     """A mark as the state that it needs (operands by operator), the operator that paints it, and its route."""
-    if isinstance(mark, Dot):
-        x, y = _hundredths(mark.x), _hundredths(height - mark.y)
-        pen = Pen("none", mark.fill, 2 * mark.radius, "", mark.opacity)
-        return _state(pen) | {"J": "1"}, "S", f"{x} {y} m {x} {y} l"  # a line of no length with round ends
-    assert not isinstance(mark, Words)
+    if isinstance(mark, Dots):
+        places = [f"{round(100 * x)} {round(100 * (height - y))}" for x, y in mark.points]
+        # a line of no length with round ends
+        return _state_of_dots(mark.fill, mark.radius, mark.opacity), "S", " ".join([f"{p} m {p} l" for p in places])
+    if isinstance(mark, Segments):
+        route = " ".join([
+            f"{round(100 * x1)} {round(100 * (height - y1))} m {round(100 * x2)} {round(100 * (height - y2))} l"
+            for x1, y1, x2, y2 in mark.ends
+        ])  # fmt: skip
+        return _state(mark.pen), "S", route
     pen = mark.pen
     paint = ("B" if pen.stroke != "none" else "f") if pen.fill != "none" else "S"
     if isinstance(mark, Path):
-        points = [f"{_hundredths(x)} {_hundredths(height - y)}" for x, y in mark.points]
-        route = f"{points[0]} m " + " ".join(f"{point} l" for point in points[1:]) + (" h" if mark.closed else "")
-    else:
-        bottom = height - mark.y - mark.height
-        route = " ".join(str(_hundredths(v)) for v in (mark.x, bottom, mark.width, mark.height)) + " re"
-    return _state(pen) | {"J": "0"}, paint, route
+        first, *others = [f"{round(100 * x)} {round(100 * (height - y))}" for x, y in mark.points]
+        route = " ".join([f"{first} m", *[f"{point} l" for point in others], "h" * mark.closed])
+        return _state(pen), paint, route.rstrip()
+    corner = f"{round(100 * mark.x)} {round(100 * (height - mark.y - mark.height))}"
+    return _state(pen), paint, f"{corner} {round(100 * mark.width)} {round(100 * mark.height)} re"
 
 
 @cache
 def _state(pen: Pen) -> dict[str, str]:
-    out = {"gs": f"/G{_hundredths(pen.opacity)}"}
+    out = {"gs": f"/G{_hundredths(pen.opacity)}", "J": "0"}
     if pen.fill != "none":
         out["rg"] = _rgb(pen.fill)
     if pen.stroke != "none":
@@ -166,20 +169,37 @@ def _state(pen: Pen) -> dict[str, str]:
     return out
 
 
+@cache
+def _state_of_dots(fill: str, radius: float, opacity: float) -> dict[str, str]:
+    return _state(Pen("none", fill, 2 * radius, "", opacity)) | {"J": "1"}
+
+
 def _opacity(mark: Mark) -> float:
     if isinstance(mark, Words):
         return 1.0
-    return mark.opacity if isinstance(mark, Dot) else mark.pen.opacity
+    return mark.opacity if isinstance(mark, Dots) else mark.pen.opacity
 
 
-def _words(mark: Words, height: float, font: _Font) -> tuple[str, str, str]:
-    """Text as its style, its place and its codes."""
-    text = with_letters(mark.text)
-    shift = {"start": 0.0, "middle": 0.5, "end": 1.0}[mark.anchor] * font.width(text) * mark.size
-    x, y = _hundredths(mark.x - (0 if mark.turned else shift)), _hundredths(height - mark.y - shift * mark.turned)
-    turn = "0 1 -1 0" if mark.turned else "1 0 0 1"
-    style = f"/F{int(mark.bold)} {100 * mark.size:.4g} Tf {_rgb(mark.fill)} rg"
-    return style, f"{turn} {x} {y} Tm", f"<{''.join(f'{font.codes[c]:04x}' for c in text)}> Tj"
+def _text(drawing: Drawing, fonts: dict[bool, _Font]) -> list[str]:
+    """All text: each line's style and direction where they change, its place after the one before, and its codes."""
+    out, last, turned, x, y = [], "", False, 0, 0
+    for mark in drawing.marks:
+        if not isinstance(mark, Words) or not mark.text:
+            continue
+        style = f"/F{int(mark.bold)} {100 * mark.size:.4g} Tf {_rgb(mark.fill)} rg"
+        width, codes = fonts[mark.bold].line(mark.text)
+        shift = _SHIFTS[mark.anchor] * width * mark.size
+        if mark.turned:
+            left, up = round(100 * mark.x), round(100 * (drawing.height - mark.y - shift))
+        else:
+            left, up = round(100 * (mark.x - shift)), round(100 * (drawing.height - mark.y))
+        right, rise = left - x, up - y
+        place = f"{rise} {-right} Td" if turned else f"{right} {rise} Td"
+        if mark.turned != turned:
+            place = f"{'0 1 -1 0' if mark.turned else '1 0 0 1'} {left} {up} Tm"
+        out += [style, place, codes] if style != last else [place, codes]
+        last, turned, x, y = style, mark.turned, left, up
+    return out
 
 
 def _hundredths(value: float) -> int:
@@ -209,7 +229,7 @@ def with_letters(text: str) -> str:
 def face(bold: bool) -> Face:
     """matplotlib's DejaVu Sans, as Typst has it."""
     name = f"matplotlib/mpl-data/fonts/ttf/DejaVuSans{'-Bold' if bold else ''}.ttf"
-    return Face(File(str(distribution("matplotlib").locate_file(name))))
+    return Face(File(str(distribution("matplotlib").locate_file(name))).read_bytes())
 
 
 class _Font:
@@ -226,10 +246,15 @@ class _Font:
                 self.glyphs.append(glyph)
             self.codes[character] = self.glyphs.index(glyph)
         self.advances = [self.face.advance(glyph) for glyph in self.glyphs]
+        self._lines: dict[str, tuple[float, str]] = {}
 
-    def width(self, text: str) -> float:
-        """The width of a line in sizes of the font."""
-        return sum([self.advances[self.codes[character]] for character in text]) / 1000
+    def line(self, text: str) -> tuple[float, str]:
+        """The width of a line in sizes of the font, and what shows it."""
+        if text not in self._lines:
+            codes = [self.codes[character] for character in with_letters(text)]
+            width = sum([self.advances[code] for code in codes]) / 1000
+            self._lines[text] = width, f"<{''.join([f'{code:04x}' for code in codes])}> Tj"
+        return self._lines[text]
 
 
 def _add_font(font: _Font, add: Callable[[bytes], int]) -> int:

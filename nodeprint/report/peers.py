@@ -16,6 +16,7 @@ from nodeprint.fleet.quantity import cell_models
 from nodeprint.report import figures, scale
 from nodeprint.report.drawing import Pixels
 from nodeprint.report.figures import Band, Figure, Floats
+from nodeprint.report.order_statistics import median_over, row_medians
 from nodeprint.report.scale import Scale
 from nodeprint.report.shown import DrawnMatrix, Shown, drawn, over_runs
 from nodeprint.topology.model import Topology
@@ -43,9 +44,12 @@ class Maps:
     figures: tuple[Figure, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Template:
-    """What peers have of one matrix: `names` of the nodes, and their matrices (peers x n x n), in ns."""
+    """What peers have of one matrix: `names` of the nodes, and their matrices (peers x n x n), in ns.
+
+    Most nodes of a fleet are held against one template, so what follows from it is found once.
+    """
 
     names: tuple[str, ...]
     values: Floats
@@ -53,7 +57,18 @@ class Template:
     @cached_property
     def median(self) -> Floats:
         """Pair by pair the median over the peers (n x n)."""
-        return np.asarray(np.median(self.values, axis=0))
+        return median_over(self.values)
+
+    @cached_property
+    def by_cpu(self) -> Floats:
+        """`cpu_shifts` of each peer (peers x n)."""
+        return np.stack([self.cpu_shifts(values) for values in self.values])
+
+    def cpu_shifts(self, values: Floats) -> Floats:
+        """Of a matrix (n x n) CPU by CPU the median difference of its pairs from the peers', in percent."""
+        shifts = 100 * (values / self.median - 1)
+        np.fill_diagonal(shifts, np.nan)
+        return row_medians(shifts)
 
 
 def chosen(nodes: Mapping[str, Any]) -> list[str]:
@@ -135,7 +150,7 @@ class Peers:
             beside, rest = _most_usual(found)
             text = f"{name_of(one)}: each pair against the median of {len(rest)} unsuspected nodes"
             captions = (f"{node}, flagged", f"{found.names[beside]}, not flagged")
-            base = np.asarray(np.median(rest, axis=0))
+            base = median_over(rest)
             out.append(_maps(text, captions, (one.values, found.values[beside]), base, one, shown))
         return tuple(out)
 

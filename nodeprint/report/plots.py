@@ -24,6 +24,7 @@ from nodeprint.report.figures import (
     runs_of,
     with_room,
 )
+from nodeprint.report.order_statistics import finite_median, quantile
 from nodeprint.report.scale import Scale
 
 
@@ -45,10 +46,10 @@ class _Axis:
         pad = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
         return cls(low if zero and low == 0 else low - pad, high + pad, False)
 
-    def at(self, value: float) -> float:
+    def at(self, value: Any) -> Any:
+        """Where a value, or each of several, is from 0 to 1."""
         if self.log:
-            value = max(value, self.low)
-            return float(np.log(value / self.low) / np.log(self.high / self.low))
+            return np.log(np.maximum(value, self.low) / self.low) / np.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
     def ticks(self) -> list[tuple[float, str]]:
@@ -72,10 +73,12 @@ class _Plane:
     sideways: _Axis
     upwards: _Axis
 
-    def x(self, value: float) -> float:
+    def x(self, value: Any) -> Any:
+        """Where a value, or each of several, is from the left."""
         return self.left + self.sideways.at(value) * self.width
 
-    def y(self, value: float) -> float:
+    def y(self, value: Any) -> Any:
+        """Where a value, or each of several, is from the top."""
         return self.top + (1 - self.upwards.at(value)) * self.height
 
     def levels(self, drawing: Drawing, unit: str) -> None:
@@ -140,11 +143,8 @@ def strip(
     plane.levels(drawing, unit)
     plane.bounds(drawing, bound)
     plane.margin(drawing, within)
-    for i, column in enumerate(peers.T if len(peers) else ()):
-        known = column[np.isfinite(column)]
-        if known.size:
-            low, high = plane.y(float(known.min())), plane.y(float(known.max()))
-            drawing.line(plane.x(i + 0.5), low, plane.x(i + 0.5), high, stroke=HAIR, width=0.9)
+    if len(peers):
+        _ranges(drawing, plane, peers)
     _points(drawing, plane, places, values, set(flagged), float(np.clip(step * 0.35, 0.35, 0.9)))
     below = 2 + height
     for i in range(0, n, every):
@@ -158,16 +158,29 @@ def strip(
     return finished(drawing, name, caption, f"{n} places ({unit}). {caption}", data)
 
 
+def _ranges(drawing: Drawing, plane: _Plane, peers: Floats) -> None:
+    """A grey line from the lowest to the highest of the peers (peers x p) at each place that one of them has."""
+    known = np.isfinite(peers)
+    at = np.flatnonzero(known.any(axis=0))
+    low = plane.y(np.where(known, peers, np.inf).min(axis=0)[at])
+    high = plane.y(np.where(known, peers, -np.inf).max(axis=0)[at])
+    x = plane.x(at + 0.5)
+    drawing.lines(np.stack([x, low, x, high], axis=1).tolist(), stroke=HAIR, width=0.9)
+
+
 def _points(
     drawing: Drawing, plane: _Plane, places: Sequence[str], values: Floats, flagged: set[int], radius: float
 ) -> None:
     """Dots, and triangles with their names where there is room for these."""
     last, right = -1e9, plane.left + plane.width
-    for i in np.flatnonzero(np.isfinite(values)).tolist():
+    known = np.isfinite(values)
+    quiet = known.copy()
+    quiet[list(flagged)] = False
+    at = np.flatnonzero(quiet)
+    if at.size:
+        drawing.dots(np.stack([plane.x(at + 0.5), plane.y(values[at])], axis=1).tolist(), radius=radius)
+    for i in sorted(i for i in flagged if known[i]):
         x, y = plane.x(i + 0.5), plane.y(float(values[i]))
-        if i not in flagged:
-            drawing.dot(x, y, radius=radius)
-            continue
         drawing.triangle(x, y, radius=max(1.1, radius))
         if x - last > 14:
             drawn_at = min(max(x, plane.left + 4), right - 4)
@@ -272,18 +285,18 @@ def lines(
 def distributions(
     classes: Sequence[tuple[str, Floats, Floats]], *, name: str, caption: str, width: float = PAGE
 ) -> Figure:
-    """For each class (name, values of the node, values of its peers), both in percent of the peers' median: the node's
-    as a filled shape, the peers' as an outline."""
+    """For each class (name, values of the node, values of its peers), both in percent of the peers' median and in
+    ascending order: the node's as a filled shape, the peers' as an outline."""
     row, left, top, bins = 8.0, 26.0, 1.0, 80
-    reach = max(
-        [float(np.quantile(np.abs(v), 0.995)) for _, mine, peers in classes for v in (mine, peers) if v.size] or [1.0]
-    )
+    reach = max([quantile(np.abs(v), 0.995) for _, mine, peers in classes for v in (mine, peers) if v.size] or [1.0])
     reach = float(np.clip(reach * 1.1, 2.0, 60.0))
     drawing = Drawing(width, top + row * len(classes) + 8)
     wide = width - left - 2
+    edges = np.linspace(-reach, reach, bins + 1)[1:-1]  # the outermost bins hold what is beyond, too
 
     def shape(values: Floats, base: float) -> list[tuple[float, float]]:
-        counts = np.histogram(np.clip(values, -reach, reach), bins, (-reach, reach))[0].astype(float)
+        below = np.searchsorted(values, edges)
+        counts = np.diff([0, *below, values.size]) / 1.0
         counts /= max(counts.max(), 1)
         xs = left + (np.arange(bins) + 0.5) / bins * wide
         inner = [(float(x), base - float(c) * row * 0.85) for x, c in zip(xs, counts, strict=True)]
@@ -297,7 +310,7 @@ def distributions(
             drawing.path(shape(peers, base), fill=WASH, stroke=QUIET, width=0.18)
         if mine.size:
             drawing.path(shape(mine, base), fill="#0072b2", opacity=0.45, stroke="#0072b2", width=0.2)
-            middle = left + float(np.clip((np.median(mine) + reach) / (2 * reach), 0, 1)) * wide
+            middle = left + float(np.clip((finite_median(mine) + reach) / (2 * reach), 0, 1)) * wide
             drawing.line(middle, base - row * 0.9, middle, base, width=0.4)
     foot = top + row * len(classes)
     for value, text in scale.ticks(-reach, reach, 9):

@@ -13,10 +13,11 @@ from nodeprint.distributions import stdtrit
 from nodeprint.fleet.jobs import Measured
 from nodeprint.report import figures, linktest, scale
 from nodeprint.report.figures import Figure, Floats
+from nodeprint.report.order_statistics import row_medians
 from nodeprint.report.pages import Bullets, Figures, Section, Table, Text
 from nodeprint.report.peers import name_of
 from nodeprint.report.scale import Scale
-from nodeprint.report.shown import DrawnMatrix, medians_by_run, row_medians
+from nodeprint.report.shown import DrawnMatrix, medians_by_run
 from nodeprint.topology.model import Topology
 
 #: Intervals hold at once, for all of a table, with this probability of error.
@@ -83,10 +84,12 @@ def blocks(found: Sequence[Measured], one: DrawnMatrix, topology: Topology | Non
     values = []
     for data in found:
         rows, columns, medians = medians_by_run(data, one)
-        ends = np.sort([of_cpu[rows], of_cpu[columns]], axis=0)
+        one_end, other = of_cpu[rows], of_cpu[columns]
+        blocks_of = np.minimum(one_end, other) * len(names) + np.maximum(one_end, other)
         # a core's own sibling and the cores of its CCX do not cross the I/O die
         crossing = (ccx[rows] != ccx[columns]) | (ccx[rows] < 0)
-        inside = [medians[:, crossing & (ends[0] == a) & (ends[1] == b)] for a, b in pairs]
+        blocks_of[~crossing] = -1
+        inside = [medians[:, blocks_of == a * len(names) + b] for a, b in pairs]
         values.append(np.stack([row_medians(block) for block in inside], axis=1))
     table = np.concatenate(values)
     table = table[np.isfinite(table).any(axis=1)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.fleet.quantity import cell_models
 from nodeprint.report import formatting
 from nodeprint.report.figures import Floats
+from nodeprint.report.order_statistics import row_medians
 from nodeprint.report.pages import Table
 from nodeprint.report.quantities import without_empty_columns
 from nodeprint.report.shown import pairwise
@@ -50,10 +52,11 @@ def _row(one: Measured, job: int, showing: set[tuple[Any, Any]], quality: Sequen
     value, unit = _measured(one)
     medians: dict[int, float] = {}
     spreads, passes, seconds = [0.0], 0, 0.0
+    middles = row_medians(value.reshape(-1, value.shape[2])).reshape(value.shape[:2])
     for r, run in enumerate(one.runs if value.size else ()):
-        each = [float(np.median(some[np.isfinite(some)])) for some in value[r] if np.isfinite(some).any()]
+        each = middles[r][np.isfinite(middles[r])].tolist()
         if each:
-            medians[int(run["run"])] = float(np.median(each))
+            medians[int(run["run"])] = statistics.median(each)
             spreads.append(max(each) / min(each) - 1 if min(each) else 0.0)
             passes = max(passes, len(each))
         seconds += formatting.number(run["trailer"].get("elapsed_s")) or 0.0

@@ -16,6 +16,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint.report.order_statistics import quantile
+
 Map = Literal["batlow", "vik"]
 
 #: Colours of a map; the palette entries after them are for what has no value, and for what is not painted.
@@ -71,8 +73,7 @@ def ends(values: npt.ArrayLike) -> Ends | None:
     finite = finite[np.isfinite(finite)]
     if not finite.size:
         return None
-    low, high = np.quantile(finite, (0.005, 0.995))
-    return float(low), float(high)
+    return quantile(finite, 0.005), quantile(finite, 0.995)
 
 
 def of_nodes(nodes: Iterable[Ends]) -> Scale:
@@ -94,7 +95,7 @@ def of_differences(values: npt.ArrayLike, at_least: float) -> Scale:
     """A vik scale for differences, symmetric around 0, to the 99.5 % quantile of |values| or further to `at_least`."""
     finite = np.abs(np.asarray(values, dtype=np.float64))
     finite = finite[np.isfinite(finite)]
-    reach = max(at_least, float(np.quantile(finite, 0.995)) if finite.size else 0.0)
+    reach = max(at_least, quantile(finite, 0.995) if finite.size else 0.0)
     return Scale(-reach, reach, "vik")
 
 

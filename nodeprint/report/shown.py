@@ -105,15 +105,16 @@ def drawn(job: Job | None, topology: Topology | None) -> list[DrawnMatrix]:
     return out
 
 
+@lru_cache(maxsize=16)
 def _ordered(topology: Topology | None, cpus: tuple[int, ...]) -> tuple[int, ...]:
     """CPUs in the order of the verdict's places; by number without labels."""
     return tuple(slots_of(topology, cpus)[1]) if topology is not None else cpus
 
 
-def scale_ends(shown: Shown) -> dict[str, Ends]:
-    """Per measurement the ends of what its matrices show, for the report's colour scale."""
+def scale_ends(shown: Shown, names: Collection[str] | None = None) -> dict[str, Ends]:
+    """Per measurement (all, or `names`) the ends of what its matrices show, for the report's colour scale."""
     out, matrices = {}, shown.matrices
-    for name in {one.measurement for one in matrices}:
+    for name in {one.measurement for one in matrices} if names is None else names:
         ends = scale.ends(np.concatenate([one.values.ravel() for one in matrices if one.measurement == name]))
         if ends is not None:
             out[name] = ends
@@ -169,18 +170,3 @@ def over_runs(values: npt.NDArray[Any]) -> Floats:
         else:
             out = np.asarray(np.median(out, axis=axis))
     return out
-
-
-def finite_median(values: Floats) -> float:
-    """The median of what was measured; NaN where nothing was."""
-    return float(row_medians(values.reshape(1, -1))[0])
-
-
-def row_medians(rows: Floats) -> Floats:
-    """The median of what was measured in each row; NaN where nothing was. numpy's nanmedian takes ten times as long."""
-    if not rows.shape[1]:
-        return np.full(len(rows), np.nan)
-    ordered = np.sort(rows, axis=1)  # NaN last
-    known = np.isfinite(ordered).sum(axis=1)
-    at = np.arange(len(rows))
-    return np.asarray((ordered[at, np.maximum(known - 1, 0) // 2] + ordered[at, known // 2]) / 2)

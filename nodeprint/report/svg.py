@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 from PIL import Image as Picture
 
 from nodeprint.report import scale
-from nodeprint.report.drawing import Dot, Drawing, Image, Mark, Path, Pen, Pixels, Words
+from nodeprint.report.drawing import Dots, Drawing, Image, Mark, Path, Pen, Pixels, Segments, Words
 
 
 def svg(drawing: Drawing, width: float | None = None) -> bytes:
@@ -43,9 +43,12 @@ def _image(one: Image) -> str:
 def _mark(mark: Mark) -> str:
     if isinstance(mark, Words):
         return _words(mark)
-    if isinstance(mark, Dot):
-        where = f'cx="{mark.x:.2f}" cy="{mark.y:.2f}" r="{mark.radius:.2f}"'
-        return f'<circle {where} fill="{mark.fill}"{_opacity(mark.opacity)}/>'
+    if isinstance(mark, Dots):
+        style = f'r="{mark.radius:.2f}" fill="{mark.fill}"{_opacity(mark.opacity)}'
+        return "".join([f'<circle cx="{x:.2f}" cy="{y:.2f}" {style}/>' for x, y in mark.points])
+    if isinstance(mark, Segments):
+        route = "".join([f"M{x1:.2f} {y1:.2f}L{x2:.2f} {y2:.2f}" for x1, y1, x2, y2 in mark.ends])
+        return f'<path d="{route}" {_pen(mark.pen)}/>'
     if isinstance(mark, Path):
         route = "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in mark.points) + ("Z" if mark.closed else "")
         return f'<path d="{route}" {_pen(mark.pen)}/>'

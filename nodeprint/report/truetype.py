@@ -9,20 +9,18 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 
 #: Flags of a part of a composite glyph.
 _WORDS, _SCALE, _MORE, _TWO_SCALES, _MATRIX, _HINTS = 0x1, 0x8, 0x20, 0x40, 0x80, 0x100
 
 
 class Face:
-    """A TrueType font file. Glyph 0 stands for characters that it lacks."""
+    """A TrueType font `file`. Glyph 0 stands for characters that it lacks."""
 
-    def __init__(self, path: Path) -> None:
-        self._data = path.read_bytes()
-        count = struct.unpack_from(">H", self._data, 4)[0]
-        records = [struct.unpack_from(">4sIII", self._data, 12 + 16 * i) for i in range(count)]
-        self._tables = {tag.decode("latin-1"): self._data[at : at + size] for tag, _, at, size in records}
+    def __init__(self, file: bytes) -> None:
+        count = struct.unpack_from(">H", file, 4)[0]
+        records = [struct.unpack_from(">4sIII", file, 12 + 16 * i) for i in range(count)]
+        self._tables = {tag.decode("latin-1"): file[at : at + size] for tag, _, at, size in records}
         self.units = int(struct.unpack_from(">H", self._tables["head"], 18)[0])
         self._measured = int(struct.unpack_from(">H", self._tables["hhea"], 34)[0])
 
@@ -47,6 +45,10 @@ class Face:
         at = 4 * min(glyph, self._measured - 1)
         units = int(struct.unpack_from(">H", self._tables["hmtx"], at)[0])
         return round(1000 * units / self.units)
+
+    def without_hints(self) -> bytes:
+        """This font with all its glyphs, without their hints."""
+        return self.program(range(struct.unpack_from(">H", self._tables["maxp"], 4)[0]))
 
     def program(self, wanted: Sequence[int]) -> bytes:
         """A font file of `wanted` (glyph 0 first), numbered in this order; parts of composite glyphs follow them."""

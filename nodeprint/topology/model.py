@@ -93,6 +93,9 @@ class Topology:
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
     warnings: tuple[Warning, ...] = ()
 
+    def __hash__(self) -> int:
+        return hash((self.machine, len(self.cpus)))
+
     def groups(self, level: Level) -> dict[int, tuple[int, ...]]:
         """OS numbers of the CPUs of each part of `level` by the part's number; without CPUs whose part is unknown."""
         out: dict[int, list[int]] = {}
