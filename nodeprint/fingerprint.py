@@ -181,7 +181,7 @@ class Fingerprint(Mapping[str, Value]):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A field in which nodes differ: the majority's value with its number of nodes, and who says otherwise.
+    """A field in which nodes differ: the majority's value, and who says otherwise.
 
     `unknown` counts nodes without the field.
     """
@@ -189,7 +189,6 @@ class Difference:
     field: str
     hard: bool
     majority: Value
-    agreeing: int
     others: Mapping[str, Value]
     unknown: int
 
@@ -216,8 +215,7 @@ def differences(nodes: Mapping[str, Mapping[str, Value]], hard: Collection[str] 
             continue
         majority = min(counts, key=lambda value: (-counts[value], str(value)))
         others = {node: value for node, value in sorted(told.items()) if value != majority}
-        agreeing = counts[majority]
-        found.append(Difference(name, name in hard, majority, agreeing, others, len(nodes) - len(told)))
+        found.append(Difference(name, name in hard, majority, others, len(nodes) - len(told)))
     return tuple(sorted(found, key=lambda one: (not one.hard, _ORDER.get(one.field, len(_ORDER)), one.field)))
 
 

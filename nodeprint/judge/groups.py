@@ -15,16 +15,18 @@ MIN_SHARE, MIN_NODES = 0.2, 3
 #: The floor in units of the healthy spread that the null assumes: chips may spread three times as wide as expected.
 _NULL_FLOOR = 0.3
 _NULL_DRAWS = 4000
+#: How often a population is cut again: four at most.
+_CUTS = 2
 
 
-def split(means: Floats, bounds: Floats, floor: Floats, alpha: Floats, *, depth: int = 2) -> list[tuple[Ints, int]]:
+def split(means: Floats, bounds: Floats, floor: Floats, alpha: Floats) -> list[tuple[Ints, int]]:
     """Populations from `means` (node, term): node numbers of each, and the term that separates it (-1: none).
 
     A cut needs both a difference of means beyond the term's bound and a separation, in standard deviations within the
     kinds (at least `floor`), that unimodal data reach with the term's probability `alpha`. Largest kind first.
     """
     everyone = np.arange(len(means), dtype=np.int64)
-    kinds = _split(means, bounds, floor, everyone, alpha, depth)
+    kinds = _split(means, bounds, floor, everyone, alpha, _CUTS)
     return sorted(kinds, key=lambda kind: (-len(kind[0]), int(kind[0][0])))
 
 

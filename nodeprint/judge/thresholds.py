@@ -176,7 +176,7 @@ def run_quantile(standard: Floats, alpha: float) -> float:
     return tails.quantile(alpha, tails.tail_of(standard))
 
 
-def run_scales(values: Floats, family: npt.NDArray[np.int64], prior: float = RUN_PRIOR) -> Floats:
+def run_scales(values: Floats, family: npt.NDArray[np.int64], prior: float) -> Floats:
     """Run-to-run standard deviation of each term, shrunk to its family; from differences of runs of one node."""
     _, runs, terms = values.shape
     if runs < 2:

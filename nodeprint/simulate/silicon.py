@@ -156,7 +156,7 @@ def _draw(rng: np.random.Generator, tail: float, size: int | tuple[int, ...]) ->
     return np.asarray(rng.standard_t(tail, size) * np.sqrt((tail - 2) / tail))
 
 
-def chip(path: Paths, spread: Spread, rng: np.random.Generator, positions: int = 0) -> Chip:
+def chip(path: Paths, spread: Spread, rng: np.random.Generator, positions: int) -> Chip:
     """Silicon drawn for one node; of a harvested part each CCX has cores at some of its `positions` (0: at all)."""
 
     def factor(sd: float, size: int | tuple[int, ...]) -> Floats:
@@ -234,8 +234,8 @@ def draw_run(
     rng: np.random.Generator,
     *,
     passes: int,
-    run: int = 1,
-    disturbances: Sequence[Disturbance] = (),
+    run: int,
+    disturbances: Sequence[Disturbance],
     pools: Sequence[lines.Pool] = (),
     homes: Sequence[Ints] = (),
 ) -> npt.NDArray[np.float32]:
