@@ -16,7 +16,7 @@ from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.topology.presets import from_part, preset
 from nodeprint.verdict.campaign_verdict import judge_fleet
-from nodeprint.words.outcome import MarginFigure, said_within, widest
+from nodeprint.words.outcome import MarginFigure, said_within
 from nodeprint.words.sameness import bound_key
 
 SMALL = preset("naples-2x32")
@@ -206,4 +206,4 @@ def test_margins_in_words():
     assert said_within({"linktest-node: ccx": one, "class": one}) == "1.1 % (classes), 1.1 % (linktest-node)"
     assert said_within({}) == ""
     near = dataclasses.replace(one, within=0.019)
-    assert widest([{"class": one}, {"class": near, "ccd": one}]) == {"class": near, "ccd": one}
+    assert margins.worst([{"class": one}, {"class": near, "ccd": one}]) == {"class": near, "ccd": one}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -192,9 +193,17 @@ def spreads(evidence: Sequence[Evidence]) -> tuple[dict[str, FamilySpread], dict
     return widest, beyond
 
 
-def worst(margins: Sequence[Mapping[str, Margin]]) -> dict[str, Margin]:
-    """Margins of several matrices together: by name the one nearest to its bound."""
-    out: dict[str, Margin] = {}
+class _HasShare(Protocol):
+    @property
+    def share(self) -> float: ...
+
+
+_Margin = TypeVar("_Margin", bound=_HasShare)
+
+
+def worst(margins: Iterable[Mapping[str, _Margin]]) -> dict[str, _Margin]:
+    """Margins of several matrices or nodes together: by name the one nearest to its bound."""
+    out: dict[str, _Margin] = {}
     for mine in margins:
         for name, one in mine.items():
             if name not in out or one.share > out[name].share:

@@ -31,9 +31,6 @@ Floats = npt.NDArray[np.float64]
 
 #: A baseline is at least so many runs over so many boots of a node.
 MIN_RUNS, MIN_BOOTS = 3, 2
-#: EWMA of a node's terms over campaigns: weight of the newest, and the limit in its standard deviations. A healthy term
-#: then runs about 2,600 campaigns between alarms (simulated, 40,000 normal series).
-EWMA_WEIGHT, EWMA_LIMIT = 0.25, 3.5
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,7 @@ class Since:
 def against(fleet: PackedFleet, baseline: Path, rules: Acceptance) -> Since:
     """What changed in each node of `fleet` since its own baseline, of pairs and of cells.
 
-    A node is compared with itself, term by term and set by set: the EWMA over the baseline's campaigns and the newest,
+    A node is compared with itself, term by term and set by set: the newest campaign with the mean of the baseline's,
     against the run-to-run spread pooled over the nodes. A change beyond the bound that every run shows is a finding. Of
     a node with less than three runs over two boots in the baseline nothing is said to have changed.
     Raises NodeprintError where there is no baseline, or one of the two is simulated and the other is not.
@@ -253,15 +250,10 @@ def _changes(one: _Series, fleet: PackedFleet, alpha: float) -> list[tuple[str, 
                 continue
             newest, *means = (np.nanmean(each, axis=0) for each in (values, *history))
             reference = np.mean(means, axis=0)
-            jump, level = newest - reference, np.zeros_like(reference)
-            for mean in (*means[1:], newest):
-                level = (1 - EWMA_WEIGHT) * level + EWMA_WEIGHT * (mean - reference)
+            jump = newest - reference
             sd = run * np.sqrt(1 / len(values) + 1 / sum(map(len, history)))
-            ewma_sd = run / np.sqrt(len(values)) * np.sqrt(EWMA_WEIGHT / (2 - EWMA_WEIGHT))
             changed = np.abs(jump) > np.maximum(one.bound, z * sd)
             changed &= shown_by_runs(values, reference, RUN_SHARE * jump)
-            if len(history) > 1:
-                changed &= np.abs(level) > EWMA_LIMIT * ewma_sd
             most = int(np.argmax(np.where(changed, np.abs(jump) / one.bound, 0.0)))
             told = one.finding(nodes[name], most, float(jump[most]), 1.96 * float(sd[most])) if changed[most] else None
             out.append((name, told))

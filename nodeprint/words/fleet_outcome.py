@@ -10,12 +10,13 @@ from nodeprint.fingerprint import label
 from nodeprint.fleet.quantity import models
 from nodeprint.judge import configuration, decision
 from nodeprint.judge.judged import JudgedFleet
+from nodeprint.judge.margins import worst
 from nodeprint.judge.populations import Kind
 from nodeprint.judge.terms import FAMILIES, TERM_OF_FAMILY, Terms
 from nodeprint.layout import CLASSES
 from nodeprint.words import places
 from nodeprint.words.node_outcome import LAYOUT
-from nodeprint.words.outcome import Finding, FleetVerdict, MarginFigure, NodeVerdict, exceeded, said_within, widest
+from nodeprint.words.outcome import Finding, FleetVerdict, MarginFigure, NodeVerdict, exceeded, said_within
 from nodeprint.words.units import counted
 
 #: Where more than this share of nodes have a configuration of their own, the key that separates them is reported first.
@@ -36,7 +37,7 @@ def verdict(
     measured = sum(node.state == "measured" for node in known.fleet.nodes)
     several = len(known.populations) > 1
     outcome = decision.of_fleet([node.verdict for node in nodes.values()], several=several, wide=bool(wide))
-    margins = widest([node.margins for node in nodes.values() if outcomes.NODE[node.verdict].same])
+    margins = worst(node.margins for node in nodes.values() if outcomes.NODE[node.verdict].same)
     smallest, bounds = _largest([r.smallest for r in results]), _largest([r.bounds for r in results])
     pairs = {name: value for name, value in smallest.items() if name not in _other_terms(known)}
     others = {name: value for name, value in smallest.items() if name not in pairs}

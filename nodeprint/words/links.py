@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from nodeprint import remedies
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.messages import LINK, NODE, JudgedFabric, SlowPart
 from nodeprint.words.outcome import SEVERITY, Finding
@@ -19,15 +20,6 @@ _STATES: Mapping[str, str] = {
     "confirmed": "confirmed by a second job",
     "fresh": "a second job, at least 10 minutes later, can confirm it",
     "refuted": "not confirmed by the jobs after",
-}
-#: By term what may be the cause, and what to do.
-_CONSISTENT: Mapping[str, tuple[str, ...]] = {
-    NODE: ("its network adapter or the slot of it", "its cable or port of the switch", "its network settings"),
-    LINK: ("a cable or port between the switches of both", "the route between them"),
-}
-_REMEDY: Mapping[str, str] = {
-    NODE: "compare link speed, error counters and firmware of its adapter with another node's, check cable and port",
-    LINK: "check the route between them and the error counters of its ports; neither node is shown to be at fault",
 }
 
 
@@ -43,8 +35,9 @@ def findings(judged: JudgedFabric, node: str, rules: Acceptance, day: str) -> li
         out.append((reason, Finding(
             one.term if reason else "not-confirmed", SEVERITY[one.state], one.term, said(one),
             where={"link": f"{one.node} to {one.to}"} if one.to else {}, effect=one.effect, effect_ns=one.effect_ns,
-            interval=one.interval, runs=one.runs, consistent_with=_CONSISTENT[one.term], remedy=_REMEDY[one.term],
-            measurement=judged.fabric.measurement, suppressed=_suppressed(one, rules, day),
+            interval=one.interval, runs=one.runs, consistent_with=remedies.consistent_with(one.term),
+            remedy=remedies.of(one.term), measurement=judged.fabric.measurement,
+            suppressed=_suppressed(one, rules, day),
         )))  # fmt: skip
     return out
 

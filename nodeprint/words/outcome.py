@@ -92,6 +92,11 @@ class MarginFigure:
     bound_ns: float
     place: str
 
+    @property
+    def share(self) -> float:
+        """How much of the bound it takes."""
+        return self.within / self.bound
+
 
 @dataclass(frozen=True)
 class NodeVerdict:
@@ -213,16 +218,6 @@ def said_within(margins: Mapping[str, MarginFigure]) -> str:
 def exceeded(margins: Mapping[str, MarginFigure]) -> list[str]:
     """The families and measurements whose margin is beyond its bound: what is not resolved."""
     return sorted(name for name, one in margins.items() if one.within > one.bound)
-
-
-def widest(nodes: Iterable[Mapping[str, MarginFigure]]) -> dict[str, MarginFigure]:
-    """By family the margin of several nodes together: that of the node which comes nearest to its bound."""
-    found: dict[str, MarginFigure] = {}
-    for margins in nodes:
-        for family, one in margins.items():
-            if family not in found or one.within / one.bound > found[family].within / found[family].bound:
-                found[family] = one
-    return found
 
 
 def some_names(names: Sequence[str]) -> str:

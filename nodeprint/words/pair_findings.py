@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -89,7 +89,8 @@ def _consistent(term: str, shown: ShownCause, direction: str) -> tuple[str, ...]
         return ("the socket's fabric clock", "power limit")
     if term == "class":
         return ("fabric clock", "NPS setting")
-    return _CONSISTENT.get(term, ()) if direction == "slow" else ("a higher clock", *_CONSISTENT.get(term, ())[:1])
+    known = remedies.consistent_with(term)
+    return known if direction == "slow" else ("a higher clock", *known[:1])
 
 
 #: A clock that differs by more than this is seen; a processor this much hotter than its peers too.
@@ -155,14 +156,3 @@ def by_clock(what: tuple[str, ...], clock: float | None, effect: float) -> tuple
         return others
     explained = (1 / clock - 1) / effect if effect else 0.0
     return ("core clock",) if explained >= _EXPLAINED else ("core clock", *others) if explained > 0 else others
-
-
-_CONSISTENT: Mapping[str, tuple[str, ...]] = {
-    "node": ("core and fabric clock together", "power limit", "firmware settings"),
-    "socket": ("the socket's core clock", "the socket's fabric clock", "power limit", "temperature"),
-    "quadrant": ("the quadrant's part of the I/O die", "memory channel settings"),
-    "ccd": ("the CCD's port to the I/O die", "the CCD's clock"),
-    "link": ("the path between the two quadrants",),
-    "block": ("the link between two parts, or an I/O-die port",),
-    "core": ("the core's clock", "the core itself", "interrupts", "a daemon pinned there"),
-}

@@ -66,7 +66,8 @@ def finding(shown: ShownCause, node: PackedNode, evidence: Sequence[str], severi
     matrix, model, term = shown.matrix, shown.matrix.quantity.model, shown.cause.term
     where = places.place(matrix, shown.cause.where, node)
     effect, low, high = (matrix.scale.relative(size) for size in (shown.effect, *shown.interval))
-    more = effect > 0
+    worse = (effect > 0) == (model.better == "lower")
+    more, less = _SIDES.get(term, ("slow", "fast") if model.better == "lower" else ("fast", "slow"))
     peers, unit = level(shown), matrix.quantity.unit
     if model.scale == "share":
         change = f"loses {effect * 100:.1f} % more of its time than its peers, which lose {peers * 100:.2g} %"
@@ -76,7 +77,7 @@ def finding(shown: ShownCause, node: PackedNode, evidence: Sequence[str], severi
             f"({effect * 100:+.1f} % [{low * 100:.1f} to {high * 100:.1f} %])"
         )
     return Finding(
-        id=f"{term}-{_SIDES.get(term, ('high', 'low'))[0 if more else 1]}",
+        id=f"{term}-{more if effect > 0 else less}",
         severity=severity,
         term=term,
         where=where,
@@ -84,9 +85,7 @@ def finding(shown: ShownCause, node: PackedNode, evidence: Sequence[str], severi
         effect_ns=effect * peers if unit == "ns" and model.scale != "share" else float("nan"),
         interval=(low, high),
         runs=shown.runs,
-        consistent_with=_CONSISTENT.get(term, ())
-        if more == (model.better == "lower")
-        else ("settings that differ from the peers'",),
+        consistent_with=remedies.consistent_with(term) if worse else ("settings that differ from the peers'",),
         evidence=tuple(evidence),
         remedy=remedies.of(term),
         text=f"{matrix.name}, {places.of_labels(where)}: {change}, {seen_in(shown.runs)}",
@@ -101,30 +100,5 @@ def level(shown: ShownCause) -> float:
     return float(np.median(shown.matrix.template[shown.matrix.terms.terms[int(term)].covers]))
 
 
-_SIDES: Mapping[str, tuple[str, str]] = {
-    "numa": ("slow", "fast"),
-    "cache": ("slow", "fast"),
-    "loaded": ("slow", "fast"),
-    "touch": ("slow", "fast"),
-    "bandwidth": ("fast", "slow"),
-    "clock": ("fast", "slow"),
-    "remap": ("fast", "slow"),
-    "jitter": ("loud", "quiet"),
-    "die-port": ("slow", "fast"),
-    "die-link": ("slow", "fast"),
-    "die-way": ("slow", "fast"),
-    "die-lines": ("many", "few"),
-}
-_CONSISTENT: Mapping[str, tuple[str, ...]] = {
-    "numa": ("a missing or slow memory channel", "memory speed or interleaving"),
-    "cache": ("the core's clock", "a slow or smaller cache"),
-    "bandwidth": ("a missing or slow memory channel", "memory speed or interleaving"),
-    "clock": ("cooling (paste, fan, airflow)", "a power limit", "boost settings"),
-    "loaded": ("a missing or slow memory channel", "the memory controller"),
-    "touch": ("memory of the other node", "interleaving"),
-    "jitter": ("a daemon or interrupts on the CPU", "a hypervisor that takes CPU time away"),
-    "die-port": ("the CCD's port to the I/O die",),
-    "die-link": ("the link between the sockets", "its width or speed"),
-    "die-way": ("a link inside the I/O die",),
-    "die-lines": ("a missing memory channel", "memory interleaving"),
-}
+#: The two sides of a term that is neither fast nor slow: more and less of it.
+_SIDES: Mapping[str, tuple[str, str]] = {"jitter": ("loud", "quiet"), "die-lines": ("many", "few")}
