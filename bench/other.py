@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.fleet.parts import pair_layout, pair_places
+from nodeprint.fleet.job_parts import pair_layout, pair_places
 from nodeprint.fleet.quantity import Quantity, models
 from nodeprint.layout import CCX, RANK, Layout, codes
 from nodeprint.packed import PackedFleet, PackedNode

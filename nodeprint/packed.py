@@ -20,10 +20,9 @@ import numpy as np
 
 from nodeprint import discover, files, senses, topology
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import homes, nodes, store
-from nodeprint.fleet import parts as job_parts
+from nodeprint.fleet import homes, job_parts, nodes, store
+from nodeprint.fleet.job_parts import JobPart, NodePlaces
 from nodeprint.fleet.jobs import Job, Measured
-from nodeprint.fleet.parts import JobPart, NodePlaces
 from nodeprint.fleet.quantity import NodeLayout, Quantity, Values, models
 from nodeprint.fleet.store import Survey
 from nodeprint.layout import layout_of, slots_of

@@ -15,7 +15,7 @@ import yaml
 from bench import cells as bench
 from nodeprint import packed
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import parts
+from nodeprint.fleet import job_parts
 from nodeprint.fleet.nodes import gather
 from nodeprint.judge import acceptance, reduction, sets
 from nodeprint.layout import CCD
@@ -207,10 +207,10 @@ def _shuffled(found: PackedFleet, order: list[int]) -> PackedFleet:
 
 def test_numa_nodes_are_places_by_their_cpus():
     topology = from_part("EPYC 7742", 2, nps=4)
-    of = parts.machine(topology)
+    of = job_parts.machine(topology)
     swapped = {0: 5, 5: 0}
     nodes = tuple(dataclasses.replace(n, node=swapped.get(n.node, n.node)) for n in topology.numa_nodes)
-    again = parts.machine(dataclasses.replace(topology, numa_nodes=nodes))
+    again = job_parts.machine(dataclasses.replace(topology, numa_nodes=nodes))
     assert of.layout.key == again.layout.key
     assert [swapped.get(n, n) for n in of.nodes] == list(again.nodes)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nodeprint.fleet.parts import JobPart, assemble, pair_places
+from nodeprint.fleet.job_parts import JobPart, assemble, pair_places
 from nodeprint.fleet.quantity import NodeLayout, Quantity, models
 from nodeprint.simulate import Plan, fleet
 from nodeprint.topology.presets import from_part

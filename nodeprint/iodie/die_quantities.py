@@ -12,7 +12,7 @@ import numpy as np
 
 from nodeprint import records, run_files
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import jobs, parts
+from nodeprint.fleet import job_parts, jobs
 from nodeprint.fleet.quantity import Quantity, models
 from nodeprint.iodie import campaign_dies, node_lines, part_comparison
 from nodeprint.iodie.analysis import NodeDies
@@ -88,7 +88,7 @@ def _quantities(nodes: Sequence[NodeDies], fleet: PackedFleet, number: Mapping[s
             words, columns = zip(*mine, strict=True)
             yield Quantity(
                 name, nodes[0].measurement, "die", models()[name].value, models()[name],
-                parts.machine(nodes[0].topology).layout, {"part": np.arange(len(words))},
+                job_parts.machine(nodes[0].topology).layout, {"part": np.arange(len(words))},
                 values[:, None, list(columns)].astype(np.float32), node, job, run,
                 tuple(began.get(one, "") for one in zip(node.tolist(), job.tolist(), run.tolist(), strict=True)),
                 np.zeros(len(rows)), {"part": tuple(words)},

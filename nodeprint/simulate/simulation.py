@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from nodeprint import config, discover, files, layout
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import parts as job_parts
+from nodeprint.fleet import job_parts
 from nodeprint.fleet.homes import FAR, NEAR
-from nodeprint.fleet.parts import JobPart, NodePlaces
+from nodeprint.fleet.job_parts import JobPart, NodePlaces
 from nodeprint.fleet.quantity import models
 from nodeprint.layout import Layout
 from nodeprint.packed import PackedFleet, PackedNode
