@@ -41,3 +41,12 @@ def stdtrit(degrees: Any, share: Any) -> Any:
 def robust_sd(values: npt.NDArray[Any], middle: float = 0.0) -> float:
     """The standard deviation of `values` about `middle`, by their median absolute deviation, without NaN values."""
     return _MAD * float(np.nanmedian(np.abs(values - middle)))
+
+
+def robust_sds(rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """That of each row about 0; NaN of a row without values."""
+    sizes = np.abs(rows)
+    middle = np.median(sizes, axis=1)
+    for row in np.flatnonzero(np.isnan(middle) & np.isfinite(sizes).any(axis=1)):
+        middle[row] = np.nanmedian(sizes[row])
+    return np.asarray(_MAD * middle, dtype=np.float64)

@@ -45,6 +45,12 @@ class Layout:
         """Per pair, the index of its class in CLASSES."""
         return pair_classes(self.slots, self.pairs)
 
+    @cached_property
+    def first(self) -> tuple[Ints, ...]:
+        """By level (SOCKET to THREAD) the first slot of each part, in the order of its number (`codes`)."""
+        levels = range(1, self.slots.shape[1] + 1)
+        return tuple(np.unique(codes(self.slots[:, :level]), return_index=True)[1] for level in levels)
+
     @property
     def key(self) -> bytes:
         """Equal for layouts that can be compared place by place."""

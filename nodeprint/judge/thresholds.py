@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.distributions import robust_sd
+from nodeprint.distributions import robust_sd, robust_sds
 from nodeprint.judge import tails
 from nodeprint.judge.tails import MAX_DF
 
@@ -205,10 +205,9 @@ def _own_noise(values: Floats, usual: float) -> Floats:
     A node that is clearly noisier than its peers is compared with its own noise, not with theirs.
     """
     runs = np.isfinite(values).any(axis=2).sum(axis=1)
-    apart = np.abs(np.diff(values, axis=1)).reshape(len(values), -1)
-    own = np.zeros(len(values))
-    for node in np.flatnonzero(np.isfinite(apart).any(axis=1)):
-        own[node] = robust_sd(apart[node]) ** 2 / 2
+    if values.shape[1] < 2:
+        return np.zeros(len(values))
+    own = np.nan_to_num(robust_sds(np.diff(values, axis=1).reshape(len(values), -1))) ** 2 / 2
     return np.asarray(np.maximum(own - _NOISIER * usual, 0) / np.maximum(runs, 1))
 
 

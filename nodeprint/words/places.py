@@ -71,23 +71,18 @@ def _of_pairs(where: Mapping[str, Any], layout: Layout, node: PackedNode) -> dic
     for key, value in where.items():
         level = key.removeprefix("to_")
         if level == "core":
-            slot = _first_slot(layout, RANK, value)
+            slot = int(layout.first[RANK][value])
             out["core"] = node.cores[slot] if slot < len(node.cores) else value
             if slot < len(node.cpus):
                 out["cpu"] = node.cpus[slot]
         elif level in LEVELS and key != "to_others":
             column = LEVELS[level]
-            number = int(layout.slots[_first_slot(layout, column, value), column])
+            number = int(layout.slots[layout.first[column][value], column])
             named = key.replace("ccd", "ccx") if level == "ccd" and number < 0 else key
             out[named] = number if number >= 0 else value
         elif key != "inside" or layout.slots[:, CCX].min() >= 0:
             out[key] = value
     return out
-
-
-def _first_slot(layout: Layout, column: int, code: int) -> int:
-    rows = [tuple(row) for row in layout.slots[:, : column + 1].tolist()]
-    return rows.index(sorted(set(rows))[code])
 
 
 def spoken(term: str, where: Mapping[str, Any]) -> str:
