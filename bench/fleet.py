@@ -80,8 +80,8 @@ def nodeprint(*words: str | Path) -> tuple[float, float, float]:
 
 #: Of a large fleet the report is the cluster's alone.
 _CLUSTER = (
-    "import sys; from pathlib import Path; from nodeprint.report import campaign; "
-    "campaign.write(Path(sys.argv[1]), nodes=[])"
+    "import sys; from pathlib import Path; from nodeprint.report import documents; "
+    "documents.write(Path(sys.argv[1]), nodes=[])"
 )
 
 
@@ -90,7 +90,7 @@ def warm(campaign: Path) -> list[float]:
     code = (
         "import json, sys, time\n"
         "from pathlib import Path\n"
-        "from nodeprint.report import campaign as pages\n"
+        "from nodeprint.report import documents as pages\n"
         "from nodeprint.verdict import outputs\n"
         "folder, took = Path(sys.argv[1]), []\n"
         "task = pages.prepared(folder, outputs.read(folder), folder / 'report')\n"

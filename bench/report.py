@@ -25,8 +25,8 @@ from tests.browser import browser
 
 #: Only cluster.pdf and cluster.html.
 _CLUSTER = (
-    "import sys; from pathlib import Path; from nodeprint.report import campaign; "
-    "campaign.write(Path(sys.argv[1]), Path(sys.argv[2]), nodes=[])"
+    "import sys; from pathlib import Path; from nodeprint.report import documents; "
+    "documents.write(Path(sys.argv[1]), Path(sys.argv[2]), nodes=[])"
 )
 
 

@@ -235,8 +235,8 @@ def _of_node(
     warnings: list[Mapping[str, str]] = []
     if not survey.topology:
         warnings.append({
-            "id": "no-topology", "text": f"{node.name} has no survey: its CPUs are compared by OS number",
-            "advice": "measure it again with node-run",
+            "id": "no-topology", "text": "no survey of the node: its CPUs are compared by OS number",
+            "advice": "measure it again with node-run; a matrix of another tool: import it with --part or --xml",
         })  # fmt: skip
     # the same fact may be seen by both; said once
     warnings += {w["id"]: w for w in (*kind.warnings, *survey.warnings)}.values()

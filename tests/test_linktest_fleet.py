@@ -13,6 +13,7 @@ from nodeprint import records
 from nodeprint.fleet.quantity import Quantity
 from nodeprint.layout import pair_classes
 from nodeprint.report import cluster, linktest, plots
+from nodeprint.report.fleet_figures import Overview
 from nodeprint.report.pages import Table
 from nodeprint.report.scale import Scale
 from nodeprint.simulate import Plan, Spread, fleet, write
@@ -39,7 +40,7 @@ def test_a_planted_ccd_is_named_by_linktest_alone() -> None:
     assert (finding.term, dict(finding.where)["ccd"], finding.measurement) == ("ccd", 5, "linktest-node")
     assert finding.effect == pytest.approx(0.10, abs=0.02)
     assert re.search(r"\(\+\d+\.\d+ us a message\) slower", finding.text), finding.text
-    page = cluster.cluster_page(verdict.to_dict(), {}, 0)
+    page = cluster.cluster_page(verdict.to_dict(), {}, 0, Overview())
     (section,) = [one for one in page.sections if one.title == "Class medians over the fleet"]
     (table,) = section.blocks
     assert isinstance(table, Table) and table.header[:3] == ("linktest-node", "nodes", "median us")

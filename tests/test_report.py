@@ -138,6 +138,20 @@ def test_marked_when_simulated_or_imported(tmp_path: Path) -> None:
     node = report.write(brought.install())[-1]
     assert text(node).count("IMPORTED, not measured") == page_count(node)
     assert "home unknown" in text(node) and "x.csv" in text(node)
+    brought.add("cn2", MACHINES[4], header={"imported": source, "home": None}, **ALONE)
+    cluster = report.write(brought.install(), nodes=[])[0]
+    assert text(cluster).count("IMPORTED, not measured") == page_count(cluster)
+
+
+def test_long_names_of_nodes_leave_room_for_what_was_found(tmp_path: Path) -> None:
+    """The column of findings is what is left of the page; a name must not take all of it."""
+    pages = []
+    for name in ("cn{}", "-".join(["a-name"] * 14) + "-{}"):
+        made = Campaign(tmp_path / name.format(0))
+        for i in range(12):
+            made.add(name.format(i), MACHINES[4], verdict="SUSPECT", findings=[FINDING])
+        pages.append(page_count(report.write(made.install(), nodes=[])[0]))
+    assert pages[1] <= pages[0] + 2
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)

@@ -101,7 +101,7 @@ def with_pages(verdict: Mapping[str, Any]) -> list[str]:
 
 
 def cluster_page(
-    verdict: Mapping[str, Any], problems: Mapping[str, Sequence[str]], elsewhere: int, overview: Overview | None = None
+    verdict: Mapping[str, Any], problems: Mapping[str, Sequence[str]], elsewhere: int, overview: Overview
 ) -> Page:
     """The cluster's pages. `problems` are the files of each node that could not be used, `elsewhere` how many nodes
     have their pages in files of their own alone, `overview` what the figures of the fleet need beside the verdict."""
@@ -118,7 +118,7 @@ def cluster_page(
         campaign=str(verdict.get("campaign", "")),
         subject="cluster",
         title=f"Cluster report, campaign {verdict.get('campaign', '')}",
-        origin="SIMULATED, not a measurement" if verdict.get("simulated") else "",
+        origin=overview.origin,
         mark=outcomes.of(str(of_fleet.get("outcome", ""))),
         # the mark above the sentence says its first word
         lead=(str(of_fleet.get("text", "")).removeprefix(f"{of_fleet.get('outcome')}: "), _who(looks)),
@@ -129,7 +129,7 @@ def cluster_page(
                 "Groups", (FactList(tuple((n, formatting.node_list(m)) for n, m in groups) if len(groups) > 1 else ()),)
             ),
             Section("Nodes", (_node_table(shown, columns),)),
-            *fleet_figures.sections(verdict, looks, by_class, overview or Overview()),
+            *fleet_figures.sections(verdict, looks, by_class, overview),
             _class_section(by_class, looks),
             *fabric_figure.sections(verdict),
             Section("Nodes without a result", unmeasured(nodes, looks)),

@@ -19,7 +19,7 @@ from nodeprint.report import cluster, explorer, exports, formatting, html, pdf, 
 from nodeprint.report.drawing import Pixels
 from nodeprint.report.fleet_figures import Overview
 from nodeprint.report.methods import methods as methods_of
-from nodeprint.report.node import node_page
+from nodeprint.report.node import node_page, origin
 from nodeprint.report.pages import FactList, Method, Page, Section, Site, sections
 from nodeprint.report.peers import Peers, chosen, since_former_job
 from nodeprint.report.pseudonyms import NONE, Pseudonyms
@@ -90,7 +90,8 @@ def document(task: Task) -> _Document:
     if len(looks) != 1:
         maps = {one.node: one.map for one in printed if one.map is not None}
         started = {one.node: one.started for one in printed if one.started}
-        overview = Overview(started, maps, task.peers.first(), task.switches)
+        origins = [one.origin for one in printed if one.origin]
+        overview = Overview(started, maps, task.peers.first(), task.switches, origins[0] if origins else "")
         first.append(cluster.cluster_page(verdict, problems, len(task.own - task.within), overview))
     shown = [*first, *(pages[node] for node in within)]
     return _Document([*shown, method_page(shown[0], verdict, methods)], printed)
@@ -177,7 +178,7 @@ def file_name(node: str) -> str:
 @dataclass(frozen=True, slots=True)
 class _Printed:
     """What came of a node: its file, its page where cluster.pdf needs it, and what the cluster's page says of it: when
-    its first run began (ISO 8601), and its difference map."""
+    its first run began (ISO 8601), its difference map, and whether it was simulated or imported."""
 
     node: str
     path: Path | None
@@ -186,6 +187,7 @@ class _Printed:
     problems: tuple[str, ...]
     started: str
     map: Pixels | None
+    origin: str
     matrices: tuple[explorer.Encoded, ...]
 
 
@@ -240,7 +242,9 @@ class Task:
         inside = page if node in self.within else None
         small = self.peers.map_of(node, group, shown)
         matrices = explorer.encoded(shown) if node in self.explored else ()
-        return _Printed(node, path, inside, methods, shown.problems, started, small, matrices)
+        return _Printed(
+            node, path, inside, methods, shown.problems, started, small, origin(self.verdict, shown.job), matrices
+        )
 
 
 def _started(shown: Shown) -> str:

@@ -31,12 +31,14 @@ _MOST_ROWS, MOST_MAPS = 32, 64
 @dataclass(frozen=True, slots=True)
 class Overview:
     """What the figures of a fleet need beside the verdict: when each node was first measured, its difference map,
-    one matrix of the template with its machine, and the leaf switch of each node."""
+    one matrix of the template with its machine, the leaf switch of each node, and what is said of records that were not
+    measured here."""
 
     started: Mapping[str, str] = field(default_factory=dict)
     maps: Mapping[str, Pixels] = field(default_factory=dict)
     template: tuple[DrawnMatrix, Template, Topology | None] | None = None
     switches: Mapping[str, str] = field(default_factory=dict)
+    origin: str = ""
 
 
 def sections(

@@ -63,7 +63,7 @@ def node_page(
         campaign=str(verdict.get("campaign", "")),
         subject=node,
         title=node,
-        origin=_origin(verdict, job),
+        origin=origin(verdict, job),
         mark=outcomes.of(str(said.get("verdict", ""))),
         lead=_lead(said, node, shown),
         sections=sections(
@@ -132,7 +132,8 @@ def _processors(known: Mapping[str, Any]) -> str:
     return f"{known['sockets']} x {known['cpu']}{cores}" if known.get("sockets") else f"{known['cpu']}{cores}"
 
 
-def _origin(verdict: Mapping[str, Any], job: Job | None) -> str:
+def origin(verdict: Mapping[str, Any], job: Job | None) -> str:
+    """What a page says of records that were not measured here; empty for those that were."""
     headers = [one.header for one in job.pairs] if job is not None else []
     if verdict.get("simulated") or any(header.get("simulated") for header in headers):
         return "SIMULATED, not a measurement"
