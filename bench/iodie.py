@@ -2,8 +2,10 @@
 
     python -m bench.iodie                 nodes of nodeprint's simulator and of bench/die.py, which was written apart
     python -m bench.iodie --break         the same with the method broken on purpose, one way at a time: rows must miss
+    python -m bench.iodie --fleets 10     fleets of eight nodes: what the verdict says of the parts of their dies
+    python -m bench.iodie --here 200      lines of this machine, which have no geometry
 
-All simulated, at the noise of docs/method.md.
+All but the last simulated, at the noise of docs/method.md.
 """
 
 from __future__ import annotations
@@ -281,33 +283,31 @@ def repeats(nodes: int) -> list[Row]:
     return rows
 
 
-def fleets(count: int, runs: int) -> list[Row]:
-    """Of fleets of eight nodes with so many runs: healthy ones with a finding of the verdict on a part of a die; slow
+def fleets(count: int) -> list[Row]:
+    """Of fleets of eight nodes with two runs: healthy ones with a finding of the verdict on a part of a die; slow
     ports and missing memory channels that it does not name, or not alone."""
     rows = []
-    label = f"fleets of 8 with {runs} runs"
+    label = "fleets of 8"
     slow_port = {("node3", "die-port-slow", "socket 0: own part of CCD 1")}
     for name, make in GENERATORS.items():
         false, missed = [], []
         for fleet in range(count):
             more: dict[str, Any] = {"design": fleet} if name == "apart" else {}
             for port, expected, wrong in ((0.0, set(), false), (3.0, slow_port, missed)):
-                made = [
-                    make(CASES[0], 2.0, 100 * fleet + n, port_ns=port * (n == 3), runs=runs, **more) for n in range(8)
-                ]
+                made = [make(CASES[0], 2.0, 100 * fleet + n, port_ns=port * (n == 3), **more) for n in range(8)]
                 nodes = [replace(analysis.analyse(one.source()), node=f"node{n}") for n, one in enumerate(made)]
                 wrong.append(named(nodes) != expected)
         rows.append(row(f"{label}, {name}, healthy: any finding", float(np.mean(false)), 0.05))
         rows.append(row(f"{label}, {name}, port 3 ns slow: not it alone named", float(np.mean(missed)), 0.05))
-    fewer = [short_of_memory(fleet, runs) != {("node003", "die-lines-few")} for fleet in range(count)]
+    fewer = [short_of_memory(fleet) != {("node003", "die-lines-few")} for fleet in range(count)]
     rows.append(row(f"{label}, memory channel missing: not it alone named", float(np.mean(fewer)), 0.05))
     return rows
 
 
-def short_of_memory(seed: int, runs: int) -> set[tuple[str, str]]:
+def short_of_memory(seed: int) -> set[tuple[str, str]]:
     """The findings of a campaign's verdict, node and finding, where one node lacks one of eight memory channels."""
     even = simulate.Modes(STEP_NS, (0.25,) * 4, die="mesh")
-    plan = simulate.Plan(SMALL, nodes=8, runs=runs, detail=True, modes=even, seed=seed)
+    plan = simulate.Plan(SMALL, nodes=8, runs=2, detail=True, modes=even, seed=seed)
     with tempfile.TemporaryDirectory() as folder:
         campaign = simulate.write(plan, Path(folder) / "even")
         less = replace(plan, modes=replace(even, shares=(1 / 7, 2 / 7, 2 / 7, 2 / 7)))
@@ -414,7 +414,7 @@ def main() -> int:
     chosen = parser.parse_args()
     load = os.getloadavg()[0]
     if chosen.fleets:
-        table.keep("iodie-fleets", [*fleets(chosen.fleets, 2), *fleets(chosen.fleets, 6)], load)
+        table.keep("iodie-fleets", fleets(chosen.fleets), load)
         return 0
     if chosen.here:
         table.keep("iodie-here", here(chosen.here), load)
@@ -425,7 +425,6 @@ def main() -> int:
     rows = [
         *planted(chosen.nodes),
         *nothing(chosen.nulls),
-        *here(chosen.nulls // 4),
         *ports(2 * chosen.nodes),
         *repeats(chosen.nodes),
         *seconds(),
