@@ -46,7 +46,7 @@ def fleet_rows(found: Comparison) -> list[str]:
     said = [f"{len(found.nodes)} nodes with the same dies"]
     said += [f"{node}: not compared: {reason}" for node, reason in found.others.items()]
     width = max((len(part.name) for part in found.parts), default=0)
-    said.append(f"  {'part':<{width}}  {'median':>9}  {'lowest':>9}  {'highest':>9}  deviates")
+    said.append(f"  {'part':<{width}}  {'median':>9}  {'lowest':>9}  {'highest':>9}  finding")
     for part in found.parts:
         figures = (np.median(part.value), part.value.min(), part.value.max())
         columns = "  ".join(f"{sentences.in_unit(part, float(value)):>9}" for value in figures)

@@ -127,7 +127,10 @@ def part_sentences(die: Die) -> list[str]:
         f"a {word}'s own part of a hop, its cores and port: {np.median(ns):.1f} ns, from {ns.min():.1f} ns ({word} "
         f"{ends[ns.argmin()]}) to {ns.max():.1f} ns ({word} {ends[ns.argmax()]}), each ± {np.median(half):.1f} ns"
     ]
-    said += [f"{word} {end} stands apart: its part is {by:.1f} ns longer than the median" for end, by in die.odd_ends]
+    said += [
+        f"{word} {end} stands apart: its part is {by:.1f} ns longer than the median of its die"
+        for end, by in die.odd_ends
+    ]
     said += [
         f"the link to socket {link.socket} adds {interval(link.ns, link.half)}, with the ways to it on both dies"
         for link in die.links

@@ -80,7 +80,7 @@ def _ways(die: Die) -> Block:
 
 
 def _fleet(found: Comparison) -> Sequence[Block]:
-    header = ("part", "median", "lowest", "highest", "deviates")
+    header = ("part", "median", "lowest", "highest", "finding")
     rows = tuple(
         (
             part.name, sentences.in_unit(part, float(np.median(part.value))),
@@ -91,7 +91,7 @@ def _fleet(found: Comparison) -> Sequence[Block]:
     )  # fmt: skip
     marked = tuple(i for i, part in enumerate(found.parts) if part.findings)
     others = tuple(f"{node}: not compared: {reason}" for node, reason in found.others.items())
-    said = tuple(map(sentences.sentence, sentences.verdict_sentences(found)))
+    said = tuple(f"{words}." for words in sentences.verdict_sentences(found))  # they begin with a node's name
     return Bullets(others), Table(header, rows, marked, "lrrrl", 0, True), Bullets(said)
 
 
