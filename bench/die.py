@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.iodie.data import Pass
-from nodeprint.simulate.simulation import Detailed
+from nodeprint.simulate.line_values import Detailed
 from nodeprint.topology.model import Topology
 
 Floats = npt.NDArray[np.float64]

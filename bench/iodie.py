@@ -44,8 +44,8 @@ from nodeprint.iodie import (
 from nodeprint.iodie.data import Pass
 from nodeprint.iodie.die import Die
 from nodeprint.packed import PackedFleet, PackedNode
+from nodeprint.simulate.line_values import detailed
 from nodeprint.simulate.lines import STEP_NS, Hashing
-from nodeprint.simulate.simulation import detailed
 from nodeprint.structure.matrix_arithmetic import rand_index
 from nodeprint.topology.model import Topology
 from nodeprint.topology.presets import from_part, preset

@@ -18,7 +18,7 @@ from nodeprint.fleet.job_parts import pair_layout, pair_places
 from nodeprint.fleet.quantity import Quantity, models
 from nodeprint.layout import CCX, RANK, Layout, codes
 from nodeprint.packed import PackedFleet, PackedNode
-from nodeprint.simulate.simulation import _places
+from nodeprint.simulate.machines import measured_places
 from nodeprint.structure.matrix_arithmetic import averaged, positive
 from nodeprint.topology.model import Topology
 from tests import published
@@ -62,7 +62,7 @@ def fleet(
 ) -> PackedFleet:
     """A packed fleet; `pool` are relative residuals that chips' cells are drawn from."""
     p = other or Other()
-    layout, cpus = _places(topology)
+    layout, cpus = measured_places(topology)
     keep = np.all(layout.slots[layout.pairs][:, :, 5] == 0, axis=1)
     layout = replace(layout, pairs=layout.pairs[keep])
     names = [f"node{i:03d}" for i in range(nodes)]
@@ -95,7 +95,7 @@ def truth(
     topology: Topology, nodes: int, seed: int, *, other: Other, pool: Floats | None = None
 ) -> tuple[Layout, Floats]:
     """The layout of `fleet` (one thread of each core) and the latencies of its silicon (node, pair), without noise."""
-    layout, _ = _places(topology)
+    layout, _ = measured_places(topology)
     keep = np.all(layout.slots[layout.pairs][:, :, 5] == 0, axis=1)
     layout = Layout(layout.slots, layout.pairs[keep], layout.harvested)
     base = _base(layout, np.random.default_rng([seed, 1_000_000]))

@@ -40,7 +40,7 @@ from nodeprint.report import die_maps
 from nodeprint.report.pages import Text
 from nodeprint.report.svg import svg
 from nodeprint.simulate import Modes, Plan, Spread, write
-from nodeprint.simulate.simulation import detailed
+from nodeprint.simulate.line_values import detailed
 from nodeprint.structure.matrix_arithmetic import rand_index
 from nodeprint.topology.model import Topology
 from nodeprint.topology.presets import from_part, preset

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +60,11 @@ class DrawnRun:
     unit: str
     coordinates: Mapping[str, list[Key]]
     values: Mapping[str, tuple[str, Floats]]
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """Its dimensions and units, as the header of its records declares them."""
+        return {"dims": list(self.coordinates), "values": {key: unit for key, (unit, _) in self.values.items()}}
 
 
 def core_hz(chip: Chip, seeds: Sequence[int]) -> Floats:

@@ -1,0 +1,95 @@
+"""A simulated fleet as packed arrays, from the same draws as its records."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint import layout
+from nodeprint.fleet import job_parts
+from nodeprint.fleet.job_parts import JobPart, NodePlaces
+from nodeprint.fleet.quantity import models
+from nodeprint.layout import Layout
+from nodeprint.packed import PackedFleet, PackedNode
+from nodeprint.simulate import cells as drawn
+from nodeprint.simulate.plan import (
+    MESSAGES,
+    PAIRS,
+    Plan,
+    draw_cells,
+    draw_messages,
+    draw_pairs,
+    planned_nodes,
+    started,
+)
+from nodeprint.simulate.survey import FINGERPRINT
+
+
+def fleet(plan: Plan, jobs_of: Mapping[str, int] | None = None) -> PackedFleet:
+    """The plan's fleet as packed arrays, from the same draws as `write`.
+
+    `jobs_of` has nodes with other numbers of jobs.
+    """
+    nodes: list[PackedNode] = []
+    parts: list[JobPart] = []
+    for number, node in enumerate(planned_nodes(plan)):
+        missing = node.state.missing
+        machine = job_parts.machine(node.topology)
+        nodes.append(
+            PackedNode(
+                node.name,
+                node.name,
+                state="not measured" if missing else "measured",
+                reason="simulated: missing" if missing else "",
+                cpus=tuple(node.cpus),
+                cores=node.cores,
+                fingerprint={**FINGERPRINT, **node.state.fingerprint},
+                numbers={"cpu": machine.cpus, "core": machine.cores, "node": machine.nodes},
+            )
+        )
+        if missing:
+            continue
+        runs = range(1, plan.runs + 1)
+        for job in range(1, (jobs_of or {}).get(node.name, plan.jobs) + 1):
+            hops = [draw_pairs(plan, number, node, job, run) for run in range(1, plan.runs_of_pairs + 1)]
+            parts.append(_of_pairs(PAIRS, plan.homes, number, job, node.layout, hops))
+            if plan.linktest:
+                between = replace(node.layout, pairs=node.layout.pairs[~node.path.in_core])
+                drawn_messages = [draw_messages(plan, number, node, job, run) for run in runs]
+                parts.append(_of_pairs(MESSAGES, (-1,), number, job, between, drawn_messages))
+            for run in runs:
+                parts += [_part(number, job, run, machine, one) for one in draw_cells(plan, number, node, job, run)]
+    return PackedFleet("simulated", True, tuple(nodes), job_parts.assemble(parts))
+
+
+def _of_pairs(
+    name: str, homes: tuple[int, ...], number: int, job: int, of: Layout, drawn_runs: list[npt.NDArray[np.float32]]
+) -> JobPart:
+    """The runs of a job, each (pass, home, pair)."""
+    what = ("cas", "hop") if name == PAIRS else ("semidirectional", "message")
+    values = np.stack(drawn_runs).reshape(len(drawn_runs), len(drawn_runs[0]), -1)
+    return JobPart(
+        number, job, name, *what, "ns", job_parts.pair_layout(of), _places_of(of.pairs.tobytes(), homes), {},
+        tuple(range(1, len(drawn_runs) + 1)), values.shape[1],
+        tuple(started(job, run) for run in range(1, len(drawn_runs) + 1)), lambda: values,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=8)
+def _places_of(pairs: bytes, homes: tuple[int, ...]) -> dict[str, layout.Ints]:
+    return job_parts.pair_places(homes, np.frombuffer(pairs, dtype=np.int64).reshape(-1, 2))
+
+
+def _part(number: int, job: int, run: int, machine: NodePlaces, one: drawn.DrawnRun) -> JobPart:
+    _, values = one.values[models()[one.measurement].value]
+    header = {"operation": one.operation, "quantity": one.quantity, "cells": one.declared}
+    places = zip(*itertools.product(*one.coordinates.values()), strict=True)
+    return job_parts.part(
+        number, job, one.measurement, header, machine, dict(zip(one.coordinates, places, strict=True)),
+        values.reshape(1, len(values), -1), [run], [started(job, run)],
+    )  # fmt: skip

@@ -1,0 +1,198 @@
+"""What is simulated: the plan of a fleet, its nodes with their chips, and what each run of them draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint import layout
+from nodeprint.errors import NodeprintError
+from nodeprint.fleet.homes import FAR, NEAR
+from nodeprint.layout import Layout
+from nodeprint.simulate import cells as drawn
+from nodeprint.simulate import defects as planted
+from nodeprint.simulate import lines, silicon
+from nodeprint.simulate.lines import Modes
+from nodeprint.simulate.machines import (
+    cores_of_a_ccx,
+    harvested,
+    measured_places,
+    one_node_a_socket,
+    renumbered,
+    socket_index,
+)
+from nodeprint.simulate.silicon import Spread
+from nodeprint.topology.model import Topology
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+#: Coherence between cores, and LinkTest's messages between them.
+PAIRS, MESSAGES = "coherence-cas", "linktest-node"
+MESSAGE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is simulated. `homes` are NUMA nodes of the line, (NEAR,) for the home policy `first`, or (NEAR, FAR) for
+    `sockets`.
+
+    `cells`: memory, caches, bandwidth, clock and jitter beside the pairs; `linktest`: messages between cores.
+    `modes`: where lines live, by default in the quadrants of a socket that has them; `detail`: the value of each line
+    in the records of pairs. `pair_runs`: runs of coherence between cores, where they are more than `runs`.
+    """
+
+    topology: Topology
+    nodes: int = 8
+    jobs: int = 1
+    runs: int = 2
+    passes: int = 3
+    seed: int = 1
+    spread: Spread = field(default_factory=Spread)
+    defects: tuple[str, ...] = ()
+    homes: tuple[int, ...] = (NEAR,)
+    cells: bool = False
+    linktest: bool = False
+    modes: Modes | None = None
+    detail: bool = False
+    pair_runs: int = 0
+
+    @property
+    def runs_of_pairs(self) -> int:
+        """Runs of a job that measure coherence between cores."""
+        return max(self.runs, self.pair_runs)
+
+    @property
+    def names(self) -> list[str]:
+        """Node names, node000 on."""
+        return [f"node{i:03d}" for i in range(self.nodes)]
+
+
+@dataclass(frozen=True)
+class NodePlan:
+    """A simulated node: its machine and places, OS numbers by slot, the latency of each home (pair), its chip,
+    and what else is wrong with it."""
+
+    name: str
+    topology: Topology
+    layout: Layout
+    cpus: list[int]
+    cores: tuple[int, ...]
+    truth: list[silicon.Floats]
+    path: silicon.Paths
+    chip: silicon.Chip
+    state: planted.NodeDefects
+
+
+def planned_nodes(plan: Plan) -> Iterator[NodePlan]:
+    """The nodes of a plan in order. Raises NodeprintError for a defect that cannot be."""
+    defects = [planted.parse(text) for text in plan.defects]
+    unknown = [defect.node for defect in defects if defect.node not in plan.names]
+    if unknown:
+        raise NodeprintError(f"a defect names {unknown[0]}", advice=f"nodes are {plan.names[0]} to {plan.names[-1]}")
+    shared: dict[int, tuple[Topology, Layout, list[int], silicon.Paths]] = {}
+    for number, name in enumerate(plan.names):
+        harvest = max(
+            (int(d.text.split()[1]) for d in defects if d.node == name and d.text.startswith("harvest")), default=0
+        )
+        if harvest not in shared:
+            topology = harvested(plan.topology, harvest)
+            places, cpus = measured_places(topology)
+            shared[harvest] = topology, places, cpus, silicon.paths(places, plan.modes)
+        topology, places, cpus, path = shared[harvest]
+        rng = np.random.default_rng([plan.seed, number, 0])
+        positions = cores_of_a_ccx(plan.topology) if harvest else 0
+        chip, state = planted.apply(defects, name, path, silicon.chip(path, plan.spread, rng, positions))
+        _check(name, state, topology, plan.runs_of_pairs)
+        if chip.nps1:
+            topology = one_node_a_socket(topology)
+        if state.renumbered:
+            topology, cpus = renumbered(topology, cpus, rng)
+        truth = [silicon.latency(path, chip, home) for home in homes_of(plan, topology, path)]
+        by_cpu = {cpu.cpu: cpu.core for cpu in topology.cpus}
+        cores = tuple(core if (core := by_cpu.get(cpu)) is not None else cpu for cpu in cpus)
+        yield NodePlan(name, topology, places, cpus, cores, truth, path, chip, state)
+
+
+def _check(name: str, state: planted.NodeDefects, topology: Topology, runs: int) -> None:
+    """That defects which are no part of a chip have a place here."""
+    late = max((d.run for d in state.disturbances), default=0)
+    if late > runs:
+        raise NodeprintError(f"a defect of {name} names run {late}", advice=f"runs are 1 to {runs}")
+    known = [node.node for node in topology.numa_nodes]
+    absent = sorted(set(state.memory_channel) - set(known))
+    if absent:
+        advice = f"NUMA nodes here are {', '.join(map(str, known)) or 'not known'}"
+        raise NodeprintError(f"a defect of {name} names memory of node {absent[0]}", advice=advice)
+
+
+def draw_pairs(plan: Plan, number: int, node: NodePlan, job: int, run: int) -> npt.NDArray[np.float32]:
+    """A run of coherence between cores: (pass, home, pair) in ns."""
+    rng = np.random.default_rng([plan.seed, number, job, run])
+    disturbances = [d for d in node.state.disturbances if d.run == 0 or job == 1]
+    return silicon.draw_run(
+        node.path, node.truth, plan.spread, rng, passes=plan.passes, run=run, disturbances=disturbances,
+        pools=pools_of(plan, number, node, job, run), homes=homes_of(plan, node.topology, node.path),
+    )  # fmt: skip
+
+
+def pools_of(plan: Plan, number: int, node: NodePlan, job: int, run: int) -> list[lines.Pool]:
+    """The lines of each socket in a run."""
+    rng = np.random.default_rng([plan.seed, number, job, run, 33])
+    own = plan.spread.line * np.sqrt(0.5)
+    modes = plan.modes or lines.modes_of(node.topology)
+    return [lines.pool(modes, own, plan.spread.lines, plan.passes, rng) for _ in range(node.path.n_sockets)]
+
+
+def homes_of(plan: Plan, of: Topology, path: silicon.Paths) -> list[npt.NDArray[np.int64]]:
+    """For each home of the plan the socket of each pair's lines."""
+    sockets = {numa.node: socket_index(of, numa.cpus) for numa in of.numa_nodes}
+    far = np.where(path.cross, path.socket_b, (path.socket_a + 1) % path.n_sockets)
+    known = {NEAR: path.socket_a, FAR: far}
+    return [known.get(home, np.full(len(far), sockets.get(home, 0))) for home in plan.homes]
+
+
+def home_nodes(plan: Plan, home: int, of: Topology, first: layout.Ints, socket: layout.Ints) -> layout.Ints:
+    """The NUMA node of each pair's lines: of `sockets` that of `socket` (p) which is at the place of the `first` CPU's
+    (p) among its own."""
+    of_cpu = {cpu.cpu: cpu.numa or 0 for cpu in of.cpus}
+    numa = np.array([of_cpu[cpu] for cpu in first.tolist()])
+    if FAR not in plan.homes:
+        return numa if home == NEAR else np.full_like(numa, home)
+    nodes: dict[int, list[int]] = {}
+    for node in of.numa_nodes:
+        nodes.setdefault(socket_index(of, node.cpus), []).append(node.node)
+    rank = {number: place for mine in nodes.values() for place, number in enumerate(mine)}
+    return np.array([nodes[s][rank[own]] for s, own in zip(socket.tolist(), numa.tolist(), strict=True)])
+
+
+def draw_messages(plan: Plan, number: int, node: NodePlan, job: int, run: int) -> npt.NDArray[np.float32]:
+    """LinkTest's run, (pass, 1, pair): of pairs of cores, from the same chip. Its buffers are many lines."""
+    rng = np.random.default_rng([plan.seed, number, job, run, 15])
+    between = ~node.path.in_core
+    truth = silicon.message_ns(silicon.latency(node.path, node.chip), MESSAGE_BYTES)
+    spread = replace(plan.spread, line=plan.spread.line / 4)
+    disturbances = [d for d in node.state.disturbances if d.run == 0 or job == 1]
+    return silicon.draw_run(node.path, [truth], spread, rng, passes=plan.passes, run=run, disturbances=disturbances)[
+        :, :, between
+    ]
+
+
+def draw_cells(plan: Plan, number: int, node: NodePlan, job: int, run: int) -> list[drawn.DrawnRun]:
+    """A run of every measurement that is not of pairs; none where the plan has none."""
+    if not plan.cells:
+        return []
+    seeds = (plan.seed, number, job, run)
+    return drawn.draw(node.topology, node.cpus, node.path, node.chip, node.state, seeds=seeds, passes=plan.passes)
+
+
+def started(job: int, run: int) -> str:
+    """When a run begins: jobs are an hour apart."""
+    return time_text(EPOCH + timedelta(hours=job, minutes=run))
+
+
+def time_text(moment: datetime) -> str:
+    """A time as records have it."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
