@@ -12,7 +12,7 @@ import pytest
 from nodeprint import records
 from nodeprint.fleet.quantity import Quantity
 from nodeprint.layout import pair_classes
-from nodeprint.report import cluster, linktest, plots
+from nodeprint.report import cluster, distribution_plots, linktest
 from nodeprint.report.fleet_figures import Overview
 from nodeprint.report.pages import Table
 from nodeprint.report.scale import Scale
@@ -74,7 +74,7 @@ def test_the_colours_of_the_matrix_are_the_bins_of_the_histogram() -> None:
 
     def pairs(operation: str) -> list[int]:
         each = linktest.each_once(values, operation)
-        return list(plots.histogram(each, colours, name="", caption="", unit="us").data["pairs"])
+        return list(distribution_plots.histogram(each, colours, name="", caption="", unit="us").data["pairs"])
 
     counts = pairs("semidirectional")  # each of three pairs is in both triangles
     assert (len(counts), counts[0], counts[-1], sum(counts)) == (colours.bins, 1, 2, 3)

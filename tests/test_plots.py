@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from nodeprint.report import figures, plots, scale
+from nodeprint.report import distribution_plots, effects, figures, matrix_figure, plots, scale
 from nodeprint.report.figures import Figure
 from nodeprint.report.scale import Scale
 from nodeprint.report.svg import svg
@@ -55,8 +55,8 @@ def test_a_strip_of_anything(n: int, data: st.DataObject) -> None:
 
 @given(st.lists(st.tuples(WORDS, ANY, st.floats(-1e6, 1e6), ANY, st.booleans()), min_size=1, max_size=70))
 def test_a_forest_of_anything(rows: list[tuple[str, float, float, float, bool]]) -> None:
-    effects = [plots.Effect(*row) for row in rows]
-    root = drawn(plots.forest(effects, name="x", caption="", unit="%", bound=2.0))
+    drawn_rows = [effects.Effect(*row) for row in rows]
+    root = drawn(effects.forest(drawn_rows, name="x", caption="", unit="%", bound=2.0))
     marks = [e for e in root.iter() if e.tag == f"{SVG}circle"]
     assert len(marks) == sum(not row[-1] for row in rows), "a dot for each node, a triangle for each odd one"
 
@@ -76,9 +76,13 @@ def test_lines_of_anything(data: list[tuple[np.ndarray, np.ndarray]], log: bool)
 
 @given(arrays(float, 30, elements=ANY), arrays(float, 30, elements=ANY))
 def test_densities_and_distributions_of_anything(x: np.ndarray, y: np.ndarray) -> None:  # type: ignore[type-arg]
-    drawn(plots.density(x, y, name="x", caption="", x_name="a", y_name="b"))
-    known = [values[np.isfinite(values)] for values in (x, y)]
-    drawn(plots.distributions([("<&'\"", known[0], known[1]), ("none", known[0][:0], known[1])], name="x", caption=""))
+    drawn(distribution_plots.density(x, y, name="x", caption="", x_name="a", y_name="b"))
+    known = [np.sort(values[np.isfinite(values)]) for values in (x, y)]
+    drawn(
+        distribution_plots.shapes(
+            [("<&'\"", known[0], known[1]), ("none", known[0][:0], known[1])], name="x", caption=""
+        )
+    )
 
 
 @pytest.mark.parametrize("cpus", sorted(MACHINES))
@@ -87,7 +91,7 @@ def test_a_matrix_shows_every_pair(cpus: int) -> None:
     order = figures.order([cpu.cpu for cpu in topology.cpus], topology)
     values = np.random.default_rng(1).uniform(20, 200, (cpus, cpus))
     np.fill_diagonal(values, NAN)
-    one = figures.matrix(values, order, topology, Scale(20.0, 200.0), "ns", 172.0, medians=[("same", 99.0)])
+    one = matrix_figure.matrix(values, order, topology, Scale(20.0, 200.0), "ns", 172.0, medians=[("same", 99.0)])
     root = drawn(one)
     assert len(one.data["a"]) == cpus * (cpus - 1)
     assert one.drawing.width <= 172.001

@@ -17,7 +17,20 @@ from hypothesis import strategies as st
 from nodeprint import discover, outcomes, sources
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet.jobs import Measured
-from nodeprint.report import cluster, figures, findings, formatting, methods, pdf, quantities, runs, scale
+from nodeprint.report import (
+    cluster,
+    figures,
+    findings,
+    fleet_resolution,
+    fleet_verdict,
+    formatting,
+    methods,
+    node_table,
+    pdf,
+    quantities,
+    runs,
+    scale,
+)
 from nodeprint.report import documents as report
 from nodeprint.report.drawing import Segments
 from nodeprint.report.node import node_page
@@ -331,8 +344,8 @@ def test_nodes_that_are_no_evidence_share_a_row() -> None:
     nodes |= {f"down{i}": said("NOT MEASURED", "", reason="Slurm: DOWN", rack=f"r{i}") for i in range(4)}
     nodes |= {f"s{i}": said("SUSPECT", f"core {i} is slow") for i in range(4)}
     nodes |= {f"left{i}": said("NOT MEASURED", "", reason="left out by the sheet") for i in range(3)}
-    looks = cluster.marks({"nodes": nodes})
-    rows = cluster.folded(cluster.node_rows({"nodes": nodes}, looks, {}))
+    looks = fleet_verdict.marks({"nodes": nodes})
+    rows = node_table.folded(node_table.node_rows({"nodes": nodes}, looks, {}))
     shown = {row.node: (row.mark.word, row.note) for row in rows}
     first = "coherence-cas, job1/run1: 30 % of the pairs were disturbed (figures of cn000, the others are similar)"
     assert shown.pop("cn[000-299]") == ("INVALID", first)
@@ -398,7 +411,7 @@ def test_unwritable_folder_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_detection_limit_of_a_heavy_tail_is_no_figure() -> None:
-    table = cluster._certainty({"smallest_effect": {"core": 0.19, "ccd": 0.6, "link": None}})
+    table = fleet_resolution._certainty({"smallest_effect": {"core": 0.19, "ccd": 0.6, "link": None}})
     assert {row[0]: row[1] for row in table.rows} == {
         "a core": "19.0 %", "a CCD to the others": "cannot be detected with this data",
     }  # fmt: skip
@@ -528,7 +541,7 @@ def test_every_finding_has_a_figure_of_its_quantity(tmp_path: Path) -> None:
 )
 def test_every_outcome_has_its_next_command(word: str, node: str, command: str) -> None:
     verdict = {"nodes": {node: {"verdict": word, "text": ""}}}
-    (row,) = cluster.node_rows(verdict, cluster.marks(verdict), {})
+    (row,) = node_table.node_rows(verdict, fleet_verdict.marks(verdict), {})
     assert row.next == command
 
 
@@ -546,9 +559,9 @@ def test_the_columns_are_the_classes_in_which_a_flagged_node_differs(tmp_path: P
         }  # fmt: skip
 
     nodes = {f"cn{i}": said(1.0) for i in range(5)}
-    assert cluster.explorer_rows({"nodes": nodes})[1] == ["same core, ns", "same CCX, ns", "same CCD, ns"]
+    assert node_table.explorer_rows({"nodes": nodes})[1] == ["same core, ns", "same CCX, ns", "same CCD, ns"]
     nodes["odd"] = said(1.1, verdict="DEVIATES", findings=[{**FINDING, "measurement": "coherence-cas"}])
-    assert "other socket, ns" in cluster.explorer_rows({"nodes": nodes})[1]
+    assert "other socket, ns" in node_table.explorer_rows({"nodes": nodes})[1]
 
 
 def test_nodes_that_differ_in_configuration_are_listed(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from nodeprint import captions
 from nodeprint.layout import CLASSES, Ints, pair_classes, slots_of
-from nodeprint.report import figures, formatting, plots, scale
+from nodeprint.report import distribution_plots, figures, formatting, matrix_figure, plots, scale
 from nodeprint.report.figures import Figure, Floats
 from nodeprint.report.order_statistics import row_medians
 from nodeprint.report.pages import Figures, Section, Text
@@ -54,7 +54,7 @@ def _maps(one: DrawnMatrix, template: Template, topology: Topology | None) -> tu
 
     def drawn(values: Floats, least: float, unit: str, name: str) -> Figure:
         colours = scale.of_differences(values, least)
-        return figures.matrix(
+        return matrix_figure.matrix(
             values, one.cpus, topology, Scale(colours.low, colours.high, colours.map, _COLOURS), unit,
             figures.PAGE / 2 - 2, name=f"difference-{name}-{one.measurement}", groups=outer,
         )  # fmt: skip
@@ -114,14 +114,14 @@ def _peers_by_class(
     return tuple(out)
 
 
-def distributions(one: DrawnMatrix, template: Template, topology: Topology | None) -> Figure:
+def class_distributions(one: DrawnMatrix, template: Template, topology: Topology | None) -> Figure:
     """By class, each pair against the median of the peers' class."""
     rows, flat = [], one.values.ravel()
     for name, there, base, peers in _peers_by_class(template, one.cpus, topology):
         mine = np.sort(100 * (flat[there] / base - 1))
         rows.append((name, mine[: int(np.isfinite(mine).sum())], peers))
     caption = captions.of("distributions", peers=len(template.names))
-    return plots.distributions(rows, name=f"distribution-{one.measurement}", caption=caption, width=114.0)
+    return distribution_plots.shapes(rows, name=f"distribution-{one.measurement}", caption=caption, width=114.0)
 
 
 def _by_ccd(one: DrawnMatrix, template: Template, topology: Topology | None) -> tuple[Figure, ...]:

@@ -15,7 +15,20 @@ from typing import Any
 from nodeprint import discover, files, outcomes
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.outcomes import Outcome
-from nodeprint.report import cluster, explorer, exports, formatting, html, pdf, rules, scale, site_branding
+from nodeprint.report import (
+    cluster,
+    explorer,
+    exports,
+    fleet_resolution,
+    fleet_verdict,
+    formatting,
+    html,
+    node_table,
+    pdf,
+    rules,
+    scale,
+    site_branding,
+)
 from nodeprint.report.drawing import Pixels
 from nodeprint.report.fleet_figures import Overview
 from nodeprint.report.methods import methods as methods_of
@@ -80,7 +93,7 @@ def document(task: Task) -> _Document:
     """Print every node of a task, and put together the pages of cluster.pdf: the cluster's, those of nodes with
     something found, and the method."""
     verdict = task.verdict
-    looks, within = cluster.marks(verdict), cluster.with_pages(verdict)
+    looks, within = fleet_verdict.marks(verdict), fleet_verdict.with_pages(verdict)
     printed = task.run(list(looks))
     pages = {one.node: one.page for one in printed if one.page is not None}
     methods = tuple(dict.fromkeys(method for one in printed for method in one.methods))
@@ -99,7 +112,7 @@ def document(task: Task) -> _Document:
 
 def _explored(task: Task, printed: Sequence[_Printed]) -> str:
     """The data of the interactive part of cluster.html."""
-    rows, columns = cluster.explorer_rows(task.verdict)
+    rows, columns = node_table.explorer_rows(task.verdict)
     return explorer.document(rows, columns, {one.node: one.matrices for one in printed}, task.scales)
 
 
@@ -109,7 +122,7 @@ def method_page(first: Page, verdict: Mapping[str, Any], methods: Sequence[Metho
     return replace(
         first, title="Method", mark=None, lead=(), counts=(),
         sections=sections(
-            cluster.statistics(verdict) if first.subject == "cluster" else None,
+            fleet_resolution.statistics(verdict) if first.subject == "cluster" else None,
             Section("How it was measured", tuple(methods)),
             Section("Versions", (FactList(versions, 2),)),
             Section("Reading and citing this report", rules.blocks()),
@@ -128,7 +141,7 @@ def prepared(
 
     Raises NodeprintError where one of `nodes` is not part of the campaign.
     """
-    looks = cluster.marks(verdict)
+    looks = fleet_verdict.marks(verdict)
     for node in nodes or ():
         if node not in looks:
             raise NodeprintError(
@@ -139,7 +152,7 @@ def prepared(
     found = {called.text(node): path for node, path in _folders(campaign).items()}
     verdict = called.verdict(verdict)
     nodes = None if nodes is None else [called.text(node) for node in nodes]
-    looks = cluster.marks(verdict)
+    looks = fleet_verdict.marks(verdict)
     # What is of a node that was refused or never measured must not be shown as its figures.
     folders = {node: path for node, path in found.items() if node in looks and looks[node].word != "NOT MEASURED"}
     return Task(
@@ -149,9 +162,9 @@ def prepared(
         called=called,
         switches=_switches(campaign, called),
         scales=_scales([folders[node] for node in looks if node in folders]),
-        fleet=cluster.fleet_medians(verdict),
+        fleet=fleet_verdict.fleet_medians(verdict),
         peers=_peers(verdict, folders) if len(folders) > 2 else Peers(),
-        within=frozenset(cluster.with_pages(verdict)),
+        within=frozenset(fleet_verdict.with_pages(verdict)),
         own=frozenset(node for node in _own(looks, nodes) if node in folders or nodes is not None),
         explored=frozenset(
             sorted(folders, key=lambda node: (looks[node].quiet, formatting.natural(node)))[: explorer.MOST_NODES]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nodeprint import captions
-from nodeprint.report import figures, formatting, linktest, plots, scale
+from nodeprint.report import distribution_plots, formatting, linktest, matrix_figure, scale
 from nodeprint.report.figures import Band, Group
 from nodeprint.report.pages import Bullets, Figures, Section, Text
 
@@ -27,13 +27,13 @@ def _section(one: Mapping[str, Any]) -> Section:
     values = np.array([[np.nan if v is None else v for v in row] for row in one["median_ns"]], dtype=np.float64) / 1e3
     ends = scale.ends(values)
     colours = linktest.in_us(scale.of_nodes([(1e3 * ends[0], 1e3 * ends[1])] if ends else []))
-    drawn = figures.matrix(
+    drawn = matrix_figure.matrix(
         values, range(len(nodes)), None, colours, "us a message", _ROOM, name=f"fabric-{one['measurement']}",
         caption=captions.of("fabric"), labels=nodes, groups=_bands(one["places"]),
     )  # fmt: skip
     size, operation = formatting.number(one.get("message_bytes")), str(one["operation"])
     times = {key: one[f"{key}_ns"] / 1e3 for key in ("minimum", "mean", "maximum")}
-    bars = plots.histogram(
+    bars = distribution_plots.histogram(
         linktest.each_once(values, operation), colours, name="fabric-histogram", caption="", unit="us"
     )  # fmt: skip
     facts = (

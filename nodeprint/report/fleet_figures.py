@@ -13,12 +13,12 @@ from nodeprint import captions
 from nodeprint.fingerprint import FIELDS, label
 from nodeprint.fleet import homes
 from nodeprint.outcomes import Outcome
-from nodeprint.report import figures, formatting, plots, scale
+from nodeprint.report import effects, figures, formatting, matrix_figure, scale
 from nodeprint.report.drawing import Pixels
+from nodeprint.report.effects import Effect
 from nodeprint.report.figures import Figure, Floats
 from nodeprint.report.pages import Figures, Section, Table, Text
 from nodeprint.report.peers import MAP_SCALE, Template
-from nodeprint.report.plots import Effect
 from nodeprint.report.scale import Scale
 from nodeprint.report.shown import ClassKey, DrawnMatrix, class_key, largest_shift
 from nodeprint.topology.model import Topology
@@ -132,7 +132,7 @@ def _forest(
         rows.append(Effect(node, low, 100 * (by_class[key][node] / base - 1), high, not looks[node].quiet))
     bound = formatting.number(((verdict.get("fleet") or {}).get("bound") or {}).get("class"))
     return (
-        plots.forest(
+        effects.forest(
             sorted(rows, key=lambda row: row.value), name="effects", unit="% from the fleet's median",
             bound=100 * bound if bound else None,
             caption=captions.of("effects", name=_name(key)),
@@ -172,14 +172,14 @@ def _orders(
             for n in sorted(shift, key=lambda n: (times[n], formatting.natural(n)))
         ]
         text = captions.of("time", name=_name(key))
-        out.append(plots.order_view(rows, name="by-time", unit="% from the fleet", caption=text, x="day"))
+        out.append(effects.order_view(rows, name="by-time", unit="% from the fleet", caption=text, x="day"))
     racks = {node: str(verdict["nodes"][node].get("rack") or "") for node in shift}
     for what, where in (("rack", racks), ("switch", {node: overview.switches.get(node, "") for node in shift})):
         if len(set(where.values()) - {""}) > 1:
             order = sorted(shift, key=lambda n: (formatting.natural(where[n]), formatting.natural(n)))
             rows = [(n, where[n], shift[n], not looks[n].quiet) for n in order]
             caption = captions.of("place", name=_name(key), what=what)
-            out.append(plots.order_view(rows, name=f"by-{what}", unit="% from the fleet", caption=caption, x=what))
+            out.append(effects.order_view(rows, name=f"by-{what}", unit="% from the fleet", caption=caption, x=what))
     return out
 
 
@@ -195,11 +195,16 @@ def _template(overview: Overview) -> tuple[Figure, ...]:
     ends, wide = scale.ends(middle), scale.ends(spread)
     room = figures.PAGE / 2 - 2
     of = {"name": one.measurement, "nodes": len(template.names)}
-    return (
-        figures.matrix(middle, one.cpus, topology, scale.of_nodes([ends] if ends else []), "ns", room, name="template",
-                       caption=captions.of("template", **of)),
-        figures.matrix(spread, one.cpus, topology, scale.of_nodes([wide] if wide else []), "%", room, name="spread",
-                       caption=captions.of("spread", **of)),
+    drawn = (
+        (middle, ends, "ns", "template", captions.of("template", **of)),
+        (spread, wide, "%", "spread", captions.of("spread", **of)),
+    )
+    return tuple(
+        matrix_figure.matrix(
+            values, one.cpus, topology, scale.of_nodes([reach] if reach else []), unit, room, name=name,
+            caption=caption,
+        )
+        for values, reach, unit, name, caption in drawn
     )  # fmt: skip
 
 

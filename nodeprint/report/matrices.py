@@ -10,7 +10,17 @@ import numpy as np
 from nodeprint import captions
 from nodeprint.fleet import homes
 from nodeprint.fleet.jobs import Measured
-from nodeprint.report import against, figures, formatting, linktest, methods, plots, scale
+from nodeprint.report import (
+    against,
+    distribution_plots,
+    figures,
+    formatting,
+    linktest,
+    matrix_figure,
+    methods,
+    plots,
+    scale,
+)
 from nodeprint.report.figures import Figure, Floats, Tick, three_digits
 from nodeprint.report.floorplan import floorplan as floorplan_drawing
 from nodeprint.report.order_statistics import finite_median, quantile, row_medians
@@ -19,14 +29,7 @@ from nodeprint.report.peers import Peers, Template, name_of
 from nodeprint.report.plots import Passes
 from nodeprint.report.quadrants import section as quadrant_section
 from nodeprint.report.scale import Scale
-from nodeprint.report.shown import (
-    ClassKey,
-    DrawnMatrix,
-    Shown,
-    class_key,
-    medians_by_run,
-    scale_ends,
-)
+from nodeprint.report.shown import ClassKey, DrawnMatrix, Shown, class_key, medians_by_run, scale_ends
 from nodeprint.topology.model import Topology
 
 _STRIP = 62.0
@@ -84,26 +87,22 @@ def _section(
         medians = [(str(c.get("name", "")), float(c["median_ns"]) / (1e3 if unit == "us" else 1.0)) for c in classes]
         name = f"{one.measurement}-home{one.home}" if one.home >= 0 else one.measurement
         caption = "" if messages else captions.of("matrix", name=one.measurement, where=where)
-        figure = figures.matrix(
+        figure = matrix_figure.matrix(
             values, one.cpus, shown.topology, drawn_as, f"{unit}, {header.get('quantity', '')}", room,
             name=name, caption=caption, medians=medians,
         )  # fmt: skip
         if messages:
-            bars = plots.histogram(each_once(values, header), drawn_as, name=f"{name}-histogram", caption="", unit="us")
+            once = linktest.each_once(values, str(header.get("operation", "")))
+            bars = distribution_plots.histogram(once, drawn_as, name=f"{name}-histogram", caption="", unit="us")
             blocks += [Figures((figure,)), Figures((bars,), linktest.facts(values, header))]
         else:
             blocks.append(Figures((figure,)))
             blocks.append(Text(_sentence(one, len(data.cpus), shown.topology), quiet=True))
     blocks += class_table(classes, fleet, unit) if len(one.cpus) > 2 or fleet else []
-    beside = [against.distributions(one, template, shown.topology)] if template and len(one.cpus) > 3 else []
+    beside = [against.class_distributions(one, template, shown.topology)] if template and len(one.cpus) > 3 else []
     beside += _runs(data, one, unit) if len(data.runs) > 1 and len(one.cpus) > 3 else []
     blocks.append(Figures(tuple(beside)))
     return Section(heading, tuple(blocks), subtitle)
-
-
-def each_once(values: Floats, header: Mapping[str, Any]) -> Floats:
-    """The values of a matrix, each pair once."""
-    return linktest.each_once(values, str(header.get("operation", "")))
 
 
 def _unit(values: Floats, header: Mapping[str, Any]) -> str:
@@ -289,7 +288,7 @@ def _runs(data: Measured, one: DrawnMatrix, unit: str) -> list[Figure]:
     if not good.any():
         return []
     change = 100 * (y[good] / x[good] - 1)
-    figure = plots.density(
+    figure = distribution_plots.density(
         x, y, name=f"runs-{one.measurement}", x_name=f"run {data.numbers[0]}, {unit}",
         y_name=f"run {data.numbers[-1]}, {unit}",
         caption=captions.of(

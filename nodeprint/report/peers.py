@@ -13,7 +13,7 @@ from nodeprint import outcomes
 from nodeprint.fleet import homes
 from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.fleet.quantity import cell_models
-from nodeprint.report import figures, scale
+from nodeprint.report import figures, matrix_figure, scale
 from nodeprint.report.drawing import Pixels
 from nodeprint.report.figures import Band, Figure, Floats
 from nodeprint.report.order_statistics import median_over, row_medians
@@ -209,7 +209,7 @@ def _maps(
     colours = scale.of_differences(np.stack(maps), LEAST_REACH)
     room = (figures.PAGE - 4.0) / len(maps) if len(maps) > 1 else 100.0
     drawn_maps = tuple(
-        figures.matrix(
+        matrix_figure.matrix(
             each, one.cpus, shown.topology, colours, "% from the peers" if len(maps) > 1 else "% of change",
             # the last has the colour bar that all share
             room + (16.5 if i == len(maps) - 1 else -16.5) * (len(maps) > 1),
