@@ -530,13 +530,13 @@ def status(
     """
     import time
 
-    from nodeprint import progress
+    from nodeprint import campaign_status
 
-    found = progress.status(campaign)
-    while watch and found.code == progress.AT_WORK:
+    found = campaign_status.read(campaign)
+    while watch and found.code == campaign_status.AT_WORK:
         typer.echo(("\x1b[H\x1b[J" if sys.stdout.isatty() else "") + found.as_text())
         time.sleep(2 if sys.stdout.isatty() else 60)
-        found = progress.status(campaign)
+        found = campaign_status.read(campaign)
     print_json(found.as_json()) if json else typer.echo(found.as_text())
     if found.code:
         raise typer.Exit(found.code)

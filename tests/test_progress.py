@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint import discover, progress
+from nodeprint import campaign_status, discover, progress
 from nodeprint.discover import Node
 from nodeprint.errors import NodeprintError
 
@@ -44,7 +44,7 @@ def folder(campaign: Callable[..., Path]) -> Path:
 
 
 def test_how_each_node_stands(folder: Path) -> None:
-    found = progress.status(folder)
+    found = campaign_status.read(folder)
     assert {node.node: node.standing for node in found.nodes} == {
         "done": "measured", "part": "partly measured", "runs": "running", "waits": "queued", "lost": "failed",
         "later": "not begun", "out": "left out",
@@ -57,7 +57,7 @@ def test_how_each_node_stands(folder: Path) -> None:
     assert of["out"].reason == "drained: DIMM 7 is bad"
     assert found.code == 3
     (folder / "launch/jobs.tsv").write_text("later\t1\t9\tCOMPLETED\tNone\n")
-    later = next(node for node in progress.status(folder).nodes if node.node == "later")
+    later = next(node for node in campaign_status.read(folder).nodes if node.node == "later")
     assert (later.standing, later.reason) == ("running", "its Slurm job is COMPLETED; its outcome is waited for")
     text = found.as_text()
     assert text.splitlines()[0].startswith(
@@ -70,7 +70,7 @@ def test_how_each_node_stands(folder: Path) -> None:
 def test_a_call_that_is_at_work_is_seen_by_its_lock(folder: Path) -> None:
     with (folder / "launch/lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        found = progress.status(folder)
+        found = campaign_status.read(folder)
     assert found.followed
     assert "no call follows" not in found.as_text()
 
@@ -99,14 +99,14 @@ def test_many_nodes_of_the_same_words_share_a_line(campaign: Callable[..., Path]
     (folder / "launch").mkdir()
     rows = (f"n{i:03}\t1\t{i + 1}\tPENDING\t{'Priority' if i % 2 else 'Resources'}\n" for i in range(400))
     (folder / "launch/jobs.tsv").write_text("".join(rows))
-    text = progress.status(folder).as_text()
+    text = campaign_status.read(folder).as_text()
     assert "200 (n000, n002, n004, ...)" in text and "Resources" in text
     assert len(text.splitlines()) == 4
 
 
 def test_no_campaign_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(NodeprintError, match="cannot be read"):
-        progress.status(tmp_path)
+        campaign_status.read(tmp_path)
 
 
 def test_hosts_of_ansible(folder: Path) -> None:
@@ -117,11 +117,11 @@ def test_hosts_of_ansible(folder: Path) -> None:
     (folder / "launch/jobs.tsv").write_text("".join(f"{row}\n" for row in rows))
     with (folder / "launch/lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        found = progress.status(folder)
+        found = campaign_status.read(folder)
     of = {node.node: node for node in found.nodes}
     assert (of["runs"].standing, of["runs"].reason) == ("running", f"since {MOMENT}")
     assert of["waits"].standing == "queued"
-    assert progress.status(folder).counts.get("running") is None, "the call that ran it was killed"
+    assert campaign_status.read(folder).counts.get("running") is None, "the call that ran it was killed"
 
     nodes = [
         progress.NodeProgress("done", frozenset({0, 1}), finished=True),

@@ -1,0 +1,194 @@
+"""How each node of a campaign stands, while it is measured and afterwards: `nodeprint status`."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nodeprint import campaign as campaigns
+from nodeprint import discover
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.progress import (
+    RUNS,
+    NodeProgress,
+    State,
+    by_ansible,
+    complete,
+    counted,
+    queue_rows,
+    span,
+    text_of,
+    watch,
+)
+
+#: What a node can be, in the order in which an administrator wants to read it.
+STANDINGS = ("failed", "partly measured", "running", "queued", "not begun", "left out", "measured")
+#: The status for scripts while nodes run or are queued.
+AT_WORK = 3
+#: Slurm's states of a job that does not run yet.
+_QUEUED = ("PENDING", "CONFIGURING")
+#: A log that nothing was added to for so long is of a node-run that was killed, as no pass takes longer.
+_SILENT_S = 1800.0
+_MOST_ROWS = 12
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a node stands: one of STANDINGS, why, and where it runs the measurement and the seconds left, if known."""
+
+    node: str
+    standing: str
+    reason: str = ""
+    job: int = 1
+    slurm_job: str = ""
+    measurement: str = ""
+    run: int = 0
+    done: int = 0
+    of: int = 0
+    left_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a campaign stands. `followed`: a call is at work on its Slurm jobs."""
+
+    campaign: str
+    nodes: Sequence[Standing]
+    followed: bool
+    left_s: float | None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Nodes by how they stand, none that is 0."""
+        found = {name: sum(node.standing == name for node in self.nodes) for name in STANDINGS}
+        return {name: count for name, count in found.items() if count}
+
+    @property
+    def code(self) -> int:
+        """For scripts: 3 while nodes run or are queued, else 1 where one was to be measured and is not complete."""
+        if {"running", "queued"} & set(self.counts):
+            return AT_WORK
+        return int(bool(set(self.counts) - {"measured", "left out"}))
+
+    def as_json(self) -> dict[str, Any]:
+        """The facts for programs."""
+        nodes = [asdict(node) for node in self.nodes]
+        return {
+            "campaign": self.campaign, "counts": self.counts, "followed": self.followed, "left_s": self.left_s,
+            "nodes": nodes,
+        }  # fmt: skip
+
+    def as_text(self) -> str:
+        """For a terminal: the counts, then nodes with the same words in one line, at most _MOST_ROWS of a kind."""
+        time_left = f"; about {span(self.left_s)} left" if self.left_s is not None else ""
+        counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
+        lines = [f"{self.campaign}: {counted(len(self.nodes), 'node')}: {counts}{time_left}"]
+        for standing in STANDINGS[:-1]:
+            said: dict[str, list[str]] = {}
+            for node in self.nodes:
+                if node.standing == standing:
+                    said.setdefault(_words(node), []).append(node.node)
+            rows = [(_names(names), text) for text, names in said.items()]
+            lines += [f"  {standing:<15}  {names:<24}  {text}".rstrip() for names, text in rows[:_MOST_ROWS]]
+            if len(rows) > _MOST_ROWS:
+                lines.append(f"  {standing:<15}  and {len(rows) - _MOST_ROWS} more")
+        if not self.followed and "queued" in self.counts:
+            lines.append("no call follows the jobs that are queued: `make run` continues it")
+        return "\n".join(lines)
+
+
+def read(folder: Path) -> Status:
+    """How every node of a campaign stands now. Raises NodeprintError where there is no campaign."""
+    sheet = discover.read_sheet(folder / "nodes.tsv")
+    if not (folder / "config.yaml").exists() or not (folder / "plan.tsv").exists():
+        raise NodeprintError("no measured campaign", where=folder, advice="`make run` begins one")
+    watched = watch(folder)
+    watched.forget_begin()
+    state = watched.look()
+    seen = {node.name: node for node in state.nodes}
+    followed = _held(folder / "launch/lock")
+    queue = queue_rows(folder)
+    if not followed:  # what Ansible ran has ended with it
+        queue = {name: row for name, row in queue.items() if not by_ansible(row)}
+    nodes = [_standing(folder, node, seen.get(node.node), queue.get(node.node, []), state) for node in sheet]
+    return Status(folder.name, nodes, followed, state.left_s())
+
+
+def _standing(
+    folder: Path, row: discover.Node, seen: NodeProgress | None, slurm: Sequence[str], state: State
+) -> Standing:
+    """How a node stands; `slurm` is its row of jobs.tsv, or empty."""
+    job = campaigns.job_folder(folder, row)
+    number, slurm_state, why = slurm[2:5] if slurm and slurm[1] == str(row.job) else ("", "", "")
+    none = Standing(row.node, "not begun", job=row.job, of=state.places, done=len(seen.done) if seen else 0)
+    current = seen.current if seen else None
+    found = none
+    begun = slurm_state in RUNS and by_ansible(slurm)
+    if (job / "status.json").exists():
+        outcome, message = _outcome(job / "status.json")
+        standing = {"complete": "measured", "partial": "partly measured"}.get(outcome, "failed")
+        found = replace(none, standing=standing, reason=message, done=len(complete(job, state.steps)))
+    elif not row.measure:
+        found = replace(none, standing="left out", reason=": ".join(filter(None, (row.state, row.reason))))
+    elif submission := text_of(job / "submission.txt").strip():
+        found = replace(none, standing="failed", reason=printable(submission, 400))
+    elif slurm_state in _QUEUED:
+        found = replace(none, standing="queued", reason="" if why == "None" else why, slurm_job=number)
+    elif begun:
+        found = replace(none, standing="running", reason=f"since {why}")
+    elif current and seen and (slurm_state in RUNS or _age(job / "node-run.log") < _SILENT_S):
+        found = replace(
+            none, standing="running", slurm_job=number, measurement=current.name, run=current.run,
+            left_s=state.left_of(seen),
+        )  # fmt: skip
+    elif slurm_state.isupper():  # a state of Slurm, and no outcome of a former call
+        why = "it begins" if slurm_state in RUNS else f"its Slurm job is {slurm_state}; its outcome is waited for"
+        found = replace(none, standing="running", reason=why, slurm_job=number)
+    return found
+
+
+def _words(node: Standing) -> str:
+    """What is said of a node beside its name."""
+    if node.measurement:
+        left = f", {span(node.left_s)} left" if node.left_s is not None else ""
+        return f"{node.measurement}, run {node.run}, {node.done} of {node.of} measurements{left}"
+    return node.reason
+
+
+def _names(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{len(names)} ({', '.join(names[:3])}{', ...' if len(names) > 3 else ''})"
+
+
+def _outcome(path: Path) -> tuple[str, str]:
+    """Outcome and the first message of a measurement that is not done."""
+    try:
+        content = json.loads(path.read_text())
+        failed = [m for m in content["measurements"] if m["outcome"] != "done"]
+        message = f"{failed[0]['name']}: {failed[0]['message']}" if failed else ""
+        return str(content["outcome"]), printable(message)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return "failed", "status.json cannot be read"
+
+
+def _held(lock: Path) -> bool:
+    """Whether a call holds a lock."""
+    try:
+        with lock.open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _age(path: Path) -> float:
+    try:
+        return time.time() - path.stat().st_mtime
+    except OSError:
+        return float("inf")
