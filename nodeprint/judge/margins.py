@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from nodeprint.judge.evidence import Evidence
 from nodeprint.judge.reduction import Matrix
+from nodeprint.judge.terms import TERM_OF_FAMILY
 from nodeprint.judge.thresholds import TEMPLATE_ERROR, FamilySpread, Statistics
 
 Floats = npt.NDArray[np.float64]
@@ -149,8 +150,9 @@ def detection_limits(evidence: Sequence[Evidence]) -> tuple[dict[str, float], di
     """By family of pairs, and by the name of other terms, the detection limit and the bound, relative.
 
     The detection limit is the smallest effect that nine of ten nodes would show: of pairs at the middle node and place,
-    in the matrix where it is largest, causes over classes each by themselves; of others, whose places are less alike,
-    at the upper quartile, in the sharpest measurement.
+    in the matrix where it is largest, a core in the family that finds it best, causes over classes each by themselves
+    (a machine of one class or socket has those of the class); of others, whose places are less alike, at the upper
+    quartile, in the sharpest measurement.
     """
     smallest: dict[str, float] = {}
     bounds: dict[str, float] = {}
@@ -171,7 +173,11 @@ def detection_limits(evidence: Sequence[Evidence]) -> tuple[dict[str, float], di
         for name in middle:
             bound = float(np.median(one.stats.bound[terms.indices(name)]))
             bounds[name] = max(bounds.get(name, 0.0), bound)
-    return smallest, bounds
+    if cores := [name for name in smallest if TERM_OF_FAMILY.get(name) == "core"]:
+        smallest["core"], bounds["core"] = (min(of[name] for name in cores) for of in (smallest, bounds))
+    if "class" in smallest:
+        smallest = {"node": smallest["class"], "socket": smallest["class"], **smallest}
+    return smallest, {**{name: bounds["class"] for name in smallest if name not in bounds}, **bounds}
 
 
 def spreads(evidence: Sequence[Evidence]) -> tuple[dict[str, FamilySpread], dict[str, float]]:

@@ -12,7 +12,7 @@ from nodeprint.judge import configuration, decision
 from nodeprint.judge.judged import JudgedFleet
 from nodeprint.judge.margins import worst
 from nodeprint.judge.populations import Kind
-from nodeprint.judge.terms import FAMILIES, TERM_OF_FAMILY, Terms
+from nodeprint.judge.terms import FAMILIES, Terms
 from nodeprint.layout import CLASSES
 from nodeprint.words import places
 from nodeprint.words.node_outcome import LAYOUT
@@ -39,17 +39,12 @@ def verdict(
     outcome = decision.of_fleet([node.verdict for node in nodes.values()], several=several, wide=bool(wide))
     margins = worst(node.margins for node in nodes.values() if outcomes.NODE[node.verdict].same)
     smallest, bounds = _largest([r.smallest for r in results]), _largest([r.bounds for r in results])
-    pairs = {name: value for name, value in smallest.items() if name not in _other_terms(known)}
-    others = {name: value for name, value in smallest.items() if name not in pairs}
     return FleetVerdict(
         outcome,
         _split_by(known, nodes, measured) + _headline(outcome, measured, len(nodes), counts, margins),
         _groups(known),
-        {**_by_term(pairs), **others},
-        {
-            **_bounds({name: bounds[name] for name in bounds if name in FAMILIES}, pairs),
-            **{n: bounds[n] for n in others},
-        },
+        {**dict.fromkeys((*FAMILIES, "core", "node", "socket")), **smallest},
+        bounds,
         {
             name: {"total": s.total, "run": s.run, "chip": s.chip, "tail_df": s.tail_df, "z": s.z}
             for result in results[:1]
@@ -61,10 +56,6 @@ def verdict(
         known.rules.false_alarm * (bool(known.tests) + bool(more_tests)),
         (*_notes(known, nodes, wide), *more_notes),
     )
-
-
-def _other_terms(known: JudgedFleet) -> set[str]:
-    return {one.quantity.model.term for one in known.reduced if not one.quantity.of_pairs}
 
 
 def _split_by(known: JudgedFleet, nodes: Mapping[str, NodeVerdict], measured: int) -> str:
@@ -190,23 +181,3 @@ def _largest(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
         for name, value in part.items():
             out[name] = max(value, out.get(name, 0.0))
     return out
-
-
-def _by_term(by_family: Mapping[str, float]) -> dict[str, float | None]:
-    """By term and by family: a term that several families show is found by the best of them."""
-    out: dict[str, float | None] = dict(by_family)
-    cores = [by_family[family] for family, term in TERM_OF_FAMILY.items() if term == "core" and family in by_family]
-    for family in FAMILIES:
-        out.setdefault(family, None)
-    out["core"] = min(cores, default=None)
-    for cause in ("node", "socket"):  # a machine of one class or socket has no cause over several
-        out.setdefault(cause, by_family.get("class"))
-    return out
-
-
-def _bounds(by_family: Mapping[str, float], tested: Mapping[str, float]) -> dict[str, float]:
-    """By term and by family that was tested the bound; a cause over several classes has theirs."""
-    terms = [term for term, value in _by_term(tested).items() if value is not None]
-    cores = [bound for family, bound in by_family.items() if TERM_OF_FAMILY[family] == "core"]
-    least = {"core": min(cores, default=0.0)}
-    return {term: by_family.get(term, least.get(term, by_family.get("class", 0.0))) for term in terms}
