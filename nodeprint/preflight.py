@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from nodeprint import cgroup, fingerprint
+from nodeprint import cgroup, fingerprint, node_configuration
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.topology.facts import cpu_list, list_text
 from nodeprint.topology.model import Warning
@@ -45,7 +45,7 @@ def check(tree: Tree) -> list[Warning]:
     ]
 
 
-def _foreign_work(tree: Tree, said: Mapping[str, fingerprint.Value]) -> Iterator[Warning]:
+def _foreign_work(tree: Tree, said: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
     match = re.match(r"(\d{1,9}(?:\.\d+)?) ", tree.read_text("proc/loadavg") or "")
     cpus = said.get("cpus", 1)
     if match and float(match[1]) > max(0.5, 0.02 * float(cpus)):
@@ -66,7 +66,7 @@ def _foreign_work(tree: Tree, said: Mapping[str, fingerprint.Value]) -> Iterator
             )
 
 
-def _virtual(tree: Tree, said: Mapping[str, fingerprint.Value]) -> Iterator[Warning]:
+def _virtual(tree: Tree, said: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
     if said.get("virtual"):
         maker = printable((tree.read_text("sys/class/dmi/id/sys_vendor") or "").strip(), 60)
         yield Warning(
@@ -77,7 +77,7 @@ def _virtual(tree: Tree, said: Mapping[str, fingerprint.Value]) -> Iterator[Warn
         )
 
 
-def _clocks(tree: Tree, said: Mapping[str, fingerprint.Value]) -> Iterator[Warning]:
+def _clocks(tree: Tree, said: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
     governor = said.get("governor")
     if governor not in (None, "performance"):
         yield Warning(
@@ -108,7 +108,7 @@ def _clocks(tree: Tree, said: Mapping[str, fingerprint.Value]) -> Iterator[Warni
         )
 
 
-def _settings(tree: Tree, said: Mapping[str, fingerprint.Value]) -> Iterator[Warning]:
+def _settings(tree: Tree, said: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
     if said.get("smt"):
         yield Warning(
             "smt",
@@ -170,7 +170,7 @@ def _allowance(tree: Tree) -> Iterator[Warning]:
             f"CPU {list_text(offline)} {'is' if len(offline) == 1 else 'are'} present but offline",
             "echo 1 > /sys/devices/system/cpu/cpuN/online, or ask why it was taken offline",
         )
-    allowed = fingerprint.allowed_cpus(tree)
+    allowed = node_configuration.allowed_cpus(tree)
     barred = sorted(set(online) - set(allowed)) if allowed else []
     if barred:
         yield Warning(
@@ -204,7 +204,7 @@ def _memory(tree: Tree) -> Iterator[Warning]:
         )
     sizes: dict[int, int] = {}
     for node in _cpus(tree, f"{_NODE}/online"):
-        size = fingerprint.memory_bytes(tree, node)
+        size = node_configuration.memory_bytes(tree, node)
         free = re.search(r"MemFree:\s*(\d{1,15}) kB", tree.read_text(f"{_NODE}/node{node}/meminfo") or "")
         if size:
             sizes[node] = size
@@ -235,7 +235,7 @@ def _memory(tree: Tree) -> Iterator[Warning]:
             )
     speeds = {
         device.get("Configured Memory Speed") or device.get("Configured Clock Speed", "Unknown")
-        for device in fingerprint.memory_devices(tree.read_text("nodeprint/dmidecode.txt") or "")
+        for device in node_configuration.memory_devices(tree.read_text("nodeprint/dmidecode.txt") or "")
     } - {"Unknown"}
     if len(speeds) > 1:
         yield Warning(

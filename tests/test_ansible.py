@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from nodeprint import fingerprint, simulate
+from nodeprint import node_configuration, simulate
 from nodeprint.topology.presets import from_part
 
 from .conftest import ROOT, built, environment, need, record_texts
@@ -151,7 +151,7 @@ def settings(site: Path, tmp_path: Path) -> Iterator[dict[str, Path]]:
 def values(files: dict[str, Path]) -> dict[str, dict[str, str]]:
     """What the settings are, by host; of a list the choice."""
     return {
-        node: {name: str(fingerprint.chosen((folder / name).read_text())) for name in SETTINGS}
+        node: {name: str(node_configuration.chosen((folder / name).read_text())) for name in SETTINGS}
         for node, folder in files.items()
     }
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from nodeprint import cgroup, doctor, fingerprint, preflight
+from nodeprint import cgroup, doctor, fingerprint, node_configuration, preflight
 from nodeprint.tree import Tree, open_tree
 
 from .conftest import missing
@@ -212,12 +212,12 @@ def test_garbage_is_unknown_and_never_an_error(
     ],
 )
 def test_tokens_of_one_node_are_left_out_of_the_command_line(token: str) -> None:
-    assert fingerprint.normalised_cmdline(f"quiet {token} isolcpus=3\n") == "quiet isolcpus=3"
+    assert node_configuration.normalised_cmdline(f"quiet {token} isolcpus=3\n") == "quiet isolcpus=3"
 
 
 def test_addresses_elsewhere_in_the_command_line_are_hidden() -> None:
     one, other = (
-        fingerprint.normalised_cmdline(
+        node_configuration.normalised_cmdline(
             f"a=3c:ec:ef:00:11:{last} b=10.0.0.{last}/24 c=x6f1f0b7e-3f2a-4f0c-9f57-2b9d7f5b9f{last}y"
         )
         for last in ("22", "33")
@@ -227,11 +227,11 @@ def test_addresses_elsewhere_in_the_command_line_are_hidden() -> None:
 
 def test_what_matters_stays_in_the_command_line() -> None:
     texts = ["quiet", "quiet mitigations=off", "quiet iommu=pt", "quiet numa_balancing=disable"]
-    assert len({fingerprint.normalised_cmdline(text) for text in texts}) == len(texts)
+    assert len({node_configuration.normalised_cmdline(text) for text in texts}) == len(texts)
 
 
 def test_differences_name_the_nodes_that_are_not_like_the_others() -> None:
-    fleet: dict[str, dict[str, fingerprint.Value]] = {
+    fleet: dict[str, dict[str, node_configuration.Value]] = {
         f"n{i}": {"microcode": "0x1", "boost": True, "bios": "1"} for i in range(5)
     }
     fleet["n1"]["microcode"] = "0x2"
@@ -251,7 +251,7 @@ values = st.dictionaries(
 
 
 @given(st.dictionaries(st.text(string.ascii_lowercase, min_size=1, max_size=3), values, max_size=8))
-def test_differences_hold_for_every_fleet(fleet: dict[str, dict[str, fingerprint.Value]]) -> None:
+def test_differences_hold_for_every_fleet(fleet: dict[str, dict[str, node_configuration.Value]]) -> None:
     found = fingerprint.differences(fleet)
     assert found == fingerprint.differences(dict(reversed(fleet.items()))), "the order of nodes does not matter"
     for one in found:

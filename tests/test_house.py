@@ -30,6 +30,7 @@ FLOORS = [
         "layout",
         "topology",
         "fingerprint",
+        "node_configuration",
         "preflight",
         "doctor",
         "cgroup",

@@ -12,7 +12,8 @@ from typing import Any
 
 from nodeprint.discover import checked_name
 from nodeprint.errors import NodeprintError, printable, unreadable
-from nodeprint.fingerprint import Fingerprint, Value, normalised_cmdline
+from nodeprint.fingerprint import Fingerprint
+from nodeprint.node_configuration import Value, normalised_cmdline
 from nodeprint.packed import PackedNode
 
 _ADVICE = "make it by `ansible nodes -m setup --tree FOLDER`"

@@ -8,8 +8,8 @@ from typing import Any
 
 from nodeprint import fingerprint
 from nodeprint.errors import printable
-from nodeprint.fingerprint import NODE_TOKENS, Value, normalised_cmdline
 from nodeprint.judge.acceptance import Acceptance
+from nodeprint.node_configuration import NODE_TOKENS, Value, normalised_cmdline
 from nodeprint.packed import PackedNode
 
 
