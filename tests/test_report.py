@@ -476,6 +476,12 @@ def test_one_broken_node_keeps_the_contrast_of_the_others() -> None:
     assert scale.of_nodes([(20.0, 200.0)] * 40 + [(20.0, 2000.0)]) == healthy
 
 
+def test_what_is_zero_is_shown_as_zero() -> None:
+    """Nodes with the same records have no spread: rounding must not fill the colour bar with digits, or have a sign."""
+    assert all(len(text) <= 7 for _, text in scale.of_nodes([(0.0, 1e-14)]).ticks())
+    assert formatting.percent(-1e-5, signed=True) == "+0.0 %" and formatting.percent(-1e-5) == "0.0 %"
+
+
 def test_node_lists_are_short() -> None:
     assert formatting.node_list([f"cn{i:03d}" for i in range(1, 401)]) == "cn[001-400]"
     assert formatting.node_list(["cn8", "cn9", "cn10"]) == "cn[8-10]"

@@ -136,7 +136,7 @@ def _by_ccd(one: DrawnMatrix, template: Template, topology: Topology | None) -> 
             continue
         shift = 100 * (one.values / template.median - 1)
         table = _block_medians(shift, np.array([names.index(part) for part in parts]), len(names))
-        texts = [[f"{value:+.1f}" if np.isfinite(value) else "" for value in row] for row in table]
+        texts = [[f"{value:+z.1f}" if np.isfinite(value) else "" for value in row] for row in table]
         return (
             figures.grid(
                 table, texts, [str(part) for part in names], [str(part) for part in names],

@@ -9,6 +9,8 @@ import re
 import struct
 import zlib
 
+import numpy as np
+
 from nodeprint.report.truetype import Face
 
 
@@ -35,10 +37,10 @@ def compact(pdf: bytes) -> bytes:
     entries |= {stream: (1, len(out), 0)}
     out += _object(stream, *_packed(packed))
     entries |= {last: (1, len(out), 0)}
-    rows = b"".join(struct.pack(">BIH", *entries.get(number, (0, 0, 65535))) for number in range(last + 1))
+    rows = [struct.pack(">BIH", *entries.get(number, (0, 0, 65535))) for number in range(last + 1)]
     rest = re.sub(rb"/Size \d+", b"/Size %d" % (last + 1), trailer[2:-2])
     start = len(out)
-    out += _object(last, b"/Type/XRef/W[1 4 2]" + rest, rows)
+    out += _object(last, b"/Type/XRef/W[1 4 2]/DecodeParms<</Predictor 12/Columns 7>>" + rest, _differences(rows))
     return bytes(out) + b"startxref\n%d\n%%%%EOF\n" % start
 
 
@@ -47,6 +49,13 @@ def _without_hints(number: int, stream: bytes) -> bytes:
     start = stream.index(b"stream") + len(b"stream")
     program = Face(zlib.decompress(stream[start:].lstrip(b"\r\n"))).without_hints()
     return _object(number, b"/Length1 %d" % len(program), program)
+
+
+def _differences(rows: list[bytes]) -> bytes:
+    """Rows of one length, each as its differences from the one above (PNG's predictor 2), which repeat themselves."""
+    table = np.frombuffer(b"".join(rows), dtype=np.uint8).reshape(len(rows), -1)
+    changes = np.diff(table, axis=0, prepend=np.zeros((1, table.shape[1]), dtype=np.uint8))
+    return np.pad(changes, ((0, 0), (1, 0)), constant_values=2).tobytes()
 
 
 def _offsets(pdf: bytes, table: int) -> dict[int, int]:

@@ -56,9 +56,9 @@ def number(value: Any) -> float | None:
 
 
 def percent(value: Any, signed: bool = False) -> str:
-    """A share in percent with one decimal; empty when unknown."""
+    """A share in percent with one decimal, never as -0.0; empty when unknown."""
     share = number(value)
-    return "" if share is None else f"{100 * share:{'+' if signed else ''}.1f} %"
+    return "" if share is None else f"{100 * share:{'+' if signed else ''}z.1f} %"
 
 
 def with_unit(value: Any, unit: str) -> str:

@@ -292,7 +292,7 @@ def _runs(data: Measured, one: DrawnMatrix, unit: str) -> list[Figure]:
         x, y, name=f"runs-{one.measurement}", x_name=f"run {data.numbers[0]}, {unit}",
         y_name=f"run {data.numbers[-1]}, {unit}",
         caption=captions.of(
-            "runs", median=f"{finite_median(change):+.2f}", most=f"{quantile(np.abs(change), 0.95):.1f}"
+            "runs", median=f"{finite_median(change):+z.2f}", most=f"{quantile(np.abs(change), 0.95):.1f}"
         ),
     )  # fmt: skip
     return [figure]

@@ -110,7 +110,7 @@ def _written(
     cell: float,
 ) -> None:
     """Values into cells, white on dark ones."""
-    text = three_digits if colours.map == "batlow" else "{:+.1f}".format
+    text = three_digits if colours.map == "batlow" else "{:+z.1f}".format
     for i, j in zip(*np.nonzero(np.isfinite(values)), strict=True):
         ink = "#ffffff" if scale.is_dark(int(entries[i, j]), colours.map) else "#000000"
         size = min(3.2, cell * 0.3)

@@ -86,8 +86,8 @@ def of_nodes(nodes: Iterable[Ends]) -> Scale:
     if not pairs:
         return Scale(0.0, 1.0)
     low, high = float(np.quantile([a for a, _ in pairs], 0.05)), float(np.quantile([b for _, b in pairs], 0.95))
-    # A machine whose pairs are all alike must look so: never less than 10 % from end to end.
-    pad = max(0.0, 0.1 * abs(high) - (high - low), 1e-9 - (high - low)) / 2
+    # A machine whose pairs are all alike must look so: never less than 10 % from end to end, nor than a thousandth.
+    pad = max(0.0, 0.1 * abs(high) - (high - low), 1e-3 - (high - low)) / 2
     return Scale(low - pad, high + pad)
 
 
