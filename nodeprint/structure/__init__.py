@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.errors import NodeprintError
-from nodeprint.structure import checks
+from nodeprint.structure import checks, label_agreement
 from nodeprint.structure.found import FoundLevel, LabelAgreement, Structure, StructureFinding, Symmetry
 from nodeprint.structure.levels import Detected, Partition, detect, levels_of_cores, sibling_labels
 from nodeprint.structure.matrix_arithmetic import Labels, Matrix, averaged, numbered, positive, rand_index
@@ -74,8 +74,8 @@ def find(
     found = checks.cell_findings(values, numbers, partitions)
     exchanged: tuple[tuple[int, int], ...] = ()
     if topology is not None:
-        agreed = checks.agreement(partitions, numbers, topology)
-        exchanged = checks.exchanges(partitions, numbers, topology, agreed)
+        agreed = label_agreement.agreement(partitions, numbers, topology)
+        exchanged = label_agreement.exchanges(partitions, numbers, topology, agreed)
         found += checks.lacking(numbers, topology)
         hidden = next((item for item in agreed if item.level == "smt" and item.relation == "not found"), None)
         if hidden and (far := checks.siblings_not_nearest(matrix, numbers, topology)):

@@ -1,0 +1,135 @@
+"""Found levels held against the levels of the labels: where they agree, and which CPUs were exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.structure.found import LabelAgreement, LevelName, Relation
+from nodeprint.structure.levels import Partition
+from nodeprint.structure.matrix_arithmetic import Labels, numbered, rand_index, sizes
+from nodeprint.topology.model import Level, Topology
+
+#: The label that a found level should equal. `group` has none and is held against the label that is nearest.
+LABEL_OF: dict[LevelName, Level] = {
+    "smt": "core",
+    "ccx": "ccx",
+    "quadrant": "quadrant",
+    "half": "half",
+    "socket": "socket",
+}
+_NEAREST: tuple[Level, ...] = ("cluster", "ccx", "ccd", "quadrant", "numa", "half", "socket")
+_MOST_EXCHANGED = 6
+
+
+def agreement(levels: Sequence[Partition], cpus: Sequence[int], topology: Topology) -> tuple[LabelAgreement, ...]:
+    """Every found level against its label, and labels that the matrix does not show.
+
+    CPUs without a label are left out of its comparison. A CPU that contradicts a coarse label explains the finer ones,
+    too: where these agree without it, it alone is named.
+    """
+    names: tuple[Level, ...] = ("core", *_NEAREST)
+    labels = {level: part for level in names if (part := labels_of(topology, level, cpus)).max(initial=-1) >= 0}
+    out: list[LabelAgreement] = []
+    moved = np.zeros(len(cpus), dtype=bool)
+    for level in sorted(levels, key=lambda level: int(level.labels.max())):
+        label = _label_for(level, labels)
+        if label is None:
+            continue
+        relation, odd = _compared(level.labels, labels[label], np.ones(len(cpus), dtype=bool))
+        if relation == "contradicts":
+            rest, more = _compared(level.labels, labels[label], ~moved)
+            odd = (
+                np.union1d(np.flatnonzero(moved), more)
+                if rest == "contradicts" or not moved.any()
+                else moved.nonzero()[0]
+            )
+            moved[odd] = True
+        out.append(LabelAgreement(level.name, label, relation, tuple(cpus[int(i)] for i in odd)))
+    out.reverse()
+    expected: tuple[LevelName, ...] = ("smt", "ccx", "socket")
+    for name in expected:
+        has = labels.get(LABEL_OF[name])
+        if has is None or has.max() == 0 or sizes(has[has >= 0]).max() == 1:
+            continue
+        if not any(level.name == name or _compared(level.labels, has)[0] == "agrees" for level in levels):
+            out.append(LabelAgreement(name, LABEL_OF[name], "not found", ()))
+    return tuple(out)
+
+
+def exchanges(
+    levels: Sequence[Partition], cpus: Sequence[int], topology: Topology, agreed: Sequence[LabelAgreement]
+) -> tuple[tuple[int, int], ...]:
+    """Pairs of CPUs whose labels, exchanged, contradict the matrix nowhere; none where there are no such few pairs."""
+    against = [item for item in agreed if item.relation == "contradicts"]
+    moved = sorted({cpu for item in against for cpu in item.cpus})
+    if not moved or len(moved) % 2 or len(moved) > _MOST_EXCHANGED:
+        return ()
+    found = {level.name: level.labels for level in levels}
+    labels = {item.label: labels_of(topology, item.label, cpus) for item in against}
+    place = {cpu: i for i, cpu in enumerate(cpus)}
+    for pairs in _pairings(moved):
+        order = np.arange(len(cpus))
+        for one, other in pairs:
+            order[[place[one], place[other]]] = place[other], place[one]
+        if all(_compared(found[i.level], labels[i.label][order])[0] != "contradicts" for i in against):
+            return pairs
+    return ()
+
+
+def _pairings(of: Sequence[int]) -> Iterator[tuple[tuple[int, int], ...]]:
+    if not of:
+        yield ()
+    for i in range(1, len(of)):
+        for rest in _pairings([*of[1:i], *of[i + 1 :]]):
+            yield ((of[0], of[i]), *rest)
+
+
+def _label_for(level: Partition, labels: Mapping[Level, Labels]) -> Level | None:
+    """The label of that name, or where it is unknown or the level has no name the one that is nearest."""
+    own = LABEL_OF.get(level.name)
+    if own is not None and own in labels:
+        return own
+    known = [name for name in _NEAREST if name in labels and labels[name].max() > 0]
+    there = {name: labels[name] >= 0 for name in known}
+    scores = [rand_index(numbered(labels[n][there[n]]), numbered(level.labels[there[n]])) for n in known]
+    return known[int(np.argmax(scores))] if known else None
+
+
+def labels_of(topology: Topology, level: Level, cpus: Sequence[int]) -> Labels:
+    """The label of every CPU as a partition numbered from 0, -1 where it is unknown."""
+    part = {cpu: number for number, group in topology.groups(level).items() for cpu in group}
+    out = np.array([part.get(cpu, -1) for cpu in cpus], dtype=np.int64)
+    out[out >= 0] = numbered(out[out >= 0]) if (out >= 0).any() else 0
+    return out
+
+
+def _compared(
+    found: Labels, label: Labels, rows: npt.NDArray[np.bool_] | None = None
+) -> tuple[Relation, npt.NDArray[np.intp]]:
+    """`_relation` over those of `rows` whose label is known."""
+    there = np.flatnonzero((label >= 0) if rows is None else (label >= 0) & rows)
+    if not len(there):
+        return "agrees", there
+    relation, odd = _relation(numbered(found[there]), numbered(label[there]))
+    return relation, there[odd]
+
+
+def _relation(found: Labels, label: Labels) -> tuple[Relation, npt.NDArray[np.intp]]:
+    """How a found partition stands to a label, and the members that make the difference."""
+    table = np.zeros((int(found.max()) + 1, int(label.max()) + 1), dtype=np.int64)
+    np.add.at(table, (found, label), 1)
+    split_found, split_label = (table > 0).sum(1) > 1, (table > 0).sum(0) > 1
+    if not split_found.any():
+        odd = split_label[label]
+        return ("finer" if odd.any() else "agrees"), np.flatnonzero(odd)
+    if not split_label.any():
+        return "coarser", np.flatnonzero(split_found[found])
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 (scipy.optimize takes a tenth of a second)
+
+    rows, columns = linear_sum_assignment(table, maximize=True)
+    match = np.full(len(table), -1)
+    match[rows] = columns
+    return "contradicts", np.flatnonzero(match[found] != label)
