@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
+from nodeprint import checked_yaml, discover, files, run_files
 from nodeprint import config as configuration
-from nodeprint import discover, files, run_files
 from nodeprint.discover import Node
 from nodeprint.errors import NodeprintError
 
@@ -115,7 +115,7 @@ def _as_now(node: Node, fresh: Node | None) -> Node:
 
 def _former(path: Path) -> dict[str, Any]:
     """The configuration of the campaign's call before this one; empty where this is the first."""
-    return configuration.read_yaml(path) if path.exists() else {}
+    return checked_yaml.read(path) if path.exists() else {}
 
 
 def _refuse_other_nodes(folder: Path, former: Mapping[str, Any], config: Mapping[str, Any]) -> None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nodeprint import campaign as campaigns
+from nodeprint import checked_yaml, discover, run_files
 from nodeprint import config as configuration
-from nodeprint import discover, run_files
 from nodeprint.discover import plans
 from nodeprint.errors import NodeprintError
 
@@ -233,7 +233,7 @@ def text_of(path: Path) -> str:
 
 def watch(folder: Path) -> CampaignProgress:
     """A campaign to be looked at, with what each measurement is planned to take. Raises NodeprintError without one."""
-    config = configuration.read_yaml(folder / "config.yaml")
+    config = checked_yaml.read(folder / "config.yaml")
     nodes = [node for node in discover.read_sheet(folder / "nodes.tsv") if node.measure]
     jobs = {node.node: campaigns.job_folder(folder, node) for node in nodes}
     most = max((node.cpus for node in nodes), default=0)

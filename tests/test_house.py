@@ -38,6 +38,7 @@ FLOORS = [
         "run_files",
         "discover",
         "config",
+        "checked_yaml",
         "curves",
         "dies",
         "distributions",

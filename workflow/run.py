@@ -27,8 +27,7 @@ import terminal
 from signals import Interrupted, block, pause, start, wait
 from terminal import Screen
 
-from nodeprint import config as configuration
-from nodeprint import files, outcomes, progress, run_files
+from nodeprint import checked_yaml, files, outcomes, progress, run_files
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.verdict import outputs
 
@@ -120,7 +119,7 @@ class Call:
 
     def setting(self, key: str) -> object:
         """A key of the configuration, as `discover` completed it."""
-        return configuration.read_yaml(self.folder / "config.yaml")[key]
+        return checked_yaml.read(self.folder / "config.yaml")[key]
 
     @property
     def folder(self) -> Path:

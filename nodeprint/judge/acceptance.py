@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from nodeprint import config, files, fingerprint
+from nodeprint import checked_yaml, files, fingerprint
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.fleet.quantity import models
 from nodeprint.judge.terms import FAMILIES
@@ -147,8 +147,8 @@ def schema() -> dict[str, Any]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    content = config.read_yaml(path)
-    config.check(content, schema(), path, guide="nodeprint/judge/acceptance.yaml")
+    content = checked_yaml.read(path)
+    checked_yaml.check(content, schema(), path, guide="nodeprint/judge/acceptance.yaml")
     _check_names(content, path)
     for number, entry in enumerate(content.get("suppressions", ())):
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nodeprint import config
+from nodeprint import checked_yaml
 from nodeprint.errors import NodeprintError, unreadable
 from nodeprint.report.pages import Site
 
@@ -15,7 +15,7 @@ def of(campaign: Path) -> Site:
     Raises NodeprintError where the logo cannot be read, or is neither PNG nor SVG.
     """
     path = campaign / "config.yaml"
-    site = config.read_yaml(path).get("site") if path.is_file() else None
+    site = checked_yaml.read(path).get("site") if path.is_file() else None
     known = site if isinstance(site, dict) else {}
     logo = str(known.get("logo") or "")
     return Site(_image(logo, path) if logo else None, str(known.get("contact") or ""), str(known.get("contract") or ""))
