@@ -89,7 +89,10 @@ def blocks(found: Sequence[Measured], one: DrawnMatrix, topology: Topology | Non
         # a core's own sibling and the cores of its CCX do not cross the I/O die
         crossing = (ccx[rows] != ccx[columns]) | (ccx[rows] < 0)
         blocks_of[~crossing] = -1
-        inside = [medians[:, blocks_of == a * len(names) + b] for a, b in pairs]
+        order = np.argsort(blocks_of, kind="stable")
+        ends = np.searchsorted(blocks_of[order], [[code, code + 1] for code in (a * len(names) + b for a, b in pairs)])
+        ordered = medians[:, order]
+        inside = [ordered[:, start:stop] for start, stop in ends.tolist()]
         values.append(np.stack([row_medians(block) for block in inside], axis=1))
     table = np.concatenate(values)
     table = table[np.isfinite(table).any(axis=1)]
