@@ -371,7 +371,7 @@ def power(
                     weak += found
         results[one.text] = (strong, weak, right)
         print(
-            f"power  N={nodes:<5}{one.text:28} at 1.2: {strong}/{fleets} "
+            f"power  N={nodes:<5}{one.text.removesuffix(' {:+.3f}%'):20} at 1.2: {strong}/{fleets} "
             f"(at least {100 * lower(strong, fleets):.0f} %), "
             f"at 0.5: {weak}/{fleets} (at most {100 * upper(weak, fleets):.0f} %), "
             f"named right {right}/{strong}",
