@@ -626,7 +626,7 @@ def test_a_node_is_mapped_once_and_again_where_its_records_are_others(
 def test_a_fleet_without_detail_has_no_die_quantities(tmp_path: Path) -> None:
     folder = write(Plan(from_part("EPYC 74F3", 1, smt=False), nodes=2, runs=1, passes=1), tmp_path / "plain")
     fleet_of = packed.pack(folder)
-    assert with_dies(fleet_of, folder) is fleet_of
+    assert not node_lines.has_lines(folder / "nodes/node000") and with_dies(fleet_of, folder) is fleet_of
 
 
 def test_nodes_are_compared_part_by_part_with_what_the_verdict_says() -> None:

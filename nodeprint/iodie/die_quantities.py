@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nodeprint import records, run_files
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import job_parts, jobs
+from nodeprint.fleet import job_parts
 from nodeprint.fleet.quantity import Quantity, models
-from nodeprint.iodie import campaign_dies, node_lines, part_comparison
+from nodeprint.iodie import campaign_dies, part_comparison
 from nodeprint.iodie.analysis import NodeDies
 from nodeprint.iodie.part_comparison import Judged
 from nodeprint.packed import PackedFleet
 
 
 def with_dies(fleet: PackedFleet, campaign: Path) -> PackedFleet:
-    """The fleet with the parts of its nodes' I/O dies, itself where its first node was measured without --detail or
-    fewer than two nodes have the same map. Nodes with other maps than most have none of these quantities."""
-    first = next((node.name for node in fleet.nodes if node.state == "measured"), None)
-    if first is None or not _has_lines(campaign / "nodes" / first):
-        return fleet
+    """The fleet with the parts of its nodes' I/O dies, itself where fewer than two nodes have the same map.
+
+    Nodes with other maps than most have none of these quantities.
+    """
     try:
         found = campaign_dies.read(campaign).nodes
     except NodeprintError:
@@ -57,16 +54,6 @@ def judged(verdict: Mapping[str, Any]) -> Judged:
     terms = {models()[name].term for name in names}
     limits = verdict["fleet"].get("smallest_effect", {}).items()
     return Judged(findings, {term: share for term, share in limits if term in terms and share is not None})
-
-
-def _has_lines(node_dir: Path) -> bool:
-    """Whether a node has records, and the first that a map could be made of has the values of lines."""
-    for folder in jobs.folders(node_dir) if node_dir.is_dir() else ():
-        for path, raw in run_files.contents(folder, []):
-            if path.name.split(".")[0] in node_lines.MEASUREMENTS:
-                with suppress(NodeprintError):
-                    return bool(records.read_detail(path, raw=raw).ns.size)
-    return False
 
 
 def _quantities(nodes: Sequence[NodeDies], fleet: PackedFleet, number: Mapping[str, int]) -> Iterator[Quantity]:

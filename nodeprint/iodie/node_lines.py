@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -137,3 +138,13 @@ def _censuses(run: str, found: records.Detail) -> list[Census]:
                 Census(run, home, np.array(list(of)), lines, ns.swapaxes(0, 1), int(clusters.get("address_bits") or 0))
             )
     return out
+
+
+def has_lines(node_dir: Path) -> bool:
+    """Whether a node has records, and the first that a map could be made of has the values of lines."""
+    for folder in jobs.folders(node_dir) if node_dir.is_dir() else ():
+        for path, raw in run_files.contents(folder, []):
+            if path.name.split(".")[0] in MEASUREMENTS:
+                with suppress(NodeprintError):
+                    return bool(records.read_detail(path, raw=raw).ns.size)
+    return False

@@ -12,7 +12,7 @@ from nodeprint.fabric import Fabrics
 from nodeprint.fabric import read as read_fabrics
 from nodeprint.fleet import store
 from nodeprint.fleet.quantity import models
-from nodeprint.iodie.die_quantities import with_dies
+from nodeprint.iodie import node_lines
 from nodeprint.judge import acceptance as accepted
 from nodeprint.judge import messages
 from nodeprint.judge.acceptance import Acceptance
@@ -42,7 +42,7 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
     place = store.base(campaign)
     kept = accepted.keep(acceptance, place) if acceptance is not None else accepted.kept(campaign)
     since = history.against(fleet, baseline, rules) if baseline is not None else None
-    result = judge_fleet(with_dies(fleet, campaign), rules, since, read_fabrics(campaign))
+    result = judge_fleet(_with_dies(fleet, campaign), rules, since, read_fabrics(campaign))
     result = replace(result, versions={**result.versions, "acceptance": accepted.name(kept)})
     unjudged = _unjudged(campaign, result)
     if unjudged:
@@ -50,6 +50,16 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
         result = replace(result, fleet=replace(result.fleet, notes=(*result.fleet.notes, note)))
     outputs.write(result, place, _slurm_reasons(campaign))
     return result
+
+
+def _with_dies(fleet: PackedFleet, campaign: Path) -> PackedFleet:
+    """The fleet with the parts of its nodes' I/O dies where its first node was measured with --detail."""
+    first = next((node.name for node in fleet.nodes if node.state == "measured"), None)
+    if first is None or not node_lines.has_lines(campaign / "nodes" / first):
+        return fleet
+    from nodeprint.iodie.die_quantities import with_dies  # noqa: PLC0415 (its scipy takes a third of a second)
+
+    return with_dies(fleet, campaign)
 
 
 def _unjudged(campaign: Path, result: Verdict) -> list[str]:
