@@ -17,6 +17,8 @@ import numpy as np
 import pandas
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bench import other
 from bench import verdict as bench
@@ -941,3 +943,14 @@ def test_a_node_alone_is_held_to_what_it_must_have():
     rules = dataclasses.replace(acceptance.load(), required=("chase-latency",))
     node = judge_fleet(fleet(Plan(SMALL, nodes=1)), rules).nodes["node000"]
     assert (node.verdict, node.text) == ("INVALID", "chase-latency was not measured; measure it again")
+
+
+@given(st.integers(2, 40), st.integers(0, 2**32), st.integers(0, 3))
+def test_the_median_of_others_leaves_this_node_out(nodes: int, seed: int, digits: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(nodes, 5)).round(digits)
+    chosen = rng.random(nodes) < 0.8
+    chosen[:2] = True
+    others = [[i for i in range(nodes) if chosen[i] and i != node] for node in range(nodes)]
+    expected = [np.median(values[of], axis=0) for of in others]
+    assert (thresholds.median_of_others(values, chosen) == expected).all()

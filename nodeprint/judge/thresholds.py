@@ -238,6 +238,23 @@ def _spreads(mean: Floats, family: npt.NDArray[np.int64], trusted: Bools) -> tup
     return centres, families, positions, counts
 
 
+def median_of_others(values: Floats, chosen: Bools) -> Floats:
+    """Per node and term, the median over the chosen nodes but this one: as finite `values` (node, term), of which two
+    or more are chosen."""
+    known = values[chosen]
+    order = np.argsort(known, axis=0)
+    ordered = np.take_along_axis(known, order, axis=0)
+    rank = np.argsort(order, axis=0)
+    rest = len(known) - 1
+
+    def at(place: int) -> Floats:
+        return np.asarray(np.where(rank <= place, ordered[place + 1], ordered[place]))
+
+    out = np.tile(np.median(known, axis=0), (len(values), 1))
+    out[chosen] = (at((rest - 1) // 2) + at(rest // 2)) / 2
+    return out
+
+
 def _spread_of(mean: Floats, family: npt.NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
     n = len(mean)
     centre = np.median(mean, axis=0)
