@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from bench.die import passes_of
 from nodeprint import dies, packed
 from nodeprint.cli import app
-from nodeprint.errors import NodeprintError
+from nodeprint.errors import CannotWriteError, NodeprintError
 from nodeprint.iodie import (
     analysis,
     campaign_dies,
@@ -39,7 +39,7 @@ from nodeprint.layout import CCX
 from nodeprint.report import die_maps
 from nodeprint.report.pages import Text
 from nodeprint.report.svg import svg
-from nodeprint.simulate import Modes, Plan, Spread, write
+from nodeprint.simulate import Modes, Plan, Spread, fleet, write
 from nodeprint.simulate.line_values import detailed
 from nodeprint.structure.matrix_arithmetic import rand_index
 from nodeprint.topology.model import Topology
@@ -627,6 +627,15 @@ def test_a_fleet_without_detail_has_no_die_quantities(tmp_path: Path) -> None:
     folder = write(Plan(from_part("EPYC 74F3", 1, smt=False), nodes=2, runs=1, passes=1), tmp_path / "plain")
     fleet_of = packed.pack(folder)
     assert not node_lines.has_lines(folder / "nodes/node000") and with_dies(fleet_of, folder) is fleet_of
+
+
+def test_maps_that_cannot_be_kept_are_no_missing_maps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: Path) -> None:
+        raise CannotWriteError("No space left on device")
+
+    monkeypatch.setattr(campaign_dies, "read", full)
+    with pytest.raises(CannotWriteError, match="No space left"):
+        with_dies(fleet(Plan(preset("rome-2x64"), nodes=2)), tmp_path)
 
 
 def test_nodes_are_compared_part_by_part_with_what_the_verdict_says() -> None:

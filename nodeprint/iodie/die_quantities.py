@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nodeprint.errors import NodeprintError
+from nodeprint.errors import CannotWriteError, NodeprintError
 from nodeprint.fleet import job_parts
 from nodeprint.fleet.quantity import Quantity, models
 from nodeprint.iodie import campaign_dies, part_comparison
@@ -21,10 +21,12 @@ from nodeprint.packed import PackedFleet
 def with_dies(fleet: PackedFleet, campaign: Path) -> PackedFleet:
     """The fleet with the parts of its nodes' I/O dies, itself where fewer than two nodes have the same map.
 
-    Nodes with other maps than most have none of these quantities.
+    Nodes with other maps than most have none of these quantities. Raises CannotWriteError.
     """
     try:
         found = campaign_dies.read(campaign).nodes
+    except CannotWriteError:
+        raise
     except NodeprintError:
         return fleet
     same = part_comparison.alike([node for node in found if all(die.sites is not None for die in node.dies)])

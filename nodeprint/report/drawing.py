@@ -192,10 +192,10 @@ class Drawing:
         """Filled circles of one kind, each around x, y."""
         self.marks.append(Dots(points, radius, fill, opacity))
 
-    def triangle(self, x: float, y: float, *, radius: float = 1.0, fill: str = ALARM) -> None:
+    def triangle(self, x: float, y: float, *, radius: float = 1.0) -> None:
         """A triangle around a point: what asks for attention, with or without colour."""
         corners = [(x, y - radius), (x + 0.9 * radius, y + 0.75 * radius), (x - 0.9 * radius, y + 0.75 * radius)]
-        self.path(corners, fill=fill, closed=True)
+        self.path(corners, fill=ALARM, closed=True)
 
     def image(self, pixels: Pixels, x: float, y: float, width: float, height: float) -> None:
         """Pixels that stay sharp, below everything else."""
