@@ -12,7 +12,7 @@ import shutil
 import signal
 import stat
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
@@ -169,6 +169,17 @@ def copy_programs(folder: Path) -> None:
 def two_cpus() -> None:
     """For tests that measure a pair."""
     need(cpus=2)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that fails with a virtual cluster shows the end of what its daemons logged."""
+    report = yield
+    if report.failed:
+        folders = {path for path in getattr(item, "funcargs", {}).values() if isinstance(path, Path)}
+        for log in sorted(log for folder in folders for log in (folder / "log").glob("*.log")):
+            report.sections.append((log.name, "\n".join(log.read_text(errors="replace").splitlines()[-15:])))
+    return report
 
 
 @contextmanager

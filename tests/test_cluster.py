@@ -217,18 +217,19 @@ def test_an_interrupted_call_cancels_its_jobs_and_is_continued(house: Path, slur
 
 
 @pytest.fixture
-def sleepy(tmp_path: Path) -> Iterator[Path]:
+def sleepy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A cluster of four nodes that Slurm may switch off and on; its state folder."""
-    state = tmp_path / "state"
+    folder = tmp_path_factory.mktemp("sleepy")
+    state = folder / "state"
     each = '#!/bin/sh\nexport PATH=$PATH:/usr/sbin:/sbin\nfor node in $(scontrol show hostnames "$1"); do\n'
-    boot = f"{sys.executable} {CLUSTER} boot-here {state} $node"
+    boot = f"{sys.executable} {CLUSTER} boot-here {state} $node </dev/null >>{state}/log/resume.log 2>&1"
     programs = {
         "SuspendProgram": f'kill -KILL "$(cat {state}/nodes/$node)"; rm {state}/nodes/$node',
-        "ResumeProgram": f"{boot} </dev/null >>{tmp_path}/resume.log 2>&1",
+        "ResumeProgram": f"until {boot}; do sleep 1; done",
     }
-    conf = ["SuspendTime=86400", "SuspendTimeout=2", "ResumeTimeout=60"]
+    conf = ["SuspendTime=86400", "SuspendTimeout=2", "ResumeTimeout=200"]
     for name, body in programs.items():
-        path = tmp_path / name
+        path = folder / name
         path.write_text(f"{each}    {body}\ndone\n")
         path.chmod(0o755)
         conf.append(f"{name}={path}")
