@@ -581,7 +581,7 @@ def test_the_verdict_names_a_way_a_link_a_core_and_a_port_apart(tmp_path: Path) 
     assert named == {
         "node000": set(),
         "node001": {("link-slow", None), *(("die-way-slow", one) for one in ways)},
-        "node002": {("class-slow", None), ("die-link-slow", None)},
+        "node002": {("class-slow", None), ("die-link-slow", "socket 0: link to socket 1")},
         "node003": {("core-slow", None)},
         "node004": {("ccd-slow", None), ("die-port-slow", "socket 0: own part of CCD 3")},
         "node005": set(),
@@ -593,7 +593,7 @@ def test_the_verdict_names_a_way_a_link_a_core_and_a_port_apart(tmp_path: Path) 
         "socket 0: link to socket 1": "node002",
         "socket 0: own part of CCD 3": "node004",
     }
-    assert any(row.startswith("node002: die-links") for row in said)
+    assert any(row.startswith("node002: die-links") and "link to socket 1" in row for row in said)
 
 
 def test_a_node_is_mapped_once_and_again_where_its_records_are_others(

@@ -47,6 +47,8 @@ def place(matrix: Matrix, where: Mapping[str, Key], node: PackedNode) -> dict[st
     """A place of a matrix in the numbers of the node's topology: cores and CPUs of the node, parts machine-wide."""
     if matrix.quantity.of_pairs:
         return _of_pairs(where, matrix.terms.layout, node)
+    if not where and matrix.quantity.size == 1:  # the only one of named parts is not the whole node
+        where = {dim: key for dim, key in matrix.quantity.place(0).items() if dim in matrix.quantity.names}
     return numbered(where, node, matrix.quantity.model)
 
 
