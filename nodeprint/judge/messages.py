@@ -10,8 +10,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import comb
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from nodeprint.distributions import ndtri, robust_sd
 from nodeprint.fabric import Fabric
 from nodeprint.judge.acceptance import Acceptance
-from nodeprint.judge.confirmation import CONFIRM_REACH, CONFIRM_SHARE
+from nodeprint.judge.confirmation import CONFIRM_REACH, CONFIRM_SHARE, STATES
 from nodeprint.judge.reduction import independent
 
 Floats = npt.NDArray[np.float64]
@@ -34,17 +34,16 @@ NODE, LINK = "fabric-node", "fabric-link"
 _ROUNDS = 6
 #: Thresholds that are tried.
 _GRID = 64
-#: One direction is slower than the other where its effect is this much of both.
-_ONE_WAY = 0.5
-#: The states of a slow part (of judge.confirmation) by how certain they are, the most certain first.
-_STATES = ("confirmed", "fresh", "refuted")
+#: Beside the slower direction the other is slow, too, where it has more than this share of its effect.
+_BOTH_WAYS = 0.5
 
 
 @dataclass(frozen=True)
 class SlowPart:
     """A slow node or link: `sends` and `receives` are the directions of a node, (True, False) of a link from `node`.
 
-    `effect` is relative with its 95 % `interval`, of the later jobs where they confirm it; `runs` show it.
+    `state` is one of confirmation.STATES, `effect` relative with its 95 % `interval`, of the later jobs where they
+    confirm it; `runs` show it.
     """
 
     term: str
@@ -107,15 +106,6 @@ def terms(logs: Floats, places: Sequence[str]) -> MessageTerms:
     return MessageTerms(level, out, into, logs - level - out[:, :, None] - into[:, None, :])
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """A term that stands out: how certain that is, the runs that size it, and those that show it."""
-
-    state: str
-    sized: Flags
-    runs: Flags
-
-
 def judge(fabric: Fabric, rules: Acceptance, alpha: float) -> JudgedFabric:
     """The slow nodes and links of a fabric, largest first; none of fewer than four nodes or two runs.
 
@@ -127,21 +117,21 @@ def judge(fabric: Fabric, rules: Acceptance, alpha: float) -> JudgedFabric:
     logs = np.log(fabric.values)
     fitted = terms(logs, fabric.places)
     tests = 2 * n + n * (n - 1)
-    z = float(-ndtri(alpha / 2 / tests))
-    run = _run_scale(logs)
-    scales = {
-        NODE: max(_scale(np.stack([fitted.out, fitted.into])), run * np.sqrt(np.pi / 2 / (n - 1))),
-        LINK: max(_scale(fitted.link), run),
-    }
-    bounds = {NODE: rules.fabric_node, LINK: rules.fabric_link}
-    sitting = _sittings(fabric)
-    families = {NODE: np.concatenate([fitted.out, fitted.into], axis=1), LINK: fitted.link.reshape(len(logs), -1)}
-    thresholds = {
-        term: _beyond_bursts(families[term], max(float(np.log1p(bounds[term])), z * scale), sitting, alpha / 2)
-        for term, scale in scales.items()
-    }
-    found = sorted(_Search(fabric, fitted, thresholds, scales, sitting).found(), key=lambda one: -one.effect)
-    return JudgedFabric(fabric, tuple(found), {term: float(np.expm1(at)) for term, at in thresholds.items()}, tests)
+    z, run, sitting = float(-ndtri(alpha / 2 / tests)), _run_scale(logs), _sittings(fabric)
+    of_nodes = np.concatenate([fitted.out, fitted.into], axis=1)
+    families = (
+        (NODE, of_nodes, rules.fabric_node, run * np.sqrt(np.pi / 2 / (n - 1)), _nodes(fabric, fitted)),
+        (LINK, fitted.link.reshape(len(logs), -1), rules.fabric_link, run, _links(fabric, fitted)),
+    )
+    found: list[SlowPart] = []
+    smallest = {}
+    for term, values, bound, of_runs, parts in families:
+        scale = max(_scale(values), of_runs)
+        threshold = _beyond_bursts(values, max(float(np.log1p(bound)), z * scale), sitting, alpha / 2)
+        smallest[term] = float(np.expm1(threshold))
+        slow = (_slow(fabric, term, part, threshold, scale, sitting) for part in parts)
+        found += [one for one in slow if one is not None]
+    return JudgedFabric(fabric, tuple(sorted(found, key=lambda one: -one.effect)), smallest, tests)
 
 
 def _too_small(fabric: Fabric) -> str:
@@ -199,6 +189,66 @@ def _sittings(fabric: Fabric) -> Ints:
     return np.array([number[job] for job in jobs])
 
 
+@dataclass(frozen=True)
+class _Way:
+    """A direction of a node (`to` is empty) or of a link: its term by run, and the log of the times that it adds to."""
+
+    node: str
+    to: str
+    values: Floats
+    usual: Floats
+
+
+def _nodes(fabric: Fabric, fitted: MessageTerms) -> Iterator[tuple[_Way, _Way]]:
+    """Every node as it sends and as it receives."""
+    for i, node in enumerate(fabric.nodes):
+        sends = _Way(node, "", fitted.out[:, i], fitted.level[:, i, :])
+        yield sends, _Way(node, "", fitted.into[:, i], fitted.level[:, :, i])
+
+
+def _links(fabric: Fabric, fitted: MessageTerms) -> Iterator[tuple[_Way, _Way]]:
+    """Every link in both directions."""
+
+    def way(a: int, b: int) -> _Way:
+        usual = fitted.level[:, a, b] + fitted.out[:, a] + fitted.into[:, b]
+        return _Way(fabric.nodes[a], fabric.nodes[b], fitted.link[:, a, b], usual)
+
+    return ((way(i, j), way(j, i)) for i, j in combinations(range(len(fabric.nodes)), 2))
+
+
+def _slow(
+    fabric: Fabric, term: str, ways: tuple[_Way, _Way], threshold: float, scale: float, sitting: Ints
+) -> SlowPart | None:
+    """A part that is slow in one of its ways or both, by what is most certain of it; None where it is not."""
+    seen = [_shown(way.values, threshold, sitting) for way in ways]
+    state = min((one.state for one in seen if one is not None), key=STATES.index, default="")
+    effects = [
+        float(np.nanmedian(way.values[one.sized])) if one is not None and one.state == state else 0.0
+        for way, one in zip(ways, seen, strict=True)
+    ]
+    most = int(np.argmax(effects))
+    way, shown = ways[most], seen[most]
+    if shown is None:
+        return None
+    either = not fabric.header.get("directed")
+    sends, receives = (either or effect > _BOTH_WAYS * effects[most] for effect in effects)
+    if way.to:  # a link is named from where it is slower
+        sends, receives = True, sends and receives
+    low, size, high = (float(np.expm1(effects[most] + side * 1.96 * scale)) for side in (-1, 0, 1))
+    in_ns = size * float(np.exp(np.nanmedian(way.usual)))
+    runs = tuple(np.array(fabric.runs)[shown.runs].tolist())
+    return SlowPart(term, way.node, way.to, sends, receives, state, size, in_ns, (low, high), runs)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A term that stands out: how certain that is, the runs that size it, and those that show it."""
+
+    state: str
+    sized: Flags
+    runs: Flags
+
+
 def _shown(values: Floats, threshold: float, sitting: Ints) -> _Shown | None:
     """What the jobs show of a term (run): the first job that shows it is confirmed or refuted by those after it."""
     high = values > threshold
@@ -220,62 +270,3 @@ def _shown(values: Floats, threshold: float, sitting: Ints) -> _Shown | None:
     if by(int(sitting[newest][0])):
         return _Shown("fresh", newest, high & newest)
     return _Shown("refuted", sitting == first, high & (sitting == first))
-
-
-@dataclass(frozen=True)
-class _Search:
-    """Finds the nodes and links of a fabric that stand out in its terms."""
-
-    fabric: Fabric
-    fitted: MessageTerms
-    thresholds: Mapping[str, float]
-    scales: Mapping[str, float]
-    sitting: Ints
-
-    @property
-    def directed(self) -> bool:
-        return bool(self.fabric.header.get("directed"))
-
-    def found(self) -> Iterator[SlowPart]:
-        """Nodes, then links."""
-        n = len(self.fabric.nodes)
-        every = [self._node(i) for i in range(n)] + [self._link(i, j) for i in range(n) for j in range(i + 1, n)]
-        return (one for one in every if one is not None)
-
-    def _strongest(self, term: str, ways: Mapping[Any, Floats]) -> tuple[dict[Any, _Shown], dict[Any, float]]:
-        """The ways in which a term stands out most certainly, and their effects in log."""
-        seen = {way: _shown(values, self.thresholds[term], self.sitting) for way, values in ways.items()}
-        states = {one.state for one in seen.values() if one is not None}
-        best = next((state for state in _STATES if state in states), "")
-        shown = {way: one for way, one in seen.items() if one is not None and one.state == best}
-        return shown, {way: float(np.nanmedian(ways[way][one.sized])) for way, one in shown.items()}
-
-    def _node(self, i: int) -> SlowPart | None:
-        fitted = self.fitted
-        shown, effects = self._strongest(NODE, {"out": fitted.out[:, i], "into": fitted.into[:, i]})
-        if not shown:
-            return None
-        largest = max(shown, key=lambda way: effects[way])
-        level = fitted.level[:, i, :] if largest == "out" else fitted.level[:, :, i]
-        ways = ("out" in shown, "into" in shown) if self.directed else (True, True)
-        return self._found(NODE, (i, None), ways, shown[largest], effects[largest], level)
-
-    def _link(self, i: int, j: int) -> SlowPart | None:
-        fitted = self.fitted
-        shown, effects = self._strongest(LINK, {(a, b): fitted.link[:, a, b] for a, b in ((i, j), (j, i))})
-        if not shown:
-            return None
-        a, b = max(shown, key=lambda way: effects[way])
-        both = not self.directed or (len(shown) == 2 and effects[b, a] > _ONE_WAY * effects[a, b])
-        level = fitted.level[:, a, b] + fitted.out[:, a] + fitted.into[:, b]
-        return self._found(LINK, (a, b), (True, both), shown[a, b], effects[a, b], level)
-
-    def _found(
-        self, term: str, ends: tuple[int, int | None], ways: tuple[bool, bool], shown: _Shown, effect: float,
-        level: Floats,
-    ) -> SlowPart:  # fmt: skip
-        low, size, high = (float(np.expm1(effect + side * 1.96 * self.scales[term])) for side in (-1, 0, 1))
-        node, to = ("" if end is None else self.fabric.nodes[end] for end in ends)
-        runs = tuple(np.array(self.fabric.runs)[shown.runs].tolist())
-        in_ns = size * float(np.exp(np.nanmedian(level)))
-        return SlowPart(term, node, to, *ways, shown.state, size, in_ns, (low, high), runs)
