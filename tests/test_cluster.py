@@ -409,6 +409,14 @@ def test_nothing_is_left(tmp_path: Path) -> None:
 
     # The other one is not touched; and it goes too where its first process was killed.
     assert cluster("exec", "login", "srun", "hostname", state=other).stdout.split() == ["cn01"]
+    # A node boots while something still holds the network that it had.
+    held = f"nsenter --net --target=$(cat {other}/nodes/cn01) sh -c 'echo held; exec sleep 600'"
+    command = [CLUSTER, "exec", "--state", other, "login", "sh", "-c", held]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment(), text=True) as holder:
+        assert holder.stdout and holder.stdout.readline() == "held\n"
+        cluster("crash", "cn01", state=other)
+        cluster("start", "cn01", state=other)
+        holder.kill()
     pid = int(json.loads((other / "cluster.json").read_text())["pid"])
     spaces = namespaces(str(pid))
     os.kill(pid, signal.SIGKILL)
