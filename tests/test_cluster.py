@@ -413,10 +413,12 @@ def test_nothing_is_left(tmp_path: Path) -> None:
     held = f"nsenter --net --target=$(cat {other}/nodes/cn01) sh -c 'echo held; exec sleep 600'"
     command = [CLUSTER, "exec", "--state", other, "login", "sh", "-c", held]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment(), text=True) as holder:
-        assert holder.stdout and holder.stdout.readline() == "held\n"
-        cluster("crash", "cn01", state=other)
-        cluster("start", "cn01", state=other)
-        holder.kill()
+        try:
+            assert holder.stdout and holder.stdout.readline() == "held\n"
+            cluster("crash", "cn01", state=other)
+            cluster("start", "cn01", state=other)
+        finally:
+            holder.kill()
     pid = int(json.loads((other / "cluster.json").read_text())["pid"])
     spaces = namespaces(str(pid))
     os.kill(pid, signal.SIGKILL)
