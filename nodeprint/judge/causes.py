@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.fleet.quantity import Key
-from nodeprint.judge.terms import Terms
+from nodeprint.judge.terms import Composite, Terms
 from nodeprint.layout import Ints
 
 Floats = npt.NDArray[np.float64]
@@ -50,14 +50,6 @@ class Cause:
     def effect_of(self, deviation: Floats) -> Floats:
         """The relative effect in other deviations (..., term)."""
         return np.asarray(deviation[..., self.members] @ self.weights, dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    term: str
-    where: Mapping[str, Key]
-    members: Ints
-    covers: Ints
 
 
 def causes(
@@ -118,7 +110,7 @@ def _beside_class(left: Floats, terms: Terms) -> Floats:
     return out
 
 
-def _bears_out(cause: Cause, candidate: _Candidate, beside: Floats) -> bool:
+def _bears_out(cause: Cause, candidate: Composite, beside: Floats) -> bool:
     """Whether a core's own pairs deviate, and not only those of the cores that it is compared with.
 
     Two slow cores of four make the other two appear fast.
@@ -149,12 +141,13 @@ def _largest(cause: Cause, threshold: Floats, level: Floats) -> tuple[int, float
     return term, float(sizes[where]), float(sizes[where] * level[term])
 
 
-def _candidates(terms: Terms) -> list[_Candidate]:
+def _candidates(terms: Terms) -> list[Composite]:
+    """What may be a cause: each term by itself, and those that one cause shows in together."""
     single = [
-        _Candidate(term.name, scoped(term.family, term.where), np.array([i]), term.covers)
+        Composite(term.name, scoped(term.family, term.where), np.array([i]), term.covers)
         for i, term in enumerate(terms.terms)
     ]
-    return single + [_Candidate(c.term, c.where, c.members, c.covers) for c in terms.composites]
+    return [*single, *terms.composites]
 
 
 def scoped(family: str, where: Mapping[str, Key]) -> Mapping[str, Key]:
@@ -164,7 +157,7 @@ def scoped(family: str, where: Mapping[str, Key]) -> Mapping[str, Key]:
 
 
 def _fit(
-    candidate: _Candidate, deviation: Floats, count: Floats, scale: Floats, level: Floats
+    candidate: Composite, deviation: Floats, count: Floats, scale: Floats, level: Floats
 ) -> tuple[Cause, float] | None:
     """The better of a relative and a constant effect over the candidate's terms, and how much it explains."""
     members = candidate.members

@@ -73,9 +73,10 @@ def _of_node(one: Evidence, i: int, jobs: Sequence[Observed]) -> list[ShownCause
             like = [s for s in found if set(s.cause.members.tolist()) & set(cause.members.tolist())]
             if any(s.state != "refuted" for s in like):
                 continue
-            new = _alone(one, cause, job, i)
+            interval = _interval(one, cause, cause.effect, len(job.runs), i)
+            new = ShownCause(node, cause, one, "fresh", cause.effect, cause.effect_ns, interval, _showing(job, cause))
             if k + 1 < len(jobs):
-                new = _confirm(one, cause, i, job, one.later[k].rest.of(node), jobs[-1])
+                new = _confirm(new, i, job, one.later[k].rest.of(node), jobs[-1])
             if new.state == "confirmed":
                 found = [s for s in found if s not in like]
             if new.state != "refuted" or not like:
@@ -141,7 +142,7 @@ def _causes(one: Evidence, job: Observed, i: int) -> list[Cause]:
         centre=unordered(job.matrix, job.row, job.centre),
         threshold=stats.threshold[i],
         scale=stats.scale[i],
-        level=one.level,
+        level=one.matrix.levels,
         template=job.matrix.template,
         accepted=shown_by_runs(job.values, job.centre, np.sign(job.deviation) * least),
     )
@@ -167,21 +168,14 @@ def _showing(job: Observed, cause: Cause) -> tuple[str, ...]:
     )
 
 
-def _alone(one: Evidence, cause: Cause, job: Observed, i: int) -> ShownCause:
-    """A cause that the newest job shows, with no later job to confirm it."""
-    interval = _interval(one, cause, cause.effect, len(job.runs), i)
-    return ShownCause(
-        int(one.matrix.nodes[i]), cause, one, "fresh", cause.effect, cause.effect_ns, interval, _showing(job, cause)
-    )
-
-
-def _confirm(one: Evidence, cause: Cause, i: int, job: Observed, rest: Observed, newest: Observed) -> ShownCause:
-    """What all jobs after `job` say of a cause that it shows; size and interval are theirs.
+def _confirm(seen: ShownCause, i: int, job: Observed, rest: Observed, newest: Observed) -> ShownCause:
+    """What all jobs after `job` say of a cause that was seen in it; size and interval are theirs.
 
     Half the effect with the same sign confirms it, unless the newest job has nothing of it.
     """
+    one, cause = seen.one, seen.cause
     # both jobs' deviations count pairs up to the same limit, the cause's own size has none: the ratio is what compares
-    first, later, last = (float(cause.effect_of(seen.deviation)) for seen in (job, rest, newest))
+    first, later, last = (float(cause.effect_of(of.deviation)) for of in (job, rest, newest))
     ratio = later / first if first * cause.effect > 0 else 0.0
     confirmed = ratio >= CONFIRM_SHARE and last / first >= RUN_SHARE
     if confirmed and len(cause.beyond):
@@ -191,18 +185,11 @@ def _confirm(one: Evidence, cause: Cause, i: int, job: Observed, rest: Observed,
         again = float(before @ rest.deviation[cause.beyond]) / size
         reach = float(np.abs(before) @ one.stats.threshold[i, cause.beyond]) / size
         confirmed = again >= max(CONFIRM_SHARE * size, CONFIRM_REACH * reach)
-    effect, state = cause.effect * ratio, "confirmed" if confirmed else "refuted"
-    interval = _interval(one, cause, effect, len(rest.runs), i)
-    return ShownCause(
-        rest.node,
-        cause,
-        one,
-        state,
-        effect,
-        cause.effect_ns * ratio,
-        interval,
-        _showing(job, cause) + _showing(rest, cause),
-    )
+    effect = cause.effect * ratio
+    return replace(
+        seen, state="confirmed" if confirmed else "refuted", effect=effect, effect_ns=cause.effect_ns * ratio,
+        interval=_interval(one, cause, effect, len(rest.runs), i), runs=seen.runs + _showing(rest, cause),
+    )  # fmt: skip
 
 
 def _others_agree(one: Evidence, cause: Cause, i: int) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.distributions import stdtrit
-from nodeprint.judge import thresholds
+from nodeprint.judge import tails, thresholds
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.reduction import Matrix, Reduced, mean_of_runs, of_jobs
 from nodeprint.judge.terms import TERM_OF_FAMILY, Terms
@@ -94,17 +94,14 @@ class Later:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One matrix of a kind: its first job with statistics, the `later` jobs of the nodes that have them, the level of
-    each term in the measurement's unit, and the spread over passes (`wobble`). `sittings` has each node's independent
-    jobs."""
+    """One matrix of a kind: its first job with statistics, the `later` jobs of the nodes that have them, and the spread
+    over passes (`wobble`)."""
 
     matrix: Matrix
     stats: Statistics
     first: Again
     later: tuple[Later, ...]
-    level: Floats
     wobble: Statistics | None
-    sittings: Mapping[int, list[list[int]]]
 
     def jobs(self, node: int) -> list[Observed]:
         """A node's jobs in order, the first as the statistics have it."""
@@ -157,7 +154,7 @@ def bounds_of(matrix: Matrix, rules: Acceptance) -> Floats:
     terms, quantity = matrix.terms, matrix.quantity
     if not quantity.of_pairs:
         return np.full(len(terms.terms), np.log(2) if terms.share else rules.cell(quantity.model.term).bound)
-    return pair_bounds(terms, matrix.levels(), rules, quantity.tick_ns)
+    return pair_bounds(terms, matrix.levels, rules, quantity.tick_ns)
 
 
 def pair_bounds(terms: Terms, levels: Floats, rules: Acceptance, tick_ns: float = 0.0) -> Floats:
@@ -187,8 +184,7 @@ def gather(reduced: Reduced, number: int, matrix: Matrix, rules: Acceptance, alp
         stats = _statistics(matrix, rules, alpha, trusted & ~outliers)
     return Evidence(
         matrix, stats, Again(matrix, stats.deviation, runs_differ(matrix, stats, alpha)),
-        _later(reduced, number, matrix, stats, outliers, alpha), matrix.levels(),
-        _wobble(matrix, rules, alpha, trusted & ~outliers), reduced.sittings,
+        _later(reduced, number, matrix, stats, outliers, alpha), _wobble(matrix, rules, alpha, trusted & ~outliers),
     )  # fmt: skip
 
 
@@ -322,7 +318,7 @@ def runs_differ(matrix: Matrix, stats: Statistics, alpha: float) -> Bools:
     tail = np.ones(values.shape[2])
     for number in np.unique(pool):
         mine = pool == number
-        tail[mine] = thresholds.run_quantile(apart[:, mine] / scale[mine], alpha / mine.sum())
+        tail[mine] = tails.quantile(alpha / mine.sum(), tails.tail_of(apart[:, mine] / scale[mine]))
     return np.asarray(apart > np.maximum(2 * stats.bound, tail * scale))
 
 

@@ -14,7 +14,7 @@ from nodeprint.fleet.homes import FAR
 from nodeprint.judge import configuration, margins, populations, quality, reduction
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.configuration import FieldDifference
-from nodeprint.judge.evaluate import NodeEvidence
+from nodeprint.judge.evaluate import KindResult, NodeEvidence
 from nodeprint.judge.evidence import Evidence, first_of
 from nodeprint.judge.populations import Kind
 from nodeprint.judge.reduction import Reduced
@@ -43,17 +43,18 @@ class JudgedFleet:
         """By number the kind of every node that is compared."""
         return {i: kind for kind in self.populations for i in kind.nodes.tolist()}
 
+    @cached_property
+    def results(self) -> dict[int, KindResult]:
+        """By number the evidence of the kind of every node that is compared."""
+        return {i: kind.result for i, kind in self.kind_of.items() if kind.result is not None}
+
     def evidence(self, i: int) -> NodeEvidence:
         """What is known of a compared node."""
-        result = self.kind_of[i].result
-        assert result is not None
-        return result.by_node[i]
+        return self.results[i].by_node[i]
 
     def pairs(self, i: int) -> list[Evidence]:
         """The evidence of pairs that a compared node is in."""
-        result = self.kind_of[i].result
-        assert result is not None
-        return result.pairs
+        return self.results[i].pairs
 
     @cached_property
     def jobs(self) -> dict[int, set[int]]:

@@ -80,7 +80,7 @@ def equivalence(one: Evidence, node: int) -> dict[str, Margin]:
                 float(stats.run_scale[w]), runs, TEMPLATE_ERROR / max(len(one.matrix.nodes) - 1, 1),
             )  # fmt: skip
         far = float(reach[w]) if runs > 1 else float("inf")
-        margin = Margin(one.matrix, w, far, float(stats.bound[w]), float(one.level[w]), needed, lacking)
+        margin = Margin(one.matrix, w, far, float(stats.bound[w]), float(one.matrix.levels[w]), needed, lacking)
         key = name_of(one.matrix, terms.families[family])
         if key not in out or margin.share > out[key].share:
             out[key] = margin

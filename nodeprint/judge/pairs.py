@@ -7,7 +7,7 @@ term without complement in any stratum cannot be separated from its parent and i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -130,37 +130,39 @@ def _places(layout: Layout) -> _Places:
     return _Places(**both, classes=classes, stratum=stratum, has=known)
 
 
-def _term(family: str, where: Mapping[str, int], covers: Bools, against: Bools) -> Term:
-    places = (np.flatnonzero(part).astype(np.int64) for part in (covers, against))
-    return Term(family, TERM_OF_FAMILY[family], dict(where), *places)
+def _term(family: str, where: Mapping[str, int], covers: Bools, scope: Bools, at: _Places) -> Iterator[Term]:
+    """A term of what it `covers` against the rest of its `scope` in the same strata; none where there is no rest."""
+    against = scope & ~covers & np.isin(at.stratum, np.unique(at.stratum[covers]))
+    if against.any():
+        yield Term(family, TERM_OF_FAMILY[family], where, _numbers(covers), _numbers(against))
+
+
+def _numbers(mine: Bools) -> Ints:
+    return np.flatnonzero(mine).astype(np.int64)
 
 
 def _class_terms(at: _Places) -> Iterator[Term]:
     for number in np.unique(at.stratum):
-        mine = at.stratum == number
-        first = int(np.flatnonzero(mine)[0])
+        mine = _numbers(at.stratum == number)
+        first = int(mine[0])
         s, t = sorted((int(at.socket[0][first]), int(at.socket[1][first])))
         where = {"class": int(at.classes[first]), "socket": s} | ({"to_socket": t} if t != s else {})
-        yield _term("class", where, mine, np.zeros_like(mine))
+        yield Term("class", TERM_OF_FAMILY["class"], where, mine, mine[:0])
 
 
 def _part_terms(family: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[Term]:
     """A part to all others, in its socket and across apart."""
     a, b = part
+    far = at.classes == OTHER_SOCKET
     for number in np.unique(np.concatenate(part)):
         for across in (False, True):
-            far = at.classes == OTHER_SOCKET
             scope = (far == across) & (a != b)
             covers = scope & ((a == number) ^ (b == number))
-            against = scope & (a != number) & (b != number) & np.isin(at.stratum, np.unique(at.stratum[covers]))
-            if across:  # a part across is compared with the other parts of its own socket
-                if not covers.any():
-                    continue
+            if across and covers.any():  # a part across is compared with the other parts of its own socket
                 own = int(np.flatnonzero(covers)[0])
                 socket = at.socket[0][own] if a[own] == number else at.socket[1][own]
-                against &= (at.socket[0] == socket) | (at.socket[1] == socket)
-            if covers.any() and against.any():
-                yield _term(family, {family: int(number), "across": int(across)}, covers, against)
+                scope &= (at.socket[0] == socket) | (at.socket[1] == socket)
+            yield from _term(family, {family: int(number), "across": int(across)}, covers, scope, at)
 
 
 def _link_terms(family: str, part_name: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[Term]:
@@ -170,21 +172,15 @@ def _link_terms(family: str, part_name: str, part: tuple[Ints, Ints], at: _Place
     n = int(high.max(initial=0)) + 1
     for code in np.unique((low * n + high)[outside]):
         p, q = int(code // n), int(code % n)
-        if p == q and part_name == "quadrant":
-            continue  # the blocks inside a quadrant are tested as blocks
-        covers = outside & (low == p) & (high == q)
-        against = outside & ~covers & np.isin(at.stratum, np.unique(at.stratum[covers]))
-        if against.any():
-            yield _term(family, {part_name: p, f"to_{part_name}": q}, covers, against)
+        if p != q or part_name == "ccd":  # the blocks inside a quadrant are tested as blocks
+            covers = outside & (low == p) & (high == q)
+            yield from _term(family, {part_name: p, f"to_{part_name}": q}, covers, outside, at)
 
 
 def _ccx_terms(at: _Places) -> Iterator[Term]:
     inside = (at.ccx[0] == at.ccx[1]) & (at.classes == 1)
     for number in np.unique(at.ccx[0][inside]):
-        covers = inside & (at.ccx[0] == number)
-        against = inside & ~covers & np.isin(at.stratum, np.unique(at.stratum[covers]))
-        if against.any():
-            yield _term("ccx", {"ccx": int(number)}, covers, against)
+        yield from _term("ccx", {"ccx": int(number)}, inside & (at.ccx[0] == number), inside, at)
 
 
 def _core_terms(at: _Places) -> Iterator[Term]:
@@ -199,12 +195,11 @@ def _core_terms(at: _Places) -> Iterator[Term]:
     scopes = {"core-in": in_ccx, "core-near": ~in_ccx & ~far & ~same_core, "core-far": far}
     for family, scope in scopes.items():
         for core in cores:
-            ccx = home[core]
             covers = scope & ((at.core[0] == core) | (at.core[1] == core))
-            touches = (at.ccx[0] == ccx) | (at.ccx[1] == ccx)
-            against = scope & touches & ~covers
-            if covers.sum() >= (2 if family == "core-in" else 1) and against.any():
-                yield _term(family, {"core": int(core)}, covers, against)
+            if family == "core-in" and covers.sum() < 2:
+                continue  # with two cores in a CCX their one pair names neither
+            touches = (at.ccx[0] == home[core]) | (at.ccx[1] == home[core])
+            yield from _term(family, {"core": int(core)}, covers, scope & touches, at)
 
 
 def _contrast_row(term: Term, stratum: Ints) -> npt.NDArray[np.float32]:
@@ -222,64 +217,47 @@ def _contrast_row(term: Term, stratum: Ints) -> npt.NDArray[np.float32]:
     return row.astype(np.float32)
 
 
-def _at(term: Term, key: str) -> int:
-    return int(term.where[key])
+def _composites(terms: Sequence[Term], at: _Places) -> Iterator[Composite]:
+    """Causes that show in several terms at once; of those in the same terms the first."""
+    seen: set[frozenset[int]] = set()
+    for name, where, members in _together(terms, at):
+        if len(members) > 1 and frozenset(members) not in seen:
+            seen.add(frozenset(members))
+            covers = np.unique(np.concatenate([terms[i].covers for i in members]))
+            yield Composite(name, where, np.array(members, dtype=np.int64), covers)
 
 
-def _composite(name: str, where: Mapping[str, int], members: list[int], terms: list[Term]) -> Composite:
-    covers = np.unique(np.concatenate([terms[i].covers for i in members]))
-    return Composite(name, dict(where), np.array(members, dtype=np.int64), covers)
+def _together(terms: Sequence[Term], at: _Places) -> Iterator[tuple[str, Mapping[str, int], list[int]]]:
+    """The terms that one cause may show in: its name and place, and their numbers."""
+    classes = _by("class", ("class",), terms)
+    every = sorted(i for mine in classes.values() for i in mine)
+    fabric = [i for i in every if int(terms[i].where["class"]) > 1]
+    yield "node", {}, every
+    yield "class", {"beyond_class": 1}, fabric
+    for socket, mine in _by("socket", ("class",), terms).items():
+        own = [i for i in mine if "to_socket" not in terms[i].where]
+        yield "socket", {"socket": socket}, own
+        yield "socket", {"socket": socket, "beyond_class": 1}, [i for i in own if i in fabric]
+    for number, mine in classes.items():
+        yield "class", {"class": number}, mine
+    for quadrant, ports in _by("quadrant", ("quadrant",), terms).items():
+        yield "quadrant", {"quadrant": quadrant, "to_others": 1}, ports
+    ccxs, blocks = _by("ccx", ("ccx",), terms), _by("ccd", ("block",), terms)
+    for ccd, ports in _by("ccd", ("ccd",), terms).items():
+        inside = [i for mine in ccxs.values() for i in mine if at.ccd[0][terms[i].covers[0]] == ccd]
+        inside += [i for i in blocks.get(ccd, ()) if terms[i].where["to_ccd"] == ccd]
+        yield "ccd", {"ccd": ccd, "to_others": 1}, ports
+        yield "ccd", {"ccd": ccd, "inside": 1}, inside
+        yield "ccd", {"ccd": ccd}, ports + inside
+    for core, mine in _by("core", ("core-in", "core-near", "core-far"), terms).items():
+        yield "core", {"core": core}, mine
+        yield "core", {"core": core, "outside": 1}, [i for i in mine if terms[i].family != "core-in"]
 
 
-def _composites(terms: list[Term], at: _Places) -> Iterable[Composite]:
-    """Causes that show in several terms at once."""
-    numbers = {family: [i for i, term in enumerate(terms) if term.family == family] for family in FAMILIES}
-    yield from _class_composites(terms, numbers["class"])
-    yield from _port_composites(terms, numbers, at)
-    outside = ("core-near", "core-far")
-    for core in sorted({_at(terms[i], "core") for f in ("core-in", *outside) for i in numbers[f]}):
-        mine = [i for f in ("core-in", *outside) for i in numbers[f] if _at(terms[i], "core") == core]
-        apart = [i for i in mine if terms[i].family in outside]
-        if len(mine) > 1:
-            yield _composite("core", {"core": core}, mine, terms)
-        if 1 < len(apart) < len(mine):
-            yield _composite("core", {"core": core, "outside": 1}, apart, terms)
-
-
-def _class_composites(terms: list[Term], classes: list[int]) -> Iterable[Composite]:
-    if len(classes) > 1:
-        yield _composite("node", {}, classes, terms)
-    sockets = sorted({_at(terms[i], "socket") for i in classes})
-    for socket in sockets if len(sockets) > 1 else ():
-        mine = [i for i in classes if _at(terms[i], "socket") == socket and "to_socket" not in terms[i].where]
-        beyond = [i for i in mine if _at(terms[i], "class") > 1]
-        if len(mine) > 1:
-            yield _composite("socket", {"socket": socket}, mine, terms)
-        if 1 < len(beyond) < len(mine):
-            yield _composite("socket", {"socket": socket, "beyond_class": 1}, beyond, terms)
-    for number in sorted({_at(terms[i], "class") for i in classes}):
-        mine = [i for i in classes if _at(terms[i], "class") == number]
-        if len(mine) > 1:
-            yield _composite("class", {"class": number}, mine, terms)
-    fabric = [i for i in classes if _at(terms[i], "class") > 1]
-    if 1 < len(fabric) < len(classes):
-        yield _composite("class", {"beyond_class": 1}, fabric, terms)
-
-
-def _port_composites(terms: list[Term], numbers: Mapping[str, list[int]], at: _Places) -> Iterable[Composite]:
-    for family in ("quadrant", "ccd"):
-        for part in sorted({_at(terms[i], family) for i in numbers[family]}):
-            ports = [i for i in numbers[family] if _at(terms[i], family) == part]
-            if len(ports) > 1:
-                yield _composite(family, {family: part, "to_others": 1}, ports, terms)
-            if family == "ccd":
-                inside = [i for i in numbers["ccx"] if _ccd_of(terms[i], at) == part]
-                inside += [i for i in numbers["block"] if _at(terms[i], "ccd") == _at(terms[i], "to_ccd") == part]
-                if inside and ports:
-                    yield _composite(family, {family: part}, ports + inside, terms)
-                if len(inside) > 1:
-                    yield _composite(family, {family: part, "inside": 1}, inside, terms)
-
-
-def _ccd_of(term: Term, at: _Places) -> int:
-    return int(at.ccd[0][term.covers[0]])
+def _by(key: str, families: Collection[str], terms: Sequence[Term]) -> dict[int, list[int]]:
+    """By place the numbers of the terms of some families there."""
+    out: dict[int, list[int]] = {}
+    for number, term in enumerate(terms):
+        if term.family in families:
+            out.setdefault(int(term.where[key]), []).append(number)
+    return dict(sorted(out.items()))

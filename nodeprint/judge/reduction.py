@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -110,6 +111,7 @@ class Matrix:
         """Its measurement."""
         return self.quantity.measurement
 
+    @cached_property
     def levels(self) -> Floats:
         """The template's mean over each term's places, in the measurement's unit."""
         template = np.nan_to_num(self.template.astype(np.float64), nan=float(np.nanmedian(self.template)))

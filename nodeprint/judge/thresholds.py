@@ -171,11 +171,6 @@ class _Family:
         return z, float(np.median(z))
 
 
-def run_quantile(standard: Floats, alpha: float) -> float:
-    """How many scales two runs of a node (node x term) are apart with probability `alpha`, by the tail of all nodes."""
-    return tails.quantile(alpha, tails.tail_of(standard))
-
-
 def run_scales(values: Floats, family: npt.NDArray[np.int64], prior: float) -> Floats:
     """Run-to-run standard deviation of each term, shrunk to its family; from differences of runs of one node."""
     _, runs, terms = values.shape
@@ -189,14 +184,17 @@ def run_scales(values: Floats, family: npt.NDArray[np.int64], prior: float) -> F
     count = len(differences)
     for number in np.unique(family):
         mine = family == number
-        pooled = robust_sd(differences[:, mine])
-        pooled2 = (count * pooled**2 + PRIOR_DF * prior**2) / (count + PRIOR_DF)
-        clipped = (
-            np.clip(differences[:, mine], -_WINSOR * pooled, _WINSOR * pooled) if pooled > 0 else differences[:, mine]
-        )
+        pooled, clipped = _winsorised(differences[:, mine])
+        of_family = (count * pooled**2 + PRIOR_DF * prior**2) / (count + PRIOR_DF)
         own = np.mean(clipped**2, axis=0)
-        out[mine] = np.sqrt((_FAMILY_DF * pooled2 + count * own) / (_FAMILY_DF + count))
+        out[mine] = np.sqrt((_FAMILY_DF * of_family + count * own) / (_FAMILY_DF + count))
     return out
+
+
+def _winsorised(values: Floats) -> tuple[float, Floats]:
+    """The robust standard deviation of a family's values about 0, and the values clipped at _WINSOR times that."""
+    pooled = robust_sd(values)
+    return pooled, np.clip(values, -_WINSOR * pooled, _WINSOR * pooled) if pooled > 0 else values
 
 
 def _own_noise(values: Floats, usual: float) -> Floats:
@@ -215,14 +213,8 @@ def _spreads(mean: Floats, family: npt.NDArray[np.int64], trusted: Bools) -> tup
     """Centre, family variance and position variance (node x term), and with how many others each node is compared."""
     n = len(mean)
     if n >= LEAVE_OUT_BELOW:
-        centre, v_family, v_position = _spread_of(mean[trusted], family)
-        shape = mean.shape
-        return (
-            np.broadcast_to(centre, shape),
-            np.broadcast_to(v_family, shape),
-            np.broadcast_to(v_position, shape),
-            np.full(n, float(trusted.sum())),
-        )
+        centre, v_family, v_position = (np.broadcast_to(one, mean.shape) for one in _spread_of(mean[trusted], family))
+        return centre, v_family, v_position, np.full(n, float(trusted.sum()))
     centres, families, positions = (np.zeros_like(mean) for _ in range(3))
     counts = np.zeros(n)
     for i in range(n):
@@ -231,10 +223,7 @@ def _spreads(mean: Floats, family: npt.NDArray[np.int64], trusted: Bools) -> tup
         if others.sum() < min(2, n - 1):
             others = np.arange(n) != i
         counts[i] = others.sum()
-        if others.any():
-            centres[i], families[i], positions[i] = _spread_of(mean[others], family)
-        else:
-            centres[i] = mean[i]
+        centres[i], families[i], positions[i] = _spread_of(mean[others], family)
     return centres, families, positions, counts
 
 
@@ -265,8 +254,7 @@ def _spread_of(mean: Floats, family: npt.NDArray[np.int64]) -> tuple[Floats, Flo
     v_family, v_position = np.empty_like(centre), np.empty_like(centre)
     for number in np.unique(family):
         mine = family == number
-        pooled = robust_sd(residual[:, mine])
-        clipped = np.clip(residual[:, mine], -_WINSOR * pooled, _WINSOR * pooled) if pooled > 0 else residual[:, mine]
+        pooled, clipped = _winsorised(residual[:, mine])
         v_family[mine] = max(pooled**2, float(np.mean(clipped**2))) * correction
         v_position[mine] = np.mean(clipped**2, axis=0) * correction
     return centre, v_family, v_position

@@ -223,7 +223,7 @@ def _finding(parts: Sequence[Matrix], node: PackedNode, column: int, effect: flo
     in_ns = quantity.unit == "ns" and not matrix.terms.share
     return Finding(
         "changed", "warning", one.name, f"{name} changed by {size * 100:+.1f} {unit} since the baseline", where=place,
-        effect=size, effect_ns=size * float(matrix.levels()[term]) if in_ns else float("nan"), interval=(low, high),
+        effect=size, effect_ns=size * float(matrix.levels[term]) if in_ns else float("nan"), interval=(low, high),
         consistent_with=("work done on the node since",),
         remedy="compare with what was changed on the node, measure it again", measurement=matrix.name,
         home=matrix.part.home,

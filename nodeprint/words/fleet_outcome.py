@@ -45,11 +45,7 @@ def verdict(
         _groups(known),
         {**dict.fromkeys((*FAMILIES, "core", "node", "socket")), **smallest},
         bounds,
-        {
-            name: {"total": s.total, "run": s.run, "chip": s.chip, "tail_df": s.tail_df, "z": s.z}
-            for result in results[:1]
-            for name, s in result.spreads.items()
-        },
+        {name: vars(spread) for result in results[:1] for name, spread in result.spreads.items()},
         counts,
         margins,
         known.tests + more_tests,

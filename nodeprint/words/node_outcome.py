@@ -15,7 +15,7 @@ from nodeprint.judge.judged import JudgedFleet
 from nodeprint.judge.quality import INVALID
 from nodeprint.packed import PackedNode
 from nodeprint.words import node_values, pair_findings, places, sameness, set_findings
-from nodeprint.words.outcome import SEVERITY, CellFigure, ClassFigure, Finding, NodeVerdict
+from nodeprint.words.outcome import CellFigure, ClassFigure, Finding, NodeVerdict
 from nodeprint.words.units import said
 
 #: Causes that are measured directly and show in pairs, too: reported first.
@@ -100,8 +100,8 @@ class Nodes:
         return tuple(replace(f, suppressed=self.rules.suppressed(node.name, f.id, self.day)) for f in found)
 
     def _base(self, i: int) -> NodeVerdict:
-        node, kind = self.fleet.nodes[i], self.known.kind_of.get(i)
-        evidence = kind.result.others if kind is not None and kind.result is not None else []
+        node = self.fleet.nodes[i]
+        evidence = self.known.results[i].others if i in self.known.results else []
         quantities = [one.quantity for one in self.known.reduced]
         soft = tuple(
             {
@@ -170,7 +170,7 @@ class Nodes:
         found = set_findings.findings([s for s in shown if not s.matrix.quantity.of_pairs], node, soft)
         pairs = {
             state: [
-                pair_findings.finding(one, node, peers, soft, SEVERITY[state])
+                pair_findings.finding(one, node, peers, soft)
                 for one in _merged([s for s in shown if s.matrix.quantity.of_pairs and s.state == state])
             ]
             for state in STATES

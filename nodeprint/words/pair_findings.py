@@ -11,14 +11,12 @@ from nodeprint.judge.confirmation import ShownCause
 from nodeprint.layout import ALL_PAIRS, CCD, CCX, RANK, codes
 from nodeprint.packed import PackedNode
 from nodeprint.words import places
-from nodeprint.words.outcome import Finding
+from nodeprint.words.outcome import SEVERITY, Finding
 from nodeprint.words.places import LEVELS
 from nodeprint.words.units import duration
 
 
-def finding(
-    shown: ShownCause, node: PackedNode, peers: Sequence[PackedNode], soft: Sequence[str], severity: str
-) -> Finding:
+def finding(shown: ShownCause, node: PackedNode, peers: Sequence[PackedNode], soft: Sequence[str]) -> Finding:
     """A finding with its place in the node's own numbers, and the evidence there is beside `soft` differences."""
     where = places.place(shown.matrix, shown.cause.where, node)
     term = shown.cause.term
@@ -45,7 +43,7 @@ def finding(
     )
     return Finding(
         id=f"{term}-{direction}",
-        severity=severity,
+        severity=SEVERITY[shown.state],
         term=term,
         where=where,
         effect=effect,

@@ -27,9 +27,7 @@ def findings(shown: Sequence[ShownCause], node: PackedNode, evidence: Sequence[s
     """A node's findings by state, one per place."""
     by_state: dict[str, dict[tuple[object, ...], list[Finding]]] = {state: {} for state in STATES}
     for one in sorted(shown, key=lambda one: _FIRST.index(one.cause.term) if one.cause.term in _FIRST else len(_FIRST)):
-        told = finding(one, node, evidence, SEVERITY[one.state])
-        if one.state == "refuted":
-            told = replace(told, id="not-confirmed")
+        told = finding(one, node, evidence)
         by_state[one.state].setdefault(_place(told.where), []).append(told)
     return {
         state: [
@@ -61,7 +59,7 @@ def explained(evidence: Sequence[Evidence], i: int) -> str:
     return f"rank correlation over CPUs of lost time with deviations: {', '.join(said)}" if lost and said else ""
 
 
-def finding(shown: ShownCause, node: PackedNode, evidence: Sequence[str], severity: str) -> Finding:
+def finding(shown: ShownCause, node: PackedNode, evidence: Sequence[str]) -> Finding:
     """A finding with its place in the node's own numbers."""
     matrix, model, term = shown.matrix, shown.matrix.quantity.model, shown.cause.term
     where = places.place(matrix, shown.cause.where, node)
@@ -78,7 +76,7 @@ def finding(shown: ShownCause, node: PackedNode, evidence: Sequence[str], severi
         )
     return Finding(
         id=f"{term}-{more if effect > 0 else less}",
-        severity=severity,
+        severity=SEVERITY[shown.state],
         term=term,
         where=where,
         effect=effect,
