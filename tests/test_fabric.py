@@ -139,10 +139,36 @@ def test_a_later_job_confirms_or_clears(
     assert found.interval[0] < found.effect < found.interval[1]
 
 
-def test_one_run_of_two_shows_nothing() -> None:
-    one = made(8)
-    one.values[0, 0, 1] *= 2
+@pytest.mark.parametrize(
+    ("slow", "state"),
+    [((2, 2, 1), "refuted"), ((2, 1, 2), "confirmed"), ((8, 8, 1.5), "fresh"), ((1, 2, 2), "confirmed")],
+)
+def test_of_three_jobs_the_newest_decides(slow: tuple[float, ...], state: str) -> None:
+    one = made(6, runs=6, started=(*LATER, *(("2026-01-01T02:00:00Z",) * 2)))
+    one.values[:, 0, 1] *= np.repeat(slow, 2)
+    (found,) = found_in(one)
+    assert (found.state, found.node, found.to) == (state, "node000", "node001")
+    assert found.runs == tuple(
+        run
+        for run, factor in zip(one.runs, np.repeat(slow, 2), strict=True)
+        if factor > 1 and (state != "fresh" or factor < 8)
+    )
+
+
+@pytest.mark.parametrize("runs", [2, 3])
+def test_all_runs_of_a_job_must_show_it(runs: int) -> None:
+    one = made(8, runs=runs)
+    one = replace(one, runs=tuple(f"job1/run{1 + i}" for i in range(runs)))
+    one.values[:-1, 0, 1] *= 2
     assert found_in(one) == []
+
+
+def test_a_direction_with_less_than_half_of_the_others_effect_is_not_slow() -> None:
+    one = made(8)
+    one.values[:, 1, 3] *= 3
+    one.values[:, 3, 1] *= 1.3
+    (found,) = found_in(one)
+    assert (found.node, found.to, found.receives) == ("node001", "node003", False)
 
 
 @pytest.mark.parametrize(("n", "runs", "why"), [(3, 2, "cannot be told"), (8, 1, "spread between runs is unknown")])

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import comb
 
 import numpy as np
 import numpy.typing as npt
@@ -157,26 +156,20 @@ def _beyond_bursts(values: Floats, threshold: float, sitting: Ints, alpha: float
     """The lowest threshold, from `threshold` on, at which bursts that come and go make `alpha` findings at most.
 
     Other traffic delays some links far beyond the spread of the rest, others in each run. A value of `values` (run,
-    term) beyond the threshold is of a burst where fewer runs of its job than needed show half of the threshold; k runs
-    of a job show one of m terms by chance m binom(runs, k) p^k times, where p is the share of bursts.
+    term) beyond the threshold is of a burst where not all runs of its job show half of the threshold; all k runs of a
+    job show one of m terms by chance m p^k times, where p is the share of bursts.
     """
     parts = [values[sitting == number] for number in np.unique(sitting)]
-    needed = [_needed(len(part)) for part in parts]
     terms_of = int(np.isfinite(values).any(axis=0).sum())
 
     def by_chance(at: float) -> float:
-        passing = [part[:, (part > at / 2).sum(axis=0) < k] for part, k in zip(parts, needed, strict=True)]
+        passing = [part[:, (part <= at / 2).any(axis=0)] for part in parts]
         bursts = sum(int((part > at).sum()) for part in passing)
         share = bursts / max(1, sum(int(np.isfinite(part).sum()) for part in passing))
-        return float(sum(terms_of * comb(len(part), k) * share**k for part, k in zip(parts, needed, strict=True)))
+        return float(sum(terms_of * share ** len(part) for part in parts))
 
     grid = np.linspace(threshold, max(threshold, float(np.nanmax(values))), _GRID)
     return next((at for at in grid.tolist() if by_chance(at) <= alpha), float(grid[-1]))
-
-
-def _needed(runs: int) -> int:
-    """How many runs of a job must show a term: all; of three and more, all but a third."""
-    return max(1, runs - runs // 3)
 
 
 def _sittings(fabric: Fabric) -> Ints:
@@ -250,23 +243,21 @@ class _Shown:
 
 
 def _shown(values: Floats, threshold: float, sitting: Ints) -> _Shown | None:
-    """What the jobs show of a term (run): the first job that shows it is confirmed or refuted by those after it."""
-    high = values > threshold
+    """What the jobs show of a term (run): the first job all of whose runs show it is confirmed or refuted by the newest
+    job after it."""
+    high, known = values > threshold, np.isfinite(values)
 
-    def by(k: int) -> bool:
-        measured = int(np.isfinite(values[sitting == k]).sum())
-        return int(high[sitting == k].sum()) >= _needed(measured)
+    def by(job: Flags) -> bool:
+        return bool((job & known).any() and high[job & known].all())
 
-    first = next((k for k in np.unique(sitting).tolist() if by(k)), None)
+    jobs = [sitting == number for number in np.unique(sitting[known])]
+    first = next((k for k, job in enumerate(jobs) if by(job)), None)
     if first is None:
         return None
-    later = (sitting > first) & np.isfinite(values)
-    if not later.any():
-        return _Shown("fresh", sitting == first, high & (sitting == first))
-    newest = sitting == sitting[later].max()
-    again = max(CONFIRM_SHARE * float(np.nanmedian(values[sitting == first])), CONFIRM_REACH * threshold)
-    if min(np.median(values[later]), np.nanmedian(values[newest])) >= again:
-        return _Shown("confirmed", later, (values >= again) & (sitting >= first))
-    if by(int(sitting[newest][0])):
-        return _Shown("fresh", newest, high & newest)
-    return _Shown("refuted", sitting == first, high & (sitting == first))
+    job, newest = jobs[first], jobs[-1]
+    if job is newest:
+        return _Shown("fresh", job, high & job)
+    again = max(CONFIRM_SHARE * float(np.nanmedian(values[job])), CONFIRM_REACH * threshold)
+    if np.nanmedian(values[newest]) >= again:
+        return _Shown("confirmed", newest, (values >= again) & (sitting >= sitting[job][0]))
+    return _Shown("fresh", newest, high & newest) if by(newest) else _Shown("refuted", job, high)
