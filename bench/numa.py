@@ -119,46 +119,6 @@ def against_multichase() -> list[Row]:
     ]
 
 
-def rates_of_ports(stream: str) -> list[float]:
-    """Bytes/s of the first CCX in one call of ports: the least disturbed of its passes."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "r.jsonl"
-        command = [str(KERNELS / "ports"), "--op", "bandwidth", "--cpus", "cores", "--passes", "5", "--out", str(out)]
-        subprocess.run(command, capture_output=True, check=True)
-        found = [json.loads(line) for line in out.read_text().splitlines()]
-    return [
-        r["rate_bytes_per_s"]
-        for r in found
-        if r["record"] == "cell" and (r["scope"], r["memory"], r["stream"]) == ("ccx", "own", stream)
-    ]
-
-
-def against_likwid_bench() -> list[Row]:
-    """The rate of all cores here, where they share one L3, against likwid-bench's with as many bytes, in turns.
-
-    Other load takes from either: the best of each is compared.
-    """
-    if shutil.which("likwid-bench") is None:
-        print("ports against likwid-bench: unverified, likwid-bench is not on the PATH")
-        return []
-    rows = []
-    threads = len(os.sched_getaffinity(0))
-    for stream, kernel in (("load", "load_sse"), ("store_mem", "store_mem_sse")):
-        ours, theirs = [], []
-        for _ in range(9):
-            ours.append(max(rates_of_ports(stream)))
-            command = ["likwid-bench", "-t", kernel, "-w", f"N:{64 * threads}MB:{threads}", "-s", "1"]
-            said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-            theirs.append(1e6 * float(re.findall(r"MByte/s:\s+([\d.]+)", said)[0]))
-        difference = 100 * abs(max(ours) / max(theirs) - 1)
-        rows += [
-            row(f"ports, {stream}: ours", [value / 1e9 for value in ours], None, "GB/s"),
-            row(f"ports, {stream}: likwid-bench", [value / 1e9 for value in theirs], None, "GB/s"),
-            row(f"ports, {stream}: the best of each, difference", difference, 3.0, "%"),
-        ]
-    return rows
-
-
 def main() -> int:
     """Measure, print the table, keep it; 0 whatever came out."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -166,7 +126,7 @@ def main() -> int:
     runs = parser.parse_args().runs
     load = os.getloadavg()[0]
     rows = [row("chase: other instructions", chase_overhead(), 4.0, "%")]
-    table.keep("numa", rows + levels(runs) + memory(runs) + against_multichase() + against_likwid_bench(), load)
+    table.keep("numa", rows + levels(runs) + memory(runs) + against_multichase(), load)
     return 0
 
 

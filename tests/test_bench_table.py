@@ -1,11 +1,12 @@
-"""The table of the benchmarks: what is marked, kept, and compared with the last time."""
+"""The table of the benchmarks: what is marked, kept, and compared with the last time; when two programs agree."""
 
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from bench import table
+from bench import ports, table
 
 
 def test_medians_spreads_limits_and_the_last_time(
@@ -36,3 +37,15 @@ def test_another_host_is_not_compared_with(tmp_path: Path, monkeypatch: pytest.M
     table.keep("first", [table.row("ratio", 1.0)], 0.0)
     monkeypatch.setattr(table.platform, "node", lambda: "elsewhere")
     assert table.last_time("first") is None
+
+
+@pytest.mark.parametrize(
+    ("ratio", "spread", "said"),
+    [(1.01, 0.01, "): within 3%"), (1.1, 0.01, "): NOT within 3%"), (1.0, 0.4, "): UNDECIDED"), (0.97, 0.02, "UNDECI")],
+)
+def test_two_programs_agree_only_where_the_whole_interval_does(ratio: float, spread: float, said: str) -> None:
+    rng = np.random.default_rng(3)
+    common = rng.lognormal(sigma=0.5, size=40)  # what other load takes from both in a round
+    one = ports.agreement(ratio * common * rng.lognormal(sigma=spread, size=40), common)
+    assert one.low < one.high and one.rounds == 40
+    assert said in one.words(0.03)

@@ -1,0 +1,160 @@
+"""The kernel `ports` against likwid-bench on one L3's cores: `python -m bench ports`, at most 4 minutes.
+
+Both stream through as many bytes for each thread with the same instructions (16-byte loads, or non-temporal stores), on
+the same CPUs and kind of pages, for as long, in turns: rounds of a process each, in random order. Two differences stay:
+likwid-bench divides by the time until its slowest thread is done (from a barrier to a barrier), `ports` counts what all
+threads move in windows of 7 ms. Where nothing else runs they are the same; where something does, likwid-bench reads
+lower. What is compared is the median over rounds of the ratio within a round, with its bootstrap interval.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import bootstrap
+
+from bench import table
+from bench.table import ROOT, Row, row
+
+#: likwid-bench's kernels with the instructions of `ports`.
+KERNELS = {"load": "load_sse", "store_mem": "store_mem_sse"}
+#: glibc's malloc (2.35 and later) then asks for huge pages, as `ports` does; likwid-bench has base pages by itself.
+HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+PASSES = 4
+PASS_S = 0.063
+LIMIT = 0.03
+SECONDS = 200.0
+
+
+@dataclass(frozen=True)
+class Ours:
+    """One process of `ports`: the mean rate over passes of each stream in B/s, its threads, and bytes of each."""
+
+    rates: dict[str, float]
+    threads: int
+    slice_bytes: int
+    huge: bool
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The median of ratios within rounds, and its 95 % interval."""
+
+    ratio: float
+    low: float
+    high: float
+    rounds: int
+
+    def words(self, limit: float) -> str:
+        """What it says: agreement or difference where the whole interval does, else that it is too wide."""
+        if 1 - limit <= self.low and self.high <= 1 + limit:
+            said = f"within {limit:.0%}"
+        elif self.high < 1 - limit or self.low > 1 + limit:
+            said = f"NOT within {limit:.0%}"
+        else:
+            said = f"UNDECIDED: the interval is not on one side of {limit:.0%}; repeat it while nothing else runs"
+        return f"ratio {self.ratio:.3f} (95 % interval {self.low:.3f} to {self.high:.3f}, {self.rounds} rounds): {said}"
+
+
+def agreement(ours: Sequence[float], theirs: Sequence[float]) -> Agreement:
+    """The ratio ours / theirs of values that were measured in the same rounds; at least two."""
+    ratios = np.array(ours) / np.array(theirs)
+    interval = bootstrap((ratios,), np.median, method="percentile", rng=1).confidence_interval
+    return Agreement(float(np.median(ratios)), float(interval.low), float(interval.high), len(ratios))
+
+
+def of_ports() -> Ours:
+    """What `ports` says of the first CCX and its own memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "r.jsonl"
+        command = [ROOT / "kernels/build/ports", "--op", "bandwidth", "--cpus", "cores", "--passes", str(PASSES)]
+        subprocess.run([*command, "--out", out], capture_output=True, check=True)
+        header, *found = [json.loads(line) for line in out.read_text().splitlines()]
+    cells = [r for r in found if r["record"] == "cell" and (r["scope"], r["memory"]) == ("ccx", "own")]
+    rates = {s: float(np.mean([r["rate_bytes_per_s"] for r in cells if r["stream"] == s])) for s in KERNELS}
+    huge = all(place["huge_bytes"] == place["bytes"] for place in header["placement"].values())
+    return Ours(rates, cells[0]["threads"], header["slice_bytes"], huge)
+
+
+def of_likwid_bench(stream: str, like: Ours) -> tuple[float, bool]:
+    """Its rate in B/s for as long as `like` streamed, and whether its memory was on huge pages (by its page faults)."""
+    size_kb = like.threads * like.slice_bytes // 1000
+    iterations = max(1, round(PASSES * PASS_S * like.rates[stream] / (1000 * size_kb)))
+    command = ["likwid-bench", "-t", KERNELS[stream], "-w", f"N:{size_kb}kB:{like.threads}", "-i", str(iterations)]
+    faults = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+    said = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **HUGE_PAGES}).stdout
+    faults = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt - faults
+    return 1e6 * float(re.findall(r"MByte/s:\s+([\d.]+)", said)[0]), faults * resource.getpagesize() < 500 * size_kb
+
+
+def unlike(ours: Ours, huge: bool) -> str:
+    """Why the two cannot be compared here; empty where they can."""
+    if ours.threads != len(os.sched_getaffinity(0)):
+        return "the CPUs here do not share one L3 with one thread a core; allow those of one (taskset)"
+    if ours.huge != huge:
+        return "one has huge pages and the other has not; likwid-bench needs glibc 2.35 and transparent huge pages"
+    return ""
+
+
+def rounds(seconds: float) -> tuple[dict[str, tuple[list[float], list[float]]], str]:
+    """Of each stream our rates and theirs in B/s, a round each, until the time is over; or why there are none."""
+    rng = np.random.default_rng(1)
+    first = of_ports()
+    rates: dict[str, tuple[list[float], list[float]]] = {stream: ([], []) for stream in KERNELS}
+    if why := unlike(first, of_likwid_bench("load", first)[1]):
+        return rates, why
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends or len(rates["load"][0]) < 2:
+        for which in rng.permutation(["ports", *KERNELS]).tolist():
+            if which == "ports":
+                for stream, rate in of_ports().rates.items():
+                    rates[stream][0].append(rate)
+            else:
+                rates[which][1].append(of_likwid_bench(which, first)[0])
+    return rates, ""
+
+
+def main() -> int:
+    """Measure, print the table, keep it; 0 whatever came out."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=SECONDS, help=f"how long (default {SECONDS:.0f})")
+    seconds = parser.parse_args().seconds
+    if shutil.which("likwid-bench") is None:
+        print("ports against likwid-bench: unverified, likwid-bench is not on the PATH")
+        return 0
+    load = os.getloadavg()[0]
+    found, why = rounds(seconds)
+    if why:
+        print(f"ports against likwid-bench: unverified, {why}")
+        return 0
+    rows: list[Row] = []
+    said = []
+    for stream, (ours, theirs) in found.items():
+        one = agreement(ours, theirs)
+        said.append(f"{stream}: ours / likwid-bench, {one.words(LIMIT)}")
+        rows += [
+            row(f"{stream}: ours", [value / 1e9 for value in ours], None, "GB/s"),
+            row(f"{stream}: likwid-bench", [value / 1e9 for value in theirs], None, "GB/s"),
+            row(f"{stream}: ours / likwid-bench", [a / b for a, b in zip(ours, theirs, strict=True)]),
+            row(f"{stream}: farthest end of the interval from 1", 100 * max(one.high - 1, 1 - one.low), 3.0, "%"),
+        ]
+    table.keep("ports", rows, load, said=said)
+    print("\n".join(said))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
