@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 import xarray as xr
 
-from nodeprint import files, records
+from nodeprint import files, record_lines
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import jobs, nodes, store
 from nodeprint.fleet.jobs import Job, Measured
@@ -178,5 +178,5 @@ def _pairs(name: str, data: xr.Dataset) -> Measured:
     runs = tuple({"run": int(run)} for run in data["run"].to_numpy())
     return Measured(
         name, header, runs, tuple(data["pass"].to_numpy().tolist()), places, {},
-        {records.PAIR_VALUES[0]: latency[:, :, home, a, b]},
+        {record_lines.PAIR_VALUES[0]: latency[:, :, home, a, b]},
     )  # fmt: skip

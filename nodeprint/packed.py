@@ -26,7 +26,7 @@ from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.fleet.quantity import NodeLayout, Quantity, Values, models
 from nodeprint.fleet.store import Survey
 from nodeprint.layout import layout_of, slots_of
-from nodeprint.records import FLAGS
+from nodeprint.record_lines import FLAGS
 from nodeprint.topology import processors
 from nodeprint.topology.model import Cpu, Machine, Topology
 

@@ -3,46 +3,21 @@
 from __future__ import annotations
 
 import gzip
-import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.errors import NodeprintError, printable, unreadable
-
-SCHEMA = 1
-
-#: Columns of a pair that are integers and must be there.
-PAIR_KEYS = ("a", "b", "home", "pass")
-#: Columns of a pair in ns; `latency_ns` must be there, positive and finite, the others may be absent or null.
-PAIR_VALUES = ("latency_ns", "ci_low_ns", "ci_high_ns", "min_ns", "median_ns", "p99_ns", "line_sd_ns")
-#: What else a pair may have: the clocks of both cores just before it.
-PAIR_CLOCKS = ("clock_a_ghz", "clock_b_ghz")
-#: Flags of a pair and their bit in the packed mask.
-FLAGS: Mapping[str, int] = {"mixed_lines": 1, "disturbed": 2, "moved": 4, "oversubscribed": 8}
-
-#: Records beside the pairs: what else was seen while they were measured (docs/formats.md).
-COMPANIONS = frozenset({"sentinel", "second", "again", "census", "clusters", "offset"})
-
-_HEADER_KEYS: Mapping[str, type | tuple[type, ...]] = {
-    "schema": int,
-    "kernel": str,
-    "operation": str,
-    "quantity": str,
-    "unit": str,
-    "host": str,
-    "job": int,
-    "run": int,
-    "cpus": list,
-}
+from nodeprint import record_lines
+from nodeprint.errors import NodeprintError, unreadable
+from nodeprint.record_lines import COMPANIONS, FLAGS, PAIR_CLOCKS, PAIR_KEYS, PAIR_VALUES
 
 
 @dataclass(frozen=True)
@@ -98,80 +73,12 @@ def read(path: Path, called: str = "", raw: bytes | None = None) -> Records:
     """
     notes: list[str] = []
     where = called or str(path)
-    lines = _lines(path, where, notes, raw)
-    usual = [line for line in lines if line.startswith(_QUICK)]
-    rest = [(number, line) for number, line in enumerate(lines, start=1) if not line.startswith(_QUICK)]
-    quick = _columns_at_once(usual, rest)
+    text = whole_lines(path, where, notes, raw)
+    quick = _columns_at_once(text)
     if quick is not None:
-        return _assembled(path, where, notes, rest, quick)
+        return _assembled(path, where, notes, *quick)
     # an unusual or a garbled file, line by line, which says the line
-    return _assembled(path, where, notes, list(enumerate(lines, start=1)), {})
-
-
-class _Detailed(msgspec.Struct, tag_field="record", tag="pair", gc=False):
-    a: int
-    b: int
-    home: int
-    number: int = msgspec.field(name="pass")
-    line_ns: list[float] = []
-    clock_a_ghz: float | None = None
-    clock_b_ghz: float | None = None
-    flags: list[str] = []
-
-
-_DETAILED = msgspec.json.Decoder(_Detailed)
-
-
-@dataclass(frozen=True)
-class Detail:
-    """The lines of a record file of pairs with `--detail`: of each pair that has them and no flag `a`, `b`, `home` and
-    `pass` (int64), `ns` of its first lines (p, l) and `ghz` of both CPUs (p, 2). `headers`, `passes` and `companions`
-    are as in Records."""
-
-    headers: tuple[dict[str, Any], ...]
-    passes: tuple[dict[str, Any], ...]
-    companions: tuple[dict[str, Any], ...]
-    columns: Mapping[str, npt.NDArray[np.int64]]
-    ns: npt.NDArray[np.float64]
-    ghz: npt.NDArray[np.float64]
-    complete: bool
-
-
-def read_detail(path: Path, called: str = "", raw: bytes | None = None) -> Detail:
-    """Read the values of lines in a record file, without what else it says of pairs; `raw` as for `read`.
-
-    Raises NodeprintError as `read` does, and where a pair has other lines than numbers.
-    """
-    where = called or str(path)
-    lines = _lines(path, where, [], raw)
-    usual = [line for line in lines if line.startswith(_QUICK)]
-    try:
-        found = _DETAILED.decode_lines(b"\n".join(usual)) if usual else []
-        rest = [msgspec.json.decode(line) for line in lines if not line.startswith(_QUICK)]
-        good = [pair for pair in found if pair.line_ns and not pair.flags]
-        count = min((len(pair.line_ns) for pair in good), default=0)
-        ns = np.array([pair.line_ns[:count] for pair in good], dtype=np.float64).reshape(len(good), count)
-        if not np.isfinite(ns).all() or any(not isinstance(record, dict) for record in rest):
-            raise ValueError
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        read(path, called, raw)  # which says the line, where it cannot be read at all
-        advice = "measure it again with --detail"
-        raise NodeprintError("the values of lines (line_ns) are not as expected", where=where, advice=advice) from error
-    kinds: dict[str, list[dict[str, Any]]] = {}
-    for record in rest:
-        kinds.setdefault(str(record.get("record")), []).append(record)
-    if "header" not in kinds:
-        read(path, called, raw)
-        raise NodeprintError("has no header", where=where)
-    names = {"a": "a", "b": "b", "home": "home", "pass": "number"}
-    columns = {key: np.array(list(map(attrgetter(name), good)), dtype=np.int64) for key, name in names.items()}
-    clocks = [np.array(list(map(attrgetter(name), good)), dtype=np.float64) for name in PAIR_CLOCKS]  # None becomes NaN
-    trailer = kinds.get("trailer", [{}])[-1]
-    return Detail(
-        tuple(kinds["header"]), tuple(kinds.get("pass", ())),
-        tuple(record for kind in sorted(COMPANIONS) for record in kinds.get(kind, ())), columns, ns,
-        np.stack(clocks, axis=1), trailer.get("complete") is True,
-    )  # fmt: skip
+    return _assembled(path, where, notes, list(enumerate(text.split(b"\n")[:-1], start=1)), {})
 
 
 def _assembled(
@@ -183,21 +90,21 @@ def _assembled(
     found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in ("pass", "pair", "cell", "companion")}
     trailer: dict[str, Any] | None = None
     for number, line in lines:
-        record = _record(where, number, line)
+        record = record_lines.record(where, number, line)
         kind = record.get("record")
         if not headers and kind != "header":
-            raise _malformed(where, number, "the first record is not a header")
+            raise record_lines.malformed(where, number, "the first record is not a header")
         if trailer is not None and kind != "header":
-            raise _malformed(where, number, "records follow the trailer")
+            raise record_lines.malformed(where, number, "records follow the trailer")
         if kind == "header":
-            headers.append(_checked_header(where, number, record))
+            headers.append(record_lines.checked_header(where, number, record))
             trailer = None
         elif kind == "trailer":
             trailer = record
         else:
-            found[_kind(where, number, record, headers[0].get("cells"))].append(record)
+            found[record_lines.kind_of(where, number, record, headers[0].get("cells"))].append(record)
     if not headers:
-        raise _malformed(where, 1, "not a single complete record")
+        raise record_lines.malformed(where, 1, "not a single complete record")
     pairs, cells = quick.get("pair") or _columns(found["pair"]), quick.get("cell") or {}
     if "cells" in headers[0] and not cells:
         cells = _cell_columns(found["cell"], headers[0]["cells"])
@@ -206,66 +113,65 @@ def _assembled(
     )
 
 
-def _kind(where: str, number: int, record: dict[str, Any], cells: Any) -> str:
-    """What a record inside of a segment is, checked; `cells` is the header's key."""
-    kind = record.get("record")
-    if kind == "pair":
-        _check_pair(where, number, record)
-    elif kind == "cell":
-        _check_cell(where, number, record, cells)
-    elif kind in COMPANIONS:
-        return "companion"
-    elif kind != "pass":
-        raise _malformed(where, number, f"unknown record {printable(repr(kind), 40)}")
-    return str(kind)
+def whole_lines(path: Path, where: str, notes: list[str], raw: bytes | None) -> bytes:
+    """The text of a record file up to its last newline; `raw` is what it holds, where that was read before.
+
+    What follows is dropped with a note. Raises NodeprintError where the file cannot be read or unpacked.
+    """
+    text = _plain(_content(path, where) if raw is None else raw, where, notes)
+    end = text.rfind(b"\n") + 1
+    if end < len(text):
+        number = text.count(b"\n") + 1
+        notes.append(f"{where}, line {number}: cut in the middle, the line was dropped")
+    return text[:end]
 
 
-def _malformed(where: str, line: int, what: str) -> NodeprintError:
-    return NodeprintError(what, where=where, line=line, advice="set the file aside and measure the node again")
+#: Records that are neither pairs nor cells, of which a first look needs to know no more than what they are.
+_HEADER, _TRAILER, *_BETWEEN = (
+    msgspec.defstruct(kind.title(), [], gc=False, tag_field="record", tag=kind)
+    for kind in ("header", "trailer", "pass", *sorted(COMPANIONS))
+)
 
 
-def _lines(path: Path, where: str, notes: list[str], raw: bytes | None) -> list[bytes]:
-    *lines, last = _plain(_content(path, where) if raw is None else raw, where, notes).split(b"\n")
-    if last:
-        notes.append(f"{where}, line {len(lines) + 1}: cut in the middle, the line was dropped")
-    return lines
+@cache
+def decoder_of(kind: Any) -> msgspec.json.Decoder[Any]:
+    """What decodes the lines of a record file whose pairs or cells are of the type `kind`."""
+    return msgspec.json.Decoder(Union[(kind, _HEADER, _TRAILER, *_BETWEEN)])
 
 
-def _record(where: str, number: int, line: bytes) -> dict[str, Any]:
-    try:
-        record = msgspec.json.decode(line)
-    except (ValueError, RecursionError) as error:  # also what is no UTF-8
-        raise _malformed(where, number, "not a JSON record") from error
-    if not isinstance(record, dict):
-        raise _malformed(where, number, "not a JSON object")
-    return record
+def decoded(text: bytes, kind: Any) -> tuple[list[Any], list[tuple[int, bytes]]]:
+    """The pairs or cells among the lines of `text`, as `kind`, and all other lines, numbered.
+
+    Raises MsgspecError, ValueError or RecursionError where a line is no such record, no header is first, or a trailer
+    precedes another record than a header.
+    """
+    found = decoder_of(kind).decode_lines(text)
+    content = np.frombuffer(text, dtype=np.uint8)
+    ends = np.flatnonzero(content == ord("\n"))
+    if not found or len(found) != len(ends):
+        raise ValueError("not as many records as lines")
+    starts = np.append(0, ends[:-1] + 1)
+    if (content[starts] != ord("{")).any() or (content[ends - 1] != ord("}")).any():
+        raise ValueError("a line ends inside of an object")
+    kinds = list(map(type, found))
+    rest = [at for at, one in enumerate(kinds) if one is not kind]
+    after_trailers = {kinds[at + 1] for at in rest if kinds[at] is _TRAILER and at + 1 < len(kinds)}
+    if kinds[:1] != [_HEADER] or not after_trailers <= {_HEADER}:
+        raise ValueError("not in the order of a record file")
+    numbered = [(at + 1, text[starts[at] : ends[at]]) for at in rest]
+    return [one for one in found if type(one) is kind], numbered
 
 
-#: How the line of a pair or a cell begins, as kernels and as Python write it.
-_QUICK = (b'{"record":"pair"', b'{"record": "pair"', b'{"record":"cell"', b'{"record": "cell"')
-
-
-def _columns_at_once(
-    usual: Sequence[bytes], rest: Sequence[tuple[int, bytes]]
-) -> dict[str, dict[str, npt.NDArray[Any]]] | None:
-    """The columns of the pairs or cells in the lines `usual`, beside which are the `rest`, numbered.
+def _columns_at_once(text: bytes) -> tuple[list[tuple[int, bytes]], dict[str, dict[str, npt.NDArray[Any]]]] | None:
+    """All lines but those of pairs or cells, numbered, and the columns of these.
 
     None where something is not as usual: the lines are read one by one then.
     """
     try:
-        others = {number: msgspec.json.decode(line) for number, line in rest}
-        kinds = {number: record.get("record") for number, record in others.items()}
-        # a header is first; after a trailer comes a header, or nothing; no pair or cell begins in another way
-        if not usual or kinds.get(1) != "header" or {"pair", "cell"} & set(kinds.values()):
-            return None
-        count = len(usual) + len(rest)
-        ends = [number for number, kind in kinds.items() if kind == "trailer" and number < count]
-        if any(kinds.get(number + 1) != "header" for number in ends):
-            return None
-        cells = others[1].get("cells")
+        cells = msgspec.json.decode(text[: text.find(b"\n")]).get("cells")
         kind = _PAIR if cells is None else _cell_type(tuple(cells["dims"]), tuple(cells["values"]))
-        found = msgspec.json.Decoder(kind).decode_lines(b"\n".join(usual))
-        return {"pair" if cells is None else "cell": _of_structs(found, kind)} if len(found) == len(usual) else None
+        found, rest = decoded(text, kind)
+        return rest, {"pair" if cells is None else "cell": _of_structs(found, kind)} if found else {}
     except (msgspec.MsgspecError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return None
 
@@ -278,7 +184,7 @@ def _type(record: str, words: Sequence[str], keys: Sequence[str], values: Sequen
     for at, (name, kind) in enumerate(zip((*words, *keys, *values), kinds, strict=True)):
         absent = None if at >= len(words) + len(keys) and name != needed else msgspec.NODEFAULT
         fields.append((f"f{at}", kind, msgspec.field(name=name, default=absent)))
-    fields.append(("flags", list[str], msgspec.field(default_factory=list)))
+    fields.append(("flags", tuple[str, ...], ()))
     return msgspec.defstruct(record.title(), fields, kw_only=True, gc=False, tag_field="record", tag=record)
 
 
@@ -347,77 +253,6 @@ def _plain(raw: bytes, where: str, notes: list[str]) -> bytes:
             where=where,
             advice="set the file aside and measure the node again",
         ) from error
-
-
-def _checked_header(where: str, line: int, record: dict[str, Any]) -> dict[str, Any]:
-    for key, kind in _HEADER_KEYS.items():
-        value = record.get(key)
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise _malformed(where, line, f"header key {key!r} is missing or of the wrong type")
-    if record["schema"] != SCHEMA:
-        raise NodeprintError(
-            f"schema version {record['schema']}, this nodeprint reads {SCHEMA}",
-            where=where,
-            line=line,
-            advice="use the nodeprint that wrote it",
-        )
-    if not all(isinstance(cpu, int) and cpu >= 0 for cpu in record["cpus"]):
-        raise _malformed(where, line, "header key 'cpus' is not a list of CPU numbers")
-    if "cells" in record:
-        _check_cells_key(where, line, record["cells"])
-    if record.get("applicable") is False and not isinstance(record.get("reason"), str):
-        raise _malformed(where, line, "header key 'reason' is missing, though it is not applicable")
-    return record
-
-
-def _check_cells_key(where: str, line: int, cells: object) -> None:
-    dims = cells.get("dims") if isinstance(cells, dict) else None
-    values = cells.get("values") if isinstance(cells, dict) else None
-    if (
-        not isinstance(dims, list)
-        or not isinstance(values, dict)
-        or not all(isinstance(name, str) for name in [*dims, *values, *values.values()])
-        or len({*dims, *values} - {"run", "pass", "flags", "record"}) != len(dims) + len(values)
-    ):
-        raise _malformed(where, line, "header key 'cells' does not name dims and the units of values")
-
-
-def _check_pair(where: str, line: int, record: dict[str, Any]) -> None:
-    for key in PAIR_KEYS:
-        if type(record.get(key)) is not int:
-            raise _malformed(where, line, f"pair key {key!r} is not a whole number")
-    for key in (*PAIR_VALUES, *PAIR_CLOCKS):
-        value = record.get(key)
-        if value is None and key != "latency_ns":
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise _malformed(where, line, f"pair key {key!r} is not a number")
-        if not math.isfinite(value):
-            raise _malformed(where, line, f"pair key {key!r} is not finite")
-    if record["latency_ns"] <= 0:
-        raise _malformed(where, line, "latency_ns is not positive")
-    flags = record.get("flags", [])
-    if not isinstance(flags, list) or not all(flag in FLAGS for flag in flags):
-        raise _malformed(where, line, f"unknown flag in {printable(str(flags), 60)}")
-
-
-def _check_cell(where: str, line: int, record: dict[str, Any], cells: Any) -> None:
-    if cells is None:
-        raise _malformed(where, line, "a cell, but the header has no key 'cells'")
-    if type(record.get("pass")) is not int:
-        raise _malformed(where, line, "cell key 'pass' is not a whole number")
-    for key in cells["dims"]:
-        if type(record.get(key)) not in (int, str):
-            raise _malformed(where, line, f"cell key {printable(repr(key), 40)} is neither a whole number nor a word")
-    for key in cells["values"]:
-        value = record.get(key)
-        if value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise _malformed(where, line, f"cell key {printable(repr(key), 40)} is not a finite number")
-    flags = record.get("flags", [])
-    if not isinstance(flags, list) or not all(flag in FLAGS for flag in flags):
-        raise _malformed(where, line, f"unknown flag in {printable(str(flags), 60)}")
 
 
 def _cell_columns(records: list[dict[str, Any]], cells: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:

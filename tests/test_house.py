@@ -35,6 +35,7 @@ FLOORS = [
         "doctor",
         "cgroup",
         "records",
+        "record_lines",
         "run_files",
         "discover",
         "config",

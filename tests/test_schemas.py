@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from nodeprint import outcomes, records, simulate, structure, topology
+from nodeprint import outcomes, record_lines, simulate, structure, topology
 from nodeprint.fleet.nodes import gather
 from nodeprint.structure.found import LevelName, Relation
 from nodeprint.topology.model import LEVELS, Cpu, Machine, Provenance
@@ -51,9 +51,10 @@ def test_the_words_are_those_of_the_code() -> None:
     assert found["levels"]["items"]["properties"]["name"]["enum"] == list(get_args(LevelName))
     assert found["agreement"]["items"]["properties"]["relation"]["enum"] == list(get_args(Relation))
     pairs = schema("record")["$defs"]["pair"]["properties"]
-    assert set(records.PAIR_KEYS) | set(records.PAIR_VALUES) <= set(pairs)
-    assert set(schema("record")["$defs"]) == records.COMPANIONS | {"header", "pass", "pair", "cell", "trailer", "flags"}
-    assert set(schema("record")["$defs"]["flags"]["items"]["enum"]) == set(records.FLAGS)
+    assert set(record_lines.PAIR_KEYS) | set(record_lines.PAIR_VALUES) <= set(pairs)
+    others = {"header", "pass", "pair", "cell", "trailer", "flags"}
+    assert set(schema("record")["$defs"]) == record_lines.COMPANIONS | others
+    assert set(schema("record")["$defs"]["flags"]["items"]["enum"]) == set(record_lines.FLAGS)
 
 
 def test_every_key_of_a_header_is_explained() -> None:

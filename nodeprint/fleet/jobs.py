@@ -19,6 +19,7 @@ import numpy.typing as npt
 from nodeprint import records, run_files
 from nodeprint.errors import NodeprintError
 from nodeprint.layout import distinct
+from nodeprint.record_lines import PAIR_CLOCKS, PAIR_VALUES
 from nodeprint.records import Records
 
 JOB = re.compile(r"job([1-9]\d*)")
@@ -35,7 +36,7 @@ class Measured:
     `places` has the int64 coordinates (place) of each of its dimensions, by OS number; of a dimension of words they are
     numbers of `names`. Pairs of CPUs have home, a and b, each pair once (a < b) unless it is directed; home is -1 where
     it follows from the policy. Places are sorted, each once. `columns` are (run, pass, place): float32 in ns, float64
-    in other units, NaN where nothing was measured, `flags` (uint8, records.FLAGS), and of pairs `pair_home`, the NUMA
+    in other units, NaN where nothing was measured, `flags` (uint8, their bits), and of pairs `pair_home`, the NUMA
     node that the lines were on (int16, -1 unknown). `header` holds what all runs share, `runs` what each has of its
     own: run, seed, start_time, boot_id, segments, complete, sensors, trailer, and of pairs clock_ghz, the median clock
     of each of the CPUs that were measured just before its pairs (None unknown).
@@ -57,7 +58,7 @@ class Measured:
     @property
     def units(self) -> dict[str, str]:
         """The unit of each column but flags."""
-        return dict.fromkeys(records.PAIR_VALUES, "ns") if self.pairs else dict(self.header.get("cells", {})["values"])
+        return dict.fromkeys(PAIR_VALUES, "ns") if self.pairs else dict(self.header.get("cells", {})["values"])
 
     @property
     def numbers(self) -> list[int]:
@@ -238,9 +239,9 @@ def _pairs(name: str, files: Sequence[Records]) -> Measured:
             a, b = np.minimum(a, b), np.maximum(a, b)
         ends.append((file.pairs["home"] if by_node else np.full_like(a, -1), a, b))
     coordinates = [np.stack(one, axis=1) for one in ends]
-    values = {key: [file.pairs[key] for file in files] for key in (*records.PAIR_VALUES, "flags")}
+    values = {key: [file.pairs[key] for file in files] for key in (*PAIR_VALUES, "flags")}
     values["pair_home"] = [file.pairs["home"] for file in files]
-    arrays: dict[str, np.dtype[Any]] = dict.fromkeys(records.PAIR_VALUES, np.dtype(np.float32))
+    arrays: dict[str, np.dtype[Any]] = dict.fromkeys(PAIR_VALUES, np.dtype(np.float32))
     arrays |= {"flags": np.dtype(np.uint8), "pair_home": np.dtype(np.int16)}
     passes, places, columns = _gridded([file.pairs["pass"] for file in files], coordinates, values, arrays)
     runs = tuple({**_run(file), "clock_ghz": _clocks(file, cpus)} for file in files)
@@ -252,7 +253,7 @@ def _pairs(name: str, files: Sequence[Records]) -> Measured:
 def _clocks(file: Records, cpus: Array) -> list[float | None]:
     """The median clock of each CPU just before its pairs, GHz."""
     cpu = np.concatenate([file.pairs["a"], file.pairs["b"]])
-    clock = np.concatenate([file.pairs[key] for key in records.PAIR_CLOCKS]).astype(np.float32)
+    clock = np.concatenate([file.pairs[key] for key in PAIR_CLOCKS]).astype(np.float32)
     known = clock > 0
     at = np.searchsorted(cpus, cpu[known])
     # sorted by CPU and then by clock: positive floats are in the order of their bits

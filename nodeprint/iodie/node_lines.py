@@ -10,10 +10,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from nodeprint import records, run_files, topology
+from nodeprint import run_files, topology
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import jobs, store
+from nodeprint.iodie import detailed_records
 from nodeprint.iodie.data import Census, Pass
+from nodeprint.iodie.detailed_records import Detail
 from nodeprint.topology.model import Topology
 
 T = TypeVar("T")
@@ -73,7 +75,7 @@ def _read_files(node_dir: Path, name: str, missing: list[str]) -> tuple[list[Pas
             continue
         run = f"{path.parent.parent.name}/{path.parent.name}"
         try:
-            found = records.read_detail(path, f"{name}, {run}", raw)
+            found = detailed_records.read(path, f"{name}, {run}", raw)
         except NodeprintError as error:
             missing.append(str(error))
             continue
@@ -93,7 +95,7 @@ def _read_files(node_dir: Path, name: str, missing: list[str]) -> tuple[list[Pas
 
 
 def _tolerantly(
-    reader: Callable[[str, records.Detail], list[T]], run: str, found: records.Detail, what: str, missing: list[str]
+    reader: Callable[[str, Detail], list[T]], run: str, found: Detail, what: str, missing: list[str]
 ) -> list[T]:
     """What a reader finds; where its records are not as they should be nothing, which is said."""
     try:
@@ -103,7 +105,7 @@ def _tolerantly(
         return []
 
 
-def _passes(run: str, found: records.Detail) -> list[Pass]:
+def _passes(run: str, found: Detail) -> list[Pass]:
     sets: dict[tuple[int, int], Sequence[int]] = {}
     for record in found.passes:  # of a pass that was continued, the lines that it began with
         sets.setdefault((int(record["pass"]), int(record["home"])), record["line_set"])
@@ -117,7 +119,7 @@ def _passes(run: str, found: records.Detail) -> list[Pass]:
     return out
 
 
-def _censuses(run: str, found: records.Detail) -> list[Census]:
+def _censuses(run: str, found: Detail) -> list[Census]:
     """The last census of each home; an earlier one is of pages that have moved since."""
     distances: dict[int, dict[int, Sequence[Sequence[float]]]] = {}
     told: dict[int, Mapping[str, Any]] = {}
@@ -146,5 +148,5 @@ def has_lines(node_dir: Path) -> bool:
         for path, raw in run_files.contents(folder, []):
             if path.name.split(".")[0] in MEASUREMENTS:
                 with suppress(NodeprintError):
-                    return bool(records.read_detail(path, raw=raw).ns.size)
+                    return bool(detailed_records.read(path, raw=raw).ns.size)
     return False

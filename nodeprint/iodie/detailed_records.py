@@ -1,0 +1,75 @@
+"""The values of lines in a record file of pairs that were measured with `--detail`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint import records
+from nodeprint.errors import NodeprintError
+from nodeprint.record_lines import COMPANIONS, PAIR_CLOCKS
+
+
+class _Pair(msgspec.Struct, tag_field="record", tag="pair", gc=False):
+    a: int
+    b: int
+    home: int
+    number: int = msgspec.field(name="pass")
+    line_ns: list[float] = []
+    clock_a_ghz: float | None = None
+    clock_b_ghz: float | None = None
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Detail:
+    """The lines of a record file of pairs with `--detail`: of each pair that has them and no flag `a`, `b`, `home` and
+    `pass` (int64), `ns` of its first lines (p, l) and `ghz` of both CPUs (p, 2). `headers`, `passes` and `companions`
+    are as in Records."""
+
+    headers: tuple[dict[str, Any], ...]
+    passes: tuple[dict[str, Any], ...]
+    companions: tuple[dict[str, Any], ...]
+    columns: Mapping[str, npt.NDArray[np.int64]]
+    ns: npt.NDArray[np.float64]
+    ghz: npt.NDArray[np.float64]
+    complete: bool
+
+
+def read(path: Path, called: str = "", raw: bytes | None = None) -> Detail:
+    """Read the values of lines in a record file, without what else it says of pairs; `raw` as for `records.read`.
+
+    Raises NodeprintError as `records.read` does, and where a pair has other lines than numbers.
+    """
+    where = called or str(path)
+    kinds: dict[str, list[dict[str, Any]]] = {}
+    try:
+        found, rest = records.decoded(records.whole_lines(path, where, [], raw), _Pair)
+        for _, line in rest:
+            record = msgspec.json.decode(line)
+            kinds.setdefault(record["record"], []).append(record)
+        good = [pair for pair in found if pair.line_ns and not pair.flags]
+        count = min((len(pair.line_ns) for pair in good), default=0)
+        ns = np.array([pair.line_ns[:count] for pair in good], dtype=np.float64).reshape(len(good), count)
+        if not np.isfinite(ns).all():
+            raise ValueError("not finite")
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        records.read(path, called, raw)  # which says the line, where it cannot be read at all
+        advice = "measure it again with --detail"
+        raise NodeprintError("the values of lines (line_ns) are not as expected", where=where, advice=advice) from error
+    names = {"a": "a", "b": "b", "home": "home", "pass": "number"}
+    columns = {key: np.array(list(map(attrgetter(name), good)), dtype=np.int64) for key, name in names.items()}
+    clocks = [np.array(list(map(attrgetter(name), good)), dtype=np.float64) for name in PAIR_CLOCKS]  # None becomes NaN
+    trailer = kinds.get("trailer", [{}])[-1]
+    return Detail(
+        tuple(kinds["header"]), tuple(kinds.get("pass", ())),
+        tuple(record for kind in sorted(COMPANIONS) for record in kinds.get(kind, ())), columns, ns,
+        np.stack(clocks, axis=1), trailer.get("complete") is True,
+    )  # fmt: skip
