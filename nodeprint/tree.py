@@ -159,6 +159,7 @@ class _Archive(Tree):
     def __init__(self, source: str, files: dict[str, bytes], links: dict[str, str]) -> None:
         super().__init__(source)
         self._files, self._links = files, links
+        self._folders: dict[str, str | None] = {"": ""}
         self._children: dict[str, set[str]] = {"": set()}
         for path in (*files, *links):
             self._add_parents(path)
@@ -204,11 +205,18 @@ class _Archive(Tree):
 
     def _real(self, path: str) -> str | None:
         """`path` with links followed, or None where that leads out of the root."""
-        folder, _, name = path.rpartition("/")
-        if path in self._files or (
-            folder in self._children and path not in self._links and name not in ("", ".", "..")
-        ):
+        if path in self._files:
             return path
+        folder, _, name = path.rpartition("/")
+        if folder not in self._folders:
+            self._folders[folder] = self._real(folder)
+        start = self._folders[folder]
+        if start is None:
+            return None
+        real = f"{start}/{name}" if start else name
+        return self._walk(real) if real in self._links or name in ("", ".", "..") else real
+
+    def _walk(self, path: str) -> str | None:
         todo, done, hops = path.split("/")[::-1], list[str](), 0
         while todo:
             name = todo.pop()

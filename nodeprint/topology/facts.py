@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from nodeprint.errors import NodeprintError, printable
@@ -51,13 +52,22 @@ class Facts:
 
 def cpu_list(text: str, where: Path | str) -> tuple[int, ...]:
     """The sorted numbers of a kernel list such as `0-3,8`. Raises NodeprintError naming `where`."""
+    try:
+        return _listed(text)
+    except ValueError as error:
+        raise NodeprintError(f"{printable(error.args[0], 40)!r} is not a list of CPUs", where=where) from None
+
+
+@lru_cache(maxsize=1024)  # the CPUs of a part all have the same
+def _listed(text: str) -> tuple[int, ...]:
+    """Raises ValueError of an item that is neither a number nor a range."""
     cpus: set[int] = set()
     for item in text.replace("\0", "").strip().split(","):
         match = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", item)
         if match is not None and int(match[2] or match[1]) < CPU_LIMIT:
             cpus.update(range(int(match[1]), int(match[2] or match[1]) + 1))
         elif item.strip():
-            raise NodeprintError(f"{printable(item, 40)!r} is not a list of CPUs", where=where)
+            raise ValueError(item)
     return tuple(sorted(cpus))
 
 

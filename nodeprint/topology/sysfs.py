@@ -18,6 +18,7 @@ from nodeprint.tree import Tree
 CPU = "sys/devices/system/cpu"
 NODE = "sys/devices/system/node"
 
+_DIGITS = 18  # of a number that can be one; more are garbled
 _NO_CLUSTER = 65535  # arch/x86: BAD_APICID as 16 bits, written by kernels that know no cluster
 
 
@@ -63,7 +64,7 @@ def _set(tree: Tree, folder: str, *names: str) -> tuple[int, ...] | None:
 def _int(tree: Tree, path: str) -> int | None:
     """A number of at least 0; the kernel writes -1 (or 65535 for a cluster) where it knows none."""
     text = (tree.read_text(path) or "").strip("\0\n ")
-    return int(text) if re.fullmatch(r"\d{1,18}", text) else None
+    return int(text) if text.isdecimal() and len(text) <= _DIGITS else None
 
 
 #: The lists of a part's CPUs by the names that kernels gave them, newest first.
