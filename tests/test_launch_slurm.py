@@ -2,7 +2,9 @@
 
 import os
 import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -317,3 +319,15 @@ def test_a_sheet_with_odd_names_is_launched_with_quoted_words(begin: Callable[..
     )
     assert call.script(call.jobs[0].node).startswith(words)
     assert discover.checked_name("rack-J01", "x") == "rack-J01"
+
+
+def test_a_stop_that_outlasts_the_wait_is_no_interruption() -> None:
+    code = "import signals; signals.block(); print('waits', flush=True); signals.pause(0.5)"
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, cwd=ROOT / "workflow", stdout=subprocess.PIPE) as process:
+        assert process.stdout and process.stdout.readline() == b"waits\n"
+        time.sleep(0.1)
+        process.send_signal(signal.SIGSTOP)  # Ctrl-Z
+        time.sleep(0.6)
+        process.send_signal(signal.SIGCONT)
+    assert process.returncode == 0

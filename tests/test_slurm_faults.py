@@ -396,12 +396,14 @@ def test_accounting_knows_what_slurm_forgot(house: Path, tmp_path: Path) -> None
         campaign = Campaign(house, state, "accounted", passes=200)
         process = campaign.call()
         campaign.measuring("cn01")
-        time.sleep(15)  # squeue is asked more and more rarely, so that Slurm forgets the job between two questions
         rows = [line.split("\t") for line in (campaign.folder / "launch/jobs.tsv").read_text().splitlines()]
         job = next(row[2] for row in rows if row[0] == "cn01")
+        login(state, "pkill -STOP -f '[l]aunch/slurm.py'")  # so that it asks when accounting alone knows the job
         login(state, f"scancel {job}")
+        wait_for(lambda: "JobState" not in login(state, f"scontrol show job {job}"))
+        login(state, "pkill -CONT -f '[l]aunch/slurm.py'")
         said = campaign.done(process)
-        assert "2 of 3 nodes came back" in said
+        assert "2 of 3 nodes came back" in said, said
         assert f"Slurm job {job}: CANCELLED" in campaign.reason("cn01"), campaign.reason("cn01")
         assert "does not know any more" not in campaign.reason("cn01")
         campaign.done()

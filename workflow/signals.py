@@ -28,7 +28,8 @@ def block() -> None:
 def pause(seconds: float) -> None:
     """Wait so long, or until a process that we started ends. Raises Interrupted."""
     found = signal.sigtimedwait(ENDING | {signal.SIGCHLD}, max(0.0, seconds))
-    if found is not None and found.si_signo != signal.SIGCHLD:
+    # CPython returns a struct that it never filled where a stop (Ctrl-Z) outlasted the time
+    if found is not None and found.si_signo in ENDING:
         raise Interrupted(found.si_signo)
 
 
