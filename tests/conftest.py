@@ -178,7 +178,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     if report.failed:
         folders = {path for path in getattr(item, "funcargs", {}).values() if isinstance(path, Path)}
         for log in sorted(log for folder in folders for log in (folder / "log").glob("*.log")):
-            report.sections.append((log.name, "\n".join(log.read_text(errors="replace").splitlines()[-15:])))
+            if last := log.read_text(errors="replace").splitlines()[-12:]:
+                report.sections.append((log.name, "\n".join(last)))
     return report
 
 
