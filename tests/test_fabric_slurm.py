@@ -21,7 +21,7 @@ import pytest
 
 from nodeprint import records
 
-from .conftest import ROOT, environment, need
+from .conftest import ROOT, environment, is_ours, need
 from .schemas import valid_campaign, valid_records
 from .test_cluster import CLUSTER, cluster, main_job, up
 
@@ -206,13 +206,14 @@ def test_a_rank_that_is_killed_is_named_and_the_rest_is_continued(house: Path, s
 
 
 def process_with(*words: bytes, without: bytes = b"\0\0", environment_of: bytes = b"") -> int:
-    """A process of LinkTest in the cluster, by its command line and environment."""
+    """A process of LinkTest in the cluster of these tests, by its command line and environment."""
     for path in Path("/proc").glob("[0-9]*/environ"):
         try:
             line = (path.parent / "cmdline").read_bytes()
             known = [b"python" in line.split(b"\0")[0], without not in line, *(word in line for word in words)]
-            if all(known) and b"nsenter" not in line and environment_of in path.read_bytes():
-                return int(path.parent.name)
+            pid = int(path.parent.name)
+            if all(known) and b"nsenter" not in line and environment_of in path.read_bytes() and is_ours(pid):
+                return pid
         except OSError:
             continue
     raise AssertionError(words)
