@@ -1,6 +1,7 @@
 """Lines at home in the pair's own socket and in the other: never in one median, matrix or term."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,17 @@ from typer.testing import CliRunner
 from nodeprint.cli import app
 from nodeprint.fleet import homes
 from nodeprint.fleet.jobs import Measured
+from nodeprint.fleet.quantity import Quantity, models
+from nodeprint.judge import acceptance
+from nodeprint.judge.reduction import reduce
+from nodeprint.layout import CLASSES, SOCKET
+from nodeprint.packed import PackedFleet
 from nodeprint.report import glance
 from nodeprint.report.shown import Shown
-from nodeprint.simulate import Plan, Spread, write
+from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import from_part
 from nodeprint.verdict.campaign_verdict import judge
+from nodeprint.words import node_values
 
 MACHINE = from_part("EPYC 7302", 2, False)
 
@@ -62,6 +69,45 @@ def test_the_terminal_has_the_near_ones_and_pages_have_both(both: Path) -> None:
     assert "same socket" in lines and "home" not in lines
     assert CliRunner().invoke(app, ["report", str(both)]).exit_code == 0
     assert "far home" in (both / "report/cluster.html").read_text()
+
+
+@pytest.fixture(scope="module")
+def at_each() -> PackedFleet:
+    """Two nodes that were measured at each NUMA node; socket 1 lacks most of its pairs, so that no count is even."""
+    found = fleet(Plan(MACHINE, 2, 2, 3, 2, 1, Spread(), homes=(0, 1), cells=False))
+    pairs = found.pairs[0]
+    values = np.array(pairs.by_home)
+    values[..., (pairs.layout.slots[pairs.pairs, SOCKET] == 1).all(axis=1) & (pairs.pairs[:, 0] % 4 > 0)] = np.nan
+    return replace(found, quantities=(replace(pairs, values=values.reshape(pairs.values.shape)),))
+
+
+def test_at_one_node_a_class_is_the_mean_of_its_sockets(at_each: PackedFleet) -> None:
+    pairs = at_each.pairs[0]
+    figures = node_values.of_classes([reduce(pairs, acceptance.load())], 2)[0]
+    (mine,) = [one for one in figures if (one.home, one.name) == (0, "same socket")]
+    same = pairs.pair_layout.classes == CLASSES.index("same socket")
+    socket = pairs.layout.slots[pairs.pairs[:, 0], SOCKET]
+    of_run = [
+        [np.nanmedian(np.median(run[:, 0, same & (socket == s)], axis=0)) for s in (0, 1)]
+        for run in pairs.by_home[(pairs.node == 0) & (pairs.job == pairs.job.max())]
+    ]
+    assert min(far / near for near, far in of_run) > 1.5
+    assert mine.median_ns == pytest.approx(np.median(np.mean(of_run, axis=1)), rel=1e-5)
+
+
+def test_a_row_of_cells_is_the_mean_of_the_homes_it_names(at_each: PackedFleet) -> None:
+    sizes, home = np.array([64] * 4), np.array([0, 1, 0, 1])
+    values = np.array([10, 90, 12, 94.0], dtype=np.float32).reshape(1, 1, 4)
+    one = Quantity(
+        "coherence-payload", "payload", "latency", "ns", models()["coherence-payload"], at_each.pairs[0].layout,
+        {"a": np.zeros(4, np.int64), "b": np.array([1, 1, 2, 2]), "home": home, "size_bytes": sizes}, values,
+        np.array([0]), np.array([1]), np.array([1]), ("",), np.zeros(1),
+    )  # fmt: skip
+    (row,) = node_values.of_rows([reduce(one, acceptance.load())], at_each.nodes)[0]
+    assert (row.name, row.median, row.worst_value) == ("64, mean of homes 0+1", (11 + 92) / 2, 94)
+    assert row.worst.endswith("home 1")
+    apart = replace(one, places={**one.places, "home": np.array([0, 0, 1, 1]), "b": np.arange(4) + 1})
+    assert [r.name for r in node_values.of_rows([reduce(apart, acceptance.load())], at_each.nodes)[0]] == ["64"]
 
 
 def measured(policy: str, a: list[int], b: list[int], home: list[int]) -> Measured:

@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.distributions import stdtrit
+from nodeprint.fleet.homes import FAR
 from nodeprint.fleet.quantity import Quantity
 from nodeprint.judge import sets
 from nodeprint.judge.confirmation import ShownCause
 from nodeprint.judge.reduction import Reduced, newest_rows
-from nodeprint.layout import CLASSES, Ints
+from nodeprint.layout import CLASSES, SOCKET, Ints, codes
 from nodeprint.packed import PackedNode
 from nodeprint.words import places, set_findings
 from nodeprint.words.outcome import CellFigure, ClassFigure
@@ -26,9 +27,10 @@ _ROWS = 256
 
 
 def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]]:
-    """By node: per measurement, home and class the median over runs of each run's median, with its 95 % interval.
+    """By node: per measurement, home and class the median over runs of each run's figure, with its 95 % interval.
 
-    The interval is Student's over runs, NaN with one run.
+    A run's figure is its median; at one NUMA node, which is near the pairs of one socket and far from those of others,
+    the mean of the sockets' medians. The interval is Student's over runs, NaN with one run.
     """
     out: list[list[ClassFigure]] = [[] for _ in range(nodes)]
     for one in reduced:
@@ -38,13 +40,28 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
         for number, name in enumerate(CLASSES):
             mine = np.flatnonzero(one.quantity.pair_layout.classes == number)
             for part in one.parts if len(mine) else ():
-                medians, pairs = medians_of(one.level[:, part.places.start + mine])
+                apart = _by_sockets(one.quantity, mine) if 0 <= part.home < FAR else [mine]
+                medians, pairs = _mean_of_medians(one.level[:, part.places], apart)
                 for node, rows in rows_of.items():
                     of_runs = [medians[row] for row in rows if medians[row] == medians[row]]
                     if of_runs:
                         counted = max(pairs[row] for row in rows)
                         out[node].append(_class(name, one.quantity.measurement, part.home, of_runs, counted))
     return out
+
+
+def _by_sockets(quantity: Quantity, pairs: Ints) -> list[Ints]:
+    """Pairs by the sockets of their CPUs."""
+    sockets = codes(np.sort(quantity.layout.slots[quantity.pairs[pairs], SOCKET], axis=1))
+    return [pairs[sockets == number] for number in np.unique(sockets)]
+
+
+def _mean_of_medians(
+    level: npt.NDArray[np.floating], apart: Sequence[Sequence[int] | Ints]
+) -> tuple[list[float], list[int]]:
+    """Of each row the mean of the medians of places `apart`, NaN where one has none, and the number measured."""
+    medians, counts = zip(*(medians_of(level[:, places]) for places in apart), strict=True)
+    return np.mean(medians, axis=0).tolist(), np.sum(counts, axis=0).tolist()
 
 
 def medians_of(cells: npt.NDArray[np.floating]) -> tuple[list[float], list[int]]:
@@ -89,7 +106,8 @@ def over_runs(values: Sequence[float]) -> tuple[float, float, float]:
 def of_rows(reduced: Sequence[Reduced], nodes: Sequence[PackedNode]) -> list[list[CellFigure]]:
     """By node: per row of a measurement's table the median of its places, with its interval over runs and worst place.
 
-    Of each node's latest job; the interval (95 %) is Student's over runs, NaN with fewer than three.
+    Where they were measured at several homes it is the mean of the homes' medians, and the name says the homes. Of each
+    node's latest job; the interval (95 %) is Student's over runs, NaN with fewer than three.
     """
     out: list[list[CellFigure]] = [[] for _ in nodes]
     for one in reduced:
@@ -98,8 +116,10 @@ def of_rows(reduced: Sequence[Reduced], nodes: Sequence[PackedNode]) -> list[lis
         level = np.asarray(one.level, dtype=np.float64)
         rows = newest_rows(one.quantity.node, one.quantity.job)
         means = _means(level, list(rows.values()))
-        for name, mine in _table_rows(one.quantity):
-            medians, _ = medians_of(level[:, mine])
+        for row, mine in _table_rows(one.quantity):
+            homes = _by_home(one.quantity, mine)
+            name = f"{row}, mean of homes {'+'.join(map(str, homes))}" if len(homes) > 1 else row
+            medians, _ = _mean_of_medians(level, list(homes.values()))
             for (number, of_node), mean in zip(rows.items(), means[:, mine], strict=True):
                 of_runs = [medians[row] for row in of_node if medians[row] == medians[row]]
                 if of_runs:
@@ -166,6 +186,17 @@ def _table_rows(quantity: Quantity) -> list[tuple[str, list[int]]]:
         keys = [labels[label][place] for label in model.rows]
         rows.setdefault(", ".join(str(key) for key in keys if key is not None) or "all", []).append(place)
     return list(rows.items())
+
+
+def _by_home(quantity: Quantity, of: list[int]) -> dict[int, list[int]]:
+    """Places by the home of their lines where the same cells were measured at several, else all as one."""
+    if "home" not in quantity.places:
+        return {-1: of}
+    others = np.stack([column[of] for dim, column in quantity.places.items() if dim != "home"], axis=1)
+    homes = quantity.places["home"][of]
+    if len(np.unique(others, axis=0)) == len(of):
+        return {-1: of}
+    return {int(home): [place for place, at in zip(of, homes, strict=True) if at == home] for home in np.unique(homes)}
 
 
 def _row(
