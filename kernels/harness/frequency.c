@@ -65,7 +65,7 @@ void work_for(double ns) {
     for (double start = raw_ns(); raw_ns() - start < ns;) additions(TURNS);
 }
 
-struct ramp ramp_of(const double *hz, size_t windows, double window_ns) {
+struct ramp ramp_of(const double *hz, const double *end_ns, size_t windows) {
     static const double settled_share = 0.97;
     size_t last = windows / 4 > 0 ? windows / 4 : 1, slow = 0;
     double *settled = malloc(last * sizeof *settled);
@@ -75,8 +75,13 @@ struct ramp ramp_of(const double *hz, size_t windows, double window_ns) {
     struct ramp ramp = {.first_hz = hz[0], .settled_hz = median_sorted(settled, last)};
     free(settled);
     while (slow < windows && hz[slow] < settled_share * ramp.settled_hz) slow++;
-    ramp.after_ns = (double)slow * window_ns;
+    ramp.after_ns = slow > 0 ? end_ns[slow - 1] : 0;
     return ramp;
+}
+
+double ramp_wait_ns(const struct ramp *ramp) {
+    static const double worth_waiting_ns = 100e3, longest_ns = 2e6;
+    return ramp->after_ns >= worth_waiting_ns ? fmin(ramp->after_ns, longest_ns) : 0;
 }
 
 static int by_time(const void *a, const void *b) {
@@ -88,12 +93,15 @@ struct ramp core_ramp(void) {
     enum { TRIES = 3, WINDOWS = 120 };
     static const double probe_ns = 12e3; /* finding out how many additions that takes doubles it */
     struct ramp found[TRIES];
-    double hz[WINDOWS];
+    double hz[WINDOWS], end_ns[WINDOWS];
     for (int i = 0; i < TRIES; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
         double start = raw_ns();
-        for (size_t window = 0; window < WINDOWS; window++) hz[window] = core_hz(1, probe_ns);
-        found[i] = ramp_of(hz, WINDOWS, (raw_ns() - start) / WINDOWS);
+        for (size_t window = 0; window < WINDOWS; window++) {
+            hz[window] = core_hz(1, probe_ns);
+            end_ns[window] = raw_ns() - start;
+        }
+        found[i] = ramp_of(hz, end_ns, WINDOWS);
     }
     qsort(found, TRIES, sizeof *found, by_time);
     return found[TRIES / 2];

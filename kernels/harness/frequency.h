@@ -19,12 +19,16 @@ struct ramp {
     double first_hz, settled_hz, after_ns;
 };
 
-/* From the clock in windows of `window_ns` after idling; the last quarter is settled. Only windows at the beginning count:
- * a low one later was interrupted. */
-struct ramp ramp_of(const double *hz, size_t windows, double window_ns);
+/* From the clock in windows after idling that end at `end_ns`; how long a window is depends on the clock. The last
+ * quarter is settled. Only windows at the beginning count: a low one later was interrupted. */
+struct ramp ramp_of(const double *hz, const double *end_ns, size_t windows);
 
-/* That of the calling core, which idles for 20 ms and works for 3 ms, three times: the middle one by its time. Under the
- * governors ondemand and schedutil it takes a millisecond or more, with a fixed clock nothing. */
+/* How long a core works before anything is timed: for its ramp, 2 ms at most; nothing where that takes less than 0.1 ms,
+ * which a probe of the clock takes anyway. */
+double ramp_wait_ns(const struct ramp *ramp);
+
+/* That of the calling core, which idles for 20 ms and works for 3 ms, three times: the middle one by its time. With a
+ * fixed clock it takes nothing. A governor that acts later than after 3 ms is not seen. */
 struct ramp core_ramp(void);
 
 /* Work for so long, whatever the clock. */

@@ -862,13 +862,11 @@ static void start_clock(size_t role, void *argument) {
     clock_start();
 }
 
-/* What a core needs to come to its clock is waited for where it takes longer than a probe. */
 static void see_ramp(size_t role, void *argument) {
-    static const double worth_waiting_ns = 100e3, longest_ns = 2e6;
     struct run *run = argument;
     (void)role;
     run->ramp = core_ramp();
-    if (run->ramp.after_ns >= worth_waiting_ns) run->ramp_ns = fmin(run->ramp.after_ns, longest_ns);
+    run->ramp_ns = ramp_wait_ns(&run->ramp);
 }
 
 static int measure(struct run *run) {

@@ -504,17 +504,70 @@ static void test_step_of_a_masked_counter(void) {
     }
 }
 
-/* A governor that takes 1 ms, a fixed clock that is interrupted later on, and one interruption at the beginning. */
+/* A clock that waits for `wait_ns` and then rises from `low` to `high` in eight steps over `rise_ns`. */
+struct governor {
+    double wait_ns, rise_ns, low, high;
+};
+
+static double hz_at(const struct governor *governor, double ns) {
+    double risen = governor->rise_ns > 0 ? (ns - governor->wait_ns) / governor->rise_ns : ns >= governor->wait_ns;
+    double steps = floor(8 * fmax(0, fmin(1, risen))) / 8;
+    return governor->low + steps * (governor->high - governor->low);
+}
+
+/* When `cycles` that begin at `ns` are over. */
+static double after_cycles(const struct governor *governor, double ns, double cycles) {
+    static const double slice_ns = 50;
+    for (; cycles > 0; ns += slice_ns) cycles -= slice_ns * hz_at(governor, ns) / 1e9;
+    return ns;
+}
+
+/* What core_hz sees of it in window after window: as many additions as it finds to be worth a probe of 12 us. */
+static struct ramp ramp_under(const struct governor *governor) {
+    enum { WINDOWS = 120 };
+    double hz[WINDOWS], end_ns[WINDOWS], now = 0;
+    for (size_t i = 0; i < WINDOWS; i++) {
+        double turns = 16, start = now;
+        for (double took = 0; took < 3e3; turns *= 2) {
+            start = now;
+            now = after_cycles(governor, now, turns * ADDITIONS_A_TURN);
+            took = now - start;
+        }
+        start = now;
+        now = after_cycles(governor, now, 2 * turns * ADDITIONS_A_TURN);
+        hz[i] = 2 * turns * ADDITIONS_A_TURN * 1e9 / (now - start);
+        end_ns[i] = now;
+    }
+    return ramp_of(hz, end_ns, WINDOWS);
+}
+
 static void test_ramp(void) {
     enum { WINDOWS = 120 };
-    double hz[WINDOWS];
-    for (size_t i = 0; i < WINDOWS; i++) hz[i] = i < 40 ? 1.5e9 : 3.4e9;
-    struct ramp ramp = ramp_of(hz, WINDOWS, 25e3);
-    CHECK(ramp.first_hz == 1.5e9 && ramp.settled_hz == 3.4e9 && fabs(ramp.after_ns - 1e6) < 1);
-    for (size_t i = 0; i < WINDOWS; i++) hz[i] = i % 7 == 3 ? 1e9 : 3.4e9;
-    CHECK(ramp_of(hz, WINDOWS, 25e3).after_ns == 0);
+    static const struct governor rising[] = {
+        {200e3, 0, 0.8e9, 3.4e9}, {1e6, 0, 1.5e9, 3.4e9}, {0, 1.2e6, 1.2e9, 3.7e9}, {400e3, 500e3, 2.0e9, 2.6e9}};
+    for (size_t i = 0; i < sizeof rising / sizeof *rising; i++) {
+        struct ramp ramp = ramp_under(&rising[i]);
+        CHECK(fabs(ramp.settled_hz / rising[i].high - 1) < 0.02);
+        CHECK(fabs(ramp.after_ns - rising[i].wait_ns - rising[i].rise_ns) < 60e3); /* two windows */
+        CHECK(ramp_wait_ns(&ramp) == ramp.after_ns);
+    }
+    /* fixed; by less than 3 %; later than is looked */
+    static const struct governor none[] = {{0, 0, 3e9, 3e9}, {1e6, 0, 2.95e9, 3e9}, {20e6, 0, 1.5e9, 3e9}};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        struct ramp ramp = ramp_under(&none[i]);
+        CHECK(ramp.after_ns == 0 && ramp_wait_ns(&ramp) == 0);
+    }
+    CHECK(ramp_wait_ns(&(struct ramp){.after_ns = 99e3}) == 0 && ramp_wait_ns(&(struct ramp){.after_ns = 9e6}) == 2e6);
+
+    /* interrupted later on, and at the beginning */
+    double hz[WINDOWS], end_ns[WINDOWS];
+    for (size_t i = 0; i < WINDOWS; i++) {
+        hz[i] = i % 7 == 3 ? 1e9 : 3.4e9;
+        end_ns[i] = 25e3 * (double)(i + 1);
+    }
+    CHECK(ramp_of(hz, end_ns, WINDOWS).after_ns == 0);
     hz[0] = 1e9;
-    CHECK(ramp_of(hz, WINDOWS, 25e3).after_ns == 25e3);
+    CHECK(ramp_of(hz, end_ns, WINDOWS).after_ns == 25e3);
 }
 
 int main(void) {
