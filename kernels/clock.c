@@ -59,12 +59,6 @@ struct session {
 static struct series *series;    /* of the pass that is measured, by worker */
 static int64_t series_pass = -1; /* together: which pass that is */
 
-static double raw_s(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 /* Additions without a pause until the time is up; the clock is read between two probes and nothing is left out. */
 static void probe(size_t role, void *argument) {
     struct session *session = argument;
@@ -74,17 +68,17 @@ static void probe(size_t role, void *argument) {
     own->stopped = false;
     double probe_hz[PROBES];
     gate_pass(&session->gate);
-    double begin = raw_s(), before = begin;
-    while (own->count < own->capacity && (own->count == 0 || before - begin < session->seconds)) {
+    uint64_t begin = clock_raw_ns(), before = begin, duration = (uint64_t)(session->seconds * 1e9);
+    while (own->count < own->capacity && (own->count == 0 || before - begin < duration)) {
         for (size_t i = 0; i < PROBES; i++) {
             additions(turns);
-            double now = raw_s();
-            probe_hz[i] = (double)turns * ADDITIONS_A_TURN / (now - before);
+            uint64_t now = clock_raw_ns();
+            probe_hz[i] = (double)turns * ADDITIONS_A_TURN * 1e9 / (double)(now - before);
             before = now;
         }
         sort_ascending(probe_hz, PROBES);
         own->hz[own->count++] = median_sorted(probe_hz, PROBES);
-        own->mean_hz = (double)(turns * own->count * PROBES) * ADDITIONS_A_TURN / (before - begin);
+        own->mean_hz = (double)(turns * own->count * PROBES) * ADDITIONS_A_TURN * 1e9 / (double)(before - begin);
         own->stopped = run_stopping();
         if (own->stopped) return;
     }

@@ -34,7 +34,6 @@ enum {
     WINDOWS = 9,
     WORDS_A_CHUNK = 512, /* 4 KiB between two looks at the clock */
     FARTHEST = 1 << 28,  /* addresses a multiple of this apart look alike to an L1 that guesses by them (Zen) */
-    NEAR_BYTES = 4096,
 };
 static const double WINDOW_S = 10e-3;
 
@@ -48,7 +47,8 @@ static const struct setting settings[] = {
      .value = "HOW",
      .word = &alias_word,
      .shapes = true,
-     .help = "same: the second address a multiple of 2^28 on; different: 4 KiB beside the first; only within one core"},
+     .help =
+         "same: the second address a multiple of 2^28 on; different: a page behind the first; only within one core"},
     {.name = "size-mib",
      .value = "N",
      .number = &size_mib,
@@ -168,7 +168,8 @@ static void *map_at(unsigned char *address, int fd) {
 
 static void prepare(struct run *run) {
     int home = machine_home_of(&run->machine, run->chosen.cpu[0]);
-    size_t distance = alias_word != NULL && strcmp(alias_word, "different") == 0 ? space_bytes + NEAR_BYTES : FARTHEST;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), mapped = (space_bytes + page - 1) / page * page;
+    size_t distance = alias_word != NULL && strcmp(alias_word, "different") == 0 ? mapped + page : FARTHEST;
     buffer_require_room(&run->machine, home, space_bytes);
     int fd = memfd_create("nodeprint-remap", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, (off_t)space_bytes) != 0)
@@ -185,8 +186,7 @@ static void prepare(struct run *run) {
     space.bound = memory_bind(&run->machine, reserved, space_bytes, home);
     size_t toucher = memory_toucher(&run->machine, &run->workers, home);
     workers_run(&run->workers, &toucher, 1, touch, NULL);
-    space.verified_by =
-        memory_verify(&run->machine, reserved, space_bytes, (size_t)sysconf(_SC_PAGESIZE), home, space.bound);
+    space.verified_by = memory_verify(&run->machine, reserved, space_bytes, page, home, space.bound);
     run_add_placement(run, "space", &space);
 }
 

@@ -181,12 +181,27 @@ def test_a_transparent_huge_page_has_a_size_of_its_own(tmp_path: Path) -> None:
 
 def test_every_kernel_of_memory_with_64_kib_pages(tmp_path: Path) -> None:
     need("aarch64-linux-gnu-gcc", "qemu-aarch64", cpus=2)
-    for kernel, more in (("chase", ["--op", "latency", "--size-mib", "8"]), ("coherence", ["--op", "cas"])):
+    second_address = ["--op", "pairs", "--same-cpu", "--alias", "different", "--size-mib", "8"]
+    for kernel, more in (
+        ("chase", ["--op", "latency", "--size-mib", "8"]), ("coherence", ["--op", "cas"]), ("remap", second_address),
+    ):  # fmt: skip
         file = measured(
             kernel, tmp_path / f"{kernel}.jsonl", *more, "--cpus", CPUS, "--passes", "1",
             folder=built("aarch64-lse"), under=["qemu-aarch64", "-p", "65536"],
         )  # fmt: skip
         assert all(where["bytes"] % 65536 == 0 for where in file.header["placement"].values())
+
+
+# ---- uptime ----
+
+
+def test_clocks_of_cores_after_a_century_of_uptime(tmp_path: Path) -> None:
+    """In a double, ns since the start come in steps of 512 then (2 after 104 days), a quarter of a probe of 2 us."""
+    need("unshare", root="give a process another uptime, in a namespace of its own", cpus=2)
+    under = ["unshare", "--time", "--monotonic", "3000000000"]
+    file = measured("coherence", tmp_path / "r.jsonl", "--op", "cas", "--cpus", CPUS, "--passes", "12", under=under)
+    clocks = {float(ghz) for end in "ab" for ghz in file.pairs[f"clock_{end}_ghz"]}
+    assert len(clocks) > 8  # 3 or 4 in such steps
 
 
 # ---- interrupts ----

@@ -9,12 +9,6 @@
 struct clock_facts clock_facts;
 bool clock_is_counter;
 
-static double raw_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
 double clock_monotonic_s(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -40,15 +34,13 @@ static bool counter_is_invariant(void) {
 }
 
 /* A moment on both clocks; the tightest of some tries, as a timer interrupt may fall between the two reads. */
-static void moment(double *ns, double *ticks) {
-    double tightest = 1e18;
+static void moment(uint64_t *ns, uint64_t *ticks) {
+    uint64_t tightest = UINT64_MAX;
     for (int i = 0; i < 50; i++) {
-        double before = raw_ns();
-        double now = (double)clock_ticks();
-        double after = raw_ns();
-        if (after - before >= tightest) continue;
-        tightest = after - before;
-        *ns = (before + after) / 2;
+        uint64_t before = clock_raw_ns(), now = clock_ticks(), took = clock_raw_ns() - before;
+        if (took >= tightest) continue;
+        tightest = took;
+        *ns = before + took / 2;
         *ticks = now;
     }
 }
@@ -130,12 +122,12 @@ void clock_start(void) {
 #else
         clock_facts.source = "tsc";
 #endif
-        double ns0 = 0, ns1 = 0, ticks0 = 0, ticks1 = 0;
+        uint64_t ns0 = 0, ns1 = 0, ticks0 = 0, ticks1 = 0;
         moment(&ns0, &ticks0);
         struct timespec pause = {.tv_nsec = 20000000};
         nanosleep(&pause, NULL);
         moment(&ns1, &ticks1);
-        clock_facts.ns_per_tick = (ns1 - ns0) / (ticks1 - ticks0);
+        clock_facts.ns_per_tick = (double)(ns1 - ns0) / (double)(ticks1 - ticks0);
         clock_facts.hz = 1e9 / clock_facts.ns_per_tick;
     }
     clock_advances(ticks_now, advances, READS);

@@ -32,6 +32,14 @@ double clock_step(const uint64_t *advances, size_t count);
 
 double clock_monotonic_s(void); /* CLOCK_MONOTONIC: for progress and elapsed time */
 
+/* CLOCK_MONOTONIC_RAW in whole ns: after 104 days of uptime a double has steps of 2 ns, 0.1 % of a
+ * probe of 2 us. */
+static inline uint64_t clock_raw_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 /* Ticks now. Nothing that stands before it in the program is later, nothing after it earlier. */
 static inline uint64_t clock_ticks(void) {
 #if defined(__x86_64__)
@@ -47,9 +55,7 @@ static inline uint64_t clock_ticks(void) {
         return ticks;
     }
 #endif
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return clock_raw_ns();
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "clock.h"
 #include "stats.h"
 
 #if defined(__x86_64__)
@@ -26,18 +27,16 @@ void additions(uint64_t turns) {
     }
 }
 
-static double raw_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+static double ns_since(uint64_t start) {
+    return (double)(clock_raw_ns() - start);
 }
 
 /* What a probe of nothing takes, the least of some: of a probe of 2 us the reading of the clock is 1 %. */
 static double reading_ns(void) {
     double least = INFINITY;
     for (int i = 0; i < 4; i++) {
-        double start = raw_ns();
-        least = fmin(least, raw_ns() - start);
+        uint64_t start = clock_raw_ns();
+        least = fmin(least, ns_since(start));
     }
     return least;
 }
@@ -46,15 +45,15 @@ double core_hz(unsigned probes, double probe_ns) {
     uint64_t turns = 16;
     double fastest = 0, took = 0, reading = reading_ns();
     for (; took < probe_ns / 4; turns *= 2) {
-        double start = raw_ns();
+        uint64_t start = clock_raw_ns();
         additions(turns);
-        took = raw_ns() - start;
+        took = ns_since(start);
     }
     turns *= 2;
     for (unsigned i = 0; i < probes; i++) {
-        double start = raw_ns();
+        uint64_t start = clock_raw_ns();
         additions(turns);
-        double hz = (double)turns * ADDITIONS_A_TURN * 1e9 / (raw_ns() - start - reading);
+        double hz = (double)turns * ADDITIONS_A_TURN * 1e9 / (ns_since(start) - reading);
         if (hz > fastest) fastest = hz;
     }
     return fastest;
@@ -62,7 +61,7 @@ double core_hz(unsigned probes, double probe_ns) {
 
 void work_for(double ns) {
     enum { TURNS = 64 };
-    for (double start = raw_ns(); raw_ns() - start < ns;) additions(TURNS);
+    for (uint64_t start = clock_raw_ns(); ns_since(start) < ns;) additions(TURNS);
 }
 
 struct ramp ramp_of(const double *hz, const double *end_ns, size_t windows) {
@@ -96,10 +95,10 @@ struct ramp core_ramp(void) {
     double hz[WINDOWS], end_ns[WINDOWS];
     for (int i = 0; i < TRIES; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-        double start = raw_ns();
+        uint64_t start = clock_raw_ns();
         for (size_t window = 0; window < WINDOWS; window++) {
             hz[window] = core_hz(1, probe_ns);
-            end_ns[window] = raw_ns() - start;
+            end_ns[window] = ns_since(start);
         }
         found[i] = ramp_of(hz, end_ns, WINDOWS);
     }

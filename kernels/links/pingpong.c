@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <time.h>
 
 enum mode { SEMIDIRECTIONAL, BIDIRECTIONAL, UNIDIRECTIONAL };
@@ -24,10 +25,10 @@ int link_setting(const char *name, char *word, int length);
 const char *link_compiled_for(void);
 const char *link_compiler(void);
 
-static double now_ns(void) {
+static int64_t now_ns(void) {
     struct timespec time;
     if (clock_gettime(CLOCK_MONOTONIC, &time) != 0) return 0;
-    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
 static int send_to(const struct link_pair *pair, MPI_Comm comm) {
@@ -76,11 +77,11 @@ static int batch(const struct link_pair *pair, int count, MPI_Comm comm) {
 static int agree_on_messages(struct link_pair *pair, MPI_Comm comm) {
     int count = pair->messages > 0 ? pair->messages : 1;
     for (int last = pair->messages > 0; !last;) {
-        double start = now_ns();
+        int64_t start = now_ns();
         int error = batch(pair, count, comm);
         if (error != MPI_SUCCESS) return error;
         int next[2] = {count, 1};
-        double took = now_ns() - start;
+        double took = (double)(now_ns() - start);
         if (pair->first && took < pair->batch_ns && count < MOST_MESSAGES) next[0] = 2 * count, next[1] = 0;
         error = pair->first ? MPI_Send(next, 2, MPI_INT, pair->partner, COUNT, comm)
                             : MPI_Recv(next, 2, MPI_INT, pair->partner, COUNT, comm, MPI_STATUS_IGNORE);
@@ -104,9 +105,9 @@ int link_measure(void *communicator, struct link_pair *pair, double *sample_ns) 
     if (error == MPI_SUCCESS) error = agree_on_messages(pair, comm);
     double ways = pair->mode == SEMIDIRECTIONAL ? 2 : 1;
     for (int i = 0; i < pair->samples && error == MPI_SUCCESS; i++) {
-        double start = now_ns();
+        int64_t start = now_ns();
         error = batch(pair, pair->messages, comm);
-        sample_ns[i] = (now_ns() - start) / ways / pair->messages;
+        sample_ns[i] = (double)(now_ns() - start) / ways / pair->messages;
     }
     return error;
 }

@@ -518,7 +518,10 @@ static double hz_at(const struct governor *governor, double ns) {
 /* When `cycles` that begin at `ns` are over. */
 static double after_cycles(const struct governor *governor, double ns, double cycles) {
     static const double slice_ns = 50;
-    for (; cycles > 0; ns += slice_ns) cycles -= slice_ns * hz_at(governor, ns) / 1e9;
+    while (cycles > 0) {
+        cycles -= slice_ns * hz_at(governor, ns) / 1e9;
+        ns += slice_ns;
+    }
     return ns;
 }
 
@@ -527,12 +530,12 @@ static struct ramp ramp_under(const struct governor *governor) {
     enum { WINDOWS = 120 };
     double hz[WINDOWS], end_ns[WINDOWS], now = 0;
     for (size_t i = 0; i < WINDOWS; i++) {
-        double turns = 16, start = now;
-        for (double took = 0; took < 3e3; turns *= 2) {
+        double turns = 16, start;
+        do {
             start = now;
             now = after_cycles(governor, now, turns * ADDITIONS_A_TURN);
-            took = now - start;
-        }
+            turns *= 2;
+        } while (now - start < 3e3);
         start = now;
         now = after_cycles(governor, now, 2 * turns * ADDITIONS_A_TURN);
         hz[i] = 2 * turns * ADDITIONS_A_TURN * 1e9 / (now - start);
