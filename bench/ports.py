@@ -19,14 +19,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import bootstrap
 
 from bench import table
+from bench.agreement import agreement
 from bench.table import ROOT, Row, row
 
 #: likwid-bench's kernels with the instructions of `ports`.
@@ -47,33 +46,6 @@ class Ours:
     threads: int
     slice_bytes: int
     huge: bool
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """The median of ratios within rounds, and its 95 % interval."""
-
-    ratio: float
-    low: float
-    high: float
-    rounds: int
-
-    def words(self, limit: float) -> str:
-        """What it says: agreement or difference where the whole interval does, else that it is too wide."""
-        if 1 - limit <= self.low and self.high <= 1 + limit:
-            said = f"within {limit:.0%}"
-        elif self.high < 1 - limit or self.low > 1 + limit:
-            said = f"NOT within {limit:.0%}"
-        else:
-            said = f"UNDECIDED: the interval is not on one side of {limit:.0%}; repeat it while nothing else runs"
-        return f"ratio {self.ratio:.3f} (95 % interval {self.low:.3f} to {self.high:.3f}, {self.rounds} rounds): {said}"
-
-
-def agreement(ours: Sequence[float], theirs: Sequence[float]) -> Agreement:
-    """The ratio ours / theirs of values that were measured in the same rounds; at least two."""
-    ratios = np.array(ours) / np.array(theirs)
-    interval = bootstrap((ratios,), np.median, method="percentile", rng=1).confidence_interval
-    return Agreement(float(np.median(ratios)), float(interval.low), float(interval.high), len(ratios))
 
 
 def of_ports() -> Ours:
@@ -149,7 +121,7 @@ def main() -> int:
             row(f"{stream}: ours", [value / 1e9 for value in ours], None, "GB/s"),
             row(f"{stream}: likwid-bench", [value / 1e9 for value in theirs], None, "GB/s"),
             row(f"{stream}: ours / likwid-bench", [a / b for a, b in zip(ours, theirs, strict=True)]),
-            row(f"{stream}: farthest end of the interval from 1", 100 * max(one.high - 1, 1 - one.low), 3.0, "%"),
+            row(f"{stream}: farthest end of the interval from 1", one.farthest, LIMIT),
         ]
     table.keep("ports", rows, load, said=said)
     print("\n".join(said))

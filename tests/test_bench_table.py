@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench import ports, table
+from bench import table
+from bench.agreement import agreement
 
 
 def test_medians_spreads_limits_and_the_last_time(
@@ -46,6 +47,6 @@ def test_another_host_is_not_compared_with(tmp_path: Path, monkeypatch: pytest.M
 def test_two_programs_agree_only_where_the_whole_interval_does(ratio: float, spread: float, said: str) -> None:
     rng = np.random.default_rng(3)
     common = rng.lognormal(sigma=0.5, size=40)  # what other load takes from both in a round
-    one = ports.agreement(ratio * common * rng.lognormal(sigma=spread, size=40), common)
+    one = agreement(ratio * common * rng.lognormal(sigma=spread, size=40), common)
     assert one.low < one.high and one.rounds == 40
     assert said in one.words(0.03)
