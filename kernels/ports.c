@@ -156,7 +156,7 @@ static void add_group(struct run *run, size_t first, enum scope scope) {
     free(nodes);
 }
 
-/* Bytes of each core: together four times the L3s of the largest group, as far as there is memory. */
+/* The cores of the largest CCX or CCD. */
 static size_t largest_group(const struct run *run) {
     size_t most = 1;
     for (size_t i = 0; i < run->selection.cpus.count; i++) {
@@ -171,14 +171,21 @@ static size_t largest_group(const struct run *run) {
     return most;
 }
 
+static size_t memory_nodes(const struct run *run) {
+    size_t count = 0;
+    for (size_t n = 0; n < run->machine.nodes; n++) count += run->machine.node[n].has_memory;
+    return count;
+}
+
+/* Bytes of each core: together four times the L3, as far as all nodes have memory for the largest group. */
 static void choose_slices(struct run *run) {
-    size_t threads = largest_group(run), cores = 1, most = MOST_SLICE_BYTES;
+    size_t threads = largest_group(run), buffers = memory_nodes(run), cores = 1, most = MOST_SLICE_BYTES;
     for (size_t i = 1; i < run->selection.cpus.count; i++)
         cores += run->selection.place[i].l3 == run->selection.place[0].l3;
     slice_bytes = 4 * cache_largest(&run->chosen, 3) / cores;
     for (size_t n = 0; n < run->machine.nodes; n++) {
         if (!run->machine.node[n].has_memory) continue;
-        size_t room = buffer_affordable(&run->machine, run->machine.node[n].number, most * threads, 1) / threads;
+        size_t room = buffer_affordable(&run->machine, run->machine.node[n].number, most * threads, buffers) / threads;
         most = room < most ? room : most;
     }
     if (slice_bytes < LEAST_SLICE_BYTES) slice_bytes = LEAST_SLICE_BYTES;
@@ -203,12 +210,6 @@ static void plan(struct run *run) {
         if (first_of_die) add_group(run, i, CCD);
     }
     choose_slices(run);
-}
-
-static size_t memory_nodes(const struct run *run) {
-    size_t count = 0;
-    for (size_t n = 0; n < run->machine.nodes; n++) count += run->machine.node[n].has_memory;
-    return count;
 }
 
 static uint64_t memory_planned(const struct run *run) {

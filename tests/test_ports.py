@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from . import machines
-from .conftest import built
+from .conftest import built, need
 
 pytestmark = pytest.mark.machine
 
@@ -17,9 +17,9 @@ pytestmark = pytest.mark.machine
 GROUPS = {"rome": (32, 16), "milan": (16, 0), "genoa": (24, 0), "bergamo": (32, 16), "dense": (24, 0)}
 
 
-def plan(root: Path, cpus: str) -> dict[str, str]:
+def plan(root: Path, cpus: str, *under: str) -> dict[str, str]:
     environment = os.environ | {"NODEPRINT_SYSFS": str(root / "sys"), "NODEPRINT_PROCFS": str(root / "proc")}
-    command = [built() / "ports", "--op", "bandwidth", "--plan", "--passes", "1", "--cpus", cpus]
+    command = [*under, built() / "ports", "--op", "bandwidth", "--plan", "--passes", "1", "--cpus", cpus]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     return dict(line.split(" ", 1) for line in done.stdout.splitlines())
 
@@ -35,6 +35,19 @@ def test_every_ccx_and_ccd_is_measured(tmp_path: Path, name: str, nps: int) -> N
     ccxs, ccds = GROUPS[name]
     assert int(said["cells"]) == (ccxs + ccds) * 3 * 2  # own, other socket, all; load, store
     assert 1 < float(said["seconds"]) < 30
+
+
+def test_the_buffers_of_all_nodes_share_what_the_process_may_have(tmp_path: Path) -> None:
+    need("prlimit")
+    machine = machines.epyc(machines.WHOLE["rome"], sockets=2, threads=1, nps=4)
+    root = machine.write(tmp_path)
+    (root / "proc/self").mkdir(parents=True, exist_ok=True)
+    (root / "proc/self/status").write_text("Mems_allowed_list:\t0-7\n")
+    for level in root.glob("sys/devices/system/cpu/cpu*/cache/index*/level"):
+        level.with_name("size").write_text({"3": "16384K"}.get(level.read_text().strip(), "32K"))
+    cpus = f"0-{len(machine.rows) - 1}"
+    most, limit = int(plan(root, cpus)["memory_bytes"]), 640 << 20
+    assert most > limit > int(plan(root, cpus, "prlimit", f"--as={limit}")["memory_bytes"])
 
 
 def test_dies_that_the_system_reports_are_taken(tmp_path: Path) -> None:
