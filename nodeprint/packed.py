@@ -297,12 +297,15 @@ def _pairs(number: int, place: Path, job: int, one: Measured, kind: _NodeKind) -
     raw = [np.ascontiguousarray(each).tobytes() for each in coordinates]
     places, at = job_parts.measured_pairs(kind.cpus, bool(one.header.get("directed")), *raw)
     there, shape = at >= 0, (len(one.runs), len(one.passes), len(places["home"]))
-    flags = np.zeros(shape, dtype=np.uint8)
-    flags[..., at[there]] = one.columns["flags"][..., there]
+    disturbed = np.zeros(shape[0])
+    if one.columns["flags"].any():
+        flags = np.zeros(shape, dtype=np.uint8)
+        flags[..., at[there]] = one.columns["flags"][..., there]
+        disturbed = ((flags & FLAGS["disturbed"]) != 0).mean(axis=(1, 2))
     name = one.name
 
     def values() -> Values:  # holds nothing of the job, which is a file that is open
-        latency = store.job(place / f"job{job}").measured[name].columns["latency_ns"]
+        latency = store.column(place / f"job{job}", name, "latency_ns")
         out = np.full(shape, np.nan, dtype=np.float32)
         out[..., at[there]] = latency[..., there]
         return out
@@ -313,7 +316,7 @@ def _pairs(number: int, place: Path, job: int, one: Measured, kind: _NodeKind) -
     return JobPart(
         number, job, one.name, str(header["operation"]), str(header["quantity"]), str(header["unit"]), kind.layout,
         places, {}, tuple(one.numbers), len(one.passes), tuple(str(run["start_time"]) for run in one.runs), values,
-        ((flags & FLAGS["disturbed"]) != 0).mean(axis=(1, 2)), step / (2 * round_trips) if round_trips else 0.0,
+        disturbed, step / (2 * round_trips) if round_trips else 0.0,
     )  # fmt: skip
 
 

@@ -132,12 +132,11 @@ def part(
     Where places become one, as two CPUs of one NUMA node do, their median counts. A place without a value is none.
     """
     keys = tuple(map(tuple, coordinates.values()))
-    places, names, place = _canonical(measurement, of, tuple(coordinates), keys)
-    first = np.unique(place, return_index=True)[1]
+    places, names, place, first, joined = _canonical(measurement, of, tuple(coordinates), keys)
     out = np.asarray(values[..., first], dtype=np.float32)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a pass without a value stays NaN
-        for several in np.flatnonzero(np.bincount(place) > 1):
+        for several in joined:
             out[..., several] = np.nanmedian(values[..., place == several], axis=-1)
     there = np.isfinite(out).any(axis=(0, 1))
     if not there.all():
@@ -153,8 +152,9 @@ def part(
 @lru_cache(maxsize=256)
 def _canonical(
     measurement: str, of: NodePlaces, dims: tuple[str, ...], coordinates: tuple[tuple[Key, ...], ...]
-) -> tuple[dict[str, Ints], dict[str, tuple[str, ...]], Ints]:
-    """The canonical places, sorted, the words of their dimensions, and the number among them of each measured place."""
+) -> tuple[dict[str, Ints], dict[str, tuple[str, ...]], Ints, Ints, Ints]:
+    """The canonical places, sorted, the words of their dimensions, and the number among them of each measured place;
+    the first measured place of each, and the numbers of those that several measured places are."""
     columns, names = [], {}
     for dim, keys in zip(dims, coordinates, strict=True):
         known = sorted(set(keys), key=lambda key: (isinstance(key, str), key))
@@ -166,7 +166,8 @@ def _canonical(
             columns.append([int(canonical[key]) for key in keys])
     rows = np.array(columns, dtype=np.int64).T
     first, place = distinct(rows)
-    return dict(zip(dims, rows[first].T.copy(), strict=True)), names, place
+    joined = np.flatnonzero(np.bincount(place) > 1)
+    return dict(zip(dims, rows[first].T.copy(), strict=True)), names, place, first, joined
 
 
 def _of_dimension(measurement: str, dim: str, keys: Sequence[Key], of: NodePlaces) -> list[Key]:

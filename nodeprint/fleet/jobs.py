@@ -91,7 +91,11 @@ class Measured:
     @cached_property
     def cpus(self) -> list[int]:
         """Of pairs, the CPUs that were measured."""
-        return np.unique(np.concatenate([self.places["a"], self.places["b"]])).tolist() if self.pairs else []
+        if not self.pairs:
+            return []
+        ends = np.concatenate([self.places["a"], self.places["b"]])
+        known: list[int] = ends[distinct(ends[:, None])[0]].tolist()
+        return known
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,15 @@ def job(job_dir: Path, *, write: bool = True) -> Job:
     return found
 
 
+def column(job_dir: Path, name: str, key: str) -> jobs.Array:
+    """One column of a measurement of a job that this process has read before, without the rest of the job."""
+    opened = _opened(_arrays(job_dir), None)
+    if opened is None:
+        return job(job_dir).measured[name].columns[key]
+    content, end, index = opened
+    return _array(content, end, index.measured[name].columns[key])
+
+
 def keep(found: Job, job_dir: Path) -> None:
     """Keep `found` as what the files in `job_dir` hold now. Raises CannotWriteError."""
     _save(found, _arrays(job_dir), _sources(_of_job(job_dir)))
@@ -261,8 +270,9 @@ def _save(found: Job, path: Path, sources: Sources) -> None:
     files.write(path, b"".join([line, *blocks]))
 
 
-def _opened(path: Path, sources: Sources) -> tuple[mmap.mmap, int, _Index] | None:
-    """What is kept in `path`, where its arrays begin, and which those are; None where it is not of these sources."""
+def _opened(path: Path, sources: Sources | None) -> tuple[mmap.mmap, int, _Index] | None:
+    """What is kept in `path`, where its arrays begin, and which those are; None where it is not of these sources (None:
+    of any)."""
     if not path.is_file():
         return None
     try:
@@ -272,8 +282,12 @@ def _opened(path: Path, sources: Sources) -> tuple[mmap.mmap, int, _Index] | Non
         index = _INDEX.decode(content[:end])
     except (OSError, ValueError, RecursionError, msgspec.MsgspecError):
         return None
-    good = index.schema == SCHEMA and index.sources == sources and len(content) == end + index.bytes
+    good = index.schema == SCHEMA and sources in (None, index.sources) and len(content) == end + index.bytes
     return (content, end, index) if good else None
+
+
+def _array(content: mmap.mmap, begin: int, entry: _Array) -> jobs.Array:
+    return np.frombuffer(content, entry.dtype, math.prod(entry.shape), begin + entry.at).reshape(entry.shape)
 
 
 def _load(path: Path, sources: Sources) -> Job | None:
@@ -282,17 +296,13 @@ def _load(path: Path, sources: Sources) -> Job | None:
     if opened is None:
         return None
     content, end, index = opened
-
-    def array(entry: _Array) -> jobs.Array:
-        return np.frombuffer(content, entry.dtype, math.prod(entry.shape), end + entry.at).reshape(entry.shape)
-
     try:
         measured = {
             name: Measured(
                 name, one.header, tuple(one.runs), tuple(one.passes),
-                {dim: array(entry) for dim, entry in one.places.items()},
+                {dim: _array(content, end, entry) for dim, entry in one.places.items()},
                 {dim: tuple(words) for dim, words in one.names.items()},
-                {key: array(entry) for key, entry in one.columns.items()},
+                {key: _array(content, end, entry) for key, entry in one.columns.items()},
             )
             for name, one in index.measured.items()
         }  # fmt: skip

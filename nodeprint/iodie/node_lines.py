@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -143,10 +142,10 @@ def _censuses(run: str, found: Detail) -> list[Census]:
 
 
 def has_lines(node_dir: Path) -> bool:
-    """Whether a node has records, and the first that a map could be made of has the values of lines."""
+    """Whether a node has records, and the first that a map could be made of was measured with `--detail`."""
     for folder in jobs.folders(node_dir) if node_dir.is_dir() else ():
-        for path, raw in run_files.contents(folder, []):
-            if path.name.split(".")[0] in MEASUREMENTS:
-                with suppress(NodeprintError):
-                    return bool(detailed_records.read(path, raw=raw).ns.size)
+        measured = store.job(folder).measured
+        for name in MEASUREMENTS:
+            if name in measured:
+                return "--detail" in measured[name].header.get("arguments", ())
     return False

@@ -69,8 +69,7 @@ def equivalence(one: Evidence, node: int) -> dict[str, Margin]:
     runs = int(max(np.isfinite(seen.values).any(axis=1).sum(), 1))
     reach = np.abs(seen.deviation) + one.half(0.95, runs, i)
     out: dict[str, Margin] = {}
-    for family in np.unique(terms.family):
-        mine = np.flatnonzero(terms.family == family)
+    for family, mine in terms.by_family:
         w = int(mine[np.argmax(reach[mine] / stats.bound[mine])])
         needed: int | None = 0
         lacking = ""

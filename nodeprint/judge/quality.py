@@ -26,8 +26,10 @@ def gaps(i: int, job: int, reduced: Sequence[Reduced], rules: Acceptance) -> lis
     out = []
     for one in reduced:
         quantity = one.quantity
+        if not quantity.of_pairs:
+            continue
         mine = np.flatnonzero((quantity.node == i) & (quantity.job == job))
-        if not quantity.of_pairs or not len(mine):
+        if not len(mine):
             continue
         missing = one.missing[mine]
         # at other homes the job was not measured: that is another configuration, and no gap

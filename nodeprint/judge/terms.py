@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -72,6 +73,11 @@ class Terms:
     unwitnessed: tuple[str, ...]
     passing: Bools
     share: bool = False
+
+    @cached_property
+    def by_family(self) -> list[tuple[int, Ints]]:
+        """The numbers of the families that have terms, each with the numbers of these."""
+        return [(number, np.flatnonzero(self.family == number)) for number in np.unique(self.family).tolist()]
 
     def indices(self, family: str) -> Ints:
         """Numbers of the terms of a family; none where it is no family of these."""
