@@ -370,7 +370,7 @@ def drift(
 
     By node, the fields of the fingerprint, and more that no verdict looks at: memory modules by slot, firmware, links.
     """
-    from nodeprint import packed
+    from nodeprint import packing
     from nodeprint.importers import setup_facts, surveys
     from nodeprint.judge import acceptance as rules
     from nodeprint.verdict import comparison
@@ -380,7 +380,7 @@ def drift(
     elif surveys.is_only_surveyed(campaign):
         nodes, simulated = surveys.read(campaign), False
     else:
-        fleet = packed.pack(campaign)
+        fleet = packing.pack(campaign)
         nodes, simulated = list(fleet.nodes), fleet.simulated
     found = comparison.drift(nodes, rules.load(acceptance or rules.kept(campaign)))
     unknown = {node.name: node.reason or "it has no survey" for node in nodes if not node.fingerprint}
@@ -471,9 +471,9 @@ def export(
             typer.echo(path)
         return
     from nodeprint import export as tables
-    from nodeprint import packed
+    from nodeprint import packing
 
-    typer.echo(tables.export(packed.pack(campaign), to))
+    typer.echo(tables.export(packing.pack(campaign), to))
 
 
 @app.command(epilog="Example: nodeprint report results/main --figures --pseudonyms")

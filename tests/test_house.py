@@ -25,7 +25,7 @@ FLOORS = [
     {"iodie"},
     {"judge"},
     {"structure", "simulate", "importers", "export"},
-    {"packed", "fleet", "netcdf", "senses", "progress", "campaign", "campaign_status"},
+    {"packed", "packing", "fleet", "netcdf", "senses", "progress", "campaign", "campaign_status"},
     {
         "layout",
         "topology",

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bench.die import passes_of
-from nodeprint import dies, packed
+from nodeprint import dies, packing
 from nodeprint.cli import app
 from nodeprint.errors import CannotWriteError, NodeprintError
 from nodeprint.iodie import (
@@ -625,7 +625,7 @@ def test_a_node_is_mapped_once_and_again_where_its_records_are_others(
 
 def test_a_fleet_without_detail_has_no_die_quantities(tmp_path: Path) -> None:
     folder = write(Plan(from_part("EPYC 74F3", 1, smt=False), nodes=2, runs=1, passes=1), tmp_path / "plain")
-    fleet_of = packed.pack(folder)
+    fleet_of = packing.pack(folder)
     assert not node_lines.has_lines(folder / "nodes/node000") and with_dies(fleet_of, folder) is fleet_of
 
 

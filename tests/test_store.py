@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from nodeprint import netcdf, packed, records, topology
+from nodeprint import discover, netcdf, packing, records, topology
 from nodeprint.fleet import jobs, store, waiting
 from nodeprint.fleet.jobs import Job
 from nodeprint.fleet.nodes import gather
@@ -74,7 +74,7 @@ def test_a_fleet_is_packed_anew_by_other_rules(campaign: Make, monkeypatch: pyte
     (folder / "nodes/n1/job1/survey.tar.gz").write_bytes(survey(preset("rome-2x64"), "n1", {}))
 
     def written() -> int:
-        packed.pack(folder)
+        packing.pack(folder)
         return (folder / "packed/index.json").stat().st_mtime_ns
 
     first = written()
@@ -95,7 +95,7 @@ def test_a_job_is_read_from_its_records_once(campaign: Make, monkeypatch: pytest
     with monkeypatch.context() as patch:
         for module, name in ((records, "read"), (store, "open_tree"), (topology, "read")):
             patch.setattr(module, name, lambda *_: pytest.fail("read again"))
-        first = packed.pack(folder)
+        first = packing.pack(folder)
     # one more run is read, and the other node is not
     new = folder / "nodes/n2/job1/run3/coherence-cas.jsonl"
     new.parent.mkdir()
@@ -103,10 +103,42 @@ def test_a_job_is_read_from_its_records_once(campaign: Make, monkeypatch: pytest
     read = []
     real = records.read
     monkeypatch.setattr(records, "read", lambda path, *more: read.append(path.parts[-4]) or real(path, *more))
-    second = packed.pack(folder)
+    second = packing.pack(folder)
     assert read == ["n2"] * 3
     assert [len(one.pairs[0].node) for one in (first, second)] == [4, 5]
     assert second.pairs[0].values[-1, 0, 0] == 99.0
+
+
+def test_one_more_node_is_packed_alone_and_as_if_all_were_packed_anew(
+    campaign: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = campaign("n0", "n1", "n2")
+    rows = discover.read_sheet(folder / "nodes.tsv")
+    for name, level in (("n0", "l1"), ("n1", "l3"), ("n2", "l2")):
+        records_of = lines(cell_header(run=1, host=name), cell(0, level), TRAILER)
+        (folder / f"nodes/{name}/job1/run1/chase-levels.jsonl").write_text(records_of)
+
+    def files_of(nodes: list[discover.Node]) -> dict[str, bytes]:
+        discover.write_sheet(folder / "nodes.tsv", nodes)
+        packing.pack(folder)
+        return {path.name: path.read_bytes() for path in (folder / "packed").iterdir()}
+
+    def anew(nodes: list[discover.Node]) -> dict[str, bytes]:
+        shutil.rmtree(folder / "packed")
+        return files_of(nodes)
+
+    real = store.job
+    some = files_of(rows[1:])
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "job", lambda path: real(path) if "n0" in path.parts else pytest.fail("packed again"))
+        every = files_of(rows)
+    assert every == anew(rows) and every != some
+    assert [one.names for one in packing.pack(folder).others] == [{"level": ("l1", "l2", "l3")}]
+    # without a node there are fewer places, and a node with other records is another one
+    assert files_of(rows[1:]) == some == anew(rows[1:])
+    text = lines(cell_header(run=1, host="n1"), cell(0, "l2", latency_ns=7.0), TRAILER)
+    (folder / "nodes/n1/job1/run1/chase-levels.jsonl").write_text(text)
+    assert files_of(rows) == anew(rows) != every
 
 
 def test_packing_holds_no_node_open(campaign: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +150,7 @@ def test_packing_holds_no_node_open(campaign: Make, monkeypatch: pytest.MonkeyPa
     free = [number for number in range(soft) if number not in used]
     resource.setrlimit(resource.RLIMIT_NOFILE, (free[8], hard))
     try:
-        fleet = packed.pack(folder)
+        fleet = packing.pack(folder)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert len(fleet.nodes) == 12
@@ -130,8 +162,8 @@ def test_a_campaign_that_cannot_be_written_is_read_and_left_as_it_is(
     folder = campaign("n1", "n2", "n3")
     before = sorted(folder.rglob("*"))
     monkeypatch.setattr(store.os, "access", lambda path, _: Path(path) != folder)
-    found = packed.pack(folder)
-    assert len(found.pairs[0].node) == 6 and packed.pack(folder).quantities[0].measurement == "coherence-cas"
+    found = packing.pack(folder)
+    assert len(found.pairs[0].node) == 6 and packing.pack(folder).quantities[0].measurement == "coherence-cas"
     rules = tmp_path / "ours.yaml"
     rules.write_text("bounds: {percent: {class: 3}}\n")
     assert set(judge(folder).nodes) == set(judge(folder, acceptance=rules).nodes) == {"n1", "n2", "n3"}

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from bench import other
 from bench import verdict as bench
 from nodeprint import outcomes as table
-from nodeprint import packed
+from nodeprint import packed, packing
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.export import COLUMNS, export
@@ -643,7 +643,7 @@ def test_fail_on_counts_known_outcomes(campaign):
 
 
 def test_export_has_every_pair(campaign, tmp_path):
-    found = packed.pack(campaign)
+    found = packing.pack(campaign)
     table = pandas.read_parquet(export(found, tmp_path / "out.parquet"))
     text = pandas.read_csv(export(found, tmp_path / "out.csv"))
     count = sum(int(np.isfinite(np.asarray(s.values)).sum()) for s in found.pairs)
@@ -656,7 +656,7 @@ def test_export_has_every_pair(campaign, tmp_path):
 def test_parquet_without_its_package_says_what_to_install(campaign, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(NodeprintError, match=r"pip install pyarrow`, or name a file that ends in \.csv"):
-        export(packed.pack(campaign), tmp_path / "out.parquet")
+        export(packing.pack(campaign), tmp_path / "out.parquet")
     assert not list(tmp_path.glob(".out*"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,13 +60,17 @@ def write(folder: Path, states: Sequence[NodeState]) -> Fleet:
     return Fleet(folder, tuple(states))
 
 
-def each(folder: Path, workers: int | None = None) -> Iterator[tuple[Node, NodeState, list[Job]]]:
-    """The nodes of a campaign by name, each with what came of it and its jobs, one in memory at a time.
+def each(
+    folder: Path, workers: int | None = None, apart_from: Collection[str] = ()
+) -> Iterator[tuple[Node, NodeState, list[Job]]]:
+    """The nodes of a campaign by name, `apart_from` some, each with what came of it and its jobs, one in memory at a
+    time.
 
     What is not in the store is read from its records first, on all processors that we may use unless `workers` says
     how many. Raises NodeprintError without a campaign, CannotWriteError where the store cannot be written.
     """
-    nodes = sorted(discover.read_sheet(folder / "nodes.tsv"), key=lambda node: node.node)
+    sheet = [node for node in discover.read_sheet(folder / "nodes.tsv") if node.node not in apart_from]
+    nodes = sorted(sheet, key=lambda node: node.node)
     places = [folder / "nodes" / node.node for node in nodes]
     new = [place for place in places if place.is_dir() and not store.is_filled(place)]
     if len(new) <= _FEW or workers == 1:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from nodeprint import __version__, discover, outcomes, packed, run_files
+from nodeprint import __version__, discover, outcomes, packing, run_files
 from nodeprint.config import planned
 from nodeprint.fabric import Fabrics
 from nodeprint.fabric import read as read_fabrics
@@ -38,7 +38,7 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
     Raises NodeprintError when there is no campaign, or `acceptance` or `baseline` cannot be used.
     """
     rules = accepted.load(acceptance or accepted.kept(campaign))
-    fleet = packed.pack(campaign)
+    fleet = packing.pack(campaign)
     place = store.base(campaign)
     kept = accepted.keep(acceptance, place) if acceptance is not None else accepted.kept(campaign)
     since = history.against(fleet, baseline, rules) if baseline is not None else None

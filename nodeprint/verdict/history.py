@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint import files, packed
+from nodeprint import files, packed, packing
 from nodeprint.distributions import stdtrit
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.fleet.quantity import Quantity
@@ -51,7 +51,7 @@ def save(campaign: Path, folder: Path) -> Path:
 
     Raises NodeprintError when the campaign is not there, or is in the baseline already.
     """
-    fleet = packed.pack(campaign)
+    fleet = packing.pack(campaign)
     target = folder / fleet.campaign
     if target.exists():
         advice = "remove that folder first where the campaign was measured again"
@@ -71,7 +71,7 @@ def points(folder: Path) -> list[PackedFleet]:
     if not folder.is_dir():
         raise NodeprintError("no such baseline", where=folder, advice="make one with `nodeprint baseline save`")
     if (folder / packed.FOLDER).is_dir() or (folder / "nodes.tsv").exists():
-        return [packed.pack(folder)]
+        return [packing.pack(folder)]
     found = [packed.read(path.parent.parent) for path in sorted(folder.glob(f"*/{packed.FOLDER}/index.json"))]
     if not found:
         raise NodeprintError("holds no campaign", where=folder, advice="add one with `nodeprint baseline save`")

@@ -1,0 +1,305 @@
+"""From a campaign's records to its packed fleet: what was packed before and is the same is taken from there."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from nodeprint import discover, files, senses, topology
+from nodeprint.errors import NodeprintError
+from nodeprint.fleet import homes, job_parts, nodes, store
+from nodeprint.fleet.job_parts import JobPart, NodePlaces
+from nodeprint.fleet.jobs import Job, Measured
+from nodeprint.fleet.quantity import NodeLayout, Quantity, Values, models
+from nodeprint.fleet.store import Survey
+from nodeprint.layout import layout_of, slots_of
+from nodeprint.packed import FOLDER, SCHEMA, PackedFleet, PackedNode, read, write_index
+from nodeprint.record_lines import FLAGS
+from nodeprint.topology import processors
+from nodeprint.topology.model import Cpu, Machine, Topology
+
+
+def pack(campaign: Path) -> PackedFleet:
+    """The campaign's nodes as arrays: as packed, where its records are the same, else packed anew from the store.
+
+    Raises NodeprintError when there is no campaign.
+    """
+    sheet = campaign / "nodes.tsv"
+    if not sheet.exists():
+        if (campaign / FOLDER / "index.json").exists():
+            return read(campaign)
+        raise NodeprintError("no campaign is there", where=campaign, advice="name a folder that holds nodes.tsv")
+    made_of, place = _made_of(campaign), store.base(campaign)
+    stamp = hashlib.sha256(msgspec.json.encode([campaign.name, made_of])).hexdigest()[:16]
+    for folder in dict.fromkeys((campaign, place)):
+        with suppress(NodeprintError):
+            return read(folder, stamp)
+    _pack(campaign, stamp, made_of, place)
+    return read(place)
+
+
+def _made_of(campaign: Path) -> dict[str, str]:
+    """By node a digest of what it is packed from: its row, and every file's name, size and time."""
+    made_by = f"{SCHEMA} {store.SCHEMA} {processors.digest()}"
+    out = {}
+    for row in discover.read_sheet(campaign / "nodes.tsv"):
+        place = campaign / "nodes" / row.node
+        found = [made_by, row, store.sources(place) if place.is_dir() else None]
+        out[row.node] = hashlib.sha256(msgspec.json.encode(found)).hexdigest()[:16]
+    return out
+
+
+class _Gathered(msgspec.Struct):
+    """What a node was packed from (`made_of`), what came of it, and what its records say of the campaign."""
+
+    made_of: str
+    state: nodes.NodeState
+    simulated: bool = False
+    versions: dict[str, str] = {}
+
+
+def _pack(campaign: Path, stamp: str, made_of: Mapping[str, str], target: Path) -> None:
+    earlier = _Earlier(target, made_of)
+    known: list[PackedNode] = []
+    gathered: list[_Gathered] = []
+    found_parts: list[JobPart] = []
+    anew = nodes.each(campaign, apart_from=earlier.nodes)
+    for number, name in enumerate(sorted(made_of)):
+        if name in earlier.nodes:
+            node, told, of_node = earlier.of(name, number)
+        else:
+            node, told, of_node = _read_anew(campaign, number, made_of[name], *next(anew))
+        known.append(node)
+        gathered.append(told)
+        found_parts += of_node
+    nodes.write(campaign, [one.state for one in gathered])
+    simulated = any(one.simulated for one in gathered)
+    versions = {key: value for one in gathered for key, value in one.versions.items()}
+    with files.replacing_folder(target / FOLDER) as partial:
+        quantities = job_parts.assemble(found_parts, partial)
+        fleet = PackedFleet(campaign.name, simulated, tuple(known), quantities, versions)
+        write_index(fleet, partial, stamp, [msgspec.to_builtins(one) for one in gathered])
+
+
+def _read_anew(
+    campaign: Path, number: int, made_of: str, row: discover.Node, state: nodes.NodeState, found: Sequence[Job]
+) -> tuple[PackedNode, _Gathered, list[JobPart]]:
+    node = PackedNode(
+        state.node, state.host, state.state, state.reason, state.log_tail, quality=state.problems, rack=row.rack,
+        switch=row.switch,
+    )  # fmt: skip
+    place = campaign / "nodes" / state.node
+    survey = store.survey(place) if place.is_dir() else Survey()
+    told = _Gathered(made_of, state)
+    if state.state != "measured":
+        return replace(node, fingerprint=survey.fingerprint), told, []
+    node, of_node = _of_node(node, number, place, found, survey)
+    headers = [one.header for job in found for one in job.measured.values()]
+    told.simulated = any(bool(of.get("simulated")) for of in (*headers, *(job.status for job in found)))
+    told.versions = {f"kernel {header.get('kernel')}": str(header.get("kernel_hash", "")) for header in headers}
+    return node, told, of_node
+
+
+class _Earlier:
+    """The nodes that were packed before from the files that they have now, and what was packed of them.
+
+    There are none where any that was measured then has other files now, or is gone: a quantity has the places of all
+    its nodes. A node whose log is shown is read anew, as its log is none of these files.
+    """
+
+    def __init__(self, target: Path, made_of: Mapping[str, str]) -> None:
+        self.nodes: dict[str, int] = {}
+        try:
+            self._fleet = read(target)
+            self._gathered = msgspec.convert(self._fleet.gathered, tuple[_Gathered, ...])
+        except (NodeprintError, msgspec.ValidationError):
+            return
+        told = [(i, one) for i, one in enumerate(self._gathered) if one.state.state == "measured"]
+        if len(self._gathered) == len(self._fleet.nodes) and all(
+            made_of.get(one.state.node) == one.made_of for _, one in told
+        ):
+            self.nodes = {one.state.node: i for i, one in told if not one.state.log_tail}
+
+    @functools.cached_property
+    def _rows(self) -> dict[int, list[tuple[Quantity, slice]]]:
+        """By node the rows of each of its jobs in each quantity."""
+        out: dict[int, list[tuple[Quantity, slice]]] = {}
+        for one in self._fleet.quantities:
+            begins = np.flatnonzero(np.diff(one.node, prepend=-1) | np.diff(one.job, prepend=-1)).tolist()
+            for begin, end in zip(begins, [*begins[1:], len(one.node)], strict=True):
+                out.setdefault(int(one.node[begin]), []).append((one, slice(begin, end)))
+        return out
+
+    def of(self, name: str, number: int) -> tuple[PackedNode, _Gathered, list[JobPart]]:
+        """What was packed of one of `nodes`, which now has this number."""
+        at = self.nodes[name]
+        parts = [_as_packed(number, one, rows) for one, rows in self._rows.get(at, ())]
+        return self._fleet.nodes[at], self._gathered[at], parts
+
+
+def _as_packed(number: int, one: Quantity, rows: slice) -> JobPart:
+    return JobPart(
+        number, int(one.job[rows.start]), one.measurement, one.operation, one.quantity, one.unit, one.layout,
+        one.places, one.names, tuple(one.run[rows].tolist()), one.values.shape[1], one.started[rows],
+        lambda: one.values[rows], one.disturbed[rows], one.tick_ns,
+    )  # fmt: skip
+
+
+def _of_node(
+    node: PackedNode, number: int, place: Path, found: Sequence[Job], survey: Survey
+) -> tuple[PackedNode, list[JobPart]]:
+    everywhere = tuple(
+        sorted({int(cpu) for job in found for one in job.measured.values() for cpu in one.header["cpus"]})
+    )
+    paired = tuple(sorted({cpu for job in found for one in job.pairs for cpu in one.cpus}))
+    kind = _kind_of_node(survey.topology, everywhere, paired)
+    warnings: list[Mapping[str, str]] = []
+    if not survey.topology:
+        warnings.append({
+            "id": "no-topology", "text": "no survey of the node: its CPUs are compared by OS number",
+            "advice": "measure it again with node-run; a matrix of another tool: import it with --part or --xml",
+        })  # fmt: skip
+    # the same fact may be seen by both; said once
+    warnings += {w["id"]: w for w in (*kind.warnings, *survey.warnings)}.values()
+    of_node = []
+    for job in found:
+        of_node += [_pairs(number, place, job.number, one, kind) for one in job.pairs]
+        of_node += [_cells(number, job.number, one, kind.whole) for one in job.cells if one.name in models()]
+    boots = {str(run["boot_id"]) for job in found for one in job.measured.values() for run in one.runs}
+    took: dict[str, list[float]] = {}
+    for one in (one for job in found for one in job.measured.values()):
+        times = [float(run["trailer"].get("elapsed_s") or 0.0) for run in one.runs]
+        took.setdefault(one.name, []).extend(seconds / 60 for seconds in times if seconds > 0)
+    known = replace(
+        node,
+        run_minutes={name: round(float(np.median(times)), 3) for name, times in sorted(took.items()) if times},
+        quality=(*node.quality, *survey.problems),
+        cpus=kind.cpus,
+        cores=kind.cores,
+        fingerprint=_fingerprint(found, survey),
+        warnings=tuple(warnings),
+        boots=tuple(sorted(boots)),
+        numbers={"cpu": kind.whole.cpus, "core": kind.whole.cores, "node": kind.whole.nodes},
+        senses=senses.of(found, kind.cpus) | survey.senses,
+        seen=tuple(
+            run for job in found for one in (*job.pairs, *job.cells) for run in _seen(job.number, one)
+        ),
+    )  # fmt: skip
+    return known, of_node
+
+
+@dataclass(frozen=True)
+class _NodeKind:
+    """What nodes of one topology and one set of measured CPUs have in common; `layout`, `cpus` and `cores` are
+    of those that pairs were measured of, `whole` has all."""
+
+    layout: NodeLayout
+    cpus: tuple[int, ...]
+    cores: tuple[int, ...]
+    whole: NodePlaces
+    machine: Topology
+    warnings: tuple[Mapping[str, str], ...]
+
+
+@functools.lru_cache(maxsize=256)
+def _kind_of_node(labels: str, everywhere: tuple[int, ...], paired: tuple[int, ...]) -> _NodeKind:
+    machine = topology.from_text(labels) if labels else Topology(Machine(), tuple(Cpu(cpu=cpu) for cpu in everywhere))
+    slots, order = slots_of(machine, paired)
+    core_of = {cpu.cpu: cpu.core for cpu in machine.cpus}
+    cores = tuple(cpu if (core := core_of.get(cpu)) is None else core for cpu in order)
+    warnings = tuple({"id": w.id, "text": w.text, "advice": w.advice} for w in machine.warnings)
+    whole = job_parts.machine(machine, everywhere)
+    layout = job_parts.pair_layout(layout_of(machine, slots, np.zeros((0, 2), dtype=np.int64)))
+    return _NodeKind(layout, tuple(order), cores, whole, machine, warnings)
+
+
+def _pairs(number: int, place: Path, job: int, one: Measured, kind: _NodeKind) -> JobPart:
+    coordinates = (homes.of_pairs(one, kind.machine), one.places["a"], one.places["b"])
+    raw = [np.ascontiguousarray(each).tobytes() for each in coordinates]
+    places, at = job_parts.measured_pairs(kind.cpus, bool(one.header.get("directed")), *raw)
+    there, shape = at >= 0, (len(one.runs), len(one.passes), len(places["home"]))
+    disturbed = np.zeros(shape[0])
+    if one.columns["flags"].any():
+        flags = np.zeros(shape, dtype=np.uint8)
+        flags[..., at[there]] = one.columns["flags"][..., there]
+        disturbed = ((flags & FLAGS["disturbed"]) != 0).mean(axis=(1, 2))
+    name = one.name
+
+    def values() -> Values:  # holds nothing of the job, which is a file that is open
+        latency = store.column(place / f"job{job}", name, "latency_ns")
+        out = np.full(shape, np.nan, dtype=np.float32)
+        out[..., at[there]] = latency[..., there]
+        return out
+
+    clock, header = one.header.get("clock"), one.header
+    step = float(clock.get("step_ns") or 0.0) if isinstance(clock, dict) else 0.0
+    round_trips = float(header.get("round_trips") or 0)
+    return JobPart(
+        number, job, one.name, str(header["operation"]), str(header["quantity"]), str(header["unit"]), kind.layout,
+        places, {}, tuple(one.numbers), len(one.passes), tuple(str(run["start_time"]) for run in one.runs), values,
+        disturbed, step / (2 * round_trips) if round_trips else 0.0,
+    )  # fmt: skip
+
+
+def _cells(number: int, job: int, one: Measured, whole: NodePlaces) -> JobPart:
+    return job_parts.part(
+        number, job, one.name, one.header, whole, {dim: one.keys(dim) for dim in one.places},
+        one.columns[models()[one.name].value], one.numbers, [str(run["start_time"]) for run in one.runs],
+    )  # fmt: skip
+
+
+def _seen(job: int, one: Measured) -> Iterator[dict[str, Any]]:
+    """By run what was seen beside a measurement: the share of time stolen, sensors, how far clocks fell."""
+    cpus = max(len(one.header["cpus"]), 1)
+    for r, run in enumerate(one.runs):
+        trailer = run["trailer"]
+        time = float(trailer.get("elapsed_s", np.nan)) * cpus
+        steal = float(trailer.get("steal_s", np.nan)) - _TICK_S * cpus
+        found: dict[str, Any] = {"steal_share": steal / time if time > 0 and steal > 0 else 0.0}
+        found |= _sensors(run["sensors"] or {}, trailer.get("sensors") or {})
+        if {"start_hz", "end_hz"} <= set(one.columns):
+            fell = 1 - one.columns["end_hz"][r] / one.columns["start_hz"][r]
+            found["clock_fell"] = float(np.median(fell[np.isfinite(fell)])) if np.isfinite(fell).any() else 0.0
+        if any(found.values()):
+            yield {"job": job, "run": int(run["run"]), "measurement": one.name, **found}
+
+
+#: What each CPU's counter of stolen time advances by at once (USER_HZ): a tick of it may have been lost before the run.
+_TICK_S = 0.01
+
+
+def _sensors(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """What counters rose by, and the hottest sensor; nothing where it is unknown."""
+
+    def rose(key: str, *within: str) -> int:
+        old, new = before.get(key) or {}, after.get(key) or {}
+        for name in within:
+            old, new = ({k: v.get(name, 0) for k, v in of.items()} for of in (old, new))
+        return sum(max(0, int(count) - int(old.get(part, 0))) for part, count in new.items())
+
+    heat = after.get("temperatures_c") or {}
+    hottest = max(heat, key=lambda name: heat[name], default="")
+    return {
+        "throttled": rose("throttle_core") + rose("throttle_package"),
+        "corrected": rose("edac", "ce"),
+        "uncorrected": rose("edac", "ue"),
+        "hottest_c": float(heat[hottest]) if hottest else 0.0,
+        "hottest": hottest,
+    }
+
+
+def _fingerprint(found: Sequence[Job], survey: Survey) -> dict[str, Any]:
+    """The survey's fields, and what the newest records say of the kernel that wrote them."""
+    fields = dict(survey.fingerprint)
+    headers = [one.header for job in found for one in job.pairs]
+    if headers:
+        fields |= {key: headers[-1][key] for key in ("kernel_hash", "compiler") if headers[-1].get(key)}
+    return fields
