@@ -7,7 +7,6 @@ number of nodes; kernels do nothing, so all of it is start and end of jobs. Thes
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import os
 import random
@@ -22,9 +21,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench.fleet import as_a_kernel_writes
 from bench.table import ROOT, Row, keep, row
 from nodeprint import campaign as campaigns
-from nodeprint import config, record_lines
+from nodeprint import config
 from nodeprint.discover import Node
 from tests import fake_slurm
 
@@ -199,21 +199,6 @@ if [ -f "RECORDS/run$run/$name" ]; then cp "RECORDS/run$run/$name" "$out"; else 
 """
 
 
-def as_a_kernel_writes(line: str, chance: random.Random) -> str:
-    """A simulated pair's line with the digits and the members that the kernel gives it."""
-    if not line.startswith('{"record":"pair"') or "clock_a_ghz" not in line:
-        return line
-    pair = json.loads(line)
-    flags, clocks = pair.pop("flags"), [pair.pop(key) for key in record_lines.PAIR_CLOCKS]
-    pair["p25_ns"] = pair["median_ns"] * chance.uniform(0.95, 1)
-    for key in [key for key in pair if key.endswith("_ns")]:
-        digits = 5 if key == "latency_ns" else 4
-        pair[key] = float(f"{pair[key]:.{digits}g}")
-    pair |= {"lines": 32, "round_trips": 25, "retries": 0, "slow_share": chance.choice([0.0] * 8 + [0.016, 0.031])}
-    pair |= dict(zip(record_lines.PAIR_CLOCKS, clocks, strict=True)) | {"switches": 0, "flags": flags}
-    return json.dumps(pair, separators=(",", ":"))
-
-
 def bundle() -> list[Row]:
     """What node-run leaves of a node of 2 x 64 cores in the preset `standard`, with the records of the simulator.
 
@@ -230,8 +215,7 @@ def bundle() -> list[Row]:
         subprocess.run(["nodeprint", "simulate", *words], check=True, capture_output=True)
         simulated, chance = out / "nodes/node000/job1", random.Random(1)
         for path in simulated.rglob("*.jsonl.gz"):
-            lines = gzip.decompress(path.read_bytes()).decode().splitlines()
-            path.with_suffix("").write_text("".join(as_a_kernel_writes(line, chance) + "\n" for line in lines))
+            path.with_suffix("").write_text(as_a_kernel_writes(path, chance))
         kernels.mkdir()
         for name in {one.kernel for one in planned}:
             (kernels / name).write_text(REPLAY.replace("RECORDS", str(simulated)))
