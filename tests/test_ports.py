@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import platform
+import re
 import subprocess
 from pathlib import Path
 
@@ -63,3 +65,26 @@ def test_dies_that_the_system_reports_are_taken(tmp_path: Path) -> None:
         (folder / "package_cpus_list").write_text("0-63\n")
     assert int(plan(root, "0-63")["cells"]) == (8 + 4) * 2  # one socket, one NUMA node: its own memory alone
     assert int(plan(root, "0-7")["cells"]) == 2  # one CCX takes part: no CCD of several
+
+
+#: What moves 16 bytes of a stream, by machine.
+MOVES = {
+    "x86_64": {"load_chunk": r"movdqa\s+\S*\(%\w+.*\),%xmm", "store_chunk": r"movntdq\s+%xmm\d+,.*\(%\w+.*\)"},
+    "aarch64": {"load_chunk": r"ldp\s+q\d+, q\d+, \[", "store_chunk": r"stnp\s+q\d+, q\d+, \["},
+}
+
+
+def test_a_stream_is_nothing_but_its_loads_or_stores() -> None:
+    """Its loop has beside them only what counts and jumps, at most three instructions, and no other memory."""
+    need("objdump")
+    command = ["objdump", "-d", "--no-show-raw-insn", built() / "ports"]
+    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    for stream, moves in MOVES[platform.machine()].items():
+        body = re.findall(rf"<{stream}>:\n(.*?)\n\n", listing, re.DOTALL)[0]
+        found = [(int(at, 16), text) for at, text in re.findall(r"^\s*([0-9a-f]+):\t(.*)$", body, re.MULTILINE)]
+        jumps = [(at, int(m[1], 16)) for at, text in found if (m := re.match(r"[jb]\S+\s+([0-9a-f]+)", text))]
+        back, to = next(jump for jump in jumps if jump[1] < jump[0])
+        loop = [text for at, text in found if to <= at <= back]
+        others = [text for text in loop if not re.match(moves, text)]
+        assert len(others) <= min(3, len(loop) - 1), loop
+        assert not any("(" in text or "[" in text for text in others)
