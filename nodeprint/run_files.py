@@ -107,13 +107,13 @@ def _measurement(path: Path) -> str:
 def _unpacked(raw: bytes, suffix: str) -> tuple[bytes, bool]:
     """All that can be unpacked, and whether that is everything."""
     stream = zlib.decompressobj(wbits=31) if suffix == ".gz" else lzma.LZMADecompressor()
-    out = bytearray()
+    out = io.BytesIO()
     try:
         for at in range(0, len(raw), _PIECE):
-            out += stream.decompress(raw[at : at + _PIECE])
+            out.write(stream.decompress(raw[at : at + _PIECE]))
     except (zlib.error, lzma.LZMAError, EOFError):
-        return bytes(out), False
-    return bytes(out), stream.eof
+        return out.getvalue(), False
+    return out.getvalue(), stream.eof
 
 
 def _read(path: Path, most: int = -1) -> bytes | None:

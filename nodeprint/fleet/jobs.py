@@ -234,7 +234,8 @@ def _run(file: Records) -> dict[str, Any]:
 
 def _pairs(name: str, files: Sequence[Records]) -> Measured:
     header = files[0].header
-    cpus = np.unique(np.concatenate([file.pairs[key] for file in files for key in "ab"]))
+    named = np.concatenate([file.pairs[key] for file in files for key in "ab"])
+    cpus = named[distinct(named[:, None])[0]]
     by_node = header.get("home") not in ("first", "second", None)
     ends = []
     for file in files:
@@ -259,7 +260,9 @@ def _clocks(file: Records, cpus: Array) -> list[float | None]:
     cpu = np.concatenate([file.pairs["a"], file.pairs["b"]])
     clock = np.concatenate([file.pairs[key] for key in PAIR_CLOCKS]).astype(np.float32)
     known = clock > 0
-    at = np.searchsorted(cpus, cpu[known])
+    cpu = cpu[known]
+    one_of, which = distinct(cpu[:, None])
+    at = np.searchsorted(cpus, cpu[one_of])[which]
     # sorted by CPU and then by clock: positive floats are in the order of their bits
     order = np.sort(at << 32 | clock[known].view(np.int32))
     ordered = np.append(order.astype(np.int32).view(np.float32), np.float32(np.nan)).astype(np.float64)
