@@ -175,6 +175,9 @@ def bench_time(cpus: tuple[int, int], peer: bool, kept: dict[str, Any]) -> list[
     if peer:
         rows.append(row("the peer's pair", [1e3 * value for value in others], None, "ms"))
         rows.append(row("the peer's hop", their_hops, None, "ns"))
+        same = agreement(hops, their_hops)
+        rows.append(row("hop: ours / the peer's", [a / b for a, b in zip(hops, their_hops, strict=True)]))
+        rows.append(row("hop: ends of the ratio's 95 % interval", (same.low, same.high)))
         ratios = [a / b for a, b in zip(own, others, strict=True)]
         rows.append(row("time: ours / peer", ratios, 0.01))
         for path in by_path(hops, their_hops):
@@ -210,10 +213,6 @@ def bench_spread(cpus: tuple[int, int], processes: int, peer: bool, kept: dict[s
         rows.append(row("the peer's CV at its default", list(map(cv, runs["peer"]))))
         rows.append(row("CV: ours, first pass / peer, upper bound", cv_ratio_bound(first["ours"], first["peer"]), 1.25))
         rows.append(row("blocks again, as the peer saw two paths", len(again)))
-        hops = [[ns for block in of for ns in block] for of in (runs["ours"], first["peer"])]
-        same = agreement(*hops)
-        rows.append(row("hop: ours / the peer's, within rounds", [a / b for a, b in zip(*hops, strict=True)]))
-        rows.append(row("hop: ends of the ratio's interval", (same.low, same.high)))
         many = kept["peer 5000 x 300"] = [peer_value(cpus, "5000", "300") for _ in range(max(5, processes // 6))]
         rows.append(row("the peer's CV at 5000 x 300", cv(many), None))
     return rows
