@@ -9,6 +9,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from rich.markup import escape
 from rich.tree import Tree as RichTree
 
@@ -55,7 +56,7 @@ def as_json(topology: Topology) -> dict[str, Any]:
             ],
         },
         "levels": levels,
-        "cpus": [asdict(cpu) for cpu in topology.cpus],
+        "cpus": list(msgspec.to_builtins(topology.cpus)),
         "provenance": dict(topology.provenance),
         "warnings": [asdict(warning) for warning in topology.warnings],
     }
