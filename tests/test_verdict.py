@@ -95,14 +95,15 @@ def test_what_classes_share_is_named_by_its_own_size_and_not_by_the_noise_of_one
 
 
 #: The family of each pool of pairs.
-_POOLS = {number: tested.FAMILIES[number // 2] for number in range(2 * len(tested.FAMILIES))}
+_FAMILIES = list(tested.FAMILIES)
+_POOLS = {number: _FAMILIES[number // 2] for number in range(2 * len(_FAMILIES))}
 
 
 @pytest.mark.parametrize(("near", "far", "heavy"), [(3, 3, True), (3, 200, False), (200, 3, False), (200, 200, False)])
 def test_coarse_parts_have_a_heavy_tail_where_cores_show_one_near_and_far(near, far, heavy):
     rng = np.random.default_rng(1)
     families = ("class", "core-near", "core-far")
-    pool = np.repeat([2 * tested.FAMILIES.index(name) for name in families], (12, 128, 128))
+    pool = np.repeat([2 * _FAMILIES.index(name) for name in families], (12, 128, 128))
     silicon = np.concatenate([rng.standard_t(df, (8, n)) for df, n in ((200, 12), (near, 128), (far, 128))], axis=1)
     values = 0.003 * (silicon[:, None] + 0.3 * rng.standard_normal((8, 2, 268)))
     stats = thresholds.statistics(
@@ -239,7 +240,7 @@ def test_a_node_noisier_than_its_peers_is_held_against_its_own_noise():
     rng = np.random.default_rng(1)
     values = rng.normal(0, 0.005, (8, 2, 128))
     noise = rng.normal(0, 0.005, (8, 2, 128)) * np.where(np.arange(8) == 3, 8, 1)[:, None, None]
-    pool = np.full(128, 2 * tested.FAMILIES.index("core-near"))
+    pool = np.full(128, 2 * _FAMILIES.index("core-near"))
     threshold = thresholds.statistics(
         values + noise, pool, np.full(128, 0.001), prior=np.full(128, 0.006), pools=_POOLS, alpha=1e-4,
         trusted=np.ones(8, dtype=np.bool_),

@@ -134,8 +134,7 @@ def part(
     keys = tuple(map(tuple, coordinates.values()))
     places, names, place, first, joined = _canonical(measurement, of, tuple(coordinates), keys)
     out = np.asarray(values[..., first], dtype=np.float32)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a pass without a value stays NaN
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a pass without a value stays NaN
         for several in joined:
             out[..., several] = np.nanmedian(values[..., place == several], axis=-1)
     there = np.isfinite(out).any(axis=(0, 1))

@@ -196,11 +196,7 @@ def _build(content: Mapping[str, Any]) -> Acceptance:
     bounds = content["bounds"]
     return Acceptance(
         bounds={term: value / 100 for term, value in bounds["percent"].items()},
-        least_ns={
-            **dict.fromkeys(FAMILIES, float(bounds["least_ns"])),
-            "ccx": float(bounds["ccx_ns"]),
-            "core-in": float(bounds["core_in_ccx_ns"]),
-        },
+        least_ns={name: float(bounds[family.bound_ns]) for name, family in FAMILIES.items()},
         clock_ticks=float(bounds["clock_ticks"]),
         spread_factor=float(bounds["spread_factor"]),
         false_alarm=content["false_alarm_percent"] / 100,

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.fleet.quantity import Key
-from nodeprint.judge.terms import Composite, Terms
+from nodeprint.judge.terms import FAMILIES, Composite, Terms
 from nodeprint.layout import Ints
 
 Floats = npt.NDArray[np.float64]
@@ -152,8 +152,8 @@ def _candidates(terms: Terms) -> list[Composite]:
 
 def scoped(family: str, where: Mapping[str, Key]) -> Mapping[str, Key]:
     """A place with the pairs that a family of core terms counts: inside the CCX, near or across."""
-    scope = {"core-in": {"inside": 1}, "core-near": {"near": 1}, "core-far": {"across": 1}}
-    return {**where, **scope.get(family, {})}
+    scope = FAMILIES[family].scope if family in FAMILIES else ""
+    return {**where, scope: 1} if scope else where
 
 
 def _fit(

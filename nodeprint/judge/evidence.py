@@ -13,7 +13,7 @@ from nodeprint.distributions import stdtrit
 from nodeprint.judge import tails, thresholds
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.reduction import Matrix, Reduced, mean_of_runs, of_jobs
-from nodeprint.judge.terms import TERM_OF_FAMILY, Terms
+from nodeprint.judge.terms import FAMILIES, Terms
 from nodeprint.judge.thresholds import RUN_PRIOR, TEMPLATE_ERROR, Statistics
 from nodeprint.layout import CCX, RANK, Ints, codes
 
@@ -170,7 +170,7 @@ def priors_of(matrix: Matrix, rules: Acceptance) -> tuple[Floats, float]:
     if not matrix.quantity.of_pairs:
         prior = rules.cell(matrix.quantity.model.term).prior
         return np.full(len(matrix.terms.terms), prior), prior
-    return np.array([rules.priors[TERM_OF_FAMILY[term.family]] for term in matrix.terms.terms]), RUN_PRIOR
+    return np.array([rules.priors[FAMILIES[term.family].term] for term in matrix.terms.terms]), RUN_PRIOR
 
 
 def gather(reduced: Reduced, number: int, matrix: Matrix, rules: Acceptance, alpha: float) -> Evidence:

@@ -74,29 +74,26 @@ class JudgedFleet:
         return max((one.sittings.get(i, []) for one in self.reduced), key=len, default=[])
 
     @cached_property
-    def _measurements(self) -> dict[int, set[str]]:
-        out: dict[int, set[str]] = {}
+    def measured(self) -> dict[int, set[str]]:
+        """The measurements that each node has."""
+        out: dict[int, set[str]] = {i: set() for i in range(len(self.fleet.nodes))}
         for one in self.reduced:
             for node in np.unique(one.quantity.node).tolist():
-                out.setdefault(node, set()).add(one.quantity.measurement)
+                out[node].add(one.quantity.measurement)
         return out
-
-    def measured(self, i: int) -> set[str]:
-        """The measurements that a node has."""
-        return self._measurements.get(i, set())
 
     @cached_property
     def _usual(self) -> dict[int, list[str]]:
         """By node the measurements that half of its kind's nodes have."""
         out: dict[int, list[str]] = {}
         for nodes in (kind.nodes.tolist() for kind in self.populations):
-            counts = Counter(name for node in nodes for name in self.measured(node))
+            counts = Counter(name for node in nodes for name in self.measured[node])
             out |= dict.fromkeys(nodes, sorted(name for name, count in counts.items() if 2 * count >= len(nodes)))
         return out
 
     def absent(self, i: int) -> list[str]:
         """Measurements that half of the nodes of its kind have, and node i has not."""
-        return [name for name in self._usual[i] if name not in self.measured(i)]
+        return [name for name in self._usual[i] if name not in self.measured[i]]
 
     def invalid(self, i: int) -> dict[int, list[str]]:
         """The invalid jobs of a node, and the reasons."""
@@ -107,7 +104,7 @@ class JudgedFleet:
 
     def quality(self, i: int) -> tuple[str, ...]:
         """What is wrong with the records of a node and with its newest job."""
-        lacking = [name for name in self.rules.required if name not in self.measured(i)]
+        lacking = [name for name in self.rules.required if name not in self.measured[i]]
         absent = (f"{quality.INVALID}{name} was not measured" for name in lacking)
         return (*self.fleet.nodes[i].quality, *absent, *self.invalid(i).get(self.newest(i), ()))
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from nodeprint.judge.evidence import Evidence
 from nodeprint.judge.reduction import Matrix
-from nodeprint.judge.terms import TERM_OF_FAMILY
+from nodeprint.judge.terms import FAMILIES
 from nodeprint.judge.thresholds import TEMPLATE_ERROR, FamilySpread, Statistics
 
 Floats = npt.NDArray[np.float64]
@@ -172,7 +172,7 @@ def detection_limits(evidence: Sequence[Evidence]) -> tuple[dict[str, float], di
         for name in middle:
             bound = float(np.median(one.stats.bound[terms.indices(name)]))
             bounds[name] = max(bounds.get(name, 0.0), bound)
-    if cores := [name for name in smallest if TERM_OF_FAMILY.get(name) == "core"]:
+    if cores := [name for name in smallest if name in FAMILIES and FAMILIES[name].scope]:
         smallest["core"], bounds["core"] = (min(of[name] for name in cores) for of in (smallest, bounds))
     if "class" in smallest:
         smallest = {"node": smallest["class"], "socket": smallest["class"], **smallest}

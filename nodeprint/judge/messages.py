@@ -92,8 +92,7 @@ def terms(logs: Floats, places: Sequence[str]) -> MessageTerms:
     level = np.zeros_like(logs)
     n = len(places)
     out, into = (np.zeros((len(logs), n)) for _ in range(2))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a class or node without a value stays NaN
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a class or node without a value stays NaN
         for _ in range(_ROUNDS):
             left = logs - out[:, :, None] - into[:, None, :]
             for kind in (near, ~near):

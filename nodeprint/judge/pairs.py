@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.judge.terms import FAMILIES, TERM_OF_FAMILY, Composite, Term, Terms
+from nodeprint.judge.terms import FAMILIES, Composite, Term, Terms
 from nodeprint.layout import CCD, CCX, OTHER_SOCKET, QUADRANT, RANK, SOCKET, Ints, Layout, codes
 
 Bools = npt.NDArray[np.bool_]
@@ -61,12 +61,13 @@ def build(layout: Layout) -> Terms:
     contrast = np.zeros((len(found), len(layout.pairs)), dtype=np.float32)
     for row, term in zip(contrast, found, strict=True):
         row[:] = _contrast_row(term, at.stratum)
-    family_numbers = np.array([FAMILIES.index(term.family) for term in found], dtype=np.int64)
+    families = tuple(FAMILIES)
+    family = np.array([families.index(term.family) for term in found], dtype=np.int64)
     across = np.array([at.classes[term.covers[0]] == OTHER_SOCKET for term in found], dtype=np.int64)
-    pool = np.where(family_numbers > 0, 2 * family_numbers + across, 0)
+    pool = np.where(family > 0, 2 * family + across, 0)
     return Terms(
-        layout, tuple(found), contrast, tuple(_composites(found, at)), FAMILIES, family_numbers, pool,
-        {int(number): FAMILIES[number // 2] for number in np.unique(pool)}, _unwitnessed(found, contrast, at),
+        layout, tuple(found), contrast, tuple(_composites(found, at)), families, family, pool,
+        {int(number): families[number // 2] for number in np.unique(pool)}, _unwitnessed(found, contrast, at),
         np.array([len(term.covers) == 1 for term in found], dtype=np.bool_),
     )  # fmt: skip
 
@@ -134,7 +135,7 @@ def _term(family: str, where: Mapping[str, int], covers: Bools, scope: Bools, at
     """A term of what it `covers` against the rest of its `scope` in the same strata; none where there is no rest."""
     against = scope & ~covers & np.isin(at.stratum, np.unique(at.stratum[covers]))
     if against.any():
-        yield Term(family, TERM_OF_FAMILY[family], where, _numbers(covers), _numbers(against))
+        yield Term(family, FAMILIES[family].term, where, _numbers(covers), _numbers(against))
 
 
 def _numbers(mine: Bools) -> Ints:
@@ -147,7 +148,7 @@ def _class_terms(at: _Places) -> Iterator[Term]:
         first = int(mine[0])
         s, t = sorted((int(at.socket[0][first]), int(at.socket[1][first])))
         where = {"class": int(at.classes[first]), "socket": s} | ({"to_socket": t} if t != s else {})
-        yield Term("class", TERM_OF_FAMILY["class"], where, mine, mine[:0])
+        yield Term("class", "class", where, mine, mine[:0])
 
 
 def _part_terms(family: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[Term]:

@@ -12,11 +12,11 @@ from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.evaluate import KindResult, Screened
 from nodeprint.judge.evidence import bounds_of, priors_of, screen
 from nodeprint.judge.reduction import Matrix, Reduced
+from nodeprint.judge.terms import FAMILIES
 from nodeprint.layout import Ints
 
-#: Two populations may differ in any term. Families of few, wide parts share one half of the chance of a false cut;
-#: single blocks, CCXs and cores, which are many more, the other.
-_FINE_FAMILIES = ("block", "ccx", "core-in", "core-near", "core-far")
+#: Two populations may differ in any term. Families of few, wide parts share one half of the chance of a false cut; fine
+#: ones, single blocks, CCXs and cores, which are many more, the other.
 _FALSE_CUT = 0.01
 
 
@@ -74,7 +74,7 @@ def _split(screened: Screened, nodes: Ints, rules: Acceptance) -> list[tuple[Int
     """Nodes that differ in a term of pairs or a set wider than a CCX, and what separates them."""
     if len(nodes) < 2 * groups.MIN_NODES:
         return [(nodes, None)]
-    means, bounds, floors, wide = [], [], [], []
+    means, bounds, floors, fine = [], [], [], []
     names: list[tuple[Matrix, int]] = []
     for _, _, matrix in screened:
         terms, values = matrix.terms, matrix.values
@@ -86,11 +86,10 @@ def _split(screened: Screened, nodes: Ints, rules: Acceptance) -> list[tuple[Int
         means.append(np.nanmean(values, axis=1)[:, used])
         bounds.append(bounds_of(matrix, rules)[used])
         floors.append(np.sqrt(run**2 / values.shape[1] + prior**2)[used])
-        wide.append(np.array([terms.terms[k].family not in _FINE_FAMILIES for k in used]))
+        fine += [terms.terms[k].family in FAMILIES and FAMILIES[terms.terms[k].family].fine for k in used]
         names += [(matrix, k) for k in used]
     if not means:
         return [(nodes, None)]
-    is_wide = np.concatenate(wide)
-    alpha = _FALSE_CUT / 2 / np.where(is_wide, is_wide.sum(), (~is_wide).sum())
+    alpha = _FALSE_CUT / 2 / np.where(fine, sum(fine), len(fine) - sum(fine))
     parts = groups.split(np.concatenate(means, axis=1), np.concatenate(bounds), np.concatenate(floors), alpha)
     return [(nodes[part], names[term] if term >= 0 else None) for part, term in parts]

@@ -52,14 +52,14 @@ def invalid(node: PackedNode, job: int, rules: Acceptance) -> list[str]:
     """The reasons that make runs of a node's job invalid."""
     out = []
     for run in (run for run in node.seen if run["job"] == job):
-        where = f"{run['measurement']}, job{run['job']}/run{run['run']}"
         steal = float(run.get("steal_share") or 0.0)
-        if steal > rules.steal:
-            out.append(f"invalid: {where}: {steal * 100:.1f} % of the CPUs' time was stolen by the hypervisor")
-        if run.get("throttled"):
-            out.append(f"invalid: {where}: {run['throttled']} thermal throttling events while it ran")
-        if run.get("uncorrected"):
-            out.append(f"invalid: {where}: {run['uncorrected']} uncorrected memory errors while it ran")
+        reasons = {
+            f"{steal * 100:.1f} % of the CPUs' time was stolen by the hypervisor": steal > rules.steal,
+            f"{run.get('throttled')} thermal throttling events while it ran": run.get("throttled"),
+            f"{run.get('uncorrected')} uncorrected memory errors while it ran": run.get("uncorrected"),
+        }
+        where = f"{run['measurement']}, job{run['job']}/run{run['run']}"
+        out += [f"{INVALID}{where}: {reason}" for reason, holds in reasons.items() if holds]
     return out
 
 
@@ -76,17 +76,17 @@ def warnings(
         out.append({"id": identity, "text": text, "advice": advice})
 
     runs = _newest(node)
-    hot = max(runs, key=lambda run: float(run.get("hottest_c") or 0.0), default=None)
-    if hot is not None and float(hot.get("hottest_c") or 0.0) >= rules.hottest_c:
-        text = f"{hot['hottest']} reached {hot['hottest_c']:.0f} °C after {hot['measurement']}, run {hot['run']}"
+    hot, heat = _worst(runs, "hottest_c")
+    if heat >= rules.hottest_c:
+        text = f"{hot['hottest']} reached {heat:.0f} °C after {hot['measurement']}, run {hot['run']}"
         add("hot", text, "look after fans, airflow and thermal paste")
     corrected = sum(int(run.get("corrected") or 0) for run in runs)
     if corrected:
         text = f"{corrected} memory errors were corrected while it was measured"
         add("memory-errors", text, "find the DIMM in the system's event log and replace it if they continue")
-    fell = max(runs, key=lambda run: float(run.get("clock_fell") or 0.0), default=None)
-    if fell is not None and float(fell.get("clock_fell") or 0.0) > rules.clock_fell:
-        text = f"the clock fell by {fell['clock_fell'] * 100:.1f} % during run {fell['run']} of {fell['measurement']}"
+    fell, by = _worst(runs, "clock_fell")
+    if by > rules.clock_fell:
+        text = f"the clock fell by {by * 100:.1f} % during run {fell['run']} of {fell['measurement']}"
         add("clock-fell", text, "compare power limits and cooling with a node that holds its clock")
     said = loud(node, i, quantities, rules)
     if said:
@@ -114,6 +114,12 @@ def loud(node: PackedNode, i: int, quantities: Sequence[Quantity], rules: Accept
             cpu = numbers[slot] if slot < len(numbers) else slot
             out[cpu] = max(float(worst[place]), out.get(cpu, 0.0))
     return sorted(out.items(), key=lambda entry: (-entry[1], entry[0]))
+
+
+def _worst(runs: Sequence[Mapping[str, Any]], key: str) -> tuple[Mapping[str, Any], float]:
+    """The run with most of something, and how much that is; 0 where nothing is known of it."""
+    run = max(runs, key=lambda run: float(run.get(key) or 0.0), default={})
+    return run, float(run.get(key) or 0.0)
 
 
 def _newest(node: PackedNode) -> list[Mapping[str, Any]]:

@@ -223,8 +223,7 @@ def over_passes(block: Singles) -> tuple[Singles, Singles]:
         np.minimum(low, block[:, 2], out=low)
         np.subtract(high, low, out=high)
         return middle, high
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a pair that no pass measured stays NaN
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a pair that no pass measured stays NaN
         middle = np.asarray(np.nanmedian(block, axis=1) if gaps else np.median(block, axis=1), dtype=np.float32)
         return middle, np.asarray(np.nanmax(block, axis=1) - np.nanmin(block, axis=1), dtype=np.float32)
 
@@ -278,20 +277,16 @@ def mean_of_runs(level: Reals) -> Reals:
     """Of (node, run, place) the mean over runs, NaN where none has the place."""
     if level.shape[1] == 1:
         return level[:, 0]
-    if np.isnan(np.sum(level)):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            return np.asarray(np.nanmean(level, axis=1), dtype=level.dtype)
-    return np.asarray(level.mean(axis=1), dtype=level.dtype)
+    mean = np.nanmean if np.isnan(np.sum(level)) else np.mean
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+        return np.asarray(mean(level, axis=1), dtype=level.dtype)
 
 
 def _median(mean: Reals) -> Reals:
     columns = np.ascontiguousarray(mean.T)  # a median along contiguous memory is several times faster
-    if np.isnan(np.sum(columns)):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            return np.asarray(np.nanmedian(columns, axis=1), dtype=mean.dtype)
-    return np.asarray(np.median(columns, axis=1, overwrite_input=True), dtype=mean.dtype)
+    median = np.nanmedian if np.isnan(np.sum(columns)) else np.median
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+        return np.asarray(median(columns, axis=1, overwrite_input=True), dtype=mean.dtype)
 
 
 def term_values(level: Reals, template: Reals, terms: Terms, scale: EffectScale) -> Floats:

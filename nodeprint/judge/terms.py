@@ -20,13 +20,31 @@ from nodeprint.layout import Ints, Layout
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
+
+@dataclass(frozen=True)
+class Family:
+    """A family of terms of pairs: the `term` that its findings are called by and its bound in percent has in
+    acceptance.yaml, the key there of its bound in ns, whether it has many, small parts (`fine`), and of cores the pairs
+    that it counts (`scope`)."""
+
+    term: str
+    bound_ns: str = "least_ns"
+    fine: bool = False
+    scope: str = ""
+
+
 #: Families of terms of pairs, from coarse to fine.
-FAMILIES = ("class", "quadrant", "link", "ccd", "block", "ccx", "core-in", "core-near", "core-far")
-#: The name of a family of pairs in findings and in the bounds of acceptance.yaml.
-TERM_OF_FAMILY: Mapping[str, str] = {
-    "class": "class", "quadrant": "quadrant", "link": "link", "ccd": "ccd", "block": "block", "ccx": "block",
-    "core-in": "core", "core-near": "core", "core-far": "core",
-}  # fmt: skip
+FAMILIES: Mapping[str, Family] = {
+    "class": Family("class"),
+    "quadrant": Family("quadrant"),
+    "link": Family("link"),
+    "ccd": Family("ccd"),
+    "block": Family("block", fine=True),
+    "ccx": Family("block", "ccx_ns", fine=True),
+    "core-in": Family("core", "core_in_ccx_ns", fine=True, scope="inside"),
+    "core-near": Family("core", fine=True, scope="near"),
+    "core-far": Family("core", fine=True, scope="across"),
+}
 
 
 @dataclass(frozen=True)
@@ -91,8 +109,7 @@ class Terms:
 
     def medians(self, values: Floats, residual: npt.NDArray[np.floating]) -> Floats:
         """`values` with those of shares of the time: time taken from some CPUs is no shift of all."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # what no place has stays NaN
+        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what no place has stays NaN
             for number, term in enumerate(self.terms if self.share else ()):
                 if len(term.covers) > 1:
                     values[..., number] = np.nanmedian(residual[..., term.covers], axis=-1)

@@ -11,7 +11,7 @@ import numpy as np
 from nodeprint import captions
 from nodeprint.fleet import homes
 from nodeprint.fleet.quantity import cell_models
-from nodeprint.judge.terms import TERM_OF_FAMILY
+from nodeprint.judge.terms import FAMILIES
 from nodeprint.report import formatting, plots
 from nodeprint.report.against import core_strip
 from nodeprint.report.figures import Figure
@@ -23,7 +23,7 @@ from nodeprint.topology.model import Topology
 from nodeprint.words import places
 
 #: Terms of pairs; the others are of cells.
-_OF_PAIRS = {"node", "socket", "spread", *TERM_OF_FAMILY.values()}
+_OF_PAIRS = {"node", "socket", "spread", *(family.term for family in FAMILIES.values())}
 #: The beginning of evidence that the node does not provide.
 _NOT_KNOWN = "not known: "
 #: A strip shows at most so many places.

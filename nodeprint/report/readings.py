@@ -122,8 +122,7 @@ _READERS: Mapping[tuple[str, str], Callable[[Measured], Iterator[str]]] = {
 
 
 def _median(values: Floats, axis: int) -> Floats:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # what no pass measured stays NaN
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what no pass measured stays NaN
         return np.asarray(np.nanmedian(values, axis=axis))
 
 

@@ -164,8 +164,7 @@ def over_runs(values: npt.NDArray[Any]) -> Floats:
         if out.shape[axis] == 1:
             out = np.take(out, 0, axis=axis)
         elif np.isnan(np.sum(out)):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RuntimeWarning)  # what no pass measured stays NaN
+            with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what no pass measured stays NaN
                 out = np.asarray(np.nanmedian(out, axis=axis))
         else:
             out = np.asarray(np.median(out, axis=axis))

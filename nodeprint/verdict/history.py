@@ -240,8 +240,7 @@ def _changes(one: _Series, fleet: PackedFleet, alpha: float) -> list[tuple[str, 
     nodes = {node.name: node for node in fleet.nodes}
     groups = [values for point in (one.now, *one.before) for values in point.values()]
     out: list[tuple[str, Finding | None]] = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a column that no run measured stays NaN and is left out
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # an empty column stays NaN
         run, degrees = _run_scale(groups, one.run_prior)
         z = -float(stdtrit(degrees, alpha / 2))
         for name, values in sorted(one.now.items()):

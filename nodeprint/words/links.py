@@ -11,14 +11,14 @@ import numpy as np
 from nodeprint import remedies
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.messages import LINK, NODE, JudgedFabric, SlowPart
-from nodeprint.words.outcome import SEVERITY, Finding
+from nodeprint.words.outcome import GONE, ONCE, SEVERITY, Finding
 from nodeprint.words.pair_findings import seen_in
 from nodeprint.words.units import duration
 
 #: By state what is said of it.
 _STATES: Mapping[str, str] = {
     "confirmed": "confirmed by a second job",
-    "fresh": "a second job, at least 10 minutes later, can confirm it",
+    "fresh": ONCE,
     "refuted": "not confirmed by the jobs after",
 }
 
@@ -33,7 +33,7 @@ def findings(judged: JudgedFabric, node: str, rules: Acceptance, day: str) -> li
         of_link = "differs" if one.term == LINK else "confirmed"
         reason = {"confirmed": of_link, "refuted": ""}.get(one.state, one.state)
         out.append((reason, Finding(
-            one.term if reason else "not-confirmed", SEVERITY[one.state], one.term, said(one),
+            one.term if reason else GONE, SEVERITY[one.state], one.term, said(one),
             where={"link": f"{one.node} to {one.to}"} if one.to else {}, effect=one.effect, effect_ns=one.effect_ns,
             interval=one.interval, runs=one.runs, consistent_with=remedies.consistent_with(one.term),
             remedy=remedies.of(one.term), measurement=judged.fabric.measurement,
@@ -65,8 +65,7 @@ def said(one: SlowPart) -> str:
 def entry(judged: JudgedFabric, rules: Acceptance, day: str) -> dict[str, Any]:
     """A measurement's part of verdict.json (docs/formats.md)."""
     fabric = judged.fabric
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
         median = np.nanmedian(fabric.values, axis=0)
     finite = median[np.isfinite(median)]
     return {

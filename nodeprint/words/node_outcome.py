@@ -15,16 +15,13 @@ from nodeprint.judge.judged import JudgedFleet
 from nodeprint.judge.quality import INVALID
 from nodeprint.packed import PackedNode
 from nodeprint.words import node_values, pair_findings, places, sameness, set_findings
-from nodeprint.words.outcome import CellFigure, ClassFigure, Finding, NodeVerdict
+from nodeprint.words.outcome import GONE, ONCE, CellFigure, ClassFigure, Finding, NodeVerdict
 from nodeprint.words.units import said
 
 #: Causes that are measured directly and show in pairs, too: reported first.
 _DIRECT = ("clock", "jitter")
-#: What SUSPECT nodes need.
-_ONCE = "a second job, at least 10 minutes later, can confirm it"
+#: What SUSPECT nodes need whose second job is none.
 _TOO_SOON = "its second job began less than 10 minutes after the first and is not independent of it; measure it again"
-#: The id of a finding that a later job did not confirm.
-_GONE = "not-confirmed"
 #: What nodes have in common beside their fingerprint.
 LAYOUT = "layout of sockets, CCDs and cores"
 #: What is said behind the words of a finding, or instead, by the reason that it is for the node's outcome.
@@ -57,7 +54,7 @@ class Nodes:
         for (state, _), one in zip(told, findings, strict=True):
             if not one.suppressed:
                 texts.setdefault(state, one.text)
-        suppressed = [one.suppressed for one in findings if one.suppressed and one.id != _GONE]
+        suppressed = [one.suppressed for one in findings if one.suppressed and one.id != GONE]
         why = decision.reason(known, i, texts, suppressed=bool(suppressed), several=bool(letter))
         texts |= {"suppressed": f"suppressed: {suppressed[0]}"} if suppressed else {}
         text = texts.get(why.removesuffix(" twice"), "") + self._added(i, why, letter)
@@ -79,7 +76,7 @@ class Nodes:
             return f"{invalid}; {again}"
         if why == "fresh":
             sittings = known.sittings(i)
-            return f"; {_TOO_SOON if len(sittings) == 1 and len(sittings[0]) > 1 else _ONCE}"
+            return f"; {_TOO_SOON if len(sittings) == 1 and len(sittings[0]) > 1 else ONCE}"
         if why == "configured otherwise":
             return self._configured(i)
         if why in outcomes.DOUBTS:
@@ -89,7 +86,7 @@ class Nodes:
     def _refuted(self, i: int, findings: Sequence[Finding]) -> str:
         """What was seen in pairs of a node, and not confirmed."""
         pairs = {one.matrix.name for one in self.known.pairs(i)}
-        gone = next((one for one in findings if one.id == _GONE and one.measurement in pairs), None)
+        gone = next((one for one in findings if one.id == GONE and one.measurement in pairs), None)
         if gone is None:
             return ""
         place = places.spoken(gone.term, gone.where)
@@ -182,7 +179,7 @@ class Nodes:
             *(("confirmed", one) for one in found["confirmed"] if one.term not in _DIRECT),
             *((state, one) for state in ("fresh", "differs") for one in pairs[state]),
             *((state, one) for state in ("fresh", "differs", "crowd") for one in found[state]),
-            *(("refuted", replace(one, id=_GONE)) for one in (*pairs["refuted"], *found["refuted"])),
+            *(("refuted", replace(one, id=GONE)) for one in (*pairs["refuted"], *found["refuted"])),
             *(("unstable", _unstable_finding(_unsteady(one, node))) for one in self.known.evidence(i).unstable),
         ]
 

@@ -15,11 +15,14 @@ from nodeprint.errors import printable
 
 SCHEMA = 1
 
-
 #: The severity of a finding by the state of its cause (judge.confirmation).
 SEVERITY: Mapping[str, str] = {
     "confirmed": "error", "crowd": "warning", "fresh": "warning", "differs": "warning", "refuted": "info",
 }  # fmt: skip
+
+
+#: The id of a finding that a later job did not confirm, and what one of a first job needs.
+GONE, ONCE = "not-confirmed", "a second job, at least 10 minutes later, can confirm it"
 
 
 @dataclass(frozen=True)

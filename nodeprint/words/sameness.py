@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from nodeprint.judge.evaluate import NodeEvidence
 from nodeprint.judge.judged import JudgedFleet
 from nodeprint.judge.margins import Margin
-from nodeprint.judge.terms import TERM_OF_FAMILY
+from nodeprint.judge.terms import FAMILIES
 from nodeprint.packed import PackedNode
 from nodeprint.words import places
 from nodeprint.words.outcome import MarginFigure, exceeded, said_within
@@ -112,5 +112,5 @@ def _cost(margins: Mapping[str, Margin], made: int, node: PackedNode) -> str:
 
 def bound_key(family: str) -> str:
     """The key of acceptance.yaml that bounds a family of terms; inside a CCX a bound in ns, as a hop is short there."""
-    in_ns = {"ccx": "ccx_ns", "core-in": "core_in_ccx_ns"}
-    return f"`bounds.{in_ns.get(family) or f'percent.{TERM_OF_FAMILY[family]}'}`"
+    one = FAMILIES[family]
+    return f"`bounds.{f'percent.{one.term}' if one.bound_ns == 'least_ns' else one.bound_ns}`"
