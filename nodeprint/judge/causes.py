@@ -19,8 +19,7 @@ Floats = npt.NDArray[np.float64]
 
 #: A node has at most so many findings in a matrix.
 MOST_CAUSES = 6
-#: A cause that covers several terms must show in each within this share of its size, or within so many scales; a whole
-#: node within its scales.
+#: A cause that covers several terms must show in each within this share of its size, or within so many scales.
 _AGREE_SHARE, _AGREE_SCALES = 0.3, 3.0
 #: A core's own pairs must show at least this share of its effect.
 _OWN_SHARE = 0.5
@@ -172,9 +171,8 @@ def _fit(
         amplitude = float(weights @ d)
         gain = amplitude**2 * float(np.sum(n * shape**2))
         expected = amplitude * shape
-        share = 0.0 if candidate.term == "node" else _AGREE_SHARE
-        tolerance = np.maximum(share * np.abs(expected), _AGREE_SCALES * scale[members])
-        if np.any(np.abs(d - expected) > tolerance) or np.any(expected * d < 0):
+        tolerance = np.maximum(_AGREE_SHARE * np.abs(expected), _AGREE_SCALES * scale[members])
+        if np.any(np.abs(d - expected) > tolerance):
             continue
         relative = float(n @ expected / n.sum())
         nanoseconds = float(n @ (expected * level) / n.sum())

@@ -131,11 +131,8 @@ def instability(one: Evidence, node: int) -> tuple[set[int], list[Unstable]]:
 
 def _causes(one: Evidence, job: Observed, i: int) -> list[Cause]:
     terms, stats = one.matrix.terms, one.stats
-    # where runs disagree, each must exceed the threshold by itself; what disturbs one class of a run disturbs others
-    classes = terms.indices("class")
-    differ = job.differ.copy()
-    differ[classes] = differ[classes].any()
-    least = np.maximum(RUN_SHARE * np.abs(job.deviation), np.where(differ, stats.threshold[i], 0.0))
+    # where runs disagree, each must exceed the threshold by itself
+    least = np.maximum(RUN_SHARE * np.abs(job.deviation), np.where(job.differ, stats.threshold[i], 0.0))
     return causes(
         residual_of(job.matrix, job.row),
         terms,

@@ -14,7 +14,7 @@ Ints = npt.NDArray[np.int64]
 MIN_SHARE, MIN_NODES = 0.2, 3
 #: The floor in units of the healthy spread that the null assumes: chips may spread three times as wide as expected.
 _NULL_FLOOR = 0.3
-_NULL_DRAWS = 4000
+_NULL_DRAWS, _NULL_TAIL = 4000, 0.02
 #: How often a population is cut again: four at most.
 _CUTS = 2
 
@@ -41,7 +41,8 @@ def _split(
     order = np.argsort(mine, axis=0, kind="stable")
     ordered = np.take_along_axis(mine, order, axis=0)
     separation, gap, cut = _best_cut(ordered, least, floor)
-    needed = np.array([_null(min(n, 200), least / n, share) for share in alpha.tolist()])
+    start, excess = _null(min(n, 200), least / n)
+    needed = start + excess * np.maximum(np.log(_NULL_TAIL / alpha), 0)
     real = (gap > bounds) & (separation > needed)
     if not real.any():
         return [(nodes, -1)]
@@ -70,17 +71,16 @@ def _best_cut(ordered: Floats, least: int, floor: Floats) -> tuple[Floats, Float
 
 
 @lru_cache(maxsize=32)
-def _null(n: int, share: float, alpha: float) -> float:
-    """The separation that healthy unimodal fleets of `n` exceed with probability `alpha`, from seeded draws.
+def _null(n: int, share: float) -> tuple[float, float]:
+    """The separation that the share _NULL_TAIL of healthy unimodal fleets of `n` exceed, from seeded draws, and by how
+    much these do in the mean: an exponential tail.
 
-    Half of the draws are normal and half uniform, the flattest that one kind can look; the quantile beyond the draws is
-    extrapolated by the exponential tail of the largest.
+    Half of the draws are normal and half uniform, the flattest that one kind can look.
     """
     rng = np.random.default_rng(20240601)
     draws = _NULL_DRAWS
     sample = np.concatenate([rng.standard_normal((n, draws // 2)), rng.random((n, draws // 2)) * 3.46], axis=1)
     least = max(MIN_NODES, int(np.ceil(share * n)))
     separation, _, _ = _best_cut(np.sort(sample, axis=0), least, np.full(draws, _NULL_FLOOR))
-    tail = np.sort(separation)[-draws // 50 :]
-    mean_excess = float(np.mean(tail - tail[0]))
-    return float(tail[0]) + mean_excess * max(0.0, float(np.log(0.02 / alpha)))
+    tail = np.sort(separation)[-int(draws * _NULL_TAIL) :]
+    return float(tail[0]), float(np.mean(tail - tail[0]))

@@ -197,8 +197,6 @@ def _core_terms(at: _Places) -> Iterator[Term]:
     for family, scope in scopes.items():
         for core in cores:
             covers = scope & ((at.core[0] == core) | (at.core[1] == core))
-            if family == "core-in" and covers.sum() < 2:
-                continue  # with two cores in a CCX their one pair names neither
             touches = (at.ccx[0] == home[core]) | (at.ccx[1] == home[core])
             yield from _term(family, {"core": int(core)}, covers, scope & touches, at)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,11 +13,9 @@ from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.evaluate import KindResult, Screened
 from nodeprint.judge.evidence import bounds_of, priors_of, screen
 from nodeprint.judge.reduction import Matrix, Reduced
-from nodeprint.judge.terms import FAMILIES
 from nodeprint.layout import Ints
 
-#: Two populations may differ in any term. Families of few, wide parts share one half of the chance of a false cut; fine
-#: ones, single blocks, CCXs and cores, which are many more, the other.
+#: The chance of a false cut, shared equally by the families of all matrices and within these by their terms.
 _FALSE_CUT = 0.01
 
 
@@ -74,7 +73,7 @@ def _split(screened: Screened, nodes: Ints, rules: Acceptance) -> list[tuple[Int
     """Nodes that differ in a term of pairs or a set wider than a CCX, and what separates them."""
     if len(nodes) < 2 * groups.MIN_NODES:
         return [(nodes, None)]
-    means, bounds, floors, fine = [], [], [], []
+    means, bounds, floors, families = [], [], [], []
     names: list[tuple[Matrix, int]] = []
     for _, _, matrix in screened:
         terms, values = matrix.terms, matrix.values
@@ -86,10 +85,11 @@ def _split(screened: Screened, nodes: Ints, rules: Acceptance) -> list[tuple[Int
         means.append(np.nanmean(values, axis=1)[:, used])
         bounds.append(bounds_of(matrix, rules)[used])
         floors.append(np.sqrt(run**2 / values.shape[1] + prior**2)[used])
-        fine += [terms.terms[k].family in FAMILIES and FAMILIES[terms.terms[k].family].fine for k in used]
+        families += [(matrix.name, matrix.part.home, terms.terms[k].family) for k in used]
         names += [(matrix, k) for k in used]
     if not means:
         return [(nodes, None)]
-    alpha = _FALSE_CUT / 2 / np.where(fine, sum(fine), len(fine) - sum(fine))
+    count = Counter(families)
+    alpha = _FALSE_CUT / len(count) / np.array([count[family] for family in families])
     parts = groups.split(np.concatenate(means, axis=1), np.concatenate(bounds), np.concatenate(floors), alpha)
     return [(nodes[part], names[term] if term >= 0 else None) for part, term in parts]

@@ -11,7 +11,6 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.distributions import robust_sd
 from nodeprint.fleet.quantity import Quantity
 from nodeprint.judge import pairs, sets
 from nodeprint.judge.acceptance import Acceptance
@@ -27,8 +26,8 @@ Reals = npt.NDArray[np.floating]
 APART = timedelta(minutes=10)
 #: Rows that are in memory at once while passes are reduced.
 _CHUNK = 128
-#: A pair's residual is clipped at this, or at ten times the spread of its cells: bursts in a few cells are no term.
-_CLIP, _CLIP_SCALES = 0.25, 10.0
+#: A pair's residual is clipped at this: bursts in a few cells are no term.
+_CLIP = 0.25
 
 
 @dataclass(frozen=True)
@@ -293,8 +292,7 @@ def term_values(level: Reals, template: Reals, terms: Terms, scale: EffectScale)
     """Every term's value (..., term) on the model's scale; NaN for a run that has none of it."""
     flat = scale.residual(level.reshape(-1, level.shape[-1]), template)
     if len(terms.layout.pairs):
-        limit = _limits(flat, terms)
-        np.clip(flat, -limit, limit, out=flat)
+        np.clip(flat, -_CLIP, _CLIP, out=flat)
     bad = np.isnan(flat.sum(axis=1))
     values = np.empty((len(flat), len(terms.terms)))
     if bad.any():
@@ -302,20 +300,6 @@ def term_values(level: Reals, template: Reals, terms: Terms, scale: EffectScale)
         flat[bad] = 0
     values[~bad] = terms.values(flat)[~bad]
     return values.reshape(*level.shape[:-1], -1)
-
-
-def _limits(flat: Reals, terms: Terms) -> Singles:
-    """What a pair's residual counts up to, by class."""
-    limit = np.full(flat.shape[1], _CLIP, dtype=np.float32)
-    sample = flat[:: max(1, len(flat) // 64)]
-    for number in np.unique(terms.layout.classes):
-        mine = terms.layout.classes == number
-        cells = sample[:, mine]
-        cells = cells[np.isfinite(cells)]
-        if len(cells):
-            spread = robust_sd(cells, float(np.median(cells)))
-            limit[mine] = max(_CLIP, _CLIP_SCALES * spread)
-    return limit
 
 
 def _with_gaps(flat: Reals, terms: Terms) -> Floats:

@@ -24,12 +24,10 @@ Bools = npt.NDArray[np.bool_]
 @dataclass(frozen=True)
 class Family:
     """A family of terms of pairs: the `term` that its findings are called by and its bound in percent has in
-    acceptance.yaml, the key there of its bound in ns, whether it has many, small parts (`fine`), and of cores the pairs
-    that it counts (`scope`)."""
+    acceptance.yaml, the key there of its bound in ns, and of cores the pairs that it counts (`scope`)."""
 
     term: str
     bound_ns: str = "least_ns"
-    fine: bool = False
     scope: str = ""
 
 
@@ -39,11 +37,11 @@ FAMILIES: Mapping[str, Family] = {
     "quadrant": Family("quadrant"),
     "link": Family("link"),
     "ccd": Family("ccd"),
-    "block": Family("block", fine=True),
-    "ccx": Family("block", "ccx_ns", fine=True),
-    "core-in": Family("core", "core_in_ccx_ns", fine=True, scope="inside"),
-    "core-near": Family("core", fine=True, scope="near"),
-    "core-far": Family("core", fine=True, scope="across"),
+    "block": Family("block"),
+    "ccx": Family("block", "ccx_ns"),
+    "core-in": Family("core", "core_in_ccx_ns", scope="inside"),
+    "core-near": Family("core", scope="near"),
+    "core-far": Family("core", scope="across"),
 }
 
 

@@ -22,7 +22,6 @@ from nodeprint.judge.causes import RUN_SHARE, shown_by_runs
 from nodeprint.judge.evidence import bounds_of, priors_of
 from nodeprint.judge.reduction import Matrix, Reals, Reduced, reduce, term_values
 from nodeprint.judge.thresholds import PRIOR_DF
-from nodeprint.layout import Ints
 from nodeprint.packed import PackedFleet, PackedNode
 from nodeprint.words import places
 from nodeprint.words.outcome import Finding, some_names
@@ -172,21 +171,25 @@ def _series(fleet: PackedFleet, past: Sequence[PackedFleet], rules: Acceptance) 
         if not any(matrix.terms.terms for matrix in whole):
             continue
 
-        def values(of: PackedFleet, reduced: Sequence[Reduced], whole: Sequence[Matrix] = whole) -> dict[str, Floats]:
-            found: dict[str, Floats] = {}
-            for other in reduced:
-                levels = _at_places(whole[0].quantity, other)
-                if levels is not None:
-                    each = [term_values(levels[:, m.part.places], m.template, m.terms, m.scale) for m in whole]
-                    found |= _by_node(of, other.quantity.node, np.concatenate(each, axis=1))
-            return found
-
         bounds = np.concatenate([bounds_of(matrix, rules) for matrix in whole])
         out.append(_Series(
-            one.quantity.measurement, bounds, priors_of(whole[0], rules)[1], values(fleet, [one]),
-            [values(point, reduced) for point, reduced in zip(past, before, strict=True)], partial(_finding, whole),
+            one.quantity.measurement, bounds, priors_of(whole[0], rules)[1], _values(fleet, [one], whole),
+            [_values(point, reduced, whole) for point, reduced in zip(past, before, strict=True)],
+            partial(_finding, whole),
         ))  # fmt: skip
     return out
+
+
+def _values(of: PackedFleet, reduced: Sequence[Reduced], whole: Sequence[Matrix]) -> dict[str, Floats]:
+    """By name of a node of a campaign the values (run, term of all parts) of the quantity whose parts are `whole`."""
+    found: dict[str, Floats] = {}
+    for other in reduced:
+        levels = _at_places(whole[0].quantity, other)
+        if levels is not None:
+            each = [term_values(levels[:, m.part.places], m.template, m.terms, m.scale) for m in whole]
+            values, node = np.concatenate(each, axis=1), other.quantity.node
+            found |= {of.nodes[number].name: values[node == number] for number in np.unique(node).tolist()}
+    return found
 
 
 def _part(one: Reduced, number: int, level: Reals) -> Matrix:
@@ -228,11 +231,6 @@ def _finding(parts: Sequence[Matrix], node: PackedNode, column: int, effect: flo
         remedy="compare with what was changed on the node, measure it again", measurement=matrix.name,
         home=matrix.part.home,
     )  # fmt: skip
-
-
-def _by_node(fleet: PackedFleet, node: Ints, values: Floats) -> dict[str, Floats]:
-    """By name, the rows of `values` of each node."""
-    return {fleet.nodes[number].name: values[node == number] for number in np.unique(node).tolist()}
 
 
 def _changes(one: _Series, fleet: PackedFleet, alpha: float) -> list[tuple[str, Finding | None]]:
