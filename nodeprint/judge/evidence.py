@@ -44,11 +44,6 @@ class Observed:
         return np.asarray(self.matrix.values[self.row], dtype=np.float64)
 
     @property
-    def node(self) -> int:
-        """The node's number in the fleet."""
-        return int(self.matrix.nodes[self.row])
-
-    @property
     def runs(self) -> tuple[str, ...]:
         """The names of the runs."""
         return self.matrix.runs[self.row]
