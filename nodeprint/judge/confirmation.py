@@ -131,8 +131,6 @@ def instability(one: Evidence, node: int) -> tuple[set[int], list[Unstable]]:
 
 def _causes(one: Evidence, job: Observed, i: int) -> list[Cause]:
     terms, stats = one.matrix.terms, one.stats
-    # where runs disagree, each must exceed the threshold by itself
-    least = np.maximum(RUN_SHARE * np.abs(job.deviation), np.where(job.differ, stats.threshold[i], 0.0))
     return causes(
         residual_of(job.matrix, job.row),
         terms,
@@ -141,7 +139,7 @@ def _causes(one: Evidence, job: Observed, i: int) -> list[Cause]:
         scale=stats.scale[i],
         level=one.matrix.levels,
         template=job.matrix.template,
-        accepted=shown_by_runs(job.values, job.centre, np.sign(job.deviation) * least),
+        accepted=shown_by_runs(job.values, job.centre, RUN_SHARE * job.deviation),
     )
 
 

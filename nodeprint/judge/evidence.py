@@ -170,9 +170,7 @@ def priors_of(matrix: Matrix, rules: Acceptance) -> tuple[Floats, float]:
 
 def gather(reduced: Reduced, number: int, matrix: Matrix, rules: Acceptance, alpha: float) -> Evidence:
     """Judge part `number` with false rate `alpha` a node and family; `matrix` from `screen`."""
-    trusted: Bools = np.all(np.any(np.isfinite(matrix.values), axis=1), axis=1)
-    if trusted.sum() < 2:
-        trusted = np.ones(len(matrix.nodes), dtype=np.bool_)
+    trusted = _two_or_all(np.all(np.any(np.isfinite(matrix.values), axis=1), axis=1))
     stats = _statistics(matrix, rules, alpha, trusted)
     outliers: Bools = np.asarray((np.abs(stats.deviation) > stats.threshold).any(axis=1), dtype=np.bool_)
     if outliers.any() and (trusted & ~outliers).sum() >= max(2, 0.6 * trusted.sum()):  # repeat once without them
@@ -181,6 +179,11 @@ def gather(reduced: Reduced, number: int, matrix: Matrix, rules: Acceptance, alp
         matrix, stats, Again(matrix, stats.deviation, runs_differ(matrix, stats, alpha)),
         _later(reduced, number, matrix, stats, outliers, alpha), _wobble(matrix, rules, alpha, trusted & ~outliers),
     )  # fmt: skip
+
+
+def _two_or_all(nodes: Bools) -> Bools:
+    """The chosen nodes where they are two or more, else all."""
+    return nodes if nodes.sum() > 1 else np.ones_like(nodes)
 
 
 def _statistics(matrix: Matrix, rules: Acceptance, alpha: float, trusted: Bools) -> Statistics:
@@ -326,5 +329,5 @@ def _wobble(matrix: Matrix, rules: Acceptance, alpha: float, trusted: Bools) -> 
     return thresholds.statistics(
         filled(np.log(values)), np.zeros(cores, dtype=np.int64), np.full(cores, np.log(rules.spread_factor)),
         prior=np.full(cores, rules.priors["spread"]), pools={0: "core-near"}, alpha=alpha,
-        trusted=trusted if trusted.sum() >= 2 else np.ones(len(trusted), dtype=np.bool_), run_prior=0.1,
+        trusted=_two_or_all(trusted), run_prior=0.1,
     )  # fmt: skip

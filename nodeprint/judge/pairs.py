@@ -47,16 +47,11 @@ def of(layout: Layout) -> Terms:
 def build(layout: Layout) -> Terms:
     """All terms of a layout that its design has the rank for."""
     at = _places(layout)
-    found: list[Term] = []
     found = [*_class_terms(at)]
-    if at.has["quadrant"]:
-        if not (
-            at.has["ccd"] and _counts(at.quadrant) == _counts(at.ccd)
-        ):  # a quadrant of one die is reported as the die
-            found += _part_terms("quadrant", at.quadrant, at)
-        found += _link_terms("link", "quadrant", at.quadrant, at)
-    if at.has["ccd"]:
-        found += [*_part_terms("ccd", at.ccd, at), *_link_terms("block", "ccd", at.ccd, at)]
+    found += _part_terms("ccd", at.ccd, at) if at.has["ccd"] else ()
+    found += _part_terms("quadrant", at.quadrant, at) if at.has["quadrant"] else ()
+    found += _link_terms("link", "quadrant", at.quadrant, at) if at.has["quadrant"] else ()
+    found += _link_terms("block", "ccd", at.ccd, at) if at.has["ccd"] else ()
     found = _distinct([*found, *_ccx_terms(at), *_core_terms(at)])
     contrast = np.zeros((len(found), len(layout.pairs)), dtype=np.float32)
     for row, term in zip(contrast, found, strict=True):
@@ -104,15 +99,11 @@ def _parts(at: _Places) -> Iterator[tuple[str, Bools]]:
 
 
 def _distinct(terms: list[Term]) -> list[Term]:
-    """Of terms that cover the same pairs the coarsest: between dies that are quadrants is a link."""
+    """Of terms that cover the same pairs the first: a quadrant of one die is the die, between two such is a link."""
     seen: dict[bytes, Term] = {}
     for term in terms:
         seen.setdefault(term.covers.tobytes(), term)
     return list(seen.values())
-
-
-def _counts(part: tuple[Ints, Ints]) -> int:
-    return len(np.unique(np.concatenate(part)))
 
 
 def _places(layout: Layout) -> _Places:
