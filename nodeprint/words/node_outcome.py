@@ -165,23 +165,14 @@ class Nodes:
         soft = [d.text for d in self.known.differing.get(node.name, ())]
         peers = [self.fleet.nodes[j] for j in self.known.kind_of[i].nodes.tolist()] if shown else []
         found = set_findings.findings([s for s in shown if not s.matrix.quantity.of_pairs], node, soft)
-        pairs = {
-            state: [
-                pair_findings.finding(one, node, peers, soft)
-                for one in _merged([s for s in shown if s.matrix.quantity.of_pairs and s.state == state])
-            ]
-            for state in STATES
-        }
-        return [
-            *limits,
-            *(("confirmed", one) for one in found["confirmed"] if one.term in _DIRECT),
-            *((state, one) for state in ("confirmed", "crowd") for one in pairs[state]),
-            *(("confirmed", one) for one in found["confirmed"] if one.term not in _DIRECT),
-            *((state, one) for state in ("fresh", "differs") for one in pairs[state]),
-            *((state, one) for state in ("fresh", "differs", "crowd") for one in found[state]),
-            *(("refuted", replace(one, id=GONE)) for one in (*pairs["refuted"], *found["refuted"])),
-            *(("unstable", _unstable_finding(_unsteady(one, node))) for one in self.known.evidence(i).unstable),
-        ]
+        told = limits
+        for state in STATES:
+            merged = _merged([s for s in shown if s.matrix.quantity.of_pairs and s.state == state])
+            every = [*(pair_findings.finding(one, node, peers, soft) for one in merged), *found[state]]
+            every.sort(key=lambda one: one.term not in _DIRECT)
+            told += [(state, replace(one, id=GONE) if state == "refuted" else one) for one in every]
+        unstable = self.known.evidence(i).unstable
+        return told + [("unstable", _unstable_finding(_unsteady(one, node))) for one in unstable]
 
     def _with_evidence(self, found: Finding, others: Sequence[Finding], i: int) -> Finding:
         """A finding at a core with what else was seen there: clock, caches and memory, time taken from it."""
