@@ -20,8 +20,6 @@ def finding(shown: ShownCause, node: PackedNode, peers: Sequence[PackedNode], so
     """A finding with its place in the node's own numbers, and the evidence there is beside `soft` differences."""
     where = places.place(shown.matrix, shown.cause.where, node)
     term = shown.cause.term
-    if term == "class" and len(shown.cause.members) == 1 and "to_socket" in where:
-        where.pop("beyond_class", None)
     direction = "slow" if shown.effect > 0 else "fast"
     clock, instruments = _instruments(shown, node, peers)
     what = by_clock(_consistent(term, shown, direction), clock, shown.effect)
