@@ -46,7 +46,6 @@ class NodeEvidence:
 class KindResult:
     """A kind's evidence by node, and what it could have found: detection limits and bounds by family or term."""
 
-    nodes: Ints
     evidence: list[Evidence]
     by_node: dict[int, NodeEvidence]
     smallest: Mapping[str, float]
@@ -99,4 +98,4 @@ def evaluate(screened: Screened, nodes: Ints, rules: Acceptance, alpha: Mapping[
                 finite = np.isfinite(one.matrix.values[i])
                 node.runs = max(node.runs, int(finite.any(axis=1).sum()))
                 node.untested |= not bool(finite.any(axis=0).all())
-    return KindResult(nodes, evidence, by_node, *margins.detection_limits(evidence), *margins.spreads(evidence))
+    return KindResult(evidence, by_node, *margins.detection_limits(evidence), *margins.spreads(evidence))
