@@ -27,15 +27,14 @@ STATES = ("confirmed", "crowd", "fresh", "differs", "refuted")
 
 @dataclass(frozen=True)
 class ShownCause:
-    """A cause seen in a node (its number in the fleet): in which matrix's evidence, in which of STATES, effects with a
-    95 % interval, and which runs show it."""
+    """A cause seen in a node (its number in the fleet): in which matrix's evidence, in which of STATES, its relative
+    effect with a 95 % interval, and which runs show it."""
 
     node: int
     cause: Cause
     one: Evidence
     state: str
     effect: float
-    effect_ns: float
     interval: tuple[float, float]
     runs: tuple[str, ...]
 
@@ -74,7 +73,7 @@ def _of_node(one: Evidence, i: int, jobs: Sequence[Observed]) -> list[ShownCause
             if any(s.state != "refuted" for s in like):
                 continue
             interval = _interval(one, cause, cause.effect, len(job.runs), i)
-            new = ShownCause(node, cause, one, "fresh", cause.effect, cause.effect_ns, interval, _showing(job, cause))
+            new = ShownCause(node, cause, one, "fresh", cause.effect, interval, _showing(job, cause))
             if k + 1 < len(jobs):
                 new = _confirm(new, i, job, one.later[k].rest.of(node), jobs[-1])
             if new.state == "confirmed":
@@ -182,7 +181,7 @@ def _confirm(seen: ShownCause, i: int, job: Observed, rest: Observed, newest: Ob
         confirmed = again >= max(CONFIRM_SHARE * size, CONFIRM_REACH * reach)
     effect = cause.effect * ratio
     return replace(
-        seen, state="confirmed" if confirmed else "refuted", effect=effect, effect_ns=cause.effect_ns * ratio,
+        seen, state="confirmed" if confirmed else "refuted", effect=effect,
         interval=_interval(one, cause, effect, len(rest.runs), i), runs=seen.runs + _showing(rest, cause),
     )  # fmt: skip
 
