@@ -141,6 +141,7 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
         if twice:
             raise ValueError(f"node {twice[0]} is there twice")
         quantities = tuple(_quantity(path.parent, entry) for entry in index["quantities"])
+        versions, gathered = dict(index.get("versions", {})), tuple(index.get("gathered", ()))
         for one in quantities:
             if len(one.node) and not 0 <= int(one.node.min()) <= int(one.node.max()) < len(nodes):
                 raise ValueError(f"{one.measurement}: a row's node is not in the index")
@@ -156,7 +157,6 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
             where=path,
             advice="remove the folder; it is made again",
         ) from error
-    versions, gathered = dict(index.get("versions", {})), tuple(index.get("gathered", ()))
     return PackedFleet(str(index["campaign"]), bool(index["simulated"]), nodes, quantities, versions, gathered)
 
 

@@ -47,8 +47,8 @@ def pack(campaign: Path) -> PackedFleet:
 
 
 def _made_of(campaign: Path) -> dict[str, str]:
-    """By node a digest of what it is packed from: its row, and every file's name, size and time."""
-    made_by = f"{SCHEMA} {store.SCHEMA} {processors.digest()}"
+    """By node a digest of what it is packed from: its row, every file's name, size and time, and the rules."""
+    made_by = f"{SCHEMA} {store.SCHEMA} {processors.digest()} {models()}"
     out = {}
     for row in discover.read_sheet(campaign / "nodes.tsv"):
         place = campaign / "nodes" / row.node
