@@ -156,6 +156,15 @@ def test_of_three_jobs_the_newest_decides(slow: tuple[float, ...], state: str) -
     )
 
 
+@pytest.mark.parametrize(("again", "state"), [(0.06, "refuted"), (0.08, "confirmed")])
+def test_half_of_the_effect_confirms_only_near_the_threshold(again: float, state: str) -> None:
+    """0.11 in log is little beyond the threshold of 0.095; half of it is what a healthy link may have."""
+    one = made(6, runs=4, noise=0.002, started=LATER)
+    one.values[:, 0, 1] *= np.exp(np.repeat([0.11, again], 2))
+    (found,) = found_in(one)
+    assert found.state == state
+
+
 @pytest.mark.parametrize("runs", [2, 3])
 def test_all_runs_of_a_job_must_show_it(runs: int) -> None:
     one = made(8, runs=runs)
