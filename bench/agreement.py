@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from scipy.stats import bootstrap
+
+#: More of the CPUs than idle daemons take.
+MOST_OTHERS = 0.03
+
+
+class Others:
+    """What other programs, and the host, take of the CPUs from now on."""
+
+    def __init__(self) -> None:
+        self._start = self._now()
+
+    def share(self) -> float:
+        """Of the time of all CPUs since the start."""
+        busy, every, own = (now - then for now, then in zip(self._now(), self._start, strict=True))
+        return min(1.0, max(0.0, busy - own) / max(every, 0.01))
+
+    @staticmethod
+    def _now() -> tuple[float, float, float]:
+        """Seconds that the CPUs were busy or stolen, of all, and those of this process and its ended children."""
+        user, nice, system, idle, iowait, *more = map(int, Path("/proc/stat").read_text().split("\n")[0].split()[1:9])
+        busy = (user + nice + system + sum(more)) / os.sysconf("SC_CLK_TCK")
+        return busy, busy + (idle + iowait) / os.sysconf("SC_CLK_TCK"), sum(os.times()[:4])
 
 
 @dataclass(frozen=True)
@@ -23,10 +47,14 @@ class Agreement:
         """How far the interval reaches from 1."""
         return max(self.high - 1, 1 - self.low)
 
-    def words(self, limit: float) -> str:
-        """What it says: agreement or difference where the whole interval does, else that it is too wide."""
+    def words(self, limit: float, others: float = 0.0) -> str:
+        """What it says: agreement or difference where the whole interval does, else that it is too wide. No difference
+        where other programs took more than MOST_OTHERS of the CPUs (`others`, a share), as not all count that alike.
+        """
         if self.farthest <= limit:
             said = f"within {limit:.0%}"
+        elif others > MOST_OTHERS:
+            said = f"UNDECIDED: other programs took {others:.0%} of the CPUs; repeat it while nothing else runs"
         elif self.high < 1 - limit or self.low > 1 + limit:
             said = f"NOT within {limit:.0%}"
         else:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bench import table
-from bench.agreement import agreement
+from bench.agreement import Others, agreement
 
 
 def test_medians_spreads_limits_and_the_last_time(
@@ -50,3 +50,11 @@ def test_two_programs_agree_only_where_the_whole_interval_does(ratio: float, spr
     one = agreement(ratio * common * rng.lognormal(sigma=spread, size=40), common)
     assert one.low < one.high and one.rounds == 40
     assert said in one.words(0.03)
+    assert one.farthest <= 0.03 or "UNDECIDED: other programs took 20%" in one.words(0.03, others=0.2)
+
+
+def test_own_work_is_not_that_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert 0 <= Others().share() <= 1  # of this machine's /proc/stat
+    now = iter([(10.0, 20.0, 4.0), (13.0, 26.0, 5.0)])  # busy, of all CPUs, own
+    monkeypatch.setattr(Others, "_now", staticmethod(lambda: next(now)))
+    assert Others().share() == pytest.approx((3 - 1) / 6)
