@@ -369,9 +369,10 @@ def power(
                     right += found and named(verdict, "node001", one)
                 else:
                     weak += found
-        results[one.text] = (strong, weak, right)
+        name = one.text.partition(" {")[0]
+        results[name] = (strong, weak, right)
         print(
-            f"power  N={nodes:<5}{one.text.removesuffix(' {:+.3f}%'):20} at 1.2: {strong}/{fleets} "
+            f"power  N={nodes:<5}{name:20} at 1.2: {strong}/{fleets} "
             f"(at least {100 * lower(strong, fleets):.0f} %), "
             f"at 0.5: {weak}/{fleets} (at most {100 * upper(weak, fleets):.0f} %), "
             f"named right {right}/{strong}",
