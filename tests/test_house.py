@@ -44,6 +44,7 @@ FLOORS = [
         "dies",
         "distributions",
         "fabric",
+        "order_statistics",
     },
     {"captions", "remedies"},
     {"sources"},

@@ -38,7 +38,7 @@ from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import from_part, preset
 from nodeprint.verdict import comparison, history, outputs, power
 from nodeprint.verdict.campaign_verdict import judge, judge_fleet
-from nodeprint.words import pair_findings, places
+from nodeprint.words import cause_findings, places
 from nodeprint.words.outcome import Finding
 
 ROOT = Path(__file__).parent.parent
@@ -608,7 +608,7 @@ def test_clocks_of_the_records_come_to_the_verdict(tmp_path):
     ],
 )
 def test_what_the_core_clock_explains(what, clock, effect, left):
-    assert pair_findings.by_clock(what, clock, effect) == left
+    assert cause_findings.by_clock(what, clock, effect) == left
 
 
 def test_verdict_json_has_its_schema_and_is_the_same_again(campaign):

@@ -251,7 +251,7 @@ def of_jobs(
     if not rows:
         return None
     level, wobble = (
-        _by_node(values, list(rows.values())) for values in (reduced.level[:, part.places], reduced.wobble[:, number])
+        padded(values, list(rows.values())) for values in (reduced.level[:, part.places], reduced.wobble[:, number])
     )
     template = _median(mean_of_runs(level)) if template is None else template
     names = tuple(tuple(f"job{quantity.job[row]}/run{quantity.run[row]}" for row in mine) for mine in rows.values())
@@ -261,7 +261,7 @@ def of_jobs(
     )  # fmt: skip
 
 
-def _by_node(values: Reals, rows: Sequence[Sequence[int]]) -> Reals:
+def padded(values: Reals, rows: Sequence[Sequence[int]]) -> Reals:
     """Rows of `values` as (node, run, ...), NaN where a node has fewer runs."""
     runs = max(map(len, rows))
     if all(len(mine) == runs for mine in rows):

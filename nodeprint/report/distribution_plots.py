@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nodeprint.order_statistics import finite_median, quantile
 from nodeprint.report import scale
 from nodeprint.report.drawing import HAIR, INK, QUIET, SMALL, WASH, Drawing
 from nodeprint.report.figures import (
@@ -16,7 +17,6 @@ from nodeprint.report.figures import (
     finished,
     pixels,
 )
-from nodeprint.report.order_statistics import finite_median, quantile
 from nodeprint.report.scale import Scale
 
 

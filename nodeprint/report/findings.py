@@ -12,10 +12,10 @@ from nodeprint import captions
 from nodeprint.fleet import homes
 from nodeprint.fleet.quantity import cell_models
 from nodeprint.judge.terms import FAMILIES
+from nodeprint.order_statistics import finite_median
 from nodeprint.report import formatting, plots
 from nodeprint.report.against import core_strip
 from nodeprint.report.figures import Figure
-from nodeprint.report.order_statistics import finite_median
 from nodeprint.report.pages import FindingBlock
 from nodeprint.report.peers import Peers, Place, places_and_values
 from nodeprint.report.shown import DrawnMatrix, Shown

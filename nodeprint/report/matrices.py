@@ -10,6 +10,7 @@ import numpy as np
 from nodeprint import captions
 from nodeprint.fleet import homes
 from nodeprint.fleet.jobs import Measured
+from nodeprint.order_statistics import finite_median, quantile, row_medians
 from nodeprint.report import (
     against,
     distribution_plots,
@@ -23,7 +24,6 @@ from nodeprint.report import (
 )
 from nodeprint.report.figures import Figure, Floats, Tick, three_digits
 from nodeprint.report.floorplan import floorplan as floorplan_drawing
-from nodeprint.report.order_statistics import finite_median, quantile, row_medians
 from nodeprint.report.pages import Block, Cell, Figures, Section, Table, Text
 from nodeprint.report.peers import Peers, Template, name_of
 from nodeprint.report.plots import Passes

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.report.order_statistics import quantile
+from nodeprint.order_statistics import quantile
 
 Map = Literal["batlow", "vik"]
 

@@ -11,8 +11,8 @@ import numpy as np
 from nodeprint import remedies
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.messages import LINK, NODE, JudgedFabric, SlowPart
+from nodeprint.words.cause_findings import seen_in
 from nodeprint.words.outcome import GONE, ONCE, SEVERITY, Finding
-from nodeprint.words.pair_findings import seen_in
 from nodeprint.words.units import duration
 
 #: By state what is said of it.

@@ -10,16 +10,14 @@ import numpy as np
 from nodeprint import outcomes
 from nodeprint.fingerprint import label
 from nodeprint.judge import decision, quality
-from nodeprint.judge.confirmation import STATES, ShownCause, Unstable
+from nodeprint.judge.confirmation import Unstable
 from nodeprint.judge.judged import JudgedFleet
 from nodeprint.judge.quality import INVALID
 from nodeprint.packed import PackedNode
-from nodeprint.words import node_values, pair_findings, places, sameness, set_findings
+from nodeprint.words import cause_findings, node_values, places, sameness
 from nodeprint.words.outcome import GONE, ONCE, CellFigure, ClassFigure, Finding, NodeVerdict
 from nodeprint.words.units import said
 
-#: Causes that are measured directly and show in pairs, too: reported first.
-_DIRECT = ("clock", "jitter")
 #: What SUSPECT nodes need whose second job is none.
 _TOO_SOON = "its second job began less than 10 minutes after the first and is not independent of it; measure it again"
 #: What nodes have in common beside their fingerprint.
@@ -108,7 +106,7 @@ class Nodes:
             }
             for d in self.known.differing.get(node.name, ())
         )
-        seen = quality.warnings(node, i, quantities, self.rules, lambda: set_findings.explained(evidence, i))
+        seen = quality.warnings(node, i, quantities, self.rules, lambda: cause_findings.explained(evidence, i))
         return NodeVerdict(
             "INCONCLUSIVE",
             "",
@@ -164,15 +162,8 @@ class Nodes:
         node, shown = self.fleet.nodes[i], decision.causes(self.known, i)
         soft = [d.text for d in self.known.differing.get(node.name, ())]
         peers = [self.fleet.nodes[j] for j in self.known.kind_of[i].nodes.tolist()] if shown else []
-        found = set_findings.findings([s for s in shown if not s.matrix.quantity.of_pairs], node, soft)
-        told = limits
-        for state in STATES:
-            merged = _merged([s for s in shown if s.matrix.quantity.of_pairs and s.state == state])
-            every = [*(pair_findings.finding(one, node, peers, soft) for one in merged), *found[state]]
-            every.sort(key=lambda one: one.term not in _DIRECT)
-            told += [(state, replace(one, id=GONE) if state == "refuted" else one) for one in every]
-        unstable = self.known.evidence(i).unstable
-        return told + [("unstable", _unstable_finding(_unsteady(one, node))) for one in unstable]
+        unstable = [("unstable", _unstable_finding(one, node)) for one in self.known.evidence(i).unstable]
+        return [*limits, *cause_findings.findings(shown, node, peers, soft), *unstable]
 
     def _with_evidence(self, found: Finding, others: Sequence[Finding], i: int) -> Finding:
         """A finding at a core with what else was seen there: clock, caches and memory, time taken from it."""
@@ -202,24 +193,6 @@ def with_findings(told: NodeVerdict, found: Sequence[tuple[str, Finding]]) -> No
     return replace(told, verdict=verdict, text=text, findings=(*told.findings, *(one for _, one in found)))
 
 
-def _merged(shown: Sequence[ShownCause]) -> list[ShownCause]:
-    """One finding per cause: of the same cause in several matrices the largest is reported."""
-    best: dict[tuple[str, tuple[tuple[str, object], ...]], ShownCause] = {}
-    for one in shown:
-        key = (one.cause.term, tuple(sorted(one.cause.where.items())))
-        if key not in best or abs(one.effect) > abs(best[key].effect):
-            best[key] = one
-    return sorted(best.values(), key=lambda one: (-abs(one.effect) * len(one.cause.members), one.cause.term))
-
-
-def _unsteady(one: Unstable, node: PackedNode) -> str:
-    if one.core >= 0:
-        place = places.spoken("core", places.place(one.matrix, {"core": one.core}, node))
-        return f"{place} varies {one.factor:.1f} times as much between passes as on the peers"
-    place = places.term(one.matrix, one.term, node)
-    return f"runs differ in {place}" if one.matrix.quantity.of_pairs else f"runs of {one.matrix.name} differ in {place}"
-
-
 def _outside(measurement: str, name: str, median: float, unit: str, allowed: float, home: int, reason: str) -> Finding:
     """A figure beyond an absolute limit, both in `unit`."""
     effect = median / allowed - 1
@@ -231,7 +204,13 @@ def _outside(measurement: str, name: str, median: float, unit: str, allowed: flo
     )  # fmt: skip
 
 
-def _unstable_finding(text: str) -> Finding:
+def _unstable_finding(one: Unstable, node: PackedNode) -> Finding:
+    if one.core >= 0:
+        place = places.spoken("core", places.place(one.matrix, {"core": one.core}, node))
+        text = f"{place} varies {one.factor:.1f} times as much between passes as on the peers"
+    else:
+        of = "" if one.matrix.quantity.of_pairs else f" of {one.matrix.name}"
+        text = f"runs{of} differ in {places.term(one.matrix, one.term, node)}"
     return Finding(
         "unstable", "warning", "spread", text, consistent_with=("a busy core", "an intermittent fault"),
         remedy="look for other load on the node, then measure it again",

@@ -22,7 +22,7 @@ def finite_median(values: Floats) -> float:
     return float(row_medians(values.reshape(1, -1))[0])
 
 
-def row_medians(rows: Floats) -> Floats:
+def row_medians(rows: npt.NDArray[np.floating]) -> Floats:
     """The median of what was measured in each row; NaN where nothing was."""
     if not rows.shape[1]:
         return np.full(len(rows), np.nan)
