@@ -133,8 +133,10 @@ def _explained(error: jsonschema.ValidationError) -> tuple[str, str, str]:
         return key, f"{shown} is not allowed", f"choose from {', '.join(map(str, choices))}"
     if error.validator == "required":
         return key, f"{next(name for name in rule if name not in value)} is missing", ""
-    if error.validator == "anyOf":
-        return key, " or ".join(name for one in rule for name in one.get("required", ())) + " is missing", ""
+    if error.validator in ("anyOf", "oneOf"):
+        names = [name for one in rule for name in one.get("required", ())]
+        both = error.validator == "oneOf" and set(names) <= set(value)
+        return key, f"{' and '.join(names)} are both given" if both else f"{' or '.join(names)} is missing", ""
     if error.validator in _RULES:
         what = _RULES[str(error.validator)].format(rule=_TYPES.get(str(rule), rule), value=shown)
         advice = f"write {schema['description']}" if "description" in schema else ""

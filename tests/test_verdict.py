@@ -777,8 +777,8 @@ def test_what_differs_is_told_in_words_not_in_keys():
         ("priors: {core: 1}", "priors.core: must be keys with values"),
         ("required: coherence-cas", "required: must be a list"),
         ("false_alarm_percent: often", "false_alarm_percent: must be a number"),
-        ("fingerprint: {hard: [cpu, colour]}", "fingerprint.hard[1]: unknown field 'colour'"),
-        ("cells: {bandwith: {percent: 5, prior: 1, source: x}}", "cells.bandwith: unknown term"),
+        ("fingerprint: {hard: [cpu, colour]}", "fingerprint.hard[1]: 'colour' is not allowed"),
+        ("cells: {bandwith: {percent: 5, prior: 1, source: x}}", "cells: 'bandwith' is not allowed"),
         (
             "limits: [{measurement: a, class: same CCX, row: x, at_most: 1, reason: x}]",
             "limits[0]: class and row are both given",

@@ -140,47 +140,28 @@ def _text(path: Path | None) -> str:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of an acceptance file."""
+    """The JSON schema of an acceptance file, with the fields of fingerprints and the terms of models that there are:
+    what is misspelt would silently count for nothing."""
     text = importlib.resources.files("nodeprint.schemas").joinpath("acceptance.json").read_text()
     loaded: dict[str, Any] = json.loads(text)
+    fields = {"enum": [one.name for one in fingerprint.FIELDS]}
+    for kind in ("hard", "soft"):
+        loaded["properties"]["fingerprint"]["properties"][kind]["items"] = fields
+    terms = ["other", *sorted({model.term for model in models().values()})]
+    loaded["properties"]["cells"]["propertyNames"] = {"enum": terms}
     return loaded
 
 
 def _read(path: Path) -> dict[str, Any]:
     content = checked_yaml.read(path)
     checked_yaml.check(content, schema(), path, guide="nodeprint/judge/acceptance.yaml")
-    _check_names(content, path)
     for number, entry in enumerate(content.get("suppressions", ())):
         try:
             entry["until"] = datetime.date.fromisoformat(str(entry["until"]))
         except ValueError as error:
-            raise NodeprintError(
-                f"{printable(repr(str(entry['until'])), 40)} is not a date",
-                where=path,
-                key=f"suppressions[{number}].until",
-                advice="write it as 2026-12-31",
-            ) from error
+            what, key = f"{printable(repr(str(entry['until'])), 40)} is not a date", f"suppressions[{number}].until"
+            raise NodeprintError(what, where=path, key=key, advice="write it as 2026-12-31") from error
     return content
-
-
-def _check_names(content: Mapping[str, Any], path: Path) -> None:
-    """That names are known and a limit is of one thing: what is misspelt would silently count for nothing."""
-    fields = [field.name for field in fingerprint.FIELDS]
-    for kind in ("hard", "soft"):
-        for number, name in enumerate(content.get("fingerprint", {}).get(kind, ())):
-            if name not in fields:
-                what, advice = f"unknown field {printable(repr(name), 40)}", f"known are {', '.join(fields)}"
-                raise NodeprintError(what, where=path, key=f"fingerprint.{kind}[{number}]", advice=advice)
-    for number, limit in enumerate(content.get("limits", ())):
-        if "class" in limit and "row" in limit:
-            advice = "write a limit of each"
-            raise NodeprintError("class and row are both given", where=path, key=f"limits[{number}]", advice=advice)
-    terms = ["other", *sorted({model.term for model in models().values()})]
-    for name in content.get("cells", {}):
-        if name not in terms:
-            raise NodeprintError(
-                "unknown term", where=path, key=f"cells.{printable(name)}", advice=f"known are {', '.join(terms)}"
-            )
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -192,8 +173,7 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _build(content: Mapping[str, Any]) -> Acceptance:
-    keys, quality = content["fingerprint"], content["quality"]
-    bounds = content["bounds"]
+    bounds, keys, fabric = content["bounds"], content["fingerprint"], content["fabric"]
     return Acceptance(
         bounds={term: value / 100 for term, value in bounds["percent"].items()},
         least_ns={name: float(bounds[family.bound_ns]) for name, family in FAMILIES.items()},
@@ -202,13 +182,8 @@ def _build(content: Mapping[str, Any]) -> Acceptance:
         false_alarm=content["false_alarm_percent"] / 100,
         priors={term: entry["percent"] / 100 for term, entry in content["priors"].items()},
         required=tuple(content["required"]),
-        missing_pairs=quality["missing_pairs_percent"] / 100,
-        disturbed_pairs=quality["disturbed_pairs_percent"] / 100,
-        steal=quality["steal_percent"] / 100,
-        clock_fell=quality["clock_fell_percent"] / 100,
-        hottest_c=float(quality["hottest_c"]),
-        fabric_node=content["fabric"]["node_percent"] / 100,
-        fabric_link=content["fabric"]["link_percent"] / 100,
+        fabric_node=fabric["node_percent"] / 100,
+        fabric_link=fabric["link_percent"] / 100,
         hard_keys=tuple(keys["hard"]),
         soft_keys=tuple(keys["soft"]),
         cmdline_ignored=tuple(keys["cmdline_ignored"]),
@@ -216,8 +191,10 @@ def _build(content: Mapping[str, Any]) -> Acceptance:
             Limit(e["measurement"], e.get("class") or e["row"], e.get("at_most"), e.get("at_least"), e["reason"])
             for e in content["limits"]
         ),
-        suppressions=tuple(
-            Suppression(e["node"], e["finding"], e["reason"], e["until"]) for e in content["suppressions"]
-        ),
+        suppressions=tuple(Suppression(**entry) for entry in content["suppressions"]),
         cells={term: CellBound(e["percent"] / 100, e["prior"] / 100) for term, e in content["cells"].items()},
+        **{
+            key.removesuffix("_percent"): value / 100 if key.endswith("_percent") else float(value)
+            for key, value in content["quality"].items()
+        },
     )

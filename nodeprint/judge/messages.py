@@ -8,7 +8,7 @@ make its nodes slow, nor a slow node all its links; docs/method.md has the formu
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -116,18 +116,17 @@ def judge(fabric: Fabric, rules: Acceptance, alpha: float) -> JudgedFabric:
     fitted = terms(logs, fabric.places)
     tests = 2 * n + n * (n - 1)
     z, run, sitting = float(-ndtri(alpha / 2 / tests)), _run_scale(logs), _sittings(fabric)
-    of_nodes = np.concatenate([fitted.out, fitted.into], axis=1)
     families = (
-        (NODE, of_nodes, rules.fabric_node, run * np.sqrt(np.pi / 2 / (n - 1)), _nodes(fabric, fitted)),
-        (LINK, fitted.link.reshape(len(logs), -1), rules.fabric_link, run, _links(fabric, fitted)),
+        (NODE, _nodes(fabric, fitted), rules.fabric_node, run * np.sqrt(np.pi / 2 / (n - 1))),
+        (LINK, _links(fabric, fitted), rules.fabric_link, run),
     )
     found: list[SlowPart] = []
     smallest = {}
-    for term, values, bound, of_runs, parts in families:
-        scale = max(_scale(values), of_runs)
-        threshold = _beyond_bursts(values, max(float(np.log1p(bound)), z * scale), sitting, alpha / 2)
+    for term, ways, bound, of_runs in families:
+        scale = max(robust_sd(ways.values), of_runs)
+        threshold = _beyond_bursts(ways.values, max(float(np.log1p(bound)), z * scale), sitting, alpha / 2)
         smallest[term] = float(np.expm1(threshold))
-        slow = (_slow(fabric, term, part, threshold, scale, sitting) for part in parts)
+        slow = (_slow(fabric, term, ways, part, threshold, scale, sitting) for part in range(len(ways.ends)))
         found += [one for one in slow if one is not None]
     return JudgedFabric(fabric, tuple(sorted(found, key=lambda one: -one.effect)), smallest, tests)
 
@@ -139,16 +138,10 @@ def _too_small(fabric: Fabric) -> str:
     return "" if len(fabric.runs) > 1 else "with one run the spread between runs is unknown; measure two (`runs`)"
 
 
-def _scale(values: Floats) -> float:
-    """Robust spread of what should be zero."""
-    finite = values[np.isfinite(values)]
-    return robust_sd(finite) if finite.size else 0.0
-
-
 def _run_scale(logs: Floats) -> float:
     """How much a link differs from run to run: of few nodes the polish takes so much of this that the terms hide it."""
     apart = np.diff(logs - np.nanmedian(logs, axis=(1, 2), keepdims=True), axis=0)
-    return _scale(apart) / 2**0.5
+    return robust_sd(apart) / 2**0.5
 
 
 def _beyond_bursts(values: Floats, threshold: float, sitting: Ints, alpha: float) -> float:
@@ -158,7 +151,7 @@ def _beyond_bursts(values: Floats, threshold: float, sitting: Ints, alpha: float
     term) beyond the threshold is of a burst where not all runs of its job show half of the threshold; all k runs of a
     job show one of m terms by chance m p^k times, where p is the share of bursts.
     """
-    parts = [values[sitting == number] for number in np.unique(sitting)]
+    parts = [values[sitting == number].reshape((sitting == number).sum(), -1) for number in np.unique(sitting)]
     terms_of = int(np.isfinite(values).any(axis=0).sum())
 
     def by_chance(at: float) -> float:
@@ -182,54 +175,55 @@ def _sittings(fabric: Fabric) -> Ints:
 
 
 @dataclass(frozen=True)
-class _Way:
-    """A direction of a node (`to` is empty) or of a link: its term by run, and the log of the times that it adds to."""
+class _Ways:
+    """Nodes or links in both directions: of each its `ends`, a link's from and to or a node and nothing, its terms
+    `values` (run, part, direction), and the log of the `usual` time that they add to (part, direction)."""
 
-    node: str
-    to: str
+    ends: Sequence[tuple[tuple[str, str], tuple[str, str]]]
     values: Floats
     usual: Floats
 
 
-def _nodes(fabric: Fabric, fitted: MessageTerms) -> Iterator[tuple[_Way, _Way]]:
+def _nodes(fabric: Fabric, fitted: MessageTerms) -> _Ways:
     """Every node as it sends and as it receives."""
-    for i, node in enumerate(fabric.nodes):
-        sends = _Way(node, "", fitted.out[:, i], fitted.level[:, i, :])
-        yield sends, _Way(node, "", fitted.into[:, i], fitted.level[:, :, i])
+    usual = [np.nanmedian(fitted.level, axis=(0, 2)), np.nanmedian(fitted.level, axis=(0, 1))]
+    ends = [((node, ""), (node, "")) for node in fabric.nodes]
+    return _Ways(ends, np.stack([fitted.out, fitted.into], axis=2), np.stack(usual, axis=1))
 
 
-def _links(fabric: Fabric, fitted: MessageTerms) -> Iterator[tuple[_Way, _Way]]:
+def _links(fabric: Fabric, fitted: MessageTerms) -> _Ways:
     """Every link in both directions."""
-
-    def way(a: int, b: int) -> _Way:
-        usual = fitted.level[:, a, b] + fitted.out[:, a] + fitted.into[:, b]
-        return _Way(fabric.nodes[a], fabric.nodes[b], fitted.link[:, a, b], usual)
-
-    return ((way(i, j), way(j, i)) for i, j in combinations(range(len(fabric.nodes)), 2))
+    a, b = np.triu_indices(len(fabric.nodes), 1)
+    both = [a, b], [b, a]  # (end, direction, link)
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a link that was not measured stays NaN
+        usual = np.nanmedian(fitted.level + fitted.out[:, :, None] + fitted.into[:, None, :], axis=0)
+    ends = [((one, other), (other, one)) for one, other in combinations(fabric.nodes, 2)]
+    return _Ways(ends, np.moveaxis(fitted.link[:, *both], 1, 2), usual[both].T)
 
 
 def _slow(
-    fabric: Fabric, term: str, ways: tuple[_Way, _Way], threshold: float, scale: float, sitting: Ints
+    fabric: Fabric, term: str, ways: _Ways, part: int, threshold: float, scale: float, sitting: Ints
 ) -> SlowPart | None:
     """A part that is slow in one of its ways or both, by what is most certain of it; None where it is not."""
-    seen = [_shown(way.values, threshold, sitting) for way in ways]
+    values = ways.values[:, part].T
+    seen = [_shown(way, threshold, sitting) for way in values]
     state = min((one.state for one in seen if one is not None), key=STATES.index, default="")
     effects = [
-        float(np.nanmedian(way.values[one.sized])) if one is not None and one.state == state else 0.0
-        for way, one in zip(ways, seen, strict=True)
+        float(np.nanmedian(way[one.sized])) if one is not None and one.state == state else 0.0
+        for way, one in zip(values, seen, strict=True)
     ]
     most = int(np.argmax(effects))
-    way, shown = ways[most], seen[most]
+    (node, to), shown = ways.ends[part][most], seen[most]
     if shown is None:
         return None
     either = not fabric.header.get("directed")
     sends, receives = (either or effect > _BOTH_WAYS * effects[most] for effect in effects)
-    if way.to:  # a link is named from where it is slower
+    if to:  # a link is named from where it is slower
         sends, receives = True, sends and receives
     low, size, high = (float(np.expm1(effects[most] + side * 1.96 * scale)) for side in (-1, 0, 1))
-    in_ns = size * float(np.exp(np.nanmedian(way.usual)))
+    in_ns = size * float(np.exp(ways.usual[part, most]))
     runs = tuple(np.array(fabric.runs)[shown.runs].tolist())
-    return SlowPart(term, way.node, way.to, sends, receives, state, size, in_ns, (low, high), runs)
+    return SlowPart(term, node, to, sends, receives, state, size, in_ns, (low, high), runs)
 
 
 @dataclass(frozen=True)
