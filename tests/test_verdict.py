@@ -946,12 +946,22 @@ def test_a_node_alone_is_held_to_what_it_must_have():
     assert (node.verdict, node.text) == ("INVALID", "chase-latency was not measured; measure it again")
 
 
-@given(st.integers(2, 40), st.integers(0, 2**32), st.integers(0, 3))
-def test_the_median_of_others_leaves_this_node_out(nodes: int, seed: int, digits: int) -> None:
-    rng = np.random.default_rng(seed)
-    values = rng.normal(size=(nodes, 5)).round(digits)
-    chosen = rng.random(nodes) < 0.8
-    chosen[:2] = True
-    others = [[i for i in range(nodes) if chosen[i] and i != node] for node in range(nodes)]
-    expected = [np.median(values[of], axis=0) for of in others]
-    assert (thresholds.median_of_others(values, chosen) == expected).all()
+@given(st.integers(3, 15), st.integers(0, 2**32), st.sampled_from([1.0, 3.0, 100.0]))
+def test_the_centre_of_a_small_group_leaves_this_node_out(nodes: int, seed: int, off: float) -> None:
+    values = np.random.default_rng(seed).normal(size=(nodes, 64))
+    family, everyone = np.zeros(64, dtype=np.int64), np.ones(nodes, dtype=np.bool_)
+    before = thresholds.centres(values, family, everyone)
+    values[0] += off
+    after = thresholds.centres(values, family, everyone)
+    assert (after[0] == before[0]).all()
+    if nodes > 4:  # however far it is off, it moves its peers' centres by less than a scale
+        assert np.mean(np.abs(after - before)[1:]) < 1
+
+
+@given(st.integers(6, 40), st.integers(0, 2**32))
+def test_a_centre_is_nearly_as_precise_as_a_mean(nodes: int, seed: int) -> None:
+    values = np.random.default_rng(seed).normal(size=(nodes, 1000))
+    of_first = thresholds.centres(values, np.zeros(1000, dtype=np.int64), np.ones(nodes, dtype=np.bool_))[0]
+    others = values[1:] if nodes < thresholds.LEAVE_OUT_BELOW else values
+    assert np.mean(of_first**2) * len(others) == pytest.approx(thresholds.TEMPLATE_ERROR, rel=0.25)
+    assert np.mean(of_first**2) < np.mean(np.median(others, axis=0) ** 2)

@@ -296,7 +296,7 @@ def _deviation_again(matrix: Matrix, stats: Statistics, last: Matrix, outliers: 
     few = len(rows) == len(matrix.nodes) <= FEW_NODES  # then none is known to be calm
     calm = ~outliers[rows] | few
     if few or calm.sum() >= max(3, len(matrix.nodes) / 2):
-        return mean - thresholds.median_of_others(mean, calm)
+        return mean - thresholds.centres(mean, matrix.terms.pool, calm)
     centre = stats.centre[rows]
     if calm.sum() >= 2:
         first = np.nanmean(filled(matrix.values), axis=1)[rows]

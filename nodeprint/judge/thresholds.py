@@ -34,8 +34,9 @@ RUN_PRIOR = 0.0031
 _WINSOR = 3.5
 #: A node whose runs differ by more than this many times the usual variance is noisier than its peers.
 _NOISIER = 2.0
-#: The variance of a median relative to that of a mean: pi / 2.
-TEMPLATE_ERROR = 1.57
+#: A centre is the mean of values that are moved to so many scales from their median (Huber 1964, one step): two faulty
+#: peers of seven move it by less than a scale, and its variance is this many times that of a mean (docs/method.md).
+_HUBER, TEMPLATE_ERROR = 1.5, 1.1
 #: Families of single parts; of those that are means over many pairs, a tail that both show is the chips'.
 _SINGLE_PARTS, _SILICON = ("core-in", "core-near", "core-far"), ("core-near", "core-far")
 #: A family of many places counts as so many independent ones, one of few as one, as the same lines are in all of them.
@@ -191,10 +192,10 @@ def run_scales(values: Floats, family: npt.NDArray[np.int64], prior: float) -> F
     return out
 
 
-def _winsorised(values: Floats) -> tuple[float, Floats]:
-    """The robust standard deviation of a family's values about 0, and the values clipped at _WINSOR times that."""
+def _winsorised(values: Floats, at: float = _WINSOR) -> tuple[float, Floats]:
+    """The robust standard deviation of a family's values about 0, and the values clipped `at` so many times that."""
     pooled = robust_sd(values)
-    return pooled, np.clip(values, -_WINSOR * pooled, _WINSOR * pooled) if pooled > 0 else values
+    return pooled, np.clip(values, -at * pooled, at * pooled) if pooled > 0 else values
 
 
 def _own_noise(values: Floats, usual: float) -> Floats:
@@ -227,21 +228,9 @@ def _spreads(mean: Floats, family: npt.NDArray[np.int64], trusted: Bools) -> tup
     return centres, families, positions, counts
 
 
-def median_of_others(values: Floats, chosen: Bools) -> Floats:
-    """Per node and term, the median over the chosen nodes but this one: as finite `values` (node, term), of which two
-    or more are chosen."""
-    known = values[chosen]
-    order = np.argsort(known, axis=0)
-    ordered = np.take_along_axis(known, order, axis=0)
-    rank = np.argsort(order, axis=0)
-    rest = len(known) - 1
-
-    def at(place: int) -> Floats:
-        return np.asarray(np.where(rank <= place, ordered[place + 1], ordered[place]))
-
-    out = np.tile(np.median(known, axis=0), (len(values), 1))
-    out[chosen] = (at((rest - 1) // 2) + at(rest // 2)) / 2
-    return out
+def centres(values: Floats, family: npt.NDArray[np.int64], chosen: Bools) -> Floats:
+    """The centre of the chosen nodes' `values` by node and term; in small groups that of the others of each node."""
+    return _spreads(values, family, chosen)[0]
 
 
 def _spread_of(mean: Floats, family: npt.NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
@@ -254,7 +243,9 @@ def _spread_of(mean: Floats, family: npt.NDArray[np.int64]) -> tuple[Floats, Flo
     v_family, v_position = np.empty_like(centre), np.empty_like(centre)
     for number in np.unique(family):
         mine = family == number
-        pooled, clipped = _winsorised(residual[:, mine])
+        step = np.mean(_winsorised(residual[:, mine], _HUBER)[1], axis=0)
+        centre[mine] += step
+        pooled, clipped = _winsorised(residual[:, mine] - step)
         v_family[mine] = max(pooled**2, float(np.mean(clipped**2))) * correction
         v_position[mine] = np.mean(clipped**2, axis=0) * correction
     return centre, v_family, v_position
