@@ -125,7 +125,8 @@ class Evidence:
     def half(self, quantile: float, runs: int, row: int) -> Floats:
         """Half the interval of a node's deviation by term, which ends at a `quantile` of Student's t: run to run over
         its `runs`, and the template's error."""
-        template = TEMPLATE_ERROR * self.stats.scale[row] ** 2 / max(len(self.matrix.nodes) - 1, 1)
+        share = TEMPLATE_ERROR / max(len(self.matrix.nodes) - 1, 1)
+        template = self.stats.scale[row] ** 2 * share / (1 + share)  # the scale has the template's error already
         return np.asarray(self.t(quantile) * np.sqrt(self.stats.run_scale**2 / max(runs, 1) + template))
 
     def t(self, quantile: float) -> float:
