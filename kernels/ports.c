@@ -1,5 +1,6 @@
 /* ports: what the cores of a CCX or CCD draw from memory together, through its port to the I/O die. */
 #define _GNU_SOURCE
+#include <math.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -36,7 +37,8 @@ enum {
     LEAST_CHUNKS = 8,
     CHUNK_BYTES = 256 << 10,
     LEAST_SLICE_BYTES = 4 << 20,
-    MOST_SLICE_BYTES = 64 << 20
+    NO_L3_SLICE_BYTES = 64 << 20, /* where no L3 is reported there may still be one (virtual machines, aarch64) */
+    MOST_SLICE_BYTES = 256 << 20
 };
 static const double WINDOW_NS = 7e6;
 
@@ -92,7 +94,7 @@ __attribute__((noinline)) static void store_chunk(unsigned char *chunk) {
 
 /* ---- a measurement ---- */
 
-/* What one thread moved: in each window, and from its first chunk to its last. */
+/* What one thread moved: in each window, and from the common start to the end of its last chunk. */
 struct moved {
     double bytes[WINDOWS], all_bytes, elapsed_s;
 };
@@ -141,16 +143,13 @@ static bool in_group(const struct run *run, size_t i, const struct unit *unit) {
     return unit->key[1] == CCX ? place[i].l3 == place[first].l3 : die[i] >= 0 && die[i] == die[first];
 }
 
-/* The NUMA nodes, as indices, that a CPU at `place` streams from. */
+/* The NUMA nodes, as indices, that a CPU at `place` streams from. No CPU of theirs need take part. */
 static size_t nodes_for(const struct run *run, const struct cpu_place *place, enum target target, size_t *nodes) {
     size_t count = 0;
     for (size_t n = 0; n < run->machine.nodes; n++) {
         const struct numa_node *node = &run->machine.node[n];
         if (!node->has_memory) continue;
-        bool other = node->cpus.count > 0;
-        for (size_t i = 0; other && i < run->selection.cpus.count; i++)
-            if (cpulist_has(&node->cpus, run->selection.cpus.cpu[i]))
-                other = run->selection.place[i].socket != place->socket;
+        bool other = node->cpus.count > 0 && select_socket_of(node->cpus.cpu[0]) != place->socket;
         bool wanted = target == OWN ? node->number == place->home : target == ALL || other;
         if (wanted) nodes[count++] = n;
     }
@@ -189,12 +188,14 @@ static size_t memory_nodes(const struct run *run) {
     return count;
 }
 
-/* Bytes of each core: together four times the L3, as far as all nodes have memory for the largest group. */
+/* Bytes of each core: together four times the L3, as far as all nodes have memory for the largest group, and no more than
+ * MOST_SLICE_BYTES each. */
 static void choose_slices(struct run *run) {
     size_t threads = largest_group(run), buffers = memory_nodes(run), cores = 1, most = MOST_SLICE_BYTES;
     for (size_t i = 1; i < run->selection.cpus.count; i++)
         cores += run->selection.place[i].l3 == run->selection.place[0].l3;
-    slice_bytes = 4 * cache_largest(&run->chosen, 3) / cores;
+    size_t l3 = cache_largest(&run->chosen, 3);
+    slice_bytes = l3 > 0 ? 4 * l3 / cores : NO_L3_SLICE_BYTES;
     for (size_t n = 0; n < run->machine.nodes; n++) {
         if (!run->machine.node[n].has_memory) continue;
         size_t room = buffer_affordable(&run->machine, run->machine.node[n].number, most * threads, buffers) / threads;
@@ -261,6 +262,13 @@ static unsigned rates_of(const struct moved *moved, size_t count, double rates[W
     return whole ? 0 : FLAG_DISTURBED;
 }
 
+/* The mean rate over the whole time, with what was taken from it, of the thread for which it is lowest. */
+static double slowest_of(const struct moved *moved, size_t count) {
+    double slowest = INFINITY;
+    for (size_t i = 0; i < count; i++) slowest = fmin(slowest, moved[i].all_bytes / moved[i].elapsed_s);
+    return slowest;
+}
+
 static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
     (void)pass;
     size_t *roles = grow(NULL, run->selection.cpus.count, sizeof *roles), count = 0;
@@ -281,8 +289,9 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     size_t low, high;
     median_interval(WINDOWS - SETTLING, 0.95, &low, &high);
     text_add(members,
-             ",\"rate_bytes_per_s\":%.6g,\"ci_low_bytes_per_s\":%.6g,\"ci_high_bytes_per_s\":%.6g,\"threads\":%zu",
-             median_sorted(rates, WINDOWS - SETTLING), rates[low], rates[high], count);
+             ",\"rate_bytes_per_s\":%.6g,\"ci_low_bytes_per_s\":%.6g,\"ci_high_bytes_per_s\":%.6g,"
+             "\"slowest_thread_bytes_per_s\":%.6g,\"threads\":%zu",
+             median_sorted(rates, WINDOWS - SETTLING), rates[low], rates[high], slowest_of(flow->moved, count), count);
     free(flow->moved);
     free(flow);
     free(roles);
@@ -308,7 +317,7 @@ static const struct operation operations[] = {
      .unit = "B/s",
      .record = "cell",
      .values = "\"rate_bytes_per_s\":\"B/s\",\"ci_low_bytes_per_s\":\"B/s\",\"ci_high_bytes_per_s\":\"B/s\","
-               "\"threads\":\"1\"",
+               "\"slowest_thread_bytes_per_s\":\"B/s\",\"threads\":\"1\"",
      .keys = {"cpu", "scope", "memory", "stream"},
      .words = {NULL, scope_words, target_words, stream_words},
      .plan = plan,

@@ -19,9 +19,9 @@ pytestmark = pytest.mark.machine
 GROUPS = {"rome": (32, 16), "milan": (16, 0), "genoa": (24, 0), "bergamo": (32, 16), "dense": (24, 0)}
 
 
-def plan(root: Path, cpus: str, *under: str) -> dict[str, str]:
+def plan(root: Path, cpus: str, *under: str, of: tuple[str, str] = ("ports", "bandwidth")) -> dict[str, str]:
     environment = os.environ | {"NODEPRINT_SYSFS": str(root / "sys"), "NODEPRINT_PROCFS": str(root / "proc")}
-    command = [*under, built() / "ports", "--op", "bandwidth", "--plan", "--passes", "1", "--cpus", cpus]
+    command = [*under, built() / of[0], "--op", of[1], "--plan", "--passes", "1", "--cpus", cpus]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     return dict(line.split(" ", 1) for line in done.stdout.splitlines())
 
@@ -50,6 +50,41 @@ def test_the_buffers_of_all_nodes_share_what_the_process_may_have(tmp_path: Path
     cpus = f"0-{len(machine.rows) - 1}"
     most, limit = int(plan(root, cpus)["memory_bytes"]), 640 << 20
     assert most > limit > int(plan(root, cpus, "prlimit", f"--as={limit}")["memory_bytes"])
+
+
+def memory_of(root: Path, cpus: str) -> int:
+    return int(plan(root, cpus)["memory_bytes"])
+
+
+@pytest.fixture
+def rome(tmp_path: Path) -> Path:
+    """One socket of four NUMA nodes, all allowed."""
+    machines.epyc(machines.WHOLE["rome"], sockets=1, threads=1, nps=4).write(tmp_path)
+    (tmp_path / "proc/self").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "proc/self/status").write_text("Mems_allowed_list:\t0-3\n")
+    return tmp_path
+
+
+def test_memory_beside_cpus_that_do_not_take_part_is_not_another_socket_s(rome: Path) -> None:
+    """A cpuset of the first node's CPUs in a machine of one socket: their own memory and that of all nodes."""
+    assert int(plan(rome, "0-15")["cells"]) == (4 + 2) * 2 * 2
+
+
+def test_few_cores_of_a_large_l3_leave_it_all_the_same(rome: Path) -> None:
+    """They read more than it holds, also where one core alone has 96 MiB."""
+    for level in rome.glob("sys/devices/system/cpu/cpu*/cache/index*/level"):
+        level.with_name("size").write_text({"3": "98304K"}.get(level.read_text().strip(), "32K"))
+    assert memory_of(rome, "0") == 4 * 256 << 20  # of each node
+    assert memory_of(rome, "0-3") == 4 * 4 * 96 << 20
+    beside = int(plan(rome, "0,4", of=("coherence", "loaded"))["memory_bytes"])
+    assert beside > 256 << 20, "a pair's lines, and what the one core of the other L3 reads"
+
+
+def test_an_l3_that_is_not_reported_may_be_there(rome: Path) -> None:
+    for level in list(rome.glob("sys/devices/system/cpu/cpu*/cache/index*/level")):
+        if level.read_text().strip() == "3":
+            level.unlink()
+    assert memory_of(rome, "0") == 4 * 64 << 20
 
 
 def test_dies_that_the_system_reports_are_taken(tmp_path: Path) -> None:

@@ -10,7 +10,13 @@
 #include "harness/frequency.h"
 #include "harness/gate.h"
 
-enum { LINES = 32, CHUNK_BYTES = 64 << 10, LEAST_SLICE_BYTES = 4 << 20, MOST_SLICE_BYTES = 64 << 20 };
+enum {
+    LINES = 32,
+    CHUNK_BYTES = 64 << 10,
+    LEAST_SLICE_BYTES = 4 << 20,
+    NO_L3_SLICE_BYTES = 64 << 20, /* where no L3 is reported there may still be one (virtual machines, aarch64) */
+    MOST_SLICE_BYTES = 256 << 20
+};
 static const double LIGHT_BYTES_PER_S = 5e9, RAMP_S = 0.1;
 
 enum load { IDLE, LIGHT, FULL };
@@ -120,9 +126,12 @@ static void plan(struct run *run) {
     }
     free(homes);
     free(die);
-    slice_bytes = 4 * cache_largest(&run->chosen, 3) / injectors.count / CHUNK_BYTES * CHUNK_BYTES;
-    slice_bytes = slice_bytes < LEAST_SLICE_BYTES ? LEAST_SLICE_BYTES : slice_bytes;
+    size_t l3 = cache_largest(&run->chosen, 3);
+    slice_bytes = l3 > 0 ? 4 * l3 / injectors.count / CHUNK_BYTES * CHUNK_BYTES : NO_L3_SLICE_BYTES;
     slice_bytes = slice_bytes > MOST_SLICE_BYTES ? MOST_SLICE_BYTES : slice_bytes;
+    size_t room = buffer_affordable(&run->machine, injectors_home, slice_bytes * injectors.count, 1) / injectors.count;
+    slice_bytes = room < slice_bytes ? room / CHUNK_BYTES * CHUNK_BYTES : slice_bytes;
+    slice_bytes = slice_bytes < LEAST_SLICE_BYTES ? LEAST_SLICE_BYTES : slice_bytes;
     if (run->unit_count == 0) run->not_applicable = "no pair is left beside the CPUs of another L3 that draw on memory";
 }
 

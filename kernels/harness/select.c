@@ -70,7 +70,7 @@ bool select_pairs_named(void) {
 
 /* ---- CPUs ---- */
 
-static int socket_of(int cpu) {
+int select_socket_of(int cpu) {
     char content[64];
     bool told = read_sysfs(content, sizeof content, "devices/system/cpu/cpu%d/topology/physical_package_id", cpu);
     return told ? atoi(content) : -1;
@@ -78,7 +78,7 @@ static int socket_of(int cpu) {
 
 static struct cpu_place place_of(const struct machine *machine, int cpu) {
     struct cpu_place place = {
-        .node = machine_node_of(machine, cpu), .home = machine_home_of(machine, cpu), .socket = socket_of(cpu)};
+        .node = machine_node_of(machine, cpu), .home = machine_home_of(machine, cpu), .socket = select_socket_of(cpu)};
     struct cpulist shared = {0};
     machine_siblings(cpu, &shared);
     place.core = shared.cpu[0];
@@ -228,7 +228,7 @@ static void find_sockets(const struct machine *machine) {
     for (size_t n = 0; n < machine->nodes; n++) {
         const struct numa_node *node = &machine->node[n];
         bool known = false;
-        node_socket[n] = node->has_memory && node->cpus.count > 0 ? socket_of(node->cpus.cpu[0]) : -1;
+        node_socket[n] = node->has_memory && node->cpus.count > 0 ? select_socket_of(node->cpus.cpu[0]) : -1;
         for (size_t i = 0; i < socket_count; i++) known |= sockets[i] == node_socket[n];
         if (node_socket[n] >= 0 && !known) sockets[socket_count++] = node_socket[n];
     }

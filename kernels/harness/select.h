@@ -54,6 +54,9 @@ size_t select_lines(size_t lines, uint64_t passes);
  * allows has no two. */
 void select_require_pairs(const struct selection *selection);
 
+/* -1 where sysfs does not report it. */
+int select_socket_of(int cpu);
+
 /* Whether the CPUs were chosen by a name (cores, all) and not by their numbers. */
 bool select_cpus_by_name(void);
 
