@@ -104,13 +104,16 @@ static uint64_t memory_planned(const struct run *run) {
 
 /* The size asked for; else `wanted`, as far as every node has it, but not less than `least`. */
 static void choose_size(const struct run *run, size_t wanted, size_t least) {
+    size_t tightest = 0;
     wanted_bytes = size_mib > 0 ? (size_t)size_mib << 20 : wanted;
     for (size_t i = 0; size_mib == 0 && i < area_count; i++) {
         size_t affordable = buffer_affordable(&run->machine, areas[i].node, wanted, area_count);
-        if (affordable < wanted_bytes) wanted_bytes = affordable;
+        if (affordable >= wanted_bytes) continue;
+        wanted_bytes = affordable;
+        tightest = i;
     }
     if (size_mib > 0 || wanted_bytes >= least) return;
-    struct limit limit = memory_limit(&run->machine, areas[0].node);
+    struct limit limit = memory_limit(&run->machine, areas[tightest].node);
     fail(EXIT_NOT_AS_ASKED, "at least %zu MiB are needed on each of %zu NUMA nodes: %llu MiB are %s", least >> 20,
          area_count, (unsigned long long)(limit.bytes >> 20), limit.what);
 }
@@ -181,16 +184,34 @@ static bool stands_in_curve(const struct run *run, size_t i) {
     return first_of_its_node(run, i);
 }
 
+/* Of the nodes whose memory the curve goes through, those without room for `least` are left out where another has it. */
+static void want_areas_of_curve(struct run *run, size_t least) {
+    for (int roomy = 1; roomy >= 0 && area_count == 0; roomy--)
+        for (size_t i = 0; i < run->chosen.count; i++) {
+            int node = machine_home_of(&run->machine, run->chosen.cpu[i]);
+            bool fits = buffer_affordable(&run->machine, node, least, 1) >= least;
+            if (stands_in_curve(run, i) && (fits || roomy == 0)) want_area(node);
+        }
+    for (size_t i = 0; i < run->chosen.count; i++) {
+        char what[64], why[128];
+        int node = machine_home_of(&run->machine, run->chosen.cpu[i]);
+        if (!stands_in_curve(run, i) || area_of(node) != NULL) continue;
+        snprintf(what, sizeof what, "the curve in memory of NUMA node %d", node);
+        snprintf(why, sizeof why, "%llu MiB are free, and a third more than %zu MiB is needed",
+                 (unsigned long long)(machine_free_bytes(&run->machine, node) >> 20), least >> 20);
+        run_not_measured(run, what, why);
+    }
+}
+
 /* Two sizes an octave, from half the L1 on, by one CPU of each node in its own memory. Where memory is short the
  * curve ends early, but not before the L3 is left behind. */
 static void plan_curve(struct run *run) {
     size_t l3 = cache_largest(&run->chosen, 3);
-    for (size_t i = 0; i < run->chosen.count; i++)
-        if (stands_in_curve(run, i)) want_area(machine_home_of(&run->machine, run->chosen.cpu[i]));
-    choose_size(run, 4 * l3 > LEAST_CURVE_BYTES ? 4 * l3 : LEAST_CURVE_BYTES,
-                2 * l3 > LEAST_CURVE_BYTES / 4 ? 2 * l3 : LEAST_CURVE_BYTES / 4);
+    size_t shortest = 2 * l3 > LEAST_CURVE_BYTES / 4 ? 2 * l3 : LEAST_CURVE_BYTES / 4;
+    want_areas_of_curve(run, size_mib > 0 ? 0 : shortest);
+    choose_size(run, 4 * l3 > LEAST_CURVE_BYTES ? 4 * l3 : LEAST_CURVE_BYTES, shortest);
     for (size_t i = 0; i < run->chosen.count; i++) {
-        if (!stands_in_curve(run, i)) continue;
+        if (!stands_in_curve(run, i) || area_of(machine_home_of(&run->machine, run->chosen.cpu[i])) == NULL) continue;
         size_t least = level_bytes(run->chosen.cpu[i], 0), octave = 1;
         while (octave * 2 <= least) octave *= 2;
         for (; octave <= wanted_bytes; octave *= 2) {

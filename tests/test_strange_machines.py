@@ -96,6 +96,21 @@ def test_the_last_node_with_memory_is_not_left_out_for_being_full(tmp_path: Path
     assert result.returncode == 3 and "100 MiB are free on the NUMA node" in result.stderr
 
 
+def test_a_node_without_room_for_the_curve_leaves_the_others_theirs(tmp_path: Path) -> None:
+    """Two nodes of a CPU and an L3 of 96 MiB each; the second has room for more than a measurement of latency."""
+    caches = {f"devices/system/cpu/cpu{cpu}/cache/index0/{name}": value for cpu in (0, 1) for name, value in
+              {"level": "3", "type": "Unified", "size": "98304K", "shared_cpu_list": str(cpu)}.items()}  # fmt: skip
+    cpus = {f"devices/system/node/node{node}/cpulist": str(node) for node in (0, 1)}
+    arguments = ["--op", "curve", "--cpus", "0,1", "--plan"]
+    result = call(
+        "chase", tmp_path / "r.jsonl", *arguments, env=strange(tmp_path, (4000, 200), "0-1", **cpus, **caches)
+    )
+    assert result.returncode == 0, result.stderr
+    plan = dict(line.split(" ", 1) for line in result.stdout.splitlines())
+    assert int(plan["memory_bytes"]) == 4 * 96 * MIB
+    assert "200 MiB are free" in json.loads(plan["not_measured"])["the curve in memory of NUMA node 1"]
+
+
 def test_a_home_that_may_not_be_used_is_refused_with_the_reason(tmp_path: Path) -> None:
     need(cpus=2)
     arguments = ["--op", "cas", "--cpus", CPUS, "--home", "1"]

@@ -13,11 +13,13 @@
 #include "fail.h"
 
 struct cgroup_files {
-    const char *limit, *usage, *cache; /* the last: its name in memory.stat */
+    const char *limit, *brake, *usage, *cache; /* the last: its name in memory.stat */
 };
 
-static const struct cgroup_files version_1 = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "};
-static const struct cgroup_files version_2 = {"memory.max", "memory.current", "inactive_file "};
+static const struct cgroup_files version_1 = {"memory.limit_in_bytes", NULL, "memory.usage_in_bytes",
+                                              "total_inactive_file "};
+/* Above memory.high nothing is killed, but who takes memory is made to wait for as long as it takes. */
+static const struct cgroup_files version_2 = {"memory.max", "memory.high", "memory.current", "inactive_file "};
 
 /* The number behind `name` in a file (at its beginning where `name` is NULL); UINT64_MAX when there is none ("max"). */
 static uint64_t number_in(const char *folder, const char *file, const char *name) {
@@ -34,16 +36,17 @@ static uint64_t number_in(const char *folder, const char *file, const char *name
     return number;
 }
 
+static uint64_t least(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
 static uint64_t left_in(const char *folder, const struct cgroup_files *files) {
     uint64_t limit = number_in(folder, files->limit, NULL), usage = number_in(folder, files->usage, NULL);
+    if (files->brake != NULL) limit = least(limit, number_in(folder, files->brake, NULL));
     if (limit == UINT64_MAX || usage == UINT64_MAX) return UINT64_MAX;
     uint64_t cache = number_in(folder, "memory.stat", files->cache);
     if (cache != UINT64_MAX) usage -= cache < usage ? cache : usage;
     return limit > usage ? limit - usage : 0;
-}
-
-static uint64_t least(uint64_t a, uint64_t b) {
-    return a < b ? a : b;
 }
 
 /* The group at `path` below `mount` and all above it. In a container the path may be the host's: then the root of the

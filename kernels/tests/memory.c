@@ -102,6 +102,12 @@ static void test_control_groups(void) {
     put(root, "fs/cgroup/job/step/memory.current", "900\n");
     CHECK(cgroup_left(root, membership) == 0);
 
+    put(root, "fs/cgroup/job/step/memory.current", "200\n");
+    put(root, "fs/cgroup/job/step/memory.high", "max\n");
+    CHECK(cgroup_left(root, membership) == 400);
+    put(root, "fs/cgroup/job/step/memory.high", "500\n"); /* whoever goes beyond is slowed down without end */
+    CHECK(cgroup_left(root, membership) == 300);
+
     put(root, "membership", "5:cpu,memory:/box\n4:pids:/box\n");
     put(root, "fs/cgroup/memory/box/memory.limit_in_bytes", "4096\n");
     put(root, "fs/cgroup/memory/box/memory.usage_in_bytes", "96\n");
