@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -34,15 +33,13 @@ MIN_RUNS, MIN_BOOTS = 3, 2
 
 @dataclass(frozen=True)
 class _Series:
-    """One measurement over campaigns: by name of a node its values (run, column), relative to one template, now and in
-    each campaign `before`. `bound` is each column's, `finding` puts an effect with its interval into words."""
+    """One measurement over campaigns, its `parts` relative to one template: by name of a node the values (run, column)
+    of all parts' terms, now and in each campaign `before`, and each column's bound."""
 
-    measurement: str
+    parts: Sequence[Matrix]
     bound: Floats
-    run_prior: float
     now: Mapping[str, Floats]
     before: Sequence[Mapping[str, Floats]]
-    finding: Callable[[PackedNode, int, float, float], Finding]
 
 
 def save(campaign: Path, folder: Path) -> Path:
@@ -110,20 +107,21 @@ def against(fleet: PackedFleet, baseline: Path, rules: Acceptance) -> Since:
     changes: dict[str, list[Finding]] = {}
     thin: dict[str, list[str]] = {}
     for one in series:
-        for name, found in _changes(one, fleet, rules.false_alarm / max(tests, 1)):
-            runs = sum(len(point[name]) for point in one.before if name in point)
-            if runs < MIN_RUNS or len(boots[name]) < MIN_BOOTS:
-                thin.setdefault(name, []).append(one.measurement)
+        for node, found in _changes(one, fleet, rules, rules.false_alarm / max(tests, 1)):
+            runs = sum(len(point[node.name]) for point in one.before if node.name in point)
+            if runs < MIN_RUNS or len(boots[node.name]) < MIN_BOOTS:
+                thin.setdefault(node.name, []).append(one.parts[0].name)
             elif found is not None:
-                changes.setdefault(name, []).append(found)
-    warnings = {}
-    for name, measurements in thin.items():
-        few = f"{name} has fewer than {MIN_RUNS} runs or {MIN_BOOTS} boots in the baseline of"
-        warnings[name] = {
+                changes.setdefault(node.name, []).append(_finding(one.parts, node, *found))
+    few = f"has fewer than {MIN_RUNS} runs or {MIN_BOOTS} boots in the baseline of"
+    warnings = {
+        name: {
             "id": "thin-baseline",
-            "text": f"{few} {', '.join(sorted(set(measurements)))}",
+            "text": f"{name} {few} {', '.join(sorted(set(measurements)))}",
             "advice": "add campaigns to the baseline",
         }
+        for name, measurements in thin.items()
+    }
     note = f"baseline {printable(str(baseline))} ({'; '.join(map(_point, past))}): {_trust(past, fleet, thin)}"
     return Since(changes, warnings, note + (f"; {some_names(sorted(changes))} changed since" if changes else ""))
 
@@ -170,13 +168,9 @@ def _series(fleet: PackedFleet, past: Sequence[PackedFleet], rules: Acceptance) 
         whole = [_part(one, number, level) for number in range(len(one.parts))]
         if not any(matrix.terms.terms for matrix in whole):
             continue
-
         bounds = np.concatenate([bounds_of(matrix, rules) for matrix in whole])
-        out.append(_Series(
-            one.quantity.measurement, bounds, priors_of(whole[0], rules)[1], _values(fleet, [one], whole),
-            [_values(point, reduced, whole) for point, reduced in zip(past, before, strict=True)],
-            partial(_finding, whole),
-        ))  # fmt: skip
+        earlier = [_values(point, reduced, whole) for point, reduced in zip(past, before, strict=True)]
+        out.append(_Series(whole, bounds, _values(fleet, [one], whole), earlier))
     return out
 
 
@@ -233,16 +227,18 @@ def _finding(parts: Sequence[Matrix], node: PackedNode, column: int, effect: flo
     )  # fmt: skip
 
 
-def _changes(one: _Series, fleet: PackedFleet, alpha: float) -> list[tuple[str, Finding | None]]:
-    """Of every node that was there before, what changed most; `alpha` is a column's chance of a false alarm."""
-    nodes = {node.name: node for node in fleet.nodes}
+def _changes(
+    one: _Series, fleet: PackedFleet, rules: Acceptance, alpha: float
+) -> list[tuple[PackedNode, tuple[int, float, float] | None]]:
+    """Of every node that was there before, what changed most: the column, its change and half of the 95 % interval;
+    `alpha` is a column's chance of a false alarm."""
     groups = [values for point in (one.now, *one.before) for values in point.values()]
-    out: list[tuple[str, Finding | None]] = []
+    out: list[tuple[PackedNode, tuple[int, float, float] | None]] = []
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # an empty column stays NaN
-        run, degrees = _run_scale(groups, one.run_prior)
+        run, degrees = _run_scale(groups, priors_of(one.parts[0], rules)[1])
         z = -float(stdtrit(degrees, alpha / 2))
-        for name, values in sorted(one.now.items()):
-            history = [point[name] for point in one.before if name in point]
+        for node in sorted((node for node in fleet.nodes if node.name in one.now), key=lambda node: node.name):
+            values, history = one.now[node.name], [point[node.name] for point in one.before if node.name in point]
             if not history:
                 continue
             newest, *means = (np.nanmean(each, axis=0) for each in (values, *history))
@@ -252,8 +248,8 @@ def _changes(one: _Series, fleet: PackedFleet, alpha: float) -> list[tuple[str, 
             changed = np.abs(jump) > np.maximum(one.bound, z * sd)
             changed &= shown_by_runs(values, reference, RUN_SHARE * jump)
             most = int(np.argmax(np.where(changed, np.abs(jump) / one.bound, 0.0)))
-            told = one.finding(nodes[name], most, float(jump[most]), 1.96 * float(sd[most])) if changed[most] else None
-            out.append((name, told))
+            found = (most, float(jump[most]), 1.96 * float(sd[most]))
+            out.append((node, found if changed[most] else None))
     return out
 
 

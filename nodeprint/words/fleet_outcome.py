@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from nodeprint import outcomes
 from nodeprint.fingerprint import label
@@ -30,7 +31,7 @@ def verdict(
 ) -> FleetVerdict:
     """The verdict of a fleet from those of its nodes, in the order of the fleet; `more_tests` are those of messages
     between nodes, `more_notes` what else is to be said."""
-    found = Counter(node.verdict for node in nodes.values())
+    found, groups = Counter(node.verdict for node in nodes.values()), _groups(known)
     counts = {outcome: found[outcome] for outcome in outcomes.NODE if found[outcome]}
     results = [kind.result for kind in known.populations if kind.result is not None]
     wide = _largest([result.wide for result in results])
@@ -42,7 +43,7 @@ def verdict(
     return FleetVerdict(
         outcome,
         _split_by(known, nodes, measured) + _headline(outcome, measured, len(nodes), counts, margins),
-        _groups(known),
+        tuple(groups),
         {**dict.fromkeys((*FAMILIES, "core", "node", "socket")), **smallest},
         bounds,
         {name: vars(spread) for result in results[:1] for name, spread in result.spreads.items()},
@@ -50,7 +51,7 @@ def verdict(
         margins,
         known.tests + more_tests,
         known.rules.false_alarm * (bool(known.tests) + bool(more_tests)),
-        (*_notes(known, nodes, wide), *more_notes),
+        (*_notes(known, nodes, wide, groups), *more_notes),
     )
 
 
@@ -75,13 +76,10 @@ def _headline(
         text = f"{outcome}: {same} of {nodes} nodes {are} the same {as_what}within {said_within(margins)}"
     else:
         text = f"{outcome}: {measured} of {nodes} nodes measured"
-    # the outcome of an only node is the fleet's
-    others = [
-        f"{n} {name}"
-        for name, n in counts.items()
-        if not outcomes.NODE[name].same and (name != outcome or n > 1 or same)
-    ]
-    return text + (f"; {', '.join(others)}" if others else "")
+    others = {name: n for name, n in counts.items() if not outcomes.NODE[name].same}
+    if not same and others.get(outcome) == 1:  # the outcome of an only node is the fleet's
+        del others[outcome]
+    return "; ".join(filter(None, (text, ", ".join(f"{n} {name}" for name, n in others.items()))))
 
 
 def letter(number: int) -> str:
@@ -89,8 +87,8 @@ def letter(number: int) -> str:
     return chr(ord("A") + number) if number < 26 else f"Z{number}"
 
 
-def _groups(known: JudgedFleet) -> tuple[Mapping[str, object], ...]:
-    return tuple(
+def _groups(known: JudgedFleet) -> list[dict[str, Any]]:
+    return [
         {
             "name": letter(k),
             "nodes": [known.fleet.nodes[i].name for i in kind.nodes.tolist()],
@@ -98,7 +96,7 @@ def _groups(known: JudgedFleet) -> tuple[Mapping[str, object], ...]:
             "fields": _fields(known, kind),
         }
         for k, kind in enumerate(known.populations)
-    )
+    ]
 
 
 def _fields(known: JudgedFleet, kind: Kind) -> list[str]:
@@ -118,9 +116,10 @@ def _fields(known: JudgedFleet, kind: Kind) -> list[str]:
     return sorted(out)
 
 
-def _notes(known: JudgedFleet, nodes: Mapping[str, NodeVerdict], wide: Mapping[str, float]) -> list[str]:
-    populations = known.populations
-    notes = ["identical nodes may share the same fault: check their fingerprint and warnings"] if populations else []
+def _notes(
+    known: JudgedFleet, nodes: Mapping[str, NodeVerdict], wide: Mapping[str, float], groups: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    notes = ["identical nodes may share the same fault: check their fingerprint and warnings"] if groups else []
     same = [node for node in nodes.values() if outcomes.NODE[node.verdict].same]
     open_ = Counter(name for node in same for name in exceeded(node.margins))
     notes += [f"not resolved within its bound on {counted(n, 'node')}: {name}" for name, n in sorted(open_.items())]
@@ -128,7 +127,7 @@ def _notes(known: JudgedFleet, nodes: Mapping[str, NodeVerdict], wide: Mapping[s
     for name, chip in sorted(wide.items()):
         what = places.TESTED.get(name, name)
         notes.append(f"chips differ by {chip * 100:.1f} % (SD) in {what}, too much for the bound")
-    pairs = [one.matrix.terms for kind in populations if kind.result is not None for one in kind.result.pairs]
+    pairs = [one.matrix.terms for kind in known.populations if kind.result is not None for one in kind.result.pairs]
     if any(_no_core_inside(terms) for terms in pairs):
         notes.append("with two cores per CCX a core that is slow inside it is reported as its CCX")
     shared = Counter(
@@ -139,10 +138,11 @@ def _notes(known: JudgedFleet, nodes: Mapping[str, NodeVerdict], wide: Mapping[s
         if not found.term.startswith("fabric-")
     )
     notes += [f"{count} nodes share a deviation: {what}" for what, count in sorted(shared.items()) if count > 1]
-    for k, kind in enumerate(populations if len(populations) > 1 else ()):
-        by = f", separated by {places.separation(*kind.separated_by)}" if kind.separated_by else ""
-        fields = [f"{label(key)} {value}" for key, _, value in (one.partition("=") for one in _fields(known, kind))]
-        notes.append(f"group {letter(k)}: {len(kind.nodes)} nodes{by}{'; ' + ', '.join(fields) if fields else ''}")
+    for group in groups if len(groups) > 1 else ():
+        by = f", separated by {group['told_apart_by']}" if group["told_apart_by"] else ""
+        fields = [f"{label(key)} {value}" for key, _, value in (one.partition("=") for one in group["fields"])]
+        said = f"; {', '.join(fields)}" if fields else ""
+        notes.append(f"group {group['name']}: {len(group['nodes'])} nodes{by}{said}")
     return notes
 
 

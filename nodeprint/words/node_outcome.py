@@ -122,36 +122,37 @@ class Nodes:
 
     def _configured(self, i: int) -> str:
         """How a node differs from those of another configuration, with its class medians against theirs."""
-        kinds = self.known.kinds
-        peers = kinds[0].nodes.tolist() if kinds else []
-        if i in peers:
-            peers = [j for kind in kinds[1:] for j in kind.nodes.tolist()]
+        first, *rest = (kind.nodes.tolist() for kind in self.known.kinds)
+        peers = [j for nodes in rest for j in nodes] if i in first else first
         hard = [label(d.key) for d in self.known.differing.get(self.fleet.nodes[i].name, ()) if d.hard]
         compared = []
         for figure in self.classes[i]:
-            others = [
-                f.median_ns
-                for j in peers
-                for f in self.classes[j]
-                if (f.name, f.measurement, f.home) == (figure.name, figure.measurement, figure.home)
-            ]
+            same = (figure.name, figure.measurement, figure.home)
+            others = [f.median_ns for j in peers for f in self.classes[j] if (f.name, f.measurement, f.home) == same]
             if others:
                 compared.append(f"{figure.name} {(figure.median_ns / float(np.median(others)) - 1) * 100:+.1f} %")
         against = ", ".join(compared) or "nothing to compare"
         return f"differs in {', '.join(hard or [f'its {LAYOUT}'])}; against the others: {against}"
 
     def _limits(self, i: int) -> list[Finding]:
+        """The node's figures beyond an absolute limit."""
         known = [(f.measurement, f.name, f.median_ns, "ns", f.home) for f in self.classes[i]]
         known += [(f.measurement, f.name, f.median, f.unit, -1) for f in self.rows[i]]
         out = []
         for limit in self.rules.limits:
             for measurement, name, median, unit, home in known:
-                if (measurement, name) != (limit.measurement, limit.of):
-                    continue
                 over = limit.at_most is not None and median > limit.at_most
                 allowed = limit.at_most if over else limit.at_least
-                if allowed is not None and (over or median < allowed):
-                    out.append(_outside(measurement, name, median, unit, allowed, home, limit.reason))
+                of_it = (measurement, name) == (limit.measurement, limit.of)
+                if not of_it or allowed is None or not (over or median < allowed):
+                    continue
+                effect, found, most = median / allowed - 1, said(median, unit), said(allowed, unit)
+                out.append(Finding(
+                    "outside-limit", "error", "limit",
+                    f"{measurement}, {name}: {found}, the limit is {most} ({limit.reason})", effect=effect,
+                    effect_ns=median - allowed if unit == "ns" else float("nan"), interval=(effect, effect),
+                    remedy="refer the vendor to the contract", measurement=measurement, home=home,
+                ))  # fmt: skip
         return out
 
     def _told(self, i: int) -> list[tuple[str, Finding]]:
@@ -191,17 +192,6 @@ def with_findings(told: NodeVerdict, found: Sequence[tuple[str, Finding]]) -> No
     given += [(outcomes.by("suppressed"), f"suppressed: {why}") for why in hidden]
     verdict, text = min(given, key=lambda one: list(outcomes.NODE).index(one[0]))
     return replace(told, verdict=verdict, text=text, findings=(*told.findings, *(one for _, one in found)))
-
-
-def _outside(measurement: str, name: str, median: float, unit: str, allowed: float, home: int, reason: str) -> Finding:
-    """A figure beyond an absolute limit, both in `unit`."""
-    effect = median / allowed - 1
-    found, limit = (said(value, unit) for value in (median, allowed))
-    return Finding(
-        "outside-limit", "error", "limit", f"{measurement}, {name}: {found}, the limit is {limit} ({reason})",
-        effect=effect, effect_ns=median - allowed if unit == "ns" else float("nan"), interval=(effect, effect),
-        remedy="refer the vendor to the contract", measurement=measurement, home=home,
-    )  # fmt: skip
 
 
 def _unstable_finding(one: Unstable, node: PackedNode) -> Finding:

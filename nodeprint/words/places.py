@@ -61,10 +61,8 @@ def term(matrix: Matrix, number: int, node: PackedNode) -> str:
 
 def separation(matrix: Matrix, number: int) -> str:
     """A term that separates populations, in the numbers of no node."""
-    one = matrix.terms.terms[number]
-    if matrix.quantity.of_pairs:
-        return spoken(one.name, _of_pairs(one.where, matrix.terms.layout, PackedNode("")))
-    return f"{matrix.name}, {of_labels(one.where)}"
+    of = "" if matrix.quantity.of_pairs else f"{matrix.name}, "
+    return of + term(matrix, number, PackedNode(""))
 
 
 def _of_pairs(where: Mapping[str, Any], layout: Layout, node: PackedNode) -> dict[str, Key]:
@@ -88,35 +86,40 @@ def _of_pairs(where: Mapping[str, Any], layout: Layout, node: PackedNode) -> dic
 
 
 def spoken(term: str, where: Mapping[str, Any]) -> str:
-    """A place for people."""
+    """A place of pairs for people."""
     if term in _WHOLE:
         return _WHOLE[term]
-    if term in ("class", "core"):
-        return _spoken_class(where) if term == "class" else _spoken_core(where)
+    if term == "class":
+        return _spoken_class(where)
+    if term == "core":
+        core = of_labels({key: value for key, value in where.items() if key in ("core", "cpu")})
+        return core + "".join(text for scope, text in _SCOPES.items() if where.get(scope))
     if where.get("beyond_class"):
         return f"socket {where['socket']} beyond its CCXs"
     parts = [(key.removeprefix("to_"), value) for key, value in where.items() if key not in ("across", "to_others")]
-    if len(parts) == 2 and parts[0] == parts[1]:
-        return f"the paths inside {parts[0][0].upper()} {parts[0][1]}"
-    if where.get("inside"):
-        return f"the inside of {parts[0][0].upper()} {parts[0][1]}"
-    numbers = " to ".join(f"{part.upper() if part in ('ccd', 'ccx') else part} {value}" for part, value in parts)
+    own = "the paths inside" if len(parts) == 2 and parts[0] == parts[1] else "the inside of"
+    if where.get("inside") or own == "the paths inside":
+        return f"{own} {parts[0][0].upper()} {parts[0][1]}"
+    numbers = " to ".join(f"{_LABELS.get(part, part)} {value}" for part, value in parts)
     scope_text = " to the other socket" if where.get("across") else " to all others" if where.get("to_others") else ""
     return f"{'link ' if term == 'link' else ''}{numbers}{scope_text}"
 
 
 _WHOLE: Mapping[str, str] = {"node": "the whole node", "spread": "runs or passes that differ"}
-
-
-def _spoken_core(where: Mapping[str, Any]) -> str:
-    cpu = f" (CPU {where['cpu']})" if "cpu" in where else ""
-    scope = {
-        "inside": " inside its CCX",
-        "near": " to its socket",
-        "across": " to the other socket",
-        "outside": " outside its CCX",
-    }
-    return f"core {where['core']}{cpu}" + "".join(text for key, text in scope.items() if where.get(key))
+#: Which of a core's pairs a term counts.
+_SCOPES: Mapping[str, str] = {
+    "inside": " inside its CCX",
+    "near": " to its socket",
+    "across": " to the other socket",
+    "outside": " outside its CCX",
+}
+_LABELS: Mapping[str, str] = {
+    "ccd": "CCD",
+    "ccx": "CCX",
+    "cpu_node": "CPUs of NUMA node",
+    "memory_node": "memory of NUMA node",
+    "distance": "memory of the",
+}
 
 
 def _spoken_class(where: Mapping[str, int]) -> str:
@@ -136,13 +139,10 @@ def numbered(where: Mapping[str, Key], node: PackedNode, model: Model) -> dict[s
     for label, key in where.items():
         kind = model.labels.get(label)
         if kind == "cpu":
-            slot = int(key)
-            core, cpu = ("core", "cpu") if label == "cpu" else (f"core_{label}", f"cpu_{label}")
-            out[core] = _at(node.numbers.get("core", ()), slot)
-            out[cpu] = _at(node.numbers.get("cpu", ()), slot)
+            for what in ("core", "cpu"):
+                out[what if label == "cpu" else f"{what}_{label}"] = _at(node.numbers.get(what, ()), int(key))
         elif kind in ("node", "node_of_cpu"):
-            name = label if kind == "node" else f"node_{label}"
-            out[name] = _at(node.numbers.get("node", ()), int(key))
+            out[label if kind == "node" else f"node_{label}"] = _at(node.numbers.get("node", ()), int(key))
         else:
             out[label] = key
     return out
@@ -153,19 +153,16 @@ def _at(numbers: Sequence[int], index: int) -> int:
 
 
 def of_labels(where: Mapping[str, Key]) -> str:
-    """A place for people."""
-    if not where:
-        return "the whole node"
+    """A place of cells for people."""
     parts = []
     for key, value in where.items():
         if key == "core":
             parts.append(f"core {value} (CPU {where['cpu']})" if "cpu" in where else f"core {value}")
-        elif key == "distance":
-            parts.append({"own node": "memory of the own node", "same socket": "memory of the same socket"}.get(
-                str(value), "memory of the other socket"))  # fmt: skip
+        elif isinstance(value, str) and key not in _LABELS:
+            parts.append(value)
         elif key != "cpu":
-            parts.append(str(value) if isinstance(value, str) else f"{_LABELS.get(key, key.replace('_', ' '))} {value}")
-    return ", ".join(parts)
+            parts.append(f"{_LABELS.get(key, key.replace('_', ' '))} {value}")
+    return ", ".join(parts) or "the whole node"
 
 
 def brief(where: Mapping[str, Key]) -> str:
@@ -173,11 +170,3 @@ def brief(where: Mapping[str, Key]) -> str:
     names = {"cpu": "CPU", "cpu_node": "CPU node", "memory_node": "memory"}
     told = [(names.get(key, key.replace("_", " ")), value) for key, value in where.items() if key != "core"]
     return ", ".join(str(value) if isinstance(value, str) else f"{name} {value}" for name, value in told)
-
-
-_LABELS: Mapping[str, str] = {
-    "ccd": "CCD",
-    "ccx": "CCX",
-    "cpu_node": "CPUs of NUMA node",
-    "memory_node": "memory of NUMA node",
-}
