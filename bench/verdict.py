@@ -34,7 +34,7 @@ from scipy.stats import beta
 from bench import other, table
 from bench.table import Row, row
 from nodeprint import outcomes, packed
-from nodeprint.judge import acceptance, confirmation, evidence, groups, pairs, tails, terms, thresholds
+from nodeprint.judge import acceptance, confirmation, evidence, pairs, populations, tails, terms, thresholds
 from nodeprint.layout import Layout
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet
@@ -498,7 +498,7 @@ def _parents(tested: terms.Terms) -> np.ndarray:
 MUTATIONS: Mapping[str, tuple[tuple[ModuleType, str, object], ...]] = {
     "no z": ((tails, "quantile", lambda *_: 1.0),),
     "template holds the node": ((thresholds, "LEAVE_OUT_BELOW", 0),),
-    "no grouping": ((groups, "split", lambda means, *_, **__: [(np.arange(len(means)), -1)]),),
+    "no grouping": ((populations, "split", lambda means, *_, **__: [(np.arange(len(means)), -1)]),),
     "runs agree": ((evidence, "runs_differ", lambda matrix, *_: np.zeros_like(matrix.values[:, 0], dtype=bool)),),
     "no mirror": ((confirmation, "_mirrored", lambda *_: False),),
     "no spread over passes": ((evidence, "_wobble", lambda *_: None),),

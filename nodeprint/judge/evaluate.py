@@ -69,9 +69,10 @@ def tests_of(reduced: Sequence[Reduced]) -> int:
     return sum(len(part.terms.terms) + _cores(one) for one in reduced for part in one.parts)
 
 
-def families_of(reduced: Sequence[Reduced]) -> int:
-    """Families of terms over all matrices, the spread over passes counted as one."""
-    return sum(len(np.unique(part.terms.pool)) + (_cores(one) > 0) for one in reduced for part in one.parts)
+def families_of(reduced: Sequence[Reduced], *, pairs: bool) -> int:
+    """Families of terms over all matrices of pairs, or of all others, the spread over passes counted as one."""
+    mine = [one for one in reduced if one.quantity.of_pairs == pairs]
+    return sum(len(np.unique(part.terms.pool)) + (_cores(one) > 0) for one in mine for part in one.parts)
 
 
 def _cores(one: Reduced) -> int:

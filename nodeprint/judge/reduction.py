@@ -139,10 +139,8 @@ def reduce(quantity: Quantity, rules: Acceptance) -> Reduced:
         middle, spread = over_passes(block)
         latency[span] = middle
         if passes > 1:
-            np.divide(spread, middle, out=spread)
-            np.nan_to_num(spread, copy=False)
-            np.minimum(spread, 1, out=spread)
-            wobble[span] = (spread.reshape(-1, each) @ member).reshape(len(block), len(parts), -1)
+            share = np.minimum(np.nan_to_num(spread / middle), 1)
+            wobble[span] = (share.reshape(-1, each) @ member).reshape(len(block), len(parts), -1)
     missing = np.isnan(latency).mean(axis=2)
     return Reduced(quantity, parts, EffectScale("linear"), latency.reshape(rows, -1), wobble, missing, began)
 
@@ -208,23 +206,23 @@ def _measured(block: Singles) -> Singles:
     return block if low > 0 and high < np.inf else np.where((block > 0) & (block < np.inf), block, np.float32(np.nan))
 
 
-def over_passes(block: Singles) -> tuple[Singles, Singles]:
+def over_passes(block: Reals) -> tuple[Reals, Reals]:
     """Median and range over axis 1 of (row, pass, ...), NaN where no pass measured a value."""
-    passes = block.shape[1]
-    if passes == 1:
+    if block.shape[1] == 1:
         return block[:, 0], np.zeros_like(block[:, 0])
-    gaps = bool(np.isnan(np.sum(block)))
-    if passes == 3 and not gaps:  # the default, several times faster than a sort
+    if block.shape[1] == 3 and not np.isnan(np.sum(block)):  # the default, several times faster than a sort
         low, high = np.minimum(block[:, 0], block[:, 1]), np.maximum(block[:, 0], block[:, 1])
-        middle = np.minimum(high, block[:, 2])
-        np.maximum(low, middle, out=middle)
-        np.maximum(high, block[:, 2], out=high)
-        np.minimum(low, block[:, 2], out=low)
-        np.subtract(high, low, out=high)
-        return middle, high
-    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a pair that no pass measured stays NaN
-        middle = np.asarray(np.nanmedian(block, axis=1) if gaps else np.median(block, axis=1), dtype=np.float32)
-        return middle, np.asarray(np.nanmax(block, axis=1) - np.nanmin(block, axis=1), dtype=np.float32)
+        middle = np.maximum(low, np.minimum(high, block[:, 2]))
+        return middle, np.maximum(high, block[:, 2]) - np.minimum(low, block[:, 2])
+    return _over("median", block, 1), _over("max", block, 1) - _over("min", block, 1)
+
+
+def _over(what: str, values: Reals, axis: int) -> Reals:
+    """The mean, median, ... over an axis of what was measured, NaN where nothing was; numpy's functions that look for
+    gaps take several times as long."""
+    function = getattr(np, f"nan{what}" if np.isnan(np.sum(values)) else what)
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+        return np.asarray(function(values, axis=axis), dtype=values.dtype)
 
 
 def of_jobs(
@@ -253,7 +251,8 @@ def of_jobs(
     level, wobble = (
         padded(values, list(rows.values())) for values in (reduced.level[:, part.places], reduced.wobble[:, number])
     )
-    template = _median(mean_of_runs(level)) if template is None else template
+    if template is None:  # a median along contiguous memory is several times faster
+        template = _over("median", np.ascontiguousarray(mean_of_runs(level).T), 1)
     names = tuple(tuple(f"job{quantity.job[row]}/run{quantity.run[row]}" for row in mine) for mine in rows.values())
     return Matrix(
         quantity, part, reduced.scale, np.array(list(rows), dtype=np.int64), names, level, template,
@@ -274,18 +273,7 @@ def padded(values: Reals, rows: Sequence[Sequence[int]]) -> Reals:
 
 def mean_of_runs(level: Reals) -> Reals:
     """Of (node, run, place) the mean over runs, NaN where none has the place."""
-    if level.shape[1] == 1:
-        return level[:, 0]
-    mean = np.nanmean if np.isnan(np.sum(level)) else np.mean
-    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
-        return np.asarray(mean(level, axis=1), dtype=level.dtype)
-
-
-def _median(mean: Reals) -> Reals:
-    columns = np.ascontiguousarray(mean.T)  # a median along contiguous memory is several times faster
-    median = np.nanmedian if np.isnan(np.sum(columns)) else np.median
-    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
-        return np.asarray(median(columns, axis=1, overwrite_input=True), dtype=mean.dtype)
+    return level[:, 0] if level.shape[1] == 1 else _over("mean", level, 1)
 
 
 def term_values(level: Reals, template: Reals, terms: Terms, scale: EffectScale) -> Floats:
