@@ -6,9 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from nodeprint import fingerprint
 from nodeprint.errors import printable
 from nodeprint.judge.acceptance import Acceptance
+from nodeprint.layout import Ints
 from nodeprint.node_configuration import NODE_TOKENS, Value, normalised_cmdline
 from nodeprint.packed import PackedNode
 
@@ -66,12 +69,12 @@ def differences(
 
 
 def groups(
-    nodes: Sequence[PackedNode], layouts: Mapping[str, str], found: Mapping[str, Sequence[FieldDifference]]
-) -> list[list[str]]:
-    """Names of measured nodes that have layout and hard keys alike, the largest group first."""
-    keyed: dict[tuple[str, ...], list[str]] = {}
-    for node in nodes:
-        if node.name in layouts:
-            hard = tuple(f"{d.key}={d.value}" for d in found.get(node.name, ()) if d.hard)
-            keyed.setdefault((layouts[node.name], *hard), []).append(node.name)
-    return sorted(keyed.values(), key=lambda names: (-len(names), names[0]))
+    nodes: Sequence[PackedNode], layouts: Mapping[int, str], found: Mapping[str, Sequence[FieldDifference]]
+) -> list[Ints]:
+    """Numbers of measured nodes that have layout and hard keys alike, the largest group first."""
+    keyed: dict[tuple[str, ...], list[int]] = {}
+    for i in sorted((i for i in layouts if nodes[i].state == "measured"), key=lambda i: nodes[i].name):
+        hard = (f"{one.key}={one.value}" for one in found.get(nodes[i].name, ()) if one.hard)
+        keyed.setdefault((layouts[i], *hard), []).append(i)
+    alike = sorted(keyed.values(), key=lambda numbers: (-len(numbers), nodes[numbers[0]].name))
+    return [np.array(numbers) for numbers in alike]

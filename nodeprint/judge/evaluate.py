@@ -44,14 +44,15 @@ class NodeEvidence:
 
 @dataclass(frozen=True)
 class KindResult:
-    """A kind's evidence by node, and what it could have found: detection limits and bounds by family or term."""
+    """A kind's evidence by node, and what it could have found: detection limits and bounds by family or term. Without
+    anything where there is nothing to compare with."""
 
-    evidence: list[Evidence]
-    by_node: dict[int, NodeEvidence]
-    smallest: Mapping[str, float]
-    bounds: Mapping[str, float]
-    spreads: Mapping[str, FamilySpread]
-    wide: Mapping[str, float]
+    evidence: Sequence[Evidence] = ()
+    by_node: Mapping[int, NodeEvidence] = field(default_factory=dict)
+    smallest: Mapping[str, float] = field(default_factory=dict)
+    bounds: Mapping[str, float] = field(default_factory=dict)
+    spreads: Mapping[str, FamilySpread] = field(default_factory=dict)
+    wide: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def pairs(self) -> list[Evidence]:

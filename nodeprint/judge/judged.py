@@ -14,7 +14,7 @@ from nodeprint.fleet.homes import FAR
 from nodeprint.judge import configuration, margins, populations, quality, reduction
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.configuration import FieldDifference
-from nodeprint.judge.evaluate import KindResult, NodeEvidence
+from nodeprint.judge.evaluate import NodeEvidence
 from nodeprint.judge.evidence import Evidence, first_of
 from nodeprint.judge.populations import Kind
 from nodeprint.judge.reduction import Reduced
@@ -36,25 +36,20 @@ class JudgedFleet:
     @cached_property
     def populations(self) -> list[Kind]:
         """The kinds that are compared within."""
-        return [kind for kind in self.kinds if kind.result is not None]
+        return [kind for kind in self.kinds if kind.result.by_node]
 
     @cached_property
     def kind_of(self) -> dict[int, Kind]:
         """By number the kind of every node that is compared."""
         return {i: kind for kind in self.populations for i in kind.nodes.tolist()}
 
-    @cached_property
-    def results(self) -> dict[int, KindResult]:
-        """By number the evidence of the kind of every node that is compared."""
-        return {i: kind.result for i, kind in self.kind_of.items() if kind.result is not None}
-
     def evidence(self, i: int) -> NodeEvidence:
         """What is known of a compared node."""
-        return self.results[i].by_node[i]
+        return self.kind_of[i].result.by_node[i]
 
     def pairs(self, i: int) -> list[Evidence]:
         """The evidence of pairs that a compared node is in."""
-        return self.results[i].pairs
+        return self.kind_of[i].result.pairs
 
     @cached_property
     def jobs(self) -> dict[int, set[int]]:
@@ -118,12 +113,9 @@ def judged(fleet: PackedFleet, rules: Acceptance) -> JudgedFleet:
     """Judge a fleet."""
     reduced = [reduction.reduce(one, rules) for one in fleet.quantities]
     fleet = replace(fleet, nodes=_with_homes(fleet.nodes, reduced))
-    measured = [node for node in fleet.nodes if node.state == "measured"]
-    differing = configuration.differences(measured, rules)
-    number = {node.name: i for i, node in enumerate(fleet.nodes)}
-    layouts = {fleet.nodes[i].name: layout for i, layout in _layouts(reduced).items()}
-    named = configuration.groups(measured, layouts, differing)
-    kinds, tests = populations.kinds([np.array([number[name] for name in names]) for names in named], reduced, rules)
+    differing = configuration.differences([node for node in fleet.nodes if node.state == "measured"], rules)
+    alike = configuration.groups(fleet.nodes, _layouts(reduced), differing)
+    kinds, tests = populations.kinds(alike, reduced, rules)
     return JudgedFleet(fleet, rules, reduced, kinds, differing, tests)
 
 

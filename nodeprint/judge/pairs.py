@@ -21,7 +21,8 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class _Places:
-    """Part numbers of both CPUs of each pair, and strata: pairs of one class on one socket or between two."""
+    """Part numbers of both CPUs of each pair, -1 of an unknown level, and strata: pairs of one class on one socket or
+    between two."""
 
     core: tuple[Ints, Ints]
     ccx: tuple[Ints, Ints]
@@ -30,7 +31,6 @@ class _Places:
     socket: tuple[Ints, Ints]
     classes: Ints
     stratum: Ints
-    has: Mapping[str, bool]
 
 
 _BUILT: dict[bytes, Terms] = {}
@@ -47,12 +47,11 @@ def of(layout: Layout) -> Terms:
 def build(layout: Layout) -> Terms:
     """All terms of a layout that its design has the rank for."""
     at = _places(layout)
-    found = [*_class_terms(at)]
-    found += _part_terms("ccd", at.ccd, at) if at.has["ccd"] else ()
-    found += _part_terms("quadrant", at.quadrant, at) if at.has["quadrant"] else ()
-    found += _link_terms("link", "quadrant", at.quadrant, at) if at.has["quadrant"] else ()
-    found += _link_terms("block", "ccd", at.ccd, at) if at.has["ccd"] else ()
-    found = _distinct([*found, *_ccx_terms(at), *_core_terms(at)])
+    found = _distinct([
+        *_class_terms(at), *_part_terms("ccd", at.ccd, at), *_part_terms("quadrant", at.quadrant, at),
+        *_link_terms("link", "quadrant", at.quadrant, at), *_link_terms("block", "ccd", at.ccd, at), *_ccx_terms(at),
+        *_core_terms(at),
+    ])  # fmt: skip
     contrast = np.zeros((len(found), len(layout.pairs)), dtype=np.float32)
     for row, term in zip(contrast, found, strict=True):
         row[:] = _contrast_row(term, at.stratum)
@@ -88,11 +87,11 @@ def _parts(at: _Places) -> Iterator[tuple[str, Bools]]:
     far = at.classes == OTHER_SOCKET
     within = (at.ccx[0] == at.ccx[1]) & (at.core[0] != at.core[1])
     outside = (at.ccx[0] != at.ccx[1]) & ~far
-    for number in np.unique(np.concatenate(at.ccd)) if at.has["ccd"] else ():
+    for number in _known(at.ccd):
         yield "ccd", ~far & ((at.ccd[0] == number) ^ (at.ccd[1] == number))
-    for number in np.unique(np.concatenate(at.ccx)):
+    for number in _known(at.ccx):
         yield "ccx", within & (at.ccx[0] == number)
-    for number in np.unique(np.concatenate(at.core)):
+    for number in _known(at.core):
         mine = (at.core[0] == number) | (at.core[1] == number)
         yield "core-in", within & mine
         yield "core-near", outside & mine
@@ -108,18 +107,21 @@ def _distinct(terms: list[Term]) -> list[Term]:
 
 def _places(layout: Layout) -> _Places:
     slots, (a, b) = layout.slots, layout.pairs.T
-    both = {}
-    for name, level in (("core", RANK), ("ccx", CCX), ("ccd", CCD), ("quadrant", QUADRANT), ("socket", SOCKET)):
-        part = codes(slots[:, : level + 1])
-        both[name] = (part[a], part[b])
-    known = {name: bool(slots[:, level].min(initial=0) >= 0) for name, level in (("ccd", CCD), ("quadrant", QUADRANT))}
-    if not known["ccd"] and slots[:, CCX].min(initial=0) >= 0:
-        both["ccd"] = both["ccx"]  # where dies are unknown, the CCX is the part that has a port
-        known["ccd"] = True
-    sockets = np.sort(np.stack(both["socket"]), axis=0)
-    classes = layout.classes
-    stratum = codes(np.stack([classes, sockets[0], sockets[1]], axis=1))
-    return _Places(**both, classes=classes, stratum=stratum, has=known)
+    levels = {"core": RANK, "ccx": CCX, "ccd": CCD, "quadrant": QUADRANT, "socket": SOCKET}
+    part = {name: codes(slots[:, : level + 1]) for name, level in levels.items()}
+    for name in ("ccd", "quadrant"):
+        if slots[:, levels[name]].min(initial=0) < 0:
+            part[name] = np.full_like(part[name], -1)
+    if part["ccd"].max(initial=-1) < 0 <= slots[:, CCX].min(initial=0):
+        part["ccd"] = part["ccx"]  # where dies are unknown, the CCX is the part that has a port
+    both = {name: (numbers[a], numbers[b]) for name, numbers in part.items()}
+    stratum = codes(np.column_stack([layout.classes, np.sort(np.column_stack(both["socket"]), axis=1)]))
+    return _Places(**both, classes=layout.classes, stratum=stratum)
+
+
+def _known(part: tuple[Ints, Ints]) -> list[int]:
+    """The numbers of the parts of a level, none where it is unknown."""
+    return [number for number in np.unique(np.concatenate(part)).tolist() if number >= 0]
 
 
 def _term(family: str, where: Mapping[str, int], covers: Bools, scope: Bools, at: _Places) -> Iterator[Term]:
@@ -146,7 +148,7 @@ def _part_terms(family: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[T
     """A part to all others, in its socket and across apart."""
     a, b = part
     far = at.classes == OTHER_SOCKET
-    for number in np.unique(np.concatenate(part)):
+    for number in _known(part):
         for across in (False, True):
             scope = (far == across) & (a != b)
             covers = scope & ((a == number) ^ (b == number))
@@ -154,13 +156,13 @@ def _part_terms(family: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[T
                 own = int(np.flatnonzero(covers)[0])
                 socket = at.socket[0][own] if a[own] == number else at.socket[1][own]
                 scope &= (at.socket[0] == socket) | (at.socket[1] == socket)
-            yield from _term(family, {family: int(number), "across": int(across)}, covers, scope, at)
+            yield from _term(family, {family: number, "across": int(across)}, covers, scope, at)
 
 
 def _link_terms(family: str, part_name: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[Term]:
     """Between two parts, or the pairs of one part that no finer part holds."""
     low, high = np.minimum(*part), np.maximum(*part)
-    outside = at.classes > 1 if part_name == "ccd" else at.classes > 2
+    outside = (at.classes > (1 if part_name == "ccd" else 2)) & (low >= 0)
     n = int(high.max(initial=0)) + 1
     for code in np.unique((low * n + high)[outside]):
         p, q = int(code // n), int(code % n)
@@ -171,14 +173,14 @@ def _link_terms(family: str, part_name: str, part: tuple[Ints, Ints], at: _Place
 
 def _ccx_terms(at: _Places) -> Iterator[Term]:
     inside = (at.ccx[0] == at.ccx[1]) & (at.classes == 1)
-    for number in np.unique(at.ccx[0][inside]):
-        yield from _term("ccx", {"ccx": int(number)}, inside & (at.ccx[0] == number), inside, at)
+    for number in np.unique(at.ccx[0][inside]).tolist():
+        yield from _term("ccx", {"ccx": number}, inside & (at.ccx[0] == number), inside, at)
 
 
 def _core_terms(at: _Places) -> Iterator[Term]:
     """A core to its CCX, to the rest of its socket, and across, each against the other cores of its CCX."""
-    cores = np.unique(np.concatenate(at.core))
-    home = np.full(int(cores.max(initial=0)) + 1, -1, dtype=np.int64)
+    cores = _known(at.core)
+    home = np.full(max(cores, default=0) + 1, -1, dtype=np.int64)
     for side in (0, 1):
         home[at.core[side]] = at.ccx[side]
     same_core = at.core[0] == at.core[1]
@@ -189,7 +191,7 @@ def _core_terms(at: _Places) -> Iterator[Term]:
         for core in cores:
             covers = scope & ((at.core[0] == core) | (at.core[1] == core))
             touches = (at.ccx[0] == home[core]) | (at.ccx[1] == home[core])
-            yield from _term(family, {"core": int(core)}, covers, scope & touches, at)
+            yield from _term(family, {"core": core}, covers, scope & touches, at)
 
 
 def _contrast_row(term: Term, stratum: Ints) -> npt.NDArray[np.float32]:

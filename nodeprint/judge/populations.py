@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -35,10 +35,10 @@ _CUTS = 2
 @dataclass(frozen=True)
 class Kind:
     """Nodes that are compared with each other: a configuration, or a population of it that a term (of a matrix)
-    separates. `result` is None where there is nothing to compare with."""
+    separates."""
 
     nodes: Ints
-    result: KindResult | None = None
+    result: KindResult = field(default_factory=KindResult)
     separated_by: tuple[Matrix, int] | None = None
 
 
@@ -60,7 +60,7 @@ def kinds(configurations: Sequence[Ints], reduced: Sequence[Reduced], rules: Acc
     alpha = {pairs: share * rules.false_alarm / max(count, 1) for pairs, count in families.items()}
     found += [kind for nodes, mine in judged for kind in _populations(nodes, mine, rules, alpha)]
     tests = sum(len(nodes) * evaluate.tests_of(mine) for nodes, mine in judged)
-    return sorted(found, key=lambda kind: (kind.result is None, -len(kind.nodes), int(kind.nodes[0]))), tests
+    return sorted(found, key=lambda kind: (not kind.result.by_node, -len(kind.nodes), int(kind.nodes[0]))), tests
 
 
 def _with(reduced: Sequence[Reduced], nodes: Ints) -> list[Reduced]:
@@ -75,7 +75,7 @@ def _populations(nodes: Ints, reduced: Sequence[Reduced], rules: Acceptance, alp
     found = []
     for part, separated_by in _separated(screened, nodes, rules):
         mine = screened if len(part) == len(nodes) else screen(reduced, part)
-        result = evaluate.evaluate(mine, part, rules, alpha) if len(part) > 1 else None
+        result = evaluate.evaluate(mine, part, rules, alpha) if len(part) > 1 else KindResult()
         found.append(Kind(part, result, separated_by))
     return found
 

@@ -32,8 +32,7 @@ def gaps(i: int, job: int, reduced: Sequence[Reduced], rules: Acceptance) -> lis
         if not len(mine):
             continue
         missing = one.missing[mine]
-        # at other homes the job was not measured: that is another configuration, and no gap
-        measured = missing.min(axis=0) < 1
+        measured = missing.min(axis=0) < 1  # at other homes the job was not measured: another configuration, and no gap
         absent = missing[:, measured].mean(axis=1) if measured.any() else np.ones(len(mine))
         for shares, limit, what in (
             (absent, rules.missing_pairs, "are missing"),

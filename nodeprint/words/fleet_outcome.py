@@ -33,7 +33,7 @@ def verdict(
     between nodes, `more_notes` what else is to be said."""
     found, groups = Counter(node.verdict for node in nodes.values()), _groups(known)
     counts = {outcome: found[outcome] for outcome in outcomes.NODE if found[outcome]}
-    results = [kind.result for kind in known.populations if kind.result is not None]
+    results = [kind.result for kind in known.populations]
     wide = _largest([result.wide for result in results])
     measured = sum(node.state == "measured" for node in known.fleet.nodes)
     several = len(known.populations) > 1
@@ -127,7 +127,7 @@ def _notes(
     for name, chip in sorted(wide.items()):
         what = places.TESTED.get(name, name)
         notes.append(f"chips differ by {chip * 100:.1f} % (SD) in {what}, too much for the bound")
-    pairs = [one.matrix.terms for kind in known.populations if kind.result is not None for one in kind.result.pairs]
+    pairs = [one.matrix.terms for kind in known.populations for one in kind.result.pairs]
     if any(_no_core_inside(terms) for terms in pairs):
         notes.append("with two cores per CCX a core that is slow inside it is reported as its CCX")
     shared = Counter(
