@@ -212,14 +212,13 @@ def _finding(parts: Sequence[Matrix], node: PackedNode, column: int, effect: flo
     """A change in words; `column` counts the terms of all parts."""
     each = len(parts[0].terms.terms)
     matrix, term = parts[column // each], column % each
-    one, quantity, scale = matrix.terms.terms[term], matrix.quantity, matrix.scale
+    one, scale = matrix.terms.terms[term], matrix.scale
     size, low, high = (scale.relative(effect + side) for side in (0.0, -half, half))
     unit = "% of its time lost" if matrix.terms.share else "%"
-    place = places.place(matrix, one.where, node)
-    name = places.spoken(one.name, place) if quantity.of_pairs else f"{matrix.name}, {places.of_labels(place)}"
-    in_ns = quantity.unit == "ns" and not matrix.terms.share
+    text = f"{places.part(matrix, term, node)} changed by {size * 100:+.1f} {unit} since the baseline"
+    in_ns = matrix.quantity.unit == "ns" and not matrix.terms.share
     return Finding(
-        "changed", "warning", one.name, f"{name} changed by {size * 100:+.1f} {unit} since the baseline", where=place,
+        "changed", "warning", one.name, text, where=places.place(matrix, one.where, node),
         effect=size, effect_ns=size * float(matrix.levels[term]) if in_ns else float("nan"), interval=(low, high),
         consistent_with=("work done on the node since",),
         remedy="compare with what was changed on the node, measure it again", measurement=matrix.name,

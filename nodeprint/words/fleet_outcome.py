@@ -15,6 +15,7 @@ from nodeprint.judge.margins import worst
 from nodeprint.judge.populations import Kind
 from nodeprint.judge.terms import FAMILIES, Terms
 from nodeprint.layout import CLASSES
+from nodeprint.packed import PackedNode
 from nodeprint.words import places
 from nodeprint.words.node_outcome import LAYOUT
 from nodeprint.words.outcome import Finding, FleetVerdict, MarginFigure, NodeVerdict, exceeded, said_within
@@ -92,7 +93,7 @@ def _groups(known: JudgedFleet) -> list[dict[str, Any]]:
         {
             "name": letter(k),
             "nodes": [known.fleet.nodes[i].name for i in kind.nodes.tolist()],
-            "told_apart_by": places.separation(*kind.separated_by) if kind.separated_by else "",
+            "told_apart_by": places.part(*kind.separated_by, PackedNode("")) if kind.separated_by else "",
             "fields": _fields(known, kind),
         }
         for k, kind in enumerate(known.populations)

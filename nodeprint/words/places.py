@@ -59,10 +59,11 @@ def term(matrix: Matrix, number: int, node: PackedNode) -> str:
     return spoken(one.name, where) if matrix.quantity.of_pairs else of_labels(where)
 
 
-def separation(matrix: Matrix, number: int) -> str:
-    """A term that separates populations, in the numbers of no node."""
-    of = "" if matrix.quantity.of_pairs else f"{matrix.name}, "
-    return of + term(matrix, number, PackedNode(""))
+def part(matrix: Matrix, number: int, node: PackedNode) -> str:
+    """The part that a term is of, whichever of its pairs the term counts; of cells with their measurement."""
+    one = matrix.terms.terms[number]
+    where = place(matrix, one.where, node)
+    return spoken(one.name, where) if matrix.quantity.of_pairs else f"{matrix.name}, {of_labels(where)}"
 
 
 def _of_pairs(where: Mapping[str, Any], layout: Layout, node: PackedNode) -> dict[str, Key]:
