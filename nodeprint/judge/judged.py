@@ -14,9 +14,8 @@ from nodeprint.fleet.homes import FAR
 from nodeprint.judge import configuration, margins, populations, quality, reduction
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.configuration import FieldDifference
-from nodeprint.judge.evaluate import NodeEvidence
 from nodeprint.judge.evidence import Evidence, first_of
-from nodeprint.judge.populations import Kind
+from nodeprint.judge.populations import Kind, NodeEvidence
 from nodeprint.judge.reduction import Reduced
 from nodeprint.packed import PackedFleet, PackedNode
 
@@ -36,7 +35,7 @@ class JudgedFleet:
     @cached_property
     def populations(self) -> list[Kind]:
         """The kinds that are compared within."""
-        return [kind for kind in self.kinds if kind.result.by_node]
+        return [kind for kind in self.kinds if kind.by_node]
 
     @cached_property
     def kind_of(self) -> dict[int, Kind]:
@@ -45,11 +44,11 @@ class JudgedFleet:
 
     def evidence(self, i: int) -> NodeEvidence:
         """What is known of a compared node."""
-        return self.kind_of[i].result.by_node[i]
+        return self.kind_of[i].by_node[i]
 
     def pairs(self, i: int) -> list[Evidence]:
         """The evidence of pairs that a compared node is in."""
-        return self.kind_of[i].result.pairs
+        return self.kind_of[i].pairs
 
     @cached_property
     def jobs(self) -> dict[int, set[int]]:

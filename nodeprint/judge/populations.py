@@ -4,21 +4,27 @@ common median cannot be."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.judge import evaluate, thresholds
+from nodeprint.judge import margins, thresholds
 from nodeprint.judge.acceptance import Acceptance
-from nodeprint.judge.evaluate import KindResult, Screened
-from nodeprint.judge.evidence import bounds_of, priors_of, screen
+from nodeprint.judge.confirmation import ShownCause, Unstable, instability, shown
+from nodeprint.judge.evidence import Evidence, bounds_of, gather, priors_of, screen
+from nodeprint.judge.margins import Margin
 from nodeprint.judge.reduction import Matrix, Reduced
+from nodeprint.judge.thresholds import FamilySpread
 from nodeprint.layout import Ints
 
 Floats = npt.NDArray[np.float64]
+#: A term, by its number, in which nodes differ.
+Separation = tuple[Matrix, int]
+#: Parts of quantities, each with its matrix of the first jobs of some nodes (`evidence.screen`).
+Screened = Sequence[tuple[Reduced, int, Matrix]]
 
 #: The chance of a false cut, shared equally by the families of all matrices and within these by their terms.
 _FALSE_CUT = 0.01
@@ -32,14 +38,49 @@ _NULL_DRAWS, _NULL_TAIL = 4000, 0.02
 _CUTS = 2
 
 
+@dataclass
+class NodeEvidence:
+    """What is known of one node within its kind: causes, what is unstable and in which jobs, margins by name.
+
+    `runs` are those of pairs, `untested` is whether a term of pairs has too few of them.
+    """
+
+    shown: list[ShownCause] = field(default_factory=list)
+    unstable: list[Unstable] = field(default_factory=list)
+    unstable_jobs: set[int] = field(default_factory=set)
+    runs: int = 0
+    margins: dict[str, Margin] = field(default_factory=dict)
+    untested: bool = False
+
+    def of(self, *, pairs: bool) -> dict[str, Margin]:
+        """Its margins of pairs, or of all others."""
+        return {name: one for name, one in self.margins.items() if one.matrix.quantity.of_pairs == pairs}
+
+
 @dataclass(frozen=True)
 class Kind:
-    """Nodes that are compared with each other: a configuration, or a population of it that a term (of a matrix)
-    separates."""
+    """Nodes that are compared with each other: a configuration, or a population of it that a term separates. What they
+    show, by matrix and by node, and what they could have shown: detection limits and bounds by family or term; nothing
+    where there is nothing to compare with."""
 
     nodes: Ints
-    result: KindResult = field(default_factory=KindResult)
-    separated_by: tuple[Matrix, int] | None = None
+    separated_by: Separation | None = None
+    evidence: Sequence[Evidence] = ()
+    by_node: Mapping[int, NodeEvidence] = field(default_factory=dict)
+    smallest: Mapping[str, float] = field(default_factory=dict)
+    bounds: Mapping[str, float] = field(default_factory=dict)
+    spreads: Mapping[str, FamilySpread] = field(default_factory=dict)
+    wide: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def pairs(self) -> list[Evidence]:
+        """Of pairs of CPUs."""
+        return [one for one in self.evidence if one.matrix.quantity.of_pairs]
+
+    @property
+    def others(self) -> list[Evidence]:
+        """Of all else."""
+        return [one for one in self.evidence if not one.matrix.quantity.of_pairs]
 
 
 def kinds(configurations: Sequence[Ints], reduced: Sequence[Reduced], rules: Acceptance) -> tuple[list[Kind], int]:
@@ -53,14 +94,13 @@ def kinds(configurations: Sequence[Ints], reduced: Sequence[Reduced], rules: Acc
     found = [Kind(nodes) for nodes, several in zip(configurations, compared, strict=True) if not several]
     judged = [(n, _with(reduced, n)) for n, several in zip(configurations, compared, strict=True) if several]
     families = {
-        pairs: sum(len(nodes) * evaluate.families_of(mine, pairs=pairs) for nodes, mine in judged)
-        for pairs in (True, False)
+        pairs: sum(len(nodes) * _families_of(mine, pairs=pairs) for nodes, mine in judged) for pairs in (True, False)
     }
     share = 0.5 if all(families.values()) else 1.0
     alpha = {pairs: share * rules.false_alarm / max(count, 1) for pairs, count in families.items()}
     found += [kind for nodes, mine in judged for kind in _populations(nodes, mine, rules, alpha)]
-    tests = sum(len(nodes) * evaluate.tests_of(mine) for nodes, mine in judged)
-    return sorted(found, key=lambda kind: (not kind.result.by_node, -len(kind.nodes), int(kind.nodes[0]))), tests
+    tests = sum(len(nodes) * _tests_of(mine) for nodes, mine in judged)
+    return sorted(found, key=lambda kind: (not kind.by_node, -len(kind.nodes), int(kind.nodes[0]))), tests
 
 
 def _with(reduced: Sequence[Reduced], nodes: Ints) -> list[Reduced]:
@@ -69,18 +109,57 @@ def _with(reduced: Sequence[Reduced], nodes: Ints) -> list[Reduced]:
     return [one for one, having in count if having > (not one.quantity.of_pairs)]
 
 
-def _populations(nodes: Ints, reduced: Sequence[Reduced], rules: Acceptance, alpha: dict[bool, float]) -> list[Kind]:
+def _tests_of(reduced: Sequence[Reduced]) -> int:
+    """How many tests a node takes: terms, and the spread of every core over passes."""
+    return sum(len(part.terms.terms) + _cores(one) for one in reduced for part in one.parts)
+
+
+def _families_of(reduced: Sequence[Reduced], *, pairs: bool) -> int:
+    """Families of terms over all matrices of pairs, or of all others, the spread over passes counted as one."""
+    mine = [one for one in reduced if one.quantity.of_pairs == pairs]
+    return sum(len(np.unique(part.terms.pool)) + (_cores(one) > 0) for one in mine for part in one.parts)
+
+
+def _cores(one: Reduced) -> int:
+    return one.wobble.shape[2] if one.quantity.values.shape[1] > 1 else 0
+
+
+def _populations(
+    nodes: Ints, reduced: Sequence[Reduced], rules: Acceptance, alpha: Mapping[bool, float]
+) -> Iterator[Kind]:
     """The populations of a configuration, each evaluated with a template of its own."""
     screened = screen(reduced, nodes)
-    found = []
     for part, separated_by in _separated(screened, nodes, rules):
         mine = screened if len(part) == len(nodes) else screen(reduced, part)
-        result = evaluate.evaluate(mine, part, rules, alpha) if len(part) > 1 else KindResult()
-        found.append(Kind(part, result, separated_by))
-    return found
+        yield _evaluated(mine, part, separated_by, rules, alpha) if len(part) > 1 else Kind(part, separated_by)
 
 
-def _separated(screened: Screened, nodes: Ints, rules: Acceptance) -> list[tuple[Ints, tuple[Matrix, int] | None]]:
+def _evaluated(
+    screened: Screened, nodes: Ints, separated_by: Separation | None, rules: Acceptance, alpha: Mapping[bool, float]
+) -> Kind:
+    """The nodes of one kind judged, with false rate `alpha` a node and family of a matrix, of pairs (True) and of
+    others: every matrix by itself, then what is known of each node."""
+    evidence = [
+        gather(reduced, number, matrix, rules, alpha[matrix.quantity.of_pairs]) for reduced, number, matrix in screened
+    ]
+    by_node = {int(node): NodeEvidence() for node in nodes}
+    for one in evidence:
+        found = shown(one)
+        for i, number in enumerate(one.matrix.nodes.tolist()):
+            node = by_node[number]
+            node.shown += found[number]
+            unstable_jobs, unstable = instability(one, number)
+            node.unstable_jobs |= unstable_jobs
+            node.unstable += unstable
+            node.margins = margins.worst([node.margins, margins.equivalence(one, number)])
+            if one.matrix.quantity.of_pairs:
+                finite = np.isfinite(one.matrix.values[i])
+                node.runs = max(node.runs, int(finite.any(axis=1).sum()))
+                node.untested |= not bool(finite.any(axis=0).all())
+    return Kind(nodes, separated_by, evidence, by_node, *margins.detection_limits(evidence), *margins.spreads(evidence))
+
+
+def _separated(screened: Screened, nodes: Ints, rules: Acceptance) -> list[tuple[Ints, Separation | None]]:
     """Nodes that differ in a term of pairs or a set wider than a CCX, and what separates them."""
     if len(nodes) < 2 * MIN_NODES:
         return [(nodes, None)]

@@ -34,20 +34,20 @@ def verdict(
     between nodes, `more_notes` what else is to be said."""
     found, groups = Counter(node.verdict for node in nodes.values()), _groups(known)
     counts = {outcome: found[outcome] for outcome in outcomes.NODE if found[outcome]}
-    results = [kind.result for kind in known.populations]
-    wide = _largest([result.wide for result in results])
+    wide = _largest([kind.wide for kind in known.populations])
     measured = sum(node.state == "measured" for node in known.fleet.nodes)
     several = len(known.populations) > 1
     outcome = decision.of_fleet([node.verdict for node in nodes.values()], several=several, wide=bool(wide))
     margins = worst(node.margins for node in nodes.values() if outcomes.NODE[node.verdict].same)
-    smallest, bounds = _largest([r.smallest for r in results]), _largest([r.bounds for r in results])
+    smallest = _largest([kind.smallest for kind in known.populations])
+    bounds = _largest([kind.bounds for kind in known.populations])
     return FleetVerdict(
         outcome,
         _split_by(known, nodes, measured) + _headline(outcome, measured, len(nodes), counts, margins),
         tuple(groups),
         {**dict.fromkeys((*FAMILIES, "core", "node", "socket")), **smallest},
         bounds,
-        {name: vars(spread) for result in results[:1] for name, spread in result.spreads.items()},
+        {name: vars(spread) for kind in known.populations[:1] for name, spread in kind.spreads.items()},
         counts,
         margins,
         known.tests + more_tests,
@@ -128,7 +128,7 @@ def _notes(
     for name, chip in sorted(wide.items()):
         what = places.TESTED.get(name, name)
         notes.append(f"chips differ by {chip * 100:.1f} % (SD) in {what}, too much for the bound")
-    pairs = [one.matrix.terms for kind in known.populations for one in kind.result.pairs]
+    pairs = [one.matrix.terms for kind in known.populations for one in kind.pairs]
     if any(_no_core_inside(terms) for terms in pairs):
         notes.append("with two cores per CCX a core that is slow inside it is reported as its CCX")
     shared = Counter(

@@ -96,7 +96,7 @@ class Nodes:
 
     def _base(self, i: int) -> NodeVerdict:
         node = self.fleet.nodes[i]
-        evidence = self.known.kind_of[i].result.others if i in self.known.kind_of else []
+        evidence = self.known.kind_of[i].others if i in self.known.kind_of else []
         quantities = [one.quantity for one in self.known.reduced]
         soft = tuple(
             {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nodeprint.judge.evaluate import NodeEvidence
 from nodeprint.judge.judged import JudgedFleet
 from nodeprint.judge.margins import Margin
+from nodeprint.judge.populations import NodeEvidence
 from nodeprint.judge.terms import FAMILIES
 from nodeprint.packed import PackedNode
 from nodeprint.words import places
