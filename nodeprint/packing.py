@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -68,30 +68,32 @@ class _Gathered(msgspec.Struct):
 
 def _pack(campaign: Path, stamp: str, made_of: Mapping[str, str], target: Path) -> None:
     earlier = _Earlier(target, made_of)
-    known: list[PackedNode] = []
-    gathered: list[_Gathered] = []
-    found_parts: list[JobPart] = []
-    anew = nodes.each(campaign, apart_from=earlier.nodes)
-    for number, name in enumerate(sorted(made_of)):
-        if name in earlier.nodes:
-            node, told, of_node = earlier.of(name, number)
-        else:
-            node, told, of_node = _read_anew(campaign, number, made_of[name], *next(anew))
-        known.append(node)
-        gathered.append(told)
-        found_parts += of_node
+    anew = _read_anew(campaign, made_of, apart_from=earlier.nodes)
+    if not earlier.places_are_in(anew):
+        anew |= _read_anew(campaign, made_of, apart_from=anew)
+    every = [anew.get(name) or earlier.of(name, number) for number, name in enumerate(sorted(made_of))]
+    gathered = [told for _, told, _ in every]
     nodes.write(campaign, [one.state for one in gathered])
     simulated = any(one.simulated for one in gathered)
     versions = {key: value for one in gathered for key, value in one.versions.items()}
     with files.replacing_folder(target / FOLDER) as partial:
-        quantities = job_parts.assemble(found_parts, partial)
-        fleet = PackedFleet(campaign.name, simulated, tuple(known), quantities, versions)
+        quantities = job_parts.assemble([part for _, _, parts in every for part in parts], partial)
+        fleet = PackedFleet(campaign.name, simulated, tuple(node for node, _, _ in every), quantities, versions)
         write_index(fleet, partial, stamp, [msgspec.to_builtins(one) for one in gathered])
 
 
-def _read_anew(
+def _read_anew(campaign: Path, made_of: Mapping[str, str], apart_from: Collection[str]) -> dict[str, _OfNode]:
+    """All nodes but some by name, from the store."""
+    numbers = {name: number for number, name in enumerate(sorted(made_of))}
+    return {
+        row.node: _from_jobs(campaign, numbers[row.node], made_of[row.node], row, state, found)
+        for row, state, found in nodes.each(campaign, apart_from=apart_from)
+    }
+
+
+def _from_jobs(
     campaign: Path, number: int, made_of: str, row: discover.Node, state: nodes.NodeState, found: Sequence[Job]
-) -> tuple[PackedNode, _Gathered, list[JobPart]]:
+) -> _OfNode:
     node = PackedNode(
         state.node, state.host, state.state, state.reason, state.log_tail, quality=state.problems, rack=row.rack,
         switch=row.switch,
@@ -108,25 +110,43 @@ def _read_anew(
     return node, told, of_node
 
 
-class _Earlier:
-    """The nodes that were packed before from the files that they have now, and what was packed of them.
+#: What is known of a node, what it was packed from, and its parts of the quantities.
+_OfNode = tuple[PackedNode, _Gathered, list[JobPart]]
 
-    There are none where any that was measured then has other files now, or is gone: a quantity has the places of all
-    its nodes. A node whose log is shown is read anew, as its log is none of these files.
+
+class _Earlier:
+    """The nodes that were packed before from the files that they have now (`nodes`), and what was packed of them.
+
+    A node whose log is shown is read anew, as its log is none of these files.
     """
 
     def __init__(self, target: Path, made_of: Mapping[str, str]) -> None:
         self.nodes: dict[str, int] = {}
+        self._others: dict[str, int] = {}
         try:
             self._fleet = read(target)
             self._gathered = msgspec.convert(self._fleet.gathered, tuple[_Gathered, ...])
         except (NodeprintError, msgspec.ValidationError):
             return
-        told = [(i, one) for i, one in enumerate(self._gathered) if one.state.state == "measured"]
-        if len(self._gathered) == len(self._fleet.nodes) and all(
-            made_of.get(one.state.node) == one.made_of for _, one in told
-        ):
-            self.nodes = {one.state.node: i for i, one in told if not one.state.log_tail}
+        if len(self._gathered) != len(self._fleet.nodes):
+            return
+        for i, one in enumerate(self._gathered):
+            if one.state.state == "measured" and made_of.get(one.state.node) != one.made_of:
+                self._others[one.state.node] = i
+            elif one.state.state == "measured" and not one.state.log_tail:
+                self.nodes[one.state.node] = i
+
+    def places_are_in(self, anew: Mapping[str, _OfNode]) -> bool:
+        """Whether the nodes that are read `anew` have all places now that they had then.
+
+        Where they have not, the others cannot be taken as they were packed: a quantity has the places of all its nodes,
+        and those of a node that has them no more, or is gone, would stay.
+        """
+        return all(
+            job_parts.has_places_of(_as_packed(0, one, rows), anew[name][2] if name in anew else ())
+            for name, at in self._others.items()
+            for one, rows in self._rows.get(at, ())
+        )
 
     @functools.cached_property
     def _rows(self) -> dict[int, list[tuple[Quantity, slice]]]:
@@ -138,7 +158,7 @@ class _Earlier:
                 out.setdefault(int(one.node[begin]), []).append((one, slice(begin, end)))
         return out
 
-    def of(self, name: str, number: int) -> tuple[PackedNode, _Gathered, list[JobPart]]:
+    def of(self, name: str, number: int) -> _OfNode:
         """What was packed of one of `nodes`, which now has this number."""
         at = self.nodes[name]
         parts = [_as_packed(number, one, rows) for one, rows in self._rows.get(at, ())]

@@ -28,6 +28,10 @@ def test_the_sites_file_changes_nothing_as_it_is_shipped() -> None:
     assert acceptance.load(ROOT / "config/acceptance.yaml") == acceptance.load()
 
 
+def test_the_defaults_are_as_the_schema_asks() -> None:
+    assert acceptance.load(ROOT / "nodeprint/judge/acceptance.yaml") == acceptance.load()
+
+
 def test_every_default_is_there_once() -> None:
     """The site's file has nothing that the defaults have, but what is empty in both."""
     site = yaml.safe_load((ROOT / "config/acceptance.yaml").read_text())

@@ -1,5 +1,6 @@
 """What is kept of a node: read once, read again where it changed, tolerant of what is wrong with single files."""
 
+import json
 import resource
 import shutil
 from collections.abc import Callable
@@ -139,6 +140,59 @@ def test_one_more_node_is_packed_alone_and_as_if_all_were_packed_anew(
     text = lines(cell_header(run=1, host="n1"), cell(0, "l2", latency_ns=7.0), TRAILER)
     (folder / "nodes/n1/job1/run1/chase-levels.jsonl").write_text(text)
     assert files_of(rows) == anew(rows) != every
+
+
+def test_one_more_job_is_packed_with_its_node_alone_and_as_if_all_were_packed_anew(
+    campaign: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = campaign("n0", "n1", "n2")
+    packed = folder / "packed"
+
+    def records_of(name: str, job: int, *cells: str) -> None:
+        path = folder / f"nodes/{name}/job{job}/run1/chase-levels.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(lines(cell_header(run=1, job=job, host=name), *cells, TRAILER))
+
+    def files_of() -> dict[str, bytes]:
+        packing.pack(folder)
+        return {path.name: path.read_bytes() for path in packed.iterdir()}
+
+    def anew() -> dict[str, bytes]:
+        shutil.rmtree(packed)
+        return files_of()
+
+    for name in ("n0", "n1", "n2"):
+        records_of(name, 1, cell(0, "l1"), cell(0, "l2"))
+    before = files_of()
+    records_of("n1", 2, cell(0, "l1"), cell(1, "l0", latency_ns=9.0), cell(0, "l1", **{"pass": 1}))
+    real = store.job
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "job", lambda path: real(path) if "n1" in path.parts else pytest.fail("packed again"))
+        after = files_of()
+    assert after == anew() != before
+    (cells,) = packing.pack(folder).others
+    assert cells.values.shape[1:] == (2, 3) and cells.job.tolist() == [1, 1, 2, 1]
+    # without what only this job has, and where a node has its job from another host
+    records_of("n1", 2, cell(0, "l1"), cell(1, "l0", latency_ns=9.0))
+    assert files_of() == anew() != after
+    records_of("n1", 2, cell(0, "l1"), cell(1, "l1"), cell(0, "l1", **{"pass": 1}))
+    assert files_of() == anew()
+    shutil.rmtree(folder / "nodes/n1/job2")
+    assert files_of() == before == anew()
+    records_of("n2", 1, cell(0, "l1"), cell(0, "l2"), cell(0, "l3"))
+    assert files_of() == anew()
+    (folder / "nodes/n2/job2/run1").mkdir(parents=True)
+    (folder / "nodes/n2/job2/run1/coherence-cas.jsonl").write_text(lines(header(host="x"), pair(0, 1), TRAILER))
+    assert files_of() == anew()
+    assert packing.pack(folder).nodes[2].state == "refused"
+
+
+def test_an_outcome_in_letters_that_no_file_can_hold_is_told_without_them(campaign: Make) -> None:
+    folder = campaign("n0")
+    path = folder / "nodes/n0/job1/status.json"
+    failed = {"name": "\ud800cas", "run": 2, "outcome": "failed", "message": "\ud800"}
+    path.write_text(json.dumps({"measurements": [failed]}))
+    assert packing.pack(folder).nodes[0].quality == ("?cas, job1/run2: failed, ?",)
 
 
 def test_packing_holds_no_node_open(campaign: Make, monkeypatch: pytest.MonkeyPatch) -> None:

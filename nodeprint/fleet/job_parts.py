@@ -248,6 +248,26 @@ def _merge(parts: Sequence[JobPart], path: Path | None) -> Quantity:
     )  # fmt: skip
 
 
+def has_places_of(earlier: JobPart, parts: Sequence[JobPart]) -> bool:
+    """Whether `parts` have between them every pass and place of the quantity in which the part `earlier` has values."""
+    alike = [one for one in parts if one.key == earlier.key]
+    there = np.isfinite(earlier.values())
+    passes = np.flatnonzero(there.any(axis=(0, 2)))
+    now = {place for one in alike for place in _named_places(one)}
+    then = np.flatnonzero(there.any(axis=(0, 1))).tolist()
+    named = _named_places(earlier)
+    return max((one.passes for one in alike), default=0) > passes.max(initial=-1) and all(
+        named[at] in now for at in then
+    )
+
+
+def _named_places(one: JobPart) -> list[tuple[Key, ...]]:
+    """The coordinates of each place, words where a dimension is of words."""
+    listed = {dim: column.tolist() for dim, column in one.places.items()}
+    columns = ([one.names[dim][at] for at in c] if dim in one.names else c for dim, c in listed.items())
+    return list(zip(*columns, strict=True))
+
+
 def _in_words(one: JobPart, dim: str, names: Mapping[str, tuple[str, ...]]) -> Ints:
     """The coordinates of a part as numbers of the quantity's words."""
     if dim not in names:

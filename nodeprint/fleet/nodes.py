@@ -96,7 +96,7 @@ def _state(folder: Path, node: Node, found: Sequence[Job]) -> NodeState:
         return NodeState(node.node, node.host, "refused", reason, _log_tail(campaign.job_folder(folder, node)))
     current = next((job for job in found if job.number == node.job), None)
     failed = [
-        f"{m.get('name')}, job{node.job}/run{m.get('run')}: {m.get('outcome')}, {printable(str(m.get('message')))}"
+        printable(f"{m.get('name')}, job{node.job}/run{m.get('run')}: {m.get('outcome')}, {m.get('message')}", 300)
         for m in (current.status.get("measurements", []) if current else [])
         if m.get("outcome") != "done"
     ]
