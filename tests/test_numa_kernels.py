@@ -107,6 +107,7 @@ def test_every_operation_writes_what_its_plan_says(
     facts = dict(line.split(" ", 1) for line in planned.splitlines())
     file = measured(folder, kernel, out, *arguments, emulator=emulator)
     assert f"{file.header['kernel']} {file.header['operation']}" == what
+    assert file.header["clock"]["calibrated_on"] == ALLOWED[0], "on a CPU that a worker is pinned to"
     assert len(file.cells["pass"]) == int(facts["cells"]) == file.trailer["cells"]  # type: ignore[index]
     assert len(set(zip(*(file.cells[dim] for dim in file.dims), strict=True))) == int(facts["cells"])
     assert float(facts["seconds"]) > 0
@@ -423,6 +424,15 @@ def test_sensors_are_those_of_the_system(plain: Path, tmp_path: Path) -> None:
     for sensors in (found.header["sensors"], found.trailer["sensors"]):
         assert sensors["temperatures_c"]["k10temp0/Tctl"] == pytest.approx(45.25, abs=0.051)
         assert {**sensors, "temperatures_c": expected["temperatures_c"]} == expected
+
+
+def test_what_the_system_does_not_report_is_unknown_and_not_none(plain: Path, tmp_path: Path) -> None:
+    """No vendor but Intel counts throttling, and many virtual machines report nothing at all."""
+    (tmp_path / "sys").mkdir()
+    arguments = ("--op", "alone", "--cpus", str(ALLOWED[0]), "--passes", "1")
+    environment = os.environ | {"NODEPRINT_SYSFS": str(tmp_path / "sys")}
+    found = measured(plain, "clock", tmp_path / "r.jsonl", *arguments, env=environment)
+    assert found.header["sensors"] == dict.fromkeys(("temperatures_c", "edac", "throttle_core", "throttle_package"))
 
 
 # ---- bandwidth ----

@@ -1,5 +1,5 @@
 /* Offsets of counters and asymmetry of ways, planted in made-up stamps and found again; the length of a batch; what
- * an addition of nothing asks for. Prints nothing when all holds. */
+ * an addition of nothing asks for; what comes before a pair. Prints nothing when all holds. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <signal.h>
@@ -154,7 +154,21 @@ static void test_time_of_a_line(void) {
     CHECK(near(oneway_time((double[]){-50, -48, -49, 900}, 4, 1), -49)); /* a counter that is behind */
 }
 
+/* Both sides work for as long as the core takes to its clock, before anything is timed. */
+static void test_ramp_is_waited_for(void) {
+    static struct run run = {.ramp_ns = 20e6};
+    struct duel *duel = duel_of(&run, &(struct home){0}, 0);
+    duel_begin(duel);
+    for (size_t side = 0; side < 2; side++) { /* without lines the first ends at once, and the second with it */
+        uint64_t start = clock_raw_ns();
+        duel_play(duel, side);
+        CHECK((double)(clock_raw_ns() - start) >= run.ramp_ns);
+    }
+    duel_free(duel);
+}
+
 int main(void) {
+    test_ramp_is_waited_for();
     test_time_of_a_line();
     test_batches();
     test_offsets();
