@@ -156,6 +156,20 @@ def spread_block(cpus: tuple[int, int], processes: int, peer: bool) -> dict[str,
     return values
 
 
+def of_lines_alone(cpus: tuple[int, int], processes: int) -> list[float]:
+    """What the draw of lines alone makes of the default's CV, where all lines are of one cluster: for each process the
+    CV of its values when the lines of each pass are drawn again from themselves.
+    """
+    rng = np.random.default_rng(1)
+    found = []
+    for _ in range(processes):
+        lines = np.array([r["line_ns"] for r in ours(cpus, "--detail", passes=3) if r["record"] == "pair"])
+        drawn = rng.integers(lines.shape[1], size=(1000, *lines.shape))
+        values = np.median(np.median(np.take_along_axis(lines[None], drawn, axis=2), axis=2), axis=1)
+        found.append(float(values.std() / values.mean()))
+    return found
+
+
 def bench_time(cpus: tuple[int, int], peer: bool, kept: dict[str, Any]) -> list[Row]:
     """Seconds of measuring a pair and pass: ours from the trailer, the peer's process less its start.
 
@@ -209,6 +223,8 @@ def bench_spread(cpus: tuple[int, int], processes: int, peer: bool, kept: dict[s
         rows.append(row(f"CV {title}", list(map(cv, runs[name])), limit))
         rows.append(row(f"CV {title}, from neighbouring processes", list(map(cv_less_drift, runs[name]))))
         rows.append(row(f"CV {title}, of the first pass alone", list(map(cv, first[name]))))
+    kept["spread of lines alone"] = of_lines_alone(cpus, max(5, processes // 4))
+    rows.append(row("CV at the default, by the draw of lines alone", kept["spread of lines alone"]))
     if peer:
         rows.append(row("the peer's CV at its default", list(map(cv, runs["peer"]))))
         rows.append(row("CV: ours, first pass / peer, upper bound", cv_ratio_bound(first["ours"], first["peer"]), 1.25))
