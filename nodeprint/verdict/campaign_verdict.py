@@ -20,7 +20,7 @@ from nodeprint.judge.judged import JudgedFleet, judged
 from nodeprint.packed import PackedFleet
 from nodeprint.verdict import history, outputs
 from nodeprint.words import fleet_outcome, links
-from nodeprint.words.node_outcome import Nodes, with_findings
+from nodeprint.words.node_outcome import Nodes
 from nodeprint.words.outcome import NodeVerdict, Verdict
 
 #: A node is measured again at most so often.
@@ -93,13 +93,14 @@ def judge_fleet(
     place = {i: k for k, kind in enumerate(known.populations) for i in kind.nodes.tolist()}
     nodes = {}
     for i, node in enumerate(known.fleet.nodes):
-        told = writer.of(i, fleet_outcome.letter(place[i]) if i in place and len(known.populations) > 1 else "")
+        more = [one for of in fabrics for one in links.findings(of, node.name, rules, day)]
+        thin = []
         if since is not None:
+            more = [*writer.marked(node, (("changed", one) for one in since.findings.get(node.name, ()))), *more]
             thin = [since.warnings[node.name]] if node.name in since.warnings else []
-            changes = [("changed", one) for one in writer.marked(node, since.findings.get(node.name, ()))]
-            told = with_findings(replace(told, warnings=(*told.warnings, *thin)), changes)
-        between_nodes = [one for of in fabrics for one in links.findings(of, node.name, rules, day)]
-        nodes[node.name] = with_findings(told, between_nodes)
+        group = fleet_outcome.letter(place[i]) if i in place and len(known.populations) > 1 else ""
+        told = writer.of(i, group, more)
+        nodes[node.name] = replace(told, warnings=(*told.warnings, *thin))
     notes = [*between.notes, *_rules_without_effect(rules, day, writer), *([since.note] if since is not None else [])]
     return Verdict(
         fleet.campaign, fleet.simulated, {"nodeprint": __version__, **fleet.versions},

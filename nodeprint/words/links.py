@@ -24,16 +24,15 @@ _STATES: Mapping[str, str] = {
 
 
 def findings(judged: JudgedFabric, node: str, rules: Acceptance, day: str) -> list[tuple[str, Finding]]:
-    """What was found of a node, each with its reason for an outcome of the node, empty for none.
+    """What was found of a node, each with its reason for an outcome of the node.
 
     A confirmed link leaves open which of its ends is at fault, or neither: they DIFFER. `day` ends suppressions.
     """
     out = []
     for one in (found for found in judged.found if node in found.ends):
-        of_link = "differs" if one.term == LINK else "confirmed"
-        reason = {"confirmed": of_link, "refuted": ""}.get(one.state, one.state)
+        reason = "differs" if one.term == LINK and one.state == "confirmed" else one.state
         out.append((reason, Finding(
-            one.term if reason else GONE, SEVERITY[one.state], one.term, said(one),
+            GONE if reason == "refuted" else one.term, SEVERITY[one.state], one.term, said(one),
             where={"link": f"{one.node} to {one.to}"} if one.to else {}, effect=one.effect, effect_ns=one.effect_ns,
             interval=one.interval, runs=one.runs, consistent_with=remedies.consistent_with(one.term),
             remedy=remedies.of(one.term), measurement=judged.fabric.measurement,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -41,21 +41,24 @@ class Nodes:
         rows = node_values.of_rows(known.reduced, self.fleet.nodes)
         self.rows: list[tuple[CellFigure, ...]] = node_values.beside_groups(rows, [kind.nodes for kind in known.kinds])
 
-    def of(self, i: int, letter: str) -> NodeVerdict:
-        """The outcome of a node, of the group `letter` where there are several."""
+    def of(self, i: int, letter: str, more: Sequence[tuple[str, Finding]]) -> NodeVerdict:
+        """The outcome of a node, of the group `letter` where there are several; `more` are findings from elsewhere,
+        each with its reason for an outcome."""
         node, known, base = self.fleet.nodes[i], self.known, self._base(i)
         if node.state != "measured":
-            return replace(base, verdict=outcomes.by("not measured"), text=node.reason or "not measured")
-        told = self._told(i)
-        findings = self.marked(node, [self._with_evidence(one, [other for _, other in told], i) for _, one in told])
+            text, found = node.reason or "not measured", tuple(one for _, one in more)
+            return replace(base, verdict=outcomes.by("not measured"), text=text, findings=found)
+        told = [*self._told(i), *more]
+        findings = tuple(one for _, one in told)
         texts: dict[str, str] = {}  # of what counts, the first of each state
-        for (state, _), one in zip(told, findings, strict=True):
+        for state, one in told:
             if not one.suppressed:
                 texts.setdefault(state, one.text)
         suppressed = [one.suppressed for one in findings if one.suppressed and one.id != GONE]
         why = decision.reason(known, i, texts, suppressed=bool(suppressed), several=bool(letter))
         texts |= {"suppressed": f"suppressed: {suppressed[0]}"} if suppressed else {}
-        text = texts.get(why.removesuffix(" twice"), "") + self._added(i, why, letter)
+        added = self._added(i, why, letter)
+        text = texts.get(why.removesuffix(" twice"), "").removesuffix(added) + added
         if why in (*outcomes.DOUBTS, "same", "same as group"):
             text += self._refuted(i, findings)
         told_of = replace(base, verdict=outcomes.by(why), text=text, findings=findings)
@@ -90,9 +93,10 @@ class Nodes:
         place = places.spoken(gone.term, gone.where)
         return f"; {place} was seen in {', '.join(gone.runs)} and not confirmed by the jobs after"
 
-    def marked(self, node: PackedNode, found: Sequence[Finding]) -> tuple[Finding, ...]:
-        """Findings with why they are known and accepted."""
-        return tuple(replace(f, suppressed=self.rules.suppressed(node.name, f.id, self.day)) for f in found)
+    def marked(self, node: PackedNode, found: Iterable[tuple[str, Finding]]) -> list[tuple[str, Finding]]:
+        """Findings, each with its reason for an outcome, with why they are known and accepted."""
+        rules, day = self.rules, self.day
+        return [(why, replace(one, suppressed=rules.suppressed(node.name, one.id, day))) for why, one in found]
 
     def _base(self, i: int) -> NodeVerdict:
         node = self.fleet.nodes[i]
@@ -157,14 +161,15 @@ class Nodes:
 
     def _told(self, i: int) -> list[tuple[str, Finding]]:
         """A node's findings, each with its state that outcomes go by, in the order in which they are reported."""
-        limits = [("limit", one) for one in self._limits(i)]
-        if i not in self.known.kind_of:
-            return limits
-        node, shown = self.fleet.nodes[i], decision.causes(self.known, i)
-        soft = [d.text for d in self.known.differing.get(node.name, ())]
-        peers = [self.fleet.nodes[j] for j in self.known.kind_of[i].nodes.tolist()] if shown else []
-        unstable = [("unstable", _unstable_finding(one, node)) for one in self.known.evidence(i).unstable]
-        return [*limits, *cause_findings.findings(shown, node, peers, soft), *unstable]
+        node, known = self.fleet.nodes[i], self.known
+        told = [("limit", one) for one in self._limits(i)]
+        if i in known.kind_of:
+            shown, soft = decision.causes(known, i), [d.text for d in known.differing.get(node.name, ())]
+            peers = [self.fleet.nodes[j] for j in known.kind_of[i].nodes.tolist()] if shown else []
+            told += cause_findings.findings(shown, node, peers, soft)
+            told += [("unstable", _unstable_finding(one, node)) for one in known.evidence(i).unstable]
+        found = [one for _, one in told]
+        return self.marked(node, ((state, self._with_evidence(one, found, i)) for state, one in told))
 
     def _with_evidence(self, found: Finding, others: Sequence[Finding], i: int) -> Finding:
         """A finding at a core with what else was seen there: clock, caches and memory, time taken from it."""
@@ -179,19 +184,6 @@ class Nodes:
             if number == cpu
         ]
         return replace(found, evidence=(*found.evidence, *seen))
-
-
-def with_findings(told: NodeVerdict, found: Sequence[tuple[str, Finding]]) -> NodeVerdict:
-    """`told` of a node with more findings, each with its reason for an outcome of the node (empty: none).
-
-    The outcome that counts first holds, and a node with a suppressed finding is not SAME.
-    """
-    given = [(told.verdict, told.text)]
-    given += [(outcomes.by(reason), one.text) for reason, one in found if reason and not one.suppressed]
-    hidden = [one.suppressed for reason, one in found if reason and one.suppressed]
-    given += [(outcomes.by("suppressed"), f"suppressed: {why}") for why in hidden]
-    verdict, text = min(given, key=lambda one: list(outcomes.NODE).index(one[0]))
-    return replace(told, verdict=verdict, text=text, findings=(*told.findings, *(one for _, one in found)))
 
 
 def _unstable_finding(one: Unstable, node: PackedNode) -> Finding:
