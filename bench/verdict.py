@@ -34,7 +34,7 @@ from scipy.stats import beta
 from bench import other, table
 from bench.table import Row, row
 from nodeprint import outcomes, packed
-from nodeprint.judge import acceptance, confirmation, evidence, pairs, populations, tails, terms, thresholds
+from nodeprint.judge import acceptance, causes, confirmation, evidence, pairs, populations, tails, terms, thresholds
 from nodeprint.layout import Layout
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet
@@ -479,11 +479,10 @@ def _cdf(matrix: np.ndarray) -> np.ndarray:
     return 1 - np.abs(ordered - middle).sum(axis=1) / middle.sum() < 0.95
 
 
-def _without_parents(causes: Callable[..., list[object]]) -> Callable[..., list[object]]:
-    def only_children(residual, terms, *, accepted, **rest):  # type: ignore[no-untyped-def]
-        return causes(residual, terms, accepted=accepted & ~_parents(terms), **rest)
-
-    return only_children
+def _without_parents(one: evidence.Evidence, job: evidence.Observed, i: int) -> list[causes.Cause]:
+    accepted = causes._accepted(job) & ~_parents(one.matrix.terms)
+    with mock.patch.object(causes, "_accepted", lambda _: accepted):
+        return causes.causes(one, job, i)
 
 
 def _parents(tested: terms.Terms) -> np.ndarray:
@@ -502,7 +501,7 @@ MUTATIONS: Mapping[str, tuple[tuple[ModuleType, str, object], ...]] = {
     "runs agree": ((evidence, "runs_differ", lambda matrix, *_: np.zeros_like(matrix.values[:, 0], dtype=bool)),),
     "no mirror": ((confirmation, "_mirrored", lambda *_: False),),
     "no spread over passes": ((evidence, "_wobble", lambda *_: None),),
-    "no parents": ((confirmation, "causes", _without_parents(confirmation.causes)),),
+    "no parents": ((confirmation, "causes", _without_parents),),
     "normal tails": ((tails, "tail_of", lambda *_: tails.NORMAL),),
     "tails at a fixed scale": ((tails, "_SCALES", np.ones(1)),),
     "no tail of the chips": ((thresholds, "_SILICON", ()),),

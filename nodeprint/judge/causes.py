@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.fleet.quantity import Key
+from nodeprint.judge.evidence import Evidence, Observed, residual_of, unordered
 from nodeprint.judge.terms import FAMILIES, Composite, Terms
 from nodeprint.layout import Ints
 
@@ -51,53 +52,44 @@ class Cause:
         return np.asarray(deviation[..., self.members] @ self.weights, dtype=np.float64)
 
 
-def causes(
-    residual: npt.NDArray[np.floating],
-    terms: Terms,
-    *,
-    centre: Floats,
-    threshold: Floats,
-    scale: Floats,
-    level: Floats,
-    template: npt.NDArray[np.floating],
-    accepted: npt.NDArray[np.bool_],
-) -> list[Cause]:
-    """The causes in `residual` (place, on the model's scale; 0 where missing), the largest first.
-
-    The other arguments are by term: `centre` of the peers, `threshold`, `scale`, `level` (the template's mean, in its
-    unit), and `accepted`, whether all runs show the term's deviation.
-    """
-    left = residual.astype(np.float64)
+def causes(one: Evidence, job: Observed, i: int) -> list[Cause]:
+    """The causes that a job of a node shows, the largest first; the node has row `i` in its kind's evidence."""
+    terms, level = one.matrix.terms, one.matrix.levels
+    threshold, scale = one.stats.threshold[i], one.stats.scale[i]
+    centre, left = unordered(job.matrix, job.row, job.centre), residual_of(job.matrix, job.row).astype(np.float64)
     whole = terms.values(left) - centre
-    accepted = accepted & (whole > 0) if terms.share else accepted
+    accepted = _accepted(job) & (whole > 0) if terms.share else _accepted(job)
+    count = np.array([len(term.covers) for term in terms.terms], dtype=np.float64)
     found: list[Cause] = []
     candidates = _candidates(terms)
-    count = np.array([len(term.covers) for term in terms.terms], dtype=np.float64)
     for _ in range(MOST_CAUSES):
         deviation = terms.values(left) - centre
         shown = accepted & (deviation * whole > 0)  # what a cause leaves on the other side is in no run
         beyond = (np.abs(deviation) > threshold) & shown
-        if not beyond.any():
-            break
         beside = _beside_class(left, terms)
-        best, best_gain = None, 0.0
-        for candidate in candidates:
-            if not beyond[candidate.members].any():
-                continue
-            fit = _fit(candidate, deviation, count, scale, level)
-            if fit is not None and fit[1] > best_gain and _bears_out(fit[0], candidate, beside):
-                best, best_gain = (fit[0], candidate), fit[1]
-        if best is None:
+        fits = [
+            (*fit, candidate)
+            for candidate in candidates
+            if beyond[candidate.members].any()
+            and (fit := _fit(candidate, deviation, count, scale, level)) is not None
+            and _bears_out(fit[0], candidate, beside)
+        ]
+        if not fits:
             break
-        cause, candidate = best
+        cause, _, candidate = max(fits, key=lambda fit: fit[1])
         if stands_out(cause, threshold, level):
             reached = candidate.members[beyond[candidate.members]]
             found.append(replace(cause, beyond=reached, largest=_largest(cause, threshold, level)))
         if cause.constant_in == "ns":
-            left[candidate.covers] -= cause.effect_ns / template[candidate.covers]
+            left[candidate.covers] -= cause.effect_ns / job.matrix.template[candidate.covers]
         else:
             left[candidate.covers] -= cause.effect
     return found
+
+
+def _accepted(job: Observed) -> npt.NDArray[np.bool_]:
+    """The terms whose deviation all runs of a job show."""
+    return shown_by_runs(job.values, job.centre, RUN_SHARE * job.deviation)
 
 
 def _beside_class(left: Floats, terms: Terms) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.judge.causes import RUN_SHARE, Cause, causes, shown_by_runs
-from nodeprint.judge.evidence import FEW_NODES, Evidence, Observed, filled, residual_of, unordered
+from nodeprint.judge.evidence import FEW_NODES, Evidence, Observed, filled
 from nodeprint.judge.reduction import Matrix
 
 Floats = npt.NDArray[np.float64]
@@ -68,7 +68,7 @@ def _of_node(one: Evidence, i: int, jobs: Sequence[Observed]) -> list[ShownCause
     for k, job in enumerate(jobs):
         if not (np.abs(job.deviation) > one.stats.threshold[i]).any():
             continue
-        for cause in _causes(one, job, i):
+        for cause in causes(one, job, i):
             like = [s for s in found if set(s.cause.members.tolist()) & set(cause.members.tolist())]
             if any(s.state != "refuted" for s in like):
                 continue
@@ -126,20 +126,6 @@ def instability(one: Evidence, node: int) -> tuple[set[int], list[Unstable]]:
         worst = int(np.argmax(size))
         found.append(Unstable(one.matrix, core=int(cores[worst]), factor=float(np.exp(size[worst]))))
     return seen | {1} | ({2} if stays else set()), found
-
-
-def _causes(one: Evidence, job: Observed, i: int) -> list[Cause]:
-    terms, stats = one.matrix.terms, one.stats
-    return causes(
-        residual_of(job.matrix, job.row),
-        terms,
-        centre=unordered(job.matrix, job.row, job.centre),
-        threshold=stats.threshold[i],
-        scale=stats.scale[i],
-        level=one.matrix.levels,
-        template=job.matrix.template,
-        accepted=shown_by_runs(job.values, job.centre, RUN_SHARE * job.deviation),
-    )
 
 
 def _interval(one: Evidence, cause: Cause, effect: float, runs: int, i: int) -> tuple[float, float]:

@@ -92,7 +92,11 @@ def kinds(configurations: Sequence[Ints], reduced: Sequence[Reduced], rules: Acc
     largest = len(configurations[0]) if configurations else 0
     compared = [len(nodes) >= MIN_NODES or 1 < len(nodes) == largest for nodes in configurations]
     found = [Kind(nodes) for nodes, several in zip(configurations, compared, strict=True) if not several]
-    judged = [(n, _with(reduced, n)) for n, several in zip(configurations, compared, strict=True) if several]
+    judged = [
+        (nodes, [one for one in reduced if np.isin(one.quantity.node, nodes).any()])
+        for nodes, several in zip(configurations, compared, strict=True)
+        if several
+    ]
     families = {
         pairs: sum(len(nodes) * _families_of(mine, pairs=pairs) for nodes, mine in judged) for pairs in (True, False)
     }
@@ -101,12 +105,6 @@ def kinds(configurations: Sequence[Ints], reduced: Sequence[Reduced], rules: Acc
     found += [kind for nodes, mine in judged for kind in _populations(nodes, mine, rules, alpha)]
     tests = sum(len(nodes) * _tests_of(mine) for nodes, mine in judged)
     return sorted(found, key=lambda kind: (not kind.by_node, -len(kind.nodes), int(kind.nodes[0]))), tests
-
-
-def _with(reduced: Sequence[Reduced], nodes: Ints) -> list[Reduced]:
-    """What nodes have; of other places than pairs, at least two of them."""
-    count = [(one, len(np.unique(one.quantity.node[np.isin(one.quantity.node, nodes)]))) for one in reduced]
-    return [one for one, having in count if having > (not one.quantity.of_pairs)]
 
 
 def _tests_of(reduced: Sequence[Reduced]) -> int:
