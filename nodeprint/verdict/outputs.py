@@ -5,7 +5,7 @@ the nodes to measure again.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from nodeprint import files, outcomes
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.words.outcome import NodeVerdict, Verdict
+from nodeprint.words.outcome import Verdict
 
 _RESULTS = {"failure": Failure, "error": Error, "skipped": Skipped}
 
@@ -73,34 +73,35 @@ def junit(verdict: Verdict) -> str:
 
 def prometheus(verdict: Verdict) -> str:
     """Text format for node_exporter's textfile collector."""
-    labels = f'campaign="{_label(verdict.campaign)}"' + (',simulated="true"' if verdict.simulated else "")
+    fleet = f'campaign="{_label(verdict.campaign)}"' + (',simulated="true"' if verdict.simulated else "")
+    nodes = [(f'{fleet},node="{_label(name)}"', node) for name, node in sorted(verdict.nodes.items())]
+    outcome = [(f'{mine},verdict="{node.verdict}"', "1") for mine, node in nodes]
+    counts = [(f'{fleet},verdict="{word}"', str(verdict.fleet.counts.get(word, 0))) for word in outcomes.NODE]
+    classes = [
+        (
+            f'{mine},class="{of.name}",measurement="{_label(of.measurement)}",home="{of.home}"',
+            f"{of.median_ns / 1e9:.6g}",
+        )
+        for mine, node in nodes
+        for of in node.classes
+    ]
+    findings = [
+        (f'{mine},id="{of.id}",term="{of.term}",number="{number}"', f"{of.effect:.6g}")
+        for mine, node in nodes
+        for number, of in enumerate(node.findings)
+    ]
     lines = [
-        "# HELP nodeprint_node_verdict 1 for the outcome that a node has.",
-        "# TYPE nodeprint_node_verdict gauge",
+        *_gauge("node_verdict", "1 for the outcome that a node has.", outcome),
+        *_gauge("nodes", "Nodes by outcome.", counts),
+        *_gauge("class_latency_seconds", "Median hop latency of a class of pairs.", classes),
+        *_gauge("finding_effect_ratio", "A finding's effect relative to the peers.", findings),
     ]
-    for name, node in sorted(verdict.nodes.items()):
-        lines.append(f'nodeprint_node_verdict{{{labels},node="{_label(name)}",verdict="{node.verdict}"}} 1')
-    lines += ["# HELP nodeprint_nodes Nodes by outcome.", "# TYPE nodeprint_nodes gauge"]
-    for outcome in outcomes.NODE:
-        lines.append(f'nodeprint_nodes{{{labels},verdict="{outcome}"}} {verdict.fleet.counts.get(outcome, 0)}')
-    lines += [
-        "# HELP nodeprint_class_latency_seconds Median hop latency of a class of pairs.",
-        "# TYPE nodeprint_class_latency_seconds gauge",
-    ]
-    for name, node in sorted(verdict.nodes.items()):
-        for figure in node.classes:
-            where = f'class="{figure.name}",measurement="{_label(figure.measurement)}",home="{figure.home}"'
-            seconds = f"{figure.median_ns * 1e-9:.6g}"
-            lines.append(f'nodeprint_class_latency_seconds{{{labels},node="{_label(name)}",{where}}} {seconds}')
-    lines += [
-        "# HELP nodeprint_finding_effect_ratio A finding's effect relative to the peers.",
-        "# TYPE nodeprint_finding_effect_ratio gauge",
-    ]
-    for name, node in sorted(verdict.nodes.items()):
-        for number, found in enumerate(node.findings):
-            where = f'id="{found.id}",term="{found.term}",number="{number}"'
-            lines.append(f'nodeprint_finding_effect_ratio{{{labels},node="{_label(name)}",{where}}} {found.effect:.6g}')
     return "\n".join(lines) + "\n"
+
+
+def _gauge(name: str, text: str, samples: Sequence[tuple[str, str]]) -> list[str]:
+    head = [f"# HELP nodeprint_{name} {text}", f"# TYPE nodeprint_{name} gauge"]
+    return head + [f"nodeprint_{name}{{{labels}}} {value}" for labels, value in samples]
 
 
 def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
@@ -122,11 +123,11 @@ def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
             continue
         state, reason = sheet.get(name, ("", ""))
         if reason and not reason.startswith("nodeprint"):
-            lines.append(
-                f"# {name}: {node.verdict}, left alone as it is {printable(state, 40)}: {printable(reason, 120)}"
-            )
+            left = f"left alone as it is {printable(state, 40)}: {printable(reason, 120)}"
+            lines.append(f"# {name}: {node.verdict}, {left}")
             continue
-        line = f"scontrol update NodeName={_quoted(name)} State=DRAIN Reason={_quoted(_reason(node))}"
+        why = f"nodeprint: {node.verdict}: {printable(node.text, 120)}"
+        line = f"scontrol update NodeName={_quoted(name)} State=DRAIN Reason={_quoted(why)}"
         lines.append(f"# {line}" if verdict.simulated else line)
     return "\n".join(lines) + "\n"
 
@@ -134,10 +135,6 @@ def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
 def recheck(verdict: Verdict) -> str:
     """Names of the nodes to measure as a second job, a line each; empty when there are none."""
     return "".join(f"{name}\n" for name in verdict.recheck)
-
-
-def _reason(node: NodeVerdict) -> str:
-    return f"nodeprint: {node.verdict}: {printable(node.text, 120)}"
 
 
 def _quoted(text: str) -> str:
