@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from . import machines
-from .conftest import built, need
+from .conftest import ALLOWED, built, need
 
 pytestmark = pytest.mark.machine
 
@@ -100,6 +103,25 @@ def test_dies_that_the_system_reports_are_taken(tmp_path: Path) -> None:
         (folder / "package_cpus_list").write_text("0-63\n")
     assert int(plan(root, "0-63")["cells"]) == (8 + 4) * 2  # one socket, one NUMA node: its own memory alone
     assert int(plan(root, "0-7")["cells"]) == 2  # one CCX takes part: no CCD of several
+
+
+def test_the_slowest_thread_is_not_above_the_mean_of_all(tmp_path: Path) -> None:
+    """Where whole windows are missing, as here by stopping the kernel, the rate is the sum of what each thread had."""
+    need(cpus=2)
+    out = tmp_path / "r.jsonl"
+    command = [built() / "ports", "--op", "bandwidth", "--cpus", f"{ALLOWED[0]},{ALLOWED[-1]}", "--passes", "8"]
+    with subprocess.Popen([*command, "--out", out], stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            time.sleep(0.01)
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(0.02)
+            process.send_signal(signal.SIGCONT)
+    assert process.returncode == 0
+    cells = [r for r in map(json.loads, out.read_text().splitlines()) if r["record"] == "cell"]
+    stopped = [r for r in cells if "disturbed" in r["flags"]]
+    assert stopped
+    for cell in stopped:
+        assert 0 < cell["threads"] * cell["slowest_thread_bytes_per_s"] <= 1.00001 * cell["rate_bytes_per_s"]
 
 
 #: What moves 16 bytes of a stream, by machine.
