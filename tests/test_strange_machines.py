@@ -315,6 +315,25 @@ def test_lines_are_at_home_near_and_far_in_the_time_of_one(tmp_path: Path) -> No
     assert 0.9 < both / one < 1.1
 
 
+@pytest.mark.parametrize("preset", ["standard", "thorough"])
+def test_a_preset_measures_hops_at_homes_of_both_sockets(tmp_path: Path, preset: str) -> None:
+    config = configuration.load(ROOT / "config/config.yaml") | {"preset": preset, "measure": ["coherence-cas"]}
+    (row,) = configuration.read_plan(configuration.plan(config))
+    pairs = [
+        int(
+            planned(
+                layout(tmp_path / str(sockets), sockets, 2 // sockets, 4),
+                row.kernel,
+                *row.arguments.split(),
+                "--cpus",
+                "0-7",
+            )["pairs"]
+        )
+        for sockets in (1, 2)
+    ]
+    assert pairs[1] == 2 * pairs[0]
+
+
 def test_many_homes_are_looked_at_from_some_l3s(tmp_path: Path) -> None:
     """A census of 13 ms for each L3 and home: of 32 L3s at 32 homes that would be most of a short run."""
 
