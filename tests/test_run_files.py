@@ -143,6 +143,15 @@ def test_junk_in_an_archive_is_a_problem_or_harmless(
     assert known == set(RECORDS) or found.problems
 
 
+@pytest.mark.parametrize("ending", run_files.ARCHIVE)
+def test_what_follows_the_end_of_an_archive_is_a_problem(tmp_path: Path, ending: str) -> None:
+    whole = (lzma.compress if ending == ".tar.xz" else gzip.compress)(tar_of(RECORDS))
+    (tmp_path / f"run1{ending}").write_bytes(whole + b"junk")
+    problems: list[str] = []
+    assert len(list(run_files.contents(tmp_path, problems))) == len(RECORDS)
+    assert len(problems) == 1
+
+
 def test_a_garbled_header_of_a_member_is_no_end_of_the_archive(tmp_path: Path) -> None:
     tar = tar_of(RECORDS)
     at = tar.index(b"run1/coherence-cas")

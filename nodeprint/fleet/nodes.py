@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -22,6 +24,8 @@ State = Literal["measured", "refused", "not measured"]
 _LOG_LINES = 8
 #: So few nodes are read without other processes.
 _FEW = 2
+#: As malloc.h of the GNU C library has them.
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 
 @dataclass(frozen=True)
@@ -77,12 +81,20 @@ def each(
         for place in counted(new, len(new), "nodes read"):
             store.fill(place)
     else:
-        with ProcessPoolExecutor(workers or len(os.sched_getaffinity(0))) as pool:
+        with ProcessPoolExecutor(workers or len(os.sched_getaffinity(0)), initializer=_keep_memory) as pool:
             for _ in counted(pool.map(store.fill, new), len(new), "nodes read"):
                 pass
     for node, place in zip(nodes, places, strict=True):
         found = [store.job(job) for job in jobs.folders(place)] if place.is_dir() else []
         yield node, _state(folder, node, found), found
+
+
+def _keep_memory() -> None:
+    """Let this process keep what it frees: to get it from the system anew for each node is a tenth of the reading."""
+    with suppress(AttributeError):  # not the C library of GNU
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_M_MMAP_THRESHOLD, 1 << 25)
+        mallopt(_M_TRIM_THRESHOLD, 1 << 28)
 
 
 def _state(folder: Path, node: Node, found: Sequence[Job]) -> NodeState:
