@@ -373,6 +373,18 @@ def test_traffic_beside_a_hop_comes_from_another_die(tmp_path: Path) -> None:
     assert int(planned(machine, "coherence", *arguments)["cells"]) == 3
 
 
+def test_injectors_share_four_times_an_l3_of_any_size(tmp_path: Path) -> None:
+    """Of eight cores with 96 MiB one measures in 64 MiB, and each of the others has its share, also with siblings."""
+    machine = layout(tmp_path, 1, 1, 16)
+    for cpu in range(16):
+        write(tmp_path, {
+            f"devices/system/cpu/cpu{cpu}/cache/index0/size": "98304K",
+            f"devices/system/cpu/cpu{cpu}/topology/thread_siblings_list": f"{cpu % 8},{cpu % 8 + 8}",
+        })  # fmt: skip
+    said = planned(machine, "loaded", "--op", "latency", "--cpus", "0-7")
+    assert int(said["memory_bytes"]) == (64 + 7 * 4 * 96 // 8) * MIB
+
+
 def test_the_check_from_another_ccd_is_not_made_on_the_own_one(tmp_path: Path) -> None:
     """One NUMA node of eight CPUs, two on an L3, two L3s on a die: the first four CPUs are one CCD."""
     machine = layout(tmp_path, 1, 1, 8)
