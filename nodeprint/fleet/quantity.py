@@ -159,6 +159,19 @@ class Quantity:
         return self.model.places == "pairs"
 
     @cached_property
+    def rows(self) -> dict[int, dict[int, list[int]]]:
+        """By node and job the numbers of their rows."""
+        out: dict[int, dict[int, list[int]]] = {}
+        for row, (node, job) in enumerate(zip(self.node.tolist(), self.job.tolist(), strict=True)):
+            out.setdefault(node, {}).setdefault(job, []).append(row)
+        return out
+
+    @cached_property
+    def newest_rows(self) -> dict[int, list[int]]:
+        """By node the rows of its newest job."""
+        return {node: jobs[max(jobs)] for node, jobs in self.rows.items()}
+
+    @cached_property
     def pair_layout(self) -> Layout:
         """Of pairs: slots and pairs, with their classes."""
         return Layout(self.layout.slots, self.pairs, self.layout.harvested, self.layout.ordered)

@@ -14,7 +14,7 @@ from nodeprint.judge.quality import INVALID
 def causes(known: JudgedFleet, i: int) -> list[ShownCause]:
     """The causes that a compared node shows; an invalid job confirms none."""
     shown = known.evidence(i).shown
-    if len(known.jobs[i]) - len(known.invalid(i)) > 1:
+    if len(known.jobs(i)) - len(known.invalid(i)) > 1:
         return shown
     return [replace(one, state="fresh") if one.state == "confirmed" else one for one in shown]
 

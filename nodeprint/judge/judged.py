@@ -50,55 +50,46 @@ class JudgedFleet:
         """The evidence of pairs that a compared node is in."""
         return self.kind_of[i].pairs
 
-    @cached_property
-    def jobs(self) -> dict[int, set[int]]:
-        """The jobs that each node has."""
-        out: dict[int, set[int]] = {}
-        for one in self.reduced:
-            for node, job in zip(one.quantity.node.tolist(), one.quantity.job.tolist(), strict=True):
-                out.setdefault(node, set()).add(job)
-        return out
+    def jobs(self, i: int) -> set[int]:
+        """The jobs that a node has."""
+        return {job for one in self.reduced for job in one.quantity.rows.get(i, ())}
 
     def newest(self, i: int) -> int:
         """The newest job of a node, 0 without any."""
-        return max(self.jobs.get(i, ()), default=0)
+        return max(self.jobs(i), default=0)
 
     def sittings(self, i: int) -> list[list[int]]:
         """The independent jobs of a node, by the measurement that has most."""
         return max((one.sittings.get(i, []) for one in self.reduced), key=len, default=[])
 
-    @cached_property
-    def measured(self) -> dict[int, set[str]]:
-        """The measurements that each node has."""
-        out: dict[int, set[str]] = {i: set() for i in range(len(self.fleet.nodes))}
-        for one in self.reduced:
-            for node in np.unique(one.quantity.node).tolist():
-                out[node].add(one.quantity.measurement)
-        return out
+    def measured(self, i: int) -> set[str]:
+        """The measurements that a node has."""
+        return {one.quantity.measurement for one in self.reduced if i in one.quantity.rows}
 
     @cached_property
     def _usual(self) -> dict[int, list[str]]:
         """By node the measurements that half of its kind's nodes have."""
         out: dict[int, list[str]] = {}
         for nodes in (kind.nodes.tolist() for kind in self.populations):
-            counts = Counter(name for node in nodes for name in self.measured[node])
+            counts = Counter(name for node in nodes for name in self.measured(node))
             out |= dict.fromkeys(nodes, sorted(name for name, count in counts.items() if 2 * count >= len(nodes)))
         return out
 
     def absent(self, i: int) -> list[str]:
         """Measurements that half of the nodes of its kind have, and node i has not."""
-        return [name for name in self._usual[i] if name not in self.measured[i]]
+        return [name for name in self._usual[i] if name not in self.measured(i)]
 
     def invalid(self, i: int) -> dict[int, list[str]]:
         """The invalid jobs of a node, and the reasons."""
         node, rules = self.fleet.nodes[i], self.rules
-        jobs = self.jobs.get(i, ())
-        found = {job: [*quality.gaps(i, job, self.reduced, rules), *quality.invalid(node, job, rules)] for job in jobs}
-        return {job: why for job, why in found.items() if why}
+        why = {
+            job: quality.gaps(i, job, self.reduced, rules) + quality.invalid(node, job, rules) for job in self.jobs(i)
+        }
+        return {job: reasons for job, reasons in why.items() if reasons}
 
     def quality(self, i: int) -> tuple[str, ...]:
         """What is wrong with the records of a node and with its newest job."""
-        lacking = [name for name in self.rules.required if name not in self.measured[i]]
+        lacking = [name for name in self.rules.required if name not in self.measured(i)]
         absent = (f"{quality.INVALID}{name} was not measured" for name in lacking)
         return (*self.fleet.nodes[i].quality, *absent, *self.invalid(i).get(self.newest(i), ()))
 
@@ -131,7 +122,7 @@ def _with_homes(nodes: Sequence[PackedNode], reduced: Sequence[Reduced]) -> tupl
         near = "near" if FAR in quantity.homes else "not controlled"
         names = [near if home < 0 else "far" if home >= FAR else str(home) for home in quantity.homes]
         for node, sittings in one.sittings.items():
-            rows = (quantity.node == node) & np.isin(quantity.job, first_of(sittings))
+            rows = [row for job in first_of(sittings) for row in quantity.rows[node][job]]
             measured = [name for name, missing in zip(names, one.missing[rows].min(axis=0), strict=True) if missing < 1]
             if measured:
                 homes.setdefault(node, set()).add(", ".join(measured))

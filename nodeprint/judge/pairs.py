@@ -152,10 +152,6 @@ def _part_terms(family: str, part: tuple[Ints, Ints], at: _Places) -> Iterator[T
         for across in (False, True):
             scope = (far == across) & (a != b)
             covers = scope & ((a == number) ^ (b == number))
-            if across and covers.any():  # a part across is compared with the other parts of its own socket
-                own = int(np.flatnonzero(covers)[0])
-                socket = at.socket[0][own] if a[own] == number else at.socket[1][own]
-                scope &= (at.socket[0] == socket) | (at.socket[1] == socket)
             yield from _term(family, {family: number, "across": int(across)}, covers, scope, at)
 
 

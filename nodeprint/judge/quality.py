@@ -26,11 +26,9 @@ def gaps(i: int, job: int, reduced: Sequence[Reduced], rules: Acceptance) -> lis
     out = []
     for one in reduced:
         quantity = one.quantity
-        if not quantity.of_pairs:
+        if not quantity.of_pairs or job not in quantity.rows.get(i, ()):
             continue
-        mine = np.flatnonzero((quantity.node == i) & (quantity.job == job))
-        if not len(mine):
-            continue
+        mine = quantity.rows[i][job]
         missing = one.missing[mine]
         measured = missing.min(axis=0) < 1  # at other homes the job was not measured: another configuration, and no gap
         absent = missing[:, measured].mean(axis=1) if measured.any() else np.ones(len(mine))
@@ -102,11 +100,9 @@ def loud(node: PackedNode, i: int, quantities: Sequence[Quantity], rules: Accept
     out: dict[int, float] = {}
     numbers = node.numbers.get("cpu", ())
     for one in quantities:
-        mine = one.node == i
-        if one.model.scale != "share" or one.dims != ("cpu",) or not mine.any():
+        if one.model.scale != "share" or one.dims != ("cpu",) or i not in one.rows:
             continue
-        newest = mine & (one.job == one.job[mine].max())
-        values = np.asarray(one.values[np.flatnonzero(newest)], dtype=np.float64)
+        values = np.asarray(one.values[one.newest_rows[i]], dtype=np.float64)
         worst = np.nan_to_num(values).reshape(-1, one.size).max(axis=0)
         for place in np.flatnonzero(worst > rules.cell(one.model.term).bound):
             slot = int(one.places["cpu"][place])

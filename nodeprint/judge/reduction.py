@@ -156,10 +156,10 @@ def _members(slots: Ints, of: Ints) -> Singles:
 
 def sittings(quantity: Quantity) -> dict[int, list[list[int]]]:
     """By node, its independent jobs."""
-    begun: dict[int, dict[int, list[str]]] = {}
-    for node, job, time in zip(quantity.node.tolist(), quantity.job.tolist(), quantity.started, strict=True):
-        begun.setdefault(node, {}).setdefault(job, []).append(time)
-    return {node: independent(jobs) for node, jobs in begun.items()}
+    return {
+        node: independent({job: [quantity.started[row] for row in rows] for job, rows in jobs.items()})
+        for node, jobs in quantity.rows.items()
+    }
 
 
 def independent(begun: Mapping[int, Sequence[str]]) -> list[list[int]]:
@@ -178,18 +178,6 @@ def independent(begun: Mapping[int, Sequence[str]]) -> list[list[int]]:
             parts.append([job])
         before = max(known, default=None)
     return parts
-
-
-def newest_rows(nodes: Ints, jobs: Ints) -> dict[int, list[int]]:
-    """By node the rows of its newest job."""
-    newest: dict[int, int] = {}
-    rows: dict[int, list[int]] = {}
-    for row, (node, job) in enumerate(zip(nodes.tolist(), jobs.tolist(), strict=True)):
-        if job > newest.get(node, -1):
-            newest[node], rows[node] = job, []
-        if job == newest[node]:
-            rows[node].append(row)
-    return rows
 
 
 def _moment(text: str) -> datetime | None:
@@ -237,13 +225,10 @@ def of_jobs(
     Nodes without any are left out. The template is the median over the nodes of the mean over runs, if none is given.
     """
     quantity, part = reduced.quantity, reduced.parts[number]
-    by_node: dict[int, dict[int, list[int]]] = {}
-    for row, (node, job) in enumerate(zip(quantity.node.tolist(), quantity.job.tolist(), strict=True)):
-        by_node.setdefault(node, {}).setdefault(job, []).append(row)
     rows = {
-        node: [row for job in choose(reduced.sittings[node]) for row in by_node[node][job]]
+        node: [row for job in choose(reduced.sittings[node]) for row in quantity.rows[node][job]]
         for node in nodes.tolist()
-        if node in by_node
+        if node in quantity.rows
     }
     rows = {node: mine for node, mine in rows.items() if mine}
     if not rows:

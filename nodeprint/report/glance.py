@@ -16,7 +16,6 @@ from nodeprint import packed
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.fleet.homes import FAR
 from nodeprint.fleet.quantity import Quantity
-from nodeprint.judge.reduction import newest_rows
 from nodeprint.layout import CCD, CCX, QUADRANT, SOCKET
 from nodeprint.packed import PackedFleet
 from nodeprint.report import formatting, scale
@@ -150,7 +149,7 @@ def squares(fleet: PackedFleet, node: str) -> list[Square]:
     number = next((i for i, known in enumerate(fleet.nodes) if known.name == node), None)
     out = []
     for one in fleet.pairs:
-        rows = newest_rows(one.node, one.job).get(number) if number is not None else None
+        rows = one.newest_rows.get(number) if number is not None else None
         if rows is not None and len(rows):
             cpus = fleet.nodes[number].cpus if number is not None else ()
             found = _square(one, _matrix(one, np.asarray(rows)), cpus, f"{node}: {one.measurement}, median in ns")

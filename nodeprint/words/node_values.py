@@ -14,7 +14,7 @@ from nodeprint.fleet.homes import FAR
 from nodeprint.fleet.quantity import Quantity
 from nodeprint.judge import sets
 from nodeprint.judge.confirmation import ShownCause
-from nodeprint.judge.reduction import Reduced, mean_of_runs, newest_rows, padded
+from nodeprint.judge.reduction import Reduced, mean_of_runs, padded
 from nodeprint.layout import CLASSES, SOCKET, Ints, codes
 from nodeprint.order_statistics import row_medians
 from nodeprint.packed import PackedNode
@@ -34,7 +34,7 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
     """
     out: list[list[ClassFigure]] = [[] for _ in range(nodes)]
     for one in (one for one in reduced if one.quantity.of_pairs):
-        rows = newest_rows(one.quantity.node, one.quantity.job)
+        rows = one.quantity.newest_rows
         for name, home, apart in _class_rows(one):
             pairs = sum(np.isfinite(one.level[:, mine]).sum(axis=1) for mine in apart)
             for node, (middle, sd, half, runs) in _of_nodes(one.level, apart, rows).items():
@@ -53,7 +53,7 @@ def of_rows(reduced: Sequence[Reduced], nodes: Sequence[PackedNode]) -> list[lis
     """
     out: list[list[CellFigure]] = [[] for _ in nodes]
     for one in (one for one in reduced if not one.quantity.of_pairs and one.quantity.size):
-        rows = newest_rows(one.quantity.node, one.quantity.job)
+        rows = one.quantity.newest_rows
         means = dict(zip(rows, mean_of_runs(padded(one.level, list(rows.values()))), strict=True))
         for row, mine in _table_rows(one.quantity):
             homes = _by_home(one.quantity, mine)
