@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -138,8 +139,9 @@ def screen(reduced: Sequence[Reduced], nodes: Ints) -> list[tuple[Reduced, int, 
     """The first-judged jobs of `nodes`, a matrix a part of a quantity that two of them have."""
     found = []
     for one in reduced:
+        jobs = {node: first_of(sittings) for node, sittings in one.sittings.items()}
         for number, part in enumerate(one.parts):
-            matrix = of_jobs(one, number, nodes, first_of) if len(part.terms.terms) else None
+            matrix = of_jobs(one, number, nodes, jobs) if len(part.terms.terms) else None
             if matrix is not None and len(matrix.nodes) > 1 and np.isfinite(matrix.values).any():
                 found.append((one, number, _ordered(matrix)))
     return found
@@ -205,17 +207,18 @@ def _later(
 ) -> tuple[Later, ...]:
     """What came after the first job, one entry a further job."""
 
-    def again(choose: Callable[[list[list[int]]], list[int]]) -> Again | None:
-        found = of_jobs(reduced, number, matrix.nodes, choose, matrix.template)
+    def again(jobs: Mapping[int, Sequence[int]]) -> Again | None:
+        found = of_jobs(reduced, number, matrix.nodes, jobs, matrix.template)
         if found is None:
             return None
         found = _ordered(found)
         return Again(found, _deviation_again(matrix, stats, found, outliers), runs_differ(found, stats, alpha))
 
-    most = max((len(reduced.sittings[node]) for node in matrix.nodes.tolist()), default=1)
+    sittings = {node: reduced.sittings[node] for node in matrix.nodes.tolist()}
     out = []
-    for job in range(1, most):
-        one, rest = again(partial(_one_of, job)), again(partial(_from_on, job))
+    for k in range(1, max(map(len, sittings.values()))):
+        one = again({node: jobs[k][-1:] for node, jobs in sittings.items() if len(jobs) > k})
+        rest = again({node: list(chain(*jobs[k:])) for node, jobs in sittings.items()})
         if one is not None and rest is not None:
             out.append(Later(one, rest))
     return tuple(out)
@@ -224,14 +227,6 @@ def _later(
 def first_of(sittings: list[list[int]]) -> list[int]:
     """The first job; of jobs that follow each other too soon the last, as it was measured again for a reason."""
     return sittings[0][-1:]
-
-
-def _one_of(number: int, sittings: list[list[int]]) -> list[int]:
-    return sittings[number][-1:] if len(sittings) > number else []
-
-
-def _from_on(number: int, sittings: list[list[int]]) -> list[int]:
-    return [job for sitting in sittings[number:] for job in sitting]
 
 
 def filled(values: Floats) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -217,19 +217,15 @@ def of_jobs(
     reduced: Reduced,
     number: int,
     nodes: Ints,
-    choose: Callable[[list[list[int]]], list[int]],
+    jobs: Mapping[int, Sequence[int]],
     template: Reals | None = None,
 ) -> Matrix | None:
-    """Part `number` of `nodes` with the runs of the jobs that `choose` takes from each node's sittings.
+    """Part `number` of `nodes` with the runs of each node's `jobs`.
 
     Nodes without any are left out. The template is the median over the nodes of the mean over runs, if none is given.
     """
     quantity, part = reduced.quantity, reduced.parts[number]
-    rows = {
-        node: [row for job in choose(reduced.sittings[node]) for row in quantity.rows[node][job]]
-        for node in nodes.tolist()
-        if node in quantity.rows
-    }
+    rows = {node: [row for job in jobs.get(node, ()) for row in quantity.rows[node][job]] for node in nodes.tolist()}
     rows = {node: mine for node, mine in rows.items() if mine}
     if not rows:
         return None
