@@ -31,7 +31,7 @@ class Margin:
     """How alike one node is in one family of terms: the smallest bound at which it would be the same.
 
     `reach` is the far end of the 90 % interval of the `term` that comes nearest to its bound, on the model's scale,
-    infinite with one run; `bound` is that term's, `level` the template's. `runs` in one job of all nodes should bring
+    infinite with one run; `bound` is that term's. `runs` in one job of all nodes should bring
     `reach` within the bound, 0 where it is there already, None where no number up to MOST_RUNS should; then `lacking`
     says what keeps it beyond: "peers" (there are too few), "calm" (runs differ too much) or "likeness" (the difference
     itself is too large).
@@ -41,7 +41,6 @@ class Margin:
     term: int
     reach: float
     bound: float
-    level: float
     runs: int | None
     lacking: str
 
@@ -79,7 +78,7 @@ def equivalence(one: Evidence, node: int) -> dict[str, Margin]:
                 float(stats.run_scale[w]), runs, TEMPLATE_ERROR / max(len(one.matrix.nodes) - 1, 1),
             )  # fmt: skip
         far = float(reach[w]) if runs > 1 else float("inf")
-        margin = Margin(one.matrix, w, far, float(stats.bound[w]), float(one.matrix.levels[w]), needed, lacking)
+        margin = Margin(one.matrix, w, far, float(stats.bound[w]), needed, lacking)
         key = name_of(one.matrix, terms.families[family])
         if key not in out or margin.share > out[key].share:
             out[key] = margin

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -31,14 +32,11 @@ def power(
 ) -> list[Power]:
     """The smallest effects for each number of nodes and of runs, over `seeds` simulated fleets each."""
     out = []
-    for n in nodes:
-        for r in runs:
-            found = [
-                judge_fleet(fleet(Plan(topology, nodes=n, runs=r, seed=seed, spread=spread))).fleet.smallest_effect
-                for seed in range(seeds)
-            ]
-            names = sorted({name for effects in found for name, value in effects.items() if value is not None})
-            out.append(Power(n, r, {name: float(np.median([e[name] or np.nan for e in found])) for name in names}))
+    for n, r in product(nodes, runs):
+        plans = (Plan(topology, nodes=n, runs=r, seed=seed, spread=spread) for seed in range(seeds))
+        found = [judge_fleet(fleet(plan)).fleet.smallest_effect for plan in plans]
+        names = sorted({name for effects in found for name, value in effects.items() if value is not None})
+        out.append(Power(n, r, {name: float(np.median([e[name] or np.nan for e in found])) for name in names}))
     return out
 
 

@@ -56,7 +56,8 @@ def margin_figures(margins: Mapping[str, Margin], node: PackedNode) -> dict[str,
     """By name how alike a node is to its peers, with the place in the node's own numbers."""
     out = {}
     for name, one in margins.items():
-        relative, per_ns = one.matrix.scale.relative, one.level if one.matrix.quantity.of_pairs else float("nan")
+        relative, of_pairs = one.matrix.scale.relative, one.matrix.quantity.of_pairs
+        per_ns = float(one.matrix.levels[one.term]) if of_pairs else float("nan")
         place = places.term(one.matrix, one.term, node)
         out[name] = MarginFigure(
             relative(one.reach), one.reach * per_ns, relative(one.bound), one.bound * per_ns, place
