@@ -191,6 +191,14 @@ def test_a_run_that_lacks_a_home_of_its_job_has_gaps():
     assert "50 % of the pairs are missing" in verdict.nodes["node002"].text
 
 
+def test_gaps_of_one_run_of_many_make_no_job_invalid():
+    found = fleet(Plan(SMALL, nodes=3, runs=6, spread=USUAL))
+    stack = found.pairs[0]
+    values = np.array(stack.by_home)
+    values[np.flatnonzero((stack.node == 2) & (stack.run == 2)), ..., : len(stack.pairs) // 5] = np.nan
+    assert judge_fleet(_with_values(found, values)).nodes["node002"].verdict != "INVALID"
+
+
 def _with_values(found: PackedFleet, values: np.ndarray) -> PackedFleet:
     first, *others = found.quantities
     changed = dataclasses.replace(first, values=values.reshape(first.values.shape))

@@ -259,8 +259,7 @@ def _ordered(matrix: Matrix) -> Matrix:
     values = matrix.values.copy() if parts else matrix.values
     for mine in parts:
         order = np.argsort(np.nanmean(matrix.values[:, :, mine], axis=1), axis=1, kind="stable")
-        for node in range(len(values)):
-            values[node][:, mine] = matrix.values[node][:, mine[order[node]]]
+        values[:, :, mine] = np.take_along_axis(matrix.values[:, :, mine], order[:, None], axis=2)
     return replace(matrix, values=values)
 
 
