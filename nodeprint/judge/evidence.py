@@ -58,16 +58,11 @@ class Observed:
 @dataclass(frozen=True)
 class Again:
     """Runs of some jobs of the nodes that have them: the deviation from what the peers show and whether runs differ
-    (node, term), and nodes' rows."""
+    (node, term)."""
 
     matrix: Matrix
     deviation: Floats
     differ: Bools
-
-    @cached_property
-    def row(self) -> Mapping[int, int]:
-        """The row of each fleet node."""
-        return {node: row for row, node in enumerate(self.matrix.nodes.tolist())}
 
     @cached_property
     def centre(self) -> Floats:
@@ -76,7 +71,7 @@ class Again:
 
     def of(self, node: int) -> Observed:
         """What is observed of a fleet node."""
-        row = self.row[node]
+        row = self.matrix.row[node]
         return Observed(self.matrix, row, self.centre[row], self.deviation[row], self.differ[row])
 
 
@@ -101,13 +96,13 @@ class Evidence:
 
     def jobs(self, node: int) -> list[Observed]:
         """A node's jobs in order, the first as the statistics have it."""
-        return [self.first.of(node), *(step.one.of(node) for step in self.later if node in step.one.row)]
+        return [self.first.of(node), *(step.one.of(node) for step in self.later if node in step.one.matrix.row)]
 
     def newest(self, node: int) -> Observed | None:
         """All jobs of a node after the first where there are any, as that may have been chosen for its noise."""
-        if self.later and node in self.later[0].rest.row:
+        if self.later and node in self.later[0].rest.matrix.row:
             return self.later[0].rest.of(node)
-        return self.first.of(node) if node in self.first.row else None
+        return self.first.of(node) if node in self.matrix.row else None
 
     @cached_property
     def crowd(self) -> Mapping[int, Ints]:
@@ -286,8 +281,7 @@ def _deviation_again(matrix: Matrix, stats: Statistics, last: Matrix, outliers: 
     moved.
     """
     mean: Floats = np.nanmean(filled(last.values), axis=1)
-    at = {int(node): i for i, node in enumerate(matrix.nodes)}
-    rows = np.array([at[int(node)] for node in last.nodes])
+    rows = np.array([matrix.row[node] for node in last.nodes.tolist()])
     few = len(rows) == len(matrix.nodes) <= FEW_NODES  # then none is known to be calm
     calm = ~outliers[rows] | few
     if few or calm.sum() >= max(3, len(matrix.nodes) / 2):

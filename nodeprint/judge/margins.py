@@ -63,7 +63,7 @@ def equivalence(one: Evidence, node: int) -> dict[str, Margin]:
     Two one-sided tests at 5 % each: a node is the same where all intervals lie within their bounds.
     """
     stats, terms = one.stats, one.matrix.terms
-    seen, i = one.newest(node), one.first.row[node]
+    seen, i = one.newest(node), one.matrix.row[node]
     assert seen is not None
     runs = int(max(np.isfinite(seen.values).any(axis=1).sum(), 1))
     reach = np.abs(seen.deviation) + one.half(0.95, runs, i)

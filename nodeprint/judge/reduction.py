@@ -111,6 +111,11 @@ class Matrix:
         return self.quantity.measurement
 
     @cached_property
+    def row(self) -> dict[int, int]:
+        """The row of each fleet node."""
+        return {node: row for row, node in enumerate(self.nodes.tolist())}
+
+    @cached_property
     def levels(self) -> Floats:
         """The template's mean over each term's places, in the measurement's unit."""
         template = np.nan_to_num(self.template.astype(np.float64), nan=float(np.nanmedian(self.template)))
