@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -266,9 +266,11 @@ def told_once(group: Sequence[tuple[str, str]]) -> str:
 def _plain(value: Any) -> Any:
     """`value` as JSON has it: floats with 6 significant digits, which keeps equal input byte-identical over machines;
     NaN becomes null, a dataclass its fields."""
+    if value is None or isinstance(value, str | int):
+        return value
     if isinstance(value, float):
         return float(f"{value:.6g}") if math.isfinite(value) else None
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    named = vars(value) if is_dataclass(value) else value
-    return {str(key): _plain(item) for key, item in named.items()} if isinstance(named, Mapping) else value
+    named = value if isinstance(value, Mapping) else vars(value)
+    return {str(key): _plain(item) for key, item in named.items()}
