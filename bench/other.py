@@ -2,7 +2,8 @@
 
 Lines stay through a run and are shared by all pairs, each with an effect of its own on every CCX; passes are
 autocorrelated; a run drifts along the order of the pairs, which is not random; some pairs have two states; cells that
-a chip keeps are resampled from a pool (published matrices' residuals where there are any, else a skewed one).
+a chip keeps are resampled from a pool (published matrices' residuals where there are any, else a skewed one); some
+nodes are noisier than others.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ Plant = Callable[[int, int, int, Floats, Layout], Floats]
 
 @dataclass(frozen=True)
 class Other:
-    """Parameters, relative standard deviations unless said otherwise."""
+    """Parameters, relative standard deviations unless said otherwise; `noisy` is that of the logarithm of how noisy the
+    runs of a node are."""
 
     core: float = 0.005
     core_tail: float = 3.0
@@ -45,6 +47,7 @@ class Other:
     bimodal: float = 0.01
     bimodal_step: float = 0.08
     keeps: float = 0.01
+    noisy: float = 0.0
 
 
 def fleet(
@@ -73,10 +76,12 @@ def fleet(
         rng = np.random.default_rng([seed, i])
         truth = base * _chip(layout, p, pool, rng)
         states = rng.random(len(base)) < p.bimodal
+        times = float(np.exp(p.noisy * rng.standard_normal()))
+        mine = replace(p, line=times * p.line, line_ccx=times * p.line_ccx, cell=times * p.cell, drift=times * p.drift)
         for job in range(1, (jobs_of or {}).get(name, jobs) + 1):
             for run in range(1, runs + 1):
                 own = truth if plant is None else plant(i, job, run, truth.copy(), layout)
-                rows.append(_run(own, layout, p, states, np.random.default_rng([seed, i, job, run]), passes))
+                rows.append(_run(own, layout, mine, states, np.random.default_rng([seed, i, job, run]), passes))
                 node_of.append(i), job_of.append(job), run_of.append(run)
                 started.append(f"2026-01-01T{job:02d}:{run:02d}:00+00:00")
     hops = Quantity(

@@ -66,6 +66,7 @@ OTHERS: Mapping[str, other.Other] = {
     "other, t3 cores 1.0 %": other.Other(core=0.01),
     "other, drift 2 %": other.Other(core_tail=0, drift=0.02),
     "other, 5 % bimodal": other.Other(core_tail=0, bimodal=0.05),
+    "other, noisy nodes": other.Other(core_tail=0, noisy=0.6),
 }
 #: Of the other generator, as quiet as what two runs resolve: lines drawn equally from where they live.
 QUIET = other.Other(

@@ -123,7 +123,8 @@ class Evidence:
         its `runs`, and the template's error."""
         share = TEMPLATE_ERROR / max(len(self.matrix.nodes) - 1, 1)
         template = self.stats.scale[row] ** 2 * share / (1 + share)  # the scale has the template's error already
-        return np.asarray(self.t(quantile) * np.sqrt(self.stats.run_scale**2 / max(runs, 1) + template))
+        run = self.stats.noise[row] * self.stats.run_scale
+        return np.asarray(self.t(quantile) * np.sqrt(run**2 / max(runs, 1) + template))
 
     def t(self, quantile: float) -> float:
         """Student's t with the degrees of freedom of the run-to-run scale."""

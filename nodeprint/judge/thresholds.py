@@ -25,15 +25,13 @@ Bools = npt.NDArray[np.bool_]
 LEAVE_OUT_BELOW = 16
 #: Weight of what is assumed against the data, in nodes or runs.
 PRIOR_DF = 8.0
-#: From so many places on a family shows its tail, and a node its own noise.
+#: From so many places on a family shows its tail.
 MANY_PLACES = 32
 #: Weight of the family's scale against a position's own, in degrees of freedom.
 _FAMILY_DF = 20.0
 #: Run-to-run spread of a term where no node has two runs: 0.31 % is what a node term showed over runs of one node.
 RUN_PRIOR = 0.0031
 _WINSOR = 3.5
-#: A node whose runs differ by more than this many times the usual variance is noisier than its peers.
-_NOISIER = 2.0
 #: A centre is the mean of values that are moved to so many scales from their median (Huber 1964, one step): two faulty
 #: peers of seven move it by less than a scale, and its variance is this many times that of a mean (docs/method.md).
 _HUBER, TEMPLATE_ERROR = 1.5, 1.1
@@ -60,7 +58,7 @@ class Statistics:
     """Deviations, scales and thresholds by node and term.
 
     By node and term (relative): the deviation from the peers, its scale, the threshold, and `z`, the number of scales
-    that a healthy node hardly exceeds. By term: the run-to-run scale.
+    that a healthy node hardly exceeds. By term: the run-to-run scale; by node: its own noise, in that scale.
     """
 
     deviation: Floats
@@ -68,6 +66,7 @@ class Statistics:
     threshold: Floats
     centre: Floats
     run_scale: Floats
+    noise: Floats
     z: Floats
     bound: Floats
     families: Mapping[str, FamilySpread]
@@ -92,6 +91,9 @@ def statistics(
     mean = np.nanmean(values, axis=1)
     runs = float(np.median(np.isfinite(values[:, :, 0]).sum(axis=1))) if mean.shape[1] else 1.0
     run_scale = run_scales(values, pool, run_prior)
+    noise = _own_noise(values / run_scale)
+    runs_of = np.maximum(np.isfinite(values).any(axis=2).sum(axis=1), 1)
+    beside = ((noise**2 - 1) / runs_of)[:, None] * run_scale**2
     centre, v_family, v_position, others = _spreads(mean, pool, trusted)
     deviation = mean - centre
     prior_variance = prior**2 + run_scale**2 / max(runs, 1.0)
@@ -101,10 +103,9 @@ def statistics(
     for number in np.unique(pool)[::-1]:  # cores first: coarser parts are too few to show a tail of their own
         mine, name = pool == number, pools[int(number)]
         many = bool(mine.sum() >= MANY_PLACES)
-        usual = float(np.mean(run_scale[mine] ** 2)) if many else np.inf
         family = _Family(
             deviation[:, mine], v_family[:, mine], v_position[:, mine], others, prior_variance[mine],
-            _own_noise(values[:, :, mine], usual), trusted, many, name in _SINGLE_PARTS,
+            beside[:, mine], trusted, many, name in _SINGLE_PARTS,
         )  # fmt: skip
         of_chips += [family.tail] if many and name in _SILICON else []
         chips = max(of_chips, key=tails.degrees_of, default=tails.NORMAL)
@@ -116,13 +117,13 @@ def statistics(
         chip = float(np.sqrt(max(total**2 - run**2 / max(runs, 1.0), 0.0)))
         if name not in families or families[name].total < total:
             families[name] = FamilySpread(total, run, chip, tails.degrees_of(tail), z_all)
-    return Statistics(deviation, scale, np.maximum(bound, z * scale), centre, run_scale, z, bound, families)
+    return Statistics(deviation, scale, np.maximum(bound, z * scale), centre, run_scale, noise, z, bound, families)
 
 
 @dataclass
 class _Family:
     """The terms of one family, by node and term: deviations, variances of family and place, with how many `others` each
-    node is compared, the variance assumed before (term), a node's own noise beyond the usual (node)."""
+    node is compared, the variance assumed before (term), that of a node's own noise beyond the usual."""
 
     deviation: Floats
     v_family: Floats
@@ -147,7 +148,7 @@ class _Family:
         """Of a healthy node from its centre (node, term): prior, family and place by their degrees of freedom."""
         family = (self.family_df * self.v_family + PRIOR_DF * self.prior_variance) / (self.family_df + PRIOR_DF)
         mixed = (_FAMILY_DF * family + self.df * self.v_position) / (_FAMILY_DF + self.df)
-        return np.asarray(mixed + self.own_noise[:, None])
+        return np.asarray(mixed + self.own_noise)
 
     @cached_property
     def scale(self) -> Floats:
@@ -198,16 +199,15 @@ def _winsorised(values: Floats, at: float = _WINSOR) -> tuple[float, Floats]:
     return pooled, np.clip(values, -at * pooled, at * pooled) if pooled > 0 else values
 
 
-def _own_noise(values: Floats, usual: float) -> Floats:
-    """By node, the variance that its mean over runs has beyond what is `usual` of a run, from all terms of a family.
+def _own_noise(values: Floats) -> Floats:
+    """By node, how far its runs differ (values in run-to-run scales), over all terms, 1 where it is not beyond usual.
 
-    A node that is clearly noisier than its peers is compared with its own noise, not with theirs.
+    A node that is noisier than its peers is compared with its own noise, not with theirs.
     """
-    runs = np.isfinite(values).any(axis=2).sum(axis=1)
     if values.shape[1] < 2:
-        return np.zeros(len(values))
-    own = np.nan_to_num(robust_sds(np.diff(values, axis=1).reshape(len(values), -1))) ** 2 / 2
-    return np.asarray(np.maximum(own - _NOISIER * usual, 0) / np.maximum(runs, 1))
+        return np.ones(len(values))
+    apart = np.nan_to_num(robust_sds(np.diff(values, axis=1).reshape(len(values), -1))) / np.sqrt(2)
+    return np.asarray(np.maximum(apart, 1.0))
 
 
 def _spreads(mean: Floats, family: npt.NDArray[np.int64], trusted: Bools) -> tuple[Floats, Floats, Floats, Floats]:
