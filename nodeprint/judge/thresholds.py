@@ -206,7 +206,10 @@ def _own_noise(values: Floats) -> Floats:
     """
     if values.shape[1] < 2:
         return np.ones(len(values))
-    apart = np.nan_to_num(robust_sds(np.diff(values, axis=1).reshape(len(values), -1))) / np.sqrt(2)
+    apart = np.diff(values, axis=1) / np.sqrt(2)
+    known = np.where(np.isfinite(apart).any(axis=2, keepdims=True), apart, 0.0)
+    apart = apart - np.nanmedian(known, axis=2, keepdims=True)  # what moves a whole run is one value for all terms
+    apart = np.nan_to_num(robust_sds(apart.reshape(len(values), -1)))
     return np.asarray(np.maximum(apart, 1.0))
 
 
