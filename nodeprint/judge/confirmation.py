@@ -158,7 +158,7 @@ def _confirm(seen: ShownCause, i: int, job: Observed, rest: Observed, newest: Ob
     first, later, last = (float(cause.effect_of(of.deviation)) for of in (job, rest, newest))
     ratio = later / first if first * cause.effect > 0 else 0.0
     confirmed = ratio >= CONFIRM_SHARE and last / first >= RUN_SHARE
-    if confirmed and len(cause.beyond):
+    if confirmed:
         # what was beyond its threshold must be there again, not only what a wider cause has beside it
         before = job.deviation[cause.beyond]
         size = float(np.linalg.norm(before))

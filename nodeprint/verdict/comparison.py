@@ -73,10 +73,8 @@ def compare(first: Verdict | Mapping[str, Any], second: Verdict | Mapping[str, A
             variance = (squares + PRIOR_DF * new.run_prior**2) / degrees * (1 / old.runs + 1 / new.runs)
             threshold = max(old.bound, -float(stdtrit(degrees, alpha / 2)) * variance**0.5)
             change = new.median - old.median if new.unit == "share" else new.median / old.median - 1
-            moved = abs(change) > threshold
-            out.append(
-                Change(node, measurement, home, name, new.unit, old.median, new.median, change, threshold, moved)
-            )
+            values = new.unit, old.median, new.median, change, threshold
+            out.append(Change(node, measurement, home, name, *values, abs(change) > threshold))
     return sorted(out, key=lambda change: change.node)
 
 
