@@ -24,7 +24,7 @@ from bench import verdict as pairs
 from bench.table import Row, row
 from bench.verdict import flow, lower, upper
 from nodeprint.fleet.quantity import Quantity
-from nodeprint.judge import confirmation, evidence
+from nodeprint.judge import causes, confirmation, evidence
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, fleet
 from nodeprint.topology.presets import preset
@@ -120,7 +120,7 @@ _CONFIRM = confirmation._confirm
 #: By name of a part of the method what stands in its place; of the others, which pairs have too, as in bench.verdict.
 OWN_MUTATIONS: Mapping[str, tuple[ModuleType, str, object]] = {
     "no crowd": (evidence, "CROWD", 2.0),
-    "one run is enough": (confirmation, "shown_by_runs", lambda values, *_: np.ones(values.shape[1], dtype=bool)),
+    "one run is enough": (causes, "shown_by_runs", lambda values, *_: np.ones(values.shape[1], dtype=bool)),
     "no second job": (confirmation, "_confirm", lambda *seen: replace(_CONFIRM(*seen), state="confirmed")),
 }
 MUTATIONS = ("no z", "template holds the node", "no grouping", "no parents", *OWN_MUTATIONS)
