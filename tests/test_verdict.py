@@ -35,6 +35,7 @@ from nodeprint.judge.configuration import FieldDifference
 from nodeprint.layout import Layout
 from nodeprint.packed import PackedFleet, PackedNode
 from nodeprint.simulate import Plan, Spread, fleet, write
+from nodeprint.simulate.machines import measured_places
 from nodeprint.topology.presets import from_part, preset
 from nodeprint.verdict import comparison, history, outputs, power
 from nodeprint.verdict.campaign_verdict import judge, judge_fleet
@@ -545,6 +546,13 @@ def test_places_are_said(term, where, said):
 
 
 # --- terms ------------------------------------------------------------------------------------------------------------
+
+
+def test_no_two_terms_are_of_the_same_pairs():
+    """The quadrants of a Naples are its dies: they are examined once, as dies."""
+    examined = pairs.of(measured_places(SMALL)[0]).terms
+    assert len({term.covers.tobytes() for term in examined}) == len(examined)
+    assert not any(term.family == "quadrant" for term in examined)
 
 
 @pytest.mark.parametrize("name", ["naples-2x32", "rome-2x64", "icelake-2x40", "graviton3-64"])
