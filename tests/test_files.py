@@ -273,7 +273,7 @@ RIGHT = {
     "discover/plans.py": {"write_text"},
     "netcdf.py": {"File", "copyfile"},
     "export.py": {"open"},
-    "packed.py": {"write_text"},
+    "packed.py": {"write_bytes"},
     "report/pdf.py": {"copy", "unlink", "write_text", "write_bytes"},
     "sources.py": {"copytree", "copy2"},
     "verdict/history.py": {"copytree", "write_text"},
