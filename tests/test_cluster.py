@@ -225,7 +225,9 @@ def sleepy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     boot = f"{sys.executable} {CLUSTER} boot-here {state} $node </dev/null >>{state}/log/resume.log 2>&1"
     programs = {
         "SuspendProgram": f'kill -KILL "$(cat {state}/nodes/$node)"; rm {state}/nodes/$node',
-        "ResumeProgram": f"until {boot}; do sleep 1; done",
+        # Slurm counts seconds, and a node's uptime is rounded to them: one that is up within the second in which it was
+        # asked to boot may be taken for one that did not, until ResumeTimeout
+        "ResumeProgram": f"sleep 2; until {boot}; do sleep 1; done",
     }
     conf = ["SuspendTime=86400", "SuspendTimeout=2", "ResumeTimeout=200"]
     for name, body in programs.items():
