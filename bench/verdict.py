@@ -512,12 +512,12 @@ MUTATIONS: Mapping[str, tuple[tuple[ModuleType, str, object], ...]] = {
 @contextmanager
 def mutated(name: str) -> Iterator[None]:
     """The method without one of its parts."""
-    tails._log_probabilities.cache_clear()
+    tails.mixture.cache_clear()
     with ExitStack() as changes:
         for module, part, instead in MUTATIONS.get(name, ()):
             changes.enter_context(mock.patch.object(module, part, instead))
         yield
-    tails._log_probabilities.cache_clear()
+    tails.mixture.cache_clear()
 
 
 def mutations(fleets: int, nodes: int) -> dict[str, bool]:

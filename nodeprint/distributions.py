@@ -23,6 +23,16 @@ def _special() -> Any:
     return special
 
 
+def ndtr(value: Any) -> Any:
+    """The share of the normal distribution below `value`."""
+    return _special().ndtr(value)
+
+
+def chi2_quantile(degrees: Any, share: Any) -> Any:
+    """The quantile of chi-squared of `share`."""
+    return 2 * _special().gammaincinv(degrees / 2, share)
+
+
 def ndtri(share: Any) -> Any:
     """The normal quantile of `share`."""
     return _special().ndtri(share)

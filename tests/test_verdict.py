@@ -119,6 +119,33 @@ def test_coarse_parts_have_a_heavy_tail_where_cores_show_one_near_and_far(near, 
     assert (stats.families["class"].tail_df <= 6) == heavy
 
 
+def _beyond_their_thresholds(fleets, alpha):
+    """How many of eight healthy nodes in each of so many fleets, whose cores have heavy tails beneath as much noise."""
+    rng = np.random.default_rng(1)
+    pool = np.full(128, 2 * _FAMILIES.index("core-near"))
+    count = 0
+    for _ in range(fleets):
+        values = 0.003 * (rng.standard_t(3, (8, 1, 128)) + rng.standard_normal((8, 2, 128)))
+        stats = thresholds.statistics(
+            values,
+            pool,
+            np.zeros(128),
+            prior=np.full(128, 0.003),
+            pools=_POOLS,
+            alpha=alpha,
+            trusted=np.full(8, True),
+        )
+        count += int((np.abs(stats.deviation) > stats.threshold).any(axis=1).sum())
+    return count
+
+
+def test_a_heavy_tail_beneath_noise_is_seen(monkeypatch):
+    """As many healthy nodes exceed a threshold as are meant to; by the tail of the sum it is four times as many."""
+    assert _beyond_their_thresholds(50, 0.01) <= 2 * 0.01 * 50 * 8
+    monkeypatch.setattr(thresholds._Family, "noise", 0.0)
+    assert _beyond_their_thresholds(50, 0.01) > 3 * 0.01 * 50 * 8
+
+
 def test_what_covers_more_classes_is_found_smaller():
     for topology in (ROME, preset("icelake-2x40")):
         size = judge_fleet(bench.simulated(topology, 8, 1, QUIET)({})).fleet.smallest_effect

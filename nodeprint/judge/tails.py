@@ -1,17 +1,21 @@
 """Tails: how far a healthy value may be from its centre, given what the values of a fleet look like.
 
-A tail is how likely each of a few numbers of degrees of freedom of Student's t is. Values are in MAD-consistent scales,
-by node and term. docs/method.md, thresholds, has the derivation.
+A value is what its part is, of Student's t, and what runs and peers add, which is normal: a heavy tail beneath noise
+looks lighter than it is. A tail is how likely each of a few numbers of degrees of freedom of the t is, and which share
+of the variance is noise. Values are in MAD-consistent scales, by node and term. docs/method.md, thresholds, has the
+derivation.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.distributions import ndtri, stdtr, stdtrit
+from nodeprint.distributions import chi2_quantile, ndtr, ndtri, stdtr, stdtrit
 
 Floats = npt.NDArray[np.float64]
 
@@ -20,39 +24,71 @@ MAX_DF = 200.0
 #: defect does not widen the tail that would hide it.
 _DEGREES: Floats = np.array([2.2, 2.4, 2.6, 2.8, 3, 3.3, 3.6, 4, 4.5, 5, 6, 7, 8, 10, 14, 20, 40, MAX_DF])
 #: Before the data every octave of degrees of freedom is as likely.
-_BEFORE: Floats = np.gradient(np.log(_DEGREES))
+BEFORE: Floats = np.gradient(np.log(_DEGREES))
 NORMAL: Floats = np.eye(len(_DEGREES))[-1]
-#: Means over many pairs have no heavier tail than this, unless the chips' cores have one.
-OF_MEANS = 8.0
+#: Means over many pairs have no heavier tail than that of 8 degrees, unless the chips' cores have one.
+OF_MEANS: Floats = np.where(_DEGREES < 8, 0.0, BEFORE)
 #: Of fewer values no tail can be seen.
 _FEWEST_VALUES = 100
 _EDGES = np.append(np.linspace(0.0, 3.0, 61), np.inf)
 _SCALES = np.linspace(0.75, 1.35, 25)
+#: Shares of noise are distinguished in steps, up to a half: what is hidden deeper no values show, and the tail would be
+#: what is assumed before them.
+_STEP, _MOST_NOISE = 0.02, 0.5
+#: A t is a normal value of random variance: normal quantiles over which that is averaged, with their weights.
+_POINTS = np.linspace(-8.0, 8.0, 33)
+_WEIGHTS: Floats = np.exp(-(_POINTS**2) / 2) / np.exp(-(_POINTS**2) / 2).sum()
 
 
-@lru_cache(maxsize=1)
-def _log_probabilities() -> Floats:
-    """Logarithms of the probability of |z| falling between edges, as (degrees, scale, bin).
+@dataclass(frozen=True)
+class _Mixture:
+    """By degrees of freedom, a t plus a normal value that has `noise` of the squared scale; that is MAD-consistent and
+    1."""
 
-    For Student's t with MAD-consistent scale 1 times `scale`.
-    """
-    tables = []
-    for df in _DEGREES.tolist():
-        unit = float(stdtrit(df, 0.75) / ndtri(0.75))
-        cumulative = 2 * stdtr(df, _EDGES[None, :] * unit / _SCALES[:, None]) - 1
-        tables.append(np.log(np.maximum(np.diff(cumulative, axis=1), 1e-300)))
-    return np.stack(tables)
+    noise: float
+
+    @cached_property
+    def deviations(self) -> Floats:
+        """The standard deviations of the normal distributions that are mixed (degrees, point)."""
+        variance = _DEGREES[:, None] / chi2_quantile(_DEGREES[:, None], ndtr(_POINTS))
+        low, high = np.zeros((len(_DEGREES), 1)), np.ones((len(_DEGREES), 1))
+        for _ in range(50):
+            middle = (low + high) / 2
+            half = _within(ndtri(0.75), np.sqrt(middle * variance + self.noise)) > 0.5
+            low, high = np.where(half[:, None], middle, low), np.where(half[:, None], high, middle)
+        return np.asarray(np.sqrt(low * variance + self.noise))
+
+    @cached_property
+    def log_probabilities(self) -> Floats:
+        """Logarithms of the probability of |z| falling between edges, as (degrees, scale, bin), where the scale is as
+        many times as wide."""
+        edges = _EDGES / _SCALES[:, None]
+        inside = np.stack([_within(edges[:, :, None], deviations) for deviations in self.deviations])
+        return np.asarray(np.log(np.maximum(np.diff(inside, axis=2), 1e-300)))
 
 
-def tail_of(standard: Floats, least: float = 0.0) -> Floats:
-    """The tail of pooled values (node, term), of `least` degrees of freedom or more, by likelihood with the scale free;
-    normal where the values are too few to show one, or mostly equal."""
+def _within(value: Any, deviations: Floats) -> Floats:
+    """How likely a smaller |z| is."""
+    return np.asarray((2 * ndtr(value / deviations) - 1) @ _WEIGHTS)
+
+
+@lru_cache(maxsize=64)
+def mixture(step: int) -> _Mixture:
+    return _Mixture(step * _STEP)
+
+
+def _of(noise: float) -> _Mixture:
+    return mixture(round(min(noise, _MOST_NOISE) / _STEP))
+
+
+def tail_of(standard: Floats, before: Floats = BEFORE, noise: float = 0.0) -> Floats:
+    """The tail of pooled values (node, term), given what is likely `before` them, by likelihood with the scale free;
+    normal where the values are too few to show one, or mostly equal. `noise` is its share of their variance."""
     pooled = np.abs(standard[np.isfinite(standard)])
     if len(pooled) < _FEWEST_VALUES or np.median(pooled) == 0:
         return NORMAL
-    likelihood = (_log_probabilities() @ np.histogram(pooled, _EDGES)[0]).max(axis=1)
-    likelihood[least > _DEGREES] = -np.inf
-    weights = _BEFORE * np.exp(likelihood - likelihood.max())
+    likelihood = (_of(noise).log_probabilities @ np.histogram(pooled, _EDGES)[0]).max(axis=1)
+    weights = before * np.exp(likelihood - likelihood.max())
     return np.asarray(weights / weights.sum())
 
 
@@ -61,15 +97,14 @@ def degrees_of(tail: Floats) -> float:
     return float(1 / (tail @ (1 / _DEGREES)))
 
 
-def quantile(alpha: float, tail: Floats, most: float = MAX_DF) -> float:
+def quantile(alpha: float, tail: Floats, most: float = MAX_DF, noise: float = 0.0) -> float:
     """What |z| is beyond with probability `alpha`, over all degrees of freedom as likely as they are, in MAD-consistent
-    scales; `most` degrees of freedom are behind the scale."""
-    degrees = np.minimum(_DEGREES, most)
-    unit = stdtrit(degrees, 0.75) / ndtri(0.75)
-    low, high = 0.0, float(np.max(-stdtrit(degrees, alpha / 2) / unit))
+    scales; `most` degrees of freedom are behind the scale, `noise` is its share of the variance."""
+    deviations, unit = _of(noise).deviations, stdtrit(most, 0.75) / ndtri(0.75)
+    low, high = 0.0, float(-ndtri(alpha / 2) * deviations.max())
     for _ in range(50):
         middle = (low + high) / 2
-        beyond = float(tail @ (2 * stdtr(degrees, -middle * unit)))
+        beyond = float(tail @ np.maximum(2 * ndtr(-middle / deviations) @ _WEIGHTS, 2 * stdtr(most, -middle * unit)))
         low, high = (middle, high) if beyond > alpha else (low, middle)
     return high
 

@@ -35,8 +35,8 @@ _WINSOR = 3.5
 #: A centre is the mean of values that are moved to so many scales from their median (Huber 1964, one step): two faulty
 #: peers of seven move it by less than a scale, and its variance is this many times that of a mean (docs/method.md).
 _HUBER, TEMPLATE_ERROR = 1.5, 1.1
-#: Families of single parts; of those that are means over many pairs, a tail that both show is the chips'.
-_SINGLE_PARTS, _SILICON = ("core-in", "core-near", "core-far"), ("core-near", "core-far")
+#: Families of single parts that are means over many pairs: a tail that both show is the chips'.
+_SILICON = ("core-near", "core-far")
 #: A family of many places counts as so many independent ones, one of few as one, as the same lines are in all of them.
 _INDEPENDENT = 10.0
 
@@ -94,9 +94,10 @@ def statistics(
     noise = _own_noise(values / run_scale)
     runs_of = np.maximum(np.isfinite(values).any(axis=2).sum(axis=1), 1)
     beside = ((noise**2 - 1) / runs_of)[:, None] * run_scale**2
+    of_runs = run_scale**2 / max(runs, 1.0)
     centre, v_family, v_position, others = _spreads(mean, pool, trusted)
     deviation = mean - centre
-    prior_variance = prior**2 + run_scale**2 / max(runs, 1.0)
+    prior_variance = prior**2 + of_runs
     scale, z = np.empty_like(deviation), np.empty_like(deviation)
     families: dict[str, FamilySpread] = {}
     of_chips: list[Floats] = []
@@ -105,11 +106,15 @@ def statistics(
         many = bool(mine.sum() >= MANY_PLACES)
         family = _Family(
             deviation[:, mine], v_family[:, mine], v_position[:, mine], others, prior_variance[mine],
-            beside[:, mine], trusted, many, name in _SINGLE_PARTS,
+            beside[:, mine], of_runs[mine], trusted, many,
         )  # fmt: skip
-        of_chips += [family.tail] if many and name in _SILICON else []
+        before = tails.BEFORE if name in _SILICON else tails.OF_MEANS
+        if name == "core-in":  # of few pairs, so that its noise hides what the same cores show near and far
+            before = max(of_chips, key=tails.degrees_of, default=tails.BEFORE)
+        own = family.tail(before)
+        of_chips += [own] if many and name in _SILICON else []
         chips = max(of_chips, key=tails.degrees_of, default=tails.NORMAL)
-        tail = min(family.tail, chips, key=tails.degrees_of)
+        tail = min(own, chips, key=tails.degrees_of)
         scale[:, mine] = family.scale
         z[:, mine], z_all = family.z(tail, alpha / mine.sum())
         total = float(np.sqrt(np.median(family.variance)))
@@ -131,9 +136,9 @@ class _Family:
     others: Floats
     prior_variance: Floats
     own_noise: Floats
+    of_runs: Floats
     trusted: Bools
     many: bool
-    single: bool
 
     @cached_property
     def df(self) -> Floats:
@@ -156,11 +161,17 @@ class _Family:
         return np.asarray(np.sqrt(self.variance * (1 + TEMPLATE_ERROR / np.maximum(self.others, 1.0)[:, None])))
 
     @cached_property
-    def tail(self) -> Floats:
+    def noise(self) -> float:
+        """The share of runs and of the template in the variance, of the middle node and term."""
+        noise = self.scale**2 - self.variance + self.of_runs + self.own_noise
+        return float(np.median(noise / self.scale**2))
+
+    def tail(self, before: Floats) -> Floats:
+        """The family's tail, given what is likely before its values; normal where they are too few."""
         if not self.many or np.median(self.others) < 3:
             return tails.NORMAL
         calm = tails.calmest((self.deviation / self.scale)[self.trusted])
-        return tails.tail_of(calm, 0.0 if self.single else tails.OF_MEANS)
+        return tails.tail_of(calm, before, self.noise)
 
     def z(self, tail: Floats, alpha: float) -> tuple[Floats, float]:
         """How many scales a healthy value exceeds with probability `alpha` (node, term), and that of the middle
@@ -169,7 +180,7 @@ class _Family:
         for count in np.unique(self.others):  # a node that is set aside has one peer more than the others
             of = self.others == count
             degrees = _degrees(float(self.df[of][0, 0]), float(self.family_df[of][0, 0]))
-            z[of] = tails.quantile(alpha, tail, degrees)
+            z[of] = tails.quantile(alpha, tail, degrees, self.noise)
         return z, float(np.median(z))
 
 
