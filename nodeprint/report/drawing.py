@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -47,8 +48,7 @@ class Image:
     height: float
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(NamedTuple):
     """A line of text from, around or up to (`anchor`) x, with its baseline at y; `turned`: it runs upwards."""
 
     x: float
@@ -61,8 +61,7 @@ class Words:
     bold: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Pen:
+class Pen(NamedTuple):
     """How a shape is painted: colours (or none), the width of its line, its dashes as in SVG, and its opacity."""
 
     fill: str
@@ -72,16 +71,14 @@ class Pen:
     opacity: float
 
 
-@dataclass(frozen=True, slots=True)
-class Segments:
+class Segments(NamedTuple):
     """Straight lines of one kind, each from (x, y) to (x, y)."""
 
     ends: Sequence[Sequence[float]]
     pen: Pen
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(NamedTuple):
     """Straight lines through points."""
 
     points: tuple[tuple[float, float], ...]
@@ -89,8 +86,7 @@ class Path:
     pen: Pen
 
 
-@dataclass(frozen=True, slots=True)
-class Rect:
+class Rect(NamedTuple):
     """A rectangle from its top left corner; `tip` is what a browser says of it."""
 
     x: float
@@ -101,8 +97,7 @@ class Rect:
     tip: str
 
 
-@dataclass(frozen=True, slots=True)
-class Dots:
+class Dots(NamedTuple):
     """Filled circles of one kind around points."""
 
     points: Sequence[Sequence[float]]
