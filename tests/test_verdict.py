@@ -386,6 +386,14 @@ def test_alone_and_two():
     assert both == {"node000": "DIFFER", "node001": "DIFFER"}
 
 
+@pytest.mark.parametrize("preset_name", ["rome-2x64", "milan-2x64"])
+def test_a_core_of_one_of_two_nodes_is_named_whole(preset_name):
+    plan = Plan(preset(preset_name), nodes=2, seed=1, spread=QUIET, defects=("node001: core 37 +20%",))
+    for node in judge_fleet(fleet(plan)).nodes.values():
+        assert node.verdict == "DIFFER"
+        assert [(one.term, one.where) for one in node.findings] == [("core", {"core": 37, "cpu": 37})]
+
+
 @pytest.mark.parametrize("nodes", [3, 4])
 def test_of_three_or_four_one_is_blamed_only_when_the_others_agree(nodes):
     for text in ("global +20%", "core 5 +40%"):

@@ -57,6 +57,8 @@ def causes(one: Evidence, job: Observed, i: int) -> list[Cause]:
     terms, level = one.matrix.terms, one.matrix.levels
     threshold, scale = one.stats.threshold[i], one.stats.scale[i]
     centre, left = unordered(job.matrix, job.row, job.centre), residual_of(job.matrix, job.row).astype(np.float64)
+    # of two nodes the template is their mean, which has half of what a node differs by
+    peer = residual_of(one.matrix, 1 - i) if len(one.matrix.nodes) == 2 else np.zeros_like(left)
     whole = terms.values(left) - centre
     accepted = _accepted(job) & (whole > 0) if terms.share else _accepted(job)
     count = np.array([len(term.covers) for term in terms.terms], dtype=np.float64)
@@ -66,7 +68,7 @@ def causes(one: Evidence, job: Observed, i: int) -> list[Cause]:
         deviation = terms.values(left) - centre
         shown = accepted & (deviation * whole > 0)  # what a cause leaves on the other side is in no run
         beyond = (np.abs(deviation) > threshold) & shown
-        beside = _beside_class(left, terms)
+        beside = _beside_class(left - peer, terms)
         fits = [
             (*fit, candidate)
             for candidate in candidates
@@ -93,7 +95,7 @@ def _accepted(job: Observed) -> npt.NDArray[np.bool_]:
 
 
 def _beside_class(left: Floats, terms: Terms) -> Floats:
-    """Residuals from the median of their class on their socket or between their sockets."""
+    """What is left from the median of its class on its socket or between its sockets."""
     out = left.copy()
     for number in terms.indices("class"):
         covers = terms.terms[number].covers
