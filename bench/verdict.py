@@ -500,6 +500,8 @@ MUTATIONS: Mapping[str, tuple[tuple[ModuleType, str, object], ...]] = {
     "template holds the node": ((thresholds, "LEAVE_OUT_BELOW", 0),),
     "no grouping": ((populations, "split", lambda means, *_, **__: [(np.arange(len(means)), -1)]),),
     "runs agree": ((evidence, "runs_differ", lambda matrix, *_: np.zeros_like(matrix.values[:, 0], dtype=bool)),),
+    "all that deviate left out at once": ((evidence, "LEAVE_OUT_BELOW", 0),),
+    "faulty nodes in the tail": ((tails, "calmest", lambda standard: standard),),
     "no mirror": ((confirmation, "_mirrored", lambda *_: False),),
     "no spread over passes": ((evidence, "_wobble", lambda *_: None),),
     "no parents": ((confirmation, "causes", _without_parents),),
@@ -573,14 +575,24 @@ def unsteady(nodes: int, spread: Spread) -> list[str]:
 
 
 def beside(fleets: int) -> list[str]:
-    """Where one of three nodes is blamed, the promise that the others are not accused."""
+    """Where nodes of three are blamed, the promise that the others are not accused; of six nodes two, each found."""
     broken = []
-    for seed in range(fleets):
-        slow = ("node001: socket 1 +6%",)
-        plan = Plan(preset("naples-2x32"), nodes=3, jobs=2, seed=seed, spread=Spread(core=0.003), defects=slow)
-        healthy = [one.verdict for name, one in judge_fleet(fleet(plan)).nodes.items() if name != "node001"]
-        if any(outcomes.of(word).accuses for word in healthy):
-            broken.append(f"of three nodes one is off, and the others are told as {healthy}")
+    cores, fabric = ("node001: core 7 +25%", "node002: core 20 +20%"), "node001: fabric +10%"
+    small, large = preset("naples-2x32"), preset("rome-2x64")
+    for nodes, machine, slow in (
+        (3, small, ("node001: socket 1 +6%",)),
+        (3, large, cores[:1]),
+        (3, small, (fabric, cores[1])),
+        (6, small, cores),
+    ):
+        off = {text.partition(":")[0] for text in slow}
+        for seed in range(fleets):
+            plan = Plan(machine, nodes=nodes, jobs=2, seed=seed, spread=Spread(core=0.003), defects=slow)
+            judged = {name: one.verdict for name, one in judge_fleet(fleet(plan)).nodes.items()}
+            if any(outcomes.of(word).accuses for name, word in judged.items() if name not in off):
+                broken.append(f"of {nodes} nodes {', '.join(sorted(off))} are off, and told is {judged}")
+            if nodes == 6 and any(judged[name] != "DEVIATES" for name in off):
+                broken.append(f"two faulty nodes of six hide one another: {judged}")
     return broken
 
 

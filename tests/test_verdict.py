@@ -553,8 +553,9 @@ def test_without_what_sees_them_defects_that_come_and_go_are_not_told(name):
         assert bench.unsteady(8, Spread(core=0.005))
 
 
-def test_the_other_side_of_a_deviation_would_be_reported_of_healthy_nodes():
-    with bench.mutated("no mirror"):
+@pytest.mark.parametrize("name", ["no mirror", "all that deviate left out at once", "faulty nodes in the tail"])
+def test_faulty_nodes_neither_accuse_their_peers_nor_hide_one_another(name):
+    with bench.mutated(name):
         assert bench.beside(3)
 
 

@@ -15,7 +15,7 @@ from nodeprint.judge import tails, thresholds
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.reduction import Matrix, Reduced, mean_of_runs, of_jobs
 from nodeprint.judge.terms import FAMILIES, Terms
-from nodeprint.judge.thresholds import RUN_PRIOR, TEMPLATE_ERROR, Statistics
+from nodeprint.judge.thresholds import LEAVE_OUT_BELOW, RUN_PRIOR, TEMPLATE_ERROR, Statistics
 from nodeprint.layout import CCX, RANK, Ints, codes
 
 Floats = npt.NDArray[np.float64]
@@ -121,10 +121,14 @@ class Evidence:
     def half(self, quantile: float, runs: int, row: int) -> Floats:
         """Half the interval of a node's deviation by term, which ends at a `quantile` of Student's t: run to run over
         its `runs`, and the template's error."""
-        share = TEMPLATE_ERROR / max(len(self.matrix.nodes) - 1, 1)
+        share = self.template_error(row)
         template = self.stats.scale[row] ** 2 * share / (1 + share)  # the scale has the template's error already
         run = self.stats.noise[row] * self.stats.run_scale
         return np.asarray(self.t(quantile) * np.sqrt(run**2 / max(runs, 1) + template))
+
+    def template_error(self, row: int) -> float:
+        """The variance of what a node is compared with, relative to that of a node."""
+        return float(TEMPLATE_ERROR / max(self.stats.peers[row], 1.0))
 
     def t(self, quantile: float) -> float:
         """Student's t with the degrees of freedom of the run-to-run scale."""
@@ -170,14 +174,30 @@ def priors_of(matrix: Matrix, rules: Acceptance) -> tuple[Floats, float]:
 def gather(reduced: Reduced, number: int, matrix: Matrix, rules: Acceptance, alpha: float) -> Evidence:
     """Judge part `number` with false rate `alpha` a node and family; `matrix` from `screen`."""
     trusted = _two_or_all(np.all(np.any(np.isfinite(matrix.values), axis=1), axis=1))
-    stats = _statistics(matrix, rules, alpha, trusted)
-    outliers: Bools = np.asarray((np.abs(stats.deviation) > stats.threshold).any(axis=1), dtype=np.bool_)
-    if outliers.any() and (trusted & ~outliers).sum() >= max(2, 0.6 * trusted.sum()):  # repeat once without them
-        stats = _statistics(matrix, rules, alpha, trusted & ~outliers)
+    stats = _undisturbed(matrix, rules, alpha, trusted)
+    outliers = np.asarray((np.abs(stats.deviation) > stats.threshold).any(axis=1), dtype=np.bool_)
     return Evidence(
         matrix, stats, Again(matrix, stats.deviation, runs_differ(matrix, stats, alpha)),
         _later(reduced, number, matrix, stats, outliers, alpha), _wobble(matrix, rules, alpha, trusted & ~outliers),
     )  # fmt: skip
+
+
+def _undisturbed(matrix: Matrix, rules: Acceptance, alpha: float, trusted: Bools) -> Statistics:
+    """Statistics that nodes which deviate have no part in, as long as six of ten are left.
+
+    Of few nodes the farthest is left out first: the others may deviate only because it is among their peers.
+    """
+    left = trusted
+    stats = _statistics(matrix, rules, alpha, left)
+    few = len(matrix.nodes) < LEAVE_OUT_BELOW
+    for _ in range(len(matrix.nodes) if few else 1):
+        reach = np.where(left, (np.abs(stats.deviation) / stats.threshold).max(axis=1), 0.0)
+        calm = left & (reach < reach.max() if few else reach <= 1)
+        if reach.max() <= 1 or calm.sum() < max(2, 0.6 * trusted.sum()):
+            break
+        left = calm
+        stats = _statistics(matrix, rules, alpha, left)
+    return stats
 
 
 def _two_or_all(nodes: Bools) -> Bools:
@@ -283,8 +303,8 @@ def _deviation_again(matrix: Matrix, stats: Statistics, last: Matrix, outliers: 
     """
     mean: Floats = np.nanmean(filled(last.values), axis=1)
     rows = np.array([matrix.row[node] for node in last.nodes.tolist()])
-    few = len(rows) == len(matrix.nodes) <= FEW_NODES  # then none is known to be calm
-    calm = ~outliers[rows] | few
+    few = len(rows) == len(matrix.nodes) <= FEW_NODES
+    calm = _two_or_all(~outliers[rows]) if few else ~outliers[rows]
     if few or calm.sum() >= max(3, len(matrix.nodes) / 2):
         return mean - thresholds.centres(mean, matrix.terms.pool, calm)
     centre = stats.centre[rows]

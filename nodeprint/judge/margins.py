@@ -12,7 +12,7 @@ import numpy.typing as npt
 from nodeprint.judge.evidence import Evidence
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.terms import FAMILIES
-from nodeprint.judge.thresholds import TEMPLATE_ERROR, FamilySpread, Statistics
+from nodeprint.judge.thresholds import FamilySpread, Statistics
 
 Floats = npt.NDArray[np.float64]
 
@@ -75,7 +75,7 @@ def equivalence(one: Evidence, node: int) -> dict[str, Margin]:
         if reach[w] > stats.bound[w]:
             needed, lacking = runs_within(
                 float(stats.bound[w]), float(seen.deviation[w]), one.t(0.95), float(stats.scale[i, w]),
-                float(stats.noise[i] * stats.run_scale[w]), runs, TEMPLATE_ERROR / max(len(one.matrix.nodes) - 1, 1),
+                float(stats.noise[i] * stats.run_scale[w]), runs, one.template_error(i),
             )  # fmt: skip
         far = float(reach[w]) if runs > 1 else float("inf")
         margin = Margin(one.matrix, w, far, float(stats.bound[w]), needed, lacking)

@@ -174,11 +174,16 @@ def _ccx_terms(at: _Places) -> Iterator[Term]:
 
 
 def _core_terms(at: _Places) -> Iterator[Term]:
-    """A core to its CCX, to the rest of its socket, and across, each against the other cores of its CCX."""
+    """A core to its CCX, to the rest of its socket, and across, each against the other cores of its CCX, or of its CCD
+    where its CCX has no other."""
     cores = _known(at.core)
-    home = np.full(max(cores, default=0) + 1, -1, dtype=np.int64)
+    ccx, ccd = (np.full(max(cores, default=0) + 1, -1, dtype=np.int64) for _ in range(2))
     for side in (0, 1):
-        home[at.core[side]] = at.ccx[side]
+        ccx[at.core[side]], ccd[at.core[side]] = at.ccx[side], at.ccd[side]
+    alone = (np.bincount(ccx[cores], minlength=1)[ccx[cores]] == 1) & (ccd[cores] >= 0)
+    home = ccx.copy()
+    home[cores] = np.where(alone, -2 - ccd[cores], ccx[cores])
+    beside = home[at.core[0]], home[at.core[1]]
     same_core = at.core[0] == at.core[1]
     far = at.classes == OTHER_SOCKET
     in_ccx = (at.ccx[0] == at.ccx[1]) & ~same_core
@@ -186,7 +191,7 @@ def _core_terms(at: _Places) -> Iterator[Term]:
     for family, scope in scopes.items():
         for core in cores:
             covers = scope & ((at.core[0] == core) | (at.core[1] == core))
-            touches = (at.ccx[0] == home[core]) | (at.ccx[1] == home[core])
+            touches = (beside[0] == home[core]) | (beside[1] == home[core])
             yield from _term(family, {"core": core}, covers, scope & touches, at)
 
 
@@ -237,9 +242,13 @@ def _together(terms: Sequence[Term], at: _Places) -> Iterator[tuple[str, Mapping
         yield "ccd", {"ccd": ccd, "to_others": 1}, ports
         yield "ccd", {"ccd": ccd, "inside": 1}, inside
         yield "ccd", {"ccd": ccd}, ports + inside
-    for core, mine in _by("core", ("core-in", "core-near", "core-far"), terms).items():
-        yield "core", {"core": core}, mine
-        yield "core", {"core": core, "outside": 1}, [i for i in mine if terms[i].family != "core-in"]
+    cores_in = _by("core", ("core-in",), terms)
+    for core, outside in _by("core", ("core-near", "core-far"), terms).items():
+        own = (at.core[0] == core) | (at.core[1] == core)
+        # of a CCX of two cores the only pair is that of either
+        alone = [i for mine in ccxs.values() for i in mine if own[terms[i].covers].all()]
+        yield "core", {"core": core}, [*cores_in.get(core, alone), *outside]
+        yield "core", {"core": core, "outside": 1}, outside
 
 
 def _by(key: str, families: Collection[str], terms: Sequence[Term]) -> dict[int, list[int]]:

@@ -30,6 +30,8 @@ NORMAL: Floats = np.eye(len(_DEGREES))[-1]
 OF_MEANS: Floats = np.where(_DEGREES < 8, 0.0, BEFORE)
 #: Of fewer values no tail can be seen.
 _FEWEST_VALUES = 100
+#: With three degrees of freedom a healthy node is that much beyond the next in one of seven fleets of eight.
+_FAR = 2.0
 _EDGES = np.append(np.linspace(0.0, 3.0, 61), np.inf)
 _SCALES = np.linspace(0.75, 1.35, 25)
 #: Shares of noise are distinguished in steps, up to a half: what is hidden deeper no values show, and the tail would be
@@ -110,11 +112,10 @@ def quantile(alpha: float, tail: Floats, most: float = MAX_DF, noise: float = 0.
 
 
 def calmest(standard: Floats) -> Floats:
-    """Values (node, term) without those of nodes that reach half again as far as any other's, a quarter at most: nodes
-    with a defect each would otherwise hide one another."""
-    n = len(standard)
-    reach = np.max(np.abs(standard), axis=1)
-    order = np.argsort(reach, kind="stable")
-    most = max(1, n // 4) if n > 2 else 0
-    drop = max((k for k in range(1, most + 1) if reach[order[-k]] > 1.5 * reach[order[-k - 1]]), default=0)
-    return standard[np.sort(order[: n - drop])]
+    """Values (node, term) without those of nodes that reach _FAR times as far as any other's, half of them at most:
+    nodes with a defect each would otherwise hide one another."""
+    half, reach = len(standard) // 2, np.max(np.abs(standard), axis=1)
+    order = np.argsort(-reach, kind="stable")
+    apart = reach[order[:half]] > _FAR * reach[order[1 : half + 1]]
+    drop = int(np.flatnonzero(apart).max(initial=-1)) + 1
+    return standard[np.sort(order[drop:])]

@@ -58,7 +58,8 @@ class Statistics:
     """Deviations, scales and thresholds by node and term.
 
     By node and term (relative): the deviation from the peers, its scale, the threshold, and `z`, the number of scales
-    that a healthy node hardly exceeds. By term: the run-to-run scale; by node: its own noise, in that scale.
+    that a healthy node hardly exceeds. By term: the run-to-run scale; by node: its own noise, in that scale, and with
+    how many peers it is compared.
     """
 
     deviation: Floats
@@ -67,6 +68,7 @@ class Statistics:
     centre: Floats
     run_scale: Floats
     noise: Floats
+    peers: Floats
     z: Floats
     bound: Floats
     families: Mapping[str, FamilySpread]
@@ -122,7 +124,9 @@ def statistics(
         chip = float(np.sqrt(max(total**2 - run**2 / max(runs, 1.0), 0.0)))
         if name not in families or families[name].total < total:
             families[name] = FamilySpread(total, run, chip, tails.degrees_of(tail), z_all)
-    return Statistics(deviation, scale, np.maximum(bound, z * scale), centre, run_scale, noise, z, bound, families)
+    return Statistics(
+        deviation, scale, np.maximum(bound, z * scale), centre, run_scale, noise, others, z, bound, families
+    )
 
 
 @dataclass
@@ -235,7 +239,7 @@ def _spreads(mean: Floats, family: npt.NDArray[np.int64], trusted: Bools) -> tup
     for i in range(n):
         others = trusted.copy()
         others[i] = False
-        if others.sum() < min(2, n - 1):
+        if not others.any():
             others = np.arange(n) != i
         counts[i] = others.sum()
         centres[i], families[i], positions[i] = _spread_of(mean[others], family)

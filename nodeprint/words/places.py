@@ -98,8 +98,8 @@ def spoken(term: str, where: Mapping[str, Any]) -> str:
     if where.get("beyond_class"):
         return f"socket {where['socket']} beyond its CCXs"
     parts = [(key.removeprefix("to_"), value) for key, value in where.items() if key not in ("across", "to_others")]
-    own = "the paths inside" if len(parts) == 2 and parts[0] == parts[1] else "the inside of"
-    if where.get("inside") or own == "the paths inside":
+    own = "the path inside" if len(parts) == 2 and parts[0] == parts[1] else "the inside of"
+    if where.get("inside") or own == "the path inside":
         return f"{own} {parts[0][0].upper()} {parts[0][1]}"
     numbers = " to ".join(f"{_LABELS.get(part, part)} {value}" for part, value in parts)
     scope_text = " to the other socket" if where.get("across") else " to all others" if where.get("to_others") else ""
