@@ -108,7 +108,7 @@ def statistics(
         many = bool(mine.sum() >= MANY_PLACES)
         family = _Family(
             deviation[:, mine], v_family[:, mine], v_position[:, mine], others, prior_variance[mine],
-            beside[:, mine], of_runs[mine], trusted, many,
+            beside[:, mine], of_runs[mine], many,
         )  # fmt: skip
         before = tails.BEFORE if name in _SILICON else tails.OF_MEANS
         if name == "core-in":  # of few pairs, so that its noise hides what the same cores show near and far
@@ -141,7 +141,6 @@ class _Family:
     prior_variance: Floats
     own_noise: Floats
     of_runs: Floats
-    trusted: Bools
     many: bool
 
     @cached_property
@@ -174,7 +173,7 @@ class _Family:
         """The family's tail, given what is likely before its values; normal where they are too few."""
         if not self.many or np.median(self.others) < 3:
             return tails.NORMAL
-        calm = tails.calmest((self.deviation / self.scale)[self.trusted])
+        calm = tails.calmest(self.deviation / self.scale)
         return tails.tail_of(calm, before, self.noise)
 
     def z(self, tail: Floats, alpha: float) -> tuple[Floats, float]:
