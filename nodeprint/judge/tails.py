@@ -76,6 +76,7 @@ def _within(value: Any, deviations: Floats) -> Floats:
 
 @lru_cache(maxsize=64)
 def mixture(step: int) -> _Mixture:
+    """The mixture whose noise is so many steps of the squared scale."""
     return _Mixture(step * _STEP)
 
 
