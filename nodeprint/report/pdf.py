@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import distribution
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +30,8 @@ from nodeprint.report.pages import Page, Site, line, plain, title
 _UNBROKEN = 24
 _PIECE = re.compile(r".{3,23}?[,/=:;](?=.)|.{1,24}")
 _BREAK = "\u200b"
+#: Texts that are kept in both forms: nodes of a fleet share most of theirs.
+_KEPT = 4096
 #: The file of a document's figures, a page each.
 _FIGURES = "figures.pdf"
 
@@ -71,11 +73,11 @@ class Printer(AbstractContextManager["Printer"]):
 
         def text(one: str) -> str:
             texts.append(one)
-            return breakable(pdf_marks.with_letters(one))
+            return breakable(one)
 
         data = plain({"pages": list(pages), "site": site or Site()}, text, image, figure)
         texts += [mark.text for one in figures for mark in one.drawing.marks if isinstance(mark, Words)]
-        data |= {"title": title(pages), "lacking": any(one != pdf_marks.with_letters(one) for one in texts)}
+        data |= {"title": title(pages), "lacking": pdf_marks.with_letters(every := "".join(texts)) != every}
         for content, name in images.items():
             (root / name).write_bytes(content)
         (root / _FIGURES).write_bytes(pdf_marks.book([one.drawing for one in figures]))
@@ -110,8 +112,8 @@ def _size(figure: Figure) -> dict[str, Any]:
     return {"width": figure.drawing.width, "height": figure.drawing.height, "alt": line(figure.alt)}
 
 
+@lru_cache(maxsize=_KEPT)
 def breakable(text: str) -> str:
-    """`text` as `pages.line` has it, with places where a very long word may be broken."""
-    return " ".join(
-        _BREAK.join(_PIECE.findall(word)) if len(word) > _UNBROKEN else word for word in line(text).split(" ")
-    )
+    """`text` as `pages.line` has it in letters that the fonts have, very long words with places to break them."""
+    words = line(pdf_marks.with_letters(text)).split(" ")
+    return " ".join([_BREAK.join(_PIECE.findall(word)) if len(word) > _UNBROKEN else word for word in words])
