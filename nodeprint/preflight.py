@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from nodeprint import cgroup, fingerprint, node_configuration
 from nodeprint.errors import NodeprintError, printable
+from nodeprint.fingerprint import Fingerprint
 from nodeprint.topology.facts import cpu_list, list_text
 from nodeprint.topology.model import Warning
 from nodeprint.tree import Tree
@@ -27,12 +28,13 @@ _HOT_CELSIUS = 85
 _LIMITING = re.compile(r"^(?:maxcpus|nr_cpus|mem|memmap|numa|possible_cpus|nosmp|idle|clocksource|tsc|notsc)(?:=|$)")
 
 
-def check(tree: Tree) -> list[Warning]:
-    """All that a root, or a survey, shows to be in the way of a measurement or good to know.
+def check(tree: Tree, known: Fingerprint | None = None) -> list[Warning]:
+    """All that a root, or a survey, shows to be in the way of a measurement or good to know; `known` is its
+    fingerprint where it was read before.
 
     What is unknown gives no warning.
     """
-    said = fingerprint.read(tree)
+    said = fingerprint.read(tree) if known is None else known
     return [
         *_foreign_work(tree, said),
         *_virtual(tree, said),

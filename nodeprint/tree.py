@@ -281,7 +281,8 @@ def _read_archive(path: Path) -> _Archive:
             name = _member_path(called)
             if name is None:
                 continue
-            files.pop(name, None), links.pop(name, None)  # the last of a name counts
+            if name in files or name in links:  # the last of a name counts
+                files.pop(name, None), links.pop(name, None)
             if kind == "file" and size <= _FILE_LIMIT:
                 files[name] = content[start : start + size]
                 if len(files[name]) < size:

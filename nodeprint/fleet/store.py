@@ -167,8 +167,9 @@ def _surveyed(node_dir: Path) -> Survey:
     text = msgspec.json.encode(topology.as_json(labels)).decode() if labels is not None else ""
     if unpacked is None:
         return Survey(text, problems=problems)
-    warnings = [{"id": w.id, "text": w.text, "advice": w.advice} for w in preflight.check(unpacked)]
-    return Survey(text, dict(fingerprint.read(unpacked)), warnings, senses.of_survey(unpacked), problems)
+    known = fingerprint.read(unpacked)
+    warnings = [{"id": w.id, "text": w.text, "advice": w.advice} for w in preflight.check(unpacked, known)]
+    return Survey(text, dict(known), warnings, senses.of_survey(unpacked), problems)
 
 
 def _number(path: Path) -> int:

@@ -182,24 +182,32 @@ def _opacity(mark: Mark) -> float:
 
 def _text(drawing: Drawing, fonts: dict[bool, _Font]) -> list[str]:
     """All text: each line's style and direction where they change, its place after the one before, and its codes."""
-    out, last, turned, x, y = [], "", False, 0, 0
+    out, last, upright, x, y = [], "", True, 0, 0
     for mark in drawing.marks:
         if not isinstance(mark, Words) or not mark.text:
             continue
-        style = f"/F{int(mark.bold)} {100 * mark.size:.4g} Tf {_rgb(mark.fill)} rg"
-        width, codes = fonts[mark.bold].line(mark.text)
-        shift = _SHIFTS[mark.anchor] * width * mark.size
-        if mark.turned:
-            left, up = round(100 * mark.x), round(100 * (drawing.height - mark.y - shift))
+        across, down, text, size, anchor, fill, turned, bold = mark
+        width, codes = fonts[bold].line(text)
+        shift = _SHIFTS[anchor] * width * size
+        if turned:
+            left, up = round(100 * across), round(100 * (drawing.height - down - shift))
         else:
-            left, up = round(100 * (mark.x - shift)), round(100 * (drawing.height - mark.y))
-        right, rise = left - x, up - y
-        place = f"{rise} {-right} Td" if turned else f"{right} {rise} Td"
-        if mark.turned != turned:
-            place = f"{'0 1 -1 0' if mark.turned else '1 0 0 1'} {left} {up} Tm"
-        out += [style, place, codes] if style != last else [place, codes]
-        last, turned, x, y = style, mark.turned, left, up
+            left, up = round(100 * (across - shift)), round(100 * (drawing.height - down))
+        style = _style(bold, size, fill)
+        if style != last:
+            out.append(style)
+        if turned == upright:
+            out.append(f"{'0 1 -1 0' if turned else '1 0 0 1'} {left} {up} Tm")
+        else:
+            out.append(f"{up - y} {x - left} Td" if turned else f"{left - x} {up - y} Td")
+        out.append(codes)
+        last, upright, x, y = style, not turned, left, up
     return out
+
+
+@cache
+def _style(bold: bool, size: float, fill: str) -> str:
+    return f"/F{int(bold)} {100 * size:.4g} Tf {_rgb(fill)} rg"
 
 
 def _hundredths(value: float) -> int:
