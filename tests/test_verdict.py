@@ -28,7 +28,7 @@ from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.export import COLUMNS, export
 from nodeprint.fingerprint import FIELDS
-from nodeprint.judge import acceptance, causes, pairs, thresholds
+from nodeprint.judge import acceptance, causes, pairs, tails, thresholds
 from nodeprint.judge import terms as tested
 from nodeprint.judge.causes import Cause
 from nodeprint.judge.configuration import FieldDifference
@@ -144,6 +144,12 @@ def test_a_heavy_tail_beneath_noise_is_seen(monkeypatch):
     assert _beyond_their_thresholds(50, 0.01) <= 2 * 0.01 * 50 * 8
     monkeypatch.setattr(thresholds._Family, "noise", 0.0)
     assert _beyond_their_thresholds(50, 0.01) > 3 * 0.01 * 50 * 8
+
+
+def test_parts_of_a_thousand_nodes_have_a_tail_though_it_is_heavier_than_any_that_means_may_have():
+    rng = np.random.default_rng(1)
+    tail = tails.tail_of(rng.standard_t(2, (1000, 64)), tails.OF_MEANS)
+    assert tail.sum() == pytest.approx(1) and tails.degrees_of(tail) == pytest.approx(8)
 
 
 def test_what_covers_more_classes_is_found_smaller():

@@ -91,7 +91,7 @@ def tail_of(standard: Floats, before: Floats = BEFORE, noise: float = 0.0) -> Fl
     if len(pooled) < _FEWEST_VALUES or np.median(pooled) == 0:
         return NORMAL
     likelihood = (_of(noise).log_probabilities @ np.histogram(pooled, _EDGES)[0]).max(axis=1)
-    weights = before * np.exp(likelihood - likelihood.max())
+    weights = before * np.exp(np.minimum(likelihood - likelihood[before > 0].max(), 0.0))
     return np.asarray(weights / weights.sum())
 
 

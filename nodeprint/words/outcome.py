@@ -266,11 +266,14 @@ def told_once(group: Sequence[tuple[str, str]]) -> str:
 def _plain(value: Any) -> Any:
     """`value` as JSON has it: floats with 6 significant digits, which keeps equal input byte-identical over machines;
     NaN becomes null, a dataclass its fields."""
-    if value is None or isinstance(value, str | int):
-        return value
     if isinstance(value, float):
         return float(f"{value:.6g}") if math.isfinite(value) else None
-    if isinstance(value, list | tuple):
+    if value is None or isinstance(value, _AS_THEY_ARE):
+        return value
+    if isinstance(value, _LISTS):
         return [_plain(item) for item in value]
     named = value if isinstance(value, Mapping) else vars(value)
     return {str(key): _plain(item) for key, item in named.items()}
+
+
+_AS_THEY_ARE, _LISTS = (str, int), (list, tuple)  # a union in the call would be made anew each time

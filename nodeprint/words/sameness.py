@@ -24,16 +24,17 @@ def alike(known: JudgedFleet, i: int, letter: str) -> str:
     cells = margin_figures(mine.of(pairs=False), node)
     others = [f"{one.within * 100:.1f} % for {name}" for name, one in cells.items() if one.within <= one.bound]
     said += [", ".join(others)] if others else []
-    return f"the same as {f'group {letter}' if letter else 'its peers'} within {'; '.join(said)}{_beside(known, i)}"
+    return f"the same as {f'group {letter}' if letter else 'its peers'} within {'; '.join(said)}{_beside(cells)}"
 
 
 def doubted(known: JudgedFleet, i: int, doubt: str) -> str:
     """What is said of a node that deviates in nothing and cannot be called the same (`outcomes.DOUBTS`)."""
-    return f"nothing deviates, but {_doubt(known, i, doubt)}{_beside(known, i)}"
+    cells = margin_figures(known.evidence(i).of(pairs=False), known.fleet.nodes[i])
+    return f"nothing deviates, but {_doubt(known, i, doubt)}{_beside(cells)}"
 
 
-def _beside(known: JudgedFleet, i: int) -> str:
-    open_ = exceeded(margin_figures(known.evidence(i).of(pairs=False), known.fleet.nodes[i]))
+def _beside(cells: Mapping[str, MarginFigure]) -> str:
+    open_ = exceeded(cells)
     return f"; beside that, not resolved within their bounds: {', '.join(open_)}" if open_ else ""
 
 
