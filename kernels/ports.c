@@ -244,12 +244,26 @@ static void prepare(struct run *run) {
     }
 }
 
+/* Of the threads' mean rates over the whole time, with what was taken from it, the sum and the lowest. */
+struct means {
+    double sum, lowest;
+};
+
+static struct means means_of(const struct moved *moved, size_t count) {
+    struct means means = {0, INFINITY};
+    for (size_t i = 0; i < count; i++) {
+        double mean = moved[i].all_bytes / moved[i].elapsed_s;
+        means.sum += mean;
+        means.lowest = fmin(means.lowest, mean);
+    }
+    return means;
+}
+
 /* The rate of each window, ascending. Where a thread was kept from running through a whole window (other load), all
- * are the sum over the threads of what each moved in its own time, and FLAG_DISTURBED is returned. */
-static unsigned rates_of(const struct moved *moved, size_t count, double rates[WINDOWS - SETTLING]) {
+ * are the sum of the `means`, and FLAG_DISTURBED is returned. */
+static unsigned rates_of(const struct moved *moved, size_t count, struct means means,
+                         double rates[WINDOWS - SETTLING]) {
     bool whole = true;
-    double mean = 0;
-    for (size_t i = 0; i < count; i++) mean += moved[i].all_bytes / moved[i].elapsed_s;
     for (size_t w = SETTLING; w < WINDOWS; w++) {
         rates[w - SETTLING] = 0;
         for (size_t i = 0; i < count; i++) {
@@ -257,16 +271,9 @@ static unsigned rates_of(const struct moved *moved, size_t count, double rates[W
             whole = whole && moved[i].bytes[w] > 0;
         }
     }
-    for (size_t w = 0; w < WINDOWS - SETTLING && !whole; w++) rates[w] = mean;
+    for (size_t w = 0; w < WINDOWS - SETTLING && !whole; w++) rates[w] = means.sum;
     sort_ascending(rates, WINDOWS - SETTLING);
     return whole ? 0 : FLAG_DISTURBED;
-}
-
-/* The mean rate over the whole time, with what was taken from it, of the thread for which it is lowest. */
-static double slowest_of(const struct moved *moved, size_t count) {
-    double slowest = INFINITY;
-    for (size_t i = 0; i < count; i++) slowest = fmin(slowest, moved[i].all_bytes / moved[i].elapsed_s);
-    return slowest;
 }
 
 static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
@@ -285,13 +292,14 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     flow->node_count = nodes_for(run, &run->selection.place[roles[0]], (enum target)unit->key[2], nodes);
     flow->moved = grow(NULL, count, sizeof *flow->moved);
     workers_run(&run->workers, roles, count, stream_role, flow);
-    unsigned flags = rates_of(flow->moved, count, rates);
+    struct means means = means_of(flow->moved, count);
+    unsigned flags = rates_of(flow->moved, count, means, rates);
     size_t low, high;
     median_interval(WINDOWS - SETTLING, 0.95, &low, &high);
     text_add(members,
              ",\"rate_bytes_per_s\":%.6g,\"ci_low_bytes_per_s\":%.6g,\"ci_high_bytes_per_s\":%.6g,"
-             "\"slowest_thread_bytes_per_s\":%.6g,\"threads\":%zu",
-             median_sorted(rates, WINDOWS - SETTLING), rates[low], rates[high], slowest_of(flow->moved, count), count);
+             "\"mean_bytes_per_s\":%.6g,\"slowest_thread_bytes_per_s\":%.6g,\"threads\":%zu",
+             median_sorted(rates, WINDOWS - SETTLING), rates[low], rates[high], means.sum, means.lowest, count);
     free(flow->moved);
     free(flow);
     free(roles);
@@ -317,7 +325,7 @@ static const struct operation operations[] = {
      .unit = "B/s",
      .record = "cell",
      .values = "\"rate_bytes_per_s\":\"B/s\",\"ci_low_bytes_per_s\":\"B/s\",\"ci_high_bytes_per_s\":\"B/s\","
-               "\"slowest_thread_bytes_per_s\":\"B/s\",\"threads\":\"1\"",
+               "\"mean_bytes_per_s\":\"B/s\",\"slowest_thread_bytes_per_s\":\"B/s\",\"threads\":\"1\"",
      .keys = {"cpu", "scope", "memory", "stream"},
      .words = {NULL, scope_words, target_words, stream_words},
      .plan = plan,

@@ -122,6 +122,7 @@ def test_the_slowest_thread_is_not_above_the_mean_of_all(tmp_path: Path) -> None
     assert stopped
     for cell in stopped:
         assert 0 < cell["threads"] * cell["slowest_thread_bytes_per_s"] <= 1.00001 * cell["rate_bytes_per_s"]
+        assert cell["mean_bytes_per_s"] == cell["rate_bytes_per_s"]
 
 
 #: What moves 16 bytes of a stream, by machine.
