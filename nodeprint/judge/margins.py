@@ -67,12 +67,13 @@ def equivalence(one: Evidence, node: int) -> dict[str, Margin]:
     assert seen is not None
     runs = int(max(np.isfinite(seen.values).any(axis=1).sum(), 1))
     reach = np.abs(seen.deviation) + one.half(0.95, runs, i)
+    share = reach / stats.bound
     out: dict[str, Margin] = {}
     for family, mine in terms.by_family:
-        w = int(mine[np.argmax(reach[mine] / stats.bound[mine])])
+        w = int(mine[share[mine].argmax()])
         needed: int | None = 0
         lacking = ""
-        if reach[w] > stats.bound[w]:
+        if share[w] > 1:
             needed, lacking = runs_within(
                 float(stats.bound[w]), float(seen.deviation[w]), one.t(0.95), float(stats.scale[i, w]),
                 float(stats.noise[i] * stats.run_scale[w]), runs, one.template_error(i),

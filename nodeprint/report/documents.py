@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import multiprocessing
 import os
@@ -229,7 +230,8 @@ class Task:
             return [one for chunk in chunks for one in self.chunk(chunk)]
         # Not forked: Typst's threads would be missing in the copy, which then waits for them for ever.
         spawn = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(min(len(chunks), len(os.sched_getaffinity(0))), spawn) as pool:
+        count = min(len(chunks), len(os.sched_getaffinity(0)))
+        with ProcessPoolExecutor(count, spawn, gc.set_threshold, gc.get_threshold()) as pool:
             return [one for printed in pool.map(self.chunk, chunks) for one in printed]
 
     def chunk(self, nodes: Sequence[str]) -> list[_Printed]:
