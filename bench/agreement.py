@@ -48,18 +48,23 @@ class Agreement:
         return max(self.high - 1, 1 - self.low)
 
     def words(self, limit: float, others: float = 0.0) -> str:
-        """What it says: agreement or difference where the whole interval does, else that it is too wide. No difference
-        where other programs took more than MOST_OTHERS of the CPUs (`others`, a share), as not all count that alike.
-        """
-        if self.farthest <= limit:
-            said = f"within {limit:.0%}"
-        elif others > MOST_OTHERS:
-            said = f"UNDECIDED: other programs took {others:.0%} of the CPUs; repeat it while nothing else runs"
-        elif self.high < 1 - limit or self.low > 1 + limit:
-            said = f"NOT within {limit:.0%}"
-        else:
-            said = f"UNDECIDED: the interval is not on one side of {limit:.0%}; repeat it while nothing else runs"
+        """Its figures and the `conclusion`."""
+        said = conclusion(self, self, limit, others)
         return f"ratio {self.ratio:.3f} (95 % interval {self.low:.3f} to {self.high:.3f}, {self.rounds} rounds): {said}"
+
+
+def conclusion(least: Agreement, most: Agreement, limit: float, others: float = 0.0) -> str:
+    """Whether the other program's value lies between our `least` and our `most` (which may be one), each `limit` wider:
+    where their whole intervals say so or say the contrary, else that they are too wide. No difference where other
+    programs took more than MOST_OTHERS of the CPUs (`others`, a share), as not all count that alike.
+    """
+    if least.high <= 1 + limit and most.low >= 1 - limit:
+        return f"within {limit:.0%}"
+    if others > MOST_OTHERS:
+        return f"UNDECIDED: other programs took {others:.0%} of the CPUs; repeat it while nothing else runs"
+    if least.low > 1 + limit or most.high < 1 - limit:
+        return f"NOT within {limit:.0%}"
+    return f"UNDECIDED: the interval is not on one side of {limit:.0%}; repeat it while nothing else runs"
 
 
 def agreement(ours: Sequence[float], theirs: Sequence[float]) -> Agreement:

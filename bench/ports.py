@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from bench import table
-from bench.agreement import MOST_OTHERS, Agreement, Others, agreement
+from bench.agreement import Others, agreement, conclusion
 from bench.table import ROOT, Row, row
 
 #: likwid-bench's kernels with the instructions of `ports`.
@@ -110,21 +110,6 @@ def rounds(seconds: float) -> dict[str, Rounds]:
     return found
 
 
-def words(least: Agreement, most: Agreement, others: float = 0.0) -> str:
-    """Whether likwid-bench's figure lies between both of ours, each LIMIT wider: shown, shown that it does not, or not
-    decided; `others` is the share of the CPUs that other programs took."""
-    if least.high <= 1 + LIMIT and most.low >= 1 - LIMIT:
-        said = f"between them within {LIMIT:.0%}"
-    elif others > MOST_OTHERS:
-        said = f"UNDECIDED: other programs took {others:.0%} of the CPUs; repeat it while nothing else runs"
-    elif least.low > 1 + LIMIT or most.high < 1 - LIMIT:
-        said = f"NOT between them within {LIMIT:.0%}"
-    else:
-        said = "UNDECIDED: the intervals are too wide; repeat it while nothing else runs"
-    both = [f"{one.ratio:.3f} ({one.low:.3f} to {one.high:.3f})" for one in (least, most)]
-    return f"{both[0]} by the slowest thread, {both[1]} by the sum of all, {least.rounds} rounds: {said}"
-
-
 def main() -> int:
     """Measure, print the table, keep it; 0 whatever came out."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -146,7 +131,12 @@ def main() -> int:
     said = []
     for stream, of in found.items():
         least, most = agreement(of.least, of.theirs), agreement(of.most, of.theirs)
-        said.append(f"{stream}: ours / likwid-bench {words(least, most, others.share())}")
+        both = [f"{one.ratio:.3f} ({one.low:.3f} to {one.high:.3f})" for one in (least, most)]
+        end = f"likwid-bench's figure between both: {conclusion(least, most, LIMIT, others.share())}"
+        said.append(
+            f"{stream}: ours / likwid-bench {both[0]} by the slowest thread, {both[1]} by the sum of all, "
+            f"{least.rounds} rounds: {end}"
+        )
         rows += [
             row(f"{stream}: ours, median over windows", [value / 1e9 for value in of.medians], None, "GB/s"),
             row(f"{stream}: ours, sum of the means", [value / 1e9 for value in of.most], None, "GB/s"),

@@ -13,7 +13,6 @@ Kind = Literal["file", "folder", "link", "hard link", "other"]
 
 #: Name, size, checksum, kind, target of a link, and what precedes the name.
 _HEADER = struct.Struct("100s24x12s12x8s1s100s88x155s12x")
-_HEADER_BYTES = _HEADER.size
 _KINDS: dict[bytes, Kind] = {b"0": "file", b"5": "folder", b"2": "link", b"1": "hard link"}
 _LONG_NAME, _LONG_TARGET = b"L", b"K"
 #: The modulus of Adler-32, whose lower half is one more than the sum of the bytes.
@@ -49,33 +48,39 @@ def _usual(content: bytes) -> list[Member] | None:
     """Where all headers are as tar writes them of files, folders and links; None where any is not."""
     found: list[Member] = []
     long: dict[bytes, bytes] = {}
-    unpack, adler32, last, at = _HEADER.unpack_from, zlib.adler32, len(content), 0
+    at = 0
     try:
         while True:
-            name, size_text, sum_text, kind, target, prefix = unpack(content, at)
+            name, size_text, sum_text, kind, target, prefix = _HEADER.unpack_from(content, at)
             if not name[0]:
                 break
-            start = at + _HEADER_BYTES
-            size, summed = int(size_text.partition(b"\0")[0], 8), int(sum_text.partition(b"\0")[0], 8)
-            bytes_sum = adler32(content[at + 156 : start], adler32(content[at : at + 148])) & 0xFFFF
-            if (summed - 8 * ord(" ") + 1) % _ADLER != bytes_sum or not 0 <= size <= last - start:
+            start, size = at + _HEADER.size, _octal(size_text)
+            summed = zlib.adler32(content[at + 156 : start], zlib.adler32(content[at : at + 148])) & 0xFFFF
+            if (_octal(sum_text) - 8 * ord(" ") + 1) % _ADLER != summed or not 0 <= size <= len(content) - start:
                 return None
-            at = start if kind in b"125" else start + -(-size // _HEADER_BYTES) * _HEADER_BYTES
+            at = start if kind in b"125" else start + -(-size // _HEADER.size) * _HEADER.size
             if kind in (_LONG_NAME, _LONG_TARGET):
                 long[kind] = content[start : start + size]
                 continue
-            name = name.partition(b"\0")[0]
             if prefix[0]:
-                name = prefix.partition(b"\0")[0] + b"/" + name
+                name = _text(prefix) + b"/" + _text(name)
             if long:
                 name, target, long = long.get(_LONG_NAME, name), long.get(_LONG_TARGET, target), {}
             called = _decoded(name).rstrip("/") if kind == b"5" else _decoded(name)
             found.append(Member(called, _KINDS[kind], start, size, _decoded(target) if target[0] else ""))
     except (ValueError, KeyError, IndexError, struct.error):
         return None
-    ended = not content[at : at + _HEADER_BYTES].strip(b"\0")
+    ended = not content[at : at + _HEADER.size].strip(b"\0")
     return found if ended and found and not long else None
 
 
+def _octal(field: bytes) -> int:
+    return int(_text(field).strip() or b"0", 8)
+
+
+def _text(field: bytes) -> bytes:
+    return field.partition(b"\0")[0]
+
+
 def _decoded(name: bytes) -> str:
-    return name.partition(b"\0")[0].decode("utf-8", "surrogateescape")
+    return _text(name).decode("utf-8", "surrogateescape")

@@ -281,8 +281,7 @@ def _read_archive(path: Path) -> _Archive:
             name = _member_path(called)
             if name is None:
                 continue
-            if name in files or name in links:  # the last of a name counts
-                files.pop(name, None), links.pop(name, None)
+            files.pop(name, None), links.pop(name, None)  # the last of a name counts
             if kind == "file" and size <= _FILE_LIMIT:
                 files[name] = content[start : start + size]
                 if len(files[name]) < size:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bench import table
-from bench.agreement import Others, agreement
+from bench.agreement import Agreement, Others, agreement, conclusion
 
 
 def test_medians_spreads_limits_and_the_last_time(
@@ -51,6 +51,16 @@ def test_two_programs_agree_only_where_the_whole_interval_does(ratio: float, spr
     assert one.low < one.high and one.rounds == 40
     assert said in one.words(0.03)
     assert one.farthest <= 0.03 or "UNDECIDED: other programs took 20%" in one.words(0.03, others=0.2)
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "said"),
+    [((0.91, 0.93), (0.99, 1.01), "within 3%"), ((1.04, 1.06), (1.1, 1.2), "NOT"), ((0.8, 0.9), (0.93, 0.96), "NOT"),
+     ((0.9, 0.95), (0.96, 1.0), "UNDECIDED"), ((1.0, 1.04), (1.1, 1.2), "UNDECIDED")],
+)  # fmt: skip
+def test_a_value_may_lie_between_two_of_ours(least: tuple[float, float], most: tuple[float, float], said: str) -> None:
+    both = [Agreement((low + high) / 2, low, high, 9) for low, high in (least, most)]
+    assert conclusion(*both, limit=0.03).startswith(said)
 
 
 def test_own_work_is_not_that_of_others(monkeypatch: pytest.MonkeyPatch) -> None:

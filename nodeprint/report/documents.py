@@ -231,7 +231,8 @@ class Task:
         # Not forked: Typst's threads would be missing in the copy, which then waits for them for ever.
         spawn = multiprocessing.get_context("spawn")
         count = min(len(chunks), len(os.sched_getaffinity(0)))
-        with ProcessPoolExecutor(count, spawn, gc.set_threshold, gc.get_threshold()) as pool:
+        as_here = gc.get_threshold()
+        with ProcessPoolExecutor(count, spawn, initializer=gc.set_threshold, initargs=as_here) as pool:
             return [one for printed in pool.map(self.chunk, chunks) for one in printed]
 
     def chunk(self, nodes: Sequence[str]) -> list[_Printed]:

@@ -30,7 +30,7 @@ from nodeprint.report.pages import Page, Site, line, plain, title
 _UNBROKEN = 24
 _PIECE = re.compile(r".{3,23}?[,/=:;](?=.)|.{1,24}")
 _BREAK = "\u200b"
-#: Texts that are kept in both forms: nodes of a fleet share most of theirs.
+#: So many texts are kept with their breaks: nodes of a fleet share most of theirs.
 _KEPT = 4096
 #: The file of a document's figures, a page each.
 _FIGURES = "figures.pdf"
@@ -73,11 +73,12 @@ class Printer(AbstractContextManager["Printer"]):
 
         def text(one: str) -> str:
             texts.append(one)
-            return breakable(one)
+            return breakable(pdf_marks.with_letters(one))
 
         data = plain({"pages": list(pages), "site": site or Site()}, text, image, figure)
         texts += [mark.text for one in figures for mark in one.drawing.marks if isinstance(mark, Words)]
-        data |= {"title": title(pages), "lacking": pdf_marks.with_letters(every := "".join(texts)) != every}
+        every = "".join(texts)
+        data |= {"title": title(pages), "lacking": pdf_marks.with_letters(every) != every}
         for content, name in images.items():
             (root / name).write_bytes(content)
         (root / _FIGURES).write_bytes(pdf_marks.book([one.drawing for one in figures]))
@@ -114,6 +115,6 @@ def _size(figure: Figure) -> dict[str, Any]:
 
 @lru_cache(maxsize=_KEPT)
 def breakable(text: str) -> str:
-    """`text` as `pages.line` has it in letters that the fonts have, very long words with places to break them."""
-    words = line(pdf_marks.with_letters(text)).split(" ")
+    """`text` as `pages.line` has it, with places where a very long word may be broken."""
+    words = line(text).split(" ")
     return " ".join([_BREAK.join(_PIECE.findall(word)) if len(word) > _UNBROKEN else word for word in words])

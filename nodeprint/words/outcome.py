@@ -268,12 +268,9 @@ def _plain(value: Any) -> Any:
     NaN becomes null, a dataclass its fields."""
     if isinstance(value, float):
         return float(f"{value:.6g}") if math.isfinite(value) else None
-    if value is None or isinstance(value, _AS_THEY_ARE):
+    if value is None or isinstance(value, (str, int)):
         return value
-    if isinstance(value, _LISTS):
+    if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     named = value if isinstance(value, Mapping) else vars(value)
     return {str(key): _plain(item) for key, item in named.items()}
-
-
-_AS_THEY_ARE, _LISTS = (str, int), (list, tuple)  # a union in the call would be made anew each time
