@@ -132,6 +132,7 @@ def test_a_slow_link_is_named_with_its_direction_by_two_ranks_a_node(house: Path
     }  # fmt: skip
     with slowed(slurm, "cn03", CN04):
         verdict = job(house, slurm, "slow-link", changes)
+    assert {row[3] for row in outcomes(house, "slow-link")} == {"done"}, outcomes(house, "slow-link")
     serial, parallel = verdict["fabric"]
     found = serial["findings"][0]
     named = (found["term"], found["node"], found["to"], found["receives"])

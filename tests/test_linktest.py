@@ -132,6 +132,8 @@ def test_a_burst_moves_neither_value_nor_interval() -> None:
         ("mpirun noticed that process rank 3 with PID 0 on node cn02 exited on signal 9 (Killed).",
          "rank 3 was killed by signal 9"),
         ("srun: error: cn02: task 1: Killed", "rank 1 on cn02 ended: Killed"),
+        ("srun: error: cn01: tasks 0-1: Terminated\nsrun: error: cn04: tasks 6-7: Segmentation fault (core dumped)",
+         "rank 6-7 on cn04 ended: Segmentation fault"),
         ("linktest-refused: cn01 and cn02 exchanged no message\nmpirun: aborted", "cn01 and cn02 exchanged"),
         ("opal_ifinit: unable to find network interfaces.\nThe PMIx server's listener thread failed to start.",
          "ip link set lo up"),
@@ -367,6 +369,24 @@ def test_what_was_measured_is_kept_and_continued(kernel: Path, tmp_path: Path, h
 
 def content_of(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in out.read_text().split("\n")[:-1]]
+
+
+@needs_two_cpus
+@pytest.mark.parametrize("crashes", [2, 3])
+def test_ranks_that_crash_before_the_first_record_are_started_three_times(
+    kernel: Path, tmp_path: Path, crashes: int
+) -> None:
+    launcher, out, starts = tmp_path / "launcher", tmp_path / "r.jsonl", tmp_path / "starts"
+    launcher.write_text(
+        f'#!/bin/sh\necho >> {starts}\n[ "$(wc -l < {starts})" -gt {crashes} ] && exec mpirun --oversubscribe "$@"\n'
+        "echo 'srun: error: cn01: task 1: Segmentation fault' >&2\nexit 139\n"
+    )
+    launcher.chmod(0o755)
+    done = call(kernel, out, "--launcher", f"{launcher}%20-n%20{{ranks}}")
+    assert len(starts.read_text()) == 3
+    assert done.stderr.count("starting the ranks again") == 2
+    assert (done.returncode, out.exists()) == ((0, True) if crashes == 2 else (3, False)), done.stderr
+    assert crashes == 2 or "rank 1 on cn01 ended: Segmentation fault" in done.stderr.splitlines()[-1]
 
 
 @needs_two_cpus

@@ -28,6 +28,10 @@ _REFUSED = "linktest-refused: "
 _OURS = "linktest: "
 #: A launcher that was asked to end has so long to end its ranks.
 _GRACE_S = 20.0
+#: So often ranks are started that crash before one of them wrote a record: with Slurm 22.05 and PMIx 4.2 a message may
+#: reach a rank that is still within MPI_Init, and Open MPI 4.1 then crashes.
+_STARTS = 3
+_CRASH = re.compile(r"exited on signal (?:6|7|8|11)\b|tasks? [\d,-]+: (?:Segmentation fault|Aborted|Bus error)")
 #: What a launcher says, and what it means; the first that is found.
 _MEANINGS = (
     (r"plugin name for mpi/pmix|Invalid MPI type '?pmix|mpi/pmix.*(fail|cannot)",
@@ -51,7 +55,8 @@ _MEANINGS = (
      "network (OMPI_MCA_btl_tcp_if_include) in site.setup"),
     (r"error while loading shared libraries: (\S+)", "MPI does not start: {0} is missing; install Open MPI"),
     (r"(?:process rank|task) (\d+)\D.*?(?:on node (\S+) )?exited on signal (\d+)", "rank {0} was killed by signal {2}"),
-    (r"error: (\S+): task (\d+): (Killed|Terminated|Segmentation fault|Aborted)", "rank {1} on {0} ended: {2}"),
+    *((rf"error: (\S+): tasks? ([\d,-]+): ({ends})", "rank {1} on {0} ended: {2}")
+      for ends in ("Segmentation fault|Aborted|Bus error", "Killed|Terminated")),  # the cause first
     (r"(?:NODE FAILURE|Node failure on|node failure)", "a node failed"),
 )  # fmt: skip
 
@@ -90,15 +95,18 @@ def measure(settings: Settings) -> int:
         return DONE
     if settings.oversubscribed:
         say(f"{settings.ranks} ranks share {len(settings.cpus)} CPUs: their records are flagged oversubscribed")
-    code, said = _watched([*command, sys.executable, str(_PROGRAM), *_own_words(settings), "--as-rank"], settings)
-    if code == DONE:
-        after = _former(settings, host)
-        if after is not None and after.complete:
+    command += [sys.executable, str(_PROGRAM), *_own_words(settings), "--as-rank"]
+    for left in reversed(range(_STARTS)):
+        code, said = _watched(command, settings)
+        kept = _former(settings, host)
+        if code == DONE and kept is not None and kept.complete:
             return DONE
-    if code > 128 and not said:
-        say(f"stopped by signal {code - 128}; the same call continues {settings.out}")
-        return code
-    kept = _former(settings, host)
+        if code > 128 and not said:
+            say(f"stopped by signal {code - 128}; the same call continues {settings.out}")
+            return code
+        if not left or kept != former or not any(map(_CRASH.search, said)):
+            break
+        say(f"{meaning(said, code)} before anything was measured; starting the ranks again")
     count = f"; {len(kept.done)} pairs are kept, the same call continues them" if kept is not None and kept.done else ""
     raise RefusalError(meaning(said, code) + count, code if code in (2, 3) else NOT_AS_ASKED)
 
