@@ -78,8 +78,8 @@ def pack(run: Path) -> None:
         path.unlink()
     names = sorted(f"{run.name}/{path.name}" for path in run.iterdir())
     tar = subprocess.run(["tar", "-C", run.parent, "-c", *names], check=True, capture_output=True).stdout
-    packed = subprocess.run(["xz", "-T0", "--block-size=2MiB"], input=tar, check=True, capture_output=True).stdout
-    run.with_name(f"{run.name}.tar.xz").write_bytes(packed)
+    packed = subprocess.run(["zstd", "-q", "-15"], input=tar, check=True, capture_output=True).stdout
+    run.with_name(f"{run.name}.tar.zst").write_bytes(packed)
     shutil.rmtree(run)
 
 

@@ -66,7 +66,8 @@ _PROGRAMS = (
     _Program("setsid", ("--version",), "no measuring: a kernel cannot be stopped", "install util-linux"),
     _Program("gzip", ("--version",), "no measuring: records are compressed", "install gzip"),
     _Program("tar", ("--version",), "no measuring: no survey", "install tar"),
-    _Program("xz", ("--version",), "records take twice the room", "install xz-utils or xz"),
+    _Program("zstd", ("--version",), "records are packed by xz, which is read more slowly", "install zstd"),
+    _Program("xz", ("--version",), "without zstd records take twice the room", "install xz-utils or xz"),
     _Program("make", ("--version",), "no kernels, unless they are brought", "install make, or bring static kernels"),
     _Program("likwid-pin", ("-v",), "the kernels pin themselves", "apt-get install likwid, Spack, EasyBuild"),
     _Program("likwid-topology", ("-v",), "its topology is not in the survey", "comes with likwid"),
@@ -96,7 +97,7 @@ _MPOL_BIND = 2
 def examine() -> Examination:
     """Look at this machine. Starts each program that is found with its option for the version, and nothing else."""
     programs = [_program(program) for program in _PROGRAMS]
-    facts = [*programs[:6], _compiler(), *programs[6:], *_packages(), *_permissions(), *_machine()]
+    facts = [*programs[:7], _compiler(), *programs[7:], *_packages(), *_permissions(), *_machine()]
     return Examination(tuple(facts), tuple(preflight.check(open_tree(Path("/")))))
 
 

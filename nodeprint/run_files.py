@@ -1,6 +1,7 @@
 """Where the records of a job are: in an archive for each run that is complete, in files of their own for the others.
 
-`run1.tar.xz` (or `.tar.gz`) holds what would be `run1/*.jsonl`; an archive counts more than a file of the same name.
+`run1.tar.zst` (or `.tar.xz`, `.tar.gz`) holds what would be `run1/*.jsonl`; an archive counts more than a file of the
+same name.
 """
 
 from __future__ import annotations
@@ -11,16 +12,23 @@ import os
 import re
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import zstandard
+
 #: Endings of an archive of a run, and of a record file.
-ARCHIVE, LOOSE = (".tar.xz", ".tar.gz"), (".jsonl", ".jsonl.gz")
-_RUN = re.compile(r"run([1-9]\d*)(\.tar\.(?:xz|gz))?")
+ARCHIVE, LOOSE = (".tar.zst", ".tar.xz", ".tar.gz"), (".jsonl", ".jsonl.gz")
+_RUN = re.compile(r"run([1-9]\d*)(\.tar\.(?:zst|xz|gz))?")
 _RECORDS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*\.jsonl")
-_BEGINS = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00"}
+_BEGINS = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
+_STREAMS: dict[str, Callable[[], Any]] = {
+    ".gz": lambda: zlib.decompressobj(wbits=31),
+    ".xz": lzma.LZMADecompressor,
+    ".zst": lambda: zstandard.ZstdDecompressor().decompressobj(),
+}
 _PIECE = 1 << 16
 
 
@@ -108,20 +116,16 @@ def _measurement(path: Path) -> str:
 
 def _unpacked(raw: bytes, suffix: str) -> tuple[bytes, bool]:
     """All that can be unpacked, and whether that is everything."""
-    broken = (zlib.error, lzma.LZMAError, EOFError)
+    broken = (zlib.error, lzma.LZMAError, zstandard.ZstdError, EOFError)
     with suppress(*broken):
-        stream = _stream(suffix)
+        stream = _STREAMS[suffix]()
         text = stream.decompress(raw)  # at once, which takes a tenth less time than in pieces
         return text, stream.eof and not stream.unused_data
-    stream, out = _stream(suffix), io.BytesIO()
+    stream, out = _STREAMS[suffix](), io.BytesIO()
     with suppress(*broken):
         for at in range(0, len(raw), _PIECE):
             out.write(stream.decompress(raw[at : at + _PIECE]))
     return out.getvalue(), False
-
-
-def _stream(suffix: str) -> Any:
-    return zlib.decompressobj(wbits=31) if suffix == ".gz" else lzma.LZMADecompressor()
 
 
 def _read(path: Path, most: int = -1) -> bytes | None:

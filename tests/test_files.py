@@ -224,8 +224,8 @@ def test_no_kernel_harms_what_is_there(words: str, kind: str, tmp_path: Path) ->
     assert look() == before
 
 
-#: What node-run calls the archive of a run here.
-ARCHIVE = "run1.tar.xz" if shutil.which("xz") else "run1.tar.gz"
+#: What node-run calls the archive of a run.
+ARCHIVE = "run1.tar.zst"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -234,7 +234,7 @@ ARCHIVE = "run1.tar.xz" if shutil.which("xz") else "run1.tar.gz"
     ["status.json", "node-run.log", "outcomes.tsv", "survey.tar.gz", "run1/a.jsonl", "run1/a.jsonl.gz", ARCHIVE],
 )
 def test_node_run_harms_nothing(name: str, kind: str, tmp_path: Path) -> None:
-    need("flock", "setsid")
+    need("flock", "setsid", "zstd")
     folder = tmp_path / "campaign"
     job = folder / "nodes/n1/job1"
     job.mkdir(parents=True)

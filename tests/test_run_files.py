@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +23,11 @@ from nodeprint.verdict.campaign_verdict import judge
 
 from .conftest import TRAILER, cell, cell_header, header, lines, pair, record_texts
 
+COMPRESS = {
+    ".tar.zst": zstandard.ZstdCompressor(write_checksum=True).compress,  # as the program zstd does
+    ".tar.xz": lzma.compress,
+    ".tar.gz": gzip.compress,
+}
 RECORDS = {
     "chase-levels": lines(cell_header(), cell(0, "l1"), TRAILER),
     "coherence-cas": lines(header(), pair(0, 1), pair(0, 1, 1), TRAILER),
@@ -39,7 +45,7 @@ def tar_of(records: dict[str, str], run: int = 1) -> bytes:
     return out.getvalue()
 
 
-def pack(job: Path, ending: str = ".tar.xz") -> None:
+def pack(job: Path, ending: str = ".tar.zst") -> None:
     """Put the record files of a job into archives."""
     for folder in sorted(job.glob("run*/")):
         texts = {
@@ -47,8 +53,7 @@ def pack(job: Path, ending: str = ".tar.xz") -> None:
             for name, text in record_texts(job).items()
             if name.startswith(f"{folder.name}/")
         }
-        compress = lzma.compress if ending == ".tar.xz" else gzip.compress
-        (job / f"{folder.name}{ending}").write_bytes(compress(tar_of(texts, int(folder.name[3:]))))
+        (job / f"{folder.name}{ending}").write_bytes(COMPRESS[ending](tar_of(texts, int(folder.name[3:]))))
         shutil.rmtree(folder)
 
 
@@ -122,7 +127,7 @@ def test_of_a_cut_archive_what_precedes_the_cut_is_read(
     tmp_path_factory: pytest.TempPathFactory, ending: str, cut: float
 ) -> None:
     job = tmp_path_factory.mktemp("cut")
-    whole = (lzma.compress if ending == ".tar.xz" else gzip.compress)(tar_of(RECORDS))
+    whole = COMPRESS[ending](tar_of(RECORDS))
     (job / f"run1{ending}").write_bytes(whole[: int(len(whole) * cut)])
     problems: list[str] = []
     for path, text in run_files.contents(job, problems):
@@ -145,7 +150,7 @@ def test_junk_in_an_archive_is_a_problem_or_harmless(
 
 @pytest.mark.parametrize("ending", run_files.ARCHIVE)
 def test_what_follows_the_end_of_an_archive_is_a_problem(tmp_path: Path, ending: str) -> None:
-    whole = (lzma.compress if ending == ".tar.xz" else gzip.compress)(tar_of(RECORDS))
+    whole = COMPRESS[ending](tar_of(RECORDS))
     (tmp_path / f"run1{ending}").write_bytes(whole + b"junk")
     problems: list[str] = []
     assert len(list(run_files.contents(tmp_path, problems))) == len(RECORDS)

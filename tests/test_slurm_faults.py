@@ -213,7 +213,7 @@ def test_nodes_that_crash_before_a_call_and_between_two_runs(house: Path, slurm:
     cluster("crash", "cn03", state=slurm)
     try:
         process = campaign.call()
-        packed = campaign.folder / "nodes/cn-n/job1/run1.tar.xz"
+        packed = campaign.folder / "nodes/cn-n/job1/run1.tar.zst"
         wait_for(packed.exists)
         cluster("crash", "cn-n", state=slurm)
         before = packed.read_bytes()

@@ -41,6 +41,7 @@ class Nodeprint(PythonPackage):
     depends_on("py-typer@0.12:", type=("build", "run"))
     depends_on("py-typst@0.13:", type=("build", "run"))
     depends_on("py-xarray@2024.10:", type=("build", "run"))
+    depends_on("py-zstandard@0.22:", type=("build", "run"))
     depends_on("snakemake@9.8:9", type="run")
     depends_on("likwid", when="+likwid", type="run")
     depends_on("openmpi", when="+mpi", type=("build", "run"))
