@@ -15,7 +15,7 @@ from nodeprint.judge.judged import JudgedFleet
 from nodeprint.judge.quality import INVALID
 from nodeprint.packed import PackedNode
 from nodeprint.words import cause_findings, node_values, places, sameness
-from nodeprint.words.outcome import GONE, ONCE, CellFigure, ClassFigure, Finding, NodeVerdict
+from nodeprint.words.outcome import GONE, ONCE, CellFigure, ClassFigure, Finding, MarginFigure, NodeVerdict
 from nodeprint.words.units import said
 
 #: What SUSPECT nodes need whose second job is none.
@@ -38,8 +38,8 @@ class Nodes:
         self.known, self.rules, self.day = known, known.rules, day
         self.fleet = known.fleet
         self.classes: list[list[ClassFigure]] = node_values.of_classes(known.reduced, len(self.fleet.nodes))
-        rows = node_values.of_rows(known.reduced, self.fleet.nodes)
-        self.rows: list[tuple[CellFigure, ...]] = node_values.beside_groups(rows, [kind.nodes for kind in known.kinds])
+        groups = [kind.nodes for kind in known.kinds]
+        self.rows: list[list[CellFigure]] = node_values.of_rows(known.reduced, self.fleet.nodes, groups)
 
     def of(self, i: int, letter: str, more: Sequence[tuple[str, Finding]]) -> NodeVerdict:
         """The outcome of a node, of the group `letter` where there are several; `more` are findings from elsewhere,
@@ -57,18 +57,18 @@ class Nodes:
         suppressed = [one.suppressed for one in findings if one.suppressed and one.id != GONE]
         why = decision.reason(known, i, texts, suppressed=bool(suppressed), several=bool(letter))
         texts |= {"suppressed": f"suppressed: {suppressed[0]}"} if suppressed else {}
-        added = self._added(i, why, letter)
+        margins = sameness.margin_figures(known.evidence(i).margins, node) if i in known.kind_of else {}
+        added = self._added(i, why, letter, margins)
         text = texts.get(why.removesuffix(" twice"), "").removesuffix(added) + added
         if why in (*outcomes.DOUBTS, "same", "same as group"):
             text += self._refuted(i, findings)
         told_of = replace(base, verdict=outcomes.by(why), text=text, findings=findings)
         if i not in known.kind_of:
             return told_of
-        mine = known.evidence(i)
-        rows = node_values.beside(base.cells, mine.shown, node)
-        return replace(told_of, group=letter, margins=sameness.margin_figures(mine.margins, node), cells=rows)
+        rows = node_values.beside(base.cells, known.evidence(i).shown, node)
+        return replace(told_of, group=letter, margins=margins, cells=rows)
 
-    def _added(self, i: int, why: str, letter: str) -> str:
+    def _added(self, i: int, why: str, letter: str, margins: Mapping[str, MarginFigure]) -> str:
         """What is said of a node for the reason `why`, behind the words of a finding where that is one."""
         known = self.known
         if why.startswith("invalid"):
@@ -81,8 +81,9 @@ class Nodes:
         if why == "configured otherwise":
             return self._configured(i)
         if why in outcomes.DOUBTS:
-            return sameness.doubted(known, i, why)
-        return sameness.alike(known, i, letter) if why in ("same", "same as group") else _ADDED.get(why, "")
+            return sameness.doubted(known, i, why, margins)
+        same = why in ("same", "same as group")
+        return sameness.alike(known, i, letter, margins) if same else _ADDED.get(why, "")
 
     def _refuted(self, i: int, findings: Sequence[Finding]) -> str:
         """What was seen in pairs of a node, and not confirmed."""
@@ -118,7 +119,7 @@ class Nodes:
             fingerprint=node.fingerprint,
             warnings=(*node.warnings, *soft, *seen),
             classes=tuple(self.classes[i]),
-            cells=self.rows[i],
+            cells=tuple(self.rows[i]),
             reason=node.reason,
             log_tail=node.log_tail,
             rack=node.rack,

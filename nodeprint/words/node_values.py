@@ -45,21 +45,31 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
     return out
 
 
-def of_rows(reduced: Sequence[Reduced], nodes: Sequence[PackedNode]) -> list[list[CellFigure]]:
-    """By node: per row of a measurement's table the median of its places, with its interval over runs and worst place.
+def of_rows(
+    reduced: Sequence[Reduced], nodes: Sequence[PackedNode], groups: Sequence[Ints] = ()
+) -> list[list[CellFigure]]:
+    """By node: per row of a measurement's table the median of its places, with its interval over runs and worst place,
+    and the median over the nodes of its group of two or more.
 
     Where they were measured at several homes it is the mean of the homes' medians, and the name says the homes. Of each
     node's latest job; the interval (95 %) is Student's over runs, NaN with fewer than three.
     """
     out: list[list[CellFigure]] = [[] for _ in nodes]
+    group_of = {node: number for number, group in enumerate(groups) if len(group) > 1 for node in group.tolist()}
     for one in (one for one in reduced if not one.quantity.of_pairs and one.quantity.size):
         rows = one.quantity.newest_rows
         means = dict(zip(rows, mean_of_runs(padded(one.level, list(rows.values()))), strict=True))
         for row, mine in _table_rows(one.quantity):
             homes = _by_home(one.quantity, mine)
             name = f"{row}, mean of homes {'+'.join(map(str, homes))}" if len(homes) > 1 else row
-            for number, over in _of_nodes(one.level, list(homes.values()), rows).items():
-                out[number].append(_row(one.quantity, nodes[number], name, mine, over, means[number][mine]))
+            found = _of_nodes(one.level, list(homes.values()), rows)
+            medians: dict[int, list[float]] = {}
+            for number, over in found.items():
+                medians.setdefault(group_of.get(number, -1), []).append(over[0])
+            middle = {group: float(np.median(values)) for group, values in medians.items()} | {-1: float("nan")}
+            for number, over in found.items():
+                group = middle[group_of.get(number, -1)]
+                out[number].append(_row(one.quantity, nodes[number], name, mine, over, means[number][mine], group))
     return out
 
 
@@ -109,23 +119,10 @@ def beside(rows: Sequence[CellFigure], shown: Sequence[ShownCause], node: Packed
         (over,) = over_runs((effects if matrix.terms.share else peers * (1 + effects))[None])
         mean = mean_of_runs(seen.level[None])[0, term.covers]
         name = places.of_labels(places.place(matrix, term.where, node))
-        figure = _row(matrix.quantity, node, name, term.covers, over, mean)
-        out.append(replace(figure, group=peers, deviates=True))
+        figure = _row(matrix.quantity, node, name, term.covers, over, mean, peers)
+        out.append(replace(figure, deviates=True))
     order = list(dict.fromkeys(row.measurement for row in out))
     return tuple(sorted(out, key=lambda row: order.index(row.measurement)))
-
-
-def beside_groups(rows: Sequence[Sequence[CellFigure]], groups: Sequence[Ints]) -> list[tuple[CellFigure, ...]]:
-    """Figures with the median over the nodes of each group of two or more."""
-    out = [tuple(mine) for mine in rows]
-    for nodes in (group.tolist() for group in groups if len(group) > 1):
-        known: dict[tuple[str, str], list[float]] = {}
-        for figure in (figure for i in nodes for figure in rows[i]):
-            known.setdefault((figure.measurement, figure.name), []).append(figure.median)
-        group = {key: float(np.median(medians)) for key, medians in known.items()}
-        for i in nodes:
-            out[i] = tuple(replace(f, group=group[f.measurement, f.name]) for f in rows[i])
-    return out
 
 
 def _table_rows(quantity: Quantity) -> list[tuple[str, Ints]]:
@@ -155,18 +152,19 @@ def _by_home(quantity: Quantity, of: Ints) -> dict[int, Ints]:
 
 
 def _row(
-    quantity: Quantity, node: PackedNode, name: str, of: Ints, over: OverRuns, by_place: npt.NDArray[np.floating]
-) -> CellFigure:
-    """A row's figure from its median over runs and its means by place."""
+    quantity: Quantity, node: PackedNode, name: str, of: Ints, over: OverRuns, by_place: npt.NDArray[np.floating],
+    group: float,
+) -> CellFigure:  # fmt: skip
+    """A row's figure from its median over runs, its means by place and the median of its group."""
     model, (middle, sd, half, runs) = quantity.model, over
     if runs < 3:  # of two runs Student's interval is 12.7 times their spread, which is of no use
         half = float("nan")
     signed = by_place if model.better == "lower" else -by_place
     worst = int(np.argmax(np.where(np.isfinite(signed), signed, -np.inf)))
-    where = places.numbered(quantity.place(int(of[worst])), node, model)
-    shown = {key: value for key, value in where.items() if str(value) not in name.split(", ")}
+    where, named = places.numbered(quantity.place(int(of[worst])), node, model), name.split(", ")
+    shown = {key: value for key, value in where.items() if str(value) not in named} if len(of) > 1 else {}
     return CellFigure(
         quantity.measurement, name, "share" if model.scale == "share" else quantity.unit,
-        middle, max(middle - half, 0.0), middle + half, float("nan"),
-        places.brief(shown) if len(of) > 1 else "", float(by_place[worst]), len(of), runs, sd,
+        middle, max(middle - half, 0.0), middle + half, group,
+        places.brief(shown), float(by_place[worst]), len(of), runs, sd,
     )  # fmt: skip

@@ -14,23 +14,24 @@ from nodeprint.words.outcome import MarginFigure, exceeded, said_within
 from nodeprint.words.units import both
 
 
-def alike(known: JudgedFleet, i: int, letter: str) -> str:
-    """What is said of a node that is the same as its peers, those of the group `letter` where there are several."""
-    mine, node = known.evidence(i), known.fleet.nodes[i]
+def alike(known: JudgedFleet, i: int, letter: str, figures: Mapping[str, MarginFigure]) -> str:
+    """What is said of a node that is the same as its peers, those of the group `letter` where there are several, with
+    its margins (`margin_figures`)."""
+    mine = known.evidence(i)
+    hops, cells = ({name: figures[name] for name in mine.of(pairs=which)} for which in (True, False))
     said = []
     if pairs := known.pairs(i):
         names = ", ".join(sorted({one.matrix.name for one in pairs}))
-        said.append(f"{said_within(margin_figures(mine.of(pairs=True), node))} for {names}, {mine.runs} runs")
-    cells = margin_figures(mine.of(pairs=False), node)
+        said.append(f"{said_within(hops)} for {names}, {mine.runs} runs")
     others = [f"{one.within * 100:.1f} % for {name}" for name, one in cells.items() if one.within <= one.bound]
     said += [", ".join(others)] if others else []
     return f"the same as {f'group {letter}' if letter else 'its peers'} within {'; '.join(said)}{_beside(cells)}"
 
 
-def doubted(known: JudgedFleet, i: int, doubt: str) -> str:
+def doubted(known: JudgedFleet, i: int, doubt: str, figures: Mapping[str, MarginFigure]) -> str:
     """What is said of a node that deviates in nothing and cannot be called the same (`outcomes.DOUBTS`)."""
-    cells = margin_figures(known.evidence(i).of(pairs=False), known.fleet.nodes[i])
-    return f"nothing deviates, but {_doubt(known, i, doubt)}{_beside(cells)}"
+    cells = {name: figures[name] for name in known.evidence(i).of(pairs=False)}
+    return f"nothing deviates, but {_doubt(known, i, doubt, figures)}{_beside(cells)}"
 
 
 def _beside(cells: Mapping[str, MarginFigure]) -> str:
@@ -38,7 +39,7 @@ def _beside(cells: Mapping[str, MarginFigure]) -> str:
     return f"; beside that, not resolved within their bounds: {', '.join(open_)}" if open_ else ""
 
 
-def _doubt(known: JudgedFleet, i: int, doubt: str) -> str:
+def _doubt(known: JudgedFleet, i: int, doubt: str, figures: Mapping[str, MarginFigure]) -> str:
     if doubt == "one run":
         return "the spread between runs is unknown with one run; measure two or more (`runs` in the configuration)"
     if doubt == "unwitnessed":
@@ -50,7 +51,7 @@ def _doubt(known: JudgedFleet, i: int, doubt: str) -> str:
         return "no measurement is resolved within its bound"
     if doubt == "absent":
         return f"it has no {' and no '.join(known.absent(i))}, which its peers have; measure it again"
-    return _unresolved(known.evidence(i), known.fleet.nodes[i])
+    return _unresolved(known.evidence(i), known.fleet.nodes[i], figures)
 
 
 def margin_figures(margins: Mapping[str, Margin], node: PackedNode) -> dict[str, MarginFigure]:
@@ -66,12 +67,12 @@ def margin_figures(margins: Mapping[str, Margin], node: PackedNode) -> dict[str,
     return out
 
 
-def _unresolved(mine: NodeEvidence, node: PackedNode) -> str:
+def _unresolved(mine: NodeEvidence, node: PackedNode, figures: Mapping[str, MarginFigure]) -> str:
     """Which families of pairs are not resolved within their bounds, and what would do it."""
     beyond = sorted(((f, m) for f, m in mine.of(pairs=True).items() if m.share > 1), key=lambda one: -one[1].share)
     named = ", ".join(
         f"{one.place} may differ by up to {both(one.within, one.within_ns)} (bound {both(one.bound, one.bound_ns)})"
-        for one in margin_figures(dict(beyond), node).values()
+        for one in (figures[name] for name, _ in beyond)
     )
     return f"this is not resolved within its bound: {named}; {_remedy(dict(beyond), mine.runs, node)}"
 
