@@ -198,7 +198,8 @@ def slower_from(trials: Mapping[int, Sequence[float]]) -> int | None:
 
 def touch_sentence(ratio: Interval, nodes: int) -> str:
     """What a report says of own against other arrays on a machine with so many NUMA nodes."""
-    found = f"{ratio.middle:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
+    digits = 2 if nodes > 1 else 3  # an interval of repeats may end closer to 1 than two digits show
+    found = f"{ratio.middle:.{digits}f} ({ratio.low:.{digits}f} to {ratio.high:.{digits}f})"
     if nodes > 1:
         return f"an array that a core of another NUMA node touched first is {found} times as slow"
     verdict = "1, as expected" if ratio.holds(1) else "not 1: the measurement was disturbed"
