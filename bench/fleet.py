@@ -114,10 +114,11 @@ _CLUSTER = (
 def warm(campaign: Path) -> list[float]:
     """CPU seconds of the pages of single nodes in a process that has printed some."""
     code = (
-        "import json, sys, time\n"
+        "import gc, json, sys, time\n"
         "from pathlib import Path\n"
         "from nodeprint.report import documents as pages\n"
         "from nodeprint.verdict import outputs\n"
+        "gc.set_threshold(100_000)  # as nodeprint.cli does\n"
         "folder, took = Path(sys.argv[1]), []\n"
         "task = pages.prepared(folder, outputs.read(folder), folder / 'report')\n"
         "for name in sorted(path.name for path in (folder / 'nodes').iterdir())[:12]:\n"
