@@ -29,7 +29,11 @@ _STREAMS: dict[str, Callable[[], Any]] = {
     ".xz": lzma.LZMADecompressor,
     ".zst": lambda: zstandard.ZstdDecompressor().decompressobj(),
 }
-_PIECE = 1 << 16
+#: So much is unpacked at once, of which zstd may make 32768 times as much.
+_PIECE = 1 << 12
+#: An archive may unpack to so much; that of 256 CPUs has 9 MiB.
+_MOST = 1 << 30
+_DAMAGED = "is cut or garbled; what precedes the damage counts"
 
 
 def paths(job_dir: Path) -> list[Path]:
@@ -87,7 +91,7 @@ def members(archive: Path, problems: list[str]) -> Iterator[tuple[Path, bytes]]:
     """The record files in an archive: the path that unpacking would give each, and its text."""
     folder = archive.with_name(archive.name.partition(".")[0])
     raw = _read(archive)
-    text, whole = _unpacked(raw or b"", archive.suffix)
+    text, wrong = _unpacked(raw or b"", archive.suffix)
     at = 0
     try:
         with tarfile.open(fileobj=io.BytesIO(text), mode="r:") as tar:
@@ -97,12 +101,14 @@ def members(archive: Path, problems: list[str]) -> Iterator[tuple[Path, bytes]]:
                 if member.isreg() and not member.issparse() and _RECORDS.fullmatch(name):
                     yield folder / name, text[member.offset_data : at]
                 else:
-                    whole = False
+                    wrong = wrong or _DAMAGED
     except (tarfile.TarError, ValueError, OverflowError):
-        whole = False
+        wrong = wrong or _DAMAGED
     # an archive ends with blocks of zeros, and a garbled header looks like its end
-    if not whole or len(text) <= at or text[at:].strip(b"\0"):
-        why = "cannot be read" if raw is None else "is cut or garbled; what precedes the damage counts"
+    if not wrong and (len(text) <= at or text[at:].strip(b"\0")):
+        wrong = _DAMAGED
+    if wrong:
+        why = "cannot be read" if raw is None else wrong
         problems.append(f"{archive.name} of {archive.parent.name}: the archive {why}")
 
 
@@ -114,18 +120,17 @@ def _measurement(path: Path) -> str:
     return path.name.split(".")[0]
 
 
-def _unpacked(raw: bytes, suffix: str) -> tuple[bytes, bool]:
-    """All that can be unpacked, and whether that is everything."""
-    broken = (zlib.error, lzma.LZMAError, zstandard.ZstdError, EOFError)
-    with suppress(*broken):
-        stream = _STREAMS[suffix]()
-        text = stream.decompress(raw)  # at once, which takes a tenth less time than in pieces
-        return text, stream.eof and not stream.unused_data
+def _unpacked(raw: bytes, suffix: str) -> tuple[bytes, str]:
+    """All that can be unpacked up to a limit, and what is wrong where that is not everything."""
     stream, out = _STREAMS[suffix](), io.BytesIO()
-    with suppress(*broken):
+    with suppress(zlib.error, lzma.LZMAError, zstandard.ZstdError, EOFError):
         for at in range(0, len(raw), _PIECE):
             out.write(stream.decompress(raw[at : at + _PIECE]))
-    return out.getvalue(), False
+            if out.tell() > _MOST:
+                return out.getvalue(), f"unpacks to more than {_MOST >> 20} MiB; what is beyond does not count"
+        if stream.eof and not stream.unused_data:
+            return out.getvalue(), ""
+    return out.getvalue(), _DAMAGED
 
 
 def _read(path: Path, most: int = -1) -> bytes | None:

@@ -157,6 +157,20 @@ def test_what_follows_the_end_of_an_archive_is_a_problem(tmp_path: Path, ending:
     assert len(problems) == 1
 
 
+@pytest.mark.parametrize("ending", run_files.ARCHIVE)
+def test_an_archive_that_unpacks_without_end_is_a_problem(
+    tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_files, "_MOST", 1 << 20)
+    (tmp_path / f"run1{ending}").write_bytes(COMPRESS[ending](tar_of(RECORDS | {"zeros": 64 * "\0" * (1 << 20)})))
+    problems: list[str] = []
+    found = {path.name.split(".")[0]: text for path, text in run_files.contents(tmp_path, problems)}
+    assert problems == [
+        f"run1{ending} of {tmp_path.name}: the archive unpacks to more than 1 MiB; what is beyond does not count"
+    ]
+    assert {name: text.decode() for name, text in found.items() if text and name in RECORDS} == RECORDS
+
+
 def test_a_garbled_header_of_a_member_is_no_end_of_the_archive(tmp_path: Path) -> None:
     tar = tar_of(RECORDS)
     at = tar.index(b"run1/coherence-cas")
