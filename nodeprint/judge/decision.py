@@ -14,7 +14,7 @@ from nodeprint.judge.quality import INVALID
 def causes(known: JudgedFleet, i: int) -> list[ShownCause]:
     """The causes that a compared node shows; an invalid job confirms none."""
     shown = known.evidence(i).shown
-    if len(known.jobs(i)) - len(known.invalid(i)) > 1:
+    if len(known.jobs(i)) - len(known.invalid[i]) > 1:
         return shown
     return [replace(one, state="fresh") if one.state == "confirmed" else one for one in shown]
 
@@ -27,7 +27,7 @@ def reason(known: JudgedFleet, i: int, states: Collection[str], *, suppressed: b
     """
     found = {*states, *(["suppressed"] if suppressed else [])} - {"refuted"}
     if any(text.startswith(INVALID) for text in known.quality(i)):
-        twice = len(known.invalid(i)) > 1 and len(known.sittings(i)) > 1
+        twice = len(known.invalid[i]) > 1 and len(known.sittings(i)) > 1
         found.add("invalid twice" if twice else "invalid")
     if i not in known.kind_of:
         measured = sum(node.state == "measured" for node in known.fleet.nodes)

@@ -79,19 +79,23 @@ class JudgedFleet:
         """Measurements that half of the nodes of its kind have, and node i has not."""
         return [name for name in self._usual[i] if name not in self.measured(i)]
 
-    def invalid(self, i: int) -> dict[int, list[str]]:
-        """The invalid jobs of a node, and the reasons."""
-        node, rules = self.fleet.nodes[i], self.rules
-        why = {
-            job: quality.gaps(i, job, self.reduced, rules) + quality.invalid(node, job, rules) for job in self.jobs(i)
-        }
-        return {job: reasons for job, reasons in why.items() if reasons}
+    @cached_property
+    def invalid(self) -> list[dict[int, list[str]]]:
+        """By node the invalid jobs, and the reasons."""
+        out = []
+        for i, node in enumerate(self.fleet.nodes):
+            why = {
+                job: quality.gaps(i, job, self.reduced, self.rules) + quality.invalid(node, job, self.rules)
+                for job in self.jobs(i)
+            }
+            out.append({job: reasons for job, reasons in why.items() if reasons})
+        return out
 
     def quality(self, i: int) -> tuple[str, ...]:
         """What is wrong with the records of a node and with its newest job."""
         lacking = [name for name in self.rules.required if name not in self.measured(i)]
         absent = (f"{quality.INVALID}{name} was not measured" for name in lacking)
-        return (*self.fleet.nodes[i].quality, *absent, *self.invalid(i).get(self.newest(i), ()))
+        return (*self.fleet.nodes[i].quality, *absent, *self.invalid[i].get(self.newest(i), ()))
 
     @cached_property
     def began(self) -> str:

@@ -36,11 +36,13 @@ def gaps(i: int, job: int, reduced: Sequence[Reduced], rules: Acceptance) -> lis
             (absent, rules.missing_pairs, "are missing"),
             (quantity.disturbed[mine], rules.disturbed_pairs, "were disturbed"),
         ):
+            if shares.mean() <= limit:
+                continue
             out += [
                 f"{INVALID}{quantity.measurement}, job{job}/run{quantity.run[row]}: "
                 f"{share * 100:.0f} % of the pairs {what}"
                 for row, share in zip(mine, shares.tolist(), strict=True)
-                if np.mean(shares) > limit and share > limit
+                if share > limit
             ]
     return out
 

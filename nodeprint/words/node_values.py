@@ -58,7 +58,8 @@ def of_rows(
     group_of = {node: number for number, group in enumerate(groups) if len(group) > 1 for node in group.tolist()}
     for one in (one for one in reduced if not one.quantity.of_pairs and one.quantity.size):
         rows = one.quantity.newest_rows
-        means = dict(zip(rows, mean_of_runs(padded(one.level, list(rows.values()))), strict=True))
+        means = mean_of_runs(padded(one.level, list(rows.values())))
+        at = {number: i for i, number in enumerate(rows)}
         for row, mine in _table_rows(one.quantity):
             homes = _by_home(one.quantity, mine)
             name = f"{row}, mean of homes {'+'.join(map(str, homes))}" if len(homes) > 1 else row
@@ -66,10 +67,11 @@ def of_rows(
             medians: dict[int, list[float]] = {}
             for number, over in found.items():
                 medians.setdefault(group_of.get(number, -1), []).append(over[0])
+            worst = _worst(one.quantity, mine, means)
             middle = {group: float(np.median(values)) for group, values in medians.items()} | {-1: float("nan")}
             for number, over in found.items():
                 group = middle[group_of.get(number, -1)]
-                out[number].append(_row(one.quantity, nodes[number], name, mine, over, means[number][mine], group))
+                out[number].append(_row(one.quantity, nodes[number], name, over, worst[at[number]], len(mine), group))
     return out
 
 
@@ -117,9 +119,9 @@ def beside(rows: Sequence[CellFigure], shown: Sequence[ShownCause], node: Packed
         assert seen is not None
         effects = np.array([matrix.scale.relative(value) for value in seen.values[:, one.cause.members[0]].tolist()])
         (over,) = over_runs((effects if matrix.terms.share else peers * (1 + effects))[None])
-        mean = mean_of_runs(seen.level[None])[0, term.covers]
+        worst = _worst(matrix.quantity, term.covers, mean_of_runs(seen.level[None]))[0]
         name = places.of_labels(places.place(matrix, term.where, node))
-        figure = _row(matrix.quantity, node, name, term.covers, over, mean, peers)
+        figure = _row(matrix.quantity, node, name, over, worst, len(term.covers), peers)
         out.append(replace(figure, deviates=True))
     order = list(dict.fromkeys(row.measurement for row in out))
     return tuple(sorted(out, key=lambda row: order.index(row.measurement)))
@@ -151,20 +153,25 @@ def _by_home(quantity: Quantity, of: Ints) -> dict[int, Ints]:
     return {int(home): of[homes == home] for home in np.unique(homes)}
 
 
+def _worst(quantity: Quantity, of: Ints, by_place: npt.NDArray[np.floating]) -> list[tuple[int, float]]:
+    """The worst of the places `of` for each node, and what it has there, from means (node, place)."""
+    values = by_place[:, of]
+    signed = values if quantity.model.better == "lower" else -values
+    found = of[np.where(np.isfinite(signed), signed, -np.inf).argmax(axis=1)]
+    return list(zip(found.tolist(), by_place[np.arange(len(found)), found].tolist(), strict=True))
+
+
 def _row(
-    quantity: Quantity, node: PackedNode, name: str, of: Ints, over: OverRuns, by_place: npt.NDArray[np.floating],
-    group: float,
-) -> CellFigure:  # fmt: skip
-    """A row's figure from its median over runs, its means by place and the median of its group."""
+    quantity: Quantity, node: PackedNode, name: str, over: OverRuns, worst: tuple[int, float], count: int, group: float
+) -> CellFigure:
+    """A row's figure from its median over runs, the worst of its `count` places and the median of its group."""
     model, (middle, sd, half, runs) = quantity.model, over
     if runs < 3:  # of two runs Student's interval is 12.7 times their spread, which is of no use
         half = float("nan")
-    signed = by_place if model.better == "lower" else -by_place
-    worst = int(np.argmax(np.where(np.isfinite(signed), signed, -np.inf)))
-    where, named = places.numbered(quantity.place(int(of[worst])), node, model), name.split(", ")
-    shown = {key: value for key, value in where.items() if str(value) not in named} if len(of) > 1 else {}
+    where, named = places.numbered(quantity.place(worst[0]), node, model), name.split(", ")
+    shown = {key: value for key, value in where.items() if str(value) not in named} if count > 1 else {}
     return CellFigure(
         quantity.measurement, name, "share" if model.scale == "share" else quantity.unit,
         middle, max(middle - half, 0.0), middle + half, group,
-        places.brief(shown), float(by_place[worst]), len(of), runs, sd,
+        places.brief(shown), worst[1], count, runs, sd,
     )  # fmt: skip

@@ -273,4 +273,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     named = value if isinstance(value, Mapping) else vars(value)
-    return {str(key): _plain(item) for key, item in named.items()}
+    # most are texts, which need no call
+    return {str(key): item if type(item) is str else _plain(item) for key, item in named.items()}
