@@ -154,12 +154,12 @@ def main() -> int:
             row(f"{nodes} nodes: judge, first time, a node", judge[1] / nodes, None, "s CPU"),
             row("of it to parse and pack", (judge[1] - again[1]) / nodes, 0.5, "s CPU"),
             row(f"{nodes} nodes: report, a node", report[1] / nodes, 0.15 if every else None, "s CPU"),
-            row("pages of a node, warm", warm(campaign), 0.15, "s CPU"),
             row(f"{nodes} nodes, records to pages", judge[0] + report[0], 40 if every else 360, "s wall"),
             row(f"{nodes} nodes, records to pages, CPU", judge[1] + report[1], None, "s CPU"),
             row(f"{nodes} nodes, judged again", again[1], None, "s CPU"),
         ]
-        if every:
+        if every:  # a larger fleet has no pages of nodes without findings
+            rows.append(row("pages of a node, warm", warm(campaign), 0.15, "s CPU"))
             rows.append(row(f"{nodes} nodes: node.nc, a node", nodeprint("export", campaign)[1] / nodes, 0.5, "s CPU"))
         sheet = discover.read_sheet(campaign / "nodes.tsv")
         discover.write_sheet(campaign / "nodes.tsv", [*sheet, add(campaign, sheet[0], "onemore")])
