@@ -183,8 +183,8 @@ def _refreshed(campaign: Path, node: Node, plan: str, hashes: Mapping[str, str])
     status = job / "status.json"
     files.remove(job / "submission.txt")
     if status.exists():
-        # one that is damaged is set aside by node-run and measured again
-        if _outcome(status) == "complete" and not run_files.is_damaged(job):
+        # what is damaged is set aside by node-run and measured again, as is what is gone
+        if _outcome(status) == "complete" and not run_files.is_damaged(job) and not run_files.lost(job):
             return node
         files.rename(status, "status.former.json")
     begun = _begun_with(job / "plan.tsv")

@@ -21,6 +21,8 @@ from nodeprint.fleet.quantity import NodeLayout, Quantity, models
 
 SCHEMA = 2
 FOLDER = "packed"
+#: The beginning of quality remarks that make a job invalid.
+INVALID = "invalid: "
 
 
 @dataclass(frozen=True)

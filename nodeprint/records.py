@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
@@ -78,11 +79,11 @@ def read(path: Path, called: str = "", raw: bytes | None = None) -> Records:
     if quick is not None:
         return _assembled(path, where, notes, *quick)
     # an unusual or a garbled file, line by line, which says the line
-    return _assembled(path, where, notes, list(enumerate(text.split(b"\n")[:-1], start=1)), {})
+    return _assembled(path, where, notes, ((number, line[:-1]) for number, line in enumerate(io.BytesIO(text), 1)), {})
 
 
 def _assembled(
-    path: Path, where: str, notes: Sequence[str], lines: Sequence[tuple[int, bytes]],
+    path: Path, where: str, notes: Sequence[str], lines: Iterable[tuple[int, bytes]],
     quick: Mapping[str, dict[str, npt.NDArray[Any]]],
 ) -> Records:  # fmt: skip
     """The records in numbered `lines`, and the columns of pairs or cells that are known already (`quick`)."""

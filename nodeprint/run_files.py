@@ -46,7 +46,7 @@ def contents(job_dir: Path, problems: list[str]) -> Iterator[tuple[Path, bytes |
     """What each record file of a job holds, plain or compressed, by run and name; None where it cannot be read.
 
     Those of an archive have the path that unpacking would give them. Of an archive that is damaged, what precedes the
-    damage counts, and `problems` gets a sentence.
+    damage counts where it is nowhere else, and `problems` gets a sentence.
     """
     for run in sorted({int(match[1]) for name in _names(job_dir) if (match := _RUN.fullmatch(name))}):
         folder = job_dir / f"run{run}"
@@ -56,7 +56,9 @@ def contents(job_dir: Path, problems: list[str]) -> Iterator[tuple[Path, bytes |
         # after the files: node-run removes those when the archive is there
         for ending in ARCHIVE:
             if (archive := job_dir / f"run{run}{ending}").is_file():
-                found |= {_measurement(path): (path, text) for path, text in members(archive, problems)}
+                before = len(problems)
+                packed = {_measurement(path): (path, text) for path, text in members(archive, problems)}
+                found = found | packed if len(problems) == before else packed | found
         for name in sorted(found):
             yield found[name]
 
@@ -70,11 +72,24 @@ def complete(job_dir: Path) -> set[tuple[int, str]]:
             packed.add(path.name.partition(".")[0])
         elif path.suffix == ".gz":
             found.add((int(path.parent.name.removeprefix("run")), _measurement(path)))
-    if packed:
-        lines = (_read(job_dir / "outcomes.tsv") or b"").decode(errors="replace").splitlines()
-        rows = [line.split("\t") for line in lines]
-        found |= {(int(row[0]), row[1]) for row in rows if f"run{row[0]}" in packed and row[2:3] == ["done"]}
-    return found
+    return found | {(run, name) for run, name in _done(job_dir) if f"run{run}" in packed}
+
+
+def lost(job_dir: Path) -> list[tuple[int, str]]:
+    """Run and name of the measurements that outcomes.tsv has as done, and whose records are gone."""
+    files = {path for path in paths(job_dir) if path.is_file()}
+    packed = {path.name.partition(".")[0] for path in files if path.name.endswith(ARCHIVE)}
+    loose = {(path.parent.name, _measurement(path)) for path in files}
+    return sorted(
+        (run, name) for run, name in _done(job_dir) if f"run{run}" not in packed and (f"run{run}", name) not in loose
+    )
+
+
+def _done(job_dir: Path) -> set[tuple[int, str]]:
+    """Run and name of the measurements that were done by outcomes.tsv."""
+    lines = (_read(job_dir / "outcomes.tsv") or b"").decode(errors="replace").splitlines()
+    rows = [line.split("\t") for line in lines]
+    return {(int(row[0]), row[1]) for row in rows if row[0].isdecimal() and row[2:3] == ["done"]}
 
 
 def is_damaged(job_dir: Path) -> bool:

@@ -377,6 +377,13 @@ def test_a_cut_compressed_file_is_set_aside(campaign: Campaign) -> None:
     assert campaign.pairs() == [0, 1, 2]
 
 
+def test_an_archive_that_is_gone_is_measured_again(campaign: Campaign) -> None:
+    assert campaign.run("--runs", "2")[0] == 0
+    campaign.archive().unlink()
+    assert campaign.run("--runs", "2")[0] == 0
+    assert campaign.is_whole(3, "a", 1) and campaign.is_whole(3, "a", 2)
+
+
 @pytest.mark.parametrize("damage", ["cut", "garbled", "no archive"])
 def test_what_a_damaged_archive_lacks_is_measured_again(campaign: Campaign, damage: str) -> None:
     campaign.plan("a\tfake\t--steps 300", "b\tfake\t--steps 300")

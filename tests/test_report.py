@@ -347,7 +347,7 @@ def test_nodes_that_are_no_evidence_share_a_row() -> None:
     looks = fleet_verdict.marks({"nodes": nodes})
     rows = node_table.folded(node_table.node_rows({"nodes": nodes}, looks, {}))
     shown = {row.node: (row.mark.word, row.note) for row in rows}
-    first = "coherence-cas, job1/run1: 30 % of the pairs were disturbed (figures of cn000, the others are similar)"
+    first = "coherence-cas, job1/run1: 30 % of the pairs were disturbed (figures of cn000, those of the others differ)"
     assert shown.pop("cn[000-299]") == ("INVALID", first)
     assert shown.pop("down[0-3]") == ("NOT MEASURED", "Slurm: DOWN")
     assert set(shown) == {f"s{i}" for i in range(4)} | {f"left{i}" for i in range(3)}, "accusations and few stay single"

@@ -191,6 +191,38 @@ def test_the_matrix_of_an_archive(tmp_path: Path) -> None:
         structure.read(archive)
 
 
+def test_records_that_are_gone_are_named(tmp_path: Path) -> None:
+    rows = [(1, "a"), (1, "b"), (2, "a"), (2, "b"), (3, "a")]
+    (tmp_path / "outcomes.tsv").write_text("".join(f"{run}\t{name}\tdone\t0\n" for run, name in rows) + "x\ty\tdone\n")
+    (tmp_path / "run1.tar.zst").symlink_to("nowhere")
+    (tmp_path / "run2").mkdir()
+    (tmp_path / "run2/b.jsonl").touch()
+    (tmp_path / "run3.tar.gz").touch()
+    assert run_files.lost(tmp_path) == [(1, "a"), (1, "b"), (2, "a")]
+    problems = jobs.read(tmp_path).problems
+    assert f"{tmp_path.name}/run1: the records of a, b are gone, which outcomes.tsv has as done" in problems
+    (tmp_path / "run1.tar.zst").unlink()
+    (tmp_path / "run1.tar.zst").touch()
+    (tmp_path / "run2/a.jsonl.gz").touch()
+    assert run_files.lost(tmp_path) == []
+
+
+@pytest.mark.parametrize(("damaged", "whole"), [(".tar.zst", ".tar.gz"), (".tar.gz", ".tar.zst"), (".tar.gz", "")])
+def test_a_damaged_archive_does_not_replace_what_is_whole(tmp_path: Path, damaged: str, whole: str) -> None:
+    packed = COMPRESS[damaged](tar_of(RECORDS))
+    (tmp_path / f"run1{damaged}").write_bytes(packed[: len(packed) * 3 // 4])
+    if whole:
+        (tmp_path / f"run1{whole}").write_bytes(COMPRESS[whole](tar_of(RECORDS)))
+    else:
+        (tmp_path / "run1").mkdir()
+        for name, text in RECORDS.items():
+            (tmp_path / f"run1/{name}.jsonl").write_text(text)
+    problems: list[str] = []
+    found = {path.name.split(".")[0]: text.decode() for path, text in run_files.contents(tmp_path, problems) if text}
+    assert found == RECORDS
+    assert len(problems) == 1
+
+
 def test_what_is_complete_is_known_without_unpacking(tmp_path: Path) -> None:
     (tmp_path / "run2").mkdir()
     (tmp_path / "run2/a.jsonl.gz").touch()

@@ -110,6 +110,18 @@ def test_a_job_is_read_from_its_records_once(campaign: Make, monkeypatch: pytest
     assert second.pairs[0].values[-1, 0, 0] == 99.0
 
 
+def test_a_node_whose_survey_is_garbled_is_invalid_and_of_no_other_configuration(campaign: Make) -> None:
+    folder = campaign("n1", "n2", "n3")
+    for name in ("n1", "n2", "n3"):
+        (folder / f"nodes/{name}/job1/survey.tar.gz").write_bytes(survey(preset("graviton3-64"), name, {}))
+    (folder / "nodes/n2/job1/survey.tar.gz").write_bytes(b"x")
+    verdict = judge(folder)
+    assert verdict.nodes["n2"].verdict == "INVALID"
+    assert verdict.nodes["n2"].text == "job1/survey.tar.gz cannot be read as an archive; measure it again"
+    assert "split" not in verdict.fleet.text
+    assert {verdict.nodes[name].verdict for name in ("n1", "n3")} <= {"SAME", "INCONCLUSIVE"}
+
+
 def test_one_more_node_is_packed_alone_and_as_if_all_were_packed_anew(
     campaign: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

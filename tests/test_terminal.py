@@ -64,8 +64,8 @@ def test_what_differs_in_figures_alone_shares_a_line_and_accusations_do_not(tmp_
         nodes[f"s{number}"] = {"verdict": "SUSPECT", "text": f"core {number} is {number}.5 % slower"}
     text = shown(tmp_path, nodes)
     assert "400 nodes (n000, n001, n002, ...)  INVALID: coherence-cas, job1/run1: 30 % of the pairs" in text
-    assert "measure it again (figures of n000, the others are similar)" in text
-    assert "run2/coherence-cas.jsonl.gz, line 0: cut (figures of n000, the others are similar)" in text
+    assert "measure it again (figures of n000, those of the others differ)" in text
+    assert "run2/coherence-cas.jsonl.gz, line 0: cut (figures of n000, those of the others differ)" in text
     assert text.count("were disturbed") == 1
     assert all(f"SUSPECT: core {number} is {number}.5 % slower" in text for number in range(4))
     assert len(text.splitlines()) == 9

@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +169,9 @@ def read(job_dir: Path) -> Job:
             not_applicable[name] = alike[0].not_applicable
         else:
             problems.append(f"{name}, {job_dir.name}: nothing was measured")
+    for run, lost in groupby(run_files.lost(job_dir), key=itemgetter(0)):
+        names = ", ".join(name for _, name in lost)
+        problems.append(f"{job_dir.name}/run{run}: the records of {names} are gone, which outcomes.tsv has as done")
     status = _status(job_dir / "status.json", problems)
     return Job(number_of(job_dir), status, measured, not_applicable, tuple(problems))
 

@@ -145,18 +145,20 @@ def _kept_survey(node_dir: Path) -> Survey | None:
     return None
 
 
-def tree(node_dir: Path) -> Tree | None:
-    """The newest job's survey, None where there is none that can be read."""
+def _tree(node_dir: Path, problems: list[str]) -> Tree | None:
+    """The newest survey that can be read, None where there is none; `problems` gets those that cannot."""
     for path in sorted(node_dir.glob("job*/survey.tar.gz"), key=_number, reverse=True):
-        with suppress(NodeprintError):
+        try:
             return open_tree(path)
+        except NodeprintError:
+            problems.append(f"{path.parent.name}/{path.name} cannot be read as an archive")
     return None
 
 
 def _surveyed(node_dir: Path) -> Survey:
     problems: list[str] = []
     labels = None
-    unpacked = tree(node_dir)
+    unpacked = _tree(node_dir, problems)
     try:
         for path in sorted(node_dir.glob("job*/topology.json"), key=_number, reverse=True)[:1]:
             labels = topology.from_json(path)

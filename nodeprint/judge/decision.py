@@ -8,7 +8,7 @@ from dataclasses import replace
 from nodeprint import outcomes
 from nodeprint.judge.confirmation import ShownCause
 from nodeprint.judge.judged import JudgedFleet
-from nodeprint.judge.quality import INVALID
+from nodeprint.packed import INVALID
 
 
 def causes(known: JudgedFleet, i: int) -> list[ShownCause]:

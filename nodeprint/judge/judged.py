@@ -17,7 +17,7 @@ from nodeprint.judge.configuration import FieldDifference
 from nodeprint.judge.evidence import Evidence, first_of
 from nodeprint.judge.populations import Kind, NodeEvidence
 from nodeprint.judge.reduction import Reduced
-from nodeprint.packed import PackedFleet, PackedNode
+from nodeprint.packed import INVALID, PackedFleet, PackedNode
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class JudgedFleet:
     def quality(self, i: int) -> tuple[str, ...]:
         """What is wrong with the records of a node and with its newest job."""
         lacking = [name for name in self.rules.required if name not in self.measured(i)]
-        absent = (f"{quality.INVALID}{name} was not measured" for name in lacking)
+        absent = (f"{INVALID}{name} was not measured" for name in lacking)
         return (*self.fleet.nodes[i].quality, *absent, *self.invalid[i].get(self.newest(i), ()))
 
     @cached_property

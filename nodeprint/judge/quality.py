@@ -13,12 +13,10 @@ import numpy as np
 from nodeprint.fleet.quantity import Quantity
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.reduction import Reduced
-from nodeprint.packed import PackedNode
+from nodeprint.packed import INVALID, PackedNode
 
 #: CPUs that are named.
 _NAMED = 3
-#: The beginning of quality remarks that make a job invalid.
-INVALID = "invalid: "
 
 
 def gaps(i: int, job: int, reduced: Sequence[Reduced], rules: Acceptance) -> list[str]:

@@ -204,7 +204,7 @@ def _note_missing(facts: Facts, found: amd.Chiplets) -> None:
     if memory_only:
         facts.warn(
             "numa-without-cpus",
-            f"NUMA node {', '.join(map(str, memory_only))} has no CPUs",
+            f"without CPUs: NUMA node {', '.join(map(str, memory_only))}",
             "it is kept apart: memory of another kind, or CPUs offline",
         )
 

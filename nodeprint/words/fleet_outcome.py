@@ -58,12 +58,15 @@ def verdict(
 
 def _split_by(known: JudgedFleet, nodes: Mapping[str, NodeVerdict], measured: int) -> str:
     """The key that separates nodes with a configuration of their own, where these are many."""
-    alone = [kind for kind in known.kinds if len(kind.nodes) == 1]
+    own = outcomes.by("configured otherwise")
+    single = [known.fleet.nodes[kind.nodes[0]].name for kind in known.kinds if len(kind.nodes) == 1]
+    alone = [name for name in single if nodes[name].verdict == own]
     if len(known.kinds) < 2 or len(alone) <= _ALONE_SHARE * measured:
         return ""
     keys = Counter(label(d.key) for name in nodes for d in known.differing.get(name, ()) if d.hard)
     key = keys.most_common(1)[0][0] if keys else LAYOUT
-    return f"the fleet is split by {key}: {counted(len(alone), 'node')} with a configuration of their own. "
+    whose = "its" if len(alone) == 1 else "their"
+    return f"the fleet is split by {key}: {counted(len(alone), 'node')} with a configuration of {whose} own. "
 
 
 def _headline(

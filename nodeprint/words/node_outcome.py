@@ -12,8 +12,7 @@ from nodeprint.fingerprint import label
 from nodeprint.judge import decision, quality
 from nodeprint.judge.confirmation import Unstable
 from nodeprint.judge.judged import JudgedFleet
-from nodeprint.judge.quality import INVALID
-from nodeprint.packed import PackedNode
+from nodeprint.packed import INVALID, PackedNode
 from nodeprint.words import cause_findings, node_values, places, sameness
 from nodeprint.words.outcome import GONE, ONCE, CellFigure, ClassFigure, Finding, MarginFigure, NodeVerdict
 from nodeprint.words.units import said

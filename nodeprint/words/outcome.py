@@ -259,7 +259,7 @@ def told_once(group: Sequence[tuple[str, str]]) -> str:
     return (
         words
         if all(other == words for _, other in group)
-        else f"{words} (figures of {printable(first)}, the others are similar)"
+        else f"{words} (figures of {printable(first)}, those of the others differ)"
     )
 
 
