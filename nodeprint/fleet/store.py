@@ -145,20 +145,21 @@ def _kept_survey(node_dir: Path) -> Survey | None:
     return None
 
 
-def _tree(node_dir: Path, problems: list[str]) -> Tree | None:
-    """The newest survey that can be read, None where there is none; `problems` gets those that cannot."""
+def tree(node_dir: Path, problems: list[str] | None = None) -> Tree | None:
+    """The newest survey that can be read, None where there is none; `problems` gets newer ones that cannot."""
     for path in sorted(node_dir.glob("job*/survey.tar.gz"), key=_number, reverse=True):
         try:
             return open_tree(path)
         except NodeprintError:
-            problems.append(f"{path.parent.name}/{path.name} cannot be read as an archive")
+            if problems is not None:
+                problems.append(f"{path.parent.name}/{path.name} cannot be read as an archive")
     return None
 
 
 def _surveyed(node_dir: Path) -> Survey:
     problems: list[str] = []
     labels = None
-    unpacked = _tree(node_dir, problems)
+    unpacked = tree(node_dir, problems)
     try:
         for path in sorted(node_dir.glob("job*/topology.json"), key=_number, reverse=True)[:1]:
             labels = topology.from_json(path)
