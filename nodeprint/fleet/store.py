@@ -32,7 +32,7 @@ from nodeprint.tree import Tree, open_tree
 
 FOLDER = "store"
 #: Of what is kept, and of the rules that label CPUs: one more where either changes.
-SCHEMA = 1
+SCHEMA = 2
 _ALIGNED = 64
 
 Sources = list[list[Any]]
