@@ -6,7 +6,7 @@ Everything here is a function of arrays; units are in the names. docs/method.md 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -198,11 +198,12 @@ def slower_from(trials: Mapping[int, Sequence[float]]) -> int | None:
 
 def touch_sentence(ratio: Interval, nodes: int) -> str:
     """What a report says of own against other arrays on a machine with so many NUMA nodes."""
-    digits = 2 if nodes > 1 else 3  # an interval of repeats may end closer to 1 than two digits show
-    found = f"{ratio.middle:.{digits}f} ({ratio.low:.{digits}f} to {ratio.high:.{digits}f})"
+    found = f"{ratio.middle:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
     if nodes > 1:
         return f"an array that a core of another NUMA node touched first is {found} times as slow"
-    verdict = "1, as expected" if ratio.holds(1) else "not 1: the measurement was disturbed"
+    # as printed: with many repeats an interval may be narrower than any difference that matters
+    printed = replace(ratio, low=round(ratio.low, 2), high=round(ratio.high, 2))
+    verdict = "1, as expected" if printed.holds(1) else "not 1: the measurement was disturbed"
     return f"one NUMA node: every array is local; the ratio is {found}, {verdict}"
 
 

@@ -123,8 +123,8 @@ def test_touch_on_one_node_says_so() -> None:
     fine = curves.touch_sentence(curves.Interval(1.0, 0.99, 1.01, 31), 1)
     assert "one NUMA node" in fine and "as expected" in fine
     assert "disturbed" in curves.touch_sentence(curves.Interval(2.3, 2.1, 2.5, 31), 1)
-    near = curves.touch_sentence(curves.Interval(0.997, 0.995, 0.998, 31), 1)
-    assert "0.997 (0.995 to 0.998), not 1" in near, "it can be read why"
+    assert "1.00 (1.00 to 1.00), 1, as expected" in curves.touch_sentence(curves.Interval(0.998, 0.996, 0.9996, 31), 1)
+    assert "0.99 (0.98 to 0.99), not 1" in curves.touch_sentence(curves.Interval(0.987, 0.984, 0.991, 31), 1)
     assert "1.50" in curves.touch_sentence(curves.Interval(1.5, 1.45, 1.56, 31), 2)
 
 
