@@ -18,6 +18,7 @@ from types import ModuleType
 from unittest import mock
 
 import numpy as np
+from msgspec import structs
 
 from bench import table
 from bench import verdict as pairs
@@ -121,7 +122,7 @@ _CONFIRM = confirmation._confirm
 OWN_MUTATIONS: Mapping[str, tuple[ModuleType, str, object]] = {
     "no crowd": (evidence, "CROWD", 2.0),
     "one run is enough": (causes, "shown_by_runs", lambda values, *_: np.ones(values.shape[1], dtype=bool)),
-    "no second job": (confirmation, "_confirm", lambda *seen: replace(_CONFIRM(*seen), state="confirmed")),
+    "no second job": (confirmation, "_confirm", lambda *seen: structs.replace(_CONFIRM(*seen), state="confirmed")),
 }
 MUTATIONS = ("no z", "template holds the node", "no grouping", "no parents", *OWN_MUTATIONS)
 

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import structs
 
 from bench import coherence, table
 from bench import die as apart
@@ -144,7 +145,7 @@ def ours(case: Case, hop_ns: float, seed: int, *, drift: float = 0.0015, port_ns
     if port_ns:
         slow = case.topology.groups("ccd")[1]
         ends = [np.isin(one.a, slow).astype(float) + np.isin(one.b, slow) for one in passes]
-        passes = [replace(one, ns=one.ns + port_ns * of[:, None]) for one, of in zip(passes, ends, strict=True)]
+        passes = [structs.replace(one, ns=one.ns + port_ns * of[:, None]) for one, of in zip(passes, ends, strict=True)]
     return Node(case.topology, passes, ccds, truth, hop_ns * modes.steps)
 
 
@@ -295,7 +296,7 @@ def fleets(count: int) -> list[Row]:
             more: dict[str, Any] = {"design": fleet} if name == "apart" else {}
             for port, expected, wrong in ((0.0, set(), false), (3.0, slow_port, missed)):
                 made = [make(CASES[0], 2.0, 100 * fleet + n, port_ns=port * (n == 3), **more) for n in range(8)]
-                nodes = [replace(analysis.analyse(one.source()), node=f"node{n}") for n, one in enumerate(made)]
+                nodes = [structs.replace(analysis.analyse(one.source()), node=f"node{n}") for n, one in enumerate(made)]
                 wrong.append(named(nodes) != expected)
         rows.append(row(f"{label}, {name}, healthy: any finding", float(np.mean(false)), 0.05))
         rows.append(row(f"{label}, {name}, port 3 ns slow: not it alone named", float(np.mean(missed)), 0.05))
@@ -359,7 +360,7 @@ def replaced(module: Any, name: str, value: Any) -> Iterator[None]:
 
 def _too_sure(*words: Any) -> paths.Fit:
     found = _FIT(*words)
-    return replace(found, covariance=found.covariance / 16)
+    return structs.replace(found, covariance=found.covariance / 16)
 
 
 def _unweighted(tensor: Any, cells: Any = None) -> Floats:
@@ -368,7 +369,7 @@ def _unweighted(tensor: Any, cells: Any = None) -> Floats:
 
 def _by_size(clusters: Any) -> Any:
     found = _SITES(clusters)
-    return found if isinstance(found, str) else replace(found, of_end=np.roll(found.of_end, 1))
+    return found if isinstance(found, str) else structs.replace(found, of_end=np.roll(found.of_end, 1))
 
 
 def _longer(ns: Floats, half: Floats) -> npt.NDArray[np.bool_]:

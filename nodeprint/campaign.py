@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import secrets
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -60,7 +60,7 @@ def prepare(
     discover.write_sheet(sheet, nodes)
     if config["launch"] in TOGETHER:
         if not (folder / "id").exists():
-            files.write(folder / "id", secrets.token_hex(6) + "\n")
+            files.write(folder / "id", os.urandom(6).hex() + "\n")
         pending = [n for n in nodes if n.measure and not (job_folder(folder, n) / "status.json").exists()]
         if pending:
             rows = (f"{node.node}\t{node.job}\t{node.cpus}\n" for node in pending)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 import sys
-from dataclasses import asdict
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 from rich.console import Console, RenderableType
 
@@ -57,8 +57,8 @@ def main() -> None:
 
 
 def print_json(facts: object) -> None:
-    """Facts for programs, the same text for the same facts."""
-    typer.echo(dumps(facts, indent=1, sort_keys=True, allow_nan=False))
+    """Facts (JSON types, structures, dataclasses) for programs, the same text for the same facts."""
+    typer.echo(dumps(msgspec.to_builtins(facts), indent=1, sort_keys=True, allow_nan=False))
 
 
 def _print(text: RenderableType) -> None:
@@ -150,7 +150,7 @@ def doctor(json: Json = False) -> None:
     from nodeprint import doctor as examination
 
     found = examination.examine()
-    print_json(asdict(found)) if json else _print(examination.as_text(found))
+    print_json(found) if json else _print(examination.as_text(found))
 
 
 @app.command(epilog="Example: nodeprint sources --to nodeprint && cd nodeprint && make -C kernels")
@@ -178,13 +178,14 @@ def topology(
     Its socket, quadrant, CCD, CCX, NUMA node and core, and where each label comes from.
     """
     from nodeprint import topology as labels
+    from nodeprint.topology.text import as_text
 
     found = _topology(root, xml, cpuid)
     if json:
         print_json(labels.as_json(found))
         return
     _say_origin(found.machine.simulated)
-    _print(labels.as_text(found))
+    _print(as_text(found))
 
 
 @app.command(epilog="Example: nodeprint structure 'AMD EPYC 7773X.csv'")
@@ -387,8 +388,7 @@ def drift(
     found = comparison.drift(nodes, rules.load(acceptance or rules.kept(campaign)))
     unknown = {node.name: node.reason or "it has no survey" for node in nodes if not node.fingerprint}
     if json:
-        differences = {name: [asdict(difference) for difference in differing] for name, differing in found.items()}
-        print_json({"simulated": simulated, "nodes": differences, "unknown": unknown})
+        print_json({"simulated": simulated, "nodes": found, "unknown": unknown})
         return
     _say_origin(simulated)
     for name, reason in unknown.items():
@@ -439,8 +439,7 @@ def compare(
     apart = configuration.plans_apart(before, after)
     other = comparison.machines_apart(*verdicts)
     if json:
-        told = [asdict(change) for change in changes]
-        facts = {"simulated": simulated, "machines_differ": other, "arguments_differ": apart, "changes": told}
+        facts = {"simulated": simulated, "machines_differ": other, "arguments_differ": apart, "changes": changes}
         print_json(facts)
         return
     if not changes:

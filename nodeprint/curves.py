@@ -6,10 +6,11 @@ Everything here is a function of arrays; units are in the names. docs/method.md 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 Array = npt.NDArray[np.float64]
 
@@ -27,8 +28,7 @@ KNEE = 1.5
 PORT_BYTES_A_CYCLE = 32
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(msgspec.Struct, frozen=True):
     """A median with its 95 % interval by order statistics, over `count` values."""
 
     middle: float
@@ -41,8 +41,7 @@ class Interval:
         return self.low <= value <= self.high
 
 
-@dataclass(frozen=True)
-class Plateau:
+class Plateau(msgspec.Struct, frozen=True):
     """Working sets between two sizes that have one latency (the median of theirs)."""
 
     first_bytes: int
@@ -50,8 +49,7 @@ class Plateau:
     latency_ns: float
 
 
-@dataclass(frozen=True)
-class Level:
+class Level(msgspec.Struct, frozen=True):
     """A cache: the size that the system reports, and the size up to which the curve has its plateau."""
 
     name: str
@@ -78,8 +76,7 @@ class Level:
         )
 
 
-@dataclass(frozen=True)
-class Knee:
+class Knee(msgspec.Struct, frozen=True):
     """Where loaded latency rises: the first point at 1.5 x idle, or that of the highest rate where there is none."""
 
     idle_ns: float

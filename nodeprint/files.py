@@ -8,7 +8,6 @@ replace the link itself would cut it off. Links among the folders of a path are 
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Iterator
@@ -99,7 +98,7 @@ def remove(path: Path) -> None:
 def _partial(path: Path, kind: int) -> Iterator[Path]:
     """A free name beside `path`, of which nothing is left at the end; an OSError becomes a CannotWriteError."""
     _check(path, kind)
-    partial = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}")
+    partial = path.with_name(f".{path.name[:100]}.{os.urandom(4).hex()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield partial

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from nodeprint.errors import NodeprintError, printable
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """What an outcome means to everything that reads it.
 
     `symbol` and `colour` are how pages mark it (never by colour alone), `rank` its order there, the worst first.

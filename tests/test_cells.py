@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from msgspec import structs
 
 from bench import cells as bench
 from nodeprint import packed
@@ -350,7 +351,7 @@ def test_cells_of_a_baseline_are_matched_by_their_places(tmp_path):
     assert again is not None and np.isnan(again[:, 0]).all()
     assert np.array_equal(again[:, 1:], whole.level[:, 1:])
     other = dataclasses.replace(less.quantity, unit="ns")
-    assert history._at_places(whole.quantity, dataclasses.replace(less, quantity=other)) is None
+    assert history._at_places(whole.quantity, structs.replace(less, quantity=other)) is None
 
 
 def test_compare_names_the_rows_of_cells_that_changed(tmp_path):

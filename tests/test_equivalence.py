@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from msgspec import structs
 
 from bench import verdict as bench
 from nodeprint.judge import acceptance, margins, pairs, terms
@@ -213,5 +214,5 @@ def test_margins_in_words():
     assert said_within({"class": one, "core-in": one}) == "1.1 % (classes), 1.3 ns (inside a CCX)"
     assert said_within({"linktest-node: ccx": one, "class": one}) == "1.1 % (classes), 1.1 % (linktest-node)"
     assert said_within({}) == ""
-    near = dataclasses.replace(one, within=0.019)
+    near = structs.replace(one, within=0.019)
     assert margins.worst([{"class": one}, {"class": near, "ccd": one}]) == {"class": near, "ccd": one}

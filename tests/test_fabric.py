@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from nodeprint import fabric
 from nodeprint.discover import Node, write_sheet
@@ -245,7 +246,7 @@ def failures(verdict: Verdict) -> set[str]:
 
 
 def drained(verdict: Verdict) -> str:
-    return outputs.drain(replace(verdict, simulated=False), {})
+    return outputs.drain(structs.replace(verdict, simulated=False), {})
 
 
 def test_a_slow_node_is_suspect_and_after_a_second_job_deviates() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 from typer.testing import CliRunner
 
 from bench.die import passes_of
@@ -176,7 +177,7 @@ def test_two_clocks_tell_a_core_from_its_port() -> None:
     for number, run in enumerate(detailed(plan), start=1):
         ghz = (3.4, 2.4)[number - 1]
         for one in passes_of(run, number):
-            passes.append(replace(one, ns=one.ns + 2 * 12 / ghz, ghz=np.full_like(one.ghz, ghz)))
+            passes.append(structs.replace(one, ns=one.ns + 2 * 12 / ghz, ghz=np.full_like(one.ghz, ghz)))
     found = analysis.analyse(node_lines.NodeLines("a", "coherence-cas", ROME, tuple(passes), (), (), True))
     (die,) = found.dies
     assert die.core is not None and die.core.cycles == pytest.approx(12, abs=max(die.core.half, 2))
@@ -507,7 +508,8 @@ def test_numa_nodes_of_a_socket_are_joined_where_the_same_pairs_were_measured() 
     assert rand_index(die.clusters.label, die.frame.lines.home) == 1
     assert die.agrees == 1 and die.geometry is not None and die.geometry.hop_ns == pytest.approx(3, abs=0.3)
     apart = [
-        replace(one, a=one.a[i::4], b=one.b[i::4], ns=one.ns[i::4], ghz=one.ghz[i::4]) for i, one in enumerate(passes)
+        structs.replace(one, a=one.a[i::4], b=one.b[i::4], ns=one.ns[i::4], ghz=one.ghz[i::4])
+        for i, one in enumerate(passes)
     ]
     alone, missing = data.tensors(apart, nps4)
     assert len(alone) == 4 and "--home each" in missing[0]
@@ -640,7 +642,7 @@ def test_maps_that_cannot_be_kept_are_no_missing_maps(tmp_path: Path, monkeypatc
 
 def test_nodes_are_compared_part_by_part_with_what_the_verdict_says() -> None:
     modes = Modes(2.0, pair_step_ns=2.0, die="mesh")
-    nodes = [replace(analysed(ROME, modes, seed=seed)[0], node=f"node{seed}") for seed in range(2)]
+    nodes = [structs.replace(analysed(ROME, modes, seed=seed)[0], node=f"node{seed}") for seed in range(2)]
     part = "socket 0: own part of CCD 3"
     compared = part_comparison.compare(nodes, Judged({"node1": {part: "it is slow"}}, {"die-port": 0.05}))
     assert compared is not None and {one.name: dict(one.findings) for one in compared.parts if one.findings} == {
@@ -657,8 +659,8 @@ def test_nodes_are_compared_part_by_part_with_what_the_verdict_says() -> None:
 def test_a_node_with_other_dies_is_left_out_by_name() -> None:
     modes = Modes(2.0, pair_step_ns=2.0, die="mesh")
     nodes = [analysed(ROME, modes, seed=seed)[0] for seed in range(3)]
-    nodes = [replace(node, node=f"node{i}") for i, node in enumerate(nodes)]
-    other = replace(analysed(ROME, Modes(0, pair_step_ns=0))[0], node="flat")
+    nodes = [structs.replace(node, node=f"node{i}") for i, node in enumerate(nodes)]
+    other = structs.replace(analysed(ROME, Modes(0, pair_step_ns=0))[0], node="flat")
     compared = part_comparison.compare([*nodes, other], None)
     assert compared is not None and compared.others == {"flat": "it has other ends or sites than most nodes"}
 

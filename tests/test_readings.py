@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.report.readings import readings
@@ -32,7 +32,7 @@ def cells(kernel: str, operation: str, coords: dict[str, Any], values: dict[str,
 
 
 def said(name: str, data: Measured, topology: Topology | None = None) -> tuple[str, ...]:
-    return readings(Job(1, {}, {name: dataclasses.replace(data, name=name)}), topology)
+    return readings(Job(1, {}, {name: structs.replace(data, name=name)}), topology)
 
 
 def test_a_cache_that_is_smaller_than_told_has_its_effective_size() -> None:

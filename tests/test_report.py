@@ -13,6 +13,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from nodeprint import discover, outcomes, sources
 from nodeprint.errors import NodeprintError
@@ -446,7 +447,7 @@ def test_drawn_in_topology_order_whatever_the_numbers(tmp_path: Path) -> None:
     made.add("turned", topology, seed=3)
     data = made.jobs["turned"][0]["coherence-cas"]
     places = {"home": data.places["home"], **{end: 7 - data.places[end] for end in "ab"}}
-    made.jobs["turned"] = [{"coherence-cas": replace(data, places=places)}]
+    made.jobs["turned"] = [{"coherence-cas": structs.replace(data, places=places)}]
     made.topologies["turned"] = replace(topology, cpus=tuple(renumbered))
     made.install()
     (straight,), (other,) = (Shown.of(tmp_path / "nodes" / name).matrices for name in ("straight", "turned"))

@@ -19,6 +19,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from bench import other
 from bench import verdict as bench
@@ -90,9 +91,9 @@ def test_what_classes_share_is_named_by_its_own_size_and_not_by_the_noise_of_one
     shared = Cause("node", {}, np.arange(3), np.full(3, 1 / 3), 0.015, 1.5, "percent")
     threshold, level_ns = np.full(3, 0.02), np.array([25.0, 100.0, 200.0])
     assert not causes.stands_out(shared, threshold, level_ns)
-    assert causes.stands_out(dataclasses.replace(shared, effect=0.025), threshold, level_ns)
+    assert causes.stands_out(structs.replace(shared, effect=0.025), threshold, level_ns)
     # 1.5 ns are 6 % of the first class
-    assert causes.stands_out(dataclasses.replace(shared, constant_in="ns"), threshold, level_ns)
+    assert causes.stands_out(structs.replace(shared, constant_in="ns"), threshold, level_ns)
 
 
 #: The family of each pool of pairs.
@@ -680,7 +681,7 @@ def test_files_for_other_tools(campaign):
     script = (campaign / "drain.sh").read_text()
     assert "node001" in script
     assert not [line for line in script.splitlines() if line and not line.startswith("#")]
-    real = dataclasses.replace(verdict, simulated=False)
+    real = structs.replace(verdict, simulated=False)
     assert "scontrol update NodeName='node001' State=DRAIN" in outputs.drain(real, {})
     left = outputs.drain(real, {"node001": ("drained", "disk; rm -rf /")})
     assert not [line for line in left.splitlines() if line.startswith("scontrol")]
@@ -882,7 +883,7 @@ def test_a_suppressed_finding_leaves_the_others():
     assert both.nodes["node001"].verdict == "INCONCLUSIVE"
     assert both.nodes["node001"].text == "suppressed: ticket 1 (until 2999-12-31)"
     assert not both.fails("any")
-    assert "node001" not in outputs.drain(dataclasses.replace(both, simulated=False), {})
+    assert "node001" not in outputs.drain(structs.replace(both, simulated=False), {})
     ended = judge_fleet(found, _suppressing("*", until="2025-12-31"))  # the day before the first run
     assert ended.nodes["node001"].verdict == "DEVIATES"
     assert any("ended on 2025-12-31" in note for note in ended.fleet.notes)
@@ -967,7 +968,7 @@ def test_a_node_without_most_pairs_is_invalid_and_twice_unstable():
         assert node.text.startswith("coherence-cas, job2/run1: 33 % of the pairs") is (2 in jobs)
         assert len(node.quality) == (2 if 2 in jobs else 0), "each run is named"
         assert ("node002" in verdict.recheck) is (outcome == "INVALID")
-        real = dataclasses.replace(verdict, simulated=False)
+        real = structs.replace(verdict, simulated=False)
         assert ("NodeName='node002'" in outputs.drain(real, {})) is (outcome == "UNSTABLE")
     assert PackedNode("x").state == "measured"
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -22,8 +22,7 @@ from nodeprint.layout import RANK, Layout, codes, distinct, slots_of
 from nodeprint.topology.model import Topology
 
 
-@dataclass(frozen=True)
-class NodePlaces:
+class NodePlaces(msgspec.Struct, frozen=True):
     """The canonical places of a node and what they are called there: by slot the OS numbers of CPUs and cores, by order
     the OS numbers of NUMA nodes."""
 
@@ -41,8 +40,7 @@ class NodePlaces:
         )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class JobPart:
+class JobPart(msgspec.Struct, frozen=True):
     """A measurement in one job of one node. `values` gives (run, pass, place) when it is needed; `places` and the rest
     are as of `Quantity`, in any order, each once."""
 

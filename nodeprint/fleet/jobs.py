@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -31,8 +31,7 @@ PER_RUN = ("record", "segment", "run", "seed", "start_time", "boot_id", "sensors
 Array = npt.NDArray[Any]
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(msgspec.Struct, frozen=True, dict=True):
     """One measurement of one job, at places as they were measured.
 
     `places` has the int64 coordinates (place) of each of its dimensions, by OS number; of a dimension of words they are
@@ -100,8 +99,7 @@ class Measured:
         return known
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(msgspec.Struct, frozen=True):
     """One submission of a node: its outcome (status.json, empty while it runs) and its measurements by name.
 
     `not_applicable` says why a measurement has nothing to measure on this node, `problems` what was left out.
@@ -110,7 +108,7 @@ class Job:
     number: int
     status: Mapping[str, Any]
     measured: Mapping[str, Measured]
-    not_applicable: Mapping[str, str] = field(default_factory=dict)
+    not_applicable: Mapping[str, str] = {}
     problems: tuple[str, ...] = ()
 
     @property

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from nodeprint.iodie import data, die
 from nodeprint.iodie.data import Floats
@@ -18,8 +19,7 @@ from nodeprint.topology.model import Level, Topology
 Key = tuple[str, int, tuple[tuple[int, ...], ...]]
 
 
-@dataclass(frozen=True)
-class Costs:
+class Costs(msgspec.Struct, frozen=True):
     """What the parts of a node's dies cost, ns (of "share" the share): `value` with `half` of its 95 % interval (p),
     and `by_run` (run, p) with the sites and clusters of all `runs`, in order, as job1/run2."""
 
@@ -30,8 +30,7 @@ class Costs:
     by_run: Floats
 
 
-@dataclass(frozen=True)
-class NodeDies:
+class NodeDies(msgspec.Struct, frozen=True):
     """The dies of a node, what their parts cost, and what of its data is missing, a sentence each."""
 
     node: str

@@ -10,7 +10,6 @@ import os
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +30,7 @@ SCHEMA = 1
 _FILE = "dies.msgpack"
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """Nodes that were analysed, of the others why not, and the comparison of the nodes where there are several."""
 
     nodes: tuple[NodeDies, ...]

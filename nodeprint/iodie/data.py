@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -25,8 +25,7 @@ _GROUPS = 4
 _ODD = 6.0
 
 
-@dataclass(frozen=True)
-class Pass:
+class Pass(msgspec.Struct, frozen=True):
     """Hops of one run, home and pass: pairs of CPUs `a` and `b` by OS number (p), on `lines` of the pool (l), in ns
     (p, l). `ghz` is the clock of both CPUs just before (p, 2), NaN where it was not measured."""
 
@@ -40,8 +39,7 @@ class Pass:
     ghz: Floats
 
 
-@dataclass(frozen=True)
-class Census:
+class Census(msgspec.Struct, frozen=True):
     """How far `lines` of the pool (l) are from `cpus` (c) in one run and home, by each half of the loads: `ns`
     (2, c, l). `address_bits` low bits of a line's offset in the pool are those of its physical address."""
 
@@ -53,8 +51,7 @@ class Census:
     address_bits: int
 
 
-@dataclass(frozen=True)
-class Lines:
+class Lines(msgspec.Struct, frozen=True):
     """Where lines come from: run, home and pass of each as an index into `parts`, and its number in the pool (l)."""
 
     parts: tuple[tuple[str, int, int], ...]
@@ -74,8 +71,7 @@ class Lines:
         return np.array([home for _, home, _ in self.parts], dtype=np.int64)[self.part]
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True):
     """What the hops on lines at home in one socket are between, over all runs.
 
     `ends` are the numbers of the parts of `level` (machine-wide, e), `here` whether they are in that socket (e), and
@@ -99,8 +95,7 @@ class Frame:
         return float((known.max(axis=0) / known.min(axis=0)).max()) - 1 if known.size else 0.0
 
 
-@dataclass(frozen=True)
-class Tensor(Frame):
+class Tensor(Frame, frozen=True):
     """T[end, end, line] of the lines at home in one socket, over all runs.
 
     A cell is a group of pairs of cores between two ends: `between` has the indices of its ends (c, 2), `count` its
@@ -116,7 +111,7 @@ class Tensor(Frame):
     @property
     def frame(self) -> Frame:
         """All but the hops."""
-        return Frame(**{one.name: getattr(self, one.name) for one in fields(Frame)})
+        return Frame(**{name: getattr(self, name) for name in Frame.__struct_fields__})
 
 
 def tensors(passes: Sequence[Pass], topology: Topology) -> tuple[list[Tensor], list[str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -28,8 +27,7 @@ class _Pair(msgspec.Struct, tag_field="record", tag="pair", gc=False):
     flags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Detail:
+class Detail(msgspec.Struct, frozen=True):
     """The lines of a record file of pairs with `--detail`: of each pair that has them and no flag `a`, `b`, `home` and
     `pass` (int64), `ns` of its first lines (p, l) and `ghz` of both CPUs (p, 2). `headers`, `passes` and `companions`
     are as in Records."""

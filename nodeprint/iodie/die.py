@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from nodeprint.distributions import stdtrit
 from nodeprint.iodie import data, geometry, hashing, line_clusters, paths, sites
@@ -22,8 +23,7 @@ from nodeprint.topology.model import Topology
 _APART_NS, _FALSE = 2.0, 0.01
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(msgspec.Struct, frozen=True):
     """The link to another socket: what it adds to a hop, with the ways to it on both dies, and half of the interval."""
 
     socket: int
@@ -31,8 +31,7 @@ class Link:
     half: float
 
 
-@dataclass(frozen=True)
-class Die:
+class Die(msgspec.Struct, frozen=True):
     """What was found of the lines at home in one socket, or in one of its NUMA nodes (`homes`).
 
     `no_map` says why there is no map of sites; `no_geometry` why none of the known geometries is named. `counted` has

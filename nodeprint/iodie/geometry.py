@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
 from math import lgamma, log, pi
 
+import msgspec
 import numpy as np
 
 from nodeprint import dies
@@ -28,8 +28,7 @@ _PROFILE = 1.92
 _LEAST_NS = 0.05
 
 
-@dataclass(frozen=True)
-class Distances:
+class Distances(msgspec.Struct, frozen=True):
     """What the way from site to site adds, ns: to lines (`line`) and to other CPUs (`pair`), each (m) in the order of
     `ends` (m, 2), with half of its 95 % interval. NaN where the data do not identify it."""
 
@@ -40,8 +39,7 @@ class Distances:
     pair_half: Floats
 
 
-@dataclass(frozen=True)
-class Geometry:
+class Geometry(msgspec.Struct, frozen=True):
     """A geometry that foretells each distance from the others better than all other kinds do.
 
     `site` has the number of each found site in it (n). `hop_ns` is the cost of a step to a line by its direction, with

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
 
+import msgspec
 import numpy as np
 
 from nodeprint.iodie.data import Bools, Floats, Ints, Lines
@@ -20,8 +20,7 @@ RIGHT, _FEWEST = 0.9, 12
 _BEYOND_CHANCE = 4.0
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """A rule that foretells on which side of a division a line is: the parity of the address `bits`, or where there are
     none the address modulo 3. `groups` are the clusters on each side. `right` is the share of held-out lines (`lines`
     of them, or pairs of lines in one page where `in_page`) for which it holds."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from nodeprint.iodie.data import Bools, Floats, Ints, Lines, Tensor
@@ -28,8 +27,7 @@ SURE = 0.9
 UNASSIGNED = -1
 
 
-@dataclass(frozen=True)
-class Clusters:
+class Clusters(msgspec.Struct, frozen=True):
     """Clusters of lines: `label` of each line (l, -1 where no cluster has a probability of SURE), its `probability`
     (l), the `centres` in ns (k, e) around the mean of each end and line, and the `noise_ns` of one line's distance
     from one end.
@@ -237,8 +235,7 @@ def _mixture(values: Floats, scale: Floats, label: Ints) -> Clusters:
     return Clusters(found.astype(np.int64), most, centres * scale, noise, apart_by, detectable)
 
 
-@dataclass(frozen=True)
-class ClusterAgreement:
+class ClusterAgreement(msgspec.Struct, frozen=True):
     """Whether hops and census put the lines that both have into the same clusters: their number, and the adjusted Rand
     index (None where one of the two found a single cluster)."""
 

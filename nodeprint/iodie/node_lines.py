@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 
 from nodeprint import run_files, topology
@@ -23,8 +23,7 @@ T = TypeVar("T")
 MEASUREMENTS = ("coherence-cas", "coherence-faa", "coherence-flag1")
 
 
-@dataclass(frozen=True)
-class NodeLines:
+class NodeLines(msgspec.Struct, frozen=True):
     """The lines of one node: `measurement`, passes and censuses of all runs, the topology, and `missing` parts."""
 
     node: str

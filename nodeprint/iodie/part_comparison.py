@@ -6,8 +6,8 @@ Parts are aligned by the numbers of the labels, over nodes whose dies have the s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from nodeprint.iodie.analysis import Key, NodeDies, site_ends
@@ -21,8 +21,7 @@ QUANTITY = {"end": "die-ports", "way": "die-ways", "link": "die-links", "share":
 WORDS = {"ccd": "CCD", "ccx": "CCX", "cluster": "cluster", "core": "core"}
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(msgspec.Struct, frozen=True):
     """What the verdict says of the parts of dies: its findings, the sentence by node and name of the part, or of the
     quantity where all of its parts deviate, and by term the smallest effect that it finds, as a share."""
 
@@ -30,8 +29,7 @@ class Judged:
     smallest: Mapping[str, float]
 
 
-@dataclass(frozen=True)
-class ComparedPart:
+class ComparedPart(msgspec.Struct, frozen=True):
     """One part on all nodes: what it is (`key`), its `name`, its `unit`, ns or share, and by node its `value` and
     `half`, half of the 95 % interval. `findings` are the verdict's, the sentence by node."""
 
@@ -43,8 +41,7 @@ class ComparedPart:
     findings: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True):
     """The parts of all nodes that have the same dies, `nodes` in order, and the `others` with the reason. `smallest` as
     of `Judged`, None where the campaign has not been judged."""
 

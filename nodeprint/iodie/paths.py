@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from nodeprint.distributions import stdtrit
@@ -19,8 +18,7 @@ CLOCKS_APART = 0.03
 _NULL = 1e-8
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(msgspec.Struct, frozen=True):
     """The parameters of the ways of one socket's lines, in ns: `value` (p), their `covariance` (p, p), which of them
     the data `identified` (p), and the `degrees` of freedom behind each interval (p). `scatter_ns` is the standard
     deviation of what is left of the mean hop between two ends.
@@ -47,8 +45,7 @@ class Fit:
         return float(stdtrit(self.degrees[at], 0.975)) * float(np.sqrt(variance))
 
 
-@dataclass(frozen=True)
-class Far:
+class Far(msgspec.Struct, frozen=True):
     """What the other sockets' ends add to the ways from the ends here: `ns` of each end that is not here (j), with its
     `variance`. It contains their own parts, the link, and the ways to it on both dies."""
 
@@ -124,8 +121,7 @@ def _of_means(inverse: Floats, visits: Floats, left: Floats, degrees: int) -> tu
     return inverse * of_mean + beyond + np.diag(np.maximum(-np.diag(beyond), 0.0)), of_mean
 
 
-@dataclass(frozen=True)
-class Core:
+class Core(msgspec.Struct, frozen=True):
     """How many cycles of its clock a core spends on a hop at each end, with half of the 95 % interval."""
 
     cycles: float

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from nodeprint.iodie.data import Floats, Ints
@@ -15,8 +14,7 @@ GAP = 3.0
 _NOISE = 1.5
 
 
-@dataclass(frozen=True)
-class Sites:
+class Sites(msgspec.Struct, frozen=True):
     """The site of each end in the socket (e) and of each cluster of lines (k)."""
 
     of_end: Ints

@@ -6,10 +6,11 @@ Each cause becomes one finding.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from nodeprint.fleet.quantity import Key
 from nodeprint.judge.evidence import Evidence, Observed, residual_of, unordered
@@ -28,8 +29,7 @@ _OWN_SHARE = 0.5
 RUN_SHARE = 0.25
 
 
-@dataclass(frozen=True)
-class Cause:
+class Cause(msgspec.Struct, frozen=True):
     """A term or several with one effect, relative and in ns.
 
     `constant_in` says which of the two is the same over the terms. `members` are numbers of terms, `weights` how their
@@ -44,7 +44,7 @@ class Cause:
     effect: float
     effect_ns: float
     constant_in: str
-    beyond: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    beyond: Ints = msgspec.field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     largest: tuple[int, float, float] = (-1, 0.0, 0.0)
 
     def effect_of(self, deviation: Floats) -> Floats:

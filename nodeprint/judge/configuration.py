@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from nodeprint import fingerprint
@@ -16,8 +16,7 @@ from nodeprint.node_configuration import NODE_TOKENS, Value, normalised_cmdline
 from nodeprint.packed import PackedNode
 
 
-@dataclass(frozen=True)
-class FieldDifference:
+class FieldDifference(msgspec.Struct, frozen=True):
     """A key in which a node differs from the majority."""
 
     key: str

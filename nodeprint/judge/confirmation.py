@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from nodeprint.judge.causes import RUN_SHARE, Cause, causes, shown_by_runs
 from nodeprint.judge.evidence import FEW_NODES, Evidence, Observed, filled
@@ -25,8 +26,7 @@ RUN_HALF = 0.5
 STATES = ("confirmed", "crowd", "fresh", "differs", "refuted")
 
 
-@dataclass(frozen=True)
-class ShownCause:
+class ShownCause(msgspec.Struct, frozen=True):
     """A cause seen in a node (its number in the fleet): in which matrix's evidence, in which of STATES, its relative
     effect with a 95 % interval, and which runs show it."""
 
@@ -44,8 +44,7 @@ class ShownCause:
         return self.one.matrix
 
 
-@dataclass(frozen=True)
-class Unstable:
+class Unstable(msgspec.Struct, frozen=True):
     """A term whose runs differ, or (`factor`) a core that varies so many times as much between passes as its peers'."""
 
     matrix: Matrix

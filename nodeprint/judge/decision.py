@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from nodeprint import outcomes
 from nodeprint.judge.confirmation import ShownCause

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from nodeprint.distributions import stdtrit
 from nodeprint.judge import tails, thresholds
@@ -29,8 +30,7 @@ FEW_NODES = 4
 _SHARE_SCALES = 6.0
 
 
-@dataclass(frozen=True)
-class Observed:
+class Observed(msgspec.Struct, frozen=True):
     """One node in one matrix: its row, the centre of its peers, its deviation and whether its runs differ, by term."""
 
     matrix: Matrix
@@ -55,8 +55,7 @@ class Observed:
         return np.asarray(self.matrix.level[self.row])
 
 
-@dataclass(frozen=True)
-class Again:
+class Again(msgspec.Struct, frozen=True, dict=True):
     """Runs of some jobs of the nodes that have them: the deviation from what the peers show and whether runs differ
     (node, term)."""
 
@@ -75,16 +74,14 @@ class Again:
         return Observed(self.matrix, row, self.centre[row], self.deviation[row], self.differ[row])
 
 
-@dataclass(frozen=True)
-class Later:
+class Later(msgspec.Struct, frozen=True):
     """Of the nodes that have it: one job after the first, and all jobs from it on."""
 
     one: Again
     rest: Again
 
 
-@dataclass(frozen=True)
-class Evidence:
+class Evidence(msgspec.Struct, frozen=True, dict=True):
     """One matrix of a kind: its first job with statistics, the `later` jobs of the nodes that have them, and the spread
     over passes (`wobble`)."""
 

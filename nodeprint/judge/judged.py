@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
+import msgspec
 import numpy as np
 
 from nodeprint.fleet.homes import FAR
@@ -20,8 +21,7 @@ from nodeprint.judge.reduction import Reduced
 from nodeprint.packed import INVALID, PackedFleet, PackedNode
 
 
-@dataclass(frozen=True)
-class JudgedFleet:
+class JudgedFleet(msgspec.Struct, frozen=True, dict=True):
     """The nodes of a fleet, its `reduced` quantities, its kinds, the keys in which nodes differ from the majority by
     name, and the number of tests made."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -26,8 +26,7 @@ _NINE_OF_TEN = 1.2816
 _UNLIKE = 0.75
 
 
-@dataclass(frozen=True)
-class Margin:
+class Margin(msgspec.Struct, frozen=True):
     """How alike one node is in one family of terms: the smallest bound at which it would be the same.
 
     `reach` is the far end of the 90 % interval of the `term` that comes nearest to its bound, on the model's scale,

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -37,8 +37,7 @@ _GRID = 64
 _BOTH_WAYS = 0.5
 
 
-@dataclass(frozen=True)
-class SlowPart:
+class SlowPart(msgspec.Struct, frozen=True):
     """A slow node or link: `sends` and `receives` are the directions of a node, (True, False) of a link from `node`.
 
     `state` is one of confirmation.STATES, `effect` relative with its 95 % `interval`, of the later jobs where they
@@ -62,8 +61,7 @@ class SlowPart:
         return (self.node, self.to) if self.to else (self.node,)
 
 
-@dataclass(frozen=True)
-class JudgedFabric:
+class JudgedFabric(msgspec.Struct, frozen=True):
     """A fabric with what was found in it; `smallest` are the relative effects from which on a node or link is found,
     without any where it is `too_small` to name one, for this reason."""
 
@@ -74,8 +72,7 @@ class JudgedFabric:
     too_small: str = ""
 
 
-@dataclass(frozen=True)
-class MessageTerms:
+class MessageTerms(msgspec.Struct, frozen=True):
     """Of each run, in log: the level of each link's class, what a node adds when it sends (`out`) or receives (`into`),
     (run, node), and what a link adds beyond that (run, from, to)."""
 
@@ -174,8 +171,7 @@ def _sittings(fabric: Fabric) -> Ints:
     return np.array([number[job] for job in jobs])
 
 
-@dataclass(frozen=True)
-class _Ways:
+class _Ways(msgspec.Struct, frozen=True):
     """Nodes or links in both directions: of each its `ends`, a link's from and to or a node and nothing, its terms
     `values` (run, part, direction), and the log of the `usual` time that they add to (part, direction)."""
 
@@ -226,8 +222,7 @@ def _slow(
     return SlowPart(term, node, to, sends, receives, state, size, in_ns, (low, high), runs)
 
 
-@dataclass(frozen=True)
-class _Shown:
+class _Shown(msgspec.Struct, frozen=True):
     """A term that stands out: how certain that is, the runs that size it, and those that show it."""
 
     state: str

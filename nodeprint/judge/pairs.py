@@ -8,8 +8,8 @@ term without complement in any stratum cannot be separated from its parent and i
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -19,8 +19,7 @@ from nodeprint.layout import CCD, CCX, OTHER_SOCKET, QUADRANT, RANK, SOCKET, Int
 Bools = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class _Places:
+class _Places(msgspec.Struct, frozen=True):
     """Part numbers of both CPUs of each pair, -1 of an unknown level, and strata: pairs of one class on one socket or
     between two."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -38,18 +38,17 @@ _NULL_DRAWS, _NULL_TAIL = 4000, 0.02
 _CUTS = 2
 
 
-@dataclass
-class NodeEvidence:
+class NodeEvidence(msgspec.Struct):
     """What is known of one node within its kind: causes, what is unstable and in which jobs, margins by name.
 
     `runs` are those of pairs, `untested` is whether a term of pairs has too few of them.
     """
 
-    shown: list[ShownCause] = field(default_factory=list)
-    unstable: list[Unstable] = field(default_factory=list)
-    unstable_jobs: set[int] = field(default_factory=set)
+    shown: list[ShownCause] = []
+    unstable: list[Unstable] = []
+    unstable_jobs: set[int] = set()
     runs: int = 0
-    margins: dict[str, Margin] = field(default_factory=dict)
+    margins: dict[str, Margin] = {}
     untested: bool = False
 
     def of(self, *, pairs: bool) -> dict[str, Margin]:
@@ -57,8 +56,7 @@ class NodeEvidence:
         return {name: one for name, one in self.margins.items() if one.matrix.quantity.of_pairs == pairs}
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True):
     """Nodes that are compared with each other: a configuration, or a population of it that a term separates. What they
     show, by matrix and by node, and what they could have shown: detection limits and bounds by family or term; nothing
     where there is nothing to compare with."""
@@ -66,11 +64,11 @@ class Kind:
     nodes: Ints
     separated_by: Separation | None = None
     evidence: Sequence[Evidence] = ()
-    by_node: Mapping[int, NodeEvidence] = field(default_factory=dict)
-    smallest: Mapping[str, float] = field(default_factory=dict)
-    bounds: Mapping[str, float] = field(default_factory=dict)
-    spreads: Mapping[str, FamilySpread] = field(default_factory=dict)
-    wide: Mapping[str, float] = field(default_factory=dict)
+    by_node: Mapping[int, NodeEvidence] = {}
+    smallest: Mapping[str, float] = {}
+    bounds: Mapping[str, float] = {}
+    spreads: Mapping[str, FamilySpread] = {}
+    wide: Mapping[str, float] = {}
 
     @property
     def pairs(self) -> list[Evidence]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -30,8 +30,7 @@ _CHUNK = 128
 _CLIP = 0.25
 
 
-@dataclass(frozen=True)
-class EffectScale:
+class EffectScale(msgspec.Struct, frozen=True):
     """How values are compared with their template: `kind` as of a model's scale, and the share of the time that
     matters."""
 
@@ -55,8 +54,7 @@ class EffectScale:
         return float(np.expm1(effect)) * (self.floor if self.kind == "share" else 1.0)
 
 
-@dataclass(frozen=True)
-class PlaceSet:
+class PlaceSet(msgspec.Struct, frozen=True):
     """Places that are judged together: all pairs at one home, or all places. `home` is -1 where there is none."""
 
     home: int
@@ -64,8 +62,7 @@ class PlaceSet:
     terms: Terms
 
 
-@dataclass(frozen=True)
-class Reduced:
+class Reduced(msgspec.Struct, frozen=True):
     """A quantity with its passes reduced to their median, `level` (row, place) in its unit.
 
     Of pairs, `wobble` (row, part, core) is the mean over a core's pairs of the range over passes, relative, NaN with
@@ -82,8 +79,7 @@ class Reduced:
     sittings: Mapping[int, list[list[int]]]
 
 
-@dataclass(frozen=True)
-class Matrix:
+class Matrix(msgspec.Struct, frozen=True, dict=True):
     """One part of a quantity over the nodes of one group: `level` (node, run, place), `values` (node, run, term).
 
     `nodes` are numbers in the fleet, `runs` the names of each one's runs (job1/run1); NaN where a run is missing.

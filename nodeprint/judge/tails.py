@@ -8,10 +8,10 @@ derivation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -42,8 +42,7 @@ _POINTS = np.linspace(-8.0, 8.0, 33)
 _WEIGHTS: Floats = np.exp(-(_POINTS**2) / 2) / np.exp(-(_POINTS**2) / 2).sum()
 
 
-@dataclass(frozen=True)
-class _Mixture:
+class _Mixture(msgspec.Struct, frozen=True, dict=True):
     """By degrees of freedom, a t plus a normal value that has `noise` of the squared scale; that is MAD-consistent and
     1."""
 

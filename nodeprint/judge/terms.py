@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -21,8 +21,7 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class Family:
+class Family(msgspec.Struct, frozen=True):
     """A family of terms of pairs: the `term` that its findings are called by and its bound in percent has in
     acceptance.yaml, the key there of its bound in ns, and of cores the pairs that it counts (`scope`)."""
 
@@ -45,8 +44,7 @@ FAMILIES: Mapping[str, Family] = {
 }
 
 
-@dataclass(frozen=True)
-class Term:
+class Term(msgspec.Struct, frozen=True):
     """One term: its family and the name of its findings, where it is, and the places that it covers and is compared
     with."""
 
@@ -57,8 +55,7 @@ class Term:
     against: Ints
 
 
-@dataclass(frozen=True)
-class Composite:
+class Composite(msgspec.Struct, frozen=True):
     """A cause that shows in several terms: its name, place, the numbers of its terms and all places it covers."""
 
     term: str
@@ -67,8 +64,7 @@ class Composite:
     covers: Ints
 
 
-@dataclass(frozen=True)
-class Terms:
+class Terms(msgspec.Struct, frozen=True, dict=True):
     """The terms of a layout. `contrast` (term x place) gives every term's value from residuals.
 
     `families` are from coarse to fine, `family` is each term's number among them, `pool` (term) a number for the terms

@@ -8,9 +8,9 @@ derivation.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -41,8 +41,7 @@ _SILICON = ("core-near", "core-far")
 _INDEPENDENT = 10.0
 
 
-@dataclass(frozen=True)
-class FamilySpread:
+class FamilySpread(msgspec.Struct, frozen=True):
     """Of one family: the scales between nodes, between runs and of the chips (relative), the tail's degrees of freedom,
     and `z`, the number of scales at the threshold."""
 
@@ -53,8 +52,7 @@ class FamilySpread:
     z: float
 
 
-@dataclass(frozen=True)
-class Statistics:
+class Statistics(msgspec.Struct, frozen=True):
     """Deviations, scales and thresholds by node and term.
 
     By node and term (relative): the deviation from the peers, its scale, the threshold, and `z`, the number of scales
@@ -129,8 +127,7 @@ def statistics(
     )
 
 
-@dataclass
-class _Family:
+class _Family(msgspec.Struct, dict=True):
     """The terms of one family, by node and term: deviations, variances of family and place, with how many `others` each
     node is compared, the variance assumed before (term), that of a node's own noise beyond the usual."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from nodeprint.report import scale
@@ -15,8 +15,7 @@ from nodeprint.report.figures import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
+class Axis(msgspec.Struct, frozen=True):
     """From low to high, even in the value or in its logarithm."""
 
     low: float
@@ -49,8 +48,7 @@ class Axis:
         return [(value, f"{value:g}") for value in found if self.low <= value <= self.high]
 
 
-@dataclass(frozen=True, slots=True)
-class Plane:
+class Plane(msgspec.Struct, frozen=True):
     """Where a plot is on its drawing (left, top, width, height in mm), and its axes."""
 
     left: float

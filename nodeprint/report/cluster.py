@@ -6,10 +6,10 @@ The outcome, who, and what to do next come first; then the fleet in figures; sta
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from nodeprint import outcomes
 from nodeprint.fleet import homes

@@ -9,9 +9,11 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from nodeprint import discover, files, outcomes
 from nodeprint.errors import NodeprintError, printable
@@ -82,8 +84,7 @@ def write(
     return [document_path, single_file, *(one.path for one in pages.printed if one.path is not None), *extra]
 
 
-@dataclass(frozen=True, slots=True)
-class _Document:
+class _Document(msgspec.Struct, frozen=True):
     """The pages of cluster.pdf in order, and what came of each node."""
 
     shown: list[Page]
@@ -189,8 +190,7 @@ def file_name(node: str) -> str:
     return f"{harmless}-{hashlib.sha256(node.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}.pdf"
 
 
-@dataclass(frozen=True, slots=True)
-class _Printed:
+class _Printed(msgspec.Struct, frozen=True):
     """What came of a node: its file, its page where cluster.pdf needs it, and what the cluster's page says of it: when
     its first run began (ISO 8601), its difference map, and whether it was simulated or imported."""
 
@@ -205,8 +205,7 @@ class _Printed:
     matrices: tuple[explorer.Encoded, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(msgspec.Struct, frozen=True):
     """What every node's page needs. `within` are the nodes whose pages cluster.pdf holds, `own` those with a file,
     `explored` those whose matrices cluster.html holds."""
 

@@ -6,9 +6,9 @@ Colours are of the light page; the HTML file replaces those of ink, hair and was
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -22,8 +22,7 @@ TEXT, SMALL = 2.2, 1.85
 _LONGEST = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Pixels:
+class Pixels(msgspec.Struct, frozen=True):
     """An image whose pixels (row by row from the top left corner) are entries of a palette of `scale`."""
 
     width: int
@@ -37,8 +36,7 @@ class Pixels:
         return cls(entries.shape[1], entries.shape[0], entries.tobytes(), palette)
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(msgspec.Struct, frozen=True):
     """Pixels on a drawing: their top left corner and their size."""
 
     pixels: Pixels

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from nodeprint.report.axes import BOUND, Axis, Plane
@@ -21,8 +21,7 @@ from nodeprint.report.figures import (
 from nodeprint.report.plots import strip
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(msgspec.Struct, frozen=True):
     """A node's effect with the ends of its interval (NaN without one); `odd` ones ask for attention."""
 
     node: str

@@ -9,9 +9,9 @@ import base64
 import json
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from nodeprint.report import figures, formatting, scale
@@ -29,8 +29,7 @@ _NOTHING = 65535
 _LABELS = ("socket", "quadrant", "ccd", "ccx", "numa", "core")
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
+class Encoded(msgspec.Struct, frozen=True):
     """A matrix for the browser: `data` is zlib in base64 of its values as 16-bit numbers of `step` ns, all high bytes
     before all low ones; of an undirected one the pairs above the diagonal, row by row."""
 
@@ -77,8 +76,7 @@ def _labels(cpus: Sequence[int], topology: Topology | None) -> tuple[tuple[int |
     return tuple(tuple(getattr(known.get(cpu), name, None) for name in _LABELS) for cpu in cpus)
 
 
-@dataclass(frozen=True, slots=True)
-class ExplorerRow:
+class ExplorerRow(msgspec.Struct, frozen=True):
     """A node in the explorer's table."""
 
     node: str

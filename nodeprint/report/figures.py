@@ -6,13 +6,14 @@ A figure takes arrays and words, and knows neither files nor verdicts. Its `data
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from nodeprint.report import scale
 from nodeprint.report.drawing import ALARM, HAIR, INK, QUIET, SMALL, Drawing, Pixels
@@ -42,8 +43,7 @@ PENS: Mapping[str, tuple[float, str]] = {
 _TICK_ROOM, _DIGIT, BAND_DEPTH, NUMBERS = 2.2, 1.15, 3.5, 6.0
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(msgspec.Struct, frozen=True):
     """A drawing, the `name` of its files, `caption` below it, `alt` for those who cannot see it.
 
     `data` are its numbers by the names of their columns, all of one length.
@@ -61,8 +61,7 @@ def finished(drawing: Drawing, name: str, caption: str, alt: str, data: Mapping[
     return Figure(name, caption, alt, drawing, data or {})
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(msgspec.Struct, frozen=True):
     """Neighbouring rows from `start` to before `stop` that share a part, and the part's number."""
 
     start: int
@@ -70,8 +69,7 @@ class Group:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
+class Band(msgspec.Struct, frozen=True):
     """A level of the machine along the axes: `level` chooses the line, `name` is what is written."""
 
     level: str
@@ -79,8 +77,7 @@ class Band:
     groups: tuple[Group, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+class Tick(msgspec.Struct, frozen=True):
     """A text at a position, from 0 to 1 along its axis."""
 
     at: float

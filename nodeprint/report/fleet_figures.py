@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from nodeprint import captions
@@ -28,16 +28,15 @@ from nodeprint.words import places
 _MOST_ROWS, MOST_MAPS = 32, 64
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+class Overview(msgspec.Struct, frozen=True):
     """What the figures of a fleet need beside the verdict: when each node was first measured, its difference map,
     one matrix of the template with its machine, the leaf switch of each node, and what is said of records that were not
     measured here."""
 
-    started: Mapping[str, str] = field(default_factory=dict)
-    maps: Mapping[str, Pixels] = field(default_factory=dict)
+    started: Mapping[str, str] = {}
+    maps: Mapping[str, Pixels] = {}
     template: tuple[DrawnMatrix, Template, Topology | None] | None = None
-    switches: Mapping[str, str] = field(default_factory=dict)
+    switches: Mapping[str, str] = {}
     origin: str = ""
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal
+
+import msgspec
 
 from nodeprint.report import scale as scales
 from nodeprint.report.drawing import Drawing, Pixels
@@ -74,8 +75,7 @@ def _ink_on(rgb: tuple[int, int, int]) -> str:
     return "#ffffff" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.067 else INK
 
 
-@dataclass(frozen=True, slots=True)
-class Sheet:
+class Sheet(msgspec.Struct, frozen=True):
     """A drawing, how many mm of it a unit of the plan takes, and the values that it shows."""
 
     drawing: Drawing
@@ -103,8 +103,7 @@ class Sheet:
 Mark = tuple[Callable[[Sheet, float, float], None], float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(msgspec.Struct, frozen=True):
     """A drawing of a size, from its top left corner."""
 
     width: float

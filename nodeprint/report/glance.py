@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from rich.style import Style
@@ -40,8 +40,7 @@ _NODES, _CPUS = 3, 32
 _LEVELS = ((CCD, "CCD"), (CCX, "CCX"), (QUADRANT, "quadrant"), (SOCKET, "socket"))
 
 
-@dataclass(frozen=True, slots=True)
-class Square:
+class Square(msgspec.Struct, frozen=True):
     """A matrix to print: `values` (n x n, NaN where there is none), a name for each row, and its title."""
 
     title: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from xml.sax.saxutils import escape
+from html import escape
 
 from nodeprint import sources
 from nodeprint.report.figures import Figure
@@ -38,7 +38,7 @@ def page(pages: Sequence[Page], site: Site | None = None, explorer: str = "") ->
 
 def _drawing(figure: Figure) -> str:
     """A figure's SVG as an element of the page, with what it shows in words. All text in it is escaped by `svg`."""
-    said = escape(line(figure.alt), {'"': "&quot;"})
+    said = escape(line(figure.alt))
     words = f'<svg role="img" aria-label="{said}" style="width:{figure.drawing.width:.1f}mm" '
     return svg(figure.drawing).decode().replace("<svg ", words, 1)
 

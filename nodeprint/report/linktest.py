@@ -4,10 +4,10 @@ they were measured."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from nodeprint.report import formatting
 from nodeprint.report.figures import Floats, three_digits

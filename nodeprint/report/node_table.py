@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from nodeprint import outcomes
 from nodeprint.outcomes import Outcome
@@ -23,8 +25,7 @@ from nodeprint.words.outcome import MOST_SINGLE, alike, told_once
 MOST_COLUMNS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRow:
+class NodeRow(msgspec.Struct, frozen=True):
     """A line of the cluster's table: its class medians in the order of the columns, what was found, what to do."""
 
     node: str

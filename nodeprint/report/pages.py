@@ -7,8 +7,10 @@ the templates of reports/ know each kind of block, and nothing of what it says.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import asdict, replace
 
 from nodeprint.errors import printable
 from nodeprint.outcomes import Outcome
@@ -20,23 +22,20 @@ Facts = tuple[tuple[str, str], ...]
 _LONGEST = 1200
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(msgspec.Struct, frozen=True):
     """A paragraph; `quiet` in small print."""
 
     text: str
     quiet: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Bullets:
+class Bullets(msgspec.Struct, frozen=True):
     """Sentences in a list."""
 
     items: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FactList:
+class FactList(msgspec.Struct, frozen=True):
     """Keys and values, in so many columns, keys `width` mm wide."""
 
     facts: Facts
@@ -44,16 +43,14 @@ class FactList:
     width: float = 40.0
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(msgspec.Struct, frozen=True):
     """What a table has in a place where it has more than words: a figure, or an outcome."""
 
     figure: Figure | None = None
     mark: Outcome | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(msgspec.Struct, frozen=True):
     """A table: its header and its rows, of which those at `marked` ask for attention.
 
     `align` has a letter a column, l or r; `wide` is the column that takes the room that is left (-1: none).
@@ -67,8 +64,7 @@ class Table:
     dense: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(msgspec.Struct, frozen=True):
     """A warning or a quality remark in words: what was seen, what to do, and which nodes it concerns."""
 
     text: str
@@ -76,8 +72,7 @@ class Advice:
     nodes: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FindingBlock:
+class FindingBlock(msgspec.Struct, frozen=True):
     """A finding of the verdict: its sentence, its figures as short facts, and what it looks like."""
 
     title: str
@@ -86,16 +81,14 @@ class FindingBlock:
     figures: tuple[Figure, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(msgspec.Struct, frozen=True):
     """Figures side by side, and what may stand beside the last of them."""
 
     figures: tuple[Figure, ...]
     facts: Facts = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Unmeasured:
+class Unmeasured(msgspec.Struct, frozen=True):
     """A node without a result: the reason, and the last lines of its log."""
 
     node: str
@@ -104,15 +97,13 @@ class Unmeasured:
     log_tail: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(msgspec.Struct, frozen=True):
     """The last lines of a log."""
 
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(msgspec.Struct, frozen=True):
     """How one measurement was made."""
 
     title: str
@@ -122,8 +113,7 @@ class Method:
 Block = Text | Bullets | FactList | Table | Advice | FindingBlock | Figures | Unmeasured | Log | Method
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(msgspec.Struct, frozen=True):
     """A heading and what is below it. `together`: on one page where it fits; `apart`: begins a page."""
 
     title: str
@@ -133,8 +123,7 @@ class Section:
     apart: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """The pages of a subject (a node, or the cluster). `origin` marks what was not measured here (SIMULATED, IMPORTED).
 
     `lead` are the sentences under the title, `counts` how many nodes have each outcome.
@@ -155,8 +144,7 @@ class Page:
         return [one for block in blocks if isinstance(block, Figures | FindingBlock) for one in block.figures]
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(msgspec.Struct, frozen=True):
     """What a site adds to its reports: a logo (PNG or SVG), whom to ask, and what was agreed with the vendor."""
 
     logo: bytes | None = None
@@ -202,14 +190,14 @@ def plain(
     image: Callable[[bytes], str],
     figure: Callable[[Figure], dict[str, Any]],
 ) -> Any:
-    """`value` (dataclasses all the way down) as JSON types, every string by way of `text`, files by way of `image`.
+    """`value` (structures all the way down) as JSON types, every string by way of `text`, files by way of `image`.
 
-    What a dataclass is stands in `kind`. A figure becomes its caption and what `figure` makes of it.
+    What a structure is stands in `kind`. A figure becomes its caption and what `figure` makes of it.
     """
     if isinstance(value, Figure):
         return {"kind": "Figure", "caption": text(value.caption)} | figure(value)
-    if is_dataclass(value):
-        named = {f.name: getattr(value, f.name) for f in fields(value)}
+    if isinstance(value, msgspec.Struct):
+        named = asdict(value)
         return {key: plain(item, text, image, figure) for key, item in named.items()} | {"kind": type(value).__name__}
     if isinstance(value, dict):
         return {key: plain(item, text, image, figure) for key, item in value.items()}

@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, lru_cache
-from importlib.metadata import distribution
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,7 +19,7 @@ from typing import Any
 import typst
 
 from nodeprint import sources
-from nodeprint.report import pdf_marks
+from nodeprint.report import package_data, pdf_marks
 from nodeprint.report.compact import compact
 from nodeprint.report.drawing import Words
 from nodeprint.report.figures import Figure
@@ -104,8 +103,7 @@ class Printer(AbstractContextManager["Printer"]):
 
 @cache
 def _fonts() -> typst.Fonts:
-    # the package's fonts alone: matplotlib itself takes its time to load
-    dejavu = Path(str(distribution("matplotlib").locate_file("matplotlib/mpl-data/fonts/ttf")))
+    dejavu = package_data.path("matplotlib", "mpl-data/fonts/ttf")
     return typst.Fonts(include_system_fonts=False, font_paths=[dejavu])
 
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from importlib.metadata import distribution
-from pathlib import Path as File
 
 import numpy as np
 
-from nodeprint.report import scale
+from nodeprint.report import package_data, scale
 from nodeprint.report.drawing import Dots, Drawing, Image, Mark, Path, Pen, Pixels, Rect, Segments, Words
 from nodeprint.report.truetype import Face
 
@@ -236,8 +234,8 @@ def with_letters(text: str) -> str:
 @cache
 def face(bold: bool) -> Face:
     """matplotlib's DejaVu Sans, as Typst has it."""
-    name = f"matplotlib/mpl-data/fonts/ttf/DejaVuSans{'-Bold' if bold else ''}.ttf"
-    return Face(File(str(distribution("matplotlib").locate_file(name))).read_bytes())
+    name = f"mpl-data/fonts/ttf/DejaVuSans{'-Bold' if bold else ''}.ttf"
+    return Face(package_data.path("matplotlib", name).read_bytes())
 
 
 class _Font:

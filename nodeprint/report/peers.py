@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from nodeprint import outcomes
@@ -36,16 +36,14 @@ _Key = tuple[str, int, str, int, tuple[Band, ...]]
 Place = tuple[int | str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Maps:
+class Maps(msgspec.Struct, frozen=True):
     """Difference maps on one scale and what they are of; without figures `text` says why there are none."""
 
     text: str
     figures: tuple[Figure, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Template:
+class Template(msgspec.Struct, frozen=True, eq=False, dict=True):
     """What peers have of one matrix: `names` of the nodes, and their matrices (peers x n x n), in ns.
 
     Most nodes of a fleet are held against one template, so what follows from it is found once.
@@ -85,14 +83,13 @@ def chosen(nodes: Mapping[str, Any]) -> list[str]:
     return [same[i * len(same) // count] for i in range(count)]
 
 
-@dataclass(slots=True)
-class Peers:
+class Peers(msgspec.Struct):
     """The matrices and cells of the chosen nodes."""
 
-    _matrices: dict[_Key, list[tuple[str, Floats]]] = field(default_factory=dict)
-    _machines: dict[_Key, tuple[tuple[int, ...], Topology | None]] = field(default_factory=dict)
-    _cells: dict[tuple[str, str], list[tuple[str, dict[Place, float]]]] = field(default_factory=dict)
-    _templates: dict[tuple[_Key, str], Template | None] = field(default_factory=dict)
+    _matrices: dict[_Key, list[tuple[str, Floats]]] = {}
+    _machines: dict[_Key, tuple[tuple[int, ...], Topology | None]] = {}
+    _cells: dict[tuple[str, str], list[tuple[str, dict[Place, float]]]] = {}
+    _templates: dict[tuple[_Key, str], Template | None] = {}
 
     def add(self, node: str, group: str, shown: Shown) -> None:
         """Keep what a peer measured."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from nodeprint.report import scale
@@ -112,8 +112,7 @@ def _brackets_below(drawing: Drawing, plane: Plane, groups: Sequence[Band], y: f
         y += BAND_DEPTH
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(msgspec.Struct, frozen=True):
     """A line of a plot: its name, x and y, and the spread of others around it (low, high), where there is one."""
 
     name: str
@@ -195,8 +194,7 @@ def lines(
     return finished(drawing, name, caption, f"Lines of {y} over {x}. {caption}", data)
 
 
-@dataclass(frozen=True, slots=True)
-class Passes:
+class Passes(msgspec.Struct, frozen=True):
     """A run of one pair: values and 95 % intervals of its passes, fastest batch and 99th percentile."""
 
     run: str

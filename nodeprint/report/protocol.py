@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from nodeprint import files, outcomes
 from nodeprint.errors import NodeprintError
@@ -31,8 +32,7 @@ _EVIDENCE = (
 ACCEPTED, DEVIATION, OPEN = "accepted", "deviation", "open"
 
 
-@dataclass(frozen=True)
-class JudgedCampaign:
+class JudgedCampaign(msgspec.Struct, frozen=True):
     """A judged campaign: its verdict, when it was measured, and the boots of its nodes."""
 
     folder: Path

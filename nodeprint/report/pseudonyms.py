@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from nodeprint.report import formatting
 from nodeprint.report.shown import Shown
@@ -15,8 +17,7 @@ from nodeprint.report.shown import Shown
 _DROPPED = ("serials", "cmdline", "kernel_parameters", "log_tail")
 
 
-@dataclass(frozen=True)
-class Pseudonyms:
+class Pseudonyms(msgspec.Struct, frozen=True, dict=True):
     """What nodes and racks are called instead; without any, everything stays as it is."""
 
     names: Mapping[str, str]

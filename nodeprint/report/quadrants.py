@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
+import msgspec
 import numpy as np
 
 from nodeprint import captions
@@ -24,8 +24,7 @@ from nodeprint.topology.model import Topology
 _ERROR = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
+class Blocks(msgspec.Struct, frozen=True):
     """Medians of the pairs between quadrants, run by run (run x block), in `unit`; a block is a pair of quadrants.
 
     `sockets` is the socket of each quadrant, `halves` its half of the I/O die (None unknown).

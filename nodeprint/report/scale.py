@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import distribution
 from typing import Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from nodeprint.order_statistics import quantile
+from nodeprint.report import package_data
 
 Map = Literal["batlow", "vik"]
 
@@ -26,8 +26,7 @@ MISSING, DIAGONAL, NONE = LEVELS, LEVELS + 1, LEVELS + 2
 _MISSING_RGB, _DIAGONAL_RGB = (205, 205, 205), (255, 255, 255)
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(msgspec.Struct, frozen=True):
     """From `low` to `high` (in the unit of the values) over a colour map; values beyond take the colour of the end.
 
     With `bins` there are so many colours, each that of the middle of its part.
@@ -102,8 +101,7 @@ def of_differences(values: npt.ArrayLike, at_least: float) -> Scale:
 @cache
 def palette(name: Map) -> tuple[tuple[int, int, int], ...]:
     """The 256 palette entries of a map as (red, green, blue): its colours, then MISSING, DIAGONAL and NONE."""
-    # the package's data alone: cmcrameri itself loads pyplot, for a second
-    stated = np.loadtxt(str(distribution("cmcrameri").locate_file(f"cmcrameri/cmaps/{name}.txt")))
+    stated = np.loadtxt(package_data.path("cmcrameri", f"cmaps/{name}.txt"))
     colours = stated[(np.linspace(0.0, 1.0, LEVELS) * len(stated)).astype(int).clip(max=len(stated) - 1)]
     rgb = [tuple(round(float(channel) * 255) for channel in colour) for colour in colours]
     return (*[(r, g, b) for r, g, b in rgb], _MISSING_RGB, _DIAGONAL_RGB, _DIAGONAL_RGB)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -27,8 +27,7 @@ from nodeprint.topology.model import Topology
 ClassKey = tuple[str, int, str]
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnMatrix:
+class DrawnMatrix(msgspec.Struct, frozen=True):
     """A matrix as it is drawn: of one measurement and home (as of nodeprint.fleet.homes), in topology order, in ns."""
 
     measurement: str
@@ -37,8 +36,7 @@ class DrawnMatrix:
     values: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(msgspec.Struct, frozen=True):
     """What a node's folder holds for its page; nothing by default. `problems` are sentences on what cannot be used."""
 
     host: str = ""

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import base64
 import io
-from xml.sax.saxutils import escape
-
-from PIL import Image as Picture
+from html import escape
 
 from nodeprint.report import scale
 from nodeprint.report.drawing import Dots, Drawing, Image, Mark, Path, Pen, Pixels, Segments, Words
@@ -27,6 +25,8 @@ def svg(drawing: Drawing, width: float | None = None) -> bytes:
 
 def png(pixels: Pixels) -> bytes:
     """A palette PNG, a pixel an entry."""
+    from PIL import Image as Picture  # noqa: PLC0415 (for the HTML alone)
+
     image = Picture.frombytes("P", (pixels.width, pixels.height), pixels.entries)
     image.putpalette([channel for rgb in scale.palette(pixels.palette) for channel in rgb])
     out = io.BytesIO()
@@ -53,7 +53,7 @@ def _mark(mark: Mark) -> str:
         route = "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in mark.points) + ("Z" if mark.closed else "")
         return f'<path d="{route}" {_pen(mark.pen)}/>'
     box = f'x="{mark.x:.2f}" y="{mark.y:.2f}" width="{mark.width:.2f}" height="{mark.height:.2f}"'
-    end = f"><title>{escape(mark.tip)}</title></rect>" if mark.tip else "/>"
+    end = f"><title>{escape(mark.tip, quote=False)}</title></rect>" if mark.tip else "/>"
     return f"<rect {box} {_pen(mark.pen)}{end}"
 
 
@@ -62,7 +62,7 @@ def _words(mark: Words) -> str:
     align = f' text-anchor="{mark.anchor}"' if mark.anchor != "start" else ""
     style = align + (' font-weight="bold"' if mark.bold else "")
     where = f'x="{mark.x:.2f}" y="{mark.y:.2f}" font-size="{mark.size:.2f}" fill="{mark.fill}"'
-    return f"<text {where}{style}{turn}>{escape(mark.text)}</text>"
+    return f"<text {where}{style}{turn}>{escape(mark.text, quote=False)}</text>"
 
 
 def _pen(pen: Pen) -> str:

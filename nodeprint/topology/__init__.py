@@ -8,13 +8,12 @@ from nodeprint.topology import cpuid, hwloc_xml, sysfs
 from nodeprint.topology.label import label
 from nodeprint.topology.model import Topology
 from nodeprint.topology.presets import from_part, preset
-from nodeprint.topology.text import as_json, as_text, from_json, from_text
+from nodeprint.topology.serialized import as_json, from_json, from_text
 from nodeprint.tree import Tree
 
 __all__ = [
     "Topology",
     "as_json",
-    "as_text",
     "from_json",
     "from_part",
     "from_text",

@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+import msgspec
 
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.topology.model import Machine
 
 
-@dataclass(frozen=True, slots=True)
-class Generation:
+class Generation(msgspec.Struct, frozen=True):
     """A processor generation; the fields are explained in `processors.toml`."""
 
     name: str
@@ -57,8 +57,7 @@ class Generation:
         return ccd // int(match[2]) if match[1] == "div" else ccd % int(match[2])
 
 
-@dataclass(frozen=True, slots=True)
-class Processor:
+class Processor(msgspec.Struct, frozen=True):
     """A processor one can buy: CCDs of a socket and cores of each CCX."""
 
     name: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from nodeprint import __version__, discover, outcomes, packing, run_files
 from nodeprint.config import planned

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from nodeprint import fingerprint
 from nodeprint.distributions import stdtrit
@@ -20,8 +21,7 @@ from nodeprint.words.outcome import Verdict, some_names
 from nodeprint.words.units import said
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """A class of pairs, or a row of cells, of one node in two campaigns: medians in `unit`.
 
     `change` is relative (of a share of the time the difference of the shares); beyond `threshold` it is `changed`.
@@ -39,8 +39,7 @@ class Change:
     changed: bool
 
 
-@dataclass(frozen=True)
-class _Figure:
+class _Figure(msgspec.Struct, frozen=True):
     """A median over runs, their number and standard deviation; what is accepted and assumed of them. All but `median`
     are shares of it (of a share of the time that share itself)."""
 

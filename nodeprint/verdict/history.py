@@ -6,9 +6,9 @@ import json
 import shutil
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -31,8 +31,7 @@ Floats = npt.NDArray[np.float64]
 MIN_RUNS, MIN_BOOTS = 3, 2
 
 
-@dataclass(frozen=True)
-class _Series:
+class _Series(msgspec.Struct, frozen=True):
     """One measurement over campaigns, its `parts` relative to one template: by name of a node the values (run, column)
     of all parts' terms, now and in each campaign `before`, and each column's bound."""
 
@@ -79,8 +78,7 @@ def _begun(fleet: PackedFleet) -> str:
     return min((moment for one in fleet.quantities for moment in one.started), default="")
 
 
-@dataclass(frozen=True)
-class Since:
+class Since(msgspec.Struct, frozen=True):
     """What changed since a baseline: by node the findings, and of nodes that it holds too little of a warning that says
     so; `note` says which baseline it was and whether it can be trusted."""
 

@@ -9,13 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
-
 from nodeprint import files, outcomes
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.words.outcome import Verdict
-
-_RESULTS = {"failure": Failure, "error": Error, "skipped": Skipped}
 
 
 def write(verdict: Verdict, folder: Path, sheet: Mapping[str, tuple[str, str]] | None = None) -> list[Path]:
@@ -55,17 +51,20 @@ def read(campaign: Path) -> dict[str, Any]:
 
 def junit(verdict: Verdict) -> str:
     """JUnit XML: a test case per node."""
-    suite = TestSuite(f"nodeprint {verdict.campaign}" + (" (simulated)" if verdict.simulated else ""))
+    import junitparser as ju  # noqa: PLC0415 (not for those who read a verdict)
+
+    results = {"failure": ju.Failure, "error": ju.Error, "skipped": ju.Skipped}
+    suite = ju.TestSuite(f"nodeprint {verdict.campaign}" + (" (simulated)" if verdict.simulated else ""))
     cases = []
     for name, node in sorted(verdict.nodes.items()):
-        case = TestCase(name, classname=f"nodeprint.{verdict.campaign}")
+        case = ju.TestCase(name, classname=f"nodeprint.{verdict.campaign}")
         text = printable(node.text, 500)
-        result = _RESULTS.get(outcomes.NODE[node.verdict].junit)
+        result = results.get(outcomes.NODE[node.verdict].junit)
         case.result = [result(text, node.verdict)] if result else []
         case.system_out = "\n".join(printable(found.text, 500) for found in node.findings)
         cases.append(case)
     suite.add_testcases(cases)  # one by one it counts all of them again for each
-    xml = JUnitXml()
+    xml = ju.JUnitXml()
     xml.add_testsuite(suite)
     raw = xml.tostring()  # type: ignore[no-untyped-call]
     return (raw.decode() if isinstance(raw, bytes) else str(raw)) + "\n"

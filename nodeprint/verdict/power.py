@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 
+import msgspec
 import numpy as np
 
 from nodeprint.simulate import Plan, Spread, fleet
@@ -14,8 +14,7 @@ from nodeprint.verdict.campaign_verdict import judge_fleet
 from nodeprint.words.outcome import MOST_DETECTED
 
 
-@dataclass(frozen=True)
-class Power:
+class Power(msgspec.Struct, frozen=True):
     """For a size of fleet: by term, the smallest relative effect that is found (median over seeds)."""
 
     nodes: int

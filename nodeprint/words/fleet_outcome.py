@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import asdict
+
 from nodeprint import outcomes
 from nodeprint.fingerprint import label
 from nodeprint.fleet.quantity import models
@@ -47,7 +49,7 @@ def verdict(
         tuple(groups),
         {**dict.fromkeys((*FAMILIES, "core", "node", "socket")), **smallest},
         bounds,
-        {name: vars(spread) for kind in known.populations[:1] for name, spread in kind.spreads.items()},
+        {name: asdict(spread) for kind in known.populations[:1] for name, spread in kind.spreads.items()},
         counts,
         margins,
         known.tests + more_tests,

@@ -6,10 +6,10 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from nodeprint import outcomes
 from nodeprint.errors import printable
@@ -26,15 +26,14 @@ SEVERITY: Mapping[str, str] = {
 GONE, ONCE = "not-confirmed", "a second job, at least 10 minutes later, can confirm it"
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """One cause, one finding: `effect` relative to the template, `interval` its 95 % bounds, from the last job."""
 
     id: str
     severity: str
     term: str
     text: str
-    where: Mapping[str, int | str] = field(default_factory=dict)
+    where: Mapping[str, int | str] = {}
     effect: float = 0.0
     effect_ns: float = 0.0
     interval: tuple[float, float] = (0.0, 0.0)
@@ -48,8 +47,7 @@ class Finding:
     suppressed: str = ""
 
 
-@dataclass(frozen=True)
-class ClassFigure:
+class ClassFigure(msgspec.Struct, frozen=True):
     """A class of pairs on one node: median in ns with the interval over its runs (95 %), how many these are and their
     standard deviation (NaN of one)."""
 
@@ -64,8 +62,7 @@ class ClassFigure:
     run_sd_ns: float
 
 
-@dataclass(frozen=True)
-class CellFigure:
+class CellFigure(msgspec.Struct, frozen=True):
     """Cells of one kind on one node: the median with its interval over `runs` (95 %) and their standard deviation, the
     median over the node's group (NaN without one), and the worst cell, all in `unit`; `deviates`: the cells are a
     finding's."""
@@ -85,8 +82,7 @@ class CellFigure:
     deviates: bool = False
 
 
-@dataclass(frozen=True)
-class MarginFigure:
+class MarginFigure(msgspec.Struct, frozen=True):
     """How alike nodes are in one family of terms of pairs, or in one other measurement: the smallest bound at which
     they would be the same, relative and in ns, the bound that applies, and the place that comes nearest to it. It is
     the far end of a 90 % interval, infinite where there is one run only; ns are NaN where it is no pair."""
@@ -103,15 +99,14 @@ class MarginFigure:
         return self.within / self.bound
 
 
-@dataclass(frozen=True)
-class NodeVerdict:
+class NodeVerdict(msgspec.Struct, frozen=True):
     """A node's outcome and why."""
 
     verdict: str
     text: str
     findings: tuple[Finding, ...] = ()
     quality: tuple[str, ...] = ()
-    fingerprint: Mapping[str, Any] = field(default_factory=dict)
+    fingerprint: Mapping[str, Any] = {}
     warnings: tuple[Mapping[str, str], ...] = ()
     classes: tuple[ClassFigure, ...] = ()
     cells: tuple[CellFigure, ...] = ()
@@ -119,33 +114,31 @@ class NodeVerdict:
     log_tail: tuple[str, ...] = ()
     group: str = ""
     rack: str = ""
-    margins: Mapping[str, MarginFigure] = field(default_factory=dict)
+    margins: Mapping[str, MarginFigure] = {}
 
 
 #: From this effect on a detection limit is no longer printed as a figure: with heavy tails it is an extrapolation.
 MOST_DETECTED = 0.2
 
 
-@dataclass(frozen=True)
-class FleetVerdict:
+class FleetVerdict(msgspec.Struct, frozen=True):
     """The fleet's outcome. `smallest_effect` is the detection limit by term, relative; None untested. `bound` is from
     where on an effect matters, `margins` by family how alike the nodes are that are SAME."""
 
     outcome: str
     text: str
     groups: tuple[Mapping[str, Any], ...] = ()
-    smallest_effect: Mapping[str, float | None] = field(default_factory=dict)
-    bound: Mapping[str, float] = field(default_factory=dict)
-    spread: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    counts: Mapping[str, int] = field(default_factory=dict)
-    margins: Mapping[str, MarginFigure] = field(default_factory=dict)
+    smallest_effect: Mapping[str, float | None] = {}
+    bound: Mapping[str, float] = {}
+    spread: Mapping[str, Mapping[str, float]] = {}
+    counts: Mapping[str, int] = {}
+    margins: Mapping[str, MarginFigure] = {}
     tests: int = 0
     expected_false_accusations: float = 0.0
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """The verdict of a campaign; `recheck` are the nodes to measure again: suspects and two companions each.
 
     `fabric` has an entry for each measurement between nodes (nodeprint.words.links).
@@ -166,7 +159,7 @@ class Verdict:
 
     def json(self) -> str:
         """verdict.json's text: the same for the same input."""
-        body = json.dumps(_plain({"schema": SCHEMA, **vars(self)}), sort_keys=True)
+        body = json.dumps(_plain({"schema": SCHEMA, **asdict(self)}), sort_keys=True)
         return msgspec.json.format(body, indent=1) + "\n"  # an indent in `dumps` takes three times as long
 
     def text(self) -> str:
@@ -265,13 +258,13 @@ def told_once(group: Sequence[tuple[str, str]]) -> str:
 
 def _plain(value: Any) -> Any:
     """`value` as JSON has it: floats with 6 significant digits, which keeps equal input byte-identical over machines;
-    NaN becomes null, a dataclass its fields."""
+    NaN becomes null, a structure its fields."""
     if isinstance(value, float):
         return float(f"{value:.6g}") if math.isfinite(value) else None
     if value is None or isinstance(value, (str, int)):
         return value
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    named = value if isinstance(value, Mapping) else vars(value)
+    named = value if isinstance(value, Mapping) else asdict(value)
     # most are texts, which need no call
     return {str(key): item if type(item) is str else _plain(item) for key, item in named.items()}
