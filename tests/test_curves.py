@@ -136,3 +136,5 @@ def test_what_jitter_explains() -> None:
     assert curves.explained_by_jitter(noisy, [2 * x + 0.01 for x in noisy]) == pytest.approx(1)
     assert abs(curves.explained_by_jitter(noisy, list(generator.uniform(0, 1, 20)))) < 0.5
     assert math.isnan(curves.explained_by_jitter(share, [1.0] * 20))
+    # equal values have the mean of their ranks: 1, 2.5, 2.5, 4 against 1, 3, 2, 4
+    assert curves.explained_by_jitter([0, 5, 5, 9], [1, 8, 2, 9]) == pytest.approx(4.5 / math.sqrt(4.5 * 5))
