@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint.order_statistics import finite_median
+
 #: From a median absolute deviation to the standard deviation of a normal distribution.
 _MAD = 1.4826
 
@@ -50,7 +52,7 @@ def stdtrit(degrees: Any, share: Any) -> Any:
 
 def robust_sd(values: npt.NDArray[Any], middle: float = 0.0) -> float:
     """The standard deviation of `values` about `middle`, by their median absolute deviation, without NaN values."""
-    return _MAD * float(np.nanmedian(np.abs(values - middle)))
+    return _MAD * finite_median(np.abs(values - middle))
 
 
 def robust_sds(rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

@@ -114,6 +114,8 @@ def instability(one: Evidence, node: int) -> tuple[set[int], list[Unstable]]:
     if one.wobble is None:
         return seen, found
     high = one.wobble.deviation[i] > one.wobble.threshold[i]
+    if not high.any():
+        return seen, found
     in_all = shown_by_runs(np.log(one.matrix.wobble[i]), one.wobble.centre[i], RUN_SHARE * one.wobble.deviation[i])
     cores = np.flatnonzero(high & in_all)
     if not len(cores):

@@ -230,8 +230,10 @@ def _later(
     sittings = {node: reduced.sittings[node] for node in matrix.nodes.tolist()}
     out = []
     for k in range(1, max(map(len, sittings.values()))):
-        one = again({node: jobs[k][-1:] for node, jobs in sittings.items() if len(jobs) > k})
-        rest = again({node: list(chain(*jobs[k:])) for node, jobs in sittings.items()})
+        last = {node: jobs[k][-1:] for node, jobs in sittings.items() if len(jobs) > k}
+        every = {node: list(chain(*jobs[k:])) for node, jobs in sittings.items() if len(jobs) > k}
+        rest = again(every)
+        one = rest if last == every else again(last)
         if one is not None and rest is not None:
             out.append(Later(one, rest))
     return tuple(out)

@@ -41,7 +41,9 @@ class EffectScale(msgspec.Struct, frozen=True):
         """Values (..., place) on the model's scale, from the template; NaN where they have none."""
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.kind == "linear":
-                return values / template - values.dtype.type(1)
+                out = values / template
+                out -= 1
+                return out
             if self.kind == "share":  # nearly linear below the floor, where nothing matters; far above it a logarithm
                 return np.asarray(np.log1p(np.maximum(values, 0) / self.floor))
             out = np.log(values / template)
@@ -140,9 +142,12 @@ def reduce(quantity: Quantity, rules: Acceptance) -> Reduced:
         middle, spread = over_passes(block)
         latency[span] = middle
         if passes > 1:
-            share = np.minimum(np.nan_to_num(spread / middle), 1)
+            share = spread / middle
+            if np.isnan(np.sum(share)):
+                np.nan_to_num(share, copy=False)
+            np.minimum(share, 1, out=share)
             wobble[span] = (share.reshape(-1, each) @ member).reshape(len(block), len(parts), -1)
-    missing = np.isnan(latency).mean(axis=2)
+    missing = np.count_nonzero(np.isnan(latency), axis=2) / each
     return Reduced(quantity, parts, EffectScale("linear"), latency.reshape(rows, -1), wobble, missing, began)
 
 
@@ -264,11 +269,11 @@ def term_values(level: Reals, template: Reals, terms: Terms, scale: EffectScale)
     if len(terms.layout.pairs):
         np.clip(flat, -_CLIP, _CLIP, out=flat)
     bad = np.isnan(flat.sum(axis=1))
-    values = np.empty((len(flat), len(terms.terms)))
-    if bad.any():
-        values[bad] = _with_gaps(flat[bad], terms)
-        flat[bad] = 0
-    values[~bad] = terms.values(flat)[~bad]
+    gaps = flat[bad]
+    flat[bad] = 0
+    values = terms.values(flat)
+    if len(gaps):
+        values[bad] = _with_gaps(gaps, terms)
     return values.reshape(*level.shape[:-1], -1)
 
 

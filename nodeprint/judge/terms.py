@@ -98,7 +98,7 @@ class Terms(msgspec.Struct, frozen=True, dict=True):
 
     def values(self, residual: npt.NDArray[np.floating]) -> Floats:
         """Every term's value (..., term) of residuals (..., place) without gaps."""
-        out = np.asarray(residual.astype(self.contrast.dtype) @ self.contrast.T, dtype=np.float64)
+        out = np.asarray(residual.astype(self.contrast.dtype, copy=False) @ self.contrast.T, dtype=np.float64)
         return self.medians(out, residual)
 
     def medians(self, values: Floats, residual: npt.NDArray[np.floating]) -> Floats:

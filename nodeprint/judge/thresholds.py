@@ -17,6 +17,7 @@ import numpy.typing as npt
 from nodeprint.distributions import robust_sd, robust_sds
 from nodeprint.judge import tails
 from nodeprint.judge.tails import MAX_DF
+from nodeprint.order_statistics import row_medians
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -219,7 +220,8 @@ def _own_noise(values: Floats) -> Floats:
         return np.ones(len(values))
     apart = np.diff(values, axis=1) / np.sqrt(2)
     known = np.where(np.isfinite(apart).any(axis=2, keepdims=True), apart, 0.0)
-    apart = apart - np.nanmedian(known, axis=2, keepdims=True)  # what moves a whole run is one value for all terms
+    shift = row_medians(known.reshape(-1, known.shape[2])).reshape(*known.shape[:2], 1)
+    apart = apart - shift  # what moves a whole run is one value for all terms
     apart = np.nan_to_num(robust_sds(apart.reshape(len(values), -1)))
     return np.asarray(np.maximum(apart, 1.0))
 

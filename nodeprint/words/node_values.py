@@ -36,11 +36,9 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
     for one in (one for one in reduced if one.quantity.of_pairs):
         rows = one.quantity.newest_rows
         for name, home, apart in _class_rows(one):
-            pairs = sum(np.isfinite(one.level[:, mine]).sum(axis=1) for mine in apart)
-            for node, (middle, sd, half, runs) in _of_nodes(one.level, apart, rows).items():
+            for node, (middle, sd, half, runs), pairs in _of_nodes(one.level, apart, rows):
                 low = max(middle - half, 0.0)  # of two runs that differ much the interval is wider than the median
-                most = int(np.max(pairs[rows[node]]))
-                figure = ClassFigure(name, one.quantity.measurement, home, middle, low, middle + half, most, runs, sd)
+                figure = ClassFigure(name, one.quantity.measurement, home, middle, low, middle + half, pairs, runs, sd)
                 out[node].append(figure)
     return out
 
@@ -65,11 +63,11 @@ def of_rows(
             name = f"{row}, mean of homes {'+'.join(map(str, homes))}" if len(homes) > 1 else row
             found = _of_nodes(one.level, list(homes.values()), rows)
             medians: dict[int, list[float]] = {}
-            for number, over in found.items():
+            for number, over, _ in found:
                 medians.setdefault(group_of.get(number, -1), []).append(over[0])
             worst = _worst(one.quantity, mine, means)
             middle = {group: float(np.median(values)) for group, values in medians.items()} | {-1: float("nan")}
-            for number, over in found.items():
+            for number, over, _ in found:
                 group = middle[group_of.get(number, -1)]
                 out[number].append(_row(one.quantity, nodes[number], name, over, worst[at[number]], len(mine), group))
     return out
@@ -89,11 +87,18 @@ def _class_rows(one: Reduced) -> Iterator[tuple[str, int, list[Ints]]]:
 
 def _of_nodes(
     level: npt.NDArray[np.floating], apart: Sequence[Ints], rows: dict[int, list[int]]
-) -> dict[int, OverRuns]:
-    """Of the nodes that have it the mean of the medians of places `apart`, over the `rows` of each."""
-    medians: Floats = np.mean([row_medians(level[:, places]) for places in apart], axis=0, dtype=np.float64)
-    of_runs = padded(medians, list(rows.values()))
-    return {node: over for node, over in zip(rows, over_runs(of_runs), strict=True) if over[3]}
+) -> list[tuple[int, OverRuns, int]]:
+    """The nodes that have it, each with the mean of the medians of places `apart` over its `rows`, and how many places
+    these have at most."""
+    used = np.concatenate(list(rows.values()))
+    values = [level[np.ix_(used, places)] for places in apart]
+    found = np.full((len(level), 2), np.nan)
+    found[used, 0] = np.mean([row_medians(part) for part in values], axis=0, dtype=np.float64)
+    found[used, 1] = sum(np.isfinite(part).sum(axis=1) for part in values)
+    of_runs = padded(found, list(rows.values()))
+    most = np.nanmax(of_runs[..., 1], axis=1).astype(int).tolist()
+    over = over_runs(of_runs[..., 0])
+    return [(node, mine, count) for node, mine, count in zip(rows, over, most, strict=True) if mine[3]]
 
 
 def over_runs(values: npt.NDArray[np.floating]) -> list[OverRuns]:
@@ -168,8 +173,10 @@ def _row(
     model, (middle, sd, half, runs) = quantity.model, over
     if runs < 3:  # of two runs Student's interval is 12.7 times their spread, which is of no use
         half = float("nan")
-    where, named = places.numbered(quantity.place(worst[0]), node, model), name.split(", ")
-    shown = {key: value for key, value in where.items() if str(value) not in named} if count > 1 else {}
+    shown = {}
+    if count > 1:
+        where, named = places.numbered(quantity.place(worst[0]), node, model), name.split(", ")
+        shown = {key: value for key, value in where.items() if str(value) not in named}
     return CellFigure(
         quantity.measurement, name, "share" if model.scale == "share" else quantity.unit,
         middle, max(middle - half, 0.0), middle + half, group,
