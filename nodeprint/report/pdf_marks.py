@@ -225,10 +225,15 @@ _LACKING = "□"
 
 def with_letters(text: str) -> str:
     """`text` with a box for each letter that DejaVu Sans does not have: Chinese, Japanese, Korean and some others."""
-    if text.isascii():
-        return text
-    known = face(False).glyphs
-    return "".join(c if ord(c) in known or not c.isprintable() else _LACKING for c in text)
+    known = _letters()
+    return (
+        text if known.issuperset(text) else "".join(c if c in known or not c.isprintable() else _LACKING for c in text)
+    )
+
+
+@cache
+def _letters() -> frozenset[str]:
+    return frozenset(map(chr, face(False).glyphs))
 
 
 @cache
