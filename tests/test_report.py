@@ -168,6 +168,32 @@ def test_long_names_of_nodes_leave_room_for_what_was_found(tmp_path: Path) -> No
     assert pages[1] <= pages[0] + 2
 
 
+def test_names_of_several_lines_stay_in_their_cells(tmp_path: Path) -> None:
+    """No part of a name is written over another, and rows are farther apart than the lines of a name."""
+    need("pdftotext")
+    names = [f"compute{i:04d}.rackofnodes.cluster.research.example-university.org" for i in range(4)]
+    made = Campaign(tmp_path / "main")
+    for name in names:
+        made.add(name, MACHINES[4], verdict="SUSPECT", findings=[FINDING])
+    cluster = report.write(made.install(), nodes=[])[0]
+    boxes = subprocess.run(["pdftotext", "-bbox", cluster, "-"], check=True, capture_output=True, text=True).stdout
+    box = re.compile(r'xMin="(.+?)" yMin="(.+?)" xMax="(.+?)" yMax="(.+?)">(.*?)<')
+    pages = [[(*map(float, at), word) for *at, word in box.findall(page)] for page in boxes.split("<page")[1:]]
+    for words in pages:
+        name = [one for one in words if "example-" in one[-1] or "research" in one[-1]]
+        assert not [
+            (one, other)
+            for one in name
+            for other in words
+            if one is not other
+            and min(one[2], other[2]) - max(one[0], other[0]) > 1
+            and min(one[3], other[3]) - max(one[1], other[1]) > 4
+        ]
+    heights = [y for x, y, *_, word in pages[0] if x < 60 and re.search(r"compute0|rackofn|cluster\.|example-", word)]
+    gaps = np.diff(sorted(heights))
+    assert len(gaps) > 7 and gaps.max() > 1.2 * gaps.min()
+
+
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_hostile_text_prints_harmlessly(hostile: str, tmp_path: Path) -> None:
     made = Campaign(tmp_path / "main")
@@ -207,8 +233,10 @@ def test_every_string_reaches_the_page_as_one_printable_line(anything: str) -> N
 
 def test_long_words_are_broken_where_they_divide() -> None:
     assert pdf.breakable("isolcpus=1,2,3,4,5,6,7,8,9,10").split("\u200b")[0] == "isolcpus="
-    assert pdf.breakable("BOOT_IMAGE=/vmlinuz-6.1.0-18-amd64") == "BOOT_IMAGE=\u200b/vmlinuz-6.1.0-18-amd64"
-    assert max(map(len, pdf.breakable("a" * 100).split("\u200b"))) == 24
+    assert pdf.breakable("BOOT_IMAGE=/vmlinuz-6.1.0-18-amd64").startswith("BOOT_IMAGE=\u200b/vmlinuz-\u200b6.1.")
+    first = pdf.breakable("cn0001.rack-12.research.example.org").split("\u200b")[:3]
+    assert first == ["cn0001.", "rack-", "12.research."]
+    assert max(map(len, pdf.breakable("a" * 100).split("\u200b"))) == 8
 
 
 @given(st.text(max_size=300))

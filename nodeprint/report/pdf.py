@@ -27,7 +27,7 @@ from nodeprint.report.pages import Page, Site, line, plain, title
 
 #: Words longer than this may be broken, after signs that separate, and where there are none after so many characters.
 _UNBROKEN = 24
-_PIECE = re.compile(r".{3,23}?[,/=:;](?=.)|.{1,24}")
+_PIECE = re.compile(r".{3,15}?[,/=:;.-](?=.)|.{1,8}")
 _BREAK = "\u200b"
 #: So many texts are kept with their breaks: nodes of a fleet share most of theirs.
 _KEPT = 4096
