@@ -194,6 +194,19 @@ def test_names_of_several_lines_stay_in_their_cells(tmp_path: Path) -> None:
     assert len(gaps) > 7 and gaps.max() > 1.2 * gaps.min()
 
 
+@pytest.mark.parametrize(
+    "name, shown",
+    [
+        ("cn0001", "cn0001"),
+        ("compute0001.cluster.example.org", "compute0001"),
+        ("production-compute-0001.example.org", "produc\u2026e-0001"),
+        ("192.168.100.101", "192.16\u202600.101"),
+    ],
+)
+def test_short_names_in_figures_still_differ(name: str, shown: str) -> None:
+    assert figures.shortened(name, 13) == shown
+
+
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_hostile_text_prints_harmlessly(hostile: str, tmp_path: Path) -> None:
     made = Campaign(tmp_path / "main")

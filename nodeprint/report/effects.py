@@ -17,6 +17,7 @@ from nodeprint.report.figures import (
     Group,
     finished,
     runs_of,
+    shortened,
 )
 from nodeprint.report.plots import strip
 
@@ -67,7 +68,7 @@ def _rows(rows: Sequence[Effect], axis: Axis, unit: str, bound: float | None) ->
         ends = [plane.x(end if np.isfinite(end) else row.value) for end in (row.low, row.high)]
         drawing.line(ends[0], y, ends[1], y, stroke=QUIET, width=0.35)
         ink = ALARM if row.odd else INK
-        drawing.text(left - 1.5, y, row.node[:20], size=SMALL, anchor="end", fill=ink, bold=row.odd)
+        drawing.text(left - 1.5, y, shortened(row.node, 20), size=SMALL, anchor="end", fill=ink, bold=row.odd)
         _mark(drawing, plane.x(row.value), y, row.odd, 0.6)
     return drawing
 
@@ -86,7 +87,7 @@ def _columns(rows: Sequence[Effect], axis: Axis, unit: str, bound: float | None)
         drawing.line(x, ends[0], x, ends[1], stroke=QUIET, width=min(0.3, 0.6 * each))
         _mark(drawing, x, plane.y(row.value), row.odd, float(np.clip(0.35 * each, 0.25, 0.6)))
         if row.odd:
-            drawing.text(x - 1.4, plane.y(row.value), row.node[:16], size=SMALL, anchor="end", fill=ALARM)
+            drawing.text(x - 1.4, plane.y(row.value), shortened(row.node, 16), size=SMALL, anchor="end", fill=ALARM)
     return drawing
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
+from nodeprint import discover
 from nodeprint.report import scale
 from nodeprint.report.drawing import ALARM, HAIR, INK, QUIET, SMALL, Drawing, Pixels
 from nodeprint.report.scale import Scale
@@ -154,6 +155,13 @@ def thumbnail(values: Floats, colours: Scale) -> Pixels:
     return pixels(colours.index(values), colours)
 
 
+def shortened(name: str, most: int) -> str:
+    """A node's name in at most `most` letters: without its domain, then without its middle, as its number is last."""
+    host = name if name[:1].isdigit() or len(name) <= most else discover.short(name)
+    tail = most // 2
+    return host if len(host) <= most else f"{host[: most - tail - 1]}\u2026{host[-tail:]}"
+
+
 def multiples(
     maps: Sequence[tuple[str, Pixels, bool]], colours: Scale, title: str, *, name: str, caption: str
 ) -> Figure:
@@ -163,7 +171,8 @@ def multiples(
     drawing = Drawing(PAGE, rows * (size + 5.0) + 8)
     for i, (label, image, framed) in enumerate(maps):
         x, y = (i % columns) * (size + 3.2) + 0.5, (i // columns) * (size + 5.0) + 3.5
-        drawing.text(x, y - 1.6, ("▲ " if framed else "") + label[:13], size=SMALL, fill=ALARM if framed else INK)
+        shown = f"▲ {shortened(label, 11)}" if framed else shortened(label, 13)
+        drawing.text(x, y - 1.6, shown, size=SMALL, fill=ALARM if framed else INK)
         drawing.image(image, x, y, size, size)
         drawing.rect(x, y, size, size, stroke=ALARM if framed else HAIR, line=0.7 if framed else 0.15)
     _flat_bar(drawing, colours, title, 0.5, rows * (size + 5.0) + 2.5)
@@ -215,10 +224,10 @@ def grid(
             drawing.text(left + (j + 0.5) * cell, head - 1, text[:26], size=SMALL, turned=True)
         else:
             drawing.text(left + (j + 0.5) * cell, head - 2, text, size=SMALL, anchor="middle")
-    for i, text in enumerate(rows):
+    for i, text in enumerate(shortened(row, 28) for row in rows):
         y = head + i * height
         ink = ALARM if i in marked else INK
-        drawing.text(left - 1, y + height / 2, text[:28], size=SMALL, anchor="end", fill=ink, bold=i in marked)
+        drawing.text(left - 1, y + height / 2, text, size=SMALL, anchor="end", fill=ink, bold=i in marked)
         for j in range(len(columns)):
             entry = int(entries[i, j])
             dark = entry < scale.LEVELS and scale.is_dark(entry, colours.map)
