@@ -26,8 +26,12 @@ from nodeprint.progress import (
     watch,
 )
 
+#: How a node came to be that was not measured, as nodes.tsv says it.
+_MADE = ("simulated", "imported")
+#: What a node is of which everything is there.
+_ENDED = ("measured", *_MADE)
 #: What a node can be, in the order in which an administrator wants to read it.
-STANDINGS = ("failed", "partly measured", "running", "queued", "not begun", "left out", "measured")
+STANDINGS = ("failed", "partly measured", "running", "queued", "not begun", "left out", *_ENDED)
 #: The status for scripts while nodes run or are queued.
 AT_WORK = 3
 #: Slurm's states of a job that does not run yet.
@@ -73,7 +77,7 @@ class Status:
         """For scripts: 3 while nodes run or are queued, else 1 where one was to be measured and is not complete."""
         if {"running", "queued"} & set(self.counts):
             return AT_WORK
-        return int(bool(set(self.counts) - {"measured", "left out"}))
+        return int(bool(set(self.counts) - {"left out", *_ENDED}))
 
     def as_json(self) -> dict[str, Any]:
         """The facts for programs."""
@@ -88,7 +92,7 @@ class Status:
         time_left = f"; about {span(self.left_s)} left" if self.left_s is not None else ""
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
         lines = [f"{self.campaign}: {counted(len(self.nodes), 'node')}: {counts}{time_left}"]
-        for standing in STANDINGS[:-1]:
+        for standing in (one for one in STANDINGS if one not in _ENDED):
             said: dict[str, list[str]] = {}
             for node in self.nodes:
                 if node.standing == standing:
@@ -105,6 +109,8 @@ class Status:
 def read(folder: Path) -> Status:
     """How every node of a campaign stands now. Raises NodeprintError where there is no campaign."""
     sheet = discover.read_sheet(folder / "nodes.tsv")
+    if any(node.state in _MADE for node in sheet):
+        return Status(folder.name, [_made(folder, node) for node in sheet], followed=False, left_s=None)
     if not (folder / "config.yaml").exists() or not (folder / "plan.tsv").exists():
         raise NodeprintError("no measured campaign", where=folder, advice="`make run` begins one")
     watched = watch(folder)
@@ -117,6 +123,12 @@ def read(folder: Path) -> Status:
         queue = {name: row for name, row in queue.items() if not by_ansible(row)}
     nodes = [_standing(folder, node, seen.get(node.node), queue.get(node.node, []), state) for node in sheet]
     return Status(folder.name, nodes, followed, state.left_s())
+
+
+def _made(folder: Path, row: discover.Node) -> Standing:
+    """How a simulated or imported node stands."""
+    there = campaigns.job_folder(folder, row).is_dir()
+    return Standing(row.node, row.state if there else "not begun", row.reason, row.job)
 
 
 def _standing(

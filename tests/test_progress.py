@@ -104,6 +104,17 @@ def test_many_nodes_of_the_same_words_share_a_line(campaign: Callable[..., Path]
     assert len(text.splitlines()) == 4
 
 
+@pytest.mark.parametrize("state", ["simulated", "imported"])
+def test_what_was_not_measured_is_counted_as_what_it_is(campaign: Callable[..., Path], state: str) -> None:
+    folder = campaign("a", "b")
+    discover.write_sheet(folder / "nodes.tsv", [Node(name, name, state=state) for name in "ab"])
+    found = campaign_status.read(folder)
+    assert (found.as_text(), found.code) == (f"{folder.name}: 2 nodes: 2 {state}", 0)
+    discover.write_sheet(folder / "nodes.tsv", [Node(name, name, state=state) for name in "abc"])
+    found = campaign_status.read(folder)
+    assert (found.counts, found.code) == ({state: 2, "not begun": 1}, 1)
+
+
 def test_no_campaign_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(NodeprintError, match="cannot be read"):
         campaign_status.read(tmp_path)
