@@ -46,6 +46,7 @@ def complete(config: dict[str, Any], path: Path) -> None:
         raise NodeprintError(what, where=path, key="launch", advice="write `launch: slurm`")
     asked = "measure" in config
     checked_yaml.check(config, _package_yaml("schemas/config.yaml"), path)
+    _check_rack_pattern(config["slurm"]["rack_pattern"], path)
     known = measurements()
     if not asked:
         config["measure"] += [name for name, what in known.items() if config["preset"] in what.get("by_default", ())]
@@ -88,6 +89,18 @@ def complete(config: dict[str, Any], path: Path) -> None:
                 key=f"arguments.{name}",
                 advice="leave it out; another operation is a measurement of its own (config/README.md)",
             )
+
+
+def _check_rack_pattern(pattern: str, path: Path) -> None:
+    """See that a rack is found by a regular expression with one group. Raises NodeprintError naming `path`."""
+    advice = "put what names the rack in one pair of brackets, as in (r[0-9]+)n[0-9]+"
+    try:
+        groups = re.compile(pattern).groups
+    except re.error as error:
+        what = f"{printable(repr(pattern), 60)} is no regular expression ({error})"
+        raise NodeprintError(what, where=path, key="slurm.rack_pattern", advice=advice) from error
+    if pattern and groups != 1:
+        raise NodeprintError("it has not exactly one group", where=path, key="slurm.rack_pattern", advice=advice)
 
 
 def check_files(config: Mapping[str, Any], path: Path) -> None:

@@ -160,9 +160,6 @@ def test_racks_from_names_and_features_and_their_selection() -> None:
     assert [node.rack for node in racks] == ["r1", "r2", "r7"]
     assert [n.node for n in slurm.selected(racks, {"racks": "r7,r1", "switches": ""})] == ["r1n1", "gpu"]
     assert [n.node for n in slurm.selected(racks, {"racks": "r2,r7", "switches": "leaf0"})] == ["r2n1"]
-    for pattern in ("(r", "r[0-9]+", "(r)(n)"):
-        with pytest.raises(NodeprintError, match=r"slurm\.rack_pattern"):
-            slurm.with_racks(nodes, facts, pattern)
     with pytest.raises(NodeprintError, match="no node in rack r9; known are r1, r2, r7"):
         slurm.selected(racks, {"racks": "r9", "switches": ""})
     with pytest.raises(NodeprintError, match=r"no node's rack is known; set slurm\.rack_pattern"):
