@@ -184,7 +184,7 @@ def _refreshed(campaign: Path, node: Node, plan: str, hashes: Mapping[str, str])
     files.remove(job / "submission.txt")
     if status.exists():
         # what is damaged is set aside by node-run and measured again, as is what is gone
-        if _outcome(status) == "complete" and not run_files.is_damaged(job) and not run_files.lost(job):
+        if _outcome(status) == "complete" and not _is_damaged(job) and not run_files.lost(job):
             return node
         files.rename(status, "status.former.json")
     begun = _begun_with(job / "plan.tsv")
@@ -193,6 +193,13 @@ def _refreshed(campaign: Path, node: Node, plan: str, hashes: Mapping[str, str])
     if any(_of_other_kernel(path, hashes) for path in job.glob("run*/*.jsonl")):
         return replace(node, job=node.job + 1)
     return node
+
+
+def _is_damaged(job: Path) -> bool:
+    """Whether records of a job are damaged; what was read whole for a verdict is not read again."""
+    from nodeprint.fleet import store  # noqa: PLC0415 (numpy, for those who have measured)
+
+    return not store.is_whole(job) and run_files.is_damaged(job)
 
 
 def _outcome(status: Path) -> str | None:

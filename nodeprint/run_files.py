@@ -23,7 +23,6 @@ import zstandard
 ARCHIVE, LOOSE = (".tar.zst", ".tar.xz", ".tar.gz"), (".jsonl", ".jsonl.gz")
 _RUN = re.compile(r"run([1-9]\d*)(\.tar\.(?:zst|xz|gz))?")
 _RECORDS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*\.jsonl")
-_BEGINS = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
 _STREAMS: dict[str, Callable[[], Any]] = {
     ".gz": lambda: zlib.decompressobj(wbits=31),
     ".xz": lzma.LZMADecompressor,
@@ -93,12 +92,12 @@ def _done(job_dir: Path) -> set[tuple[int, str]]:
 
 
 def is_damaged(job_dir: Path) -> bool:
-    """Whether a compressed record file or an archive of a job does not even begin as one."""
+    """Whether a compressed record file or an archive of a job cannot be unpacked to its end."""
     return any(
-        begin is not None and not begin.startswith(_BEGINS[path.suffix])
+        raw is not None and _unpacked(raw, path.suffix)[1] == _DAMAGED
         for path in paths(job_dir)
-        if path.suffix in _BEGINS
-        for begin in [_read(path, 6)]
+        if path.suffix in _STREAMS
+        for raw in [_read(path)]
     )
 
 
@@ -148,10 +147,9 @@ def _unpacked(raw: bytes, suffix: str) -> tuple[bytes, str]:
     return out.getvalue(), _DAMAGED
 
 
-def _read(path: Path, most: int = -1) -> bytes | None:
+def _read(path: Path) -> bytes | None:
     try:
-        with path.open("rb") as file:
-            return file.read(most)
+        return path.read_bytes()
     except OSError:
         return None
 

@@ -12,8 +12,10 @@ from nodeprint import campaign, config, discover
 from nodeprint.discover import Node, plans
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import nodes as fleet
+from nodeprint.fleet import store
 
 from .conftest import ROOT, header, lines
+from .test_run_files import COMPRESS, RECORDS, tar_of
 
 
 def load(tmp_path: Path, text: str) -> dict[str, object]:
@@ -293,15 +295,24 @@ def test_a_pending_hosts_name_is_that_of_the_inventory(settings: dict[str, objec
     assert [node.host for node in discover.read_sheet(folder / "nodes.tsv")] == ["n17"]
 
 
-def test_a_complete_job_with_a_record_file_that_is_none_is_measured_again(settings: dict[str, object]) -> None:
+@pytest.mark.parametrize("ending", [".tar.zst", ".tar.xz", ".tar.gz"])
+@pytest.mark.parametrize("kept", [0, 100, -1])
+def test_a_complete_job_with_a_cut_archive_is_measured_again(
+    settings: dict[str, object], ending: str, kept: int
+) -> None:
     folder = campaign.prepare(settings, lambda: [Node("a", "a")], [], {})
     job = folder / "nodes/a/job1"
-    (job / "run1").mkdir(parents=True)
+    job.mkdir(parents=True)
     (job / "status.json").write_text('{"outcome": "complete"}')
-    (job / "run1/coherence-cas.jsonl.gz").write_bytes(b"\x1f\x8b and so on")
-    campaign.prepare(settings, lambda: [], [], {})
-    assert (job / "status.json").exists()
-    (job / "run1/coherence-cas.jsonl.gz").write_bytes(b"\0" * 100)
+    whole = COMPRESS[ending](tar_of(RECORDS))
+    (job / f"run1{ending}").write_bytes(whole)
+    for judged in (False, True):
+        if judged:
+            store.fill(job.parent)
+        campaign.prepare(settings, lambda: [], [], {})
+        assert (job / "status.json").exists()
+    (job / f"run1{ending}").write_bytes(whole[:kept])
+    store.fill(job.parent)
     campaign.prepare(settings, lambda: [], [], {})
     assert not (job / "status.json").exists()
 

@@ -102,6 +102,12 @@ def is_filled(node_dir: Path) -> bool:
     )
 
 
+def is_whole(job_dir: Path) -> bool:
+    """Whether all of a job was read from its files as they are now, and nothing in them was damaged."""
+    opened = _opened(_arrays(job_dir), _sources(_of_job(job_dir)))
+    return opened is not None and not opened[2].problems
+
+
 class Survey(msgspec.Struct, frozen=True):
     """What a node's newest survey says, for programs: `topology` as text of topology.as_json, empty where there is
     none; the rest is empty, too, where there is no survey that can be read."""
