@@ -33,6 +33,7 @@ _PIECE = 1 << 12
 #: An archive may unpack to so much; that of 256 CPUs has 9 MiB.
 _MOST = 1 << 30
 _DAMAGED = "is cut or garbled; what precedes the damage counts"
+_REMEDY = "restore the file, or call `make run`, which measures what is lost of a node's newest job"
 
 
 def paths(job_dir: Path) -> list[Path]:
@@ -55,9 +56,10 @@ def contents(job_dir: Path, problems: list[str]) -> Iterator[tuple[Path, bytes |
         # after the files: node-run removes those when the archive is there
         for ending in ARCHIVE:
             if (archive := job_dir / f"run{run}{ending}").is_file():
-                before = len(problems)
-                packed = {_measurement(path): (path, text) for path, text in members(archive, problems)}
-                found = found | packed if len(problems) == before else packed | found
+                wrong: list[str] = []
+                packed = {_measurement(path): (path, text) for path, text in members(archive, wrong)}
+                problems += [f"{one}; {_REMEDY}" for one in wrong]
+                found = packed | found if wrong else found | packed
         for name in sorted(found):
             yield found[name]
 
@@ -93,27 +95,39 @@ def _done(job_dir: Path) -> set[tuple[int, str]]:
 
 def is_damaged(job_dir: Path) -> bool:
     """Whether a compressed record file or an archive of a job cannot be unpacked to its end."""
-    return any(
-        raw is not None and _unpacked(raw, path.suffix)[1] == _DAMAGED
-        for path in paths(job_dir)
-        if path.suffix in _STREAMS
-        for raw in [_read(path)]
-    )
+    return any(_damage(path) == _DAMAGED for path in paths(job_dir) if path.suffix in _STREAMS)
+
+
+def _damage(path: Path) -> str:
+    """What is wrong with a compressed file that can be read; empty where nothing is."""
+    raw = _read(path)
+    if raw is None:
+        return ""
+    return _untarred(path, raw)[1] if path.name.endswith(ARCHIVE) else _unpacked(raw, path.suffix)[1]
 
 
 def members(archive: Path, problems: list[str]) -> Iterator[tuple[Path, bytes]]:
     """The record files in an archive: the path that unpacking would give each, and its text."""
-    folder = archive.with_name(archive.name.partition(".")[0])
     raw = _read(archive)
-    text, wrong = _unpacked(raw or b"", archive.suffix)
-    at = 0
+    found, wrong = _untarred(archive, raw or b"")
+    yield from found
+    if wrong:
+        why = "cannot be read" if raw is None else wrong
+        problems.append(f"{archive.name} of {archive.parent.name}: the archive {why}")
+
+
+def _untarred(archive: Path, raw: bytes) -> tuple[list[tuple[Path, bytes]], str]:
+    """The record files in an archive that holds `raw`, and what is wrong with it."""
+    folder = archive.with_name(archive.name.partition(".")[0])
+    text, wrong = _unpacked(raw, archive.suffix)
+    found, at = [], 0
     try:
         with tarfile.open(fileobj=io.BytesIO(text), mode="r:") as tar:
             for member in tar:
                 at = member.offset_data + member.size
                 name = member.name.removeprefix(f"{folder.name}/")
                 if member.isreg() and not member.issparse() and _RECORDS.fullmatch(name):
-                    yield folder / name, text[member.offset_data : at]
+                    found.append((folder / name, text[member.offset_data : at]))
                 else:
                     wrong = wrong or _DAMAGED
     except (tarfile.TarError, ValueError, OverflowError):
@@ -121,9 +135,7 @@ def members(archive: Path, problems: list[str]) -> Iterator[tuple[Path, bytes]]:
     # an archive ends with blocks of zeros, and a garbled header looks like its end
     if not wrong and (len(text) <= at or text[at:].strip(b"\0")):
         wrong = _DAMAGED
-    if wrong:
-        why = "cannot be read" if raw is None else wrong
-        problems.append(f"{archive.name} of {archive.parent.name}: the archive {why}")
+    return found, wrong
 
 
 def _loose(folder: Path) -> list[Path]:

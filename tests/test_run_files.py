@@ -33,6 +33,8 @@ RECORDS = {
     "coherence-cas": lines(header(), pair(0, 1), pair(0, 1, 1), TRAILER),
 }
 
+REMEDY = "; restore the file, or call `make run`, which measures what is lost of a node's newest job"
+
 
 def tar_of(records: dict[str, str], run: int = 1) -> bytes:
     """A tar file of records by measurement, as node-run makes it."""
@@ -165,9 +167,8 @@ def test_an_archive_that_unpacks_without_end_is_a_problem(
     (tmp_path / f"run1{ending}").write_bytes(COMPRESS[ending](tar_of(RECORDS | {"zeros": 64 * "\0" * (1 << 20)})))
     problems: list[str] = []
     found = {path.name.split(".")[0]: text for path, text in run_files.contents(tmp_path, problems)}
-    assert problems == [
-        f"run1{ending} of {tmp_path.name}: the archive unpacks to more than 1 MiB; what is beyond does not count"
-    ]
+    what = "the archive unpacks to more than 1 MiB; what is beyond does not count"
+    assert problems == [f"run1{ending} of {tmp_path.name}: {what}{REMEDY}"]
     assert {name: text.decode() for name, text in found.items() if text and name in RECORDS} == RECORDS
 
 
@@ -176,9 +177,10 @@ def test_a_garbled_header_of_a_member_is_no_end_of_the_archive(tmp_path: Path) -
     at = tar.index(b"run1/coherence-cas")
     (tmp_path / "run1.tar.gz").write_bytes(gzip.compress(tar[:at] + b"\0" * 512 + tar[at + 512 :]))
     problems: list[str] = []
+    assert run_files.is_damaged(tmp_path)
     assert [path.name for path, _ in run_files.contents(tmp_path, problems)] == ["chase-levels.jsonl"]
     assert problems == [
-        f"run1.tar.gz of {tmp_path.name}: the archive is cut or garbled; what precedes the damage counts"
+        f"run1.tar.gz of {tmp_path.name}: the archive is cut or garbled; what precedes the damage counts{REMEDY}"
     ]
 
 
