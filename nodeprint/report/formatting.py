@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ def sentence(item: Any) -> str:
 
 def without_runs(text: str) -> str:
     """A finding's sentence without the list of runs at its end, which is beside it."""
-    return re.sub(r",? in job\d+/run\d+(?:, job\d+/run\d+)*$", "", text)
+    return re.sub(r",? in job\d+/run[\d\[\]-]+(?:, job\d+/run[\d\[\]-]+)*$", "", text)
 
 
 def notes(verdict: Mapping[str, Any]) -> tuple[str, ...]:
@@ -75,36 +75,3 @@ def thousands(value: Any) -> str:
 def natural(name: str) -> list[tuple[int, int, str]]:
     """A key that sorts cn2 before cn10."""
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name)]
-
-
-_MOST_ITEMS = 12
-
-
-def node_list(names: Sequence[str]) -> str:
-    """Names in few words: following numbers as cn[001-040], and no more than _MOST_ITEMS items."""
-    runs: list[list[str]] = []
-    for name in names:
-        if runs and _follows(runs[-1][-1], name):
-            runs[-1].append(name)
-        else:
-            runs.append([name])
-    parts: list[str] = []
-    for run in runs:
-        prefix = _prefix(run[0])
-        parts += [f"{prefix}[{run[0][len(prefix) :]}-{run[-1][len(prefix) :]}]"] if len(run) > 2 else run
-    more = len(parts) - _MOST_ITEMS
-    return ", ".join(parts[:_MOST_ITEMS]) + (f" and {more} more" if more > 0 else "")
-
-
-def _prefix(name: str) -> str:
-    return name.rstrip("0123456789")
-
-
-def _follows(before: str, after: str) -> bool:
-    prefix = _prefix(before)
-    if _prefix(after) != prefix:
-        return False
-    left, right = before[len(prefix) :], after[len(prefix) :]
-    if not left or not right or int(right) != int(left) + 1:
-        return False
-    return len(left) == len(right) or not (left + right).startswith("0")
