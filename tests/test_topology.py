@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from nodeprint import topology
 from nodeprint.errors import NodeprintError
 from nodeprint.topology.facts import cpu_list, cpu_mask, list_text
-from nodeprint.topology.model import Level, Topology
+from nodeprint.topology.model import Cpu, Level, Machine, Topology
 from nodeprint.tree import open_tree
 from tests import machines
 from tests.machines import Epyc, Fake, Row, arm, epyc, xeon
@@ -288,6 +288,15 @@ def test_intel_hybrid_cores() -> None:
 def test_clusters_of_arm() -> None:
     fake = arm(32, sockets=2, cluster=4)
     assert parts(read(fake), "cluster") == fake.partition("l2")
+
+
+def test_a_machine_is_named_once() -> None:
+    """Where it has no name of its own its generation is the name."""
+    named = Topology(Machine(name="AMD EPYC 7742", generation="Rome"), (Cpu(0),))
+    unnamed = Topology(Machine(generation="Kunpeng 920"), (Cpu(0),))
+    heads = [str(topology.as_text(one).label) for one in (named, unnamed)]
+    assert heads[0].startswith("[bold]AMD EPYC 7742[/bold]  Rome, 1 CPUs")
+    assert heads[1].startswith("[bold]Kunpeng 920[/bold]  1 CPUs")
 
 
 def test_no_l3() -> None:

@@ -28,7 +28,7 @@ def as_text(topology: Topology) -> RichTree:
     machine = topology.machine
     name = machine.name or machine.generation or "unknown processor"
     facts = [f"{len(topology.cpus)} CPUs"]
-    if machine.generation:
+    if machine.generation not in (None, name):
         facts.insert(0, machine.generation)
     if machine.nps is not None:
         facts.append(
