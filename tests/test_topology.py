@@ -299,6 +299,15 @@ def test_a_machine_is_named_once() -> None:
     assert heads[1].startswith("[bold]Kunpeng 920[/bold]  1 CPUs")
 
 
+def test_a_numa_node_that_is_a_ccd_is_named_once() -> None:
+    """Where CCDs differ, one of them may be a NUMA node and another have two."""
+    cpus = tuple(Cpu(i, socket=0, ccd=min(i // 2, 1), core=i, numa=i // 2) for i in range(6))
+    (socket, *_) = topology.as_text(Topology(Machine(), cpus)).children
+    one, other = socket.children
+    assert str(one.label).startswith("CCD 0 = NUMA node 0  ") and one.children == []
+    assert [str(child.label)[:11] for child in other.children] == ["NUMA node 1", "NUMA node 2"]
+
+
 def test_no_l3() -> None:
     fake = arm(8, cluster=2).with_rows(lambda row: replace(row, ccx=None))
     labels = read(fake)

@@ -83,7 +83,10 @@ def _branch(tree: RichTree, topology: Topology, cpus: list[Cpu], levels: list[Le
         if cores:
             text += f"  {cores} core{'s' * (cores != 1)}"
         text += f"  [cyan]{_short(cpu.cpu for cpu in members)}[/cyan]"
-        _branch(tree.add(text), topology, members, below)
+        here = tuple(
+            sorted(cpu.cpu for cpu in members)
+        )  # what is all of a part is named beside it, and not below again
+        _branch(tree.add(text), topology, members, [one for one in below if here not in topology.groups(one).values()])
 
 
 def _also(topology: Topology, level: Level, members: list[Cpu]) -> str:
