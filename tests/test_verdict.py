@@ -299,6 +299,17 @@ def _begun(found: PackedFleet, minutes: dict[int, int]) -> PackedFleet:
     return dataclasses.replace(found, quantities=tuple(stacks))
 
 
+def test_what_a_figure_in_ns_is_of_is_said():
+    """All classes of a slow node are slower by the same percentage, and by as many ns as each has."""
+    found = judge_fleet(fleet(Plan(SMALL, nodes=8, jobs=2, spread=QUIET, defects=("node001: global +20%",))))
+    assert re.match(
+        r"the whole node is [\d.]+ % \(\+[\d.]+ ns in class '[a-zA-Z ]+' on socket \d\) slower",
+        found.nodes["node001"].text,
+    )
+    found = judge_fleet(fleet(Plan(SMALL, nodes=8, jobs=2, spread=QUIET, defects=("node001: ccd 3 +8%",))))
+    assert re.match(r"CCD 3 is [\d.]+ % \(\+[\d.]+ ns\) slower", found.nodes["node001"].text)
+
+
 def test_a_second_job_too_soon_proves_no_more_than_the_first():
     found = fleet(Plan(SMALL, nodes=8, jobs=2, spread=QUIET, defects=("node001: global +20%",)))
     soon = judge_fleet(_begun(found, {1: 0, 2: 9})).nodes["node001"]

@@ -101,12 +101,16 @@ def _of_pairs(found: Finding, shown: ShownCause, node: PackedNode, peers: Sequen
     direction, change = ("slow", "slower") if found.effect > 0 else ("fast", "faster")
     clock, instruments = _instruments(shown, node, peers)
     name, most = places.spoken(term, found.where), ""
-    if len(cause.members) > 1 and cause.largest[1] / cause.effect > _MOST:
-        place = places.term(shown.matrix, cause.largest[0], node)
-        most = f", largest {place.removeprefix(f'{name} ') if place.startswith(f'{name} ') else f'in {place}'}"
     added = f"{found.effect_ns:+.1f} ns"
     if shown.matrix.quantity.quantity == "message":
         added = f"{'+' if found.effect_ns > 0 else '-'}{duration(abs(found.effect_ns))} a message"
+    if len(cause.members) > 1:
+        place = places.term(shown.matrix, cause.largest[0], node)
+        at = place.removeprefix(f"{name} ") if place.startswith(f"{name} ") else f"in {place}"
+        if cause.largest[1] / cause.effect > _MOST:
+            most = f", largest {at}"
+        elif not name.startswith(place):  # a percentage is of all terms alike, ns are of one of them
+            added += f" {at}"
     text = (
         f"{name} is {'up to ' if most else ''}{abs(found.effect) * 100:.1f} % ({added}) {change} than its "
         f"peers [{low * 100:.1f} to {high * 100:.1f} %]{most}, {seen_in(shown.runs)}"
