@@ -253,13 +253,17 @@ def import_(
 ) -> None:
     """Make a campaign of matrices of other tools.
 
-    It can be judged and reported like a measured one.
+    It can be judged and reported like a measured one. A matrix that does not have the topology's layout is named.
     """
     from nodeprint import importers
     from nodeprint import topology as labels
+    from nodeprint.structure import fit
 
     machine = labels.read_xml(xml) if xml else labels.from_part(part, sockets, smt) if part else None
-    names = importers.write_campaign([importers.read(file, format) for file in files], out, machine)
+    imported = [importers.read(file, format) for file in files]
+    names = importers.write_campaign(imported, out, machine)
+    for warning in fit.warnings(imported, machine) if machine else ():
+        typer.echo(f"warning: {warning}", err=True)
     typer.echo(f"{out}: {', '.join(names)}; next: nodeprint judge {out} && nodeprint report {out}")
 
 

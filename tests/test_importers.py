@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from nodeprint import discover, importers, records, structure, topology
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import store
+from nodeprint.structure import fit
 from nodeprint.topology.model import Cpu, Machine, Topology
 from nodeprint.verdict.campaign_verdict import judge
 
@@ -447,6 +448,16 @@ def test_topology_must_have_the_matrix_cpus(tmp_path: Path, write: Write) -> Non
     with pytest.raises(NodeprintError, match="CPU 4 of the matrix"):
         importers.write_campaign([importers.read(write(C2CLAT))], tmp_path / "c", labelled(4))
     assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize(("ccx", "said"), [(4, ""), (8, "4 groups of 4 CPUs, which are not the 2 CCXs of 8 CPUs")])
+def test_a_layout_that_is_not_the_matrix_s_is_named(write: Write, ccx: int, said: str) -> None:
+    made = epyc(1, 2, 2, 4, 1).matrix
+    path = write("\n".join(",".join("" if np.isnan(v) else f"{v:.3f}" for v in row) for row in made))
+    labels = Topology(Machine(), tuple(Cpu(i, socket=0, ccx=i // ccx, core=i) for i in range(16)))
+    found = "; ".join(fit.warnings([importers.read(path)], labels))
+    assert said in found and bool(found) == bool(said)
+    assert found == "" or (found.startswith(f"{path}: ") and "give the part, --sockets and --no-smt" in found)
 
 
 def test_published_matrices(data: Path) -> None:

@@ -115,8 +115,8 @@ class Structure:
     def as_text(self) -> str:
         """For a terminal: a line per level, what labels say of it, and the findings."""
         lines = [
-            f"{level.name}: {len(level.groups)} groups of {_sizes(level.groups)} CPUs, {level.within_ns:.1f} ns within "
-            f"and {level.between_ns:.1f} ns between, stability {level.stability:.2f}"
+            f"{level.name}: {len(level.groups)} groups of {sizes_said(level.groups)} CPUs, {level.within_ns:.1f} ns "
+            f"within and {level.between_ns:.1f} ns between, stability {level.stability:.2f}"
             for level in self.levels
         ] or ["no groups found"]
         lines += [f"labels: {item.level} {item.relation} {item.label or ''}".rstrip() for item in self.agreement]
@@ -124,7 +124,8 @@ class Structure:
         return "\n".join(lines)
 
 
-def _sizes(groups: Sequence[Sequence[int]]) -> str:
+def sizes_said(groups: Sequence[Sequence[int]]) -> str:
+    """How many CPUs groups have: `4`, or `3 to 4`."""
     found = sorted({len(group) for group in groups})
     return str(found[0]) if len(found) == 1 else f"{found[0]} to {found[-1]}"
 

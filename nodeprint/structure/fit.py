@@ -1,0 +1,41 @@
+"""Whether imported matrices have the layout of the topology that was named for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from nodeprint.importers.imported import Imported
+from nodeprint.structure import find
+from nodeprint.structure.found import Structure, sizes_said
+from nodeprint.topology.model import Level, Topology
+
+#: Levels that a matrix shows surely, so that finer or coarser labels are wrong, too.
+_SURE = ("smt", "ccx", "socket")
+_WORDS: dict[Level, str] = {
+    "core": "cores",
+    "ccx": "CCXs",
+    "quadrant": "quadrants",
+    "half": "halves",
+    "socket": "sockets",
+}
+
+
+def warnings(imported: Sequence[Imported], topology: Topology) -> Iterator[str]:
+    """A sentence for each matrix in which the groups of a level are others than in the topology."""
+    for item in imported:
+        if item.cores is not None:
+            found = find(item.cores.latency_ns, item.cores.cpus, topology)
+            if text := next(_misfits(found, topology), ""):
+                advice = "give the part, --sockets and --no-smt of this machine, or its lstopo file (--xml)"
+                yield f"{item.source}: {text}; {advice}"
+
+
+def _misfits(found: Structure, topology: Topology) -> Iterator[str]:
+    for item in found.agreement:
+        level, there = found.level(item.level), tuple(topology.groups(item.label).values())
+        wrong = item.relation == "contradicts" or (item.relation in ("finer", "coarser") and item.level in _SURE)
+        if level is not None and wrong:
+            yield (
+                f"the matrix shows {len(level.groups)} groups of {sizes_said(level.groups)} CPUs, which are not the "
+                f"{len(there)} {_WORDS.get(item.label, item.label)} of {sizes_said(there)} CPUs in the topology"
+            )
