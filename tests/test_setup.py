@@ -140,6 +140,23 @@ def test_conda_is_asked_once_for_the_environment(bare: Path, tool: str, command:
     assert venv() == packages, "what is there is not made again"
 
 
+@pytest.mark.parametrize("environment", [{}, {"ENV": "conda"}])
+def test_the_environment_of_another_checkout_is_left_alone(bare: Path, environment: dict[str, str]) -> None:
+    other, mine = bare.parent / "other", bare.parent / "mine"
+    for folder in (other / ".venv/bin", other / "setup", mine):
+        folder.mkdir(parents=True)
+    (other / "setup/venv").touch()
+    add(other / ".venv/bin", "python", f"touch {bare.parent}/called")
+    (mine / ".venv").symlink_to(other / ".venv")
+    done = subprocess.run(
+        [ROOT / "setup/venv", "requirements.lock"], env={"PATH": str(bare), **environment}, cwd=mine,
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1 and not (bare.parent / "called").exists()
+    what = f".venv is a symbolic link to the environment of {other}"
+    assert done.stderr == f"setup: {what}: remove the link (rm .venv), and call this again\n"
+
+
 def test_without_any_conda_it_says_so(bare: Path) -> None:
     done = subprocess.run(
         [ROOT / "setup/venv", "requirements.lock"], env={"PATH": str(bare), "ENV": "conda"}, cwd=bare.parent,
