@@ -818,7 +818,10 @@ def test_what_differs_is_told_in_words_not_in_keys():
         for i, node in enumerate(fleet(Plan(SMALL, nodes=3)).nodes)
     ]
     verdict = judge_fleet(dataclasses.replace(fleet(Plan(SMALL, nodes=3)), nodes=tuple(nodes)))
-    assert verdict.fleet.text.startswith("the fleet is split by sources of nodeprint's kernels: 3 nodes with a")
+    assert verdict.fleet.text == (
+        "INCONCLUSIVE: 3 of 3 nodes measured; 3 DIFFERENT CONFIGURATION; the fleet is split by sources of nodeprint's "
+        "kernels: 3 nodes with a configuration of their own"
+    )
     assert verdict.nodes["node002"].text.startswith("differs in sources of nodeprint's kernels; against the others")
     assert "kernel_hash" not in verdict.text()
     texts = [warning["text"] for warning in verdict.nodes["node002"].warnings]

@@ -23,7 +23,7 @@ from nodeprint.words.node_outcome import LAYOUT
 from nodeprint.words.outcome import Finding, FleetVerdict, MarginFigure, NodeVerdict, exceeded, said_within
 from nodeprint.words.units import counted
 
-#: Where more than this share of nodes have a configuration of their own, the key that separates them is reported first.
+#: Where more than this share of nodes have a configuration of their own, the key that separates them is reported.
 _ALONE_SHARE = 0.05
 #: Nodes with damaged records that are named with the reason.
 _MOST_BROKEN = 3
@@ -45,7 +45,7 @@ def verdict(
     bounds = _largest([kind.bounds for kind in known.populations])
     return FleetVerdict(
         outcome,
-        _split_by(known, nodes, measured) + _headline(outcome, measured, len(nodes), counts, margins),
+        _headline(outcome, measured, len(nodes), counts, margins) + _split_by(known, nodes, measured),
         tuple(groups),
         {**dict.fromkeys((*FAMILIES, "core", "node", "socket")), **smallest},
         bounds,
@@ -68,7 +68,7 @@ def _split_by(known: JudgedFleet, nodes: Mapping[str, NodeVerdict], measured: in
     keys = Counter(label(d.key) for name in nodes for d in known.differing.get(name, ()) if d.hard)
     key = keys.most_common(1)[0][0] if keys else LAYOUT
     whose = "its" if len(alone) == 1 else "their"
-    return f"the fleet is split by {key}: {counted(len(alone), 'node')} with a configuration of {whose} own. "
+    return f"; the fleet is split by {key}: {counted(len(alone), 'node')} with a configuration of {whose} own"
 
 
 def _headline(
