@@ -83,9 +83,8 @@ def _branch(tree: RichTree, topology: Topology, cpus: list[Cpu], levels: list[Le
         if cores:
             text += f"  {cores} core{'s' * (cores != 1)}"
         text += f"  [cyan]{_short(cpu.cpu for cpu in members)}[/cyan]"
-        here = tuple(
-            sorted(cpu.cpu for cpu in members)
-        )  # what is all of a part is named beside it, and not below again
+        # what is all of a part is named beside it, and not below again
+        here = tuple(sorted(cpu.cpu for cpu in members))
         _branch(tree.add(text), topology, members, [one for one in below if here not in topology.groups(one).values()])
 
 
