@@ -15,6 +15,7 @@ from nodeprint import topology
 from nodeprint.errors import NodeprintError
 from nodeprint.topology.facts import cpu_list, cpu_mask, list_text
 from nodeprint.topology.model import Cpu, Level, Machine, Topology
+from nodeprint.topology.text import as_text
 from nodeprint.tree import open_tree
 from tests import machines
 from tests.machines import Epyc, Fake, Row, arm, epyc, xeon
@@ -294,7 +295,7 @@ def test_a_machine_is_named_once() -> None:
     """Where it has no name of its own its generation is the name."""
     named = Topology(Machine(name="AMD EPYC 7742", generation="Rome"), (Cpu(0),))
     unnamed = Topology(Machine(generation="Kunpeng 920"), (Cpu(0),))
-    heads = [str(topology.as_text(one).label) for one in (named, unnamed)]
+    heads = [str(as_text(one).label) for one in (named, unnamed)]
     assert heads[0].startswith("[bold]AMD EPYC 7742[/bold]  Rome, 1 CPUs")
     assert heads[1].startswith("[bold]Kunpeng 920[/bold]  1 CPUs")
 
@@ -302,7 +303,7 @@ def test_a_machine_is_named_once() -> None:
 def test_a_numa_node_that_is_a_ccd_is_named_once() -> None:
     """Where CCDs differ, one of them may be a NUMA node and another have two."""
     cpus = tuple(Cpu(i, socket=0, ccd=min(i // 2, 1), core=i, numa=i // 2) for i in range(6))
-    (socket, *_) = topology.as_text(Topology(Machine(), cpus)).children
+    (socket, *_) = as_text(Topology(Machine(), cpus)).children
     one, other = socket.children
     assert str(one.label).startswith("CCD 0 = NUMA node 0  ") and one.children == []
     assert [str(child.label)[:11] for child in other.children] == ["NUMA node 1", "NUMA node 2"]
