@@ -148,15 +148,16 @@ def _measurement(path: Path) -> str:
 
 def _unpacked(raw: bytes, suffix: str) -> tuple[bytes, str]:
     """All that can be unpacked up to a limit, and what is wrong where that is not everything."""
-    stream, out = _STREAMS[suffix](), io.BytesIO()
+    stream, out, size = _STREAMS[suffix](), list[bytes](), 0
     with suppress(zlib.error, lzma.LZMAError, zstandard.ZstdError, EOFError):
         for at in range(0, len(raw), _PIECE):
-            out.write(stream.decompress(raw[at : at + _PIECE]))
-            if out.tell() > _MOST:
-                return out.getvalue(), f"unpacks to more than {_MOST >> 20} MiB; what is beyond does not count"
+            out.append(stream.decompress(raw[at : at + _PIECE]))
+            size += len(out[-1])
+            if size > _MOST:
+                return b"".join(out), f"unpacks to more than {_MOST >> 20} MiB; what is beyond does not count"
         if stream.eof and not stream.unused_data:
-            return out.getvalue(), ""
-    return out.getvalue(), _DAMAGED
+            return b"".join(out), ""
+    return b"".join(out), _DAMAGED
 
 
 def _read(path: Path) -> bytes | None:

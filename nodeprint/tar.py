@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import io
-import struct
 import tarfile
-import zlib
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 Kind = Literal["file", "folder", "link", "hard link", "other"]
 
-#: Name, size, checksum, kind, target of a link, and what precedes the name.
-_HEADER = struct.Struct("100s24x12s12x8s1s100s88x155s12x")
-_KINDS: dict[bytes, Kind] = {b"0": "file", b"5": "folder", b"2": "link", b"1": "hard link"}
-_LONG_NAME, _LONG_TARGET = b"L", b"K"
-#: The modulus of Adler-32, whose lower half is one more than the sum of the bytes.
-_ADLER = 65521
+Bytes = npt.NDArray[np.uint8]
+Ints = npt.NDArray[np.int64]
+
+_BLOCK = 512
+_FOLDER = ord("5")
+_KINDS: dict[int, Kind] = {ord("0"): "file", _FOLDER: "folder", ord("2"): "link", ord("1"): "hard link"}
+_LONG_NAME, _LONG_TARGET = ord("L"), ord("K")
 
 
 class Member(NamedTuple):
@@ -46,36 +48,48 @@ def _any(content: bytes) -> Iterator[Member]:
 
 def _usual(content: bytes) -> list[Member] | None:
     """Where all headers are as tar writes them of files, folders and links; None where any is not."""
-    found: list[Member] = []
-    long: dict[bytes, bytes] = {}
-    at = 0
-    try:
-        while True:
-            name, size_text, sum_text, kind, target, prefix = _HEADER.unpack_from(content, at)
-            if not name[0]:
-                break
-            start, size = at + _HEADER.size, _octal(size_text)
-            summed = zlib.adler32(content[at + 156 : start], zlib.adler32(content[at : at + 148])) & 0xFFFF
-            if (_octal(sum_text) - 8 * ord(" ") + 1) % _ADLER != summed or not 0 <= size <= len(content) - start:
-                return None
-            at = start if kind in b"125" else start + -(-size // _HEADER.size) * _HEADER.size
-            if kind in (_LONG_NAME, _LONG_TARGET):
-                long[kind] = content[start : start + size]
-                continue
-            if prefix[0]:
-                name = _text(prefix) + b"/" + _text(name)
-            if long:
-                name, target, long = long.get(_LONG_NAME, name), long.get(_LONG_TARGET, target), {}
-            called = _decoded(name).rstrip("/") if kind == b"5" else _decoded(name)
-            found.append(Member(called, _KINDS[kind], start, size, _decoded(target) if target[0] else ""))
-    except (ValueError, KeyError, IndexError, struct.error):
+    blocks = np.frombuffer(content, dtype=np.uint8, count=len(content) // _BLOCK * _BLOCK).reshape(-1, _BLOCK)
+    sizes, kinds = _octal(blocks, 124, 11), blocks[:, 156].tobytes()
+    heads, at, ahead = [], 0, (-(-sizes // _BLOCK)).tolist()
+    while at < len(blocks) and content[at * _BLOCK]:
+        heads.append(at)
+        at += 1 + (0 if kinds[at] in b"125" else max(ahead[at], 0))
+    if not heads or at >= len(blocks) or blocks[at].any() or not _sound(blocks, sizes, heads, len(content)):
         return None
-    ended = not content[at : at + _HEADER.size].strip(b"\0")
-    return found if ended and found and not long else None
+    found: list[Member] = []
+    long: dict[int, bytes] = {}
+    for head in heads:
+        at, kind, size = head * _BLOCK, kinds[head], int(sizes[head])
+        start = at + _BLOCK
+        if kind in (_LONG_NAME, _LONG_TARGET):
+            long[kind] = content[start : start + size]
+            continue
+        if kind not in _KINDS:
+            return None
+        name, target = _text(content[at : at + 100]), _text(content[at + 157 : at + 257])
+        if content[at + 345]:
+            name = _text(content[at + 345 : at + 500]) + b"/" + name
+        if long:
+            name, target, long = long.get(_LONG_NAME, name), long.get(_LONG_TARGET, target), {}
+        called = _decoded(name).rstrip("/") if kind == _FOLDER else _decoded(name)
+        found.append(Member(called, _KINDS[kind], start, size, _decoded(target)))
+    return found if found and not long else None
 
 
-def _octal(field: bytes) -> int:
-    return int(_text(field).strip() or b"0", 8)
+def _octal(blocks: Bytes, at: int, digits: int) -> Ints:
+    """The number in a field of each block, of so many octal digits and an end; -1 where it is none."""
+    each = blocks[:, at : at + digits] - np.uint8(ord("0"))
+    number = (each @ (8 ** np.arange(digits)[::-1])).astype(np.int64)
+    return np.where((each < 8).all(axis=1) & np.isin(blocks[:, at + digits], (0, ord(" "))), number, -1)
+
+
+def _sound(blocks: Bytes, sizes: Ints, heads: list[int], length: int) -> bool:
+    """Whether the checksums of headers hold, and what they announce is there."""
+    rows = blocks[heads]
+    sums = rows.sum(axis=1, dtype=np.int64) - rows[:, 148:156].sum(axis=1, dtype=np.int64) + 8 * ord(" ")
+    size = sizes[heads]
+    there = (size >= 0) & (size <= length - (np.array(heads) + 1) * _BLOCK)
+    return bool((there & (sums == _octal(rows, 148, 6))).all())
 
 
 def _text(field: bytes) -> bytes:

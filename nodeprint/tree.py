@@ -21,7 +21,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, Protocol, cast
 
-from nodeprint import tar
 from nodeprint.errors import NodeprintError, unreadable
 
 #: What the root of a machine holds, best first.
@@ -267,6 +266,8 @@ def _member_path(name: str) -> str | None:
 
 
 def _read_archive(path: Path) -> _Archive:
+    from nodeprint import tar  # noqa: PLC0415 (its numpy is for archives alone)
+
     files: dict[str, bytes] = {}
     links: dict[str, str] = {}
     folders: list[str] = []
