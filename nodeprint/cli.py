@@ -257,12 +257,12 @@ def import_(
     """
     from nodeprint import importers
     from nodeprint import topology as labels
-    from nodeprint.structure import fit
+    from nodeprint.structure import layout_misfit
 
     machine = labels.read_xml(xml) if xml else labels.from_part(part, sockets, smt) if part else None
     imported = [importers.read(file, format) for file in files]
     names = importers.write_campaign(imported, out, machine)
-    for warning in fit.warnings(imported, machine) if machine else ():
+    for warning in layout_misfit.warnings(imported, machine) if machine else ():
         typer.echo(f"warning: {warning}", err=True)
     typer.echo(f"{out}: {', '.join(names)}; next: nodeprint judge {out} && nodeprint report {out}")
 

@@ -95,15 +95,15 @@ def _done(job_dir: Path) -> set[tuple[int, str]]:
 
 def is_damaged(job_dir: Path) -> bool:
     """Whether a compressed record file or an archive of a job cannot be unpacked to its end."""
-    return any(_damage(path) == _DAMAGED for path in paths(job_dir) if path.suffix in _STREAMS)
+    return any(_is_cut(path) for path in paths(job_dir) if path.suffix in _STREAMS)
 
 
-def _damage(path: Path) -> str:
-    """What is wrong with a compressed file that can be read; empty where nothing is."""
+def _is_cut(path: Path) -> bool:
     raw = _read(path)
     if raw is None:
-        return ""
-    return _untarred(path, raw)[1] if path.name.endswith(ARCHIVE) else _unpacked(raw, path.suffix)[1]
+        return False
+    _, wrong = _untarred(path, raw) if path.name.endswith(ARCHIVE) else _unpacked(raw, path.suffix)
+    return wrong == _DAMAGED
 
 
 def members(archive: Path, problems: list[str]) -> Iterator[tuple[Path, bytes]]:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from nodeprint import discover, importers, records, structure, topology
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import store
-from nodeprint.structure import fit
+from nodeprint.structure import layout_misfit
 from nodeprint.topology.model import Cpu, Machine, Topology
 from nodeprint.verdict.campaign_verdict import judge
 
@@ -455,7 +455,7 @@ def test_a_layout_that_is_not_the_matrix_s_is_named(write: Write, ccx: int, said
     made = epyc(1, 2, 2, 4, 1).matrix
     path = write("\n".join(",".join("" if np.isnan(v) else f"{v:.3f}" for v in row) for row in made))
     labels = Topology(Machine(), tuple(Cpu(i, socket=0, ccx=i // ccx, core=i) for i in range(16)))
-    found = "; ".join(fit.warnings([importers.read(path)], labels))
+    found = "; ".join(layout_misfit.warnings([importers.read(path)], labels))
     assert said in found and bool(found) == bool(said)
     assert found == "" or (found.startswith(f"{path}: ") and "give the part, --sockets and --no-smt" in found)
 

@@ -43,7 +43,7 @@ from nodeprint.topology.presets import preset
 from nodeprint.verdict import outputs
 from nodeprint.verdict.campaign_verdict import judge
 from nodeprint.words import cause_findings
-from nodeprint.words.names import node_list
+from nodeprint.words.names import name_list
 
 from .conftest import need
 from .made_up import ALONE, FINDING, MACHINES, WARNING, Campaign, alone, fleet, machine
@@ -527,14 +527,14 @@ def test_what_is_zero_is_shown_as_zero() -> None:
 
 
 def test_node_lists_are_short() -> None:
-    assert node_list([f"cn{i:03d}" for i in range(1, 401)]) == "cn[001-400]"
-    assert node_list(["cn8", "cn9", "cn10"]) == "cn[8-10]"
-    assert node_list(["a", "b"]) == "a, b"
+    assert name_list([f"cn{i:03d}" for i in range(1, 401)]) == "cn[001-400]"
+    assert name_list(["cn8", "cn9", "cn10"]) == "cn[8-10]"
+    assert name_list(["a", "b"]) == "a, b"
     seen = cause_findings.seen_in([f"job{job}/run{run}" for job in (1, 2) for run in range(1, 10)])
     assert seen == "in job1/run[1-9], job2/run[1-9]"
     assert formatting.without_runs(f"core 7 is slower, {seen}") == "core 7 is slower"
     assert formatting.without_runs("core 7 is slower, in job1/run1, job1/run2") == "core 7 is slower"
-    assert "and 3 more" in node_list([f"{c}x" for c in "abcdefghijklmno"])
+    assert "and 3 more" in name_list([f"{c}x" for c in "abcdefghijklmno"])
 
 
 def test_the_first_page_says_which_node_what_was_found_and_how_it_was_tested(tmp_path: Path) -> None:

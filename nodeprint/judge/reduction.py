@@ -142,7 +142,7 @@ def reduce(quantity: Quantity, rules: Acceptance) -> Reduced:
         middle, spread = over_passes(block)
         latency[span] = middle
         if passes > 1:
-            share = spread / middle
+            share = spread / middle  # in place from here: of most blocks nothing is missing
             if np.isnan(np.sum(share)):
                 np.nan_to_num(share, copy=False)
             np.minimum(share, 1, out=share)

@@ -35,7 +35,7 @@ from nodeprint.report.pages import (
     sections,
 )
 from nodeprint.report.shown import ClassKey
-from nodeprint.words.names import node_list
+from nodeprint.words.names import name_list
 from nodeprint.words.outcome import MOST_SINGLE, alike, told_once
 
 #: From this many nodes on, those that are like the others are listed by name and value only.
@@ -70,7 +70,7 @@ def cluster_page(
         counts=_counts(looks.values()),
         sections=sections(
             Section("", (Bullets((*formatting.notes(verdict), *_undecided(nodes, looks))),)),
-            Section("Groups", (FactList(tuple((n, node_list(m)) for n, m in groups) if len(groups) > 1 else ()),)),
+            Section("Groups", (FactList(tuple((n, name_list(m)) for n, m in groups) if len(groups) > 1 else ()),)),
             Section("Nodes", (node_table(shown, columns),)),
             *fleet_figures.sections(verdict, looks, by_class, overview),
             _class_section(by_class, looks),
@@ -94,7 +94,7 @@ def _who(looks: Mapping[str, Outcome]) -> str:
     for node in sorted(looks, key=lambda node: looks[node].rank):
         if not looks[node].quiet:
             found.setdefault(looks[node].word, []).append(node)
-    return "; ".join(f"{word}: {node_list(names)}" for word, names in found.items())
+    return "; ".join(f"{word}: {name_list(names)}" for word, names in found.items())
 
 
 def _undecided(nodes: Mapping[str, Any], looks: Mapping[str, Outcome]) -> list[str]:
@@ -104,7 +104,7 @@ def _undecided(nodes: Mapping[str, Any], looks: Mapping[str, Outcome]) -> list[s
         if look.word == "INCONCLUSIVE" and nodes[node].get("text"):
             why.setdefault(str(nodes[node]["text"]), []).append(node)
     most = sorted(why.items(), key=lambda item: -len(item[1]))[:_MOST_REASONS]
-    return [f"INCONCLUSIVE, {node_list(on)}: {text}" for text, on in most]
+    return [f"INCONCLUSIVE, {name_list(on)}: {text}" for text, on in most]
 
 
 def _counts(looks: Iterable[Outcome]) -> tuple[tuple[Outcome, int], ...]:
@@ -164,7 +164,7 @@ def unmeasured(nodes: Mapping[str, Any], looks: Mapping[str, Outcome]) -> tuple[
             out += group
             continue
         names, reason = (
-            node_list([one.node for one in group]),
+            name_list([one.node for one in group]),
             told_once([(u.node, u.reason) for u in group]),
         )
         out.append(replace(group[0], node=names, reason=reason))
@@ -187,4 +187,4 @@ def _shared_warnings(
             seen.setdefault(key, (one, []))[1].append(node)
     ordered = sorted(seen.values(), key=lambda item: -len(item[1]))
     everywhere = len(names)
-    return tuple(replace(one, nodes="all nodes" if len(on) == everywhere > 1 else node_list(on)) for one, on in ordered)
+    return tuple(replace(one, nodes="all nodes" if len(on) == everywhere > 1 else name_list(on)) for one, on in ordered)

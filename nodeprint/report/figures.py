@@ -156,7 +156,8 @@ def thumbnail(values: Floats, colours: Scale) -> Pixels:
 
 
 def shortened(name: str, most: int) -> str:
-    """A node's name in at most `most` letters: without its domain, then without its middle, as its number is last."""
+    """A node's name in at most `most` letters: without its domain (an address has none), then without its middle, as
+    its number is last."""
     host = name if name[:1].isdigit() or len(name) <= most else discover.short(name)
     tail = most // 2
     return host if len(host) <= most else f"{host[: most - tail - 1]}\u2026{host[-tail:]}"

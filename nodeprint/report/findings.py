@@ -21,7 +21,7 @@ from nodeprint.report.peers import Peers, Place, places_and_values
 from nodeprint.report.shown import DrawnMatrix, Shown
 from nodeprint.topology.model import Topology
 from nodeprint.words import places
-from nodeprint.words.names import node_list
+from nodeprint.words.names import name_list
 
 #: Terms of pairs; the others are of cells.
 _OF_PAIRS = {"node", "socket", "spread", *(family.term for family in FAMILIES.values())}
@@ -60,7 +60,7 @@ def _finding(item: Mapping[str, Any], said: str) -> FindingBlock:
     if effect := _effect(item):
         rows.append(("effect", effect))
     if item.get("runs"):
-        rows.append(("runs that show it", node_list([str(run) for run in item["runs"]])))
+        rows.append(("runs that show it", name_list([str(run) for run in item["runs"]])))
     told = item.get("evidence")
     evidence = [str(one) for one in told] if isinstance(told, list) else []
     known = {"evidence": [one for one in evidence if not one.startswith(_NOT_KNOWN)]}

@@ -23,7 +23,7 @@ from nodeprint.report.scale import Scale
 from nodeprint.report.shown import ClassKey, DrawnMatrix, class_key, largest_shift
 from nodeprint.topology.model import Topology
 from nodeprint.words import places
-from nodeprint.words.names import node_list
+from nodeprint.words.names import name_list
 
 #: Rows of the map of nodes and terms, and maps in small.
 _MOST_ROWS, MOST_MAPS = 32, 64
@@ -218,7 +218,7 @@ def differences(nodes: Mapping[str, Any]) -> Section:
         if len(counted) < 2 or one.name == "serials":
             continue
         usual, count = counted.most_common(1)[0]
-        others = [f"{value[:60]}: {node_list(_having(values, value))}" for value, _ in counted.most_common()[1:5]]
+        others = [f"{value[:60]}: {name_list(_having(values, value))}" for value, _ in counted.most_common()[1:5]]
         more = f"; and {len(counted) - 5} more values" if len(counted) > 5 else ""
         rows.append((label(one.name), "yes" if one.hard else "", f"{usual[:60]} ({count})", "; ".join(others) + more))
     table = Table(("field", "must agree", "most nodes", "other nodes"), tuple(rows), align="llll", wide=3)

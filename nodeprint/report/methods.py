@@ -13,7 +13,7 @@ from nodeprint.fleet.jobs import Job
 from nodeprint.report import formatting, linktest
 from nodeprint.report.pages import Block, FactList, Facts, Method, Site, Text
 from nodeprint.report.shown import Shown
-from nodeprint.words.names import node_list
+from nodeprint.words.names import name_list
 
 _QUANTITIES = {"hop": "round trip / 2", "load": "load latency", "one-way": "one-way latency",
     "transfer": "transfer", "message": "time of a message"}  # fmt: skip
@@ -56,8 +56,8 @@ def methods(shown: Shown, verdict: Mapping[str, Any]) -> tuple[Method, ...]:
 def _rounds(found: Sequence[Job], name: str) -> str:
     """How many passes, runs and jobs a measurement has."""
     mine = [job.measured[name] for job in found if name in job.measured]
-    passes = node_list(sorted({str(len(one.passes)) for one in mine}))
-    runs = node_list(sorted({str(len(one.runs)) for one in mine}))
+    passes = name_list(sorted({str(len(one.passes)) for one in mine}))
+    runs = name_list(sorted({str(len(one.runs)) for one in mine}))
     return f"{passes} passes in each of {runs} runs" + (f", in each of {len(mine)} jobs" if len(mine) > 1 else "")
 
 

@@ -32,7 +32,7 @@ from nodeprint.report.peers import Maps, Peers, name_of
 from nodeprint.report.scale import Scale
 from nodeprint.report.shown import ClassKey, Shown
 from nodeprint.topology.model import Topology
-from nodeprint.words.names import node_list
+from nodeprint.words.names import name_list
 
 #: Facts that take a line of their own.
 _LONG = {label(key) for key in ("cmdline", "serials", *LISTS)}
@@ -191,7 +191,7 @@ def _structure(shown: Shown) -> tuple[Block, ...]:
         rows = tuple(
             (
                 level.name,
-                f"{len(level.groups)} of {node_list(sorted({str(len(g)) for g in level.groups}, key=int))}",
+                f"{len(level.groups)} of {name_list(sorted({str(len(g)) for g in level.groups}, key=int))}",
                 f"{level.within_ns:.1f}",
                 f"{level.between_ns:.1f}",
                 f"{level.stability:.2f}",

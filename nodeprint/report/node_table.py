@@ -19,7 +19,7 @@ from nodeprint.report.pages import (
     Text,
 )
 from nodeprint.report.shown import ClassKey, largest_shift
-from nodeprint.words.names import node_list
+from nodeprint.words.names import name_list
 from nodeprint.words.outcome import MOST_SINGLE, alike, told_once
 
 #: Class medians in the table of nodes.
@@ -163,7 +163,7 @@ def folded(rows: Sequence[NodeRow]) -> tuple[NodeRow, ...]:
             out += group
             continue
         names, note = (
-            node_list([row.node for row in group]),
+            name_list([row.node for row in group]),
             told_once([(row.node, row.note) for row in group]),
         )
         out.append(replace(group[0], node=names, place="", values=("",) * len(group[0].values), note=note))

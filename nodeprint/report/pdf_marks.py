@@ -226,9 +226,9 @@ _LACKING = "□"
 def with_letters(text: str) -> str:
     """`text` with a box for each letter that DejaVu Sans does not have: Chinese, Japanese, Korean and some others."""
     known = _letters()
-    return (
-        text if known.issuperset(text) else "".join(c if c in known or not c.isprintable() else _LACKING for c in text)
-    )
+    if known.issuperset(text):
+        return text
+    return "".join(c if c in known or not c.isprintable() else _LACKING for c in text)
 
 
 @cache

@@ -17,7 +17,7 @@ from nodeprint.report.figures import Floats
 from nodeprint.report.pages import Table
 from nodeprint.report.quantities import without_empty_columns
 from nodeprint.report.shown import pairwise
-from nodeprint.words.names import node_list
+from nodeprint.words.names import name_list
 
 #: The mark of an invalid run.
 _INVALID = "✕"
@@ -79,8 +79,8 @@ def _row(one: Measured, job: int, showing: set[tuple[Any, Any]], quality: Sequen
         formatting.percent(flagged) if flagged else "",
         f"{seconds:.1f}" if seconds else "",
         min(str(run["start_time"]) for run in one.runs),
-        node_list(found),
-        f"{_INVALID} invalid: run {node_list(invalid)}" if invalid else "",
+        name_list(found),
+        f"{_INVALID} invalid: run {name_list(invalid)}" if invalid else "",
     )
 
 

@@ -25,7 +25,7 @@ def svg(drawing: Drawing, width: float | None = None) -> bytes:
 
 def png(pixels: Pixels) -> bytes:
     """A palette PNG, a pixel an entry."""
-    from PIL import Image as Picture  # noqa: PLC0415 (for the HTML alone)
+    from PIL import Image as Picture  # noqa: PLC0415 (no PDF needs it)
 
     image = Picture.frombytes("P", (pixels.width, pixels.height), pixels.entries)
     image.putpalette([channel for rgb in scale.palette(pixels.palette) for channel in rgb])

@@ -15,7 +15,7 @@ from nodeprint.judge.evidence import Evidence
 from nodeprint.layout import ALL_PAIRS, CCD, CCX, RANK, codes
 from nodeprint.packed import PackedNode
 from nodeprint.words import places
-from nodeprint.words.names import node_list
+from nodeprint.words.names import name_list
 from nodeprint.words.outcome import GONE, SEVERITY, Finding
 from nodeprint.words.places import LEVELS
 from nodeprint.words.units import duration, said
@@ -150,7 +150,7 @@ def level(shown: ShownCause) -> float:
 
 def seen_in(runs: Sequence[str]) -> str:
     """The runs that show a deviation."""
-    return f"in {node_list(runs)}" if runs else "not visible in any single run"
+    return f"in {name_list(runs)}" if runs else "not visible in any single run"
 
 
 def explained(evidence: Sequence[Evidence], i: int) -> str:

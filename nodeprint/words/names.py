@@ -8,7 +8,7 @@ from collections.abc import Sequence
 _MOST_ITEMS = 12
 
 
-def node_list(names: Sequence[str]) -> str:
+def name_list(names: Sequence[str]) -> str:
     """Names in few words: following numbers as cn[001-040] or job1/run[1-6], and no more than _MOST_ITEMS items."""
     runs: list[list[str]] = []
     for name in names:

@@ -12,12 +12,9 @@ from nodeprint.topology.model import Level, Topology
 #: Levels that a matrix shows surely, so that finer or coarser labels are wrong, too.
 _SURE = ("smt", "ccx", "socket")
 _WORDS: dict[Level, str] = {
-    "core": "cores",
-    "ccx": "CCXs",
-    "quadrant": "quadrants",
-    "half": "halves",
-    "socket": "sockets",
-}
+    "core": "cores", "cluster": "clusters", "ccx": "CCXs", "ccd": "CCDs", "quadrant": "quadrants", "half": "halves",
+    "numa": "NUMA nodes", "socket": "sockets",
+}  # fmt: skip
 
 
 def warnings(imported: Sequence[Imported], topology: Topology) -> Iterator[str]:
@@ -31,11 +28,12 @@ def warnings(imported: Sequence[Imported], topology: Topology) -> Iterator[str]:
 
 
 def _misfits(found: Structure, topology: Topology) -> Iterator[str]:
+    """Of each level whose groups are others than in the topology, both in words."""
     for item in found.agreement:
         level, there = found.level(item.level), tuple(topology.groups(item.label).values())
         wrong = item.relation == "contradicts" or (item.relation in ("finer", "coarser") and item.level in _SURE)
         if level is not None and wrong:
             yield (
                 f"the matrix shows {len(level.groups)} groups of {sizes_said(level.groups)} CPUs, which are not the "
-                f"{len(there)} {_WORDS.get(item.label, item.label)} of {sizes_said(there)} CPUs in the topology"
+                f"{len(there)} {_WORDS[item.label]} of {sizes_said(there)} CPUs in the topology"
             )
