@@ -898,6 +898,9 @@ def test_a_suppressed_finding_leaves_the_others():
     assert both.nodes["node001"].text == "suppressed: ticket 1 (until 2999-12-31)"
     assert not both.fails("any")
     assert "node001" not in outputs.drain(structs.replace(both, simulated=False), {})
+    misspelt = judge_fleet(found, _suppressing("core-slow", "core-slwo"))
+    without = [note for note in misspelt.fleet.notes if "without effect" in note]
+    assert without == ["suppression without effect (ticket 1): node001 has no finding core-slwo"]
     ended = judge_fleet(found, _suppressing("*", until="2025-12-31"))  # the day before the first run
     assert ended.nodes["node001"].verdict == "DEVIATES"
     assert any("ended on 2025-12-31" in note for note in ended.fleet.notes)

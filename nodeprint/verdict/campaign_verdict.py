@@ -16,7 +16,7 @@ from nodeprint.fleet.quantity import models
 from nodeprint.iodie import node_lines
 from nodeprint.judge import acceptance as accepted
 from nodeprint.judge import messages
-from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.acceptance import Acceptance, Suppression
 from nodeprint.judge.judged import JudgedFleet, judged
 from nodeprint.packed import PackedFleet
 from nodeprint.verdict import history, outputs
@@ -102,7 +102,8 @@ def judge_fleet(
         group = fleet_outcome.letter(place[i]) if i in place and len(known.populations) > 1 else ""
         told = writer.of(i, group, more)
         nodes[node.name] = replace(told, warnings=(*told.warnings, *thin))
-    notes = [*between.notes, *_rules_without_effect(rules, day, writer), *([since.note] if since is not None else [])]
+    idle = _rules_without_effect(rules, day, writer, nodes)
+    notes = [*between.notes, *idle, *([since.note] if since is not None else [])]
     return Verdict(
         fleet.campaign, fleet.simulated, {"nodeprint": __version__, **fleet.versions},
         fleet_outcome.verdict(known, nodes, sum(one.tests for one in fabrics), notes), nodes, _recheck(known, nodes),
@@ -110,10 +111,12 @@ def judge_fleet(
     )  # fmt: skip
 
 
-def _rules_without_effect(rules: Acceptance, day: str, writer: Nodes) -> list[str]:
-    """Suppressions that have ended, and limits that no figure was compared with: a name may be misspelt."""
+def _rules_without_effect(rules: Acceptance, day: str, writer: Nodes, nodes: Mapping[str, NodeVerdict]) -> list[str]:
+    """Suppressions that have ended or suppress nothing of a node of this fleet, and limits that no figure was compared
+    with: a name may be misspelt."""
     figures = {(one.measurement, one.name) for mine in writer.classes for one in mine}
     figures |= {(one.measurement, one.name) for mine in writer.rows for one in mine}
+    measured = {name: node for name, node in nodes.items() if node.verdict != outcomes.by("not measured")}
     return [
         *(
             f"the suppression of {one.finding} on {one.node} ended on {one.until}; the finding counts again"
@@ -121,11 +124,20 @@ def _rules_without_effect(rules: Acceptance, day: str, writer: Nodes) -> list[st
             if one.until.isoformat() < day
         ),
         *(
+            f"suppression without effect ({one.reason}): {one.node} has no finding {one.finding}"
+            for one in rules.suppressions
+            if one.until.isoformat() >= day and one.node in measured and not _suppresses(one, measured[one.node])
+        ),
+        *(
             f"limit not applied ({one.reason}): no node reports {one.measurement}, {one.of}"
             for one in rules.limits
             if (one.measurement, one.of) not in figures
         ),
     ]
+
+
+def _suppresses(rule: Suppression, node: NodeVerdict) -> bool:
+    return any(found.suppressed and rule.finding in ("*", found.id) for found in node.findings)
 
 
 def _recheck(known: JudgedFleet, nodes: Mapping[str, NodeVerdict]) -> tuple[str, ...]:
