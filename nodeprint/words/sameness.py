@@ -41,7 +41,8 @@ def _beside(cells: Mapping[str, MarginFigure]) -> str:
 
 def _doubt(known: JudgedFleet, i: int, doubt: str, figures: Mapping[str, MarginFigure]) -> str:
     if doubt == "one run":
-        return "the spread between runs is unknown with one run; measure two or more (`runs` in the configuration)"
+        unknown = "with one run it is unknown how far the runs of a node differ"
+        return f"{unknown}; two or more are needed (`runs` in the configuration; an imported matrix is a single run)"
     if doubt == "unwitnessed":
         unseen = [places.TESTED[family] for one in known.pairs(i) for family in one.matrix.terms.unwitnessed]
         return f"a defect of {' or '.join(dict.fromkeys(unseen))} could not be found in this data"
