@@ -136,7 +136,8 @@ def _refuse_other_arguments(
         other = [name for name, words in asked.items() if begun.get(name, words) != words]
         if other:
             what = (
-                f"{job.parent.name} has {other[0]} with `{begun[other[0]]}`, and `{asked[other[0]]}` is asked for now"
+                f"{job.parent.name} was measured by {other[0]} with `{begun[other[0]]}`, and `{asked[other[0]]}` is "
+                "configured now"
             )
             advice = "write another name at `campaign:`, as figures of both cannot be compared"
             raise NodeprintError(what, where=folder, key=" and ".join(changed), advice=advice)

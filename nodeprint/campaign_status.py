@@ -159,7 +159,7 @@ def _standing(
             left_s=state.left_of(seen),
         )  # fmt: skip
     elif slurm_state.isupper():  # a state of Slurm, and no outcome of a former call
-        why = "it begins" if slurm_state in RUNS else f"its Slurm job is {slurm_state}; its outcome is waited for"
+        why = "it begins" if slurm_state in RUNS else f"its Slurm job is {slurm_state}; waiting for its status.json"
         found = replace(none, standing="running", reason=why, slurm_job=number)
     return found
 

@@ -57,7 +57,7 @@ class _Loader(yaml.SafeLoader):
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value in seen:
                 raise yaml.constructor.ConstructorError(
-                    problem=f"{printable(key.value, 60)} is there twice", problem_mark=key.start_mark
+                    problem=f"the key {printable(key.value, 60)} is there twice", problem_mark=key.start_mark
                 )
             seen |= {key.value} if isinstance(key, yaml.ScalarNode) else set()
         return super().construct_mapping(node, deep)
@@ -66,7 +66,7 @@ class _Loader(yaml.SafeLoader):
         try:
             value = super().construct_object(node, deep)
         except ValueError as error:
-            what = f"not a number that can be ({str(error).partition(';')[0]})"
+            what = f"not a valid number ({str(error).partition(';')[0]})"
             raise yaml.constructor.ConstructorError(problem=what, problem_mark=node.start_mark) from error
         if isinstance(value, float) and not math.isfinite(value):
             raise yaml.constructor.ConstructorError(problem="not a finite number", problem_mark=node.start_mark)

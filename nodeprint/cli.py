@@ -103,8 +103,8 @@ def discover(
     hashes: Annotated[
         Path,
         typer.Option(
-            help="The hashes of the built kernels, in the kernels' folder. The kernels check the arguments; an "
-            "unfinished job of other kernels is left as it is."
+            help="hashes.tsv of the built kernels. A job that was begun with other kernels is not continued; its node "
+            "gets a new one."
         ),
     ] = Path("kernels/build/hashes.tsv"),
     slurm: Annotated[
@@ -190,7 +190,9 @@ def topology(
 
 @app.command(epilog="Example: nodeprint structure 'AMD EPYC 7773X.csv'")
 def structure(
-    file: Annotated[Path, typer.Argument(help="A matrix: a file of another tool, a record file, or node.nc.")],
+    file: Annotated[
+        Path, typer.Argument(help="A matrix: a file of another tool, a record file, a node's folder or its node.nc.")
+    ],
     format: Annotated[str | None, typer.Option(help="The file's format, where it cannot be recognised.")] = None,
     root: Annotated[Path | None, typer.Option(help="Compare it with the labels of this root or survey.")] = None,
     xml: Annotated[Path | None, typer.Option(help="Or of this XML file of lstopo.")] = None,
@@ -221,9 +223,9 @@ def iodie(
 ) -> None:
     """Map the I/O dies of a node from its hops.
 
-    Which lines live together, where CCDs and memory are towards each other and what each part of a way costs, from
-    records of coherence with --detail; or why there is no map, and what would have been found (docs/iodie.md). Of a
-    judged campaign also what the verdict says of the parts of all nodes.
+    From records of coherence with --detail: clusters of cache lines, where CCDs and memory are relative to each other,
+    and the latency of each part of a path; or why there is no map, and the detection limit (docs/iodie.md). Of a judged
+    campaign also what the verdict says of the parts of all nodes.
     """
     from nodeprint.iodie import campaign_dies, die_quantities
     from nodeprint.verdict import outputs
@@ -276,9 +278,7 @@ def simulate(
     ] = False,
     nodes: Annotated[int, typer.Option(min=1, help="Nodes of the fleet.")] = 8,
     jobs: Annotated[int, typer.Option(min=1, help="Jobs per node.")] = 1,
-    runs: Annotated[
-        int, typer.Option(min=1, help="Runs per job; of coherence-cas as many more as the preset standard makes.")
-    ] = 2,
+    runs: Annotated[int, typer.Option(min=1, help="Runs per job; of coherence-cas three times as many.")] = 2,
     passes: Annotated[int, typer.Option(min=1, help="Passes per run.")] = 3,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 1,
     noise: Annotated[

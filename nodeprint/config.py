@@ -31,7 +31,7 @@ def load(path: Path) -> dict[str, Any]:
     config = checked_yaml.read(path)
     if not config:
         advice = "write at least one key, such as `campaign: main`; all others have their defaults"
-        raise NodeprintError("it has no key", where=path, advice=advice)
+        raise NodeprintError("the file has no key", where=path, advice=advice)
     complete(config, path)
     return config
 
@@ -100,7 +100,7 @@ def _check_rack_pattern(pattern: str, path: Path) -> None:
         what = f"{printable(repr(pattern), 60)} is no regular expression ({error})"
         raise NodeprintError(what, where=path, key="slurm.rack_pattern", advice=advice) from error
     if pattern and groups != 1:
-        raise NodeprintError("it has not exactly one group", where=path, key="slurm.rack_pattern", advice=advice)
+        raise NodeprintError("must have exactly one group", where=path, key="slurm.rack_pattern", advice=advice)
 
 
 def check_files(config: Mapping[str, Any], path: Path) -> None:

@@ -90,7 +90,7 @@ class Knee(msgspec.Struct, frozen=True):
         at = f"{self.rate_bytes_per_s / 1e9:.1f} GB/s"
         if self.reached:
             return f"knee at {at}: {self.latency_ns:.0f} ns, idle {self.idle_ns:.0f} ns"
-        return f"no knee reached at {at}"
+        return f"no knee up to {at}"
 
 
 def median_interval(values: Sequence[float] | Array) -> Interval:

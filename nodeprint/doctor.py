@@ -62,13 +62,13 @@ class _Program:
 _NEEDED = {"flock", "setsid", "gzip", "tar", "make", "gcc or clang", "snakemake", "two CPUs"}
 
 _PROGRAMS = (
-    _Program("flock", ("--version",), "no measuring: a node cannot be locked", "install util-linux"),
-    _Program("setsid", ("--version",), "no measuring: a kernel cannot be stopped", "install util-linux"),
-    _Program("gzip", ("--version",), "no measuring: records are compressed", "install gzip"),
-    _Program("tar", ("--version",), "no measuring: no survey", "install tar"),
+    _Program("flock", ("--version",), "measuring fails: a node cannot be locked", "install util-linux"),
+    _Program("setsid", ("--version",), "measuring fails: a kernel cannot be stopped", "install util-linux"),
+    _Program("gzip", ("--version",), "measuring fails: records cannot be compressed", "install gzip"),
+    _Program("tar", ("--version",), "measuring fails: surveys cannot be packed", "install tar"),
     _Program("zstd", ("--version",), "records are packed by xz, which is read more slowly", "install zstd"),
     _Program("xz", ("--version",), "without zstd records take twice the room", "install xz-utils or xz"),
-    _Program("make", ("--version",), "no kernels, unless they are brought", "install make, or bring static kernels"),
+    _Program("make", ("--version",), "kernels cannot be built here", "install make, or bring static kernels"),
     _Program("likwid-pin", ("-v",), "the kernels pin themselves", "apt-get install likwid, Spack, EasyBuild"),
     _Program("likwid-topology", ("-v",), "its topology is not in the survey", "comes with likwid"),
     _Program("likwid-bench", (), "no bandwidth by likwid", "comes with likwid"),
@@ -79,7 +79,7 @@ _PROGRAMS = (
     _Program("mpicc", ("--version",), "LinkTest refuses messages below 64 KiB", "apt-get install libopenmpi-dev"),
     _Program("ansible-playbook", ("--version",), "no `launch: ansible`", ".venv/bin/pip install ansible-core"),
     _Program("ssh", ("-V",), "no `launch: ansible`", "apt-get install openssh-client, dnf install openssh-clients"),
-    _Program("sbatch", ("--version",), "no Slurm: this machine alone", "start where Slurm's commands are"),
+    _Program("sbatch", ("--version",), "no `launch: slurm`", "start where Slurm's commands are"),
 )  # fmt: skip
 
 _PACKAGES = {
@@ -129,7 +129,7 @@ def _compiler() -> Fact:
         path = shutil.which(name)
         if path:
             return Fact("programs", "gcc or clang", "yes", _version([path, "--version"]))
-    without = "no kernels, unless they are brought"
+    without = "kernels cannot be built here"
     return Fact("programs", "gcc or clang", "no", "not installed", without, "install gcc, or bring static kernels")
 
 
@@ -173,8 +173,8 @@ def _permissions() -> list[Fact]:
     ]
     root, latency = os.geteuid() == 0, Path("/dev/cpu_dma_latency")
     unknown = "BIOS, memory modules and some counters are unknown"
-    remedy = "run as root for a complete survey; no measurement depends on it"
-    slower = "idle states lengthen wake-ups between pairs"
+    remedy = "run as root for a complete survey"
+    slower, writable = "idle states lengthen wake-ups between pairs", "make it writable, or run as root"
     return [
         *facts,
         Fact("permissions", "root", "yes", "uid 0")
@@ -182,7 +182,7 @@ def _permissions() -> list[Fact]:
         else Fact("permissions", "root", "no", f"uid {os.geteuid()}", unknown, remedy),
         Fact("permissions", "cpu_dma_latency", "yes", f"{latency} may be written")
         if os.access(latency, os.W_OK)
-        else Fact("permissions", "cpu_dma_latency", "no", f"{latency} may not be written", slower, "run as root"),
+        else Fact("permissions", "cpu_dma_latency", "no", f"{latency} may not be written", slower, writable),
     ]
 
 
@@ -226,7 +226,7 @@ def _machine() -> list[Fact]:
     if platform.machine() == "x86_64":
         invariant = {"constant_tsc", "nonstop_tsc"} <= set((tree.read_text("proc/cpuinfo") or "").split())
         source = tree.read_text("sys/devices/system/clocksource/clocksource0/current_clocksource") or "unknown"
-        slower = "clock_gettime is read, which takes longer batches"
+        slower = "clock_gettime is used; batches take longer"
         facts.append(_needed("invariant TSC", invariant, f"clock source {printable(source.strip(), 40)}", slower))
     memory = re.search(r"MemAvailable:\s*(\d{1,15}) kB", tree.read_text("proc/meminfo") or "")
     nodes = [name for name in tree.names("sys/devices/system/node") if re.fullmatch(r"node\d+", name)]

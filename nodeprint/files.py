@@ -116,8 +116,8 @@ def _partial(path: Path, kind: int) -> Iterator[Path]:
 def _check(path: Path, kind: int) -> None:
     """See that `path` is not there, or of this kind (stat.S_IFREG, stat.S_IFDIR). Raises CannotWriteError otherwise."""
     if path.parts[:1] == ("-",):
-        advice = "name a file; with `--json` or without an option, commands print to standard output"
-        raise CannotWriteError("a lone dash names no file here", where=path, advice=advice)
+        advice = "name a file; without this option, or with `--json`, commands print to standard output"
+        raise CannotWriteError("`-` is not accepted as a file", where=path, advice=advice)
     try:
         found = stat.S_IFMT(os.lstat(path).st_mode)
     except OSError:  # not there, or not to be reached: said where it is written

@@ -150,7 +150,7 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
         raise
     except OSError as error:
         raise NodeprintError(
-            f"cannot be read ({error.strerror})", where=path, advice="gather the campaign again"
+            f"cannot be read ({error.strerror})", where=path, advice="run `nodeprint judge` on the campaign again"
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError) as error:
         raise NodeprintError(

@@ -398,7 +398,9 @@ def test_other_arguments_than_were_measured_ask_for_a_name(
     settings: dict[str, object], changes: dict[str, object], key: str
 ) -> None:
     job = complete_job(settings)
-    with pytest.raises(NodeprintError, match=rf": {key}: a has [a-z-]+ with `.*`, and `.*` is asked for now; write an"):
+    with pytest.raises(
+        NodeprintError, match=rf": {key}: a was measured by [a-z-]+ with `.*`, and `.*` is configured now; write an"
+    ):
         campaign.prepare(settings | changes, lambda: [], [], {})
     assert (job / "status.json").exists()
     folder = campaign.prepare(settings | changes, lambda: [], ["a"], {})  # anew, as a job of its own

@@ -72,7 +72,7 @@ def test_knee_is_the_first_point_by_rate() -> None:
     assert (found.rate_bytes_per_s, found.latency_ns) == (30e9, 150.0)
     flat = curves.knee([10e9, 25e9, 20e9], [101.0, 149.0, 120.0], 100.0)
     assert not flat.reached
-    assert flat.sentence == "no knee reached at 25.0 GB/s"
+    assert flat.sentence == "no knee up to 25.0 GB/s"
 
 
 @given(st.lists(st.floats(100, 149.9), min_size=1, max_size=20))

@@ -102,7 +102,7 @@ def test_nodes_that_were_only_surveyed(tmp_path: Path, capsys: pytest.CaptureFix
     said = drift(capsys, campaign).splitlines()
     assert said.pop(0).startswith(f"cn04: unknown: {campaign}/nodes/cn04/job1/survey.tar.gz: ")
     assert said.pop(0) == "cn05: unknown: it was not surveyed"
-    assert said[0] == "cn02: kernel parameters is vm.swappiness=10, most nodes have vm.swappiness=60 (soft)"
+    assert said[0] == "cn02: kernel parameters: vm.swappiness=10, most nodes have vm.swappiness=60 (soft)"
     assert len(said) == 2
 
     # the next day
@@ -112,7 +112,7 @@ def test_nodes_that_were_only_surveyed(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_of_long_lists_only_what_differs_is_said() -> None:
     more = FieldDifference("modules", "lustre nvidia", "lustre", False)
-    assert more.text == "kernel modules is nvidia, most nodes have none of these"
+    assert more.text == "kernel modules: nvidia, which most nodes do not have"
     less = FieldDifference("pcie_links", "a x16", "a x16, b x8", False)
-    assert less.text == "PCIe links is the same without these, most nodes have b x8"
+    assert less.text == "PCIe links: not b x8, which most nodes have"
     assert set(fingerprint.LISTS) <= fingerprint.DRIFT

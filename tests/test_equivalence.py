@@ -153,7 +153,7 @@ def test_what_no_term_examines_is_named_and_nothing_is_the_same(dropped, named, 
     monkeypatch.setattr(pairs, dropped, lambda *_: ())
     verdict = judge_fleet(fleet(Plan(preset("rome-2x64"), nodes=6, spread=USUAL)))
     assert not verdict.fleet.counts.get("SAME", 0)
-    assert named in verdict.nodes["node000"].text and "could not be found in this data" in verdict.nodes["node000"].text
+    assert f"this data cannot show a defect of {named}" in verdict.nodes["node000"].text
 
 
 # --- homes are configuration ------------------------------------------------------------------------------------------

@@ -182,7 +182,9 @@ def test_a_direction_with_less_than_half_of_the_others_effect_is_not_slow() -> N
     assert (found.node, found.to, found.receives) == ("node001", "node003", False)
 
 
-@pytest.mark.parametrize(("n", "runs", "why"), [(3, 2, "cannot be told"), (8, 1, "spread between runs is unknown")])
+@pytest.mark.parametrize(
+    ("n", "runs", "why"), [(3, 2, "cannot be distinguished"), (8, 1, "spread between runs is unknown")]
+)
 def test_three_nodes_or_one_run_cannot_tell(n: int, runs: int, why: str) -> None:
     one = made(n, runs=runs)
     one.values[:, 0, 1] *= 5

@@ -170,7 +170,7 @@ def test_each_partition_is_measured_and_a_missing_pmix_is_named(house: Path, slu
     assert [(one["partition"], one["nodes"]) for one in measured["fabric"]] == [
         ("left", ["cn01", "cn02"]), ("right", ["cn03", "cn04"]),
     ]  # fmt: skip
-    assert "cannot be told from a slow node" in measured["fabric"][0]["text"]
+    assert "cannot be distinguished from a slow node" in measured["fabric"][0]["text"]
     path = house / "results/partitions/fabric/job1/left/run1/linktest-fabric.jsonl.gz"
     assert records.read(path).header["transport"]["environment"] == {"OMPI_MCA_btl": "self,vader,tcp"}
 

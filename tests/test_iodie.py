@@ -181,7 +181,7 @@ def test_two_clocks_tell_a_core_from_its_port() -> None:
     found = analysis.analyse(node_lines.NodeLines("a", "coherence-cas", ROME, tuple(passes), (), (), True))
     (die,) = found.dies
     assert die.core is not None and die.core.cycles == pytest.approx(12, abs=max(die.core.half, 2))
-    assert "of it a core spends" in listing.as_text(found).lower()
+    assert "the core's share is" in listing.as_text(found).lower()
     steady = analysis.analyse(
         node_lines.NodeLines("a", "coherence-cas", ROME, tuple(p for p in passes if p.run == "job1/run1"), (), (), True)
     )
@@ -650,7 +650,7 @@ def test_nodes_are_compared_part_by_part_with_what_the_verdict_says() -> None:
     }
     rows = listing.fleet_rows(compared)
     assert [row.endswith("node1") for row in rows if part in row] == [True] and rows[-2] == "node1: it is slow"
-    assert "smallest effects that it finds: 5.0 % (die-port)" in rows[-1]
+    assert "detection limits: 5.0 % (die-port)" in rows[-1]
     unjudged = part_comparison.compare(nodes, None)
     assert unjudged is not None and "has not been judged" in listing.fleet_rows(unjudged)[-1]
     assert part_comparison.compare(nodes[:1], None) is None

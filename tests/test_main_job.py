@@ -245,4 +245,4 @@ def test_outcomes_that_a_script_asked_to_fail_on(
     call = run.Call(run.parser().parse_args(["--fail-on", asked]))
     call.campaign = tmp_path
     assert call.counts_as_failure() is fails
-    assert ("it ends with 3" in capfd.readouterr().err) is fails
+    assert ("exit status 3" in capfd.readouterr().err) is fails

@@ -58,7 +58,7 @@ def test_how_each_node_stands(folder: Path) -> None:
     assert found.code == 3
     (folder / "launch/jobs.tsv").write_text("later\t1\t9\tCOMPLETED\tNone\n")
     later = next(node for node in campaign_status.read(folder).nodes if node.node == "later")
-    assert (later.standing, later.reason) == ("running", "its Slurm job is COMPLETED; its outcome is waited for")
+    assert (later.standing, later.reason) == ("running", "its Slurm job is COMPLETED; waiting for its status.json")
     text = found.as_text()
     assert text.splitlines()[0].startswith(
         "main: 7 nodes: 1 failed, 1 partly measured, 1 running, 1 queued, 1 not begun, 1 left out, 1 measured"

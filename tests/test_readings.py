@@ -55,14 +55,14 @@ def test_the_knee_of_loaded_latency() -> None:
     )
     values["latency_ns"] = [[80.0, 100.0, 90.0, 81.0]]
     data = cells("loaded", "latency", {"place": ["own_node"], "delay": delays}, values)
-    assert said("loaded-latency", data)[0].endswith("no knee reached at 20.0 GB/s")
+    assert said("loaded-latency", data)[0].endswith("no knee up to 20.0 GB/s")
 
 
 def test_more_pairs_that_are_slower() -> None:
     data = cells("remap", "pairs", {"pairs": [1, 2, 4, 8]}, {"rate_bytes_per_s": [1e9, 2e9, 3e9, 3e9]})
-    assert said("remap-pairs", data) == ("remap-pairs: more pairs are not slower, within noise",)
+    assert said("remap-pairs", data) == ("remap-pairs: the rate does not fall with more pairs",)
     data = cells("remap", "pairs", {"pairs": [1, 2, 4, 8]}, {"rate_bytes_per_s": [1e9, 90e9, 2e9, 1e9]})
-    assert said("remap-pairs", data) == ("remap-pairs: more pairs are slower from 4 on",)
+    assert said("remap-pairs", data) == ("remap-pairs: the rate falls from 4 pairs on",)
     one = cells("remap", "pairs", {"pairs": [1]}, {"rate_bytes_per_s": [1e9]})
     assert said("remap-pairs", one) == ()
 

@@ -279,9 +279,9 @@ def test_unknown_node_is_named(tmp_path: Path) -> None:
 
 def test_flagged_nodes_stand_beside_a_healthy_one(tmp_path: Path) -> None:
     cluster = text(report.write(fleet(tmp_path / "main", 9, cpus=4).install(), nodes=[])[0])
-    assert "cn002, flagged" in cluster and "cn004, flagged" in cluster
+    assert "cn002, with a finding" in cluster and "cn004, with a finding" in cluster
     assert "against the median of 4 unsuspected nodes" in cluster
-    assert not {f"cn{i:03d}, not flagged" for i in (2, 3, 4, 5)} & set(re.findall(r"cn\d+, not flagged", cluster))
+    assert not {f"cn{i:03d}, a usual peer" for i in (2, 3, 4, 5)} & set(re.findall(r"cn\d+, a usual peer", cluster))
 
 
 def test_nodes_without_a_finding_have_no_pages_in_the_clusters_document(tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ def test_nodes_without_a_finding_have_no_pages_in_the_clusters_document(tmp_path
     assert re.findall(r'data-node="(\w+)"', html.read_text()) == ["odd"]
     seen = text(cluster)
     assert "INCONCLUSIVE, cn[0-4]: noise hides core-in" in seen
-    assert "odd, flagged" in seen and "of 4 unsuspected nodes" in seen, "inconclusive ones stand in for the same"
+    assert "odd, with a finding" in seen and "of 4 unsuspected nodes" in seen, "inconclusive ones stand in for the same"
     assert FINDING["text"] in seen
 
 
@@ -301,7 +301,9 @@ def test_a_flagged_node_without_peers_says_so(tmp_path: Path) -> None:
     made = Campaign(tmp_path / "main")
     for name in ("cn1", "cn2"):
         made.add(name, MACHINES[4], verdict="DEVIATES", text="slow", findings=[FINDING])
-    assert "no difference map: 0 unsuspected nodes" in text(report.write(made.install(), nodes=[])[0])
+    assert "no difference map: it needs 3 peers without a finding, of which there are 0" in text(
+        report.write(made.install(), nodes=[])[0]
+    )
 
 
 def test_the_runs_that_show_a_finding_are_marked(tmp_path: Path) -> None:
@@ -354,7 +356,7 @@ def test_the_healthy_node_beside_a_flagged_one_is_the_most_usual(tmp_path: Path)
     for number, factor in enumerate((1.02, 0.98, 1.0, 1.01, 0.99)):
         made.add(f"cn{number}", MACHINES[4], seed=number, factor=factor)
     made.add("odd", MACHINES[4], factor=1.2, verdict="DEVIATES", text="slow", findings=[FINDING])
-    assert "cn2, not flagged" in text(report.write(made.install(), nodes=[])[0])
+    assert "cn2, a usual peer" in text(report.write(made.install(), nodes=[])[0])
 
 
 def test_jobs_are_counted_where_the_method_is_told(tmp_path: Path) -> None:
@@ -457,7 +459,7 @@ def test_unwritable_folder_is_one_sentence(tmp_path: Path) -> None:
 def test_a_detection_limit_of_a_heavy_tail_is_no_figure() -> None:
     table = fleet_resolution._certainty({"smallest_effect": {"core": 0.19, "ccd": 0.6, "link": None}})
     assert {row[0]: row[1] for row in table.rows} == {
-        "a core": "19.0 %", "a CCD to the others": "cannot be detected with this data",
+        "a core": "19.0 %", "a CCD to other CCDs": "cannot be detected with this data",
     }  # fmt: skip
 
 
@@ -586,10 +588,11 @@ def test_every_finding_has_a_figure_of_its_quantity(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "word, node, command",
     [
-        ("NOT MEASURED", "cn1", "make run NODES=cn1"),
+        ("NOT MEASURED", "cn1", "make run"),
         ("SUSPECT", "cn1", "make run NODES=cn1"),
-        ("DEVIATES", "cn1", "sh drain.sh"),
-        ("DIFFERENT CONFIGURATION", "cn1", "nodeprint drift"),
+        ("DEVIATES", "cn1", "see its page, drain.sh"),
+        ("DIFFERENT CONFIGURATION", "cn1", "nodeprint drift CAMPAIGN"),
+        ("INCONCLUSIVE", "cn1", "see its page"),
         ("SAME", "cn1", ""),
     ],
 )

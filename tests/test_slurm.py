@@ -227,7 +227,7 @@ CONFIG_22 = "AccountingStorageType   = accounting_storage/{}\nMinJobAge         
         ("none", 2, False, "Slurm forgets a job 2 s after its end"),
         ("slurmdbd", 2, False, "set `slurm-status-command: sacct`"),
         ("slurmdbd", 2, True, ""),
-        ("none", 300, True, "this Slurm has no accounting"),
+        ("none", 300, True, "needs accounting, which this Slurm does not have"),
     ],
 )
 def test_a_slurm_that_forgets_is_refused_for_snakemakes_executor(

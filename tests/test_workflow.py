@@ -251,7 +251,7 @@ def test_an_empty_configuration_is_refused_in_one_sentence(house: Path, text: st
     path.write_text(text)
     result = run(house, path)
     assert result.returncode == 2
-    assert result.stderr.startswith("nodeprint: empty.yaml: it has no key; write at least one key")
+    assert result.stderr.startswith("nodeprint: empty.yaml: the file has no key; write at least one key")
     assert result.stderr.count("\n") == 1 and not result.stdout
 
 

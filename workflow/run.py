@@ -175,7 +175,7 @@ class Call:
         words = [str(node["verdict"]) for node in verdict.get("nodes", {}).values()]
         found = [kind for kind in self.fail_on if outcomes.fails(kind, words, verdict.get("fabric", ()))]
         if found:
-            self.say(f"it ends with 3, as an outcome is among: {', '.join(found)}")
+            self.say(f"exit status 3: there are outcomes that --fail-on names ({', '.join(found)})")
         return bool(found)
 
     # --- Snakemake ---

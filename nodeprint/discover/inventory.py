@@ -63,7 +63,7 @@ def _list(inventory: Path) -> dict[str, Any]:
             command, capture_output=True, timeout=_SECONDS, check=False, stdin=subprocess.DEVNULL
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
-        advice = f"`{' '.join(command)}` asks it by hand"
+        advice = f"call `{' '.join(command)}` by hand to see more"
         raise NodeprintError(f"no answer in {_SECONDS:.0f} s", where=inventory, advice=advice) from error
     try:
         listed = json.loads(done.stdout) if done.returncode == 0 else None

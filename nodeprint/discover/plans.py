@@ -52,11 +52,11 @@ def seconds(kernels: Path, kernel: str, arguments: Sequence[str], machine: Mappi
     for. Raises NodeprintError with the kernel's sentence."""
     done = _asked(kernels, kernel, arguments, machine)
     if done is None:
-        raise NodeprintError("cannot be asked how long it takes", key=kernel, advice="build it, or set slurm.minutes")
+        raise NodeprintError("does not start here", key=kernel, advice="call `make kernels`, or set slurm.minutes")
     fields = dict(line.split(maxsplit=1) for line in done.stdout.splitlines() if " " in line)
     time = fields.get("seconds_at_195_ns", fields.get("seconds"))
     if done.returncode or time is None:
-        raise NodeprintError(_last_words(done) or "no time in its plan", key=kernel, advice="or set slurm.minutes")
+        raise NodeprintError(_last_words(done) or "no time in its plan", key=kernel, advice="set slurm.minutes")
     return float(time)
 
 

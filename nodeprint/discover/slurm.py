@@ -377,7 +377,7 @@ def check_memory(by_sacct: bool) -> None:
     """
     why = forgets_too_soon(_ask("scontrol", "show", "config"), by_sacct)
     if why:
-        advice = "or call `make run` with `launch: slurm`, which submits the jobs itself and does not need it"
+        advice = "call `make run` with `launch: slurm` instead, which submits the jobs itself and does not need it"
         raise NodeprintError(why, key="profiles/slurm", advice=advice)
 
 
@@ -387,7 +387,7 @@ def forgets_too_soon(config: str, by_sacct: bool) -> str:
     keys = {key.strip(): value.strip() for key, value in fields.items()}
     accounting = keys.get("AccountingStorageType", "accounting_storage/none") != "accounting_storage/none"
     if by_sacct:
-        return "" if accounting else "it asks sacct, and this Slurm has no accounting"
+        return "" if accounting else "`slurm-status-command: sacct` needs accounting, which this Slurm does not have"
     age = _number(keys.get("MinJobAge", "300").split(" ")[0])
     if age >= _EXECUTOR_LOOKS_S:
         return ""
@@ -464,6 +464,6 @@ def _ask(*command: str, key: str | None = None) -> str:
         raise NodeprintError(f"{command[0]}: no answer in {_SECONDS:.0f} s", advice="is slurmctld up?") from error
     if done.returncode:
         said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines() or ["no reason given"]
-        advice = f"`{' '.join(command[: 4 if key else 3])}` asks it by hand"
+        advice = f"call `{' '.join(command[: 4 if key else 3])}` by hand to see more"
         raise NodeprintError(printable(said[-1]), key=key or command[0], advice=advice)
     return done.stdout.decode(errors="replace")

@@ -169,7 +169,8 @@ def read(job_dir: Path) -> Job:
             problems.append(f"{name}, {job_dir.name}: nothing was measured")
     for run, lost in groupby(run_files.lost(job_dir), key=itemgetter(0)):
         names = ", ".join(name for _, name in lost)
-        problems.append(f"{job_dir.name}/run{run}: the records of {names} are gone, which outcomes.tsv has as done")
+        where = f"{job_dir.name}/run{run}"
+        problems.append(f"{where}: records of {names} are missing, though outcomes.tsv lists them as done")
     status = _status(job_dir / "status.json", problems)
     return Job(number_of(job_dir), status, measured, not_applicable, tuple(problems))
 

@@ -126,7 +126,7 @@ def find(tensor: Tensor, censuses: Sequence[Census], topology: Topology) -> Die:
     distances = geometry.distances(fit, known) if known else None
     no_map = where if isinstance(where, str) else ""
     if distances is not None and not (np.nan_to_num(distances.line - distances.line_half, nan=1.0) > 0).all():
-        no_map, known, distances = "the sites that lines suggest are at no distance from each other", None, None
+        no_map, known, distances = "the sites that the lines suggest coincide", None, None
         fit = paths.fit(tensor, clusters, None)
     shape = geometry.find(distances, known.count) if known and distances else "there is no map"
     counted = (clusters.label, tensor.lines)

@@ -122,7 +122,7 @@ def find(of: Distances, count: int) -> Geometry | str:
     advantage = total[kind, sites] - max(total[key] for key in others)
     mean, scatter = float(of.line.mean()), float(of.line.std(ddof=1))
     if advantage < PREFERRED or (kind == "crossbar" and scatter > _EVEN * mean):
-        return "no geometry foretells the distances better than the others"
+        return "no geometry predicts the distances better than the others"
     best, site = max(scores[kind, sites])
     near = [site, *(other for score, other in scores[kind, sites] if best - score <= _PROFILE and other != site)]
     steps = [dies.moves(kind, sites)[:, np.array(one)[of.ends[:, 0]], np.array(one)[of.ends[:, 1]]].T for one in near]

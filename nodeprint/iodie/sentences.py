@@ -66,7 +66,7 @@ def lines_sentence(die: Die) -> str:
             f", {loose} in none" if loose else ""
         )
     if die.census is None:
-        return text + "; no census with enough CPUs"
+        return text + "; the census has too few CPUs"
     if die.agreement is not None and die.agreement.index is not None:
         same = "the same" if die.agreement.index > 0.95 else "other"
         return (
@@ -136,11 +136,11 @@ def part_sentences(die: Die) -> list[str]:
         for link in die.links
     ]
     if die.core is None:
-        said.append("core and port are not identified apart: that needs the same cores at two clocks")
+        said.append("core and port cannot be separated: that needs runs of the same cores at two clocks")
     else:
         said.append(
-            f"of it a core spends {cost(die.core.cycles, die.core.half)} cycles of its clock, which changed by "
-            f"{100 * die.frame.clock_spread:.0f} %; the rest is the port"
+            f"the core's share is {cost(die.core.cycles, die.core.half)} cycles of its clock (clocks differed by "
+            f"{100 * die.frame.clock_spread:.0f} %); the rest is the port"
         )
     return said
 
@@ -157,4 +157,4 @@ def verdict_sentences(found: Comparison) -> list[str]:
     said = list(dict.fromkeys(f"{node}: {text}" for part in found.parts for node, text in part.findings.items()))
     limits = ", ".join(f"{100 * share:.1f} % ({term})" for term, share in sorted(found.smallest.items()))
     said = said or ["the verdict has no finding on these parts"]
-    return [*said, f"smallest effects that it finds: {limits}"] if limits else said
+    return [*said, f"detection limits: {limits}"] if limits else said

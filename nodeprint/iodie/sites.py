@@ -45,7 +45,7 @@ def find(clusters: Clusters) -> Sites | str:
         nearest = (means - means.mean(axis=0)).argmin(axis=0)
         if len(np.unique(nearest)) == count:
             return Sites(label, nearest)
-    return f"lines live in {clusters.count} places, but no groups of CPUs are near to one of them each"
+    return f"lines live in {clusters.count} places, but these are not each nearest to a group of CPUs of its own"
 
 
 def _ordered(label: Ints) -> Ints:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from nodeprint.fleet.quantity import Key
-from nodeprint.judge.evidence import Evidence, Observed, residual_of, unordered
+from nodeprint.judge.evidence import Evidence, Observed, residual_of
 from nodeprint.judge.terms import FAMILIES, Composite, Terms
 from nodeprint.layout import Ints
 
@@ -56,7 +56,7 @@ def causes(one: Evidence, job: Observed, i: int) -> list[Cause]:
     """The causes that a job of a node shows, the largest first; the node has row `i` in its kind's evidence."""
     terms, level = one.matrix.terms, one.matrix.levels
     threshold, scale = one.stats.threshold[i], one.stats.scale[i]
-    centre, left = unordered(job.matrix, job.row, job.centre), residual_of(job.matrix, job.row).astype(np.float64)
+    centre, left = job.centre, residual_of(job.matrix, job.row).astype(np.float64)
     # of two nodes the template is their mean, which has half of what a node differs by
     peer = residual_of(one.matrix, 1 - i) if len(one.matrix.nodes) == 2 else np.zeros_like(left)
     whole = terms.values(left) - centre
@@ -66,7 +66,7 @@ def causes(one: Evidence, job: Observed, i: int) -> list[Cause]:
     candidates = _candidates(terms)
     for _ in range(MOST_CAUSES):
         deviation = terms.values(left) - centre
-        shown = accepted & (deviation * whole > 0)  # what a cause leaves on the other side is in no run
+        shown = accepted & (deviation * whole > 0)  # what is left on the other side comes from subtraction
         beyond = (np.abs(deviation) > threshold) & shown
         beside = _beside_class(left - peer, terms)
         fits = [

@@ -29,12 +29,16 @@ class FieldDifference(msgspec.Struct, frozen=True):
         """For people."""
         if self.key == "kernel_hash":  # a hash says nothing to a reader
             return "nodeprint's kernels were built from different sources than on most nodes"
-        value, majority = self.value, self.majority
+        label = fingerprint.label(self.key)
         if separator := fingerprint.LISTS.get(self.key):
-            mine, theirs = (text.split(separator) for text in (value, majority))
-            value = separator.join(item for item in mine if item not in theirs) or "the same without these"
-            majority = separator.join(item for item in theirs if item not in mine) or "none of these"
-        return f"{fingerprint.label(self.key)} is {printable(value)}, most nodes have {printable(majority)}"
+            mine, theirs = (text.split(separator) for text in (self.value, self.majority))
+            more = separator.join(item for item in mine if item not in theirs)
+            less = separator.join(item for item in theirs if item not in mine)
+            if more and less:
+                return f"{label}: {printable(more)}, most nodes have {printable(less)}"
+            missing = f"not {printable(less)}, which most nodes have" if less else "in another order than on most nodes"
+            return f"{label}: {f'{printable(more)}, which most nodes do not have' if more else missing}"
+        return f"{label} is {printable(self.value)}, most nodes have {printable(self.majority)}"
 
 
 def normalised(fields: Mapping[str, Any], acceptance: Acceptance) -> dict[str, Value]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from nodeprint.judge.causes import RUN_SHARE, Cause, causes, shown_by_runs
-from nodeprint.judge.evidence import FEW_NODES, Evidence, Observed, filled
+from nodeprint.judge.evidence import FEW_NODES, Evidence, Observed, filled, profile_order, profiles
 from nodeprint.judge.reduction import Matrix
 
 Floats = npt.NDArray[np.float64]
@@ -73,8 +73,9 @@ def _of_node(one: Evidence, i: int, jobs: Sequence[Observed]) -> list[ShownCause
                 continue
             interval = _interval(one, cause, cause.effect, len(job.runs), i)
             new = ShownCause(node, cause, one, "fresh", cause.effect, interval, _showing(job, cause))
-            if k + 1 < len(jobs):
-                new = _confirm(new, i, job, one.later[k].rest.of(node), jobs[-1])
+            rest = one.later[k].rest.of(node) if k + 1 < len(jobs) else None
+            if rest is not None and np.isfinite(rest.values[:, cause.beyond]).any(axis=0).all():
+                new = _confirm(new, i, job, rest, jobs[-1])
             if new.state == "confirmed":
                 found = [s for s in found if s not in like]
             if new.state != "refuted" or not like:
@@ -150,12 +151,12 @@ def _showing(job: Observed, cause: Cause) -> tuple[str, ...]:
 
 
 def _confirm(seen: ShownCause, i: int, job: Observed, rest: Observed, newest: Observed) -> ShownCause:
-    """What all jobs after `job` say of a cause that was seen in it; size and interval are theirs.
+    """What all jobs after `job` say of a cause that was seen in it; size and interval are theirs where they confirm it.
 
     Half the effect with the same sign confirms it, unless the newest job has nothing of it.
     """
     one, cause = seen.one, seen.cause
-    # both jobs' deviations count pairs up to the same limit, the cause's own size has none: the ratio is what compares
+    # pairs are clipped in the deviations of both jobs and not in the cause's own size: only the ratio can be compared
     first, later, last = (float(cause.effect_of(of.deviation)) for of in (job, rest, newest))
     ratio = later / first if first * cause.effect > 0 else 0.0
     confirmed = ratio >= CONFIRM_SHARE and last / first >= RUN_SHARE
@@ -166,11 +167,11 @@ def _confirm(seen: ShownCause, i: int, job: Observed, rest: Observed, newest: Ob
         again = float(before @ rest.deviation[cause.beyond]) / size
         reach = float(np.abs(before) @ one.stats.threshold[i, cause.beyond]) / size
         confirmed = again >= max(CONFIRM_SHARE * size, CONFIRM_REACH * reach)
+    if not confirmed:
+        return replace(seen, state="refuted")
     effect = cause.effect * ratio
-    return replace(
-        seen, state="confirmed" if confirmed else "refuted", effect=effect,
-        interval=_interval(one, cause, effect, len(rest.runs), i), runs=seen.runs + _showing(rest, cause),
-    )  # fmt: skip
+    interval, runs = _interval(one, cause, effect, len(rest.runs), i), seen.runs + _showing(rest, cause)
+    return replace(seen, state="confirmed", effect=effect, interval=interval, runs=runs)
 
 
 def _others_agree(one: Evidence, cause: Cause, i: int) -> bool:
@@ -178,9 +179,11 @@ def _others_agree(one: Evidence, cause: Cause, i: int) -> bool:
     if len(one.matrix.nodes) < 3:
         return False
     others = np.arange(len(one.matrix.nodes)) != i
-    mean = np.nanmean(filled(one.matrix.values), axis=1)[others]
+    order = profile_order(one.matrix)
+    mean = np.nanmean(filled(profiles(one.matrix.values, order)), axis=1)[others]
     apart = mean.max(axis=0) - mean.min(axis=0)
-    return bool(np.all(apart[cause.members] <= one.stats.threshold[i][cause.members]))
+    at = cause.members if order is None else np.argsort(order[i])[cause.members]
+    return bool(np.all(apart[at] <= one.stats.threshold[i][cause.members]))
 
 
 def by_cpu(one: Evidence, node: int) -> Mapping[int, float]:

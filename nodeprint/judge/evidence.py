@@ -65,7 +65,7 @@ class Again(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def centre(self) -> Floats:
-        """Of what each node deviates (node, term)."""
+        """What each node's deviation is measured from (node, term)."""
         return np.asarray(np.nanmean(filled(self.matrix.values), axis=1) - self.deviation)
 
     def of(self, node: int) -> Observed:
@@ -133,14 +133,14 @@ class Evidence(msgspec.Struct, frozen=True, dict=True):
 
 
 def screen(reduced: Sequence[Reduced], nodes: Ints) -> list[tuple[Reduced, int, Matrix]]:
-    """The first-judged jobs of `nodes`, a matrix a part of a quantity that two of them have."""
+    """A matrix of the first jobs of `nodes` for each part of a quantity that two or more of them have."""
     found = []
     for one in reduced:
         jobs = {node: first_of(sittings) for node, sittings in one.sittings.items()}
         for number, part in enumerate(one.parts):
             matrix = of_jobs(one, number, nodes, jobs) if len(part.terms.terms) else None
             if matrix is not None and len(matrix.nodes) > 1 and np.isfinite(matrix.values).any():
-                found.append((one, number, _ordered(matrix)))
+                found.append((one, number, matrix))
     return found
 
 
@@ -205,10 +205,14 @@ def _two_or_all(nodes: Bools) -> Bools:
 def _statistics(matrix: Matrix, rules: Acceptance, alpha: float, trusted: Bools) -> Statistics:
     terms = matrix.terms
     prior, run_prior = priors_of(matrix, rules)
+    order = profile_order(matrix)
     stats = thresholds.statistics(
-        filled(matrix.values), terms.pool, bounds_of(matrix, rules), prior=prior, pools=terms.pools, alpha=alpha,
-        trusted=trusted, run_prior=run_prior,
+        filled(profiles(matrix.values, order)), terms.pool, bounds_of(matrix, rules), prior=prior, pools=terms.pools,
+        alpha=alpha, trusted=trusted, run_prior=run_prior,
     )  # fmt: skip
+    stats = replace(stats, **{
+        name: _of_cores(getattr(stats, name), order) for name in ("deviation", "scale", "threshold", "centre", "z")
+    })  # fmt: skip
     if terms.share:
         z = np.minimum(stats.z, _SHARE_SCALES)
         stats = replace(stats, z=z, threshold=np.maximum(stats.bound, z * stats.scale))
@@ -224,7 +228,6 @@ def _later(
         found = of_jobs(reduced, number, matrix.nodes, jobs, matrix.template)
         if found is None:
             return None
-        found = _ordered(found)
         return Again(found, _deviation_again(matrix, stats, found, outliers), runs_differ(found, stats, alpha))
 
     sittings = {node: reduced.sittings[node] for node in matrix.nodes.tolist()}
@@ -268,24 +271,32 @@ def _cores_of_ccx(matrix: Matrix) -> list[Ints]:
     return [inside[ccx == number] for number in np.unique(ccx)]
 
 
-def _ordered(matrix: Matrix) -> Matrix:
-    """Where ranks are no places, each CCX's cores in order of their own value: only sorted profiles are compared."""
-    parts = _cores_of_ccx(matrix)
-    values = matrix.values.copy() if parts else matrix.values
-    for mine in parts:
-        order = np.argsort(np.nanmean(matrix.values[:, :, mine], axis=1), axis=1, kind="stable")
-        values[:, :, mine] = np.take_along_axis(matrix.values[:, :, mine], order[:, None], axis=2)
-    return replace(matrix, values=values)
-
-
-def unordered(matrix: Matrix, row: int, centre: Floats) -> Floats:
-    """Centres of sorted profiles put back to the cores of this node."""
+def profile_order(matrix: Matrix) -> Ints | None:
+    """Where ranks are no places, the numbers of the terms (node, term) with each CCX's cores in order of their own
+    values, as only sorted profiles can be compared between nodes; else None."""
     parts = _cores_of_ccx(matrix)
     if not parts:
-        return centre
-    out, raw = centre.copy(), matrix.terms.values(residual_of(matrix, row))
+        return None
+    order = np.tile(np.arange(len(matrix.terms.terms)), (len(matrix.nodes), 1))
+    mean = np.nanmean(matrix.values, axis=1)
     for mine in parts:
-        out[mine[np.argsort(raw[mine], kind="stable")]] = centre[mine]
+        order[:, mine] = mine[np.argsort(mean[:, mine], axis=1, kind="stable")]
+    return order
+
+
+def profiles(values: Floats, order: Ints | None) -> Floats:
+    """Values (node, ..., term) of the nodes' own cores as sorted profiles (`profile_order`)."""
+    if order is None:
+        return values
+    return np.take_along_axis(values, order.reshape(len(order), *[1] * (values.ndim - 2), -1), axis=-1)
+
+
+def _of_cores(values: Floats, order: Ints | None) -> Floats:
+    """Values (node, term) of sorted profiles as those of each node's own cores."""
+    if order is None:
+        return values
+    out = np.empty_like(values)
+    np.put_along_axis(out, order, values, axis=1)
     return out
 
 
@@ -300,19 +311,21 @@ def _deviation_again(matrix: Matrix, stats: Statistics, last: Matrix, outliers: 
     Otherwise they are taken from the first jobs' centre, moved by as much as the unsuspected nodes measured beside it
     moved.
     """
-    mean: Floats = np.nanmean(filled(last.values), axis=1)
+    order = profile_order(last)
+    mean: Floats = np.nanmean(filled(profiles(last.values, order)), axis=1)
     rows = np.array([matrix.row[node] for node in last.nodes.tolist()])
     few = len(rows) == len(matrix.nodes) <= FEW_NODES
     calm = _two_or_all(~outliers[rows]) if few else ~outliers[rows]
     if few or calm.sum() >= max(3, len(matrix.nodes) / 2):
-        return mean - thresholds.centres(mean, matrix.terms.pool, calm)
-    centre = stats.centre[rows]
+        return _of_cores(mean - thresholds.centres(mean, matrix.terms.pool, calm), order)
+    former = profile_order(matrix)
+    centre = profiles(stats.centre, former)[rows]
     if calm.sum() >= 2:
-        first = np.nanmean(filled(matrix.values), axis=1)[rows]
+        first = np.nanmean(filled(profiles(matrix.values, former)), axis=1)[rows]
         shift = np.median((mean - first)[calm], axis=0)
         noise = stats.run_scale * np.sqrt(2 / max(last.values.shape[1], 1) / calm.sum())
         centre = centre + np.where(np.abs(shift) > 2 * noise, shift, 0.0)
-    return np.asarray(mean - centre, dtype=np.float64)
+    return _of_cores(np.asarray(mean - centre, dtype=np.float64), order)
 
 
 def runs_differ(matrix: Matrix, stats: Statistics, alpha: float) -> Bools:
@@ -335,8 +348,11 @@ def _wobble(matrix: Matrix, rules: Acceptance, alpha: float, trusted: Bools) -> 
     if not np.isfinite(values).any() or np.nanmin(np.where(np.isfinite(values), values, 1)) <= 0:
         return None
     cores = values.shape[2]
-    return thresholds.statistics(
+    stats = thresholds.statistics(
         filled(np.log(values)), np.zeros(cores, dtype=np.int64), np.full(cores, np.log(rules.spread_factor)),
         prior=np.full(cores, rules.priors["spread"]), pools={0: "core-near"}, alpha=alpha,
         trusted=_two_or_all(trusted), run_prior=0.1,
     )  # fmt: skip
+    # a spread within what cores may differ by is of no matter, however many times the peers' it is
+    matters = np.log(rules.bounds["core"]) - stats.centre
+    return replace(stats, threshold=np.maximum(stats.threshold, matters))

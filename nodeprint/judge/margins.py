@@ -16,7 +16,7 @@ from nodeprint.judge.thresholds import FamilySpread, Statistics
 
 Floats = npt.NDArray[np.float64]
 
-#: The quantity whose margins go by their families' names alone: what else pairs have is no hop, and named apart.
+#: The quantity whose margins have their families' names; those of other quantities of pairs begin with the measurement.
 HOP = "hop"
 #: Nobody is advised to measure more runs than this.
 MOST_RUNS = 20
@@ -50,7 +50,7 @@ class Margin(msgspec.Struct, frozen=True):
 
 
 def name_of(matrix: Matrix, family: str) -> str:
-    """What margins of a family are called: of hops the family, else with the measurement or by it alone."""
+    """The name of a family's margin: `family` of hops, `measurement: family` of other pairs, else the measurement."""
     if matrix.quantity.quantity == HOP and matrix.quantity.of_pairs:
         return family
     return f"{matrix.name}: {family}" if matrix.quantity.of_pairs else matrix.name
@@ -108,15 +108,13 @@ def runs_within(
         return found, ""
     if needed(0.0, 0.0) is None:
         return None, "calm"
-    # of other, many peers the deviation is expected to have less, as these peers' part of it is gone
+    # with many other peers the expected deviation is smaller by the share that is of these peers
     return None, "likeness" if needed(0.0, expected / (1 + template)) is None else "peers"
 
 
 def _found_in_most(stats: Statistics) -> Floats:
-    """What takes a term beyond its threshold in nine of ten nodes (node, term), whatever a node's own is.
-
-    By the scale: the deviations of few nodes have no such quantile.
-    """
+    """The effect (node, term) that passes the threshold in nine of ten nodes, by the scale: a few nodes have no
+    empirical quantile."""
     return stats.threshold + _NINE_OF_TEN * stats.scale
 
 

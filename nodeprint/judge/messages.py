@@ -33,7 +33,7 @@ NODE, LINK = "fabric-node", "fabric-link"
 _ROUNDS = 6
 #: Thresholds that are tried.
 _GRID = 64
-#: Beside the slower direction the other is slow, too, where it has more than this share of its effect.
+#: The other direction counts as slow, too, from this share of the slower one's effect on.
 _BOTH_WAYS = 0.5
 
 
@@ -131,12 +131,13 @@ def judge(fabric: Fabric, rules: Acceptance, alpha: float) -> JudgedFabric:
 def _too_small(fabric: Fabric) -> str:
     """Why nothing can be named; empty where it can."""
     if len(fabric.nodes) < FEWEST_NODES:
-        return f"of fewer than {FEWEST_NODES} a slow link cannot be told from a slow node"
-    return "" if len(fabric.runs) > 1 else "with one run the spread between runs is unknown; measure two (`runs`)"
+        return f"with fewer than {FEWEST_NODES}, a slow link cannot be distinguished from a slow node"
+    return "" if len(fabric.runs) > 1 else "with one run the spread between runs is unknown; two are needed (`runs`)"
 
 
 def _run_scale(logs: Floats) -> float:
-    """How much a link differs from run to run: of few nodes the polish takes so much of this that the terms hide it."""
+    """The standard deviation of a link over runs; with few nodes the median polish absorbs much of it, so that the
+    terms show too little."""
     apart = np.diff(logs - np.nanmedian(logs, axis=(1, 2), keepdims=True), axis=0)
     return robust_sd(apart) / 2**0.5
 
@@ -172,8 +173,9 @@ def _sittings(fabric: Fabric) -> Ints:
 
 
 class _Ways(msgspec.Struct, frozen=True):
-    """Nodes or links in both directions: of each its `ends`, a link's from and to or a node and nothing, its terms
-    `values` (run, part, direction), and the log of the `usual` time that they add to (part, direction)."""
+    """Nodes or links in both directions: `ends` are (from, to) of a link in each direction, or twice (node, "");
+    `values` (run, part, direction) are their terms, `usual` (part, direction) is the log of the time that these add
+    to."""
 
     ends: Sequence[tuple[tuple[str, str], tuple[str, str]]]
     values: Floats
@@ -200,7 +202,8 @@ def _links(fabric: Fabric, fitted: MessageTerms) -> _Ways:
 def _slow(
     fabric: Fabric, term: str, ways: _Ways, part: int, threshold: float, scale: float, sitting: Ints
 ) -> SlowPart | None:
-    """A part that is slow in one of its ways or both, by what is most certain of it; None where it is not."""
+    """The finding of a node or link that is slow in one or both directions, by the most certain of these; None where it
+    is not slow."""
     values = ways.values[:, part].T
     seen = [_shown(way, threshold, sitting) for way in values]
     state = min((one.state for one in seen if one is not None), key=STATES.index, default="")

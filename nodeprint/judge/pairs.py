@@ -44,7 +44,7 @@ def of(layout: Layout) -> Terms:
 
 
 def build(layout: Layout) -> Terms:
-    """All terms of a layout that its design has the rank for."""
+    """All terms that the layout's design matrix can estimate."""
     at = _places(layout)
     found = _distinct([
         *_class_terms(at), *_part_terms("ccd", at.ccd, at), *_part_terms("quadrant", at.quadrant, at),
@@ -61,7 +61,7 @@ def build(layout: Layout) -> Terms:
     return Terms(
         layout, tuple(found), contrast, tuple(_composites(found, at)), families, family, pool,
         {int(number): families[number // 2] for number in np.unique(pool)}, _unwitnessed(found, contrast, at),
-        np.array([len(term.covers) == 1 for term in found], dtype=np.bool_),
+        np.array([1 in (len(term.covers), len(term.against)) for term in found], dtype=np.bool_),
     )  # fmt: skip
 
 
@@ -70,7 +70,7 @@ _WITNESS = 0.5
 
 
 def _unwitnessed(terms: list[Term], contrast: npt.NDArray[np.float32], at: _Places) -> tuple[str, ...]:
-    """Families of which a part could be off in all its pairs, and no term would show half of it."""
+    """Families with a part of which no term would show half of a defect in all its pairs."""
     known = {term.covers.tobytes() for term in terms}
     blind: set[str] = set()
     for family, covers in _parts(at):
@@ -161,7 +161,7 @@ def _link_terms(family: str, part_name: str, part: tuple[Ints, Ints], at: _Place
     n = int(high.max(initial=0)) + 1
     for code in np.unique((low * n + high)[outside]):
         p, q = int(code // n), int(code % n)
-        if p != q or part_name == "ccd":  # the blocks inside a quadrant are tested as blocks
+        if p != q or part_name == "ccd":  # pairs inside a quadrant are terms of the family block
             covers = outside & (low == p) & (high == q)
             yield from _term(family, {part_name: p, f"to_{part_name}": q}, covers, outside, at)
 
@@ -244,7 +244,7 @@ def _together(terms: Sequence[Term], at: _Places) -> Iterator[tuple[str, Mapping
     cores_in = _by("core", ("core-in",), terms)
     for core, outside in _by("core", ("core-near", "core-far"), terms).items():
         own = (at.core[0] == core) | (at.core[1] == core)
-        # of a CCX of two cores the only pair is that of either
+        # in a CCX of two cores the only pair counts to both
         alone = [i for mine in ccxs.values() for i in mine if own[terms[i].covers].all()]
         yield "core", {"core": core}, [*cores_in.get(core, alone), *outside]
         yield "core", {"core": core, "outside": 1}, outside

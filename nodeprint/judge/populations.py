@@ -14,7 +14,7 @@ import numpy.typing as npt
 from nodeprint.judge import margins, thresholds
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.confirmation import ShownCause, Unstable, instability, shown
-from nodeprint.judge.evidence import Evidence, bounds_of, gather, priors_of, screen
+from nodeprint.judge.evidence import Evidence, bounds_of, gather, priors_of, profile_order, profiles, screen
 from nodeprint.judge.margins import Margin
 from nodeprint.judge.reduction import Matrix, Reduced
 from nodeprint.judge.thresholds import FamilySpread
@@ -31,7 +31,8 @@ _FALSE_CUT = 0.01
 
 #: The smaller kind is at least this share of the nodes and this many; fewer are nodes that share a deviation.
 MIN_SHARE, MIN_NODES = 0.2, 3
-#: The floor in units of the healthy spread that the null assumes: chips may spread three times as wide as expected.
+#: The least scale of a separation in the null, in standard deviations of its draws: chips may spread three times as
+#: wide as is expected.
 _NULL_FLOOR = 0.3
 _NULL_DRAWS, _NULL_TAIL = 4000, 0.02
 #: How often a population is cut again: four at most.
@@ -41,7 +42,7 @@ _CUTS = 2
 class NodeEvidence(msgspec.Struct):
     """What is known of one node within its kind: causes, what is unstable and in which jobs, margins by name.
 
-    `runs` are those of pairs, `untested` is whether a term of pairs has too few of them.
+    `runs` are those of pairs, `untested` is whether its newest jobs have too few pairs of a term.
     """
 
     shown: list[ShownCause] = []
@@ -58,8 +59,8 @@ class NodeEvidence(msgspec.Struct):
 
 class Kind(msgspec.Struct, frozen=True):
     """Nodes that are compared with each other: a configuration, or a population of it that a term separates. What they
-    show, by matrix and by node, and what they could have shown: detection limits and bounds by family or term; nothing
-    where there is nothing to compare with."""
+    show, by matrix and by node, and detection limits and bounds by family or term; all empty where a node has no
+    peer."""
 
     nodes: Ints
     separated_by: Separation | None = None
@@ -151,7 +152,8 @@ def _evaluated(
             if one.matrix.quantity.of_pairs:
                 finite = np.isfinite(one.matrix.values[i])
                 node.runs = max(node.runs, int(finite.any(axis=1).sum()))
-                node.untested |= not bool(finite.any(axis=0).all())
+                newest = one.newest(number)
+                node.untested |= newest is not None and not np.isfinite(newest.values).any(axis=0).all()
     return Kind(nodes, separated_by, evidence, by_node, *margins.detection_limits(evidence), *margins.spreads(evidence))
 
 
@@ -168,7 +170,7 @@ def _separated(screened: Screened, nodes: Ints, rules: Acceptance) -> list[tuple
         used = [k for k, t in enumerate(terms.terms) if matrix.quantity.of_pairs or not {"cpu", "ccx"} & set(t.where)]
         prior, run_prior = priors_of(matrix, rules)
         run = thresholds.run_scales(values, terms.pool, run_prior)
-        means.append(np.nanmean(values, axis=1)[:, used])
+        means.append(np.nanmean(profiles(values, profile_order(matrix)), axis=1)[:, used])
         bounds.append(bounds_of(matrix, rules)[used])
         floors.append(np.sqrt(run**2 / values.shape[1] + prior**2)[used])
         families += [(matrix.name, matrix.part.home, terms.terms[k].family) for k in used]
@@ -234,8 +236,8 @@ def _best_cut(ordered: Floats, least: int, floor: Floats) -> tuple[Floats, Float
 
 @lru_cache(maxsize=32)
 def _null(n: int, share: float) -> tuple[float, float]:
-    """The separation that the share _NULL_TAIL of healthy unimodal fleets of `n` exceed, from seeded draws, and by how
-    much these do in the mean: an exponential tail.
+    """The separation that the share _NULL_TAIL of healthy unimodal fleets of `n` exceed, from seeded draws, and the
+    mean excess of these, which is taken for an exponential tail.
 
     Half of the draws are normal and half uniform, the flattest that one kind can look.
     """

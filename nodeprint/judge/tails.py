@@ -30,7 +30,8 @@ NORMAL: Floats = np.eye(len(_DEGREES))[-1]
 OF_MEANS: Floats = np.where(_DEGREES < 8, 0.0, BEFORE)
 #: Of fewer values no tail can be seen.
 _FEWEST_VALUES = 100
-#: With three degrees of freedom a healthy node is that much beyond the next in one of seven fleets of eight.
+#: With three degrees of freedom the farthest of eight healthy nodes reaches so much farther than the next in one fleet
+#: of seven.
 _FAR = 2.0
 _EDGES = np.append(np.linspace(0.0, 3.0, 61), np.inf)
 _SCALES = np.linspace(0.75, 1.35, 25)
@@ -43,8 +44,8 @@ _WEIGHTS: Floats = np.exp(-(_POINTS**2) / 2) / np.exp(-(_POINTS**2) / 2).sum()
 
 
 class _Mixture(msgspec.Struct, frozen=True, dict=True):
-    """By degrees of freedom, a t plus a normal value that has `noise` of the squared scale; that is MAD-consistent and
-    1."""
+    """By degrees of freedom, a t plus a normal value, which has the share `noise` of the variance; together of the
+    MAD-consistent scale 1."""
 
     noise: float
 

@@ -69,9 +69,9 @@ class Terms(msgspec.Struct, frozen=True, dict=True):
 
     `families` are from coarse to fine, `family` is each term's number among them, `pool` (term) a number for the terms
     that share a scale, `pools` its family's name by number. `unwitnessed` are families whose kind of part is there and
-    examined by no term: where there is one, no node is SAME. `passing` are terms that rest on one pair or one CPU: a
-    disturbance of a single run is no instability of the node there. With `share` values are shares of the time: a term
-    is the median of its places, and only more is a deviation.
+    examined by no term: where there is one, no node is SAME. `passing` are terms of one pair or one CPU, or
+    compared with one pair: a disturbance of a single run is no instability of the node there. With `share` values are
+    shares of the time: a term is the median of its places, and only more is a deviation.
     """
 
     layout: Layout

@@ -30,7 +30,8 @@ PRIOR_DF = 8.0
 MANY_PLACES = 32
 #: Weight of the family's scale against a position's own, in degrees of freedom.
 _FAMILY_DF = 20.0
-#: Run-to-run spread of a term where no node has two runs: 0.31 % is what a node term showed over runs of one node.
+#: Run-to-run standard deviation that is assumed of a term before the data: 0.31 % is that of a node term over runs of
+#: one node.
 RUN_PRIOR = 0.0031
 _WINSOR = 3.5
 #: A centre is the mean of values that are moved to so many scales from their median (Huber 1964, one step): two faulty
@@ -178,7 +179,7 @@ class _Family(msgspec.Struct, dict=True):
         """How many scales a healthy value exceeds with probability `alpha` (node, term), and that of the middle
         node."""
         z = np.empty_like(self.deviation)
-        for count in np.unique(self.others):  # a node that is set aside has one peer more than the others
+        for count in np.unique(self.others):  # nodes that are left out have one peer more than the others
             of = self.others == count
             degrees = _degrees(float(self.df[of][0, 0]), float(self.family_df[of][0, 0]))
             z[of] = tails.quantile(alpha, tail, degrees, self.noise)

@@ -33,16 +33,16 @@ def resolved(of_fleet: Mapping[str, Any]) -> tuple[Block, ...]:
 #: What the columns of certainty mean.
 _EXPLAINED = (
     "A difference beyond the bound matters (acceptance.yaml). 'SAME within' is the smallest bound at which all nodes "
-    "that are SAME would still be: the 90 % interval of each of their differences lies within it. The detection limit "
-    "is the smallest defect that would be found on nine of ten nodes."
+    "that are SAME would remain SAME: the 90 % interval of each of their differences lies within it. The detection "
+    "limit is the smallest defect that would be found on nine of ten nodes."
 )
 
 
 #: And those of the statistics behind them.
 _STATISTICS = (
     "Spreads are standard deviations: between nodes, of the chips alone, between runs. A deviation is at least z "
-    "standard deviations from the peers; few degrees of freedom (d.f.) mean that healthy nodes far from the others are "
-    "expected."
+    "standard deviations from the peers; few degrees of freedom (d.f.) mean heavy tails: some healthy nodes are far "
+    "from the others."
 )
 
 

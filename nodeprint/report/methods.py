@@ -80,7 +80,7 @@ def _method_facts(header: Mapping[str, Any], job: int, rounds: str) -> Facts:
         and (
             "lower quartile of the samples"
             if linktest.is_linktest(header)
-            else "median over lines of each line's lowest batch"
+            else "mean over clusters of lines of the median over their lines of each line's lowest batch"
         )
         + f"; the figure shows job {job}: the median over passes, and the mean of it over runs",
         "pinned by": header.get("pinned_by"),

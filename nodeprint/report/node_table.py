@@ -74,15 +74,15 @@ def _value(ns: float) -> str:
 
 def _next(node: str, said: Mapping[str, Any], look: Outcome) -> str:
     """What to do about a node, as a command where there is one."""
-    if look.word == "NOT MEASURED" or look.again:
+    if look.word == "NOT MEASURED":
+        return "make run"
+    if look.again:
         return f"make run NODES={node}"
     if look.drain:
-        return "sh drain.sh"
+        return "see its page, drain.sh"
     if look.word == "DIFFERENT CONFIGURATION":
-        return "nodeprint drift"
-    if look.accuses:
-        return "see its page"
-    return "more runs" if look.word == "INCONCLUSIVE" else ""
+        return "nodeprint drift CAMPAIGN"
+    return "see its page" if look.accuses or look.word == "INCONCLUSIVE" else ""
 
 
 def columns_of(verdict: Mapping[str, Any], by_class: Mapping[ClassKey, Mapping[str, float]]) -> list[ClassKey]:

@@ -141,12 +141,12 @@ class Peers(msgspec.Struct):
             found = self.template(node, group, shown, one)
             count = len(found.names) if found is not None else len(self._matrices.get(_key(group, shown, one), ()))
             if found is None or count < _LEAST_PEERS:
-                why = f"{count} unsuspected nodes of its kind were measured, {_LEAST_PEERS} are needed"
+                why = f"it needs {_LEAST_PEERS} peers without a finding, of which there are {count}"
                 out.append(Maps(f"{name_of(one)}: no difference map: {why}."))
                 continue
             beside, rest = _most_usual(found)
             text = f"{name_of(one)}: each pair against the median of {len(rest)} unsuspected nodes"
-            captions = (f"{node}, flagged", f"{found.names[beside]}, not flagged")
+            captions = (f"{node}, with a finding", f"{found.names[beside]}, a usual peer")
             base = median_over(rest)
             out.append(_maps(text, captions, (one.values, found.values[beside]), base, one, shown))
         return tuple(out)

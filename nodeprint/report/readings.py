@@ -75,7 +75,7 @@ def _pairs(data: Measured) -> Iterator[str]:
     trials = {n: _finite(rates[..., pairs == n]).tolist() for n in data.axis("pairs").tolist()}
     if len(trials) > 1:
         number = curves.slower_from(trials)
-        yield f"more pairs are slower from {number} on" if number else "more pairs are not slower, within noise"
+        yield f"the rate falls from {number} pairs on" if number else "the rate does not fall with more pairs"
 
 
 def _touch(data: Measured) -> Iterator[str]:

@@ -16,14 +16,17 @@ _ANSWERS = (
         "summaries",
         "times and rates are summarised by medians; ratios are of medians of one measurement",
     ),
-    ("spread", "every median has a 95 % interval over runs; a run is a new process with new memory and order"),
+    ("spread", "medians have 95 % intervals over runs, where these are enough; a run is a new process with new memory"),
     ("normality", "not assumed of samples: medians and low quantiles; intervals over runs are Student's"),
     (
         "comparison",
         "nodes are compared by tests with simultaneous error bounds; a difference counts beyond its bound only",
     ),
     ("conditions", "CPU, firmware, kernel, memory and settings of each node are in its fingerprint"),
-    ("environment", "warnings name what disturbed a measurement; disturbed passes are flagged, invalid runs left out"),
+    (
+        "environment",
+        "warnings name what disturbed a measurement; a node whose newest job has an invalid run is INVALID",
+    ),
     ("figures", "one colour scale for all nodes of a report; maps and intervals show all data, not means alone"),
     (
         "data",

@@ -11,7 +11,7 @@ from nodeprint import outcomes
 from nodeprint.errors import printable
 from nodeprint.fingerprint import label
 from nodeprint.verdict import outputs
-from nodeprint.words.outcome import MOST_SINGLE, folded, some_names
+from nodeprint.words.outcome import folded, some_names
 
 #: Above this many nodes only those that ask for attention are listed.
 _ALL_NODES = 16
@@ -78,7 +78,7 @@ def _counted(campaign: Path, nodes: dict[str, Any]) -> list[str]:
         for key, names in sorted(differing.items())
     ]
     if damaged:
-        names = ",".join(map(printable, damaged)) if len(damaged) <= MOST_SINGLE else "..."
+        names = ",".join(map(printable, damaged))
         texts.append(
             f"records are damaged, refused, missing or disturbed on {some_names(damaged)}; "
             f"`make run NODES={names}` measures again"

@@ -64,7 +64,7 @@ def _with_dies(fleet: PackedFleet, campaign: Path) -> PackedFleet:
 
 
 def _unjudged(campaign: Path, result: Verdict) -> list[str]:
-    """Measured pairs apart, what was measured and states no model; none where nothing was judged."""
+    """Measurements without a model, those of pairs excepted; none where nothing was judged."""
     seen = {figure.measurement for node in result.nodes.values() for figure in node.classes}
     left = [name for name in planned(campaign) if name not in seen | set(models())] if seen else []
     there = {name for job in campaign.glob("nodes/*/job*") for _, name in run_files.complete(job)} if left else set()

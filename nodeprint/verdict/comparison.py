@@ -129,7 +129,7 @@ def _figures(verdict: Mapping[str, Any], rules: Acceptance) -> dict[tuple[str, i
     except (KeyError, TypeError, ZeroDivisionError, AttributeError) as error:
         advice = "judge both campaigns again with this nodeprint"
         raise NodeprintError(
-            f"a verdict cannot be compared ({type(error).__name__}: {error})", advice=advice
+            f"a verdict.json is damaged or of another version of nodeprint ({error!r})", advice=advice
         ) from error
     return out
 

@@ -32,8 +32,8 @@ MIN_RUNS, MIN_BOOTS = 3, 2
 
 
 class _Series(msgspec.Struct, frozen=True):
-    """One measurement over campaigns, its `parts` relative to one template: by name of a node the values (run, column)
-    of all parts' terms, now and in each campaign `before`, and each column's bound."""
+    """One measurement over campaigns, relative to a common template: by name of a node the values (run, column), `now`
+    and in each campaign `before`; columns are the terms of all `parts`, each with its bound."""
 
     parts: Sequence[Matrix]
     bound: Floats
@@ -212,7 +212,7 @@ def _finding(parts: Sequence[Matrix], node: PackedNode, column: int, effect: flo
     matrix, term = parts[column // each], column % each
     one, scale = matrix.terms.terms[term], matrix.scale
     size, low, high = (scale.relative(effect + side) for side in (0.0, -half, half))
-    unit = "% of its time lost" if matrix.terms.share else "%"
+    unit = "percentage points of its time" if matrix.terms.share else "%"
     text = f"{places.part(matrix, term, node)} changed by {size * 100:+.1f} {unit} since the baseline"
     in_ns = matrix.quantity.unit == "ns" and not matrix.terms.share
     return Finding(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from msgspec.structs import replace
 
 from nodeprint import remedies, senses
 from nodeprint.curves import explained_by_jitter
+from nodeprint.fleet import homes
 from nodeprint.fleet.quantity import Key
 from nodeprint.judge.confirmation import STATES, ShownCause, by_cpu
 from nodeprint.judge.evidence import Evidence
@@ -40,7 +41,7 @@ _CLOCKS = (
 )
 #: A clock that differs by more than this is seen; a processor this much hotter than its peers too.
 _CLOCK_SEEN, _HOTTER = 0.02, 8.0
-#: A clock explains an effect of which it makes so much, were all of a hop spent in it.
+#: A clock explains an effect if it would cause this share of it with all of a hop at that clock.
 _EXPLAINED = 0.5
 
 
@@ -49,22 +50,35 @@ def findings(
 ) -> list[tuple[str, Finding]]:
     """A node's findings, each with its state, in the order in which they are reported; `soft` are differences from its
     peers that are evidence. One cause is one finding: of pairs the matrix that shows most of it, else one a place."""
-    out = []
+    out: list[tuple[str, Finding]] = []
     for state in STATES:
         mine = [one for one in shown if one.state == state]
-        told = [finding(one, node, peers, soft) for one in _largest([s for s in mine if s.matrix.quantity.of_pairs])]
+        others = [one for one in shown if one.state != state] if state == "refuted" else []
+        pairs = [one for one in mine if one.matrix.quantity.of_pairs and not any(_same(one, other) for other in others)]
+        told = [finding(one, node, peers, soft, at) for one, at in _largest(pairs)]
         told += _by_place([finding(one, node, peers, soft) for one in mine if not one.matrix.quantity.of_pairs])
         told.sort(key=lambda one: one.term not in _DIRECT)
         out += [(state, replace(one, id=GONE) if state == "refuted" else one) for one in told]
     return out
 
 
-def _largest(shown: Sequence[ShownCause]) -> list[ShownCause]:
-    best: dict[tuple[str, tuple[tuple[str, object], ...]], ShownCause] = {}
-    for one in shown:
-        key = (one.cause.term, tuple(sorted(one.cause.where.items())))
-        best[key] = max(best.get(key, one), one, key=lambda one: abs(one.effect))
-    return sorted(best.values(), key=lambda one: (-abs(one.effect) * len(one.cause.members), one.cause.term))
+def _largest(shown: Sequence[ShownCause]) -> list[tuple[ShownCause, set[int]]]:
+    """The largest first, each with the homes that it was seen at, without those that are the same cause at another home
+    or in another measurement."""
+    kept: list[tuple[ShownCause, set[int]]] = []
+    for one in sorted(shown, key=lambda one: (-abs(one.effect) * len(one.cause.members), one.cause.term)):
+        first = next((at for other, at in kept if _same(one, other)), None)
+        if first is None:
+            kept.append((one, {one.matrix.part.home}))
+        else:
+            first.add(one.matrix.part.home)
+    return kept
+
+
+def _same(one: ShownCause, other: ShownCause) -> bool:
+    """Whether two causes of different matrices share a term: within one matrix they are told apart already."""
+    alike = one.matrix is not other.matrix and one.matrix.terms is other.matrix.terms
+    return alike and bool(np.isin(one.cause.members, other.cause.members).any())
 
 
 def _by_place(found: Sequence[Finding]) -> list[Finding]:
@@ -79,8 +93,11 @@ def _by_place(found: Sequence[Finding]) -> list[Finding]:
     ]
 
 
-def finding(shown: ShownCause, node: PackedNode, peers: Sequence[PackedNode], soft: Sequence[str]) -> Finding:
-    """A finding with its place in the node's own numbers, and the evidence there is beside `soft` differences."""
+def finding(
+    shown: ShownCause, node: PackedNode, peers: Sequence[PackedNode], soft: Sequence[str], at: Collection[int] = ()
+) -> Finding:
+    """A finding with its place in the node's own numbers, and the evidence there is beside `soft` differences; `at` are
+    the homes of the lines that show it."""
     matrix, cause = shown.matrix, shown.cause
     where = places.place(matrix, cause.where, node)
     # of several terms the one in which it is largest: a mean over all of them may be within what is accepted
@@ -89,13 +106,15 @@ def finding(shown: ShownCause, node: PackedNode, peers: Sequence[PackedNode], so
     effect, low, high = map(matrix.scale.relative, sizes)
     found = Finding(
         "", SEVERITY[shown.state], cause.term, "", where, effect, cause.largest[2] * again, (low, high), shown.runs,
-        evidence=tuple(soft), remedy=remedies.of("unlabelled" if where.get("class") == ALL_PAIRS else cause.term),
+        evidence=tuple(soft), remedy=remedies.of(_sentences_of(cause.term, cause.where)),
         measurement=matrix.name, home=matrix.part.home, constant_in=cause.constant_in,
     )  # fmt: skip
-    return _of_pairs(found, shown, node, peers) if matrix.quantity.of_pairs else _of_cells(found, shown)
+    return _of_pairs(found, shown, node, peers, at) if matrix.quantity.of_pairs else _of_cells(found, shown)
 
 
-def _of_pairs(found: Finding, shown: ShownCause, node: PackedNode, peers: Sequence[PackedNode]) -> Finding:
+def _of_pairs(
+    found: Finding, shown: ShownCause, node: PackedNode, peers: Sequence[PackedNode], at: Collection[int]
+) -> Finding:
     """What is said of a cause in pairs of CPUs."""
     term, cause, (low, high) = found.term, shown.cause, found.interval
     direction, change = ("slow", "slower") if found.effect > 0 else ("fast", "faster")
@@ -106,18 +125,25 @@ def _of_pairs(found: Finding, shown: ShownCause, node: PackedNode, peers: Sequen
         added = f"{'+' if found.effect_ns > 0 else '-'}{duration(abs(found.effect_ns))} a message"
     if len(cause.members) > 1:
         place = places.term(shown.matrix, cause.largest[0], node)
-        at = place.removeprefix(f"{name} ") if place.startswith(f"{name} ") else f"in {place}"
+        inside = place.removeprefix(f"{name} ") if place.startswith(f"{name} ") else f"in {place}"
         if cause.largest[1] / cause.effect > _MOST:
-            most = f", largest {at}"
+            most = f", largest {inside}"
         elif not name.startswith(place):  # a percentage is of all terms alike, ns are of one of them
-            added += f" {at}"
+            added += f" {inside}"
     text = (
         f"{name} is {'up to ' if most else ''}{abs(found.effect) * 100:.1f} % ({added}) {change} than its "
-        f"peers [{low * 100:.1f} to {high * 100:.1f} %]{most}, {seen_in(shown.runs)}"
+        f"peers [{low * 100:z.1f} to {high * 100:z.1f} %]{most}{_at_homes(shown, at)}, {seen_in(shown.runs)}"
     )
     what = by_clock(_consistent(term, cause.where, direction), clock, shown.effect)
     evidence = (*found.evidence, *instruments)
     return replace(found, id=f"{term}-{direction}", text=text, consistent_with=what, evidence=evidence)
+
+
+def _at_homes(shown: ShownCause, at: Collection[int]) -> str:
+    """Where the lines were that show it, if those of other homes do not."""
+    if len(shown.matrix.quantity.homes) <= len(at):
+        return ""
+    return f", with lines at the {' and '.join(homes.named(home) or 'near home' for home in sorted(at))}"
 
 
 def _of_cells(found: Finding, shown: ShownCause) -> Finding:
@@ -127,11 +153,12 @@ def _of_cells(found: Finding, shown: ShownCause) -> Finding:
     slow, fast = _SIDES.get(found.term, ("slow", "fast") if model.better == "lower" else ("fast", "slow"))
     worse, share = (effect > 0) == (model.better == "lower"), model.scale == "share"
     if share:
-        change = f"loses {effect * 100:.1f} % more of its time than its peers, which lose {peers * 100:.2g} %"
+        more, usual = f"{effect * 100:.1f} percentage points", f"{peers * 100:.2g} %"
+        change = f"loses {more} more of its time than its peers, which lose {usual}"
     else:
         change = (
             f"{said(peers * (1 + effect), unit)}, its peers {said(peers, unit)} "
-            f"({effect * 100:+.1f} % [{low * 100:.1f} to {high * 100:.1f} %])"
+            f"({effect * 100:+.1f} % [{low * 100:z.1f} to {high * 100:z.1f} %])"
         )
     return replace(
         found, id=f"{found.term}-{slow if effect > 0 else fast}",
@@ -166,18 +193,21 @@ def explained(evidence: Sequence[Evidence], i: int) -> str:
     return f"rank correlation over CPUs of lost time with deviations: {', '.join(said)}" if said else ""
 
 
+def _sentences_of(term: str, where: Mapping[str, Key]) -> str:
+    """What the sentences of reports/ call a term: the inside of a CCX shares its bound with blocks, and no more."""
+    return "unlabelled" if where.get("class") == ALL_PAIRS else "ccx" if term == "block" and "ccx" in where else term
+
+
 def _consistent(term: str, where: Mapping[str, Key], direction: str) -> tuple[str, ...]:
-    if where.get("class") == ALL_PAIRS:
-        term = "node"
     if term == "class" and "to_socket" in where:
         return ("width or speed of the link between the sockets",)
     if (term == "class" and where.get("class") in (0, 1)) or (term == "ccd" and where.get("inside")):
         return ("core clock", "L3 clock")
     if term == "socket" and where.get("beyond_class"):
         return ("the socket's fabric clock", "power limit")
-    if term == "class":
+    if term == "class" and where.get("class") != ALL_PAIRS:
         return ("fabric clock", "NPS setting")
-    known = remedies.consistent_with(term)
+    known = remedies.consistent_with(_sentences_of(term, where))
     return known if direction == "slow" else ("a higher clock", *known[:1])
 
 
@@ -203,7 +233,8 @@ def _instruments(
         out.append(f"{what}: temperature {heat:.0f} C, the peers have {middle:.0f} C")
     for key, name in (("throttled", "thermal throttling"), ("memory_errors", "memory errors (EDAC)")):
         count = node.senses.get(key)
-        out.append(f"not known: {name}" if count is None else f"{'seen' if count else 'not seen'}: {name}, {count}")
+        seen = f"seen: {name}, {count}" if count else f"not seen: {name}"
+        out.append(f"not known: {name}" if count is None else seen)
     return ratio, tuple(out)
 
 

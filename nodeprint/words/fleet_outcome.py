@@ -20,7 +20,7 @@ from nodeprint.layout import CLASSES
 from nodeprint.packed import PackedNode
 from nodeprint.words import places
 from nodeprint.words.node_outcome import LAYOUT
-from nodeprint.words.outcome import Finding, FleetVerdict, MarginFigure, NodeVerdict, exceeded, said_within
+from nodeprint.words.outcome import GONE, Finding, FleetVerdict, MarginFigure, NodeVerdict, exceeded, said_within
 from nodeprint.words.units import counted
 
 #: Where more than this share of nodes have a configuration of their own, the key that separates them is reported.
@@ -132,16 +132,17 @@ def _notes(
     notes += _broken(known)
     for name, chip in sorted(wide.items()):
         what = places.TESTED.get(name, name)
-        notes.append(f"chips differ by {chip * 100:.1f} % (SD) in {what}, too much for the bound")
+        notes.append(f"{what}: chips differ by {chip * 100:.1f} % (standard deviation), more than half of the bound")
     pairs = [one.matrix.terms for kind in known.populations for one in kind.pairs]
     if any(_no_core_inside(terms) for terms in pairs):
         notes.append("with two cores per CCX a core that is slow inside it is reported as its CCX")
     shared = Counter(
-        _deviation(found)
+        deviation
         for node in nodes.values()
         if node.verdict in ("DEVIATES", "SUSPECT")
-        for found in node.findings
-        if not found.term.startswith("fabric-")
+        for deviation in {
+            _deviation(found) for found in node.findings if found.id != GONE and not found.term.startswith("fabric-")
+        }
     )
     notes += [f"{count} nodes share a deviation: {what}" for what, count in sorted(shared.items()) if count > 1]
     for group in groups if len(groups) > 1 else ():

@@ -89,5 +89,5 @@ def _in_a_line(judged: JudgedFabric) -> str:
     if judged.too_small:
         return f"{nodes} nodes; {judged.too_small}"
     slow = f"{found or 'no'} slow {'nodes or links' if found > 1 else 'node or link'}"
-    limits = f"{100 * judged.smallest[NODE]:.1f} % (a node) and {100 * judged.smallest[LINK]:.1f} % (a link)"
-    return f"{nodes} nodes, {slow}; slower by {limits} or more would be named"
+    limits = f"{100 * judged.smallest[NODE]:.1f} % (a node), {100 * judged.smallest[LINK]:.1f} % (a link)"
+    return f"{nodes} nodes, {slow}; detection limit {limits}"

@@ -14,6 +14,7 @@ from nodeprint.judge.confirmation import Unstable
 from nodeprint.judge.judged import JudgedFleet
 from nodeprint.packed import INVALID, PackedNode
 from nodeprint.words import cause_findings, node_values, places, sameness
+from nodeprint.words.names import name_list
 from nodeprint.words.outcome import GONE, ONCE, CellFigure, ClassFigure, Finding, MarginFigure, NodeVerdict
 from nodeprint.words.units import said
 
@@ -25,7 +26,7 @@ LAYOUT = "layout of sockets, CCDs and cores"
 _ADDED: Mapping[str, str] = {
     "unstable twice": ", in two jobs",
     "unstable": "; measure it again",
-    "crowd": "; too many nodes deviate in the same way to decide which are right",
+    "crowd": "; a fifth of the nodes or more deviate there, so that none is accused",
     "alone": "the only measured node; measure others of this configuration to compare it with",
 }
 
@@ -91,7 +92,7 @@ class Nodes:
         if gone is None:
             return ""
         place = places.spoken(gone.term, gone.where)
-        return f"; {place} was seen in {', '.join(gone.runs)} and not confirmed by the jobs after"
+        return f"; {place} was seen in {name_list(gone.runs)} and not confirmed by the jobs after"
 
     def marked(self, node: PackedNode, found: Iterable[tuple[str, Finding]]) -> list[tuple[str, Finding]]:
         """Findings, each with its reason for an outcome, with why they are known and accepted."""
@@ -129,14 +130,15 @@ class Nodes:
         first, *rest = (kind.nodes.tolist() for kind in self.known.kinds)
         peers = [j for nodes in rest for j in nodes] if i in first else first
         hard = [label(d.key) for d in self.known.differing.get(self.fleet.nodes[i].name, ()) if d.hard]
-        compared = []
+        changes: dict[str, list[float]] = {}
         for figure in self.classes[i]:
             same = (figure.name, figure.measurement, figure.home)
             others = [f.median_ns for j in peers for f in self.classes[j] if (f.name, f.measurement, f.home) == same]
             if others:
-                compared.append(f"{figure.name} {(figure.median_ns / float(np.median(others)) - 1) * 100:+.1f} %")
-        against = ", ".join(compared) or "nothing to compare"
-        return f"differs in {', '.join(hard or [f'its {LAYOUT}'])}; against the others: {against}"
+                changes.setdefault(figure.name, []).append(figure.median_ns / float(np.median(others)) - 1)
+        compared = [f"{name} {float(np.median(each)) * 100:+z.1f} %" for name, each in changes.items()]
+        against = f"; class medians against the other nodes: {', '.join(compared)}" if compared else ""
+        return f"differs in {', '.join(hard or [f'its {LAYOUT}'])}{against}"
 
     def _limits(self, i: int) -> list[Finding]:
         """The node's figures beyond an absolute limit."""
@@ -150,10 +152,11 @@ class Nodes:
                 of_it = (measurement, name) == (limit.measurement, limit.of)
                 if not of_it or allowed is None or not (over or median < allowed):
                     continue
-                effect, found, most = median / allowed - 1, said(median, unit), said(allowed, unit)
+                effect, found, value = median / allowed - 1, said(median, unit), said(allowed, unit)
+                side = "most" if over else "least"
                 out.append(Finding(
                     "outside-limit", "error", "limit",
-                    f"{measurement}, {name}: {found}, the limit is {most} ({limit.reason})", effect=effect,
+                    f"{measurement}, {name}: {found}, the limit is at {side} {value} ({limit.reason})", effect=effect,
                     effect_ns=median - allowed if unit == "ns" else float("nan"), interval=(effect, effect),
                     remedy="refer the vendor to the contract", measurement=measurement, home=home,
                 ))  # fmt: skip
@@ -167,7 +170,7 @@ class Nodes:
             shown, soft = decision.causes(known, i), [d.text for d in known.differing.get(node.name, ())]
             peers = [self.fleet.nodes[j] for j in known.kind_of[i].nodes.tolist()] if shown else []
             told += cause_findings.findings(shown, node, peers, soft)
-            told += [("unstable", _unstable_finding(one, node)) for one in known.evidence(i).unstable]
+            told += [("unstable", _unstable_finding(one, node)) for one in _worst(known.evidence(i).unstable)]
         found = [one for _, one in told]
         return self.marked(node, ((state, self._with_evidence(one, found, i)) for state, one in told))
 
@@ -184,6 +187,15 @@ class Nodes:
             if number == cpu
         ]
         return replace(found, evidence=(*found.evidence, *seen))
+
+
+def _worst(unstable: Sequence[Unstable]) -> list[Unstable]:
+    """Of what is unstable at several homes the worst, a term or core of the same terms each."""
+    worst: dict[tuple[int, int, int], Unstable] = {}
+    for one in unstable:
+        key = (id(one.matrix.terms), one.term, one.core)
+        worst[key] = max(worst.get(key, one), one, key=lambda one: one.factor)
+    return list(worst.values())
 
 
 def _unstable_finding(one: Unstable, node: PackedNode) -> Finding:

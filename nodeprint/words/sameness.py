@@ -45,7 +45,7 @@ def _doubt(known: JudgedFleet, i: int, doubt: str, figures: Mapping[str, MarginF
         return f"{unknown}; two or more are needed (`runs` in the configuration; an imported matrix is a single run)"
     if doubt == "unwitnessed":
         unseen = [places.TESTED[family] for one in known.pairs(i) for family in one.matrix.terms.unwitnessed]
-        return f"a defect of {' or '.join(dict.fromkeys(unseen))} could not be found in this data"
+        return f"this data cannot show a defect of {' or '.join(dict.fromkeys(unseen))}"
     if doubt == "untested":
         return "some terms have too few pairs to be examined; measure the missing pairs"
     if doubt == "nothing resolved":
