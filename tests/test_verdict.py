@@ -37,6 +37,7 @@ from nodeprint.layout import CCX, RANK, Layout, codes
 from nodeprint.packed import PackedFleet, PackedNode
 from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.simulate.machines import measured_places
+from nodeprint.topology.model import Topology
 from nodeprint.topology.presets import from_part, preset
 from nodeprint.verdict import comparison, history, outputs, power
 from nodeprint.verdict.campaign_verdict import judge, judge_fleet
@@ -579,12 +580,14 @@ def test_a_core_of_a_harvested_ccx_is_named_and_confirmed(core: int) -> None:
     assert near.place == f"core {core} (CPU {core}) inside its CCX"
 
 
-def test_what_a_second_job_lacks_is_neither_confirmed_nor_refuted() -> None:
-    found = fleet(Plan(SMALL, nodes=8, spread=QUIET, defects=("node001: core 9 +20%",)), AGAIN)
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("machine", [SMALL, from_part("EPYC 7443", 2)])
+def test_what_a_second_job_lacks_is_neither_confirmed_nor_refuted(machine: Topology) -> None:
+    found = fleet(Plan(machine, nodes=8, spread=QUIET, defects=("node001: core 9 +20%",)), AGAIN)
     verdict = judge_fleet(_of_core(found, 9, np.nan, job=2))
     assert verdict.nodes["node001"].verdict == "SUSPECT"
     assert "node001" in verdict.recheck
-    healthy = fleet(Plan(SMALL, nodes=8, spread=QUIET), AGAIN)
+    healthy = fleet(Plan(machine, nodes=8, spread=QUIET), AGAIN)
     assert "too few pairs" in judge_fleet(_of_core(healthy, 9, np.nan, job=2)).nodes["node001"].text
     assert judge_fleet(_of_core(healthy, 9, np.nan, job=1)).nodes["node001"].verdict == "SAME"
 

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
+from nodeprint.judge import profiles
 from nodeprint.judge.causes import RUN_SHARE, Cause, causes, shown_by_runs
-from nodeprint.judge.evidence import FEW_NODES, Evidence, Observed, filled, profile_order, profiles
-from nodeprint.judge.reduction import Matrix
+from nodeprint.judge.evidence import FEW_NODES, Evidence, Observed
+from nodeprint.judge.reduction import Matrix, filled
 
 Floats = npt.NDArray[np.float64]
 
@@ -179,8 +180,8 @@ def _others_agree(one: Evidence, cause: Cause, i: int) -> bool:
     if len(one.matrix.nodes) < 3:
         return False
     others = np.arange(len(one.matrix.nodes)) != i
-    order = profile_order(one.matrix)
-    mean = np.nanmean(filled(profiles(one.matrix.values, order)), axis=1)[others]
+    order = profiles.order_of(one.matrix)
+    mean = np.nanmean(profiles.of(filled(one.matrix.values), order), axis=1)[others]
     apart = mean.max(axis=0) - mean.min(axis=0)
     at = cause.members if order is None else np.argsort(order[i])[cause.members]
     return bool(np.all(apart[at] <= one.stats.threshold[i][cause.members]))

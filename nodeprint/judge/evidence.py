@@ -12,12 +12,12 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from nodeprint.distributions import stdtrit
-from nodeprint.judge import tails, thresholds
+from nodeprint.judge import profiles, tails, thresholds
 from nodeprint.judge.acceptance import Acceptance
-from nodeprint.judge.reduction import Matrix, Reduced, mean_of_runs, of_jobs
+from nodeprint.judge.reduction import Matrix, Reduced, filled, mean_of_runs, of_jobs
 from nodeprint.judge.terms import FAMILIES, Terms
 from nodeprint.judge.thresholds import LEAVE_OUT_BELOW, RUN_PRIOR, TEMPLATE_ERROR, Statistics
-from nodeprint.layout import CCX, RANK, Ints, codes
+from nodeprint.layout import Ints
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -205,14 +205,13 @@ def _two_or_all(nodes: Bools) -> Bools:
 def _statistics(matrix: Matrix, rules: Acceptance, alpha: float, trusted: Bools) -> Statistics:
     terms = matrix.terms
     prior, run_prior = priors_of(matrix, rules)
-    order = profile_order(matrix)
+    order = profiles.order_of(matrix)
     stats = thresholds.statistics(
-        filled(profiles(matrix.values, order)), terms.pool, bounds_of(matrix, rules), prior=prior, pools=terms.pools,
+        profiles.of(filled(matrix.values), order), terms.pool, bounds_of(matrix, rules), prior=prior, pools=terms.pools,
         alpha=alpha, trusted=trusted, run_prior=run_prior,
     )  # fmt: skip
-    stats = replace(stats, **{
-        name: _of_cores(getattr(stats, name), order) for name in ("deviation", "scale", "threshold", "centre", "z")
-    })  # fmt: skip
+    by_core = ("deviation", "scale", "threshold", "centre", "z")
+    stats = replace(stats, **{name: profiles.to_cores(getattr(stats, name), order) for name in by_core})
     if terms.share:
         z = np.minimum(stats.z, _SHARE_SCALES)
         stats = replace(stats, z=z, threshold=np.maximum(stats.bound, z * stats.scale))
@@ -247,59 +246,6 @@ def first_of(sittings: list[list[int]]) -> list[int]:
     return sittings[0][-1:]
 
 
-def filled(values: Floats) -> Floats:
-    """Replace terms that no run of a node has by the fleet's median.
-
-    They carry no evidence; the node's quality says that they are missing.
-    """
-    values = np.where(np.isfinite(values), values, np.nan)
-    empty: Bools = np.asarray(~np.isfinite(values).any(axis=1), dtype=np.bool_)
-    for term in np.flatnonzero(empty.any(axis=0)):
-        known = values[:, :, term][np.isfinite(values[:, :, term])]
-        values[empty[:, term], :, term] = np.median(known) if len(known) else 0.0
-    return values
-
-
-def _cores_of_ccx(matrix: Matrix) -> list[Ints]:
-    """Where ranks are no places, the numbers of the terms of each CCX's cores inside it."""
-    layout = matrix.terms.layout
-    inside = matrix.terms.indices("core-in")
-    if not layout.harvested or not len(inside):
-        return []
-    cores = np.unique(layout.slots[:, : RANK + 1], axis=0)
-    ccx = codes(cores[:, : CCX + 1])[[int(matrix.terms.terms[number].where["core"]) for number in inside]]
-    return [inside[ccx == number] for number in np.unique(ccx)]
-
-
-def profile_order(matrix: Matrix) -> Ints | None:
-    """Where ranks are no places, the numbers of the terms (node, term) with each CCX's cores in order of their own
-    values, as only sorted profiles can be compared between nodes; else None."""
-    parts = _cores_of_ccx(matrix)
-    if not parts:
-        return None
-    order = np.tile(np.arange(len(matrix.terms.terms)), (len(matrix.nodes), 1))
-    mean = np.nanmean(matrix.values, axis=1)
-    for mine in parts:
-        order[:, mine] = mine[np.argsort(mean[:, mine], axis=1, kind="stable")]
-    return order
-
-
-def profiles(values: Floats, order: Ints | None) -> Floats:
-    """Values (node, ..., term) of the nodes' own cores as sorted profiles (`profile_order`)."""
-    if order is None:
-        return values
-    return np.take_along_axis(values, order.reshape(len(order), *[1] * (values.ndim - 2), -1), axis=-1)
-
-
-def _of_cores(values: Floats, order: Ints | None) -> Floats:
-    """Values (node, term) of sorted profiles as those of each node's own cores."""
-    if order is None:
-        return values
-    out = np.empty_like(values)
-    np.put_along_axis(out, order, values, axis=1)
-    return out
-
-
 def residual_of(matrix: Matrix, row: int) -> npt.NDArray[np.floating]:
     """A node's mean over runs (place) on the model's scale, 0 where it is missing."""
     return np.nan_to_num(matrix.scale.residual(mean_of_runs(matrix.level[row][None])[0], matrix.template))
@@ -311,21 +257,21 @@ def _deviation_again(matrix: Matrix, stats: Statistics, last: Matrix, outliers: 
     Otherwise they are taken from the first jobs' centre, moved by as much as the unsuspected nodes measured beside it
     moved.
     """
-    order = profile_order(last)
-    mean: Floats = np.nanmean(filled(profiles(last.values, order)), axis=1)
+    order = profiles.order_of(last)
+    mean: Floats = np.nanmean(profiles.of(filled(last.values), order), axis=1)
     rows = np.array([matrix.row[node] for node in last.nodes.tolist()])
     few = len(rows) == len(matrix.nodes) <= FEW_NODES
     calm = _two_or_all(~outliers[rows]) if few else ~outliers[rows]
     if few or calm.sum() >= max(3, len(matrix.nodes) / 2):
-        return _of_cores(mean - thresholds.centres(mean, matrix.terms.pool, calm), order)
-    former = profile_order(matrix)
-    centre = profiles(stats.centre, former)[rows]
+        return profiles.to_cores(mean - thresholds.centres(mean, matrix.terms.pool, calm), order)
+    former = profiles.order_of(matrix)
+    centre = profiles.of(stats.centre, former)[rows]
     if calm.sum() >= 2:
-        first = np.nanmean(filled(profiles(matrix.values, former)), axis=1)[rows]
+        first = np.nanmean(profiles.of(filled(matrix.values), former), axis=1)[rows]
         shift = np.median((mean - first)[calm], axis=0)
         noise = stats.run_scale * np.sqrt(2 / max(last.values.shape[1], 1) / calm.sum())
         centre = centre + np.where(np.abs(shift) > 2 * noise, shift, 0.0)
-    return _of_cores(np.asarray(mean - centre, dtype=np.float64), order)
+    return profiles.to_cores(np.asarray(mean - centre, dtype=np.float64), order)
 
 
 def runs_differ(matrix: Matrix, stats: Statistics, alpha: float) -> Bools:

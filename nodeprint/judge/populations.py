@@ -11,10 +11,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.judge import margins, thresholds
+from nodeprint.judge import margins, profiles, thresholds
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.confirmation import ShownCause, Unstable, instability, shown
-from nodeprint.judge.evidence import Evidence, bounds_of, gather, priors_of, profile_order, profiles, screen
+from nodeprint.judge.evidence import Evidence, bounds_of, gather, priors_of, screen
 from nodeprint.judge.margins import Margin
 from nodeprint.judge.reduction import Matrix, Reduced
 from nodeprint.judge.thresholds import FamilySpread
@@ -170,7 +170,7 @@ def _separated(screened: Screened, nodes: Ints, rules: Acceptance) -> list[tuple
         used = [k for k, t in enumerate(terms.terms) if matrix.quantity.of_pairs or not {"cpu", "ccx"} & set(t.where)]
         prior, run_prior = priors_of(matrix, rules)
         run = thresholds.run_scales(values, terms.pool, run_prior)
-        means.append(np.nanmean(profiles(values, profile_order(matrix)), axis=1)[:, used])
+        means.append(np.nanmean(profiles.of(values, profiles.order_of(matrix)), axis=1)[:, used])
         bounds.append(bounds_of(matrix, rules)[used])
         floors.append(np.sqrt(run**2 / values.shape[1] + prior**2)[used])
         families += [(matrix.name, matrix.part.home, terms.terms[k].family) for k in used]

@@ -263,6 +263,19 @@ def mean_of_runs(level: Reals) -> Reals:
     return level[:, 0] if level.shape[1] == 1 else _over("mean", level, 1)
 
 
+def filled(values: Floats) -> Floats:
+    """Replace terms that no run of a node has by the fleet's median.
+
+    They carry no evidence; the node's quality says that they are missing.
+    """
+    values = np.where(np.isfinite(values), values, np.nan)
+    empty = np.asarray(~np.isfinite(values).any(axis=1))
+    for term in np.flatnonzero(empty.any(axis=0)):
+        known = values[:, :, term][np.isfinite(values[:, :, term])]
+        values[empty[:, term], :, term] = np.median(known) if len(known) else 0.0
+    return values
+
+
 def term_values(level: Reals, template: Reals, terms: Terms, scale: EffectScale) -> Floats:
     """Every term's value (..., term) on the model's scale; NaN for a run that has none of it."""
     flat = scale.residual(level.reshape(-1, level.shape[-1]), template)
