@@ -37,6 +37,11 @@ _Accepted = Annotated[
     Path | None, typer.Option(help="A file as config/acceptance.yaml; without it the campaign's own copy, if any.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+#: Those of importers.FORMATS, which are not imported to print the help.
+FORMATS = ("intel-mlc", "multichase-pingpong", "c2clat", "core-to-core-latency")
+Format = Annotated[
+    str | None, typer.Option(help=f"The format of a matrix, where it cannot be recognised: {', '.join(FORMATS)}.")
+]
 
 
 def main() -> None:
@@ -193,7 +198,7 @@ def structure(
     file: Annotated[
         Path, typer.Argument(help="A matrix: a file of another tool, a record file, a node's folder or its node.nc.")
     ],
-    format: Annotated[str | None, typer.Option(help="The file's format, where it cannot be recognised.")] = None,
+    format: Format = None,
     root: Annotated[Path | None, typer.Option(help="Compare it with the labels of this root or survey.")] = None,
     xml: Annotated[Path | None, typer.Option(help="Or of this XML file of lstopo.")] = None,
     cpuid: Annotated[Path | None, typer.Option(help="Or of this folder of CPUID dumps.")] = None,
@@ -247,7 +252,7 @@ def iodie(
 def import_(
     files: Annotated[list[Path], typer.Argument(help="Matrices of other tools, one per node.")],
     out: Annotated[Path, typer.Option(help="The folder of the new campaign.")],
-    format: Annotated[str | None, typer.Option(help="The files' format, where it cannot be recognised.")] = None,
+    format: Format = None,
     xml: Annotated[Path | None, typer.Option(help="Topology: an XML file of lstopo.")] = None,
     part: Annotated[str, typer.Option(help="Topology: a processor's name, e.g. 'EPYC 7742'.")] = "",
     sockets: Annotated[int, typer.Option(min=1, help="How many of the part.")] = 1,

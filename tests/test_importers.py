@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nodeprint import discover, importers, records, structure, topology
+from nodeprint import cli, discover, importers, records, structure, topology
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import store
 from nodeprint.structure import layout_misfit
@@ -471,3 +471,7 @@ def test_published_matrices(data: Path) -> None:
         cores = importers.read(path).core_matrix()
         assert len(cores.cpus) == len(path.read_text().strip("\n").split("\n"))
         assert structure.find(cores.latency_ns, cores.cpus).as_json()
+
+
+def test_the_help_names_every_format() -> None:
+    assert set(cli.FORMATS) == set(importers.FORMATS)
