@@ -18,7 +18,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.fleet import homes, job_parts, nodes, store
 from nodeprint.fleet.job_parts import JobPart, NodePlaces
 from nodeprint.fleet.jobs import Job, Measured
-from nodeprint.fleet.quantity import NodeLayout, Quantity, Values, models
+from nodeprint.fleet.quantity import NodeLayout, Quantity, Values, cell_models, models
 from nodeprint.fleet.store import Survey
 from nodeprint.layout import layout_of, slots_of
 from nodeprint.packed import FOLDER, INVALID, SCHEMA, PackedFleet, PackedNode, read, write_index
@@ -192,7 +192,7 @@ def _of_node(
     of_node = []
     for job in found:
         of_node += [_pairs(number, place, job.number, one, kind) for one in job.pairs]
-        of_node += [_cells(number, job.number, one, kind.whole) for one in job.cells if one.name in models()]
+        of_node += [_cells(number, job.number, one, kind.whole) for one in job.cells if one.name in cell_models()]
     boots = {str(run["boot_id"]) for job in found for one in job.measured.values() for run in one.runs}
     took: dict[str, list[float]] = {}
     for one in (one for job in found for one in job.measured.values()):

@@ -447,3 +447,23 @@ def test_limits_and_required_measurements_of_cells(tmp_path):
 )
 def test_a_time_is_said_in_the_unit_that_keeps_it_short(ns: float, said: str) -> None:
     assert units.said(ns, "ns") == said
+
+
+def test_cells_that_a_node_lacks_are_not_the_same() -> None:
+    found = fleet(Plan(SMALL, nodes=8, cells=True))
+    one = next(one for one in found.others if one.measurement == "bandwidth-nodes")
+    values = np.asarray(one.values).copy()
+    values[np.ix_(one.node == 1, range(values.shape[1]), one.places["memory_node"] == 1)] = np.nan
+    others = tuple(dataclasses.replace(one, values=values) if of is one else of for of in found.quantities)
+    node = judge_fleet(dataclasses.replace(found, quantities=others)).nodes["node001"]
+    assert node.verdict == "INCONCLUSIVE" and "it has no complete bandwidth-nodes" in node.text
+
+
+def test_lost_time_is_said_in_points_above_what_the_peers_lose() -> None:
+    found = fleet(Plan(SMALL, nodes=8, cells=True))
+    one = next(one for one in found.others if one.measurement == "jitter-detours")
+    values = np.full_like(np.asarray(one.values), 0.02)
+    values[one.node == 1, :, 9] = 0.1
+    others = tuple(dataclasses.replace(one, values=values) if of is one else of for of in found.quantities)
+    node = judge_fleet(dataclasses.replace(found, quantities=others)).nodes["node001"]
+    assert "loses 8.0 percentage points more of its time than its peers, which lose 2 %" in node.text

@@ -625,6 +625,65 @@ def test_a_node_with_twice_the_noise_of_its_peers_is_not_unstable() -> None:
     assert verdict.nodes["node001"].verdict in ("SAME", "INCONCLUSIVE")
 
 
+def _throttled(found: PackedFleet, *jobs: int) -> PackedFleet:
+    """The fleet with node001 throttled in some jobs, which makes them invalid."""
+    seen = tuple({"job": job, "measurement": "coherence-cas", "run": 1, "throttled": 50} for job in jobs)
+    one = dataclasses.replace(found.nodes[1], seen=seen)
+    return dataclasses.replace(found, nodes=(found.nodes[0], one, *found.nodes[2:]))
+
+
+def test_an_invalid_job_neither_confirms_nor_refutes() -> None:
+    found = fleet(Plan(SMALL, nodes=8, jobs=3, spread=QUIET))
+    slow = _of_core(_of_core(found, 5, 1.1, job=1), 5, 1.12, job=3)
+    assert judge_fleet(slow).nodes["node001"].verdict == "DEVIATES"
+    last = judge_fleet(_throttled(slow, 3)).nodes["node001"]
+    assert last.verdict == "INVALID" and {one.severity for one in last.findings} == {"info"}
+    beside = _of_core(_of_core(_of_core(found, 5, 1.1, job=1), 5, 1.12, job=2), 5, 1.03, job=3)
+    assert judge_fleet(_throttled(beside, 2)).nodes["node001"].verdict == "SAME"
+    # two invalid jobs that follow each other within minutes are one
+    (stack,) = found.pairs
+    started = tuple("2026-01-01T00:00:00" if job > 1 else "2026-01-01T09:00:00" for job in stack.job.tolist())
+    at_once = dataclasses.replace(found, quantities=(dataclasses.replace(stack, started=started),))
+    assert judge_fleet(_throttled(at_once, 2, 3)).nodes["node001"].verdict == "INVALID"
+    assert judge_fleet(_throttled(found, 2, 3)).nodes["node001"].verdict == "UNSTABLE"
+
+
+def test_a_gap_on_one_node_does_not_hide_a_core_that_varies_on_another() -> None:
+    found = fleet(Plan(SMALL, nodes=8, spread=QUIET))
+    loose = _of_core(found, 9, 1.0)
+    (stack,) = loose.pairs
+    values = np.asarray(stack.values).copy()
+    mine = np.isin(codes(stack.layout.slots[:, : RANK + 1])[stack.pairs], 9).any(axis=1)
+    values[np.ix_(stack.node == 1, [0], mine)] *= np.float32(0.92)
+    values[np.ix_(stack.node == 1, [2], mine)] *= np.float32(1.08)
+    for gap in ((), np.flatnonzero(stack.node == 5)[:1]):
+        values[gap, 1:] = np.nan
+        changed = dataclasses.replace(loose, quantities=(dataclasses.replace(stack, values=values),))
+        assert "core 9 (CPU 9) varies" in judge_fleet(changed).nodes["node001"].text
+
+
+def test_a_crowd_is_of_one_side_and_of_the_whole_cause() -> None:
+    shared = ("socket 1 +6%", "socket 1 +5%", "socket 1 +6%")
+    alike = tuple(f"node{i:03d}: {text}" for i, text in enumerate(("global +20%", *shared)))
+    crowd = judge_fleet(fleet(Plan(SMALL, nodes=12, jobs=2, spread=QUIET, defects=alike)))
+    assert crowd.nodes["node000"].verdict == "DEVIATES"
+    assert [crowd.nodes[f"node{i:03d}"].verdict for i in (1, 2, 3)] == ["INCONCLUSIVE"] * 3
+    sides = tuple(f"node{i:03d}: core 5 {text}" for i, text in enumerate(("+12%", "-9%", "+9%")))
+    both = judge_fleet(fleet(Plan(SMALL, nodes=12, jobs=2, spread=QUIET, defects=sides)))
+    assert [both.nodes[f"node{i:03d}"].verdict for i in range(3)] == ["DEVIATES"] * 3
+
+
+def test_a_core_that_one_run_has_is_not_the_same() -> None:
+    found = fleet(Plan(SMALL, nodes=8, runs=4, spread=QUIET))
+    (stack,) = found.pairs
+    values = np.asarray(stack.values).copy()
+    mine = np.isin(codes(stack.layout.slots[:, : RANK + 1])[stack.pairs], 5).any(axis=1)
+    values[np.ix_(np.flatnonzero(stack.node == 1)[1:], range(values.shape[1]), mine)] = np.nan
+    node = judge_fleet(dataclasses.replace(found, quantities=(dataclasses.replace(stack, values=values),))).nodes
+    assert node["node001"].verdict == "INCONCLUSIVE"
+    assert "core 5 (CPU 5) to its socket has one run at most" in node["node001"].text
+
+
 # --- mutations: each must break a promise -----------------------------------------------------------------------------
 
 

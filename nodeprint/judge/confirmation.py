@@ -74,9 +74,9 @@ def _of_node(one: Evidence, i: int, jobs: Sequence[Observed]) -> list[ShownCause
                 continue
             interval = _interval(one, cause, cause.effect, len(job.runs), i)
             new = ShownCause(node, cause, one, "fresh", cause.effect, interval, _showing(job, cause))
-            rest = one.later[k].rest.of(node) if k + 1 < len(jobs) else None
-            if rest is not None and np.isfinite(rest.values[:, cause.beyond]).any(axis=0).all():
-                new = _confirm(new, i, job, rest, jobs[-1])
+            after = [later for later in jobs[k + 1 :] if _has(later, cause)]
+            if after:
+                new = _confirm(new, i, job, one.later[k].rest.of(node), after[-1])
             if new.state == "confirmed":
                 found = [s for s in found if s not in like]
             if new.state != "refuted" or not like:
@@ -84,12 +84,17 @@ def _of_node(one: Evidence, i: int, jobs: Sequence[Observed]) -> list[ShownCause
     return [replace(s, state=_state(one, s, i)) for s in found]
 
 
+def _has(job: Observed, cause: Cause) -> bool:
+    """Whether a job has measured what was beyond its threshold."""
+    return bool(np.isfinite(job.values[:, cause.beyond]).any(axis=0).all())
+
+
 def _state(one: Evidence, seen: ShownCause, i: int) -> str:
     if seen.state == "refuted":
         return seen.state
     if len(one.matrix.nodes) <= FEW_NODES and not _others_agree(one, seen.cause, i):
         return "differs"
-    return "crowd" if set(seen.cause.members.tolist()) & set(one.crowd) else seen.state
+    return "crowd" if one.is_of_many(seen.cause.beyond, float(np.sign(seen.cause.effect))) else seen.state
 
 
 def _mirrored(seen: ShownCause, blamed: Sequence[ShownCause]) -> bool:

@@ -28,7 +28,7 @@ def reason(known: JudgedFleet, i: int, states: Collection[str], *, suppressed: b
     """
     found = {*states, *(["suppressed"] if suppressed else [])} - {"refuted"}
     if any(text.startswith(INVALID) for text in known.quality(i)):
-        twice = len(known.invalid[i]) > 1 and len(known.sittings(i)) > 1
+        twice = known.invalid_sittings(i) > 1
         found.add("invalid twice" if twice else "invalid")
     if i not in known.kind_of:
         measured = sum(node.state == "measured" for node in known.fleet.nodes)

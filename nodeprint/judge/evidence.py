@@ -101,13 +101,12 @@ class Evidence(msgspec.Struct, frozen=True, dict=True):
             return self.later[0].rest.of(node)
         return self.first.of(node) if node in self.matrix.row else None
 
-    @cached_property
-    def crowd(self) -> Mapping[int, Ints]:
-        """The terms in which too many nodes deviate for any of them to be reported, with these nodes' rows."""
+    def is_of_many(self, terms: Ints, side: float) -> bool:
+        """Whether in most of some terms too many nodes deviate to this side for any of them to be reported."""
         nodes = len(self.matrix.nodes)
-        beyond = np.abs(self.stats.deviation) > self.stats.threshold
+        beyond = self.stats.deviation[:, terms] * side > self.stats.threshold[:, terms]
         many = beyond.sum(axis=0) >= max(3, int(np.ceil(CROWD * nodes)))
-        return {int(t): np.flatnonzero(beyond[:, t]) for t in np.flatnonzero(many)} if nodes > FEW_NODES else {}
+        return nodes > FEW_NODES and bool(many.mean() > 0.5)
 
     @cached_property
     def degrees(self) -> float:
@@ -115,13 +114,13 @@ class Evidence(msgspec.Struct, frozen=True, dict=True):
         runs = np.isfinite(self.matrix.values).any(axis=2).sum(axis=1)
         return max(2.0, float((runs - 1).clip(min=0).sum()))
 
-    def half(self, quantile: float, runs: int, row: int) -> Floats:
+    def half(self, quantile: float, runs: int | Ints, row: int) -> Floats:
         """Half the interval of a node's deviation by term, which ends at a `quantile` of Student's t: run to run over
         its `runs`, and the template's error."""
         share = self.template_error(row)
         template = self.stats.scale[row] ** 2 * share / (1 + share)  # the scale has the template's error already
         run = self.stats.noise[row] * self.stats.run_scale
-        return np.asarray(self.t(quantile) * np.sqrt(run**2 / max(runs, 1) + template))
+        return np.asarray(self.t(quantile) * np.sqrt(run**2 / np.maximum(runs, 1) + template))
 
     def template_error(self, row: int) -> float:
         """The variance of what a node is compared with, relative to that of a node."""
@@ -291,7 +290,7 @@ def runs_differ(matrix: Matrix, stats: Statistics, alpha: float) -> Bools:
 def _wobble(matrix: Matrix, rules: Acceptance, alpha: float, trusted: Bools) -> Statistics | None:
     """Of pairs, the spread over passes of every core, as logarithms."""
     values = matrix.wobble
-    if not np.isfinite(values).any() or np.nanmin(np.where(np.isfinite(values), values, 1)) <= 0:
+    if not np.isfinite(values).any():
         return None
     cores = values.shape[2]
     stats = thresholds.statistics(

@@ -10,6 +10,7 @@ from functools import cached_property
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from nodeprint.fleet.homes import FAR
 from nodeprint.judge import configuration, margins, populations, quality, reduction
@@ -23,7 +24,7 @@ from nodeprint.packed import INVALID, PackedFleet, PackedNode
 
 class JudgedFleet(msgspec.Struct, frozen=True, dict=True):
     """The nodes of a fleet, its `reduced` quantities, its kinds, the keys in which nodes differ from the majority by
-    name, and the number of tests made."""
+    name, the number of tests made, and by node the `invalid` jobs with the reasons."""
 
     fleet: PackedFleet
     rules: Acceptance
@@ -31,6 +32,7 @@ class JudgedFleet(msgspec.Struct, frozen=True, dict=True):
     kinds: Sequence[Kind]
     differing: Mapping[str, Sequence[FieldDifference]]
     tests: int
+    invalid: Sequence[Mapping[int, Sequence[str]]]
 
     @cached_property
     def populations(self) -> list[Kind]:
@@ -60,7 +62,11 @@ class JudgedFleet(msgspec.Struct, frozen=True, dict=True):
 
     def sittings(self, i: int) -> list[list[int]]:
         """The independent jobs of a node, by the measurement that has most."""
-        return max((one.sittings.get(i, []) for one in self.reduced), key=len, default=[])
+        return max((reduction.sittings(one.quantity).get(i, []) for one in self.reduced), key=len, default=[])
+
+    def invalid_sittings(self, i: int) -> int:
+        """How many independent jobs of a node are invalid."""
+        return sum(any(job in self.invalid[i] for job in part) for part in self.sittings(i))
 
     def measured(self, i: int) -> set[str]:
         """The measurements that a node has."""
@@ -76,20 +82,9 @@ class JudgedFleet(msgspec.Struct, frozen=True, dict=True):
         return out
 
     def absent(self, i: int) -> list[str]:
-        """Measurements that half of the nodes of its kind have, and node i has not."""
-        return [name for name in self._usual[i] if name not in self.measured(i)]
-
-    @cached_property
-    def invalid(self) -> list[dict[int, list[str]]]:
-        """By node the invalid jobs, and the reasons."""
-        out = []
-        for i, node in enumerate(self.fleet.nodes):
-            why = {
-                job: quality.gaps(i, job, self.reduced, self.rules) + quality.invalid(node, job, self.rules)
-                for job in self.jobs(i)
-            }
-            out.append({job: reasons for job, reasons in why.items() if reasons})
-        return out
+        """Measurements that half of the nodes of its kind have, and node i has not, or not in all parts."""
+        absent = [name for name in self._usual[i] if name not in self.measured(i)]
+        return [*absent, *(f"complete {name}" for name in self.evidence(i).incomplete)]
 
     def quality(self, i: int) -> tuple[str, ...]:
         """What is wrong with the records of a node and with its newest job."""
@@ -109,8 +104,28 @@ def judged(fleet: PackedFleet, rules: Acceptance) -> JudgedFleet:
     fleet = replace(fleet, nodes=_with_homes(fleet.nodes, reduced))
     differing = configuration.differences([node for node in fleet.nodes if node.state == "measured"], rules)
     alike = configuration.groups(fleet.nodes, _layouts(reduced), differing)
+    invalid = [_invalid(i, node, reduced, rules) for i, node in enumerate(fleet.nodes)]
+    reduced = [structs.replace(one, sittings=_valid(one.sittings, invalid)) for one in reduced]
     kinds, tests = populations.kinds(alike, reduced, rules)
-    return JudgedFleet(fleet, rules, reduced, kinds, differing, tests)
+    return JudgedFleet(fleet, rules, reduced, kinds, differing, tests, invalid)
+
+
+def _invalid(i: int, node: PackedNode, reduced: Sequence[Reduced], rules: Acceptance) -> dict[int, list[str]]:
+    """The invalid jobs of a node, with the reasons."""
+    jobs = {job for one in reduced for job in one.quantity.rows.get(i, ())}
+    why = {job: quality.gaps(i, job, reduced, rules) + quality.invalid(node, job, rules) for job in jobs}
+    return {job: reasons for job, reasons in why.items() if reasons}
+
+
+def _valid(
+    sittings: Mapping[int, list[list[int]]], invalid: Sequence[Mapping[int, object]]
+) -> dict[int, list[list[int]]]:
+    """Independent jobs without invalid ones, which confirm and refute nothing; all of a node that has no other."""
+    out = {}
+    for node, parts in sittings.items():
+        valid = [[job for job in part if job not in invalid[node]] for part in parts]
+        out[node] = [part for part in valid if part] or parts
+    return out
 
 
 def _with_homes(nodes: Sequence[PackedNode], reduced: Sequence[Reduced]) -> tuple[PackedNode, ...]:
@@ -119,10 +134,15 @@ def _with_homes(nodes: Sequence[PackedNode], reduced: Sequence[Reduced]) -> tupl
     The home decides a pair's latency, so that nodes measured with other homes are other configurations.
     """
     homes: dict[int, set[str]] = {}
-    for one in reduced:
+    hops = [one for one in reduced if one.quantity.quantity == margins.HOP and one.quantity.of_pairs]
+    nodes_of: dict[str, set[int]] = {}
+    for one in hops:
+        nodes_of.setdefault(one.quantity.measurement, set()).update(one.sittings)
+    everyone = set().union(*nodes_of.values())
+    # a measurement that a node lacks is no other home
+    common = {name for name, mine in nodes_of.items() if mine == everyone} or set(nodes_of)
+    for one in (one for one in hops if one.quantity.measurement in common):
         quantity = one.quantity
-        if quantity.quantity != margins.HOP or not quantity.of_pairs:
-            continue
         near = "near" if FAR in quantity.homes else "not controlled"
         names = [near if home < 0 else "far" if home >= FAR else str(home) for home in quantity.homes]
         for node, sittings in one.sittings.items():

@@ -64,20 +64,20 @@ def equivalence(one: Evidence, node: int) -> dict[str, Margin]:
     stats, terms = one.stats, one.matrix.terms
     seen, i = one.newest(node), one.matrix.row[node]
     assert seen is not None
-    runs = int(max(np.isfinite(seen.values).any(axis=1).sum(), 1))
+    runs = np.isfinite(seen.values).sum(axis=0)
     reach = np.abs(seen.deviation) + one.half(0.95, runs, i)
     share = reach / stats.bound
     out: dict[str, Margin] = {}
     for family, mine in terms.by_family:
-        w = int(mine[share[mine].argmax()])
+        w = int(mine[np.lexsort((-share[mine], runs[mine] > 1))[0]])  # what one run has at most comes first
         needed: int | None = 0
         lacking = ""
         if share[w] > 1:
             needed, lacking = runs_within(
                 float(stats.bound[w]), float(seen.deviation[w]), one.t(0.95), float(stats.scale[i, w]),
-                float(stats.noise[i] * stats.run_scale[w]), runs, one.template_error(i),
+                float(stats.noise[i] * stats.run_scale[w]), max(int(runs[w]), 1), one.template_error(i),
             )  # fmt: skip
-        far = float(reach[w]) if runs > 1 else float("inf")
+        far = float(reach[w]) if runs[w] > 1 else float("inf")
         margin = Margin(one.matrix, w, far, float(stats.bound[w]), needed, lacking)
         key = name_of(one.matrix, terms.families[family])
         if key not in out or margin.share > out[key].share:

@@ -216,7 +216,8 @@ def _slow(
     if shown is None:
         return None
     either = not fabric.header.get("directed")
-    sends, receives = (either or effect > _BOTH_WAYS * effects[most] for effect in effects)
+    beside = (float(np.nanmedian(way[shown.sized])) if np.isfinite(way[shown.sized]).any() else 0.0 for way in values)
+    sends, receives = (either or effect > _BOTH_WAYS * effects[most] for effect in beside)
     if to:  # a link is named from where it is slower
         sends, receives = True, sends and receives
     low, size, high = (float(np.expm1(effects[most] + side * 1.96 * scale)) for side in (-1, 0, 1))
@@ -239,7 +240,7 @@ def _shown(values: Floats, threshold: float, sitting: Ints) -> _Shown | None:
     high, known = values > threshold, np.isfinite(values)
 
     def by(job: Flags) -> bool:
-        return bool((job & known).any() and high[job & known].all())
+        return bool((job & known).sum() >= min(2, job.sum()) and high[job & known].all())
 
     jobs = [sitting == number for number in np.unique(sitting[known])]
     first = next((k for k, job in enumerate(jobs) if by(job)), None)

@@ -42,7 +42,8 @@ _CUTS = 2
 class NodeEvidence(msgspec.Struct):
     """What is known of one node within its kind: causes, what is unstable and in which jobs, margins by name.
 
-    `runs` are those of pairs, `untested` is whether its newest jobs have too few pairs of a term.
+    `runs` are those of pairs, `untested` is whether its newest jobs have too few pairs of a term, `incomplete` are the
+    other measurements of which they lack what half of the nodes have.
     """
 
     shown: list[ShownCause] = []
@@ -51,6 +52,7 @@ class NodeEvidence(msgspec.Struct):
     runs: int = 0
     margins: dict[str, Margin] = {}
     untested: bool = False
+    incomplete: list[str] = []
 
     def of(self, *, pairs: bool) -> dict[str, Margin]:
         """Its margins of pairs, or of all others."""
@@ -142,6 +144,7 @@ def _evaluated(
     by_node = {int(node): NodeEvidence() for node in nodes}
     for one in evidence:
         found = shown(one)
+        usual = np.isfinite(one.matrix.values).any(axis=1).mean(axis=0) >= 0.5  # what half of the nodes have
         for i, number in enumerate(one.matrix.nodes.tolist()):
             node = by_node[number]
             node.shown += found[number]
@@ -149,11 +152,13 @@ def _evaluated(
             node.unstable_jobs |= unstable_jobs
             node.unstable += unstable
             node.margins = margins.worst([node.margins, margins.equivalence(one, number)])
+            newest = one.newest(number)
+            lacking = newest is not None and ~np.isfinite(newest.values).any(axis=0)
             if one.matrix.quantity.of_pairs:
-                finite = np.isfinite(one.matrix.values[i])
-                node.runs = max(node.runs, int(finite.any(axis=1).sum()))
-                newest = one.newest(number)
-                node.untested |= newest is not None and not np.isfinite(newest.values).any(axis=0).all()
+                node.runs = max(node.runs, int(np.isfinite(one.matrix.values[i]).any(axis=1).sum()))
+                node.untested |= bool(np.any(lacking))
+            elif np.any(lacking & usual):
+                node.incomplete.append(one.matrix.name)
     return Kind(nodes, separated_by, evidence, by_node, *margins.detection_limits(evidence), *margins.spreads(evidence))
 
 

@@ -49,11 +49,12 @@ class EffectScale(msgspec.Struct, frozen=True):
             out = np.log(values / template)
         return np.where(np.isfinite(out), out, np.nan)
 
-    def relative(self, effect: float) -> float:
-        """An effect on the model's scale as a share of the value; of shares of the time, that share."""
+    def relative(self, effect: float, peers: float = 0.0) -> float:
+        """An effect on the model's scale as a share of the value; of shares of the time, by how much it is more than
+        that of the `peers`."""
         if self.kind == "linear":
             return effect
-        return float(np.expm1(effect)) * (self.floor if self.kind == "share" else 1.0)
+        return float(np.expm1(effect)) * (self.floor + peers if self.kind == "share" else 1.0)
 
 
 class PlaceSet(msgspec.Struct, frozen=True):
@@ -142,13 +143,22 @@ def reduce(quantity: Quantity, rules: Acceptance) -> Reduced:
         middle, spread = over_passes(block)
         latency[span] = middle
         if passes > 1:
-            share = spread / middle  # in place from here: of most blocks nothing is missing
-            if np.isnan(np.sum(share)):
-                np.nan_to_num(share, copy=False)
-            np.minimum(share, 1, out=share)
-            wobble[span] = (share.reshape(-1, each) @ member).reshape(len(block), len(parts), -1)
+            share = np.minimum(spread / middle, 1)
+            wobble[span] = _mean_of_cores(share.reshape(-1, each), block, member).reshape(len(block), len(parts), -1)
     missing = np.count_nonzero(np.isnan(latency), axis=2) / each
     return Reduced(quantity, parts, EffectScale("linear"), latency.reshape(rows, -1), wobble, missing, began)
+
+
+def _mean_of_cores(share: Singles, block: Singles, member: Singles) -> Singles:
+    """The mean of the range over passes of each core's pairs (row and part, core) that two passes have; NaN of none."""
+    if np.isnan(np.sum(block)):  # of most blocks nothing is missing
+        share = np.where(np.isfinite(block).sum(axis=1).reshape(share.shape) > 1, share, np.float32(np.nan))
+        known = np.isfinite(share).astype(np.float32) @ member
+        with np.errstate(invalid="ignore", divide="ignore"):
+            out = (np.nan_to_num(share) @ member) / known
+    else:
+        out = share @ member
+    return np.where(out > 0, out, np.float32(np.nan))  # what never moves says nothing
 
 
 def _members(slots: Ints, of: Ints) -> Singles:

@@ -81,5 +81,5 @@ def of(one: Quantity) -> Terms:
     return Terms(
         Layout(one.layout.slots, np.zeros((0, 2), dtype=np.int64)), tuple(found), contrast, (), families, family_of,
         family_of, dict(enumerate(families)), (),
-        np.array([share or "cpu" in one_term.where for one_term in found], dtype=np.bool_), share,
+        np.array([share or bool({"cpu", "a", "b"} & set(one_term.where)) for one_term in found], dtype=np.bool_), share,
     )  # fmt: skip

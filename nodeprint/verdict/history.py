@@ -95,7 +95,8 @@ def against(fleet: PackedFleet, baseline: Path, rules: Acceptance) -> Since:
     a node with less than three runs over two boots in the baseline nothing is said to have changed.
     Raises NodeprintError where there is no baseline, or one of the two is simulated and the other is not.
     """
-    past = points(baseline)
+    kept = points(baseline)
+    past = [point for point in kept if point.campaign != fleet.campaign] or kept  # no campaign is its own past
     simulated = {point.simulated for point in past} | {fleet.simulated}
     if len(simulated) > 1:
         raise NodeprintError("mixes simulated and measured campaigns", where=baseline, advice="name another baseline")
@@ -211,7 +212,8 @@ def _finding(parts: Sequence[Matrix], node: PackedNode, column: int, effect: flo
     each = len(parts[0].terms.terms)
     matrix, term = parts[column // each], column % each
     one, scale = matrix.terms.terms[term], matrix.scale
-    size, low, high = (scale.relative(effect + side) for side in (0.0, -half, half))
+    usual = float(matrix.levels[term]) if matrix.terms.share else 0.0
+    size, low, high = (scale.relative(effect + side, usual) for side in (0.0, -half, half))
     unit = "percentage points of its time" if matrix.terms.share else "%"
     text = f"{places.part(matrix, term, node)} changed by {size * 100:+.1f} {unit} since the baseline"
     in_ns = matrix.quantity.unit == "ns" and not matrix.terms.share
@@ -239,9 +241,10 @@ def _changes(
             if not history:
                 continue
             newest, *means = (np.nanmean(each, axis=0) for each in (values, *history))
-            reference = np.mean(means, axis=0)
+            reference = np.nanmean(means, axis=0)
             jump = newest - reference
-            sd = run * np.sqrt(1 / len(values) + 1 / sum(map(len, history)))
+            now, then = (np.isfinite(each).sum(axis=0).clip(min=1) for each in (values, np.concatenate(history)))
+            sd = run * np.sqrt(1 / now + 1 / then)
             changed = np.abs(jump) > np.maximum(one.bound, z * sd)
             changed &= shown_by_runs(values, reference, RUN_SHARE * jump)
             most = int(np.argmax(np.where(changed, np.abs(jump) / one.bound, 0.0)))

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from nodeprint import remedies, senses
 from nodeprint.curves import explained_by_jitter
 from nodeprint.fleet import homes
-from nodeprint.fleet.quantity import Key
+from nodeprint.fleet.quantity import Key, models
 from nodeprint.judge.confirmation import STATES, ShownCause, by_cpu
 from nodeprint.judge.evidence import Evidence
 from nodeprint.layout import ALL_PAIRS, CCD, CCX, RANK, codes
@@ -67,11 +67,11 @@ def _largest(shown: Sequence[ShownCause]) -> list[tuple[ShownCause, set[int]]]:
     or in another measurement."""
     kept: list[tuple[ShownCause, set[int]]] = []
     for one in sorted(shown, key=lambda one: (-abs(one.effect) * len(one.cause.members), one.cause.term)):
-        first = next((at for other, at in kept if _same(one, other)), None)
-        if first is None:
-            kept.append((one, {one.matrix.part.home}))
-        else:
-            first.add(one.matrix.part.home)
+        first, at = next(((other, at) for other, at in kept if _same(one, other)), (one, set[int]()))
+        if first is one:
+            kept.append((one, at))
+        if first.matrix.quantity is one.matrix.quantity:
+            at.add(one.matrix.part.home)
     return kept
 
 
@@ -82,11 +82,14 @@ def _same(one: ShownCause, other: ShownCause) -> bool:
 
 
 def _by_place(found: Sequence[Finding]) -> list[Finding]:
-    by_place: dict[tuple[str, Key], list[Finding]] = {}
+    """One finding a place for what is worse there than at the peers, and one for what is better."""
+    by_place: dict[tuple[str, Key, bool], list[Finding]] = {}
     for one in sorted(found, key=lambda one: _FIRST.index(one.term) if one.term in _FIRST else len(_FIRST)):
         part = next((key for key in ("core", "memory_node", "ccx", "ccd", "socket") if key in one.where), "")
-        key = (part, one.where[part]) if part else ("", str(sorted(one.where.items())))
-        by_place.setdefault(key, []).append(one)
+        place = one.where[part] if part else str(sorted(one.where.items()))
+        model = models().get(one.measurement)
+        worse = model is None or (one.effect > 0) == (model.better == "lower")
+        by_place.setdefault((part, place, worse), []).append(one)
     return [
         replace(first, evidence=(*first.evidence, *(other.text for other in rest)))
         for first, *rest in by_place.values()
@@ -103,7 +106,8 @@ def finding(
     # of several terms the one in which it is largest: a mean over all of them may be within what is accepted
     again, factor = shown.effect / cause.effect, cause.largest[1] / cause.effect
     sizes = (cause.largest[1] * again, *(side * factor for side in shown.interval))
-    effect, low, high = map(matrix.scale.relative, sizes)
+    usual = level(shown) if matrix.terms.share else 0.0
+    effect, low, high = (matrix.scale.relative(size, usual) for size in sizes)
     found = Finding(
         "", SEVERITY[shown.state], cause.term, "", where, effect, cause.largest[2] * again, (low, high), shown.runs,
         evidence=tuple(soft), remedy=remedies.of(_sentences_of(cause.term, cause.where)),
@@ -172,7 +176,7 @@ def _of_cells(found: Finding, shown: ShownCause) -> Finding:
 def level(shown: ShownCause) -> float:
     """The peers' value of what deviates, in the measurement's unit."""
     (term,) = shown.cause.members
-    return float(np.median(shown.matrix.template[shown.matrix.terms.terms[int(term)].covers]))
+    return float(np.nanmedian(shown.matrix.template[shown.matrix.terms.terms[int(term)].covers]))
 
 
 def seen_in(runs: Sequence[str]) -> str:

@@ -79,7 +79,8 @@ def _headline(
     if same:
         as_what = "as their group " if counts.get("SAME AS GROUP") else ""
         are = "is" if same == 1 else "are"
-        text = f"{outcome}: {same} of {nodes} nodes {are} the same {as_what}within {said_within(margins)}"
+        within = said_within(margins) or "the bounds of what is resolved"
+        text = f"{outcome}: {same} of {nodes} nodes {are} the same {as_what}within {within}"
     else:
         text = f"{outcome}: {measured} of {nodes} nodes measured"
     others = {name: n for name, n in counts.items() if not outcomes.NODE[name].same}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 
 from nodeprint.judge.judged import JudgedFleet
 from nodeprint.judge.margins import Margin
@@ -73,24 +74,27 @@ def _unresolved(mine: NodeEvidence, node: PackedNode, figures: Mapping[str, Marg
     beyond = sorted(((f, m) for f, m in mine.of(pairs=True).items() if m.share > 1), key=lambda one: -one[1].share)
     named = ", ".join(
         f"{one.place} may differ by up to {both(one.within, one.within_ns)} (bound {both(one.bound, one.bound_ns)})"
+        if isfinite(one.within)
+        else f"{one.place} has one run at most"
         for one in (figures[name] for name, _ in beyond)
     )
-    return f"this is not resolved within its bound: {named}; {_remedy(dict(beyond), mine.runs, node)}"
+    return f"this is not resolved within its bound: {named}; {_remedy(dict(beyond), node)}"
 
 
-def _remedy(margins: Mapping[str, Margin], made: int, node: PackedNode) -> str:
-    """What resolves families (names of margins) that are not resolved, at what cost; `made` are the runs there are.
+def _remedy(margins: Mapping[str, Margin], node: PackedNode) -> str:
+    """What resolves families (names of margins) that are not resolved, at what cost.
 
     A job makes several runs of a measurement for each of the configuration's (nodeprint/measurements.yaml).
     """
-    runs = [m.runs for m in margins.values() if m.runs is not None]
+    runs = [(m.runs, _made(m)) for m in margins.values() if m.runs is not None]
     lacking = {m.lacking for m in margins.values() if m.runs is None}
     remedies = []
     if runs:
         what = "a part of it" if lacking else "it"
+        needed, made = max(runs, key=lambda of: of[0] / of[1])
         remedies.append(
-            f"to resolve {what}, {max(runs)} runs are needed and {made} were made: multiply `runs` in the configuration"
-            f" by {-(-max(runs) // max(made, 1))} and call `make run`, which adds them{_cost(margins, made, node)}"
+            f"to resolve {what}, {needed} runs are needed and {made} were made: multiply `runs` in the configuration"
+            f" by {-(-needed // made)} and call `make run`, which adds them{_cost(margins, node)}"
         )
     if "peers" in lacking:
         remedies.append("there are too few peers: measure more nodes like these")
@@ -105,12 +109,17 @@ def _remedy(margins: Mapping[str, Margin], made: int, node: PackedNode) -> str:
     return "; for the rest, ".join(remedies)
 
 
-def _cost(margins: Mapping[str, Margin], made: int, node: PackedNode) -> str:
+def _made(margin: Margin) -> int:
+    """The runs of its measurement that a job has made."""
+    return max(int(margin.matrix.values.shape[1]), 1)
+
+
+def _cost(margins: Mapping[str, Margin], node: PackedNode) -> str:
     """How long the runs take that are lacking, by what a run of each measurement took; empty where that is unknown."""
-    needed: dict[str, int] = {}
+    lacking: dict[str, int] = {}
     for one in margins.values():
-        needed[one.matrix.name] = max(one.runs or 0, needed.get(one.matrix.name, 0))
-    minutes = sum(node.run_minutes.get(name, 0.0) * max(runs - made, 0) for name, runs in needed.items())
+        lacking[one.matrix.name] = max((one.runs or 0) - _made(one), lacking.get(one.matrix.name, 0))
+    minutes = sum(node.run_minutes.get(name, 0.0) * runs for name, runs in lacking.items())
     return f" (about {minutes:.2g} minutes of measuring more on each node)" if minutes else ""
 
 
