@@ -62,7 +62,12 @@ class JudgedFleet(msgspec.Struct, frozen=True, dict=True):
 
     def sittings(self, i: int) -> list[list[int]]:
         """The independent jobs of a node, by the measurement that has most."""
-        return max((reduction.sittings(one.quantity).get(i, []) for one in self.reduced), key=len, default=[])
+        return max((sittings.get(i, []) for sittings in self._sittings), key=len, default=[])
+
+    @cached_property
+    def _sittings(self) -> list[dict[int, list[list[int]]]]:
+        """By quantity and node all independent jobs, also invalid ones, which `reduced` has no more."""
+        return [reduction.sittings(one.quantity) for one in self.reduced]
 
     def invalid_sittings(self, i: int) -> int:
         """How many independent jobs of a node are invalid."""

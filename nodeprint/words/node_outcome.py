@@ -152,11 +152,8 @@ class Nodes:
                 of_it = (measurement, name) == (limit.measurement, limit.of)
                 if not of_it or allowed is None or not (over or median < allowed):
                     continue
-                effect, found, value = (
-                    median / allowed - 1 if allowed else np.inf,
-                    said(median, unit),
-                    said(allowed, unit),
-                )
+                effect = median / allowed - 1 if allowed else np.inf
+                found, value = said(median, unit), said(allowed, unit)
                 side = "most" if over else "least"
                 out.append(Finding(
                     "outside-limit", "error", "limit",
