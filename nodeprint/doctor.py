@@ -230,11 +230,11 @@ def _machine() -> list[Fact]:
         facts.append(_needed("invariant TSC", invariant, f"clock source {printable(source.strip(), 40)}", slower))
     memory = re.search(r"MemAvailable:\s*(\d{1,15}) kB", tree.read_text("proc/meminfo") or "")
     nodes = [name for name in tree.names("sys/devices/system/node") if re.fullmatch(r"node\d+", name)]
-    need = 64 * max(1, len(nodes))  # MiB: a pool of 16 a home node, records, and room
+    need = (preflight.LEAST_FREE_BYTES >> 20) * max(1, len(nodes))  # MiB
     if memory:
         mib = int(memory[1]) // 1024
         text = f"{mib} MiB available, {need} MiB are enough"
-        facts.append(_needed("memory", mib >= need, text, "there is too little memory for lines on each NUMA node"))
+        facts.append(_needed("memory", mib >= need, text, "NUMA nodes with too little free memory are left out"))
     return facts
 
 

@@ -15,8 +15,8 @@ from nodeprint.tree import Tree
 _CPU = "sys/devices/system/cpu"
 _NODE = "sys/devices/system/node"
 
-#: A kernel takes 16 MiB on each home node; below four of them a bound allocation may end in an OOM kill.
-_LEAST_FREE_BYTES = 64 << 20
+#: What an operation on memory needs of a NUMA node (kernels/harness/memory.c); nodes with less are left out of it.
+LEAST_FREE_BYTES = 160 << 20
 #: One module of 24 (two a channel of a Zen 4 or 5 socket) is 4 % of a node; the nodes of two captured machines are
 #: within 2 % of their largest, which is what kernel and firmware keep. No module of a server has less than 2 GiB.
 _EVEN_SHARE, _LEAST_MODULE_BYTES = 0.97, 2 << 30
@@ -196,9 +196,18 @@ def _allowance(tree: Tree) -> Iterator[Warning]:
         )
 
 
+def _free_bytes(meminfo: str) -> int | None:
+    """What a kernel counts as free on a NUMA node: also clean pages of files, which are given up when memory is short.
+
+    None where it is unknown.
+    """
+    found = dict(re.findall(r"(MemFree|Inactive\(file\)|SReclaimable):\s*(\d{1,15}) kB", meminfo))
+    return sum(map(int, found.values())) * 1024 if "MemFree" in found else None
+
+
 def _memory(tree: Tree) -> Iterator[Warning]:
     available = re.search(r"MemAvailable:\s*(\d{1,15}) kB", tree.read_text("proc/meminfo") or "")
-    if available and int(available[1]) * 1024 < _LEAST_FREE_BYTES:
+    if available and int(available[1]) * 1024 < LEAST_FREE_BYTES:
         yield Warning(
             "low-memory",
             f"only {int(available[1]) // 1024} MiB of memory are available",
@@ -207,13 +216,13 @@ def _memory(tree: Tree) -> Iterator[Warning]:
     sizes: dict[int, int] = {}
     for node in _cpus(tree, f"{_NODE}/online"):
         size = node_configuration.memory_bytes(tree, node)
-        free = re.search(r"MemFree:\s*(\d{1,15}) kB", tree.read_text(f"{_NODE}/node{node}/meminfo") or "")
+        free = _free_bytes(tree.read_text(f"{_NODE}/node{node}/meminfo") or "")
         if size:
             sizes[node] = size
-        if size and free and int(free[1]) * 1024 < _LEAST_FREE_BYTES:
+        if size and free is not None and free < LEAST_FREE_BYTES:
             yield Warning(
                 "low-memory",
-                f"NUMA node {node} has only {int(free[1]) // 1024} MiB of free memory",
+                f"NUMA node {node} has only {free >> 20} MiB of free memory",
                 "drop the page cache (echo 1 > /proc/sys/vm/drop_caches) or end what holds it",
             )
         has_cpus = bool((tree.read_text(f"{_NODE}/node{node}/cpulist") or "").strip())

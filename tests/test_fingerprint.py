@@ -385,6 +385,11 @@ def test_siblings_switched_off_are_not_missing(root: Callable[..., Tree]) -> Non
     assert ids(root({f"{CPU}/online": "0-7\n", f"{CPU}/smt/active": "0\n", f"{CPU}/smt/control": "off\n"})) == set()
 
 
+def test_memory_full_of_files_is_free(root: Callable[..., Tree]) -> None:
+    cached = memory(1, 64 << 20, 20_000) + "Node 1 Inactive(file): 300000 kB\n"
+    assert ids(root({f"{NODE}/node1/meminfo": cached})) == {"smt"}
+
+
 def test_a_live_root_tells_nothing_of_tools(root: Callable[..., Tree]) -> None:
     changed = dict.fromkeys(path for path in healthy() if path.startswith("nodeprint/"))
     assert ids(root(changed)) == {"smt"}

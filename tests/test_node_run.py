@@ -414,7 +414,8 @@ def test_a_good_file_is_not_blamed_for_bad_arguments(campaign: Campaign) -> None
     before = file.read_bytes()
     assert before
     campaign.plan("a\tfake\t--steps 2 --nonsense")
-    assert campaign.run()[0] == 0
+    code, said = campaign.run()
+    assert code == 0 and "malformed" not in said and "a.jsonl is restored" in said
     assert campaign.outcomes()[1, "a"]["outcome"] == "refused"
     assert "unknown argument --nonsense" in campaign.outcomes()[1, "a"]["message"]
     assert file.read_bytes() == before

@@ -145,7 +145,7 @@ def _fleet_table(
             f"{by_node[low] / of_ns:.1f} {low}", f"{by_node[high] / of_ns:.1f} {high}", Cell(strip),
         ))  # fmt: skip
     rows.append(("", "", "", "", "% from the median", Cell(figures.ruler(axis_ticks(-reach, reach), 64.0))))
-    header = (title, "nodes", f"median {unit}", "lowest", "highest", "a dot per node; triangles: nodes that differ")
+    header = (title, "nodes", f"median {unit}", "lowest", "highest", "a dot per node; triangles: nodes with a finding")
     return Table(header, tuple(rows), align="lrrlll", dense=True)
 
 
