@@ -229,6 +229,15 @@ def test_distances_and_sets_of_four_nodes_a_socket():
     assert len({term.covers.tobytes() for term in found.terms}) == len(found.terms)
 
 
+def test_memory_without_cpus_has_a_distance_of_its_own():
+    """CXL or high-bandwidth memory is not what CPUs of another socket have."""
+    found = fleet(Plan(from_part("EPYC 7742", 2), nodes=2, runs=1, passes=1, cells=True))
+    of = next(c for c in found.others if c.measurement == "bandwidth-nodes")
+    memory = of.places["memory_node"] + 2 * (of.places["memory_node"] != of.places["cpu_node"])
+    far = dataclasses.replace(of, places={**of.places, "memory_node": memory})
+    assert set(sets.labels(far)["distance"]) == {"own node", "node without CPUs"}
+
+
 # --- mutations: each must break a promise -----------------------------------------------------------------------------
 
 

@@ -68,6 +68,15 @@ def test_healthy_fabrics_have_no_finding(n: int, noise: float) -> None:
     assert sum(bool(found_in(made(n, seed, noise=noise))) for seed in range(1000, 1100)) <= 1
 
 
+def test_a_node_alone_behind_a_switch_is_not_called_compared() -> None:
+    """What it adds to its links cannot be separated from what the way between the switches adds to them."""
+    one = made(5)
+    for places, alone in ((("a", "a", "a", "a", "b"), ("node004",)), (("a", "a", "a", "b", "c"), ())):
+        known = judged.judge(replace(one, places=places), RULES, RULES.false_alarm)
+        assert known.alone == alone
+        assert ("not compared" in links.entry(known, RULES, "2026-01-01")["text"]) == bool(alone)
+
+
 @pytest.mark.parametrize("n", [4, 8, 16])
 @pytest.mark.parametrize("runs", [2, 3])
 def test_bursts_of_other_traffic_are_no_finding_and_do_not_hide_one(n: int, runs: int) -> None:

@@ -378,6 +378,12 @@ def test_recheck_names_the_suspect_and_two_beside_it():
     assert len(verdict.recheck) == 3
 
 
+def test_lost_jobs_use_up_no_recheck():
+    found = fleet(Plan(SMALL, nodes=8, spread=QUIET, defects=("node003: global +20%",)))
+    third = tuple(dataclasses.replace(one, job=np.full_like(one.job, 3)) for one in found.quantities)
+    assert "node003" in judge_fleet(dataclasses.replace(found, quantities=third)).recheck
+
+
 def test_recheck_takes_its_companions_from_the_same_rack():
     found = fleet(Plan(SMALL, nodes=8, spread=QUIET, defects=("node003: global +20%",)))
     racks = [dataclasses.replace(node, rack="far" if i in (2, 4) else "near") for i, node in enumerate(found.nodes)]
@@ -879,6 +885,11 @@ def test_baseline_names_what_changed(tmp_path):
     changes = comparison.compare(calm, later, acceptance.load())
     assert {c.node for c in changes if c.changed} == {"node001"}
     assert all(abs(c.change) < c.threshold for c in changes if not c.changed)
+    packed.write(
+        fleet(Plan(SMALL, nodes=6, runs=3, seed=7, spread=QUIET, defects=("node002: harvest 1",))), tmp_path / "e"
+    )
+    lost = judge(tmp_path / "e", baseline=tmp_path / "base").text()
+    assert "; in it with another layout or other measurements: 1 node (node002)" in lost, "nothing of it is compared"
 
 
 def test_a_baseline_that_is_too_thin_is_not_trusted(tmp_path):

@@ -63,12 +63,13 @@ class SlowPart(msgspec.Struct, frozen=True):
 
 class JudgedFabric(msgspec.Struct, frozen=True):
     """A fabric with what was found in it; `smallest` are the relative effects from which on a node or link is found,
-    without any where it is `too_small` to name one, for this reason."""
+    without any where it is `too_small` to name one, for this reason. Nodes that are `alone` are compared with none."""
 
     fabric: Fabric
     found: tuple[SlowPart, ...]
     smallest: Mapping[str, float]
     tests: int
+    alone: tuple[str, ...] = ()
     too_small: str = ""
 
 
@@ -108,7 +109,7 @@ def judge(fabric: Fabric, rules: Acceptance, alpha: float) -> JudgedFabric:
     """
     n = len(fabric.nodes)
     if reason := _too_small(fabric):
-        return JudgedFabric(fabric, (), {}, 0, reason)
+        return JudgedFabric(fabric, (), {}, 0, (), reason)
     logs = np.log(fabric.values)
     fitted = terms(logs, fabric.places)
     tests = 2 * n + n * (n - 1)
@@ -125,7 +126,16 @@ def judge(fabric: Fabric, rules: Acceptance, alpha: float) -> JudgedFabric:
         smallest[term] = float(np.expm1(threshold))
         slow = (_slow(fabric, term, ways, part, threshold, scale, sitting) for part in range(len(ways.ends)))
         found += [one for one in slow if one is not None]
-    return JudgedFabric(fabric, tuple(sorted(found, key=lambda one: -one.effect)), smallest, tests)
+    return JudgedFabric(fabric, tuple(sorted(found, key=lambda one: -one.effect)), smallest, tests, _alone(fabric))
+
+
+def _alone(fabric: Fabric) -> tuple[str, ...]:
+    """The nodes whose links no others can be compared with, as of the only one behind another switch."""
+    place = np.array(fabric.places)
+    near = (place[:, None] == place[None, :]).sum(axis=1) - 1
+    each = np.stack([near, len(place) - 1 - near])  # links of each node within a switch and between switches
+    compared = ((each > 0) & (each.sum(axis=1, keepdims=True) > 2 * each)).any(axis=0)
+    return tuple(node for node, known in zip(fabric.nodes, compared, strict=True) if not known)
 
 
 def _too_small(fabric: Fabric) -> str:

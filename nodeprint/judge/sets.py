@@ -15,6 +15,8 @@ from nodeprint.layout import CCD, CCX, QUADRANT, SOCKET, Ints, Layout
 _LEVELS = {"socket": SOCKET, "quadrant": QUADRANT, "ccd": CCD, "ccx": CCX}
 #: The family of the set of all places.
 WHOLE = "whole"
+#: In place of the socket of a NUMA node that has CPUs of several sockets, or none (CXL and high-bandwidth memory).
+_SEVERAL, _NO_CPUS = -1, -2
 
 
 def labels(one: Quantity) -> dict[str, list[Key | None]]:
@@ -38,12 +40,12 @@ def labels(one: Quantity) -> dict[str, list[Key | None]]:
 
 
 def _sockets(one: Quantity, nodes: int) -> Ints:
-    """The socket of each NUMA node (by order), -1 where it is unknown or has no CPU."""
-    out = np.full(nodes, -1, dtype=np.int64)
+    """The socket of each NUMA node (by order), _SEVERAL, or _NO_CPUS."""
+    out = np.full(nodes, _NO_CPUS, dtype=np.int64)
     for node in range(nodes):
         mine = np.unique(one.layout.slots[one.layout.numa == node, SOCKET])
-        if len(mine) == 1:
-            out[node] = mine[0]
+        if len(mine):
+            out[node] = mine[0] if len(mine) == 1 else _SEVERAL
     return out
 
 
@@ -52,6 +54,8 @@ def _distance(cpu: int, memory: int, sockets: Ints) -> str | None:
         return None
     if cpu == memory:
         return "own node"
+    if sockets[memory] == _NO_CPUS:
+        return "node without CPUs"
     return "same socket" if sockets[cpu] == sockets[memory] >= 0 else "other socket"
 
 

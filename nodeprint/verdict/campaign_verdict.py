@@ -148,7 +148,7 @@ def _recheck(known: JudgedFleet, nodes: Mapping[str, NodeVerdict]) -> tuple[str,
         names = [known.fleet.nodes[i].name for i in kind.nodes.tolist()]
         calm = [name for name in names if outcomes.NODE[nodes[name].verdict].quiet]
         for i, name in zip(kind.nodes.tolist(), names, strict=True):
-            if outcomes.NODE[nodes[name].verdict].again and known.newest(i) < _MOST_JOBS:
+            if outcomes.NODE[nodes[name].verdict].again and len(known.jobs(i)) < _MOST_JOBS:
                 near = sorted(calm, key=lambda other: _apart(rack, names, name, other))
                 chosen |= {name, *near[:2]}
     return tuple(sorted(chosen))

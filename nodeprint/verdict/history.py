@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -105,8 +105,10 @@ def against(fleet: PackedFleet, baseline: Path, rules: Acceptance) -> Since:
     boots = _boots(past)
     changes: dict[str, list[Finding]] = {}
     thin: dict[str, list[str]] = {}
+    compared: set[str] = set()
     for one in series:
         for node, found in _changes(one, fleet, rules, rules.false_alarm / max(tests, 1)):
+            compared.add(node.name)
             runs = sum(len(point[node.name]) for point in one.before if node.name in point)
             if runs < MIN_RUNS or len(boots[node.name]) < MIN_BOOTS:
                 thin.setdefault(node.name, []).append(one.parts[0].name)
@@ -121,7 +123,9 @@ def against(fleet: PackedFleet, baseline: Path, rules: Acceptance) -> Since:
         }
         for name, measurements in thin.items()
     }
-    note = f"baseline {printable(str(baseline))} ({'; '.join(map(_point, past))}): {_trust(past, fleet, thin)}"
+    note = (
+        f"baseline {printable(str(baseline))} ({'; '.join(map(_point, past))}): {_trust(past, fleet, thin, compared)}"
+    )
     return Since(changes, warnings, note + (f"; {some_names(sorted(changes))} changed since" if changes else ""))
 
 
@@ -132,11 +136,14 @@ def _point(fleet: PackedFleet) -> str:
     return ", ".join(filter(None, (printable(fleet.campaign), _begun(fleet)[:10], told)))
 
 
-def _trust(past: Sequence[PackedFleet], fleet: PackedFleet, thin: Mapping[str, object]) -> str:
+def _trust(
+    past: Sequence[PackedFleet], fleet: PackedFleet, thin: Mapping[str, object], compared: Collection[str]
+) -> str:
     """Whether a change since a baseline can be trusted."""
     known = {node.name for point in past for node in point.nodes if node.state == "measured"}
     measured = [node.name for node in fleet.nodes if node.state == "measured"]
     new = [name for name in measured if name not in known]
+    other = [name for name in measured if name in known and name not in compared]
     if thin:
         said = (
             f"too small yet, as {some_names(sorted(thin))} of {len(measured)} have fewer than {MIN_RUNS} runs "
@@ -144,9 +151,12 @@ def _trust(past: Sequence[PackedFleet], fleet: PackedFleet, thin: Mapping[str, o
         )
     elif len(new) == len(measured):
         said = "none of the measured nodes is in it"
+    elif len(new) + len(other) == len(measured):
+        said = "nothing can be compared"
     else:
         said = f"sufficient, as each node has at least {MIN_RUNS} runs over {MIN_BOOTS} boots in it"
-    return said + (f"; not in it: {some_names(new)}" if 0 < len(new) < len(measured) else "")
+    said += f"; not in it: {some_names(new)}" if 0 < len(new) < len(measured) else ""
+    return said + (f"; in it with another layout or other measurements: {some_names(other)}" if other else "")
 
 
 def _boots(past: Sequence[PackedFleet]) -> dict[str, set[str]]:

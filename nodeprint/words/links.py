@@ -12,6 +12,7 @@ from nodeprint import remedies
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.messages import LINK, NODE, JudgedFabric, SlowPart
 from nodeprint.words.cause_findings import seen_in
+from nodeprint.words.names import name_list
 from nodeprint.words.outcome import GONE, ONCE, SEVERITY, Finding
 from nodeprint.words.units import duration
 
@@ -90,4 +91,7 @@ def _in_a_line(judged: JudgedFabric) -> str:
         return f"{nodes} nodes; {judged.too_small}"
     slow = f"{found or 'no'} slow {'nodes or links' if found > 1 else 'node or link'}"
     limits = f"{100 * judged.smallest[NODE]:.1f} % (a node), {100 * judged.smallest[LINK]:.1f} % (a link)"
-    return f"{nodes} nodes, {slow}; detection limit {limits}"
+    alone = (
+        f"; not compared, as no other node's links are like theirs: {name_list(judged.alone)}" if judged.alone else ""
+    )
+    return f"{nodes} nodes, {slow}; detection limit {limits}{alone}"
