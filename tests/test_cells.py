@@ -229,6 +229,17 @@ def test_distances_and_sets_of_four_nodes_a_socket():
     assert len({term.covers.tobytes() for term in found.terms}) == len(found.terms)
 
 
+def test_what_is_suppressed_hides_nothing_else_in_its_place():
+    found = fleet(Plan(SMALL, nodes=6, jobs=2, spread=QUIET, defects=("node001: core-clock 37 -15%",), cells=True))
+    cells = dataclasses.replace(found, quantities=found.others)
+    (clock,) = judge_fleet(cells).nodes["node001"].findings
+    rule = acceptance.Suppression("node001", clock.id, "ticket 1", date(2030, 1, 1))
+    known = judge_fleet(cells, dataclasses.replace(acceptance.load(), suppressions=(rule,))).nodes["node001"]
+    first, *others = known.findings
+    assert clock.evidence and first.suppressed and others
+    assert not any(one.suppressed for one in others) and known.verdict == "DEVIATES"
+
+
 def test_memory_without_cpus_has_a_distance_of_its_own():
     """CXL or high-bandwidth memory is not what CPUs of another socket have."""
     found = fleet(Plan(from_part("EPYC 7742", 2), nodes=2, runs=1, passes=1, cells=True))

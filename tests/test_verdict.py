@@ -378,6 +378,13 @@ def test_recheck_names_the_suspect_and_two_beside_it():
     assert len(verdict.recheck) == 3
 
 
+def test_nodes_without_any_comparable_measurement_are_inconclusive():
+    found = dataclasses.replace(fleet(Plan(SMALL, nodes=2)), quantities=())
+    verdict = judge_fleet(found)
+    assert {node.verdict for node in verdict.nodes.values()} == {"INCONCLUSIVE"}
+    assert "nothing was measured that can be compared" in verdict.nodes["node000"].text
+
+
 def test_lost_jobs_use_up_no_recheck():
     found = fleet(Plan(SMALL, nodes=8, spread=QUIET, defects=("node003: global +20%",)))
     third = tuple(dataclasses.replace(one, job=np.full_like(one.job, 3)) for one in found.quantities)

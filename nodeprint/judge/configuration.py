@@ -76,8 +76,9 @@ def groups(
 ) -> list[Ints]:
     """Numbers of measured nodes that have layout and hard keys alike, the largest group first."""
     keyed: dict[tuple[str, ...], list[int]] = {}
-    for i in sorted((i for i in layouts if nodes[i].state == "measured"), key=lambda i: nodes[i].name):
-        hard = (f"{one.key}={one.value}" for one in found.get(nodes[i].name, ()) if one.hard)
-        keyed.setdefault((layouts[i], *hard), []).append(i)
+    for i, node in sorted(enumerate(nodes), key=lambda entry: entry[1].name):
+        if node.state == "measured":
+            hard = (f"{one.key}={one.value}" for one in found.get(node.name, ()) if one.hard)
+            keyed.setdefault((layouts.get(i, ""), *hard), []).append(i)
     alike = sorted(keyed.values(), key=lambda numbers: (-len(numbers), nodes[numbers[0]].name))
     return [np.array(numbers) for numbers in alike]

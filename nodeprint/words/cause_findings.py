@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 from msgspec.structs import replace
@@ -46,17 +46,23 @@ _EXPLAINED = 0.5
 
 
 def findings(
-    shown: Sequence[ShownCause], node: PackedNode, peers: Sequence[PackedNode], soft: Sequence[str]
+    shown: Sequence[ShownCause],
+    node: PackedNode,
+    peers: Sequence[PackedNode],
+    soft: Sequence[str],
+    accepted: Callable[[str], str],
 ) -> list[tuple[str, Finding]]:
     """A node's findings, each with its state, in the order in which they are reported; `soft` are differences from its
-    peers that are evidence. One cause is one finding: of pairs the matrix that shows most of it, else one a place."""
+    peers that are evidence, `accepted` says by a finding's id why it is suppressed. One cause is one finding: of pairs
+    the matrix that shows most of it, else one a place."""
     out: list[tuple[str, Finding]] = []
     for state in STATES:
         mine = [one for one in shown if one.state == state]
         others = [one for one in shown if one.state != state] if state == "refuted" else []
         pairs = [one for one in mine if one.matrix.quantity.of_pairs and not any(_same(one, other) for other in others)]
         told = [finding(one, node, peers, soft, at) for one, at in _largest(pairs)]
-        told += _by_place([finding(one, node, peers, soft) for one in mine if not one.matrix.quantity.of_pairs])
+        cells = [finding(one, node, peers, soft) for one in mine if not one.matrix.quantity.of_pairs]
+        told += _by_place(cells, accepted)
         told.sort(key=lambda one: one.term not in _DIRECT)
         out += [(state, replace(one, id=GONE) if state == "refuted" else one) for one in told]
     return out
@@ -81,15 +87,16 @@ def _same(one: ShownCause, other: ShownCause) -> bool:
     return alike and bool(np.isin(one.cause.members, other.cause.members).any())
 
 
-def _by_place(found: Sequence[Finding]) -> list[Finding]:
-    """One finding a place for what is worse there than at the peers, and one for what is better."""
-    by_place: dict[tuple[str, Key, bool], list[Finding]] = {}
+def _by_place(found: Sequence[Finding], accepted: Callable[[str], str]) -> list[Finding]:
+    """One finding a place for what is worse there than at the peers, and one for what is better; what is accepted hides
+    nothing else."""
+    by_place: dict[tuple[str, Key, bool, bool], list[Finding]] = {}
     for one in sorted(found, key=lambda one: _FIRST.index(one.term) if one.term in _FIRST else len(_FIRST)):
         part = next((key for key in ("core", "memory_node", "ccx", "ccd", "socket") if key in one.where), "")
         place = one.where[part] if part else str(sorted(one.where.items()))
         model = models().get(one.measurement)
         worse = model is None or (one.effect > 0) == (model.better == "lower")
-        by_place.setdefault((part, place, worse), []).append(one)
+        by_place.setdefault((part, place, worse, bool(accepted(one.id))), []).append(one)
     return [
         replace(first, evidence=(*first.evidence, *(other.text for other in rest)))
         for first, *rest in by_place.values()

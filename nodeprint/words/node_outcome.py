@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from msgspec.structs import replace
@@ -96,8 +97,11 @@ class Nodes:
 
     def marked(self, node: PackedNode, found: Iterable[tuple[str, Finding]]) -> list[tuple[str, Finding]]:
         """Findings, each with its reason for an outcome, with why they are known and accepted."""
-        rules, day = self.rules, self.day
-        return [(why, replace(one, suppressed=rules.suppressed(node.name, one.id, day))) for why, one in found]
+        return [(why, replace(one, suppressed=self._accepted(node, one.id))) for why, one in found]
+
+    def _accepted(self, node: PackedNode, identity: str) -> str:
+        """Why a finding is known and accepted; empty where it is not."""
+        return self.rules.suppressed(node.name, identity, self.day)
 
     def _base(self, i: int) -> NodeVerdict:
         node = self.fleet.nodes[i]
@@ -170,7 +174,7 @@ class Nodes:
         if i in known.kind_of:
             shown, soft = decision.causes(known, i), [d.text for d in known.differing.get(node.name, ())]
             peers = [self.fleet.nodes[j] for j in known.kind_of[i].nodes.tolist()] if shown else []
-            told += cause_findings.findings(shown, node, peers, soft)
+            told += cause_findings.findings(shown, node, peers, soft, partial(self._accepted, node))
             told += [("unstable", _unstable_finding(one, node)) for one in _worst(known.evidence(i).unstable)]
         found = [one for _, one in told]
         return self.marked(node, ((state, self._with_evidence(one, found, i)) for state, one in told))

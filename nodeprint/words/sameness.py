@@ -50,7 +50,7 @@ def _doubt(known: JudgedFleet, i: int, doubt: str, figures: Mapping[str, MarginF
     if doubt == "untested":
         return "some terms have too few pairs to be examined; measure the missing pairs"
     if doubt == "nothing resolved":
-        return "no measurement is resolved within its bound"
+        return "no measurement is resolved within its bound" if figures else "nothing was measured that can be compared"
     if doubt == "absent":
         return f"it has no {' and no '.join(known.absent(i))}, which its peers have; measure it again"
     return _unresolved(known.evidence(i), known.fleet.nodes[i], figures)
