@@ -1,4 +1,4 @@
-"""The outcomes of nodes and fleets and the reasons for them: one table that every status, file, page and exit code reads.
+"""The outcomes of nodes and fleets and the reasons for them: one table that statuses, files, pages and exit codes read.
 
 Nothing else in the program ranks, colours or counts an outcome, so that exit status, JUnit, drain lines and pages
 cannot disagree.
@@ -113,7 +113,7 @@ MEANING: dict[Outcome, Meaning] = {
     Outcome.DIFFERS: Meaning(3, "△", "warning", "failure", _FOUND),
     Outcome.SPLIT: Meaning(4, "◐", "warning", "failure", _FOUND),
     Outcome.INVALID: Meaning(5, "✕", "disturbed", "error", (Kind.INVALID, Kind.NOT_SAME), again=True),
-    Outcome.NOT_MEASURED: Meaning(6, "–", "neutral", "error", (Kind.NOT_MEASURED, Kind.NOT_SAME), measured=False),
+    Outcome.NOT_MEASURED: Meaning(6, "\u2013", "neutral", "error", (Kind.NOT_MEASURED, Kind.NOT_SAME), measured=False),
     Outcome.DIFFERENT_CONFIGURATION: Meaning(7, "□", "different", "failure"),
     Outcome.INCONCLUSIVE: Meaning(8, "◇", "neutral", "skipped"),
     Outcome.NO_PEER: Meaning(9, "○", "different", "skipped"),
@@ -125,7 +125,7 @@ FLEET_MEANING: dict[FleetOutcome, Meaning] = {
     FleetOutcome.DEVIATIONS: Meaning(1, "▲", "alarm", "failure", _FOUND),
     FleetOutcome.NOT_UNIFORM: Meaning(2, "◆", "warning", "failure", _FOUND),
     FleetOutcome.SUSPECTS: Meaning(3, "◆", "warning", "failure", _FOUND),
-    FleetOutcome.NOT_MEASURED: Meaning(4, "–", "neutral", "error", (Kind.NOT_MEASURED, Kind.NOT_SAME), measured=False),
+    FleetOutcome.NOT_MEASURED: Meaning(4, "\u2013", "neutral", "error", (Kind.NOT_MEASURED, Kind.NOT_SAME), measured=False),
     FleetOutcome.INCONCLUSIVE: Meaning(5, "◇", "neutral", "skipped"),
     FleetOutcome.NO_PEER: Meaning(6, "○", "different", "skipped"),
     FleetOutcome.UNIFORM: Meaning(7, "●", "good", fails=()),

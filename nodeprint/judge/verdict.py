@@ -119,8 +119,8 @@ class Margin(msgspec.Struct, frozen=True):
     """How alike a node is to its peers in one subject that is judged: the part that comes nearest to its bound.
 
     `within` is the smallest bound at which the node would be the same there (the far end of the 90 % interval),
-    infinite with one run. `remedy` is what resolves it where `within` is beyond the bound: `runs`, `nodes`, `quiet` (runs
-    differ too much) or `bound` (the difference itself is close to the bound), with the number that is `needed`.
+    infinite with one run. `remedy` is what resolves it where `within` is beyond the bound: `runs`, `nodes`, `quiet`
+    (runs differ too much) or `bound` (the difference itself is close to the bound), with the number that is `needed`.
     """
 
     subject: str
@@ -144,8 +144,8 @@ class Margin(msgspec.Struct, frozen=True):
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """Why a node has its outcome: the kind, what it is of (measurements, families or fields), and in `detail` the text of
-    another program (Slurm's reason, what cannot be read), which is shown and never interpreted."""
+    """Why a node has its outcome: the kind, what it is of (measurements, families or fields), and in `detail` the text
+    of another program (Slurm's reason, what cannot be read), which is shown and never interpreted."""
 
     why: Why
     of: tuple[str, ...] = ()
@@ -154,8 +154,8 @@ class Reason(msgspec.Struct, frozen=True):
 
 
 class Disturbance(msgspec.Struct, frozen=True):
-    """Something that disturbed a measurement or concerns the node: `kind` is disturbed, missing, stolen, loud-cpus, hot,
-    throttled, memory-errors, clock-fell or record; `share` or `value` say how much of it, `cpus` where."""
+    """Something that disturbed a measurement or concerns the node: `kind` is disturbed, missing, stolen, loud-cpus,
+    hot, throttled, memory-errors, clock-fell or record; `share` or `value` say how much of it, `cpus` where."""
 
     kind: str
     invalid: bool
@@ -168,8 +168,8 @@ class Disturbance(msgspec.Struct, frozen=True):
 
 
 class ClassFigure(msgspec.Struct, frozen=True):
-    """A class of pairs on one node: the median in ns with its 95 % interval over `runs` and their standard deviation (NaN
-    of one). `groups` are the medians by socket where the median of all is a mixture: few pairs are within 10 % of it."""
+    """A class of pairs on one node: the median in ns with its 95 % interval over `runs` and their standard deviation
+    (NaN of one). `groups` are the medians by socket where the median of all is a mixture: few pairs are within 10 %."""
 
     name: str
     measurement: str
@@ -316,8 +316,8 @@ class Note(msgspec.Struct, frozen=True):
 class FabricVerdict(msgspec.Struct, frozen=True):
     """Messages between the nodes of a partition: medians (from, to) in ns, slow nodes and links as findings, whose part
     has where = {"node": name} or {"node": from, "to": to} and `sends`/`receives` as 1; the smallest effects that are
-    found and the bounds by family (fabric-node, fabric-link). `inconclusive` says why nothing can be concluded: too-few-nodes,
-    one-run, beyond-bound (a detection limit is beyond 2.5 bounds) or empty."""
+    found and the bounds by family (fabric-node, fabric-link). `inconclusive` says why nothing can be concluded:
+    too-few-nodes, one-run, beyond-bound (a detection limit is beyond 2.5 bounds) or empty."""
 
     measurement: str
     partition: str
