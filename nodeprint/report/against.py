@@ -11,8 +11,9 @@ import numpy as np
 from nodeprint import captions
 from nodeprint.layout import CLASSES, Ints, pair_classes, slots_of
 from nodeprint.order_statistics import row_medians
-from nodeprint.report import distribution_plots, figures, formatting, matrix_figure, plots, scale
-from nodeprint.report.figures import Figure, Floats
+from nodeprint.report import distribution_plots, formatting, matrix_figure, plots, scale
+from nodeprint.report import old_figures as figures
+from nodeprint.report.old_figures import Figure, Floats
 from nodeprint.report.pages import Figures, Section, Text
 from nodeprint.report.peers import LEAST_REACH, Template, name_of
 from nodeprint.report.scale import Scale

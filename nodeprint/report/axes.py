@@ -10,7 +10,7 @@ import numpy as np
 
 from nodeprint.report import scale
 from nodeprint.report.drawing import ALARM, HAIR, QUIET, SMALL, Drawing
-from nodeprint.report.figures import (
+from nodeprint.report.old_figures import (
     Floats,
 )
 

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from nodeprint import outcomes
 from nodeprint.fleet import homes
 from nodeprint.outcomes import Outcome
-from nodeprint.report import fabric_figure, figures, fleet_figures, formatting
+from nodeprint.report import fabric_figure, fleet_figures, formatting
+from nodeprint.report import old_figures as figures
 from nodeprint.report.fleet_figures import Overview
 from nodeprint.report.fleet_resolution import resolved
 from nodeprint.report.fleet_verdict import by_class_of, groups_of, marks

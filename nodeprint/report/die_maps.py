@@ -15,7 +15,7 @@ from nodeprint.iodie.die import Die
 from nodeprint.iodie.part_comparison import WORDS, Comparison
 from nodeprint.report import pdf
 from nodeprint.report.drawing import ALARM, HAIR, INK, QUIET, SMALL, WASH, Drawing
-from nodeprint.report.figures import PAGE, Figure, finished
+from nodeprint.report.old_figures import PAGE, Figure, finished
 from nodeprint.report.pages import Block, Bullets, Figures, Page, Section, Table, Text, sections
 
 #: In mm: a site, a CCD beside it, what is between sites across and along, the margin above.

@@ -9,7 +9,7 @@ import numpy as np
 from nodeprint.order_statistics import finite_median, quantile
 from nodeprint.report import scale
 from nodeprint.report.drawing import HAIR, INK, QUIET, SMALL, WASH, Drawing
-from nodeprint.report.figures import (
+from nodeprint.report.old_figures import (
     PAGE,
     Column,
     Figure,

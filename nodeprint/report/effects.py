@@ -10,7 +10,7 @@ import numpy as np
 
 from nodeprint.report.axes import BOUND, Axis, Plane
 from nodeprint.report.drawing import ALARM, HAIR, INK, QUIET, SMALL, Drawing
-from nodeprint.report.figures import (
+from nodeprint.report.old_figures import (
     PAGE,
     Band,
     Figure,

@@ -14,8 +14,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from nodeprint.report import figures, formatting, scale
-from nodeprint.report.figures import Band, Floats
+from nodeprint.report import formatting, scale
+from nodeprint.report import old_figures as figures
+from nodeprint.report.old_figures import Band, Floats
 from nodeprint.report.pages import line
 from nodeprint.report.scale import LEVELS, Scale
 from nodeprint.report.shown import Shown

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nodeprint import files
-from nodeprint.report.figures import Figure
+from nodeprint.report.old_figures import Figure
 from nodeprint.report.pages import Page
 from nodeprint.report.pdf import Printer
 from nodeprint.report.svg import svg

@@ -10,7 +10,7 @@ import numpy as np
 
 from nodeprint import captions
 from nodeprint.report import distribution_plots, formatting, linktest, matrix_figure, scale
-from nodeprint.report.figures import Band, Group
+from nodeprint.report.old_figures import Band, Group
 from nodeprint.report.pages import Bullets, Figures, Section, Text
 
 #: In mm: the side of the matrix with its brackets.

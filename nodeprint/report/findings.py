@@ -15,7 +15,7 @@ from nodeprint.judge.terms import FAMILIES
 from nodeprint.order_statistics import finite_median
 from nodeprint.report import formatting, plots
 from nodeprint.report.against import core_strip
-from nodeprint.report.figures import Figure
+from nodeprint.report.old_figures import Figure
 from nodeprint.report.pages import FindingBlock
 from nodeprint.report.peers import Peers, Place, places_and_values
 from nodeprint.report.shown import DrawnMatrix, Shown

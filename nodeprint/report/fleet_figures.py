@@ -13,10 +13,11 @@ from nodeprint import captions
 from nodeprint.fingerprint import FIELDS, label
 from nodeprint.fleet import homes
 from nodeprint.outcomes import Outcome
-from nodeprint.report import effects, figures, formatting, matrix_figure, scale
+from nodeprint.report import effects, formatting, matrix_figure, scale
+from nodeprint.report import old_figures as figures
 from nodeprint.report.drawing import Pixels
 from nodeprint.report.effects import Effect
-from nodeprint.report.figures import Figure, Floats
+from nodeprint.report.old_figures import Figure, Floats
 from nodeprint.report.pages import Figures, Section, Table, Text
 from nodeprint.report.peers import MAP_SCALE, Template
 from nodeprint.report.scale import Scale

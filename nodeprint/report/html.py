@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from nodeprint import sources
-from nodeprint.report.figures import Figure
+from nodeprint.report.old_figures import Figure
 from nodeprint.report.pages import Page, Site, line, plain, title
 from nodeprint.report.svg import svg
 

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from nodeprint.report import formatting
-from nodeprint.report.figures import Floats, three_digits
+from nodeprint.report.old_figures import Floats, three_digits
 from nodeprint.report.scale import Scale
 
 #: Colours of the matrix, which are the bars of the histogram.

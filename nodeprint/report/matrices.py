@@ -14,7 +14,6 @@ from nodeprint.order_statistics import finite_median, quantile, row_medians
 from nodeprint.report import (
     against,
     distribution_plots,
-    figures,
     formatting,
     linktest,
     matrix_figure,
@@ -22,8 +21,11 @@ from nodeprint.report import (
     plots,
     scale,
 )
-from nodeprint.report.figures import Figure, Floats, Tick, three_digits
+from nodeprint.report import (
+    old_figures as figures,
+)
 from nodeprint.report.floorplan import floorplan as floorplan_drawing
+from nodeprint.report.old_figures import Figure, Floats, Tick, three_digits
 from nodeprint.report.pages import Block, Cell, Figures, Section, Table, Text
 from nodeprint.report.peers import Peers, Template, name_of
 from nodeprint.report.plots import Passes

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from nodeprint.report import scale
 from nodeprint.report.drawing import INK, QUIET, SMALL, Drawing
-from nodeprint.report.figures import (
+from nodeprint.report.old_figures import (
     BAND_DEPTH,
     NUMBERS,
     PENS,

@@ -14,7 +14,7 @@ from msgspec.structs import asdict, replace
 
 from nodeprint.errors import printable
 from nodeprint.outcomes import Outcome
-from nodeprint.report.figures import Figure
+from nodeprint.report.old_figures import Figure
 
 Facts = tuple[tuple[str, str], ...]
 

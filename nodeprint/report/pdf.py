@@ -22,7 +22,7 @@ from nodeprint import sources
 from nodeprint.report import package_data, pdf_marks
 from nodeprint.report.compact import compact
 from nodeprint.report.drawing import Words
-from nodeprint.report.figures import Figure
+from nodeprint.report.old_figures import Figure
 from nodeprint.report.pages import Page, Site, line, plain, title
 
 #: Words longer than this may be broken, after signs that separate, and where there are none after so many characters.

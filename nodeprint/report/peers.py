@@ -14,9 +14,10 @@ from nodeprint.fleet import homes
 from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.fleet.quantity import cell_models
 from nodeprint.order_statistics import median_over, row_medians
-from nodeprint.report import figures, matrix_figure, scale
+from nodeprint.report import matrix_figure, scale
+from nodeprint.report import old_figures as figures
 from nodeprint.report.drawing import Pixels
-from nodeprint.report.figures import Band, Figure, Floats
+from nodeprint.report.old_figures import Band, Figure, Floats
 from nodeprint.report.scale import Scale
 from nodeprint.report.shown import DrawnMatrix, Shown, drawn, over_runs
 from nodeprint.topology.model import Topology

@@ -11,7 +11,7 @@ import numpy as np
 from nodeprint.report import scale
 from nodeprint.report.axes import Axis, Plane
 from nodeprint.report.drawing import ALARM, HAIR, QUIET, SMALL, TEXT, WASH, Drawing
-from nodeprint.report.figures import (
+from nodeprint.report.old_figures import (
     BAND_DEPTH,
     PAGE,
     PENS,

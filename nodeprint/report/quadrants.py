@@ -12,8 +12,9 @@ from nodeprint import captions
 from nodeprint.distributions import stdtrit
 from nodeprint.fleet.jobs import Measured
 from nodeprint.order_statistics import row_medians
-from nodeprint.report import figures, linktest, scale
-from nodeprint.report.figures import Figure, Floats
+from nodeprint.report import linktest, scale
+from nodeprint.report import old_figures as figures
+from nodeprint.report.old_figures import Figure, Floats
 from nodeprint.report.pages import Bullets, Figures, Section, Table, Text
 from nodeprint.report.peers import name_of
 from nodeprint.report.scale import Scale

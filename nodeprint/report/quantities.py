@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from nodeprint import captions
 from nodeprint.fleet.jobs import Measured
-from nodeprint.report import figures, formatting, plots, scale
-from nodeprint.report.figures import Figure, Floats
+from nodeprint.report import formatting, plots, scale
+from nodeprint.report import old_figures as figures
+from nodeprint.report.old_figures import Figure, Floats
 from nodeprint.report.pages import Block, Figures, Section, Table, Text
 from nodeprint.report.peers import Peers, places_and_values
 from nodeprint.report.plots import Series

@@ -13,7 +13,7 @@ from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.fleet.quantity import cell_models
 from nodeprint.order_statistics import row_medians
 from nodeprint.report import formatting
-from nodeprint.report.figures import Floats
+from nodeprint.report.old_figures import Floats
 from nodeprint.report.pages import Table
 from nodeprint.report.quantities import without_empty_columns
 from nodeprint.report.shown import pairwise

@@ -19,7 +19,7 @@ from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.judge.reduction import mean_of_runs, over_passes
 from nodeprint.layout import Ints, slots_of
 from nodeprint.report import formatting, scale
-from nodeprint.report.figures import Floats
+from nodeprint.report.old_figures import Floats
 from nodeprint.report.scale import Ends
 from nodeprint.topology.model import Topology
 
