@@ -93,11 +93,10 @@ clean: ## remove what was built (not what was measured)
 # Stamps: set-up runs again when the locked packages change.
 .venv/run.stamp: requirements.lock pyproject.toml setup/venv setup/pip
 	@setup/system run
-	@setup/venv requirements.lock
-	@.venv/bin/python setup/compile
+	@setup/phase 'Python packages' setup/venv requirements.lock
 	@touch $@
 
 .venv/dev.stamp: requirements-dev.lock .venv/run.stamp
 	@setup/system test
-	@setup/venv requirements-dev.lock
+	@setup/phase 'Python packages of the tests' setup/venv requirements-dev.lock
 	@touch $@
