@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from nodeprint import checked_yaml, files, fingerprint
+from nodeprint import checked_yaml, config, files, fingerprint
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.fleet.quantity import models
 from nodeprint.judge.terms import FAMILIES
@@ -146,8 +146,8 @@ def _text(path: Path | None) -> str:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of an acceptance file, with the fields of fingerprints and the terms of models that there are:
-    what is misspelt would silently count for nothing."""
+    """The JSON schema of an acceptance file, with the fields of fingerprints, the terms of models and the measurements
+    that there are: what is misspelt would silently count for nothing."""
     text = importlib.resources.files("nodeprint.schemas").joinpath("acceptance.json").read_text()
     loaded: dict[str, Any] = json.loads(text)
     fields = {"enum": [one.name for one in fingerprint.FIELDS]}
@@ -155,6 +155,9 @@ def schema() -> dict[str, Any]:
         loaded["properties"]["fingerprint"]["properties"][kind]["items"] = fields
     terms = ["other", *sorted({model.term for model in models().values()})]
     loaded["properties"]["cells"]["propertyNames"] = {"enum": terms}
+    measurements = {"enum": [*config.measurements(), *config.derived()]}
+    loaded["properties"]["required"]["items"] = measurements
+    loaded["properties"]["limits"]["items"]["properties"]["measurement"] = measurements
     return loaded
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from nodeprint import __version__, discover, outcomes, packing, run_files
 from nodeprint.config import planned
+from nodeprint.errors import nearest
 from nodeprint.fabric import Fabrics
 from nodeprint.fabric import read as read_fabrics
 from nodeprint.fleet import store
@@ -125,15 +126,27 @@ def _rules_without_effect(rules: Acceptance, day: str, writer: Nodes, nodes: Map
         ),
         *(
             f"suppression without effect ({one.reason}): {one.node} has no finding {one.finding}"
+            + _asked(one.finding, [found.id for found in measured[one.node].findings])
             for one in rules.suppressions
             if one.until.isoformat() >= day and one.node in measured and not _suppresses(one, measured[one.node])
         ),
         *(
+            f"suppression without effect ({one.reason}): there is no node {one.node}" + _asked(one.node, nodes)
+            for one in rules.suppressions
+            if one.until.isoformat() >= day and one.node not in nodes
+        ),
+        *(
             f"limit not applied ({one.reason}): no node reports {one.measurement}, {one.of}"
+            + _asked(one.of, [name for measurement, name in figures if measurement == one.measurement])
             for one in rules.limits
             if (one.measurement, one.of) not in figures
         ),
     ]
+
+
+def _asked(name: str, names: Iterable[str]) -> str:
+    """How a note about a name that has no effect ends."""
+    return f"; {question}" if (question := nearest(name, names)) else ""
 
 
 def _suppresses(rule: Suppression, node: NodeVerdict) -> bool:

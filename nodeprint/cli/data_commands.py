@@ -116,7 +116,7 @@ def demo(
         "results/demo"
     ),
 ) -> None:
-    """Show what nodeprint finds, in half a minute, on a simulated fleet.
+    """Find a slow core in a simulated fleet, in half a minute.
 
     Simulates eight nodes of 2 x 64 cores, one of which has a slow core, judges them and writes the report. Nothing is
     measured; every line and page says that it is simulated.
