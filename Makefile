@@ -101,7 +101,7 @@ clean: ## remove what was built (not what was measured)
 
 .venv/packages.stamp: requirements.lock pyproject.toml setup/venv setup/pip
 	@setup/system python
-	@setup/phase 'Python packages' setup/venv requirements.lock
+	@setup/phase 'Python packages' sh -c 'setup/venv requirements.lock && .venv/bin/python setup/compile'
 	@touch $@
 
 .venv/dev.stamp: requirements-dev.lock .venv/run.stamp
