@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from nodeprint import checked_yaml, files, fingerprint
+from nodeprint import checked_yaml, config, files, fingerprint
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.fleet.quantity import models
 from nodeprint.judge.terms import FAMILIES
@@ -151,8 +151,8 @@ def _text(path: Path | None) -> str:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of an acceptance file, with the fields of fingerprints and the terms of models that there are:
-    what is misspelt would silently count for nothing."""
+    """The JSON schema of an acceptance file, with the fields of fingerprints, the terms of models and the measurements
+    that there are: what is misspelt would silently count for nothing."""
     text = importlib.resources.files("nodeprint.schemas").joinpath("acceptance.json").read_text()
     loaded: dict[str, Any] = json.loads(text)
     fields = {"enum": [one.name for one in fingerprint.FIELDS]}
@@ -161,7 +161,18 @@ def schema() -> dict[str, Any]:
     terms = ["other", *sorted({model.term for model in models().values()})]
     loaded["properties"]["cells"]["propertyNames"] = {"enum": terms}
     loaded["properties"]["decides"]["items"] = {"enum": ["core-to-core", "messages", *terms]}
+    measurements = {"enum": [*config.measurements(), *config.derived()]}
+    loaded["properties"]["required"]["items"] = measurements
+    loaded["properties"]["limits"]["items"]["properties"]["measurement"] = measurements
+    loaded["properties"]["suppressions"]["items"]["properties"]["finding"] = {"enum": ["*", *finding_ids()]}
     return loaded
+
+
+def finding_ids() -> list[str]:
+    """Every kind of finding that there can be, as suppressions name it."""
+    terms = {"node", "socket", *(family.term for family in FAMILIES.values()), *(m.term for m in models().values())}
+    sides = {f"{term}-{side}" for term in (*terms, "other") for side in ("slow", "fast")}
+    return sorted(sides | {"jitter-loud", "fabric-node-slow", "changed", "limit", "throttled", "memory-errors"})
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -300,10 +300,3 @@ def _by_clock(consistent: tuple[str, ...], ratio: float | None, effect: float) -
         return others
     share = (1 / ratio - 1) / effect if effect else 0.0
     return ("core-clock",) if share >= _EXPLAINED else ("core-clock", *others) if share > 0 else others
-
-
-def known_ids() -> frozenset[str]:
-    """Every kind of finding that a suppression can name."""
-    terms = {*_CAUSES, "other", *(model.term for model in models().values())}
-    fabric = {"fabric-node-slow", "fabric-link-slow", "changed", "throttled", "memory-errors"}
-    return frozenset({f"{term}-{side}" for term in terms for side in ("slow", "fast", "loud")} | fabric)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from nodeprint.errors import nearest
 from nodeprint.judge import configuration, limits, margins, naming
 from nodeprint.judge.nodes import Reading
 from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome, State
@@ -197,12 +198,15 @@ def _notes(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Note]:
     for rule in rules.suppressions:
         if rule.until.isoformat() < day:
             notes.append(Note("suppression-ended", rule.node, f"{rule.finding} on {rule.until}"))
-        elif rule.node in nodes and not any(finding.suppressed for finding in nodes[rule.node].findings):
+        elif rule.node not in nodes:
+            notes.append(Note("no-such-node", rule.node, nearest(rule.node, nodes)))
+        elif not any(finding.suppressed for finding in nodes[rule.node].findings):
             notes.append(Note("suppression-without-effect", rule.node, rule.finding))
     known = limits.applied(reading.classes, reading.rows)
     for limit in rules.limits:
         if (limit.measurement, limit.of) not in known:
-            notes.append(Note("limit-not-applied", f"{limit.measurement}, {limit.of}", limit.reason))
+            rows = [name for measurement, name in known if measurement == limit.measurement]
+            notes.append(Note("limit-not-applied", f"{limit.measurement}, {limit.of}", nearest(limit.of, rows)))
     if reading.since is not None:
         notes.append(reading.since.note)
     return notes
