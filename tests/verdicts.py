@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -25,6 +26,11 @@ from nodeprint.judge.verdict import (
     Spread,
     Verdict,
 )
+from nodeprint import packed
+from nodeprint.report import files
+from nodeprint.simulate import Plan
+from nodeprint.simulate import fleet as simulate_fleet
+from nodeprint.topology.presets import preset
 
 DECIDES = ("core-to-core", "memory", "bandwidth", "clock")
 CORE = Part("core", "core-near", {"core": 37, "cpu": 37})
@@ -212,3 +218,22 @@ def fabric(**changes: Any) -> FabricVerdict:
 def disturbed(**changes: Any) -> Disturbance:
     """Other load on two CPUs."""
     return replace(Disturbance("disturbed", True, "coherence-cas", "job1/run1", 0.31, cpus=(3, 4)), **changes)
+
+
+def campaign(folder: Path, topology: str = "milan-2x64", nodes: int = 8, **changes: Any) -> Verdict:
+    """A judged campaign in `folder`: a simulated fleet whose second node has a slow core, and its verdict."""
+    labels = preset(topology)
+    plan = Plan(labels, nodes=nodes, defects=("node001: core 37 +6%",) if nodes > 1 else (), cells=True, runs=3)
+    fleet = simulate_fleet(plan)
+    packed.write(fleet, folder)
+    pairs = fleet.pairs[0]
+    members = {packed_node.name: node() for packed_node in fleet.nodes}
+    if nodes > 1:
+        slot = fleet.nodes[1].cpus.index(37)
+        near = [s for s in range(len(pairs.layout.slots)) if pairs.layout.slots[s, 0] == pairs.layout.slots[slot, 0]]
+        own = {37: tuple(fleet.nodes[1].cpus[s] for s in near if s != slot)}
+        found = finding(pairs=own, measurement=pairs.measurement)
+        members["node001"] = node(Outcome.DEVIATES, Why.CONFIRMED, findings=(found,), jobs=("job1", "job2"))
+    made = verdict(members, campaign=folder.name, simulated=True, **changes)
+    files.write(made, folder)
+    return made

@@ -66,7 +66,8 @@ class Printer(AbstractContextManager["Printer"]):
         return pdf
 
     def _file(self, content: bytes, number: int) -> str:
-        name = f"{number}.{'png' if content.startswith(b'\x89PNG') else 'svg'}"
+        kind = "png" if content.startswith(b"\x89PNG") else "svg"
+        name = f"{number}.{kind}"
         Path(self._folder.name, name).write_bytes(content)
         return name
 

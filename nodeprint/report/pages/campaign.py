@@ -28,13 +28,15 @@ _MOST_PEERS = 15
 
 @dataclass(frozen=True)
 class Campaign:
-    """A judged campaign. `folder` holds nodes/<node> with their jobs, where these are here."""
+    """A judged campaign. `folder` holds nodes/<node> with their jobs, where these are here; `figures` is where every
+    figure that is drawn is saved, too."""
 
     verdict: Verdict
     fleet: PackedFleet
     folder: Path | None = None
     site: Site = Site()
     switches: dict[str, str] = field(default_factory=dict)
+    figures: Path | None = None
     _levels: dict[tuple[str, int], NodeLevels] = field(default_factory=dict)
 
     @cached_property

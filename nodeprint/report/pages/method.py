@@ -92,7 +92,7 @@ def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -
 
 def _judged(verdict: Verdict) -> Block:
     fleet = verdict.fleet
-    words = text.say("tests", tests=f"{fleet.tests:,}", false_alarm=f"{fleet.false_alarm * 100:g} %") if fleet.tests else ""
+    words = text.say("tested", tests=f"{fleet.tests:,}", false_alarm=f"{fleet.false_alarm * 100:g} %") if fleet.tests else ""
     return Text(
         " ".join(filter(None, (
             "A part of a node is the same as its peers' where the 90 % interval of its difference is inside its bound; "

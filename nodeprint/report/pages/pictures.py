@@ -105,3 +105,26 @@ def _suffix(home: int) -> str:
     return f"-home{home}" if 0 <= home < homes.FAR else "-far" if home >= homes.FAR else ""
 
 
+
+
+def structure_blocks(campaign: Campaign, node: str, measurement: str) -> list[Any]:
+    """TODO."""
+    return []
+
+
+def cells(campaign: Campaign, node: str) -> list[Picture]:
+    """TODO."""
+    return []
+
+
+def difference_maps(campaign: Campaign) -> list[Picture]:
+    """TODO."""
+    return []
+
+
+bounds_map = fleet = difference_maps
+
+
+def fabric(campaign: Campaign, number: int) -> list[Picture]:
+    """TODO."""
+    return []
