@@ -18,7 +18,7 @@ from hypothesis.extra.numpy import arrays
 
 from nodeprint.report import documents as report
 from nodeprint.report import explorer
-from nodeprint.report.figures import Floats
+from nodeprint.report.old_figures import Floats
 from nodeprint.report.shown import Shown
 
 from .browser import Page, browser

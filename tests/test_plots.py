@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from nodeprint.report import distribution_plots, effects, figures, matrix_figure, plots, scale
-from nodeprint.report.figures import Figure
+from nodeprint.report import distribution_plots, effects, matrix_figure, plots, scale
+from nodeprint.report import old_figures as figures
+from nodeprint.report.old_figures import Figure
 from nodeprint.report.scale import Scale
 from nodeprint.report.svg import svg
 

@@ -20,7 +20,6 @@ from nodeprint.errors import NodeprintError
 from nodeprint.fleet.jobs import Measured
 from nodeprint.report import (
     cluster,
-    figures,
     findings,
     fleet_resolution,
     fleet_verdict,
@@ -33,6 +32,9 @@ from nodeprint.report import (
     scale,
 )
 from nodeprint.report import documents as report
+from nodeprint.report import (
+    old_figures as figures,
+)
 from nodeprint.report.drawing import Segments
 from nodeprint.report.node import node_page
 from nodeprint.report.pages import Advice, Unmeasured
