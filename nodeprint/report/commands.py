@@ -73,7 +73,7 @@ def _judged(finding: Finding, key: str, pattern: str) -> str:
     worse = ">" if _high_is_bad(finding) else "<"
     picked = f'{pattern} && /"{key}":/' if pattern else f'/"record":"pair"/ && /"{key}":/'
     return (
-        f"awk '{picked} {{ sub(/.*\"{key}\":/, \"\"); sum += $0 + 0; n++ }} "
+        f'awk \'{picked} {{ sub(/.*"{key}":/, ""); sum += $0 + 0; n++ }} '
         f'END {{ if (!n) {{ print "FAIL: nothing was measured"; exit 1 }} mean = sum / n; bad = mean {worse} {_end(finding):.6g}; '
         f'print (bad ? "FAIL" : "PASS") ": " mean " (expected {finding.peers:.6g}, fails {"above" if worse == ">" else "below"} '
         f"{_end(finding):.6g})\"; exit bad }}' check.jsonl"
@@ -88,7 +88,9 @@ def _common(cells: Sequence[Mapping[str, int | str]]) -> dict[str, int | str]:
 
 
 def _pattern(wanted: Mapping[str, int | str]) -> str:
-    words = (f'/"{key}":"{value}"/' if isinstance(value, str) else f'/"{key}":{value}[,}}]/' for key, value in wanted.items())
+    words = (
+        f'/"{key}":"{value}"/' if isinstance(value, str) else f'/"{key}":{value}[,}}]/' for key, value in wanted.items()
+    )
     return " && ".join(words)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,9 @@ def picture(
 # --- a finding ---
 
 
-def of_finding(campaign: Campaign, node: str, finding: Finding, number: int, width: float = PAGE) -> tuple[Picture, ...]:
+def of_finding(
+    campaign: Campaign, node: str, finding: Finding, number: int, width: float = PAGE
+) -> tuple[Picture, ...]:
     """A finding over its own pairs or cells beyond its own bound; nothing where its measurement is not here."""
     if finding.part.term.startswith("fabric-"):
         return ()
@@ -75,7 +76,9 @@ def matrices(campaign: Campaign, node: str, measurement: str) -> Iterator[Pictur
         data = matrix.of_node(known, node, home)
         if np.isfinite(data.values).any():
             at_home = f", {homes.named(home)}" if homes.named(home) else ""
-            alt = f"matrix of {measurement} of {node}{at_home}, from {data.low:.4g} to {data.high:.4g} {known.unit.name}"
+            alt = (
+                f"matrix of {measurement} of {node}{at_home}, from {data.low:.4g} to {data.high:.4g} {known.unit.name}"
+            )
             width = LARGE if number == 0 else HALF
             yield picture(campaign, matrix.matrix, data, width, name=f"{measurement}{_suffix(home)}", alt=alt)
 
@@ -103,8 +106,6 @@ def difference(campaign: Campaign, node: str, measurement: str, width: float = H
 
 def _suffix(home: int) -> str:
     return f"-home{home}" if 0 <= home < homes.FAR else "-far" if home >= homes.FAR else ""
-
-
 
 
 def structure_blocks(campaign: Campaign, node: str, measurement: str) -> list[Any]:
