@@ -4,7 +4,7 @@ over runs."""
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ from nodeprint.order_statistics import row_medians
 from nodeprint.packed import PackedNode
 
 Floats = npt.NDArray[np.float64]
+#: Medians of sockets that differ by this factor are of two kinds of pairs, and the median of all is of none.
+_MIXED = 1.1
 #: Median, standard deviation and half of the 95 % interval over runs, and how many these are.
 OverRuns = tuple[float, float, float, int]
 
@@ -33,12 +35,34 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
     out: list[list[ClassFigure]] = [[] for _ in range(nodes)]
     for one in (one for one in reduced if one.quantity.of_pairs):
         rows = one.quantity.newest_rows
-        for name, home, apart in _class_rows(one):
+        for name, home, apart, by_socket in _class_rows(one):
+            mixed = _mixtures(one.level, by_socket, rows)
             for node, (middle, sd, half, runs), pairs in _of_nodes(one.level, apart, rows):
                 low = max(middle - half, 0.0)  # of two runs that differ much the interval is wider than the median
-                figure = ClassFigure(name, one.quantity.measurement, home, middle, low, middle + half, pairs, runs, sd)
-                out[node].append(figure)
+                out[node].append(
+                    ClassFigure(
+                        name, one.quantity.measurement, home, middle, low, middle + half, pairs, runs, sd,
+                        mixed.get(node, {}),
+                    )
+                )  # fmt: skip
     return out
+
+
+def _mixtures(
+    level: npt.NDArray[np.floating], by_socket: Mapping[str, Ints], rows: Mapping[int, list[int]]
+) -> dict[int, dict[str, float]]:
+    """By node the median of each socket's places, of nodes of which the median of all says nothing: the sockets' are
+    further apart than _MIXED. By the first of a node's rows."""
+    if len(by_socket) < 2:
+        return {}
+    first = np.array([of_node[0] for of_node in rows.values()], dtype=np.int64)
+    medians = np.stack([row_medians(level[np.ix_(first, places)]) for places in by_socket.values()], axis=1)
+    apart = medians.max(axis=1) > _MIXED * medians.min(axis=1)
+    return {
+        node: dict(zip(by_socket, values, strict=True))
+        for node, values, mixed in zip(rows, medians.tolist(), apart.tolist(), strict=True)
+        if mixed
+    }
 
 
 def of_rows(
@@ -71,16 +95,24 @@ def of_rows(
     return out
 
 
-def _class_rows(one: Reduced) -> Iterator[tuple[str, int, list[Ints]]]:
-    """Classes of pairs at each home: their names and places, those of each socket apart at one NUMA node."""
+def _class_rows(one: Reduced) -> Iterator[tuple[str, int, list[Ints], dict[str, Ints]]]:
+    """Classes of pairs at each home: their names and places, those of each socket apart at one NUMA node; and the
+    places of each socket."""
     of, layout = one.quantity.pairs, one.quantity.pair_layout
-    sockets = codes(np.sort(layout.slots[of, SOCKET], axis=1))
+    own = layout.slots[of, SOCKET]
+    sockets = np.where(own[:, 0] == own[:, 1], own[:, 0], -1)
+    ends = codes(np.sort(own, axis=1))
     for number, name in enumerate(CLASSES):
-        mine = np.flatnonzero(layout.classes == number)
-        for part in one.parts if len(mine) else ():
-            at = mine + part.places.start
-            by_socket = [at[sockets[mine] == socket] for socket in np.unique(sockets[mine])]
-            yield name, part.home, by_socket if 0 <= part.home < FAR else [at]
+        pairs = np.flatnonzero(layout.classes == number)
+        for part in one.parts if len(pairs) else ():
+            at = pairs + part.places.start
+            apart = [at[ends[pairs] == end] for end in np.unique(ends[pairs])]
+            by_socket = {
+                f"socket {socket}": at[sockets[pairs] == socket]
+                for socket in np.unique(sockets[pairs]).tolist()
+                if socket >= 0
+            }
+            yield name, part.home, apart if 0 <= part.home < FAR else [at], by_socket
 
 
 def _of_nodes(
