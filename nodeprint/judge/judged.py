@@ -118,7 +118,7 @@ def judged(fleet: PackedFleet, rules: Acceptance) -> JudgedFleet:
 def _invalid(i: int, node: PackedNode, reduced: Sequence[Reduced], rules: Acceptance) -> dict[int, list[str]]:
     """The invalid jobs of a node, with the reasons."""
     jobs = {job for one in reduced for job in one.quantity.rows.get(i, ())}
-    why = {job: quality.gaps(i, job, reduced, rules) + quality.invalid(node, job, rules) for job in jobs}
+    why = {job: quality.gaps(i, job, reduced, rules) + quality.invalid(node, job) for job in jobs}
     return {job: reasons for job, reasons in why.items() if reasons}
 
 

@@ -1,6 +1,8 @@
 """Disturbances that the kernels recorded: stolen time, throttling, memory errors, heat, a falling clock; and gaps.
 
-Those that make a run invalid are quality remarks (`invalid: `), the others are warnings; docs/method.md, quality.
+Those that make a run invalid are quality remarks (`invalid: `), the others are warnings; docs/method.md, quality. Time
+that a hypervisor took from the whole machine is a warning: kernels leave out the batches that it hit, and flag a pair of
+which too many were hit.
 """
 
 from __future__ import annotations
@@ -45,13 +47,11 @@ def gaps(i: int, job: int, reduced: Sequence[Reduced], rules: Acceptance) -> lis
     return out
 
 
-def invalid(node: PackedNode, job: int, rules: Acceptance) -> list[str]:
+def invalid(node: PackedNode, job: int) -> list[str]:
     """The reasons that make runs of a node's job invalid."""
     out = []
     for run in (run for run in node.seen if run["job"] == job):
-        steal = float(run.get("steal_share") or 0.0)
         reasons = {
-            f"{steal * 100:.1f} % of the CPUs' time was stolen by the hypervisor": steal > rules.steal,
             f"{run.get('throttled')} thermal throttling events while it ran": run.get("throttled"),
             f"{run.get('uncorrected')} uncorrected memory errors while it ran": run.get("uncorrected"),
         }
@@ -77,6 +77,13 @@ def warnings(
     if heat >= rules.hottest_c:
         text = f"{hot['hottest']} reached {heat:.0f} °C after {hot['measurement']}, run {hot['run']}"
         add("hot", text, "look after fans, airflow and thermal paste")
+    robbed, share = _worst(runs, "steal_share")
+    if share > rules.steal:
+        text = (
+            f"the hypervisor took {share * 100:.1f} % of the CPUs' time during run {robbed['run']} of "
+            f"{robbed['measurement']}; pairs that it disturbed are flagged in the records"
+        )
+        add("stolen-time", text, "use a dedicated host, or compare virtual machines of one host type only")
     corrected = sum(int(run.get("corrected") or 0) for run in runs)
     if corrected:
         text = f"{corrected} memory errors were corrected while it was measured"

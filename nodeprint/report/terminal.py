@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from nodeprint import outcomes
+from nodeprint import other_load, outcomes
 from nodeprint.errors import printable
 from nodeprint.fingerprint import label
 from nodeprint.verdict import outputs
@@ -35,7 +36,7 @@ def summary(campaign: Path) -> tuple[str, bool]:
     lines += [f"  {names:{width}}  {words}" for names, words in rows]
     if len(shown) < len(nodes):
         lines.append(f"  and {len(nodes) - len(shown)} nodes that need no action")
-    lines += [f"  {text}" for text in _counted(campaign, nodes)]
+    lines += [f"  {text}" for text in (*_counted(campaign, nodes), *_busy(campaign, nodes))]
     lines += [
         f"  {one['measurement']}, partition {printable(one['partition'])}: {one['text']}"
         for one in verdict.get("fabric", ())
@@ -51,6 +52,30 @@ def wrapped(text: str, columns: int) -> str:
     """`text` with its long lines broken between words for a terminal; a path is never broken."""
     breaks = partial(wrap, width=columns, subsequent_indent=" " * 4, break_long_words=False, break_on_hyphens=False)
     return "\n".join("\n".join(breaks(line) or [""]) for line in text.split("\n"))
+
+
+def busy(campaign: Path, name: str, node: Mapping[str, Any]) -> str:
+    """Which other programs took time from a node's CPUs while its newest job was measured; empty where none is known.
+
+    Of this machine processes were watched; of others the jitter kernel saw how much time CPUs lost.
+    """
+    load = other_load.kept(campaign / "nodes" / name)
+    if load is not None and load.processes:
+        return load.text("took")
+    lost = (str(warning.get("text")) for warning in node.get("warnings", ()) if warning.get("id") == "loud-cpus")
+    return printable(next(lost, "").partition(";")[0], 200)
+
+
+def _busy(campaign: Path, nodes: Mapping[str, Any]) -> list[str]:
+    """One line of the nodes that were measured beside other programs."""
+    texts = {name: text for name, node in sorted(nodes.items()) if (text := busy(campaign, name, node))}
+    if not texts:
+        return []
+    first, text = next(iter(texts.items()))
+    again = f"`make run NODES={','.join(map(printable, texts))}` measures again"
+    if len(texts) == 1:
+        return [f"* other programs were at work while {printable(first)} was measured: {text}; {again}"]
+    return [f"* other programs were at work while {some_names(list(texts))} were measured, on {first}: {text}; {again}"]
 
 
 def _beside(nodes: dict[str, Any]) -> list[tuple[str, str]]:
