@@ -1,4 +1,4 @@
-"""Other programs beside a measurement: who takes how much of which CPU, before, in the last lines, and at the figures."""
+"""Other programs beside a measurement: who takes how much of which CPU, before, in the last lines, at the figures."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def test_others_are_named_with_their_share_and_cpus(proc: Path) -> None:
         ),
     )
     assert load.text("takes") == (
-        "two threads (pid 31) takes 2.0 CPUs' time on CPU 0,2-3, a) b (pid 30) takes 50 % of CPU 0, new (pid 33) takes 25 % of CPU 5"
+        "two threads (pid 31) takes 2.0 CPUs' time on CPU 0,2-3, a) b (pid 30) takes 50 % of CPU 0, "
+        "new (pid 33) takes 25 % of CPU 5"
     )
 
 
@@ -96,7 +97,7 @@ def test_what_is_kept_is_of_the_newest_job(tmp_path: Path) -> None:
     other_load.keep(OtherLoad(30.0, ()), tmp_path / "job10")
     assert other_load.kept(tmp_path) == OtherLoad(30.0, ())
     (tmp_path / "job10/other_load.json").write_text("{")
-    with pytest.raises(NodeprintError, match="job10/other_load.json: "):
+    with pytest.raises(NodeprintError, match=r"job10/other_load\.json: "):
         other_load.kept(tmp_path)
 
 

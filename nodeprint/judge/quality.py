@@ -1,8 +1,8 @@
 """Disturbances that the kernels recorded: stolen time, throttling, memory errors, heat, a falling clock; and gaps.
 
 Those that make a run invalid are quality remarks (`invalid: `), the others are warnings; docs/method.md, quality. Time
-that a hypervisor took from the whole machine is a warning: kernels leave out the batches that it hit, and flag a pair of
-which too many were hit.
+that a hypervisor took from the whole machine is a warning: kernels leave out the batches that it hit, and flag a pair
+of which too many were hit.
 """
 
 from __future__ import annotations
