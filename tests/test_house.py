@@ -32,6 +32,7 @@ FLOORS = [
         "fingerprint",
         "node_configuration",
         "preflight",
+        "other_load",
         "doctor",
         "cgroup",
         "records",

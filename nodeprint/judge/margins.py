@@ -213,5 +213,4 @@ def spreads(series: Sequence[Series]) -> tuple[Spread, ...]:
                     relative(smallest), beyond, wide,
                 )
             )
-            )  # fmt: skip
     return tuple(out)

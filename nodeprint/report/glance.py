@@ -18,7 +18,7 @@ from nodeprint.fleet.homes import FAR
 from nodeprint.fleet.quantity import Quantity
 from nodeprint.layout import CCD, CCX, QUADRANT, SOCKET
 from nodeprint.packed import PackedFleet
-from nodeprint.report import formatting, scale
+from nodeprint.report import formatting, scale, terminal
 from nodeprint.report.scale import Scale
 from nodeprint.verdict import outputs
 
@@ -52,7 +52,8 @@ def text(campaign: Path) -> Text:
     """The figures of a judged campaign; no line where there is none. Raises NodeprintError without a verdict."""
     verdict = outputs.read(campaign)
     measured = {name: node for name, node in verdict["nodes"].items() if node.get("verdict") != "NOT MEASURED"}
-    lines = medians(measured)
+    busy = [name for name, node in measured.items() if terminal.busy(campaign, name, node)]
+    lines = medians(measured, marked=2 * len(busy) >= len(measured) > 0)
     if lines and verdict.get("simulated"):
         lines[0] = f"SIMULATED: {lines[0]}"
     out = Text("\n").join(map(Text, lines))
@@ -71,9 +72,10 @@ def text(campaign: Path) -> Text:
 # --- medians ---
 
 
-def medians(nodes: Mapping[str, Any]) -> list[str]:
+def medians(nodes: Mapping[str, Any], marked: bool = False) -> list[str]:
     """A line per class of pairs and per kind of memory, bandwidth and clock: its median, with the 95 % interval of one
-    node, or with the lowest and the highest of several."""
+    node, or with the lowest and the highest of several; `marked` with an asterisk, where other programs were at work.
+    """
     found: dict[tuple[str, str, str], list[tuple[float, Any, Any]]] = {}
     for node in nodes.values():
         for key, value, low, high in _figures(node):
@@ -82,6 +84,7 @@ def medians(nodes: Mapping[str, Any]) -> list[str]:
                 found.setdefault(key, []).append((known, low, high))
     several = len(nodes) > 1
     rows = [(label, name, *_row(values, unit, several)) for (label, name, unit), values in found.items()]
+    mark = " *" if marked else ""
     if not rows:
         return []
     first = f"medians over {len(nodes)} nodes (lowest to highest)" if several else _machine(nodes)
@@ -90,7 +93,7 @@ def medians(nodes: Mapping[str, Any]) -> list[str]:
     for label, name, median, interval in rows:
         shown = "" if label == before else label
         lines.append(
-            f"  {shown:{widths[0]}}  {name:{widths[1]}}  {median:>{widths[2]}}  {interval}".rstrip()[:_COLUMNS]
+            f"  {shown:{widths[0]}}  {name:{widths[1]}}  {median:>{widths[2]}}{mark}  {interval}".rstrip()[:_COLUMNS]
         )
         before = label
     return lines
