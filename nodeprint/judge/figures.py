@@ -1,4 +1,5 @@
-"""Figures of every node: class medians of pairs, rows of the other measurements' tables, with intervals over runs."""
+"""Figures of every node: medians of the classes of pairs and of the rows of other measurements' tables, with intervals
+over runs."""
 
 from __future__ import annotations
 
@@ -7,19 +8,16 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from msgspec.structs import replace
 
 from nodeprint.distributions import stdtrit
 from nodeprint.fleet.homes import FAR
 from nodeprint.fleet.quantity import Quantity
-from nodeprint.judge import sets
-from nodeprint.judge.confirmation import ShownCause
+from nodeprint.judge import naming, sets
 from nodeprint.judge.reduction import Reduced, mean_of_runs, padded
+from nodeprint.judge.verdict import CellFigure, ClassFigure
 from nodeprint.layout import CLASSES, SOCKET, Ints, codes
 from nodeprint.order_statistics import row_medians
 from nodeprint.packed import PackedNode
-from nodeprint.words import cause_findings, places
-from nodeprint.words.outcome import CellFigure, ClassFigure
 
 Floats = npt.NDArray[np.float64]
 #: Median, standard deviation and half of the 95 % interval over runs, and how many these are.
@@ -111,27 +109,6 @@ def over_runs(values: npt.NDArray[np.floating]) -> list[OverRuns]:
     return list(zip(row_medians(values).tolist(), sd.tolist(), half.tolist(), runs.tolist(), strict=True))
 
 
-def beside(rows: Sequence[CellFigure], shown: Sequence[ShownCause], node: PackedNode) -> tuple[CellFigure, ...]:
-    """The rows of a node's table, and behind those of each measurement one for every place that deviates in it."""
-    out = list(rows)
-    for one in shown:
-        matrix = one.matrix
-        if one.state == "refuted" or matrix.quantity.of_pairs:
-            continue
-        term = matrix.terms.terms[int(one.cause.members[0])]
-        seen = one.one.newest(int(one.node))
-        peers = cause_findings.level(one)
-        assert seen is not None
-        effects = np.array([matrix.scale.relative(value) for value in seen.values[:, one.cause.members[0]].tolist()])
-        (over,) = over_runs((effects if matrix.terms.share else peers * (1 + effects))[None])
-        worst = _worst(matrix.quantity, term.covers, mean_of_runs(seen.level[None]))[0]
-        name = places.of_labels(places.place(matrix, term.where, node))
-        figure = _row(matrix.quantity, node, name, over, worst, len(term.covers), peers)
-        out.append(replace(figure, deviates=True))
-    order = list(dict.fromkeys(row.measurement for row in out))
-    return tuple(sorted(out, key=lambda row: order.index(row.measurement)))
-
-
 def _table_rows(quantity: Quantity) -> list[tuple[str, Ints]]:
     """Rows of the table: their names and places."""
     labels, model = sets.labels(quantity), quantity.model
@@ -175,10 +152,10 @@ def _row(
         half = float("nan")
     shown = {}
     if count > 1:
-        where, named = places.numbered(quantity.place(worst[0]), node, model), name.split(", ")
+        where, named = naming.numbered(quantity.place(worst[0]), node, model), name.split(", ")
         shown = {key: value for key, value in where.items() if str(value) not in named}
     return CellFigure(
         quantity.measurement, name, "share" if model.scale == "share" else quantity.unit,
         middle, max(middle - half, 0.0), middle + half, group,
-        places.brief(shown), worst[1], count, runs, sd,
+        shown, worst[1], count, runs, sd,
     )  # fmt: skip

@@ -16,19 +16,21 @@ from nodeprint import files, packed, packing
 from nodeprint.distributions import stdtrit
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.fleet.quantity import Quantity
+from nodeprint.judge import naming
 from nodeprint.judge.acceptance import Acceptance
-from nodeprint.judge.causes import RUN_SHARE, shown_by_runs
-from nodeprint.judge.evidence import bounds_of, priors_of
+from nodeprint.judge.deviations import bounds, priors
+from nodeprint.judge.outcome import State
 from nodeprint.judge.reduction import Matrix, Reals, Reduced, reduce, term_values
-from nodeprint.judge.thresholds import PRIOR_DF
+from nodeprint.judge.verdict import Finding, Interval, JobEffect, Note
 from nodeprint.packed import PackedFleet, PackedNode
-from nodeprint.words import places
-from nodeprint.words.outcome import Finding, some_names
+from nodeprint.stats.runs import PRIOR_DEGREES
 
 Floats = npt.NDArray[np.float64]
 
 #: A baseline is at least so many runs over so many boots of a node.
 MIN_RUNS, MIN_BOOTS = 3, 2
+#: A run shows a change with at least this share of it.
+_RUN_SHARE = 0.25
 
 
 class _Series(msgspec.Struct, frozen=True):
@@ -79,12 +81,10 @@ def _begun(fleet: PackedFleet) -> str:
 
 
 class Since(msgspec.Struct, frozen=True):
-    """What changed since a baseline: by node the findings, and of nodes that it holds too little of a warning that says
-    so; `note` says which baseline it was and whether it can be trusted."""
+    """What changed since a baseline: by node the findings; `note` says which baseline it was and what it lacks."""
 
     findings: Mapping[str, Sequence[Finding]]
-    warnings: Mapping[str, Mapping[str, str]]
-    note: str
+    note: Note
 
 
 def against(fleet: PackedFleet, baseline: Path, rules: Acceptance) -> Since:
@@ -113,50 +113,26 @@ def against(fleet: PackedFleet, baseline: Path, rules: Acceptance) -> Since:
             if runs < MIN_RUNS or len(boots[node.name]) < MIN_BOOTS:
                 thin.setdefault(node.name, []).append(one.parts[0].name)
             elif found is not None:
-                changes.setdefault(node.name, []).append(_finding(one.parts, node, *found))
-    few = f"has fewer than {MIN_RUNS} runs or {MIN_BOOTS} boots in the baseline of"
-    warnings = {
-        name: {
-            "id": "thin-baseline",
-            "text": f"{name} {few} {', '.join(sorted(set(measurements)))}",
-            "advice": "add campaigns to the baseline",
-        }
-        for name, measurements in thin.items()
-    }
-    note = (
-        f"baseline {printable(str(baseline))} ({'; '.join(map(_point, past))}): {_trust(past, fleet, thin, compared)}"
-    )
-    return Since(changes, warnings, note + (f"; {some_names(sorted(changes))} changed since" if changes else ""))
-
-
-def _point(fleet: PackedFleet) -> str:
-    """A campaign of a baseline: its name, the day it began and the jobs that it has."""
-    jobs = sorted({job for one in fleet.quantities for job in one.job.tolist()})
-    told = f"jobs {jobs[0]} to {jobs[-1]}" if len(jobs) > 1 else f"job {jobs[0]}" if jobs else "nothing measured"
-    return ", ".join(filter(None, (printable(fleet.campaign), _begun(fleet)[:10], told)))
+                changes.setdefault(node.name, []).append(_finding(one.parts, node, one.bound, *found))
+    return Since(changes, Note("baseline", printable(str(baseline)), _trust(past, fleet, thin, compared)))
 
 
 def _trust(
     past: Sequence[PackedFleet], fleet: PackedFleet, thin: Mapping[str, object], compared: Collection[str]
 ) -> str:
-    """Whether a change since a baseline can be trusted."""
+    """What a baseline holds of this fleet: its campaigns, and the nodes of which it has too little or nothing."""
     known = {node.name for point in past for node in point.nodes if node.state == "measured"}
     measured = [node.name for node in fleet.nodes if node.state == "measured"]
-    new = [name for name in measured if name not in known]
-    other = [name for name in measured if name in known and name not in compared]
-    if thin:
-        said = (
-            f"too small yet, as {some_names(sorted(thin))} of {len(measured)} have fewer than {MIN_RUNS} runs "
-            f"or {MIN_BOOTS} boots in it; no change is reported for these"
-        )
-    elif len(new) == len(measured):
-        said = "none of the measured nodes is in it"
-    elif len(new) + len(other) == len(measured):
-        said = "nothing can be compared"
-    else:
-        said = f"sufficient, as each node has at least {MIN_RUNS} runs over {MIN_BOOTS} boots in it"
-    said += f"; not in it: {some_names(new)}" if 0 < len(new) < len(measured) else ""
-    return said + (f"; in it with another layout or other measurements: {some_names(other)}" if other else "")
+    absent = [name for name in measured if name not in known]
+    differing = [name for name in measured if name in known and name not in compared]
+    facts = [", ".join(filter(None, (printable(point.campaign), _begun(point)[:10]))) for point in past]
+    for names, what in (
+        (sorted(thin), f"fewer than {MIN_RUNS} runs or {MIN_BOOTS} boots in it, so that no change is reported"),
+        (absent, "not in it"), (differing, "in it with another layout or other measurements"),
+    ):  # fmt: skip
+        if names:
+            facts.append(f"{what}: {', '.join(map(printable, names[:8]))}{', ...' if len(names) > 8 else ''}")
+    return "; ".join(facts)
 
 
 def _boots(past: Sequence[PackedFleet]) -> dict[str, set[str]]:
@@ -177,7 +153,7 @@ def _series(fleet: PackedFleet, past: Sequence[PackedFleet], rules: Acceptance) 
         whole = [_part(one, number, level) for number in range(len(one.parts))]
         if not any(matrix.terms.terms for matrix in whole):
             continue
-        bounds = np.concatenate([bounds_of(matrix, rules) for matrix in whole])
+        bounds = np.concatenate([bounds(matrix, rules) for matrix in whole])
         earlier = [_values(point, reduced, whole) for point, reduced in zip(past, before, strict=True)]
         out.append(_Series(whole, bounds, _values(fleet, [one], whole), earlier))
     return out
@@ -199,7 +175,7 @@ def _part(one: Reduced, number: int, level: Reals) -> Matrix:
     """A part without nodes, for its terms and their bounds."""
     part, none = one.parts[number], np.zeros((0, 0, 0))
     template = level[part.places]
-    return Matrix(one.quantity, part, one.scale, np.zeros(0, dtype=np.int64), (), none, template, none, none)
+    return Matrix(one.quantity, part, one.scale, np.zeros(0, dtype=np.int64), (), none, template, none)
 
 
 def _at_places(first: Quantity, other: Reduced) -> Reals | None:
@@ -217,34 +193,39 @@ def _at_places(first: Quantity, other: Reduced) -> Reals | None:
     return np.where(column < 0, np.nan, other.level[:, column])
 
 
-def _finding(parts: Sequence[Matrix], node: PackedNode, column: int, effect: float, half: float) -> Finding:
-    """A change in words; `column` counts the terms of all parts."""
+def _finding(
+    parts: Sequence[Matrix], node: PackedNode, bound: Floats, column: int, effect: float, half: float
+) -> Finding:
+    """A change as a finding; `column` counts the terms of all parts."""
     each = len(parts[0].terms.terms)
     matrix, term = parts[column // each], column % each
-    one, scale = matrix.terms.terms[term], matrix.scale
+    scale, level = matrix.scale, 1.0 if matrix.terms.share else float(matrix.levels[term])
     usual = float(matrix.levels[term]) if matrix.terms.share else 0.0
     size, low, high = (scale.relative(effect + side, usual) for side in (0.0, -half, half))
-    unit = "percentage points of its time" if matrix.terms.share else "%"
-    text = f"{places.part(matrix, term, node)} changed by {size * 100:+.1f} {unit} since the baseline"
-    in_ns = matrix.quantity.unit == "ns" and not matrix.terms.share
+    limit, interval = scale.relative(float(bound[column])), Interval(low, high)
+    pairs, covers = matrix.quantity.of_pairs, matrix.terms.terms[term].covers
     return Finding(
-        "changed", "warning", one.name, text, where=places.place(matrix, one.where, node),
-        effect=size, effect_ns=size * float(matrix.levels[term]) if in_ns else float("nan"), interval=(low, high),
-        consistent_with=("work done on the node since",),
-        remedy="compare with what was changed on the node, measure it again", measurement=matrix.name,
-        home=matrix.part.home,
+        id="changed", state=State.SUSPECTED, measurement=matrix.name, home=matrix.part.home,
+        part=naming.part(matrix, term, node), effect=size, effect_unit=size * level, interval=interval,
+        half_95=abs(scale.relative(half)), bound=limit, bound_unit=limit * level,
+        times_bound=abs(effect) / float(bound[column]), value=level * (1 + size), peers=level,
+        unit="share" if matrix.terms.share else matrix.quantity.unit,
+        worse=(effect > 0) == (matrix.quantity.model.better == "lower"),
+        by_job=(JobEffect("since the baseline", size, interval, {}),),
+        pairs=naming.cpu_pairs(matrix, covers, node) if pairs else {},
+        cells=() if pairs else naming.cells(matrix, covers, node), remedy="changed",
     )  # fmt: skip
 
 
 def _changes(
     one: _Series, fleet: PackedFleet, rules: Acceptance, alpha: float
 ) -> list[tuple[PackedNode, tuple[int, float, float] | None]]:
-    """Of every node that was there before, what changed most: the column, its change and half of the 95 % interval;
-    `alpha` is a column's chance of a false alarm."""
+    """Of every node that was there before, what changed most: the column, its change and half of its simultaneous
+    interval; `alpha` is a column's chance of a false alarm."""
     groups = [values for point in (one.now, *one.before) for values in point.values()]
     out: list[tuple[PackedNode, tuple[int, float, float] | None]] = []
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # an empty column stays NaN
-        run, degrees = _run_scale(groups, priors_of(one.parts[0], rules)[1])
+        run, degrees = _run_scale(groups, float(priors(one.parts[0], rules).run[0]))
         z = -float(stdtrit(degrees, alpha / 2))
         for node in sorted((node for node in fleet.nodes if node.name in one.now), key=lambda node: node.name):
             values, history = one.now[node.name], [point[node.name] for point in one.before if node.name in point]
@@ -256,11 +237,18 @@ def _changes(
             now, then = (np.isfinite(each).sum(axis=0).clip(min=1) for each in (values, np.concatenate(history)))
             sd = run * np.sqrt(1 / now + 1 / then)
             changed = np.abs(jump) > np.maximum(one.bound, z * sd)
-            changed &= shown_by_runs(values, reference, RUN_SHARE * jump)
+            changed &= _in_every_run(values, reference, _RUN_SHARE * jump)
             most = int(np.argmax(np.where(changed, np.abs(jump) / one.bound, 0.0)))
-            found = (most, float(jump[most]), 1.96 * float(sd[most]))
+            found = (most, float(jump[most]), z * float(sd[most]))
             out.append((node, found if changed[most] else None))
     return out
+
+
+def _in_every_run(values: Floats, reference: Floats, least: Floats) -> npt.NDArray[np.bool_]:
+    """By column, whether every run (run, column) is as far from the reference as `least`, on its side."""
+    with np.errstate(invalid="ignore"):
+        each = (values - reference) * np.sign(least) >= np.abs(least)
+    return np.asarray(np.all(each | np.isnan(values), axis=0), dtype=np.bool_)
 
 
 def _run_scale(groups: Sequence[Floats], prior: float) -> tuple[Floats, float]:
@@ -269,5 +257,5 @@ def _run_scale(groups: Sequence[Floats], prior: float) -> tuple[Floats, float]:
     squares = np.zeros(groups[0].shape[1])
     for values in groups:
         squares += np.nansum((values - np.nanmean(values, axis=0)) ** 2, axis=0)
-    degrees = sum(len(values) - 1 for values in groups) + PRIOR_DF
-    return np.sqrt((squares + PRIOR_DF * prior**2) / degrees), degrees
+    degrees = sum(len(values) - 1 for values in groups) + PRIOR_DEGREES
+    return np.sqrt((squares + PRIOR_DEGREES * prior**2) / degrees), degrees
