@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -39,6 +40,14 @@ def listed(items: Iterable[str]) -> str:
     """`a, b and c`."""
     *first, last = list(items) or [""]
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def file_stem(node: str) -> str:
+    """The name of a node's files: its own, or one with a hash where that cannot be a file's or is the cluster's."""
+    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}", node) and node not in ("cluster", "figures"):
+        return node
+    plain = re.sub(r"[^A-Za-z0-9_-]", "_", node)[:80]
+    return f"{plain}-{hashlib.sha256(node.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
 # --- values ---

@@ -56,19 +56,19 @@ def state_mark(finding: Finding) -> Mark:
 
 
 def finding_block(
-    campaign: Campaign, node: str, finding: Finding, number: int, header: Mapping[str, Any], links: tuple[Link, ...] = ()
+    campaign: Campaign, node: str, finding: Finding, number: int, header: Mapping[str, Any], *, told: bool = False,
 ) -> FindingBlock:
-    """A finding in full: sentence, figures over its own places and by run, expected value and the command to check it."""
+    """A finding in full: sentence (unless the page began with it: `told`), figures over its own places and by run, expected value and the command to check it."""
     rows = [("part", _place(campaign, node, finding)), ("expected", commands.expected(finding)), ("next", text.remedy(finding))]
     command = commands.check(finding, header)
     purpose = f"To check it on {node}, in the folder of nodeprint (ends with PASS or FAIL):"
-    figures = pictures.of_finding(campaign, node, finding, number)
+    figures = pictures.of_finding(campaign, node, finding, number, pictures.MAIN)
     if len(finding.runs) > 1:
-        figures += pictures.of_runs(campaign, finding, number)
+        figures += pictures.of_runs(campaign, node, finding, number)
     return FindingBlock(
-        text.sentence(names.subject(finding)), text.finding_sentence(finding), state_mark(finding), figures,
+        text.sentence(names.subject(finding)), "" if told else text.finding_sentence(finding), state_mark(finding), figures,
         tuple(text.finding_details(finding)), tuple(row for row in rows if row[1]),
-        Command(command, purpose) if command else None, links,
+        Command(command, purpose) if command else None,
     )  # fmt: skip
 
 

@@ -59,7 +59,7 @@ def page(campaign: Campaign, node: str, jobs: Sequence[Job] | None = None) -> Pa
     jobs = campaign.jobs(node) if jobs is None else jobs
     counted, others = verdict.counted, [finding for finding in verdict.findings if not finding.counts]
     blocks = [
-        finding_block(campaign, node, finding, number, method.header(jobs, finding.measurement))
+        finding_block(campaign, node, finding, number, method.header(jobs, finding.measurement), told=number == 1)
         for number, finding in enumerate(counted, 1)
     ]
     alone = text.fleet_notes(campaign.verdict) if len(campaign.verdict.nodes) == 1 else []

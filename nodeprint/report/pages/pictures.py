@@ -16,12 +16,14 @@ from nodeprint.report.figures import effects, matrix, own_places, render
 from nodeprint.report.pages.blocks import Picture
 from nodeprint.report.pages.campaign import Campaign
 
+#: The subject of figures of the fleet.
+CLUSTER = "cluster"
 #: Widths in mm: of a page, of the larger part of one, of half of one.
-PAGE, LARGE, HALF = 180.0, 128.0, 88.0
+PAGE, LARGE, MAIN, HALF, SMALL = 180.0, 128.0, 114.0, 88.0, 58.0
 
 
 def picture(
-    campaign: Campaign, draw: render.Draw[Any], data: Any, width: float, *, name: str, alt: str, caption: str = "",
+    campaign: Campaign, subject: str, draw: render.Draw[Any], data: Any, width: float, *, name: str, alt: str, caption: str = "",
 ) -> Picture:  # fmt: skip
     """A figure of a page."""
     drawn = render.figure(draw, data, campaign.style, width)
@@ -50,17 +52,17 @@ def of_finding(campaign: Campaign, node: str, finding: Finding, number: int, wid
         f"bound {finding.bound * 100:.3g} %"
     )
     return (
-        picture(campaign, own_places.own_differences, data, width, name=f"finding-{number}", alt=alt, caption=caption),
+        picture(campaign, node, own_places.own_differences, data, width, name=f"finding-{number}", alt=alt, caption=caption),
     )
 
 
-def of_runs(campaign: Campaign, finding: Finding, number: int, width: float = HALF) -> tuple[Picture, ...]:
+def of_runs(campaign: Campaign, node: str, finding: Finding, number: int, width: float = SMALL) -> tuple[Picture, ...]:
     """A finding's effect job by job and run by run; nothing of one that has no jobs."""
     if not finding.by_job:
         return ()
     alt = f"effect of {names.part(finding.part)} in {len(finding.runs)} runs, bound {finding.bound * 100:.3g} %"
     data = effects.of_finding(finding, share=finding.unit == "share")
-    return (picture(campaign, effects.effect, data, width, name=f"runs-{number}", alt=alt),)
+    return (picture(campaign, node, effects.effect, data, width, name=f"runs-{number}", alt=alt),)
 
 
 # --- matrices ---
@@ -77,7 +79,7 @@ def matrices(campaign: Campaign, node: str, measurement: str) -> Iterator[Pictur
             at_home = f", {homes.named(home)}" if homes.named(home) else ""
             alt = f"matrix of {measurement} of {node}{at_home}, from {data.low:.4g} to {data.high:.4g} {known.unit.name}"
             width = LARGE if number == 0 else HALF
-            yield picture(campaign, matrix.matrix, data, width, name=f"{measurement}{_suffix(home)}", alt=alt)
+            yield picture(campaign, node, matrix.matrix, data, width, name=f"{measurement}{_suffix(home)}", alt=alt)
 
 
 def difference(campaign: Campaign, node: str, measurement: str, width: float = HALF) -> Iterator[Picture]:
@@ -98,7 +100,7 @@ def difference(campaign: Campaign, node: str, measurement: str, width: float = H
         caption = f"{caption} A peer, for comparison." if of != node else caption
         alt = f"difference matrix of {of} from its peers, {measurement}, to {data.high:.3g} %"
         name = f"difference-{measurement}{'-peer' if of != node else ''}"
-        yield picture(campaign, matrix.matrix, data, width, name=name, alt=alt, caption=caption)
+        yield picture(campaign, node, matrix.matrix, data, width, name=name, alt=alt, caption=caption)
 
 
 def _suffix(home: int) -> str:
