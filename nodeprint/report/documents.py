@@ -132,7 +132,9 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         nodes = self.source.verdict.nodes
         few = len(nodes) <= MOST_FILES
         return frozenset(
-            n for n in nodes if MEANING[nodes[n].outcome].measured and (few or nodes[n].counted or nodes[n].outcome is not Outcome.SAME)
+            n
+            for n in nodes
+            if MEANING[nodes[n].outcome].measured and (few or nodes[n].counted or nodes[n].outcome is not Outcome.SAME)
         )
 
     @cached_property
@@ -170,7 +172,13 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         page = node_pages.page(source, node, jobs) if node in self.own or node in self.within else None
         if page is not None and node in self.own:
             pages = (page, method.page(source, [methods], node))
-            document = Document(f"nodeprint, campaign {source.verdict.campaign}, {node}", source.verdict.campaign, source.origin, pages, source.site)
+            document = Document(
+                f"nodeprint, campaign {source.verdict.campaign}, {node}",
+                source.verdict.campaign,
+                source.origin,
+                pages,
+                source.site,
+            )
             paths.append(files.write(self.out / file_name(node), printer.pdf(document)))
             if self.figures:
                 paths += sorted((self.out / "figures" / names.file_stem(node)).glob("*"))
@@ -184,7 +192,9 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         """
         source = self.source
         pages = {one.node: one.page for one in printed if one.page is not None}
-        links = {n: Link(n, anchor=anchor(n)) if n in pages else Link(n, file=file_name(n)) for n in (*pages, *self.own)}
+        links = {
+            n: Link(n, anchor=anchor(n)) if n in pages else Link(n, file=file_name(n)) for n in (*pages, *self.own)
+        }
         ahead = [cluster.page(source, links)] if len(source.verdict.nodes) != 1 else []
         how = method.page(source, [one.methods for one in printed])
         shown = (*ahead, *(pages[node] for node in self.within if node in pages), how)

@@ -74,7 +74,9 @@ def encoded(campaign: Campaign, node: str) -> tuple[Encoded, ...]:
             step, data = encode(square)
             title = ", ".join(filter(None, (measurement, homes.named(home))))
             own = tuple(cpus[slot] for slot in slots.tolist())
-            out.append(Encoded(measurement, home, title, step, data, own, tuple(map(tuple, labels[:, :4].tolist())), parts))
+            out.append(
+                Encoded(measurement, home, title, step, data, own, tuple(map(tuple, labels[:, :4].tolist())), parts)
+            )
     return tuple(out)
 
 

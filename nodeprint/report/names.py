@@ -162,8 +162,10 @@ def place(where: Where) -> str:
     for key, value in where.items():
         if key == "core":
             parts.append(f"core {value} (CPU {where['cpu']})" if "cpu" in where else f"core {value}")
-        elif key == "cpu":
-            parts += [] if "core" in where else [f"CPU {value}"]
+        elif key in ("cpu", "cpu_a", "cpu_b"):
+            parts += [] if key == "cpu" and "core" in where else [f"CPU {value}"]
+        elif key.startswith("core_") and f"cpu_{key.removeprefix('core_')}" in where:
+            continue
         elif isinstance(value, str) and key not in _LABELS:
             parts.append(printable(value, 80))
         elif key not in _FLAGS:

@@ -24,7 +24,7 @@ import typst
 from nodeprint import sources
 from nodeprint.errors import printable
 from nodeprint.report.figures.style import load
-from nodeprint.report.pages.blocks import Document, Picture
+from nodeprint.report.pages.blocks import Command, Document, Picture
 
 #: Typst refuses a document that is not accessible by this standard.
 _STANDARD = "ua-1"
@@ -82,6 +82,9 @@ def plain(value: Any, file: Any, count: list[int] | None = None) -> Any:
             return file(value, count[0])
         words = {"alt": line(value.alt), "caption": line(value.caption), "width": value.width}
         return {"kind": "Picture", "file": file(value.svg.encode(), count[0]), **words}
+    if isinstance(value, Command):  # never cut, its lines as they are
+        lines = [line(part, keep=True) for part in value.command.splitlines()]
+        return {"kind": "Command", "lines": lines, "purpose": line(value.purpose)}
     if isinstance(value, msgspec.Struct):
         fields = {name: plain(getattr(value, name), file, count) for name in value.__struct_fields__}
         return {"kind": type(value).__name__, **fields}
@@ -90,9 +93,9 @@ def plain(value: Any, file: Any, count: list[int] | None = None) -> Any:
     return line(value) if isinstance(value, str) else value
 
 
-def line(text: str) -> str:
-    """`text` on one line, printable, of bounded length and in letters of the fonts."""
-    clean = printable(" ".join(text.split()), _LONGEST)
+def line(text: str, *, keep: bool = False) -> str:
+    """`text` on one line, printable and in letters of the fonts; cut where it is very long, unless it is to be kept."""
+    clean = printable(text, len(text)) if keep else printable(" ".join(text.split()), _LONGEST)
     return clean if clean.isascii() else "".join(c if ord(c) in _letters() else "□" for c in clean)
 
 

@@ -167,7 +167,13 @@ def _rules(campaign: JudgedCampaign) -> dict[str, Any]:
     rules, default = acceptance.load(acceptance.kept(campaign.folder)), acceptance.load()
     source = "nodeprint's default" if rules == default else "acceptance.yaml of the campaign"
     bounds = [
-        [text.named("terms", limit.family), limit.measurement, names.bound(limit.bound), names.percent(limit.effect), source]
+        [
+            text.named("terms", limit.family),
+            limit.measurement,
+            names.bound(limit.bound),
+            names.percent(limit.effect),
+            source,
+        ]
         for limit in campaign.verdict.fleet.limits
     ]
     limits = [

@@ -84,7 +84,9 @@ def _disturbed(campaign: Campaign) -> Block:
 def _deviating(campaign: Campaign, linked: Mapping[str, Link]) -> list[Block]:
     """Nodes with findings by severity: the sentence, a small figure of its quantity, the next command and its page."""
     nodes = campaign.verdict.nodes
-    found = sorted((name for name in nodes if nodes[name].counted), key=lambda name: (severity(nodes[name]), natural(name)))
+    found = sorted(
+        (name for name in nodes if nodes[name].counted), key=lambda name: (severity(nodes[name]), natural(name))
+    )
     blocks: list[Block] = []
     for number, name in enumerate(found[:_MOST_SHOWN], 1):
         first, *more = nodes[name].counted
@@ -108,7 +110,11 @@ def _next(campaign: Campaign, node: str) -> str:
     """The next command for a node: a further job where that would decide, else its own page's figures."""
     name = node if names.nodes([node]) == node else "NAME"
     outcome = campaign.verdict.nodes[node].outcome
-    return f"make run NODES={name}" if MEANING[outcome].again else f"make run NODES={name}  # again after the remedy: before and after"
+    return (
+        f"make run NODES={name}"
+        if MEANING[outcome].again
+        else f"make run NODES={name}  # again after the remedy: before and after"
+    )
 
 
 def _lines(campaign: Campaign, linked: Mapping[str, Link]) -> Block:
@@ -116,7 +122,11 @@ def _lines(campaign: Campaign, linked: Mapping[str, Link]) -> Block:
     nodes = campaign.verdict.nodes
     others = {name: node for name, node in nodes.items() if not node.counted and node.outcome is not Outcome.SAME}
     rows = tuple(
-        (linked.get(line.nodes[0], line.names) if len(line.nodes) == 1 else line.names, Mark.of(line.outcome), line.text)
+        (
+            linked.get(line.nodes[0], line.names) if len(line.nodes) == 1 else line.names,
+            Mark.of(line.outcome),
+            line.text,
+        )
         for line in text.node_lines(others)
     )
     return Table(("nodes", "outcome", "why"), rows, "lll", 2)
@@ -155,7 +165,9 @@ def cell_table(nodes: Mapping[str, NodeVerdict]) -> Table:
         for figure in node.cells:
             by_cell.setdefault((figure.measurement, figure.name, figure.unit), {})[name] = figure.median
     rows = tuple(
-        (measurement, name, *_extremes(values, unit)) for (measurement, name, unit), values in by_cell.items() if len(values) > 1
+        (measurement, name, *_extremes(values, unit))
+        for (measurement, name, unit), values in by_cell.items()
+        if len(values) > 1
     )
     return Table(("measurement", "of", "nodes", "median", "lowest", "on", "highest", "on"), rows, "llrrrlrl")
 
@@ -195,14 +207,18 @@ def differences(nodes: Mapping[str, NodeVerdict]) -> Table:
     """Fields of the fingerprint in which nodes differ: the majority's value, and who has which other one."""
     rows: list[tuple[Cell, ...]] = []
     for known in FIELDS:
-        values = {name: str(node.fingerprint[known.name]) for name, node in nodes.items() if node.fingerprint.get(known.name)}
+        values = {
+            name: str(node.fingerprint[known.name]) for name, node in nodes.items() if node.fingerprint.get(known.name)
+        }
         counted = Counter(values.values()).most_common()
         if len(counted) < 2 or known.name in ("serials", "ppin"):
             continue
         others = [f"{value[:60]}: {names.nodes(n for n in values if values[n] == value)}" for value, _ in counted[1:5]]
         more = [f"and {len(counted) - 5} more values"] if len(counted) > 5 else []
         usual, count = counted[0]
-        rows.append((label(known.name), "yes" if known.hard else "", f"{usual[:60]} ({count})", "; ".join([*others, *more])))
+        rows.append(
+            (label(known.name), "yes" if known.hard else "", f"{usual[:60]} ({count})", "; ".join([*others, *more]))
+        )
     return Table(("field", "must agree", "most nodes", "other nodes"), tuple(rows), "llll", 3)
 
 
@@ -215,7 +231,8 @@ def _warnings(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
             seen.setdefault(key, []).append(name)
     ordered = sorted(seen.items(), key=lambda item: -len(item[1]))
     return [
-        Advice(words, advice, "all nodes" if len(on) == len(nodes) > 1 else names.nodes(on)) for (words, advice), on in ordered
+        Advice(words, advice, "all nodes" if len(on) == len(nodes) > 1 else names.nodes(on))
+        for (words, advice), on in ordered
     ]
 
 
@@ -232,9 +249,15 @@ def _all_nodes(campaign: Campaign, linked: Mapping[str, Link]) -> Table:
         first = names.subject(node.counted[0]) if node.counted else ""
         place = ", ".join(filter(None, (node.rack, campaign.switches.get(name, ""))))
         rows.append((linked.get(name, printable(name, 40)), Mark.of(node.outcome), node.group, place, used, first))
-    table = without_empty(Table(("node", "outcome", "group", "rack, switch", "of its bounds", "first finding"), tuple(rows), "llllrl"))
+    table = without_empty(
+        Table(("node", "outcome", "group", "rack, switch", "of its bounds", "first finding"), tuple(rows), "llllrl")
+    )
     left = len(order) - len(shown)
-    return replace(table, rows=(*table.rows, (f"{left} more are SAME", *[""] * (len(table.header) - 1)))) if left else table
+    return (
+        replace(table, rows=(*table.rows, (f"{left} more are SAME", *[""] * (len(table.header) - 1))))
+        if left
+        else table
+    )
 
 
 def shown_nodes(nodes: Mapping[str, NodeVerdict]) -> Sequence[str]:

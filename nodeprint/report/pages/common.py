@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from nodeprint.errors import NodeprintError
 from nodeprint.fingerprint import label
 from nodeprint.judge.outcome import MEANING
 from nodeprint.judge.verdict import CellFigure, ClassFigure, Finding, Margin, NodeVerdict
@@ -15,7 +16,12 @@ from nodeprint.report.pages import pictures
 from nodeprint.report.pages.blocks import Cell, Command, FactRows, FindingBlock, Link, Mark, Table
 from nodeprint.report.pages.campaign import Campaign
 
-_STATES = {"confirmed": ("▲", "alarm"), "suspected": ("◆", "warning"), "differs": ("△", "warning"), "refuted": ("○", "neutral")}
+_STATES = {
+    "confirmed": ("▲", "alarm"),
+    "suspected": ("◆", "warning"),
+    "differs": ("△", "warning"),
+    "refuted": ("○", "neutral"),
+}
 
 
 def anchor(node: str) -> str:
@@ -56,11 +62,21 @@ def state_mark(finding: Finding) -> Mark:
 
 
 def finding_block(
-    campaign: Campaign, node: str, finding: Finding, number: int, header: Mapping[str, Any], *, told: bool = False,
+    campaign: Campaign,
+    node: str,
+    finding: Finding,
+    number: int,
+    header: Mapping[str, Any],
+    *,
+    told: bool = False,
 ) -> FindingBlock:
     """A finding in full: sentence (unless the page began with it: `told`), figures over its own places and by run, expected value and the command to check it."""
-    rows = [("part", _place(campaign, node, finding)), ("expected", commands.expected(finding)), ("next", text.remedy(finding))]
-    command = commands.check(finding, header)
+    rows = [
+        ("part", _place(campaign, node, finding)),
+        ("expected", commands.expected(finding)),
+        ("next", text.remedy(finding)),
+    ]
+    command = _command(campaign, node, finding, header)
     purpose = f"To check it on {node}, in the folder of nodeprint (ends with PASS or FAIL):"
     figures = pictures.of_finding(campaign, node, finding, number, pictures.MAIN)
     if len(finding.runs) > 1:
@@ -70,6 +86,17 @@ def finding_block(
         tuple(text.finding_details(finding)), tuple(row for row in rows if row[1]),
         Command(command, purpose) if command else None,
     )  # fmt: skip
+
+
+def _command(campaign: Campaign, node: str, finding: Finding, header: Mapping[str, Any]) -> str:
+    """The command that checks a finding; empty where its measurement is not here."""
+    if not (finding.pairs or finding.cells):
+        return ""
+    try:
+        known = campaign.levels(finding.measurement, node)
+    except NodeprintError:
+        return ""
+    return commands.check(finding, header, known, node, campaign.peers(node, known))
 
 
 def _place(campaign: Campaign, node: str, finding: Finding) -> str:
@@ -101,8 +128,19 @@ def class_table(classes: tuple[ClassFigure, ...]) -> Table:
         # of two runs that differ much the interval is wider than the median, and says nothing
         narrow = all(map(math.isfinite, ends)) and ends[0] > 0.5 * figure.median_ns
         interval = f"{names.quantity(ends[0], 'ns').split(' ')[0]} to {names.quantity(ends[1], 'ns')}" if narrow else ""
-        rows.append((where, figure.name, f"{figure.pairs:,}", names.quantity(figure.median_ns, "ns"), interval, str(figure.runs)))
-    return without_empty(Table(("measurement", "class", "pairs", "median", "95 % interval", "runs"), tuple(rows), "llrrlr"))
+        rows.append(
+            (
+                where,
+                figure.name,
+                f"{figure.pairs:,}",
+                names.quantity(figure.median_ns, "ns"),
+                interval,
+                str(figure.runs),
+            )
+        )
+    return without_empty(
+        Table(("measurement", "class", "pairs", "median", "95 % interval", "runs"), tuple(rows), "llrrlr")
+    )
 
 
 def cell_table(cells: tuple[CellFigure, ...]) -> Table:
@@ -110,7 +148,9 @@ def cell_table(cells: tuple[CellFigure, ...]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for figure in cells:
         ends = (figure.ci_low, figure.ci_high)
-        interval = " to ".join(names.quantity(end, figure.unit) for end in ends) if all(map(math.isfinite, ends)) else ""
+        interval = (
+            " to ".join(names.quantity(end, figure.unit) for end in ends) if all(map(math.isfinite, ends)) else ""
+        )
         group = names.quantity(figure.group, figure.unit) if math.isfinite(figure.group) else ""
         ratio = f"{(figure.median / figure.group - 1) * 100:+z.1f} %" if group and figure.group else ""
         worst = names.quantity(figure.worst_value, figure.unit) if figure.worst else ""
@@ -133,7 +173,16 @@ def margin_table(margins: tuple[Margin, ...]) -> Table:
             names.percent(margin.effect), within, names.bound(margin.bound),
             f"{margin.share * 100:.0f} %" if math.isfinite(margin.share) else "", remedy if margin.share > 1 else "",
         ))  # fmt: skip
-    header = ("subject", "decides", "nearest to its bound", "differs by", "the same within", "bound", "used", "to resolve it")
+    header = (
+        "subject",
+        "decides",
+        "nearest to its bound",
+        "differs by",
+        "the same within",
+        "bound",
+        "used",
+        "to resolve it",
+    )
     return without_empty(Table(header, tuple(rows), "lllrrrrl", 2))
 
 

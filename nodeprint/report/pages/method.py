@@ -60,7 +60,8 @@ def _facts(measured: Measured, jobs: Sequence[Job]) -> FactRows:
         "operation": head.get("operation"),
         "quantity": f"{quantity} ({_QUANTITIES[quantity]})" if quantity in _QUANTITIES else quantity,
         "home": _HOMES.get(str(head.get("home")), head.get("home")),
-        "lines": head.get("lines") and f"{head['lines']} a pass, drawn by seed, {head.get('batches', '?')} batches a line",
+        "lines": head.get("lines")
+        and f"{head['lines']} a pass, drawn by seed, {head.get('batches', '?')} batches a line",
         "passes, runs": "" if imported else rounds,
         "pinned by": head.get("pinned_by"),
         "clock": f"{clock.get('source', '')}, {hz / 1e9:.3f} GHz" if isinstance(hz, int | float) else "",
@@ -92,7 +93,11 @@ def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -
 
 def _judged(verdict: Verdict) -> Block:
     fleet = verdict.fleet
-    words = text.say("tested", tests=f"{fleet.tests:,}", false_alarm=f"{fleet.false_alarm * 100:g} %") if fleet.tests else ""
+    words = (
+        text.say("tested", tests=f"{fleet.tests:,}", false_alarm=f"{fleet.false_alarm * 100:g} %")
+        if fleet.tests
+        else ""
+    )
     return Text(
         " ".join(filter(None, (
             "A part of a node is the same as its peers' where the 90 % interval of its difference is inside its bound; "

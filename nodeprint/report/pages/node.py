@@ -98,7 +98,11 @@ def _identity(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequenc
     """Which machine this is."""
     known = verdict.fingerprint
     times = sorted(
-        str(run["start_time"])[:10] for job in jobs for m in job.measured.values() for run in m.runs if run["start_time"]
+        str(run["start_time"])[:10]
+        for job in jobs
+        for m in job.measured.values()
+        for run in m.runs
+        if run["start_time"]
     )
     processors = known.get("cpu")
     if processors and known.get("sockets"):
@@ -119,7 +123,9 @@ def _identity(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequenc
 
 def _others(campaign: Campaign, node: str, findings: Sequence[Any], jobs: Sequence[Job]) -> tuple[Block, ...]:
     """Findings that are no part of the outcome, in a line each."""
-    return (Bullets(tuple(f"{text.finding_sentence(f)} {' '.join(text.finding_details(f))}".strip() for f in findings)),)
+    return (
+        Bullets(tuple(f"{text.finding_sentence(f)} {' '.join(text.finding_details(f))}".strip() for f in findings)),
+    )
 
 
 def _differences(campaign: Campaign, node: str) -> tuple[Block, ...]:
@@ -135,7 +141,7 @@ def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict) -> list[Block
         shown = tuple(pictures.matrices(campaign, node, name))
         blocks += [Figures(shown), Text(_range(campaign, node, name), quiet=True)]
         blocks.append(class_table(tuple(figure for figure in verdict.classes if figure.measurement == name)))
-        blocks += pictures.structure_blocks(campaign, node, name)
+        blocks.append(Figures(tuple(pictures.around(campaign, node, name))))
     left = [figure for figure in verdict.classes if figure.measurement not in campaign.measurements(node, pairs=True)]
     return [*blocks, class_table(tuple(left))]
 
