@@ -171,7 +171,15 @@ def _node(entry: Mapping[str, Any]) -> PackedNode:
     lists: dict[str, Any] = {
         key: tuple(entry.get(key, ()))
         for key in (
-            "log_tail", "cpus", "cores", "quality", "unusable", "not_applicable", "warnings", "boots", "seen",
+            "log_tail",
+            "cpus",
+            "cores",
+            "quality",
+            "unusable",
+            "not_applicable",
+            "warnings",
+            "boots",
+            "seen",
         )
     }
     texts = {key: str(entry.get(key, "")) for key in ("host", "reason", "rack", "switch")}

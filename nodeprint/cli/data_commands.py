@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nodeprint.cli.app import DATA, app
-from nodeprint.cli.shared import Format, print_result, print_text
+from nodeprint.cli.shared import Format, judge_and_write, print_result, print_text
 from nodeprint.errors import NodeprintError
 
 #: Those of topology/presets.py, which is not imported to print the help.
@@ -94,7 +94,7 @@ def simulate(
     machine = labels.read(open_tree(Path(topology))) if Path(topology).exists() else labels.preset(topology)
     spread = simulator.Spread().times(noise)
     if power:
-        from nodeprint.verdict import power as powers
+        from nodeprint.judge import power as powers
 
         print_text(powers.as_text(powers.power(machine, spread)))
         return
@@ -123,11 +123,10 @@ def demo(
     """
     from nodeprint.report import documents
     from nodeprint.simulate import demo as demonstration
-    from nodeprint.verdict import campaign_verdict
 
     typer.echo(f"SIMULATED, not a measurement: {demonstration.DESCRIPTION}", err=True)
     demonstration.write(out)
-    campaign_verdict.judge(out)
+    judge_and_write(out)
     documents.write(out)
     print_result(out)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nodeprint.cli.app import JUDGE, app
-from nodeprint.cli.shared import Campaign, Json, print_json, print_text, say_origin
+from nodeprint.cli.shared import Campaign, Json, judge_and_write, print_json, print_text, say_origin
 from nodeprint.errors import NodeprintError
 
 _Accepted = Annotated[
@@ -18,7 +18,7 @@ baselines = typer.Typer(no_args_is_help=True, help="Save judged campaigns to com
 app.add_typer(baselines, name="baseline", rich_help_panel=JUDGE)
 
 
-@app.command(rich_help_panel=JUDGE, epilog="Example: nodeprint judge results/main --json --fail-on deviates")
+@app.command(rich_help_panel=JUDGE, epilog="Example: nodeprint judge results/main --json --fail-on not-same")
 def judge(
     campaign: Campaign,
     baseline: Annotated[Path | None, typer.Option(help="A saved baseline, or a campaign, to compare with.")] = None,
@@ -31,9 +31,9 @@ def judge(
     fail_on: Annotated[
         str,
         typer.Option(
-            help="Exit code 1 where a node has such an outcome: not-measured, deviates, invalid (not measured, too)"
-            " or any, several separated by commas. A node DEVIATES where a second job confirmed it (`recheck: true`);"
-            " after one job it is at most SUSPECT, which only `any` counts."
+            help="End with 3 where a node, the fleet or messages between nodes have such an outcome: found (SUSPECT,"
+            " DEVIATES, OUTSIDE LIMIT, SPLIT, a slow link), not-same (anything but SAME: for scripts that accept nodes),"
+            " not-measured, invalid or nothing; several separated by commas."
         ),
     ] = "",
     recheck: Annotated[Path | None, typer.Option(help="Write the nodes to measure again as a second job.")] = None,
@@ -41,18 +41,21 @@ def judge(
 ) -> None:
     """Compare the nodes of a campaign and print the verdict.
 
-    Uses the records that are there; writes verdict.json, JUnit, Prometheus text and drain.sh.
+    Uses the records that are there; writes verdict.json, the table of deviations (netCDF), JUnit, Prometheus text and
+    drain.sh.
     """
-    from nodeprint import files, outcomes
-    from nodeprint.verdict import campaign_verdict, outputs
+    from nodeprint import files
+    from nodeprint.judge import outcome
+    from nodeprint.report import files as written
+    from nodeprint.report import text
 
-    kinds = outcomes.fail_kinds(fail_on)
-    result = campaign_verdict.judge(campaign, baseline=baseline, acceptance=acceptance)
+    kinds = outcome.kinds(fail_on)
+    verdict = judge_and_write(campaign, baseline=baseline, acceptance=acceptance)
     if recheck:
-        files.write(recheck, outputs.recheck(result))
-    typer.echo(result.json().rstrip("\n") if json else result.text())
-    if any(result.fails(kind) for kind in kinds):
-        raise typer.Exit(1)
+        files.write(recheck, written.recheck(verdict))
+    typer.echo(written.as_json(verdict).rstrip("\n") if json else text.summary(verdict))
+    if verdict.fails(kinds):
+        raise typer.Exit(3)
 
 
 @app.command(rich_help_panel=JUDGE, epilog="Example: nodeprint drift results/main")
@@ -70,7 +73,7 @@ def drift(
     from nodeprint import packing
     from nodeprint.importers import setup_facts, surveys
     from nodeprint.judge import acceptance as rules
-    from nodeprint.verdict import comparison
+    from nodeprint.judge import compare as comparison
 
     if setup_facts.is_capture(campaign):
         nodes, simulated = setup_facts.read(campaign), False
@@ -101,9 +104,9 @@ def save(
     campaign: Campaign, to: Annotated[Path, typer.Option(help="The baseline's folder; made where it is not there.")]
 ) -> None:
     """Add a campaign to a baseline; it needs at least three runs over two boots of each node."""
-    from nodeprint.verdict import history
+    from nodeprint.judge import baseline
 
-    typer.echo(history.save(campaign, to))
+    typer.echo(baseline.save(campaign, to))
 
 
 @app.command(rich_help_panel=JUDGE, epilog="Example: nodeprint compare results/before results/after")
@@ -119,13 +122,14 @@ def compare(
     """
     from nodeprint import config as configuration
     from nodeprint.judge import acceptance as accepted
-    from nodeprint.verdict import comparison
-    from nodeprint.verdict.outputs import read
+    from nodeprint.judge import compare as comparison
+    from nodeprint.report import changes as changed
+    from nodeprint.report.files import read
 
     rules = accepted.load(acceptance or accepted.kept(after))
     verdicts = read(before), read(after)
     changes = comparison.compare(*verdicts, rules)
-    simulated = any(verdict.get("simulated") for verdict in verdicts)
+    simulated = any(verdict.simulated for verdict in verdicts)
     apart = configuration.plans_apart(before, after)
     other = comparison.machines_apart(*verdicts)
     if json:
@@ -136,8 +140,8 @@ def compare(
         advice = "compare two campaigns of the same nodes"
         raise NodeprintError(f"no node is in both it and {after} with the same classes", where=before, advice=advice)
     say_origin(simulated)
-    if other:
-        typer.echo(other)
+    for machines in other:
+        typer.echo(changed.other_machine(machines))
     for name, (old, new) in apart.items():
         typer.echo(f"{name} was measured with other arguments: {old} before, {new} after")
-    print_text(comparison.as_text(changes, rules))
+    print_text(changed.as_text(changes, rules))

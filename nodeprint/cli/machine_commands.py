@@ -79,14 +79,11 @@ def iodie(
     """Map the I/O dies of a node from its hops.
 
     From records of coherence with --detail: clusters of cache lines, where CCDs and memory are relative to each other,
-    and the latency of each part of a path; or why there is no map, and the detection limit (docs/iodie.md). Of a judged
-    campaign also what the verdict says of the parts of all nodes.
+    and the latency of each part of a path; or why there is no map, and the detection limit (docs/iodie.md).
     """
-    from nodeprint.iodie import campaign_dies, die_quantities
-    from nodeprint.verdict import outputs
+    from nodeprint.iodie import campaign_dies
 
-    verdict = outputs.read(where) if (where / "verdict.json").exists() else None
-    found = campaign_dies.read(where, die_quantities.judged(verdict) if verdict is not None else None)
+    found = campaign_dies.read(where)
     if pdf is not None:
         from nodeprint.report import die_maps
 

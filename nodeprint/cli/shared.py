@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 from rich.console import Console, RenderableType
+
+if TYPE_CHECKING:
+    from nodeprint.judge.verdict import Verdict
 
 Campaign = Annotated[Path, typer.Argument(help="A campaign's folder, e.g. results/main", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -34,6 +37,18 @@ def say_origin(simulated: bool) -> None:
     """The first line of output that is not from a measurement."""
     if simulated:
         typer.echo("SIMULATED, not a measurement")
+
+
+def judge_and_write(campaign: Path, *, baseline: Path | None = None, acceptance: Path | None = None) -> Verdict:
+    """Judge a campaign and write its files: verdict.json, deviations.nc, JUnit, Prometheus text and drain.sh."""
+    from nodeprint import discover
+    from nodeprint.fleet import store
+    from nodeprint.judge import campaign as judging
+    from nodeprint.report import files
+
+    verdict = judging.judge(campaign, baseline=baseline, acceptance=acceptance).verdict
+    files.write(verdict, store.base(campaign), discover.states(campaign))
+    return verdict
 
 
 def print_result(campaign: Path) -> bool:

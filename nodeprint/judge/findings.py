@@ -12,7 +12,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from nodeprint import senses
-from nodeprint.fleet.quantity import Key, models
+from nodeprint.fleet.quantity import Key
 from nodeprint.judge import naming
 from nodeprint.judge.causes import Cause, Deviation, causes
 from nodeprint.judge.confirmation import FEW_NODES, Series, Standing

@@ -122,7 +122,9 @@ def remedy_of(one: Worst, node: PackedNode) -> tuple[str, int]:
     room = max(bound - expected, 0.0) / (quantile + NINE_OF_TEN)
 
     def variance(runs: float, peers: float) -> float:
-        return float(run / runs + job + TEMPLATE_ERROR * max(between - run / max(block.runs[row, part], 1), 0.0) / peers)
+        return float(
+            run / runs + job + TEMPLATE_ERROR * max(between - run / max(block.runs[row, part], 1), 0.0) / peers
+        )
 
     for wanted in range(runs + 1, MOST_RUNS + 1):
         if variance(wanted, count) + TEMPLATE_ERROR * run / wanted / count <= room**2:

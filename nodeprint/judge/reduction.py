@@ -53,7 +53,7 @@ class EffectScale(msgspec.Struct, frozen=True):
         """An effect on the model's scale as a share of the value; of shares of the time, by how much it is more than
         that of the `peers`."""
         if self.kind == "linear":
-            return effect
+            return float(effect)
         return float(np.expm1(effect)) * (self.floor + peers if self.kind == "share" else 1.0)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from nodeprint.judge.verdict import Finding
-from nodeprint.layout import SOCKET
+from nodeprint.layout import CCX, SOCKET
 from nodeprint.report import names
 from nodeprint.report.figures import own_places
 from nodeprint.report.figures.node_levels import NodeLevels
@@ -18,6 +18,8 @@ from nodeprint.report.figures.node_levels import NodeLevels
 #: Arguments of a kernel that belong to one run, and those that say what is measured.
 _OWN = ("--out", "--seed", "--job", "--run", "--cpus", "--pairs", "--siblings")
 _FLAGS = ("--siblings", "--detail", "--census", "--any-lines", "--huge-pages", "--share-l3", "--mix", "--same-cpu")
+#: Which of a core's pairs a contrast counts: of the same socket, of the same CCX.
+_COUNTED = {"core-in": (True, True), "core-near": (True, False), "core-far": (False, False)}
 #: Pairs that a command lists; a finding of more is measured on this many of them, evenly.
 _MOST_PAIRS = 24
 
@@ -82,15 +84,16 @@ def _pairs(finding: Finding, levels: NodeLevels, node: str) -> tuple[list[tuple[
     slot = {cpu: number for number, cpu in enumerate(cpus)}
     number = {tuple(pair): at for at, pair in enumerate(quantity.pairs.tolist())}
     start = quantity.homes.index(finding.home) * len(number) if finding.home in quantity.homes else 0
-    same_socket = {"core-near": True, "core-in": True, "core-far": False}.get(finding.part.family)
+    counted = _COUNTED.get(finding.part.family)
     found = []
     for a, partners in sorted(finding.pairs.items()):
         for b in partners:
             pair = tuple(sorted((slot.get(a, -1), slot.get(b, -1))))
             if pair not in number:
                 continue
-            together = quantity.layout.slots[pair[0], SOCKET] == quantity.layout.slots[pair[1], SOCKET]
-            if same_socket is None or together == same_socket:
+            a_slot, b_slot = quantity.layout.slots[list(pair)]
+            beside = (bool(a_slot[SOCKET] == b_slot[SOCKET]), bool(a_slot[CCX] == b_slot[CCX] >= 0))
+            if counted is None or beside == counted:
                 found.append(((a, b), start + number[pair]))
     common = set(found[0][0]).intersection(*(ends for ends, _ in found)) if len(found) > 1 else set()
     count = len(found) if common else min(len(found), _MOST_PAIRS)
@@ -117,34 +120,6 @@ def _ranges(numbers: Sequence[int]) -> list[str]:
         else:
             out.append([number])
     return [f"$(seq {run[0]} {run[-1]})" if len(run) > 2 else " ".join(map(str, run)) for run in out]
-
-
-def expected(finding: Finding) -> str:
-    """What is expected where the finding is, and from where on it fails: `117 ns, at most 122 ns`."""
-    if not (math.isfinite(finding.peers) and math.isfinite(finding.bound_unit)):
-        return ""
-    end = "at most" if _high_is_bad(finding) else "at least"
-    return f"{names.quantity(finding.peers, finding.unit)}, {end} {names.quantity(_end(finding), finding.unit)}"
-
-
-def _high_is_bad(finding: Finding) -> bool:
-    return (finding.effect > 0) == finding.worse
-
-
-def _end(finding: Finding) -> float:
-    """From where on the value is outside the finding's own bound."""
-    return finding.peers + (1 if _high_is_bad(finding) else -1) * abs(finding.bound_unit)
-
-
-def _arguments(header: Mapping[str, Any]) -> str:
-    """The arguments of the measurement without those of one run and those that pick places."""
-    words, out = [str(word) for word in header.get("arguments") or ()], []
-    while words:
-        word = words.pop(0)
-        taken = [words.pop(0)] if words and not words[0].startswith("--") and word not in _FLAGS else []
-        if word not in _OWN:
-            out += [word, *taken]
-    return shlex.join(out)
 
 
 def _judged(finding: Finding, key: str, pattern: str, usual: float) -> str:

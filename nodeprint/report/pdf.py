@@ -16,7 +16,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import typst
@@ -27,7 +27,7 @@ from nodeprint.report.figures.style import load
 from nodeprint.report.pages.blocks import Command, Document, Picture
 
 #: Typst refuses a document that is not accessible by this standard.
-_STANDARD = "ua-1"
+_STANDARD: Literal["ua-1"] = "ua-1"
 #: Longer texts are cut.
 _LONGEST = 1200
 

@@ -37,7 +37,7 @@ from nodeprint.report.pages.blocks import (
     sections,
 )
 from nodeprint.report.pages.campaign import Campaign
-from nodeprint.report.pages.common import anchor, margin_table, natural, severity, state_mark, without_empty
+from nodeprint.report.pages.common import margin_table, natural, severity, state_mark, without_empty
 
 #: Nodes that page 1 shows with a figure each; all others are in the table of nodes.
 _MOST_SHOWN = 12

@@ -13,7 +13,7 @@ from nodeprint.judge.outcome import MEANING
 from nodeprint.judge.verdict import CellFigure, ClassFigure, Finding, Margin, NodeVerdict
 from nodeprint.report import commands, names, text
 from nodeprint.report.pages import pictures
-from nodeprint.report.pages.blocks import Cell, Command, FactRows, FindingBlock, Link, Mark, Table
+from nodeprint.report.pages.blocks import Cell, Command, FactRows, FindingBlock, Mark, Table
 from nodeprint.report.pages.campaign import Campaign
 
 _STATES = {
