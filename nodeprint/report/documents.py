@@ -113,9 +113,10 @@ class Task(msgspec.Struct, frozen=True, dict=True):
             fleet = PackedFleet(verdict.campaign, verdict.simulated, (), ())
         sheet = self.folder / "nodes.tsv"
         rows = discover.read_sheet(sheet) if sheet.is_file() and not self.pseudonyms else []
+        switches = {row.node: row.switch for row in rows if row.switch}
         return Campaign(
             self.called.verdict(verdict), self.called.fleet(fleet), None if self.pseudonyms else self.folder,
-            Site() if self.pseudonyms else site_branding.of(self.folder), {row.node: row.switch for row in rows if row.switch},
+            Site() if self.pseudonyms else site_branding.of(self.folder), switches,
             self.out / "figures" if self.figures else None,
         )  # fmt: skip
 

@@ -73,8 +73,8 @@ class Printer(AbstractContextManager["Printer"]):
 
 
 def plain(value: Any, file: Any, count: list[int] | None = None) -> Any:
-    """`value` (structures all the way down) as JSON has it, what a structure is in `kind`; texts on one line with letters
-    that the fonts have, pictures by way of `file(content, number)`."""
+    """`value` (structures all the way down) as JSON has it, what a structure is in `kind`; texts on one line with
+    letters that the fonts have, pictures by way of `file(content, number)`."""
     count = [0] if count is None else count
     if isinstance(value, Picture | bytes):
         count[0] += 1

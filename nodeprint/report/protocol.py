@@ -109,8 +109,8 @@ def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: Site)
     known: dict[str, Any] = {
         "origin": text.origin(campaigns[0].verdict),
         "parties": [
-            ["customer", site.customer], ["supplier", site.supplier], ["system", site.system], ["contract", site.contract],
-            ["place", site.place], ["contact", site.contact],
+            ["customer", site.customer], ["supplier", site.supplier], ["system", site.system],
+            ["contract", site.contract], ["place", site.place], ["contact", site.contact],
         ],
         "result": overall(row["result"] for row in rows),
         "sentence": text.say("protocol", nodes=names.counted(len(rows), "node"), **counts),
@@ -192,7 +192,7 @@ def _rules(campaign: JudgedCampaign) -> dict[str, Any]:
 
 
 def _references(nodes: Mapping[str, NodeVerdict]) -> list[list[str]]:
-    """The reference values: of each class of pairs and each kind of cell the median over the nodes that are the same."""
+    """The reference values: of each class of pairs and each kind of cell the median over the nodes that are SAME."""
     known: dict[tuple[str, str, str], list[float]] = {}
     for node in (node for node in nodes.values() if node.outcome is Outcome.SAME):
         for figure in node.classes:

@@ -434,7 +434,8 @@ def margin_with_remedy(margin: Margin) -> str:
     if not math.isfinite(margin.within):
         return say("margin_one_run", subject=subject) + "."
     text = say(
-        "margin", subject=subject, place=names.subject(margin), within=_both(margin.within, margin.within_unit, margin.unit),
+        "margin", subject=subject, place=names.subject(margin),
+        within=_both(margin.within, margin.within_unit, margin.unit),
         bound=_both(margin.bound, margin.bound_unit, margin.unit),
     )  # fmt: skip
     remedies = texts()["margin_remedies"]

@@ -70,7 +70,8 @@ def finding_block(
     *,
     told: bool = False,
 ) -> FindingBlock:
-    """A finding in full: sentence (unless the page began with it: `told`), figures over its own places and by run, expected value and the command to check it."""
+    """A finding in full: its sentence (unless the page began with it: `told`), figures over its own places and by run,
+    the expected value and the command that checks it."""
     rows = [
         ("part", _place(campaign, node, finding)),
         ("expected", commands.expected(finding)),
@@ -82,8 +83,8 @@ def finding_block(
     if len(finding.runs) > 1:
         figures += pictures.of_runs(campaign, node, finding, number)
     return FindingBlock(
-        text.sentence(names.subject(finding)), "" if told else text.finding_sentence(finding), state_mark(finding), figures,
-        tuple(text.finding_details(finding)), tuple(row for row in rows if row[1]),
+        text.sentence(names.subject(finding)), "" if told else text.finding_sentence(finding), state_mark(finding),
+        figures, tuple(text.finding_details(finding)), tuple(row for row in rows if row[1]),
         Command(command, purpose) if command else None,
     )  # fmt: skip
 
@@ -163,7 +164,7 @@ def cell_table(cells: tuple[CellFigure, ...]) -> Table:
 
 
 def margin_table(margins: tuple[Margin, ...]) -> Table:
-    """How near a node is to its bounds by subject: the part that comes nearest, and the smallest bound that it keeps."""
+    """How near a node is to its bounds by subject: the part that comes nearest, and the least bound that it keeps."""
     rows: list[tuple[Cell, ...]] = []
     for margin in margins:
         remedy = text.texts()["margin_remedies"].get(margin.remedy, "").format(needed=margin.needed, runs=margin.runs)

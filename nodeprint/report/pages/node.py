@@ -17,6 +17,7 @@ from nodeprint.errors import NodeprintError, printable
 from nodeprint.fingerprint import LISTS, label
 from nodeprint.fleet import store
 from nodeprint.fleet.jobs import Job
+from nodeprint.fleet.quantity import models
 from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.report import names, readings, text
 from nodeprint.report.pages import method, pictures
@@ -193,7 +194,8 @@ def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
             rows.append((
                 str(job.number), name, str(len(measured.passes)), str(len(medians)), _together(medians, unit),
                 names.percent(_spread(medians)) if len(medians) > 1 else "", names.percent(flagged) if flagged else "",
-                min(str(run["start_time"]) for run in measured.runs)[:16], f"✕ invalid: {names.listed(map(str, bad))}" if bad else "",
+                min(str(run["start_time"]) for run in measured.runs)[:16],
+                f"✕ invalid: {names.listed(map(str, bad))}" if bad else "",
             ))  # fmt: skip
     header = ("job", "measurement", "passes", "runs", "median of runs", "between runs", "flagged", "began", "")
     return without_empty(Table(header, tuple(rows), "llrrrrrll"))
@@ -201,8 +203,6 @@ def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
 
 def _values(measured: Any) -> tuple[Any, str]:
     """What a measurement is compared by, as (run, pass, place), and its unit; nothing where no model says what."""
-    from nodeprint.fleet.quantity import models  # noqa: PLC0415
-
     model = models().get(measured.name)
     if model is None or model.value not in measured.columns:
         return np.zeros((0, 0, 0)), ""

@@ -38,7 +38,8 @@ _LONG = ("size_bytes", "delay", "pairs", "cores", "threads")
 
 
 def picture(
-    campaign: Campaign, subject: str, draw: render.Draw[Any], data: Any, width: float, *, name: str, alt: str, caption: str = "",
+    campaign: Campaign, subject: str, draw: render.Draw[Any], data: Any, width: float, *, name: str, alt: str,
+    caption: str = "",
 ) -> Picture:  # fmt: skip
     """A figure of a page."""
     drawn = render.figure(draw, data, campaign.style, width)
@@ -61,12 +62,12 @@ def of_finding(
     except NodeprintError:
         return ()
     caption = (
-        f"{finding.measurement}: {node} at each of the finding's own {'pairs' if known.quantity.of_pairs else 'cells'}; "
+        f"{finding.measurement}: {node} at the finding's own {'pairs' if known.quantity.of_pairs else 'cells'}; "
         f"dashed: the finding's bound; red: its effect with the interval."
     )
     alt = (
-        f"{what}: difference from {data.peers} peers at {len(data.places)} places; effect {finding.effect * 100:+.1f} %, "
-        f"bound {finding.bound * 100:.3g} %"
+        f"{what}: difference from {data.peers} peers at {len(data.places)} places; "
+        f"effect {finding.effect * 100:+.1f} %, bound {finding.bound * 100:.3g} %"
     )
     return (
         picture(
@@ -96,7 +97,8 @@ def matrices(campaign: Campaign, node: str, measurement: str) -> Iterator[Pictur
         data = matrix.of_node(known, node, home)
         if np.isfinite(data.values).any():
             at_home = f", {homes.named(home)}" if homes.named(home) else ""
-            alt = f"matrix of {measurement} of {node}{at_home}, from {data.scale.low:.4g} to {data.scale.high:.4g} {known.unit.name}"
+            ends = f"from {data.scale.low:.4g} to {data.scale.high:.4g} {known.unit.name}"
+            alt = f"matrix of {measurement} of {node}{at_home}, {ends}"
             width = LARGE if number == 0 else HALF
             yield picture(campaign, node, matrix.matrix, data, width, name=f"{measurement}{_suffix(home)}", alt=alt)
 
