@@ -58,7 +58,7 @@ def print_result(campaign: Path) -> bool:
     text, complete = terminal.summary(campaign)
     console = Console(highlight=False)
     with console.capture() as figures:  # in colour on a terminal that has some
-        if medians := glance.text(campaign):
+        if medians := glance.summary(campaign):
             console.print(medians, soft_wrap=True)
     text = terminal.wrapped(text, console.width) if console.is_terminal else text
     typer.echo("\n".join(filter(None, (figures.get(), text))))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import multiprocessing
 import os
-import re
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cached_property
@@ -17,7 +15,7 @@ from nodeprint import discover, files, packing
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.packed import PackedFleet
-from nodeprint.report import explorer, html, pdf, site_branding
+from nodeprint.report import explorer, html, names, pdf, site_branding
 from nodeprint.report import files as verdict_files
 from nodeprint.report.explorer import Encoded
 from nodeprint.report.pages import cluster, method
@@ -76,15 +74,8 @@ def write(
 
 
 def file_name(node: str) -> str:
-    """The PDF of `node`: its name, or one with a hash where the name cannot be a file's or would be cluster.pdf."""
-    return f"{_harmless(node)}.pdf"
-
-
-def _harmless(node: str) -> str:
-    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}", node) and node not in ("cluster", "figures"):
-        return node
-    plain = re.sub(r"[^A-Za-z0-9_-]", "_", node)[:80]
-    return f"{plain}-{hashlib.sha256(node.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    """The PDF of a node."""
+    return f"{names.file_stem(node)}.pdf"
 
 
 class Printed(msgspec.Struct, frozen=True):
@@ -122,9 +113,10 @@ class Task(msgspec.Struct, frozen=True, dict=True):
             fleet = PackedFleet(verdict.campaign, verdict.simulated, (), ())
         sheet = self.folder / "nodes.tsv"
         rows = discover.read_sheet(sheet) if sheet.is_file() and not self.pseudonyms else []
+        switches = {row.node: row.switch for row in rows if row.switch}
         return Campaign(
             self.called.verdict(verdict), self.called.fleet(fleet), None if self.pseudonyms else self.folder,
-            Site() if self.pseudonyms else site_branding.of(self.folder), {row.node: row.switch for row in rows if row.switch},
+            Site() if self.pseudonyms else site_branding.of(self.folder), switches,
             self.out / "figures" if self.figures else None,
         )  # fmt: skip
 
@@ -190,7 +182,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
             )
             paths.append(files.write(self.out / file_name(node), printer.pdf(document)))
             if self.figures:
-                paths += sorted((self.out / "figures" / _harmless(node)).glob("*"))
+                paths += sorted((self.out / "figures" / names.file_stem(node)).glob("*"))
         matrices = explorer.encoded(source, node) if node in self.explored else ()
         return Printed(node, tuple(paths), page if node in self.within else None, methods, matrices)
 

@@ -137,8 +137,8 @@ class Section(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """The pages of a subject (a node, or the cluster). `lead` are the sentences under the title, `counts` how many nodes
-    have each outcome."""
+    """The pages of a subject (a node, or the cluster). `lead` are the sentences under the title, `counts` how many
+    nodes have each outcome."""
 
     subject: str
     anchor: str

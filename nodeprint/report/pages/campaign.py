@@ -34,7 +34,7 @@ class Campaign:
     verdict: Verdict
     fleet: PackedFleet
     folder: Path | None = None
-    site: Site = Site()
+    site: Site = field(default_factory=Site)
     switches: dict[str, str] = field(default_factory=dict)
     figures: Path | None = None
     _levels: dict[tuple[str, int], NodeLevels] = field(default_factory=dict)

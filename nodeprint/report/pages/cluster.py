@@ -51,8 +51,10 @@ def page(campaign: Campaign, linked: Mapping[str, Link]) -> Page:
     verdict = campaign.verdict
     line = text.headline_of(verdict.fleet) + "."
     notes = text.fleet_notes(verdict)
+    title = f"Cluster report, campaign {printable(verdict.campaign, 80)}"
+    bounds = (Figures(tuple(pictures.bounds_map(campaign))), margin_table(verdict.fleet.margins))
     return Page(
-        "cluster", "cluster", f"Cluster report, campaign {printable(verdict.campaign, 80)}", Mark.of(verdict.fleet.outcome),
+        "cluster", "cluster", title, Mark.of(verdict.fleet.outcome),
         (text.sentence(line), " ".join(text.rests_on(verdict))),
         sections(
             Section("", (_disturbed(campaign),)),
@@ -61,7 +63,7 @@ def page(campaign: Campaign, linked: Mapping[str, Link]) -> Page:
             Section("What is to be known of the fleet", (Bullets(tuple(notes[:_MOST_NOTES])),)),
             Section("Contents", (Contents(),)),
             Section("Differences from the peers", (Figures(tuple(pictures.difference_maps(campaign))),)),
-            Section("How near nodes are to their bounds", (Figures(tuple(pictures.bounds_map(campaign))), margin_table(verdict.fleet.margins))),
+            Section("How near nodes are to their bounds", bounds),
             Section("Effects and order", (Figures(tuple(pictures.fleet(campaign))),)),
             Section("Medians over the fleet", (class_table(verdict.nodes), cell_table(verdict.nodes))),
             *_fabric(campaign),
@@ -174,9 +176,10 @@ def cell_table(nodes: Mapping[str, NodeVerdict]) -> Table:
 
 def _extremes(values: Mapping[str, float], unit: str) -> tuple[str, ...]:
     low, high = min(values, key=lambda node: values[node]), max(values, key=lambda node: values[node])
+    middle = float(np.median(list(values.values())))
     return (
-        str(len(values)), names.quantity(float(np.median(list(values.values()))), unit), names.quantity(values[low], unit),
-        printable(low, 40), names.quantity(values[high], unit), printable(high, 40),
+        str(len(values)), names.quantity(middle, unit), names.quantity(values[low], unit), printable(low, 40),
+        names.quantity(values[high], unit), printable(high, 40),
     )  # fmt: skip
 
 

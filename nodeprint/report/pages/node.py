@@ -17,6 +17,7 @@ from nodeprint.errors import NodeprintError, printable
 from nodeprint.fingerprint import LISTS, label
 from nodeprint.fleet import store
 from nodeprint.fleet.jobs import Job
+from nodeprint.fleet.quantity import models
 from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.report import names, readings, text
 from nodeprint.report.pages import method, pictures
@@ -59,7 +60,7 @@ def page(campaign: Campaign, node: str, jobs: Sequence[Job] | None = None) -> Pa
     jobs = campaign.jobs(node) if jobs is None else jobs
     counted, others = verdict.counted, [finding for finding in verdict.findings if not finding.counts]
     blocks = [
-        finding_block(campaign, node, finding, number, method.header(jobs, finding.measurement))
+        finding_block(campaign, node, finding, number, method.header(jobs, finding.measurement), told=number == 1)
         for number, finding in enumerate(counted, 1)
     ]
     alone = text.fleet_notes(campaign.verdict) if len(campaign.verdict.nodes) == 1 else []
@@ -141,7 +142,7 @@ def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict) -> list[Block
         shown = tuple(pictures.matrices(campaign, node, name))
         blocks += [Figures(shown), Text(_range(campaign, node, name), quiet=True)]
         blocks.append(class_table(tuple(figure for figure in verdict.classes if figure.measurement == name)))
-        blocks += pictures.structure_blocks(campaign, node, name)
+        blocks.append(Figures(tuple(pictures.around(campaign, node, name))))
     left = [figure for figure in verdict.classes if figure.measurement not in campaign.measurements(node, pairs=True)]
     return [*blocks, class_table(tuple(left))]
 
@@ -193,7 +194,8 @@ def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
             rows.append((
                 str(job.number), name, str(len(measured.passes)), str(len(medians)), _together(medians, unit),
                 names.percent(_spread(medians)) if len(medians) > 1 else "", names.percent(flagged) if flagged else "",
-                min(str(run["start_time"]) for run in measured.runs)[:16], f"✕ invalid: {names.listed(map(str, bad))}" if bad else "",
+                min(str(run["start_time"]) for run in measured.runs)[:16],
+                f"✕ invalid: {names.listed(map(str, bad))}" if bad else "",
             ))  # fmt: skip
     header = ("job", "measurement", "passes", "runs", "median of runs", "between runs", "flagged", "began", "")
     return without_empty(Table(header, tuple(rows), "llrrrrrll"))
@@ -201,8 +203,6 @@ def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
 
 def _values(measured: Any) -> tuple[Any, str]:
     """What a measurement is compared by, as (run, pass, place), and its unit; nothing where no model says what."""
-    from nodeprint.fleet.quantity import models  # noqa: PLC0415
-
     model = models().get(measured.name)
     if model is None or model.value not in measured.columns:
         return np.zeros((0, 0, 0)), ""

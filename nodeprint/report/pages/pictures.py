@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,34 @@ from nodeprint.errors import NodeprintError
 from nodeprint.fleet import homes
 from nodeprint.judge.verdict import Finding
 from nodeprint.report import names
-from nodeprint.report.figures import effects, matrix, own_places, render
+from nodeprint.report.figures import (
+    curves,
+    distributions,
+    effects,
+    floorplan,
+    grid,
+    matrix,
+    own_places,
+    quadrants,
+    render,
+    strips,
+)
+from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.pages.blocks import Picture
 from nodeprint.report.pages.campaign import Campaign
 
+#: The subject of figures of the fleet.
+CLUSTER = "cluster"
 #: Widths in mm: of a page, of the larger part of one, of half of one.
-PAGE, LARGE, HALF = 180.0, 128.0, 88.0
+PAGE, LARGE, MAIN, HALF, SMALL = 180.0, 128.0, 114.0, 88.0, 58.0
+
+#: Dimensions over which a measurement is drawn as a curve.
+_LONG = ("size_bytes", "delay", "pairs", "cores", "threads")
 
 
 def picture(
-    campaign: Campaign, draw: render.Draw[Any], data: Any, width: float, *, name: str, alt: str, caption: str = "",
+    campaign: Campaign, subject: str, draw: render.Draw[Any], data: Any, width: float, *, name: str, alt: str,
+    caption: str = "",
 ) -> Picture:  # fmt: skip
     """A figure of a page."""
     drawn = render.figure(draw, data, campaign.style, width)
@@ -43,25 +62,27 @@ def of_finding(
     except NodeprintError:
         return ()
     caption = (
-        f"{finding.measurement}: {node} at each of the finding's own {'pairs' if known.quantity.of_pairs else 'cells'}; "
+        f"{finding.measurement}: {node} at the finding's own {'pairs' if known.quantity.of_pairs else 'cells'}; "
         f"dashed: the finding's bound; red: its effect with the interval."
     )
     alt = (
-        f"{what}: difference from {data.peers} peers at {len(data.places)} places; effect {finding.effect * 100:+.1f} %, "
-        f"bound {finding.bound * 100:.3g} %"
+        f"{what}: difference from {data.peers} peers at {len(data.places)} places; "
+        f"effect {finding.effect * 100:+.1f} %, bound {finding.bound * 100:.3g} %"
     )
     return (
-        picture(campaign, own_places.own_differences, data, width, name=f"finding-{number}", alt=alt, caption=caption),
+        picture(
+            campaign, node, own_places.own_differences, data, width, name=f"finding-{number}", alt=alt, caption=caption
+        ),
     )
 
 
-def of_runs(campaign: Campaign, finding: Finding, number: int, width: float = HALF) -> tuple[Picture, ...]:
+def of_runs(campaign: Campaign, node: str, finding: Finding, number: int, width: float = SMALL) -> tuple[Picture, ...]:
     """A finding's effect job by job and run by run; nothing of one that has no jobs."""
     if not finding.by_job:
         return ()
     alt = f"effect of {names.part(finding.part)} in {len(finding.runs)} runs, bound {finding.bound * 100:.3g} %"
     data = effects.of_finding(finding, share=finding.unit == "share")
-    return (picture(campaign, effects.effect, data, width, name=f"runs-{number}", alt=alt),)
+    return (picture(campaign, node, effects.effect, data, width, name=f"runs-{number}", alt=alt),)
 
 
 # --- matrices ---
@@ -76,11 +97,10 @@ def matrices(campaign: Campaign, node: str, measurement: str) -> Iterator[Pictur
         data = matrix.of_node(known, node, home)
         if np.isfinite(data.values).any():
             at_home = f", {homes.named(home)}" if homes.named(home) else ""
-            alt = (
-                f"matrix of {measurement} of {node}{at_home}, from {data.low:.4g} to {data.high:.4g} {known.unit.name}"
-            )
+            ends = f"from {data.scale.low:.4g} to {data.scale.high:.4g} {known.unit.name}"
+            alt = f"matrix of {measurement} of {node}{at_home}, {ends}"
             width = LARGE if number == 0 else HALF
-            yield picture(campaign, matrix.matrix, data, width, name=f"{measurement}{_suffix(home)}", alt=alt)
+            yield picture(campaign, node, matrix.matrix, data, width, name=f"{measurement}{_suffix(home)}", alt=alt)
 
 
 def difference(campaign: Campaign, node: str, measurement: str, width: float = HALF) -> Iterator[Picture]:
@@ -95,27 +115,70 @@ def difference(campaign: Campaign, node: str, measurement: str, width: float = H
     marked = marked if len(marked) <= 8 else []
     first = matrix.difference(known, node, peers=peers, bound=bound, marked=marked)
     beside, others = peers[0], peers[1:]
-    shown = [(node, first), (beside, matrix.difference(known, beside, peers=others, bound=bound, reach=first.high))]
+    shown = [
+        (node, first),
+        (beside, matrix.difference(known, beside, peers=others, bound=bound, reach=first.scale.high)),
+    ]
     for of, data in shown[: 2 if len(others) > 1 else 1]:
         caption = f"{of}: each pair against the median of {len(peers if of == node else others)} peers."
         caption = f"{caption} A peer, for comparison." if of != node else caption
-        alt = f"difference matrix of {of} from its peers, {measurement}, to {data.high:.3g} %"
+        alt = f"difference matrix of {of} from its peers, {measurement}, to {data.scale.high:.3g} %"
         name = f"difference-{measurement}{'-peer' if of != node else ''}"
-        yield picture(campaign, matrix.matrix, data, width, name=name, alt=alt, caption=caption)
+        yield picture(campaign, node, matrix.matrix, data, width, name=name, alt=alt, caption=caption)
 
 
 def _suffix(home: int) -> str:
     return f"-home{home}" if 0 <= home < homes.FAR else "-far" if home >= homes.FAR else ""
 
 
-def structure_blocks(campaign: Campaign, node: str, measurement: str) -> list[Any]:
-    """TODO."""
-    return []
+def around(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]:
+    """What follows from a matrix: its classes beside the peers', run against run, quadrants, and the floor plan."""
+    known = campaign.levels(measurement, node)
+    if len(matrix.drawn_slots(known.quantity)) < 4:
+        return
+    shown: list[tuple[str, Any, Any, float, str]] = []
+    classes = distributions.by_class(known, node, peers=campaign.peers(node, known))
+    shown.append(("classes", distributions.classes, classes, HALF, f"pairs of {node} by class"))
+    with suppress(NodeprintError):
+        runs = distributions.first_and_last_run(known, node)
+        shown.append(("runs", distributions.run_pairs, runs, HALF, f"pairs of {node} in its first and its last run"))
+    crossing = quadrants.of_node(known, node)
+    if crossing is not None:
+        shown.append(("quadrants", quadrants.quadrants, crossing, HALF, f"medians between the quadrants of {node}"))
+    if measurement.startswith("coherence"):
+        plan = floorplan.of_pairs(known, node)
+        shown.append(
+            ("floorplan", floorplan.floorplan, plan, HALF, f"floor plan of {node} in the colours of its latencies")
+        )
+    for name, draw, data, width, alt in shown:
+        yield picture(campaign, node, draw, data, width, name=f"{measurement}-{name}", alt=f"{alt}, {measurement}")
 
 
-def cells(campaign: Campaign, node: str) -> list[Picture]:
-    """TODO."""
-    return []
+def cells(campaign: Campaign, node: str) -> Iterator[Picture]:
+    """A figure of each measurement of cells that has one: by NUMA node, by CPU, or over its one long dimension."""
+    for measurement in campaign.measurements(node, pairs=False):
+        known = campaign.levels(measurement, node)
+        with suppress(NodeprintError):
+            for suffix, draw, data, width in _of_cells(campaign, node, known):
+                alt = f"{measurement} of {node}"
+                yield picture(campaign, node, draw, data, width, name=f"{measurement}{suffix}", alt=alt)
+
+
+def _of_cells(campaign: Campaign, node: str, known: NodeLevels) -> Iterator[tuple[str, Any, Any, float]]:
+    quantity = known.quantity
+    sizes = {dim: len(np.unique(column)) for dim, column in quantity.places.items()}
+    peers = campaign.peers(node, known)
+    if "memory_node" in sizes:
+        if sizes["memory_node"] > 1:
+            streams = quantity.names.get("stream", ("",))
+            for stream in [name for name in ("load", "store", "triad") if name in streams][:2] or streams[:1]:
+                yield (f"-{stream}" if stream else "", grid.grid, grid.numa(known, node, stream), HALF)
+    elif list(sizes) == ["cpu"] and sizes["cpu"] > 2:
+        yield ("", strips.strip, strips.by_cpu(known, node, peers=peers), HALF if sizes["cpu"] < 65 else PAGE)
+    else:
+        long = next((dim for dim in _LONG if sizes.get(dim, 0) > 2 and dim not in quantity.names), None)
+        if long is not None:
+            yield ("", curves.curves, curves.over(known, node, long, peers=peers), HALF)
 
 
 def difference_maps(campaign: Campaign) -> list[Picture]:
