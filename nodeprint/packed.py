@@ -19,10 +19,8 @@ from nodeprint.errors import NodeprintError
 from nodeprint.fleet import job_parts
 from nodeprint.fleet.quantity import NodeLayout, Quantity, models
 
-SCHEMA = 2
+SCHEMA = 3
 FOLDER = "packed"
-#: The beginning of quality remarks that make a job invalid.
-INVALID = "invalid: "
 
 
 @dataclass(frozen=True)
@@ -34,6 +32,10 @@ class PackedNode:
     slot, of NUMA nodes (`node`) by their order. `seen` is what the kernels saw beside, a mapping a run that has any.
     `senses` as of `nodeprint.senses`: what its clocks, thermometers and memory controllers said. `run_minutes` is how
     long a run of each measurement took.
+
+    `quality` is what is wrong with its records, `unusable` what keeps all of them from being compared; both are texts of
+    readers, which are shown. `not_applicable` are measurements that have nothing to measure on it. `imported`: its
+    records are another tool's; `identified`: it is known what machine it is.
     """
 
     name: str
@@ -45,6 +47,10 @@ class PackedNode:
     cores: tuple[int, ...] = ()
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
     quality: tuple[str, ...] = ()
+    unusable: tuple[str, ...] = ()
+    not_applicable: tuple[str, ...] = ()
+    imported: bool = False
+    identified: bool = True
     warnings: tuple[Mapping[str, str], ...] = ()
     rack: str = ""
     switch: str = ""
@@ -163,7 +169,18 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
 
 def _node(entry: Mapping[str, Any]) -> PackedNode:
     lists: dict[str, Any] = {
-        key: tuple(entry.get(key, ())) for key in ("log_tail", "cpus", "cores", "quality", "warnings", "boots", "seen")
+        key: tuple(entry.get(key, ()))
+        for key in (
+            "log_tail",
+            "cpus",
+            "cores",
+            "quality",
+            "unusable",
+            "not_applicable",
+            "warnings",
+            "boots",
+            "seen",
+        )
     }
     texts = {key: str(entry.get(key, "")) for key in ("host", "reason", "rack", "switch")}
     return PackedNode(
@@ -173,6 +190,8 @@ def _node(entry: Mapping[str, Any]) -> PackedNode:
         numbers={key: tuple(numbers) for key, numbers in entry.get("numbers", {}).items()},
         senses=dict(entry.get("senses", {})),
         run_minutes=dict(entry.get("run_minutes", {})),
+        imported=bool(entry.get("imported", False)),
+        identified=bool(entry.get("identified", True)),
         **(lists | texts),
     )
 

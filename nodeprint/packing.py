@@ -21,7 +21,7 @@ from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.fleet.quantity import NodeLayout, Quantity, Values, cell_models, models
 from nodeprint.fleet.store import Survey
 from nodeprint.layout import layout_of, slots_of
-from nodeprint.packed import FOLDER, INVALID, SCHEMA, PackedFleet, PackedNode, read, write_index
+from nodeprint.packed import FOLDER, SCHEMA, PackedFleet, PackedNode, read, write_index
 from nodeprint.record_lines import FLAGS
 from nodeprint.topology import processors
 from nodeprint.topology.model import Cpu, Machine, Topology
@@ -201,8 +201,12 @@ def _of_node(
     known = replace(
         node,
         run_minutes={name: round(float(np.median(times)), 3) for name, times in sorted(took.items()) if times},
+        quality=(*node.quality, *(survey.problems if survey.topology else ())),
         # without its topology a node that has a survey would be taken for one of another configuration
-        quality=(*node.quality, *(problem if survey.topology else INVALID + problem for problem in survey.problems)),
+        unusable=() if survey.topology else tuple(survey.problems),
+        not_applicable=tuple(sorted({name for job in found for name in job.not_applicable})),
+        imported=any("imported" in one.header for job in found for one in job.measured.values()),
+        identified=bool(survey.topology),
         cpus=kind.cpus,
         cores=kind.cores,
         fingerprint=_fingerprint(found, survey),

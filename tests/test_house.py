@@ -32,6 +32,7 @@ FLOORS = [
         "fingerprint",
         "node_configuration",
         "preflight",
+        "other_load",
         "doctor",
         "cgroup",
         "records",
@@ -48,7 +49,7 @@ FLOORS = [
     },
     {"captions", "remedies"},
     {"sources"},
-    {"tree", "tar", "files", "outcomes"},
+    {"tree", "tar", "files", "outcomes", "commit"},
     {"errors"},
 ]
 

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nodeprint import cli, discover, importers, records, structure, topology
+from nodeprint import discover, importers, records, structure, topology
+from nodeprint.cli import shared
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import store
 from nodeprint.structure import layout_misfit
@@ -474,4 +475,4 @@ def test_published_matrices(data: Path) -> None:
 
 
 def test_the_help_names_every_format() -> None:
-    assert set(cli.FORMATS) == set(importers.FORMATS)
+    assert set(shared.FORMATS) == set(importers.FORMATS)

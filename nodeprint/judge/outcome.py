@@ -125,7 +125,9 @@ FLEET_MEANING: dict[FleetOutcome, Meaning] = {
     FleetOutcome.DEVIATIONS: Meaning(1, "▲", "alarm", "failure", _FOUND),
     FleetOutcome.NOT_UNIFORM: Meaning(2, "◆", "warning", "failure", _FOUND),
     FleetOutcome.SUSPECTS: Meaning(3, "◆", "warning", "failure", _FOUND),
-    FleetOutcome.NOT_MEASURED: Meaning(4, "\u2013", "neutral", "error", (Kind.NOT_MEASURED, Kind.NOT_SAME), measured=False),
+    FleetOutcome.NOT_MEASURED: Meaning(
+        4, "\u2013", "neutral", "error", (Kind.NOT_MEASURED, Kind.NOT_SAME), measured=False
+    ),
     FleetOutcome.INCONCLUSIVE: Meaning(5, "◇", "neutral", "skipped"),
     FleetOutcome.NO_PEER: Meaning(6, "○", "different", "skipped"),
     FleetOutcome.UNIFORM: Meaning(7, "●", "good", fails=()),
