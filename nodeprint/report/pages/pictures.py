@@ -11,6 +11,7 @@ import numpy as np
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import homes
 from nodeprint.judge.verdict import Finding
+from nodeprint.layout import SOCKET
 from nodeprint.report import names
 from nodeprint.report.figures import (
     curves,
@@ -145,7 +146,7 @@ def around(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]
     crossing = quadrants.of_node(known, node)
     if crossing is not None:
         shown.append(("quadrants", quadrants.quadrants, crossing, HALF, f"medians between the quadrants of {node}"))
-    if measurement.startswith("coherence"):
+    if measurement.startswith("coherence") and known.quantity.layout.slots[:, SOCKET].max(initial=-1) >= 0:
         plan = floorplan.of_pairs(known, node)
         shown.append(
             ("floorplan", floorplan.floorplan, plan, HALF, f"floor plan of {node} in the colours of its latencies")
