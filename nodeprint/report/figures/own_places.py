@@ -16,7 +16,14 @@ from nodeprint.judge.verdict import Finding, NodeVerdict, Verdict
 from nodeprint.layout import SOCKET, Ints, codes
 from nodeprint.packed import PackedNode
 from nodeprint.report.figures.node_levels import Floats, NodeLevels, mean_of_runs
-from nodeprint.report.figures.part_levels import BRACKET_PT, PartLevel, draw_brackets, part_levels, tick_step
+from nodeprint.report.figures.part_levels import (
+    BRACKET_PT,
+    PartLevel,
+    draw_brackets,
+    names_room,
+    part_levels,
+    tick_step,
+)
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 
@@ -61,7 +68,7 @@ class OwnPlaces(msgspec.Struct, frozen=True):
         """A strip, with the parts as brackets below."""
         below = 8.5 + len(self.levels) * BRACKET_PT * _MM_A_POINT
         below += 1.45 * max(map(len, self.places)) - 2.5 if self.turned else 0.0
-        return Frame(width, 32.0 + below + 5.0, 14.0, 3.0, below, 5.0)
+        return Frame(width, 32.0 + below + 5.0, max(14.0, names_room(self.levels)), 3.0, below, 5.0)
 
     def table(self) -> pd.DataFrame:
         """A row for each place."""
