@@ -75,7 +75,7 @@ test-all: test test-emulated ## both, and the tests that take minutes each
 fuzz: .venv/dev.stamp kernels ## the tests on made-up input with new examples in every call
 	pytest -q -n auto --hypothesis-profile=fuzz $$(grep -l '@given' tests/test_*.py)
 
-test-fresh: ## the main job and the pure tests in a debootstrap'ed Debian 12 (root)
+test-fresh: ## the README in debootstrap'ed Debian roots, with half a Python and with none (root)
 	tests/fresh/run
 
 test-offline: .venv/run.stamp ## the main job from the bundle, without network, rights, compiler, likwid and lscpu (root)
