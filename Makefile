@@ -96,7 +96,7 @@ clean: ## remove what was built (not what was measured)
 # Stamps: set-up runs again when the locked packages change.
 .venv/run.stamp: requirements.lock pyproject.toml setup/venv setup/pip
 	@setup/system python run
-	@$(MAKE) --no-print-directory .venv/packages.stamp
+	@$(MAKE) --silent --no-print-directory .venv/packages.stamp
 	@touch $@
 
 .venv/packages.stamp: requirements.lock pyproject.toml setup/venv setup/pip
