@@ -33,9 +33,10 @@ class PackedNode:
     `senses` as of `nodeprint.senses`: what its clocks, thermometers and memory controllers said. `run_minutes` is how
     long a run of each measurement took.
 
-    `quality` is what is wrong with its records, `unusable` what keeps all of them from being compared; both are texts of
-    readers, which are shown. `not_applicable` are measurements that have nothing to measure on it. `imported`: its
-    records are another tool's; `identified`: it is known what machine it is.
+    `quality` is what is wrong with its records, `unusable` what keeps all of them from being compared; both are
+    texts of readers, which are shown. `not_applicable` are measurements that have nothing to measure on it,
+    `rebooted` jobs that runs of several boots are in: one survey cannot be of all of them. `imported`: its records
+    are another tool's; `identified`: it is known what machine it is.
     """
 
     name: str
@@ -49,6 +50,7 @@ class PackedNode:
     quality: tuple[str, ...] = ()
     unusable: tuple[str, ...] = ()
     not_applicable: tuple[str, ...] = ()
+    rebooted: tuple[str, ...] = ()
     imported: bool = False
     identified: bool = True
     warnings: tuple[Mapping[str, str], ...] = ()
@@ -191,6 +193,7 @@ def _node(entry: Mapping[str, Any]) -> PackedNode:
             "quality",
             "unusable",
             "not_applicable",
+            "rebooted",
             "warnings",
             "boots",
             "seen",
