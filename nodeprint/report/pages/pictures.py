@@ -49,7 +49,11 @@ def picture(
     campaign: Campaign, subject: str, draw: render.Draw[Any], data: Any, width: float, *, name: str, alt: str,
     caption: str = "",
 ) -> Picture:  # fmt: skip
-    """A figure of a page."""
+    """A figure of a page, which is saved as files, too, where the campaign's figures are."""
+    if (saved := campaign.figures) is not None:
+        folder, of_node = (CLUSTER, "") if subject == CLUSTER else (names.file_stem(subject), subject)
+        stem = saved.folder / folder / names.file_stem(name)
+        render.save(stem, draw, data, saved.in_style, saved.width_of(width), campaign.of_figures(of_node))
     drawn = render.figure(draw, data, campaign.style, width)
     return Picture(name, render.svg(drawn, campaign.style), width, alt, caption)
 
