@@ -39,6 +39,8 @@ CLUSTER = "cluster"
 #: Widths in mm: of a page, of the larger part of one, of half of one.
 PAGE, LARGE, MAIN, HALF, SMALL = 180.0, 128.0, 114.0, 88.0, 58.0
 
+#: Signs that no XML may have, though the name of a node may.
+_NO_XML = {code: "?" for code in range(32) if chr(code) not in "\t\n\r"}
 #: Nodes of a map of bounds, and machines beside each other.
 _MOST_ROWS, _MOST_MACHINES = 48, 6
 #: Dimensions over which a measurement is drawn as a curve.
@@ -49,9 +51,13 @@ def picture(
     campaign: Campaign, subject: str, draw: render.Draw[Any], data: Any, width: float, *, name: str, alt: str,
     caption: str = "",
 ) -> Picture:  # fmt: skip
-    """A figure of a page."""
-    drawn = render.figure(draw, data, campaign.style, width)
-    return Picture(name, render.svg(drawn, campaign.style), width, alt, caption)
+    """A figure of the page of a subject (a node, or the cluster), saved as files, too, where the campaign says so."""
+    if campaign.figures is not None:
+        stem = campaign.figures / (subject if subject == CLUSTER else names.file_stem(subject)) / name
+        origin = campaign.of_figures("" if subject == CLUSTER else subject)
+        render.save(stem, draw, data, campaign.style, width, origin)
+    svg = render.svg(render.figure(draw, data, campaign.style, width), campaign.style)
+    return Picture(name, svg.translate(_NO_XML), width, alt, caption)
 
 
 # --- a finding ---
