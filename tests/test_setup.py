@@ -167,11 +167,13 @@ def test_a_python_in_usr_local_hides_none_of_the_system(bare: Path) -> None:
 
 def test_an_environment_without_pip_is_made_again(bare: Path) -> None:
     add(bare.parent / ".venv", "unused", "")
-    add(bare.parent / ".venv/bin", "python", "exit 1")
+    left = bare.parent / ".venv/bin"
+    add(left, "python", "exit 1")
+    add(left, "python3", f"touch {bare.parent}/used")
     python(bare, "python3", "3.11", "complete")
-    assert system(bare, "python") == ""
-    done = subprocess.run([bare.parent / ".venv/bin/python"], env={"PATH": str(bare)}, check=False)
-    assert done.returncode == 0
+    assert system(bare, "python", path=f"{left}:{bare}") == ""
+    assert (left / "python").read_text() == "exit 0\n"
+    assert not (bare.parent / "used").exists()
 
 
 def test_venv_names_the_package_where_no_python_can(bare: Path) -> None:

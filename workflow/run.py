@@ -27,7 +27,7 @@ import terminal
 from signals import Interrupted, block, pause, start, wait
 from terminal import Screen
 
-from nodeprint import checked_yaml, files, outcomes, progress, run_files
+from nodeprint import checked_yaml, files, other_load, outcomes, progress, run_files
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.verdict import outputs
 
@@ -58,6 +58,7 @@ class Call:
         self.screen = Screen(self.verbose)
         self.campaign: Path | None = None
         self.snakemake: Snakemake | None = None
+        self.beside: other_load.Watch | None = None
         self.lock = -1
 
     def say(self, text: str) -> None:
@@ -192,10 +193,28 @@ class Call:
         there = terminal.already(watched.there(), len(watched.jobs), places, len(watched.unfinished()))
         if there:
             self.say(there)
+        if self.setting("launch") == "here" and watched.unfinished():
+            self.look_around()
         self.snakemake = Snakemake(self, watched, ["--configfile", str(self.config)])
         failed = self.snakemake.run()
         self.snakemake = None
         return failed
+
+    def look_around(self) -> None:
+        """Say what else is at work on this machine before it is measured, and watch it from now on."""
+        load = other_load.now()
+        if load.processes:
+            advice = "end it or wait, as busy CPUs measure slower; the figures will be marked"
+            self.say(f"this machine is busy: {load.text('takes')}; {advice}")
+        self.beside = other_load.Watch()
+
+    def keep_other_load(self, watched: progress.CampaignProgress) -> None:
+        """Keep what else was at work while this machine was measured."""
+        if self.beside is not None:
+            for job in watched.jobs.values():
+                with suppress(NodeprintError):  # a full disk costs this remark alone
+                    other_load.keep(self.beside.load(), job)
+        self.beside = None
 
     def interrupted(self) -> str:
         """End all that was started, in order, and say what is kept. Nothing is judged that is half measured."""
@@ -304,6 +323,8 @@ class Snakemake:
             state = self.watched.look()
             of = f"{progress.progress(state)}; " if self.step == "measure" else ""
             self.call.say(f"{self.step}: {of}{how}{progress.span(time.monotonic() - self.began)}")
+        if self.step == "measure":
+            self.call.keep_other_load(self.watched)
         self.step = ""
 
     def draw(self) -> None:

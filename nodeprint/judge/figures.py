@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from msgspec.structs import replace
 
 from nodeprint.distributions import stdtrit
 from nodeprint.fleet.homes import FAR
@@ -21,11 +20,10 @@ from nodeprint.order_statistics import row_medians
 from nodeprint.packed import PackedNode
 
 Floats = npt.NDArray[np.float64]
+#: Medians of sockets that differ by this factor are of two kinds of pairs, and the median of all is of none.
+_MIXED = 1.1
 #: Median, standard deviation and half of the 95 % interval over runs, and how many these are.
 OverRuns = tuple[float, float, float, int]
-#: A class of which fewer of the pairs than this share are within 10 % of its median is a mixture, which its median does
-#: not describe.
-_TYPICAL_SHARE, _TYPICAL = 0.5, 0.1
 
 
 def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]]:
@@ -37,13 +35,34 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
     out: list[list[ClassFigure]] = [[] for _ in range(nodes)]
     for one in (one for one in reduced if one.quantity.of_pairs):
         rows = one.quantity.newest_rows
-        for name, home, apart, sockets in _class_rows(one):
-            groups = _mixtures(one, sockets, rows)
+        for name, home, apart, by_socket in _class_rows(one):
+            mixed = _mixtures(one.level, by_socket, rows)
             for node, (middle, sd, half, runs), pairs in _of_nodes(one.level, apart, rows):
                 low = max(middle - half, 0.0)  # of two runs that differ much the interval is wider than the median
-                figure = ClassFigure(name, one.quantity.measurement, home, middle, low, middle + half, pairs, runs, sd)
-                out[node].append(replace(figure, groups=groups.get(node, {})))
+                out[node].append(
+                    ClassFigure(
+                        name, one.quantity.measurement, home, middle, low, middle + half, pairs, runs, sd,
+                        mixed.get(node, {}),
+                    )
+                )  # fmt: skip
     return out
+
+
+def _mixtures(
+    level: npt.NDArray[np.floating], by_socket: Mapping[str, Ints], rows: Mapping[int, list[int]]
+) -> dict[int, dict[str, float]]:
+    """By node the median of each socket's places, of nodes of which the median of all says nothing: the sockets' are
+    further apart than _MIXED. By the first of a node's rows."""
+    if len(by_socket) < 2:
+        return {}
+    first = np.array([of_node[0] for of_node in rows.values()], dtype=np.int64)
+    medians = np.stack([row_medians(level[np.ix_(first, places)]) for places in by_socket.values()], axis=1)
+    apart = medians.max(axis=1) > _MIXED * medians.min(axis=1)
+    return {
+        node: dict(zip(by_socket, values, strict=True))
+        for node, values, mixed in zip(rows, medians.tolist(), apart.tolist(), strict=True)
+        if mixed
+    }
 
 
 def of_rows(
@@ -76,40 +95,24 @@ def of_rows(
     return out
 
 
-def _mixtures(one: Reduced, sockets: Mapping[int, Ints], rows: Mapping[int, list[int]]) -> dict[int, dict[str, float]]:
-    """By node the medians of a class by socket, where few of its pairs are near the median of all."""
-    if len(sockets) < 2:
-        return {}
-    every = np.concatenate(list(sockets.values()))
-    level = mean_of_runs(padded(one.level[:, every], list(rows.values())))
-    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a node may have none of the class
-        near = np.abs(level / np.nanmedian(level, axis=1, keepdims=True) - 1) <= _TYPICAL
-    share = near.sum(axis=1) / np.maximum(np.isfinite(level).sum(axis=1), 1)
-    ends = np.cumsum([0, *map(len, sockets.values())])
-    medians = {
-        f"socket {socket}": row_medians(level[:, start:stop])
-        for socket, start, stop in zip(sockets, ends[:-1], ends[1:], strict=True)
-    }
-    return {
-        node: {socket: float(values[at]) for socket, values in medians.items()}
-        for at, node in enumerate(rows)
-        if share[at] < _TYPICAL_SHARE and all(np.isfinite(values[at]) for values in medians.values())
-    }
-
-
-def _class_rows(one: Reduced) -> Iterator[tuple[str, int, list[Ints], dict[int, Ints]]]:
-    """Classes of pairs at each home: their names and places, those of each socket apart at one NUMA node, and the
-    places inside of each socket by its number."""
+def _class_rows(one: Reduced) -> Iterator[tuple[str, int, list[Ints], dict[str, Ints]]]:
+    """Classes of pairs at each home: their names and places, those of each socket apart at one NUMA node; and the
+    places of each socket."""
     of, layout = one.quantity.pairs, one.quantity.pair_layout
-    sockets = codes(np.sort(layout.slots[of, SOCKET], axis=1))
+    own = layout.slots[of, SOCKET]
+    sockets = np.where(own[:, 0] == own[:, 1], own[:, 0], -1)
+    ends = codes(np.sort(own, axis=1))
     for number, name in enumerate(CLASSES):
-        mine = np.flatnonzero(layout.classes == number)
-        for part in one.parts if len(mine) else ():
-            at = mine + part.places.start
-            by_socket = [at[sockets[mine] == socket] for socket in np.unique(sockets[mine])]
-            low, high = np.sort(layout.slots[of[mine], SOCKET], axis=1).T
-            inside = {s: at[(low == s) & (high == s)] for s in np.unique(low[low == high]).tolist() if s >= 0}
-            yield name, part.home, by_socket if 0 <= part.home < FAR else [at], inside
+        pairs = np.flatnonzero(layout.classes == number)
+        for part in one.parts if len(pairs) else ():
+            at = pairs + part.places.start
+            apart = [at[ends[pairs] == end] for end in np.unique(ends[pairs])]
+            by_socket = {
+                f"socket {socket}": at[sockets[pairs] == socket]
+                for socket in np.unique(sockets[pairs]).tolist()
+                if socket >= 0
+            }
+            yield name, part.home, apart if 0 <= part.home < FAR else [at], by_socket
 
 
 def _of_nodes(

@@ -57,7 +57,8 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
     measured = sum(node.state == "measured" for node in population.fleet.nodes)
     spreads = _spreads(reading)
     found = _outcome(reading, nodes, spreads, measured)
-    rests_on = [subject for subject in population.rules.decides if _has(nodes, subject)]
+    measured_subjects = {margins.subject(one.quantity) for one in population.reduced}
+    rests_on = [subject for subject in population.rules.decides if subject in measured_subjects]
     tests = sum(one.first.difference.size for one in reading.series)
     tests += sum(2 * len(f.nodes) * len(f.nodes) for f in reading.fabrics)
     return FleetVerdict(
@@ -85,10 +86,6 @@ def _outcome(
         alone = outcomes <= {Outcome.NO_PEER, Outcome.NOT_MEASURED, Outcome.DIFFERENT_CONFIGURATION}
         return FleetOutcome.NO_PEER if alone else FleetOutcome.INCONCLUSIVE
     return FleetOutcome.UNIFORM if outcomes == {Outcome.SAME} else FleetOutcome.INCONCLUSIVE
-
-
-def _has(nodes: Mapping[str, NodeVerdict], subject: str) -> bool:
-    return any(margin.subject == subject for node in nodes.values() for margin in node.margins)
 
 
 def _worst(nodes: Mapping[str, NodeVerdict]) -> tuple[Margin, ...]:

@@ -61,7 +61,10 @@ def split(nodes: Ints, matrices: Sequence[Matrix], rules: Acceptance) -> list[Gr
         return [Group(nodes)]
     ordered = sorted(found, key=lambda entry: (-len(entry[0]), int(entry[0][0])))
     first = ordered[0][0]
-    return [Group(nodes[rows], None if cut is None else _against(first, rows, cut)) for rows, cut in ordered]
+    return [
+        Group(nodes[rows], None if cut is None or rows is first else _against(first, rows, cut))
+        for rows, cut in ordered
+    ]
 
 
 class _Prepared(msgspec.Struct, frozen=True):

@@ -8,12 +8,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.fleet.quantity import models
+from nodeprint.fleet.quantity import Quantity, models
 from nodeprint.judge import naming
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.confirmation import Pooled, Series
 from nodeprint.judge.deviations import Block
-from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.verdict import Finding, Limit, Margin, Spread
 from nodeprint.packed import PackedNode
 from nodeprint.stats.peers import TEMPLATE_ERROR
@@ -32,9 +31,8 @@ _WIDE_SHARE, _WIDE_NODES = 0.2, 3
 _SHARED = 0.5
 
 
-def subject(matrix: Matrix) -> str:
+def subject(quantity: Quantity) -> str:
     """What an outcome can rest on: hops between cores, messages, or a term of measurements.yaml."""
-    quantity = matrix.quantity
     if quantity.of_pairs:
         return "core-to-core" if quantity.quantity == "hop" else "messages"
     return quantity.model.term
@@ -77,7 +75,7 @@ def margins(found: Iterable[Worst], node: PackedNode, rules: Acceptance) -> tupl
     """The margin of a node in each subject, those that decide first."""
     by_subject: dict[str, Worst] = {}
     for one in found:
-        name = subject(one.series.matrix)
+        name = subject(one.series.matrix.quantity)
         if name not in by_subject or one.share > by_subject[name].share:
             by_subject[name] = one
     out = [_margin(name, one, node, rules) for name, one in by_subject.items()]
@@ -152,6 +150,7 @@ def limits(series: Sequence[Series]) -> tuple[Limit, ...]:
             first = terms.terms[int(columns[0])]
             out.append(
                 Limit(
+                    subject(one.matrix.quantity),
                     one.matrix.name,
                     terms.families[number],
                     first.name,
@@ -209,8 +208,9 @@ def spreads(series: Sequence[Series]) -> tuple[Spread, ...]:
             smallest = float(np.quantile(usable, 0.95)) * bound if len(usable) else float("nan")
             out.append(
                 Spread(
-                    one.matrix.name, terms.families[family], terms.terms[int(columns[0])].name, relative(chips),
-                    relative(float(np.sqrt(run))), relative(bound), relative(smallest), beyond, wide,
+                    subject(one.matrix.quantity), one.matrix.name, terms.families[family],
+                    terms.terms[int(columns[0])].name, relative(chips), relative(float(np.sqrt(run))), relative(bound),
+                    relative(smallest), beyond, wide,
                 )
-            )  # fmt: skip
+            )
     return tuple(out)

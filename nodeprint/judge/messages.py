@@ -194,7 +194,14 @@ def _judged(ways: _Ways, fabric: Fabric, bound: float, of_runs: float, levels: L
     effect = float(np.nanmedian(bound + newest.half + NINE_OF_TEN * newest.error))
     remedy, needed = ("runs", _runs_needed(newest, bound)) if effect > FAR * bound else ("", 0)
     limit = Limit(
-        fabric.measurement, ways.family, ways.family, float(np.expm1(effect)), float(np.expm1(bound)), remedy, needed
+        "messages",
+        fabric.measurement,
+        ways.family,
+        ways.family,
+        float(np.expm1(effect)),
+        float(np.expm1(bound)),
+        remedy,
+        needed,
     )
     return _JudgedWays(found, limit)
 

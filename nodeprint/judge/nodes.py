@@ -117,6 +117,14 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         found += self._events(i)
         found += messages.of_node(self.fabrics, node.name)
         found += self.since.findings.get(node.name, ()) if self.since is not None else ()
+        if any(finding.state is State.DIFFERS for finding in found):
+            # with so few nodes nothing that is not confirmed says which of them is right
+            found = [
+                replace(finding, state=State.DIFFERS)
+                if finding.state is State.SUSPECTED and finding.by_job
+                else finding
+                for finding in found
+            ]
         for finding in found:
             yield replace(finding, suppressed=rules.suppressed(node.name, finding.id, self.day))
 
@@ -205,12 +213,14 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             doubts.append(Reason(Why.MISSING, missing))
         if not deciding:
             doubts.append(Reason(Why.MISSING, rules.decides))
+        if rebooted := self.population.fleet.nodes[i].rebooted:
+            doubts.append(Reason(Why.REBOOTED, rebooted))
         if any(margin.runs < 2 for margin in deciding):
             doubts.append(Reason(Why.ONE_RUN))
         unseen = [
             family
             for number in self.standings.get(i, ())
-            if margins.subject(self.series[number].matrix) in rules.decides
+            if margins.subject(self.series[number].matrix.quantity) in rules.decides
             for family in self.series[number].matrix.terms.unwitnessed
         ]
         if unseen:

@@ -92,7 +92,7 @@ def _parts(series: Sequence[Series]) -> tuple[list[dict[str, Any]], list[npt.NDA
                 known[identity] = len(parts)
                 unit = "share" if matrix.terms.share else matrix.quantity.unit
                 parts.append({
-                    "measurement": matrix.name, "home": matrix.part.home, "subject": margins.subject(matrix),
+                    "measurement": matrix.name, "home": matrix.part.home, "subject": margins.subject(matrix.quantity),
                     "term": term.name, "family": term.family, "place": place, "unit": unit,
                 })  # fmt: skip
             numbers.append(known[identity])

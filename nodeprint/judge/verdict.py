@@ -256,10 +256,11 @@ class Shared(msgspec.Struct, frozen=True):
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """The spread of one family of parts: standard deviations between chips and between runs, the typical bound, and the
-    `smallest` bound at which 95 % of the nodes would be the same. `wide`: many nodes are beyond the bound in different
-    places."""
+    """The spread of one family of parts of a subject: standard deviations between chips and between runs, the
+    typical bound, and the `smallest` bound at which 95 % of the nodes would be the same. `wide`: many nodes are
+    beyond the bound in different places."""
 
+    subject: str
     measurement: str
     family: str
     term: str
@@ -275,6 +276,7 @@ class Limit(msgspec.Struct, frozen=True):
     """The effect from which on a part is found in nine of ten nodes, by family, with the bound (the median over its
     parts); beyond 2.5 bounds the data cannot be relied on there."""
 
+    subject: str
     measurement: str
     family: str
     term: str

@@ -17,7 +17,7 @@ from nodeprint.fleet.homes import FAR
 from nodeprint.judge.outcome import MEANING
 from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.layout import CCD, CCX, QUADRANT, SOCKET
-from nodeprint.report import files, names, text
+from nodeprint.report import files, names, terminal, text
 from nodeprint.report.figures import style as styles
 from nodeprint.report.figures.matrix import drawn_slots, square_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels, levels
@@ -59,7 +59,8 @@ def summary(campaign: Path) -> Text:
     """The figures of a judged campaign; no line where there is none. Raises NodeprintError without a verdict."""
     verdict = files.read(campaign)
     measured = {name: node for name, node in verdict.nodes.items() if MEANING[node.outcome].measured}
-    lines = medians(measured)
+    busy = [name for name in measured if terminal.busy(campaign, name)]
+    lines = medians(measured, marked=2 * len(busy) >= len(measured) > 0)
     if lines and (origin := text.origin(verdict)):
         lines[0] = f"{origin}: {lines[0]}"
     out = Text("\n").join(map(Text, lines))
@@ -79,9 +80,10 @@ def summary(campaign: Path) -> Text:
 # --- medians ---
 
 
-def medians(nodes: Mapping[str, NodeVerdict]) -> list[str]:
+def medians(nodes: Mapping[str, NodeVerdict], marked: bool = False) -> list[str]:
     """A line per class of pairs and per kind of memory, bandwidth and clock: its median, with the 95 % interval of one
-    node, or with the lowest and the highest of several."""
+    node, or with the lowest and the highest of several; `marked` with an asterisk, where other programs were at work.
+    """
     found: dict[tuple[str, str, str], list[Figure]] = {}
     for node in nodes.values():
         for key, figure in _figures(node):
@@ -89,6 +91,7 @@ def medians(nodes: Mapping[str, NodeVerdict]) -> list[str]:
                 found.setdefault(key, []).append(figure)
     several = len(nodes) > 1
     rows = [(label, name, *_row(values, unit, several)) for (label, name, unit), values in found.items()]
+    mark = " *" if marked else ""
     if not rows:
         return []
     first = f"medians over {len(nodes)} nodes (lowest to highest)" if several else _machine(nodes)
@@ -96,7 +99,7 @@ def medians(nodes: Mapping[str, NodeVerdict]) -> list[str]:
     lines, before = [printable(first, _COLUMNS)], ""
     for label, name, median, interval in rows:
         shown = "" if label == before else label
-        line = f"  {shown:{widths[0]}}  {name:{widths[1]}}  {median:>{widths[2]}}  {interval}"
+        line = f"  {shown:{widths[0]}}  {name:{widths[1]}}  {median:>{widths[2]}}{mark}  {interval}"
         lines.append(line.rstrip()[:_COLUMNS])
         before = label
     return lines

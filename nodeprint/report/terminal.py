@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from textwrap import wrap
 
+from nodeprint import other_load
 from nodeprint.errors import printable
 from nodeprint.fingerprint import label
 from nodeprint.judge.outcome import MEANING, Outcome
@@ -40,6 +41,13 @@ def wrapped(words: str, columns: int) -> str:
     return "\n".join("\n".join(breaks(line) or [""]) for line in words.split("\n"))
 
 
+def busy(campaign: Path, name: str) -> str:
+    """Which other programs took time from the CPUs while the newest job of a node was measured; empty where none is
+    known. Processes are watched on the machine that the main job runs on."""
+    load = other_load.kept(campaign / "nodes" / name)
+    return load.text("took") if load is not None and load.processes else ""
+
+
 def _remarks(campaign: Path, nodes: Mapping[str, NodeVerdict]) -> list[str]:
     """What no outcome says: settings that differ, nodes to be measured again, and records that were refused."""
     differing: dict[str, list[str]] = {}
@@ -53,6 +61,12 @@ def _remarks(campaign: Path, nodes: Mapping[str, NodeVerdict]) -> list[str]:
         f"`nodeprint drift {campaign}` lists it"
         for key, on in sorted(differing.items())
     ]
+    for name in nodes:
+        if load := busy(campaign, name):
+            remarks.append(
+                f"* other programs were at work while {printable(name)} was measured: {load}; "
+                f"`make run NODES={printable(name)}` measures it again"
+            )
     if again := [name for name, node in nodes.items() if node.outcome is Outcome.INVALID]:
         remarks.append(f"`make run NODES={names.nodes(again)}` measures {names.nodes(again)} again")
     if aside := sum(1 for _ in campaign.glob("nodes/*/job*/run*/*.bad*")):

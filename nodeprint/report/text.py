@@ -131,7 +131,8 @@ def fleet_notes(verdict: Verdict) -> list[str]:
     fleet = verdict.fleet
     groups = [group(found, fleet.groups[0]) for found in fleet.groups] if len(fleet.groups) > 1 else []
     wide = [spread(found) for found in fleet.spreads if found.wide]
-    far = [limit(found) for found in fleet.limits if found.effect > _FAR * found.bound]
+    deciding = [found for found in fleet.limits if found.subject in verdict.decides]
+    far = [limit(found) for found in deciding if found.effect > _FAR * found.bound]
     return [*groups, *map(shared, fleet.shared), *wide, *far, *map(note, fleet.notes)]
 
 

@@ -8,9 +8,11 @@ from itertools import pairwise
 import msgspec
 import numpy as np
 import pandas as pd
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
+from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.judge.verdict import Interval, Verdict
 from nodeprint.layout import Ints
@@ -215,6 +217,28 @@ def forest_of(
         for name, (effect, interval) in effects.items()
     ]
     return ForestData(tuple(sorted(rows, key=lambda row: row.effect)), f"{title}, %", 100 * bound)
+
+
+def forest_of_part(
+    deviations: xr.Dataset, measurement: str, family: str, place: str, marked: Collection[str] = ()
+) -> ForestData:
+    """The difference of every node in one part, from the table of deviations: pooled over jobs where there are several,
+    with the simultaneous interval. Raises NodeprintError where the table has no such part."""
+    wanted = (deviations.measurement == measurement) & (deviations.family == family) & (deviations.place == place)
+    columns = np.flatnonzero(wanted.to_numpy())
+    if not len(columns):
+        what = f"{measurement} has no part {place!r} of family {family!r}"
+        raise NodeprintError(what, advice="choose from `measurement`, `family` and `place` of the deviations")
+    part = deviations.isel(part=int(columns[0]))
+    effects: dict[str, tuple[float, Interval]] = {}
+    for row in range(part.sizes["sample"]):  # the pooled sample of a node is its last
+        sample = part.isel(sample=row)
+        effect, half = float(sample.difference), float(sample.half_simultaneous)
+        if np.isfinite(effect):
+            half = half if np.isfinite(half) else np.nan
+            effects[str(sample.node.item())] = effect, Interval(effect - half, effect + half)
+    bound = float(np.nanmax(part.bound.to_numpy()))
+    return forest_of(f"{measurement}, {place}: difference from the peers", effects, bound, marked)
 
 
 def forest(ax: Axes, data: ForestData, style: Style) -> None:

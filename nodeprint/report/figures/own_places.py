@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet.quantity import Key, Quantity
+from nodeprint.fleet.quantity import Quantity
 from nodeprint.judge.verdict import Finding, NodeVerdict, Verdict
 from nodeprint.layout import SOCKET, Ints, codes
-from nodeprint.packed import PackedNode
+from nodeprint.packed import PackedNode, os_places
 from nodeprint.report.figures.node_levels import Floats, NodeLevels, mean_of_runs
 from nodeprint.report.figures.part_levels import (
     BRACKET_PT,
@@ -210,25 +210,11 @@ def _pair_names(
     return names, "CPU (mean over its pairs of the finding)", groups, part_levels(quantity.layout.slots[slots])
 
 
-def os_names(quantity: Quantity, node: PackedNode) -> list[dict[str, Key]]:
-    """The coordinates of every place by the numbers of the node's operating system."""
-    out = []
-    for number in range(quantity.size):
-        place = quantity.place(number)
-        for dim, value in place.items():
-            label = quantity.model.labels.get(dim, "")
-            numbers = node.numbers.get("node" if label == "node" else "cpu", ()) if label else ()
-            if isinstance(value, int) and 0 <= value < len(numbers) and label != "node_of_cpu":
-                place[dim] = numbers[value]
-        out.append(place)
-    return out
-
-
 def _cell_places(quantity: Quantity, node: PackedNode, finding: Finding) -> Ints:
     wanted = [dict(cell) for cell in finding.cells]
     found = [
         number
-        for number, place in enumerate(os_names(quantity, node))
+        for number, place in enumerate(os_places(quantity, node))
         if any(all(place.get(dim) == value for dim, value in cell.items()) for cell in wanted)
     ]
     return np.array(found, dtype=np.int64)
@@ -245,7 +231,7 @@ def dim_name(dim: str) -> str:
 def _cell_names(
     quantity: Quantity, node: PackedNode, at: Ints
 ) -> tuple[tuple[str, ...], str, list[Ints], tuple[PartLevel, ...]]:
-    every = os_names(quantity, node)
+    every = os_places(quantity, node)
     places = [every[number] for number in at.tolist()]
     varying = [dim for dim in quantity.dims if len({place[dim] for place in places}) > 1] or list(quantity.dims)
     fixed = [f"{dim_name(dim)} {places[0][dim]}" for dim in quantity.dims if dim not in varying]
