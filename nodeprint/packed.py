@@ -17,7 +17,7 @@ import numpy as np
 from nodeprint import files
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import job_parts
-from nodeprint.fleet.quantity import NodeLayout, Quantity, models
+from nodeprint.fleet.quantity import Key, NodeLayout, Quantity, models
 
 SCHEMA = 3
 FOLDER = "packed"
@@ -86,6 +86,20 @@ class PackedFleet:
     def others(self) -> tuple[Quantity, ...]:
         """All other quantities."""
         return tuple(one for one in self.quantities if not one.of_pairs)
+
+
+def os_places(quantity: Quantity, node: PackedNode) -> list[dict[str, Key]]:
+    """The coordinates of every place of a quantity by the numbers of a node's operating system."""
+    out = []
+    for number in range(quantity.size):
+        place = quantity.place(number)
+        for dim, value in place.items():
+            label = quantity.model.labels.get(dim, "")
+            numbers = node.numbers.get("node" if label == "node" else "cpu", ()) if label else ()
+            if isinstance(value, int) and 0 <= value < len(numbers) and label != "node_of_cpu":
+                place[dim] = numbers[value]
+        out.append(place)
+    return out
 
 
 def write(fleet: PackedFleet, campaign: Path) -> Path:

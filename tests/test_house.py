@@ -19,12 +19,14 @@ from .conftest import ROOT
 FLOORS = [
     {"__main__"},
     {"cli"},
+    {"interface"},
+    {"export"},
     {"report"},
     {"verdict"},
     {"words"},
     {"iodie"},
     {"judge"},
-    {"structure", "simulate", "importers", "export"},
+    {"structure", "simulate", "importers"},
     {"packed", "packing", "fleet", "netcdf", "senses", "progress", "campaign", "campaign_status"},
     {
         "layout",
