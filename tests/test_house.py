@@ -48,7 +48,7 @@ FLOORS = [
     },
     {"captions", "remedies"},
     {"sources"},
-    {"tree", "tar", "files", "outcomes"},
+    {"tree", "tar", "files", "outcomes", "node_lists"},
     {"errors"},
 ]
 

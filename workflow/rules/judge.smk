@@ -11,6 +11,7 @@ rule judge:
     conda:
         "../../environment.yml"
     params:
+        nodeprint=nodeprint(),
         campaign=CAMPAIGN,
     shell:
-        "nodeprint judge {params.campaign:q} --acceptance {input.acceptance:q} >{log:q}"
+        "{params.nodeprint} judge {params.campaign:q} --acceptance {input.acceptance:q} >{log:q}"
