@@ -55,6 +55,7 @@ def forget(campaign: Path) -> None:
     """Let all that the sheet has be a first job: suspects are looked for anew."""
     for number in range(1, ROUNDS + 1):
         files.remove(path(campaign, number))
+        files.remove(campaign / f"launch/suspects{number}.txt")
 
 
 def begin(campaign: Path, number: int, names: Sequence[str]) -> None:

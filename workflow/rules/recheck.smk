@@ -5,16 +5,20 @@ checkpoint recheck:
         outcomes_before,
         acceptance=config["acceptance"],
     output:
-        CAMPAIGN / "launch/recheck{number}.tsv",
+        jobs=CAMPAIGN / "launch/recheck{number}.tsv",
+        suspects=CAMPAIGN / "launch/suspects{number}.txt",
     log:
         CAMPAIGN / "logs/recheck{number}.log",
     conda:
         "../../environment.yml"
     params:
+        nodeprint=nodeprint(),
         python=python(),
         script=workflow.source_path("../scripts/recheck.py"),
         campaign=CAMPAIGN,
         minutes=config["recheck_minutes"],
     shell:
-        "{params.python} {params.script:q} {params.campaign:q} {wildcards.number} {params.minutes}"
-        " {input.acceptance:q} 2>&1 | tee {log:q} >&2"
+        "{params.nodeprint} judge {params.campaign:q} --acceptance {input.acceptance:q}"
+        " --recheck {output.suspects:q} >{log:q}"
+        " && {params.python} {params.script:q} {params.campaign:q} {wildcards.number} {params.minutes}"
+        " {output.suspects:q}"
