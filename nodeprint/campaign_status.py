@@ -46,6 +46,7 @@ _NOT_RUN = -1
 #: Slurm's states of a job that does not run yet.
 _QUEUED = ("PENDING", "CONFIGURING")
 _MOST_ROWS, _MOST_NAMED = 12, 3
+_LONGEST_LIST = 48
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class Status:
         for node in self.nodes:
             if node.standing == standing:
                 by_words.setdefault(_words(node), []).append(node.node)
-        return [(node_lists.fold(names), words) for words, names in by_words.items()]
+        return [(_folded(names), words) for words, names in by_words.items()]
 
     def as_json(self) -> dict[str, Any]:
         """The facts for programs."""
@@ -201,6 +202,12 @@ def _words(node: Standing) -> str:
         left = f", {span(node.left_s)} left" if node.left_s is not None else ""
         return f"{node.measurement}, run {node.run}, {node.done} of {node.of} measurements{left}"
     return node.reason
+
+
+def _folded(names: Sequence[str]) -> str:
+    """Names as one list; what is too long for a line is counted, too."""
+    text = node_lists.fold(names)
+    return text if len(text) <= _LONGEST_LIST else f"{len(names)} nodes, {printable(text, _LONGEST_LIST)}"
 
 
 def _outcome(path: Path) -> tuple[str, str]:

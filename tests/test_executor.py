@@ -1,11 +1,12 @@
-"""Submitting and following the jobs of a campaign, with a Slurm that answers as the test wants (fake_slurm.sh)."""
+"""Submitting and following the jobs of nodes, with a Slurm that answers as the test wants (fake_slurm.sh)."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,22 +14,17 @@ from typing import Any
 import pytest
 
 from nodeprint import campaign as campaigns
-from nodeprint import config, discover
-from nodeprint.discover import Node
+from nodeprint import config, lost_jobs
+from nodeprint.discover import Node, slurm
 from nodeprint.errors import NodeprintError
 
 from . import fake_slurm
 from .conftest import ROOT
+from .schemas import valid
 
 sys.path.insert(0, str(ROOT / "workflow"))
-launch: Any = import_module("launch.slurm")
-
-
-@pytest.fixture(autouse=True)
-def _signals() -> Iterator[None]:
-    former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
-    yield
-    signal.pthread_sigmask(signal.SIG_SETMASK, former)
+jobs: Any = import_module("snakemake_executor_plugin_nodeprint.jobs")
+commands: Any = import_module("snakemake_executor_plugin_nodeprint.commands")
 
 
 @pytest.fixture
@@ -44,25 +40,39 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def begin(fake: Path, tmp_path: Path) -> Callable[..., Any]:
-    """`begin(count, slurm keys...)`: a call over `count` nodes, a new one for the same campaign each time."""
+    """`begin(count, seconds...)`: a call over `count` nodes, a new one for the same campaign each time."""
 
-    held: list[int] = []
+    held: list[Any] = []
 
-    def make(count: int = 3, **slurm: object) -> Any:
-        for lock in held:
-            os.close(lock)  # as at the end of a process
+    def make(count: int = 3, **seconds: float) -> Any:
+        for former in held:
+            os.close(former.lock)  # as at the end of a process
         held.clear()
         path = tmp_path / "config.yaml"
         path.write_text(f"results: {tmp_path}\npreset: test\nmeasure: [coherence-cas]\nlaunch: slurm\n")
         settings = config.load(path)
-        settings["slurm"] |= {"minutes": 5, "deadline_hours": 1} | slurm
-        folder = campaigns.prepare(
-            settings, lambda: [Node(f"cn{i:02}", f"cn{i:02}") for i in range(1, count + 1)], [], {}
-        )
-        held.append(launch.locked(folder / "launch/lock"))
-        return launch.Launch(settings, folder / "launch/pending.tsv", held[0])
+        nodes = [Node(f"cn{i:02}", f"cn{i:02}") for i in range(1, count + 1)]
+        folder = campaigns.prepare(settings, lambda: nodes, [], {})
+        launch = jobs.Launch(folder)
+        times = {"unavailable_s": 1800, "late_s": 120, "silence_s": 3600} | seconds
+        for node in nodes:
+            words = " ".join(slurm.sbatch_words(node, settings["slurm"], 5))
+            resources = {"sbatch": words, "slurm_name": "nodeprint-x-1"} | times
+            launch.take(jobs.job_of(campaigns.job_folder(folder, node), f"node-run --node {node.node}", resources))
+        assert launch.has_lock()
+        held.append(launch)
+        return launch
 
     return make
+
+
+def of(call: Any, number: int) -> Any:
+    """A job of a call, by its place."""
+    return list(call.jobs.values())[number]
+
+
+def all_of(call: Any) -> list[Any]:
+    return list(call.jobs.values())
 
 
 def queue(fake: Path) -> list[list[str]]:
@@ -77,25 +87,22 @@ def becomes(fake: Path, node: str, state: str, reason: str = "None") -> None:
 
 
 def measured(call: Any, number: int) -> None:
-    (call.jobs[number].folder / "status.json").write_text('{"outcome": "complete"}')
+    (of(call, number).folder / "status.json").write_text('{"outcome": "complete"}')
 
 
-def test_at_most_so_many_jobs_are_in_the_queue(begin: Callable[..., Any], fake: Path) -> None:
-    call = begin(5, jobs_at_a_time=2)
+def test_the_state_of_each_job_is_noted(begin: Callable[..., Any], fake: Path) -> None:
+    call = begin(3)
     call.poll(0.0)
     call.fill()
-    assert [row[1] for row in queue(fake)] == ["cn01", "cn02"]
+    assert [row[1] for row in queue(fake)] == ["cn01", "cn02", "cn03"]
     measured(call, 1)
     call.look()
-    call.fill()
-    call.fill()
-    assert [row[1] for row in queue(fake)] == ["cn01", "cn02", "cn03"]
     call.note()
     rows = [line.split("\t") for line in (call.home / "jobs.tsv").read_text().splitlines()]
-    assert [row[:4] for row in rows[:4]] == [
+    assert [row[:4] for row in rows] == [
         ["cn01", "1", "1", "PENDING"], ["cn02", "1", "2", "complete"], ["cn03", "1", "3", "PENDING"],
-        ["cn04", "1", "", ""],
     ]  # fmt: skip
+    assert f"pid {os.getpid()} on " in (call.home / "lock").read_text()
 
 
 def test_a_call_after_a_killed_one_submits_nothing_twice(begin: Callable[..., Any], fake: Path) -> None:
@@ -111,7 +118,7 @@ def test_a_call_after_a_killed_one_submits_nothing_twice(begin: Callable[..., An
     assert not second.known, "without an answer nothing is known, and nothing is submitted"
     (fake / "down").unlink()
     second.poll(1.0)
-    assert [job.id for job in second.jobs] == ["1", "", "3"]
+    assert [job.id for job in all_of(second)] == ["1", "", "3"]
     second.fill()
     assert [row[1:3] for row in queue(fake)[3:]] == [["cn02", "4"]]
 
@@ -125,7 +132,7 @@ def test_a_submission_whose_answer_was_lost_is_found_by_its_name(begin: Callable
     assert not call.known
     (fake / "lost").unlink()
     call.poll(1.0)
-    assert [job.id for job in call.jobs] == ["1", ""]
+    assert [job.id for job in all_of(call)] == ["1", ""]
     call.fill()
     assert [row[1] for row in queue(fake)] == ["cn01", "cn02"]
 
@@ -137,14 +144,13 @@ def test_what_sbatch_refuses_is_the_nodes_reason_and_a_limit_of_the_user_is_wait
     call.poll(0.0)
     (fake / "refusal").write_text("Invalid license specification")
     call.fill()
-    assert [job.outcome for job in call.jobs] == ["absent", "absent"]
-    assert call.jobs[0].why == "sbatch refused it: Invalid license specification"
-    assert (call.jobs[0].folder / "submission.txt").read_text() == call.jobs[0].why + "\n"
-    assert call.outcomes().splitlines()[1] == f"cn02\t1\tabsent\t{call.jobs[1].why}"
+    assert [job.outcome for job in all_of(call)] == ["absent", "absent"]
+    assert of(call, 0).why == "sbatch refused it: Invalid license specification"
 
     (fake / "refusal").unlink()
-    limited = begin(2, jobs_at_a_time=1)
+    limited = begin(2)
     limited.poll(0.0)
+    limited.most = 1
     limited.fill()
     limited.most = 2
     (fake / "refusal").write_text(
@@ -152,13 +158,13 @@ def test_what_sbatch_refuses_is_the_nodes_reason_and_a_limit_of_the_user_is_wait
     )
     limited.fill()
     assert limited.most == 1
-    assert limited.jobs[1].outcome == ""
+    assert of(limited, 1).outcome == ""
 
     (fake / "queue").unlink()
     alone = begin(1)
     alone.poll(0.0)
     alone.fill()
-    assert alone.jobs[0].outcome == "absent", "with no other job it is no limit on their number"
+    assert of(alone, 0).outcome == "absent", "with no other job it is no limit on their number"
 
 
 def test_no_answer_is_never_an_end(begin: Callable[..., Any], fake: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,7 +174,7 @@ def test_no_answer_is_never_an_end(begin: Callable[..., Any], fake: Path, capsys
     (fake / "down").touch()
     for now in range(1, 3600, 100):
         call.poll(float(now))
-    assert call.jobs[0].outcome == ""
+    assert of(call, 0).outcome == ""
     assert capsys.readouterr().err.count("no answer from Slurm") == 1
     with pytest.raises(NodeprintError, match="no answer from Slurm for 1 h; its jobs were left as they are"):
         call.poll(3700.0)
@@ -176,28 +182,28 @@ def test_no_answer_is_never_an_end(begin: Callable[..., Any], fake: Path, capsys
     measured(call, 0)
     call.poll(3701.0)
     call.look()
-    assert call.jobs[0].outcome == "complete"
+    assert of(call, 0).outcome == "complete"
 
 
 @pytest.mark.parametrize("late", [True, False])
 def test_a_job_that_slurm_has_forgotten_has_time_to_show_its_outcome(
     begin: Callable[..., Any], fake: Path, late: bool
 ) -> None:
-    call = begin(1, late_seconds=60)
+    call = begin(1, late_s=60)
     call.poll(0.0)
     call.fill()
     becomes(fake, "cn01", "")
     call.poll(10.0)
     call.poll(69.0)
-    assert call.jobs[0].outcome == ""
+    assert of(call, 0).outcome == ""
     if late:
         measured(call, 0)
     else:
-        (call.jobs[0].folder / "launch.log").write_text("node-run: run 1 of 2: coherence-cas\ncas: 3 of 9\r")
+        (of(call, 0).folder / "launch.log").write_text("node-run: run 1 of 2: coherence-cas\ncas: 3 of 9\r")
     call.poll(70.0)
-    assert call.jobs[0].outcome == ("complete" if late else "absent")
+    assert of(call, 0).outcome == ("complete" if late else "absent")
     said = "does not know any more how (MinJobAge is short, no accounting); the node is drained: DIMM 7 is bad; node"
-    assert late or said in call.jobs[0].why
+    assert late or said in of(call, 0).why
 
 
 @pytest.mark.parametrize(
@@ -218,13 +224,13 @@ def test_slurms_reason_and_node_runs_are_both_said(
     call.poll(0.0)
     call.fill()
     log = "node-run: run 1 of 2: a\nnode-run: SIGTERM: stopping the kernel\nslurmstepd: error: *** JOB 1 ENDED ***\n"
-    (call.jobs[0].folder / "launch.log").write_text(log)
+    (of(call, 0).folder / "launch.log").write_text(log)
     (fake / "ended").write_text(f"JobId=1 JobState={state} Reason=x ExitCode=1:0")
     becomes(fake, "cn01", state)
     call.poll(10.0)
-    assert call.jobs[0].outcome == "", "what was just written on the node may come"
+    assert of(call, 0).outcome == "", "what was just written on the node may come"
     call.poll(20.0)
-    assert said in call.jobs[0].why and call.jobs[0].why.endswith("; node-run: run 1 of 2: a")
+    assert said in of(call, 0).why and of(call, 0).why.endswith("; node-run: run 1 of 2: a")
 
 
 def test_an_outcome_is_true_whatever_slurm_says(begin: Callable[..., Any], fake: Path) -> None:
@@ -234,21 +240,20 @@ def test_an_outcome_is_true_whatever_slurm_says(begin: Callable[..., Any], fake:
     becomes(fake, "cn01", "NODE_FAIL")
     measured(call, 0)
     call.poll(10.0)
-    assert call.jobs[0].outcome == "complete"
-    assert call.outcomes() == "cn01\t1\tcomplete\t\n"
+    assert of(call, 0).outcome == "complete"
 
 
 def test_a_node_that_wrote_nothing_gets_a_question(begin: Callable[..., Any], fake: Path) -> None:
-    call = begin(1, late_seconds=0)
+    call = begin(1, late_s=0)
     call.poll(0.0)
     call.fill()
     becomes(fake, "cn01", "FAILED")
     call.poll(10.0)
-    assert f"does the node see {call.jobs[0].folder}" in call.jobs[0].why
+    assert f"does the node see {of(call, 0).folder}" in of(call, 0).why
 
 
 def test_a_node_that_is_drained_while_its_job_waits_costs_itself_alone(begin: Callable[..., Any], fake: Path) -> None:
-    call = begin(2, unavailable_minutes=10)
+    call = begin(2, unavailable_s=600)
     call.poll(0.0)
     call.fill()
     waits = "ReqNodeNotAvail, UnavailableNodes:cn01"
@@ -259,22 +264,22 @@ def test_a_node_that_is_drained_while_its_job_waits_costs_itself_alone(begin: Ca
     assert not (fake / "cancelled").exists()
     call.poll(1601.0)
     assert (fake / "cancelled").read_text() == "1\n"
-    assert [job.outcome for job in call.jobs] == ["absent", ""]
-    assert "waited 10 minutes for the node, which is drained: DIMM 7 is bad; it was cancelled" in call.jobs[0].why
+    assert [job.outcome for job in all_of(call)] == ["absent", ""]
+    assert "waited 10 minutes for the node, which is drained: DIMM 7 is bad; it was cancelled" in of(call, 0).why
     call.poll(9999.0)
-    assert call.jobs[1].outcome == ""
+    assert of(call, 1).outcome == ""
 
 
 def test_a_job_that_asks_for_more_than_it_may_have_does_not_wait_for_a_day(
     begin: Callable[..., Any], fake: Path
 ) -> None:
-    call = begin(1, unavailable_minutes=1)
+    call = begin(1, unavailable_s=60)
     call.poll(0.0)
     call.fill()
     becomes(fake, "cn01", "PENDING", "PartitionTimeLimit")
     call.poll(10.0)
     call.poll(71.0)
-    assert call.jobs[0].why == "Slurm job 1 waited 1 minutes (PartitionTimeLimit); it was cancelled"
+    assert of(call, 0).why == "Slurm job 1 waited 1 minutes (PartitionTimeLimit); it was cancelled"
 
 
 def test_many_nodes_of_the_same_reason_are_counted(
@@ -282,43 +287,64 @@ def test_many_nodes_of_the_same_reason_are_counted(
 ) -> None:
     (fake / "refusal").write_text("Invalid account or account/partition combination specified")
     call = begin(20)
-    call.run()
+    while call.open():
+        call.polled = call.looked = -1e9
+        call.step()
+    call.end()
     said = capsys.readouterr().err.splitlines()
-    assert len(said) == 4
-    assert said[-1].startswith("slurm: 17 more nodes for the same reason (sbatch refused it: Invalid account")
-
-
-def test_an_impossible_deadline_is_said_before_anything_is_submitted(begin: Callable[..., Any], fake: Path) -> None:
-    call = begin(2, minutes=90)
-    with pytest.raises(NodeprintError, match=r"slurm\.deadline_hours"):
-        call.run()
-    assert queue(fake) == []
-
-
-def test_all_of_a_call_to_its_list(begin: Callable[..., Any], fake: Path) -> None:
-    (fake / "instant").touch()
-    call = begin(40, jobs_at_a_time=7)
-    call.run()
-    assert len(queue(fake)) == 40
-    assert [line.split("\t")[2] for line in call.outcomes().splitlines()] == ["complete"] * 40
+    assert len(said) == 5
+    assert said[-2].startswith("slurm: cn[04-20]: for the same reason (sbatch refused it: Invalid account")
+    assert said[-1].startswith("slurm: 0 of 20 nodes came back in ")
 
 
 def test_names_and_states_of_squeues_lines() -> None:
     text = "np-1|cn-n|7|FAILED|NonZeroExitCode\nnp-1|cn-n|9|PENDING|x|y\nnp-1|cn-n|8|COMPLETED|None\n\nerror: |\n"
-    assert launch.parse_queue(text) == {("np-1", "cn-n"): launch.Listed("9", "PENDING", "x|y")}
+    assert commands.parse_queue(text) == {("np-1", "cn-n"): commands.Listed("9", "PENDING", "x|y")}
 
 
-def test_a_sheet_with_odd_names_is_launched_with_quoted_words(begin: Callable[..., Any]) -> None:
+def test_a_job_that_was_lost_has_a_status_that_says_why(begin: Callable[..., Any]) -> None:
     call = begin(1)
-    call.config["site"]["setup"] = "/opt/site setup"
-    assert "--setup '/opt/site setup'" in call.script(call.jobs[0].node)
-    assert call.script(call.jobs[0].node).startswith("exec /")
-    call.slurm["cpu_freq"] = "performance"
-    words = (
-        "exec srun --ntasks=1 --cpus-per-task=$SLURM_CPUS_ON_NODE --mpi=none --cpu-bind=none --cpu-freq=performance /"
-    )
-    assert call.script(call.jobs[0].node).startswith(words)
-    assert discover.checked_name("rack-J01", "x") == "rack-J01"
+    folder = of(call, 0).folder
+    (folder / "run1").mkdir(parents=True)
+    (folder / "run1/coherence-cas.jsonl.gz").touch()
+    (folder / "plan.tsv").write_text("coherence-cas\tcoherence\t--op cas\t2\n")
+    lost_jobs.settle(folder, "Slurm job 7: NODE_FAIL, the node was lost; \u2026")
+    status = json.loads((folder / "status.json").read_text())
+    valid(status, "status")
+    assert (status["outcome"], status["node"], status["job"], status["runs"]) == ("partial", "cn01", 1, 2)
+    done, missing = status["measurements"]
+    assert (done["outcome"], missing["outcome"], missing["exit_code"]) == ("done", "failed", -1)
+    assert missing["message"] == "Slurm job 7: NODE_FAIL, the node was lost; ?"
+
+
+def test_one_call_submits_and_what_it_started_may_outlive_it(
+    begin: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = begin(1)
+    second = jobs.Launch(first.home.parent)
+    second.take(of(first, 0))
+    for _ in range(2):
+        second.step()
+    assert capsys.readouterr().err.count("waiting: another call submits the jobs of this campaign (pid") == 1
+    os.close(first.lock)
+    assert second.has_lock()
+    os.close(second.lock)
+    first.lock = os.dup(0)
+
+
+def test_a_cancelled_call_ends_what_is_in_the_queue(
+    begin: Callable[..., Any], fake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = begin(2)
+    call.poll(0.0)
+    call.fill()
+    monkeypatch.setattr(jobs, "STOP_S", 1.0)
+    call.cancel()
+    assert (fake / "cancelled").read_text() == "1 2\n"
+    measured(call, 0)
+    call.step()
+    assert of(call, 0).outcome == "", "nothing is looked at any more"
+    assert [row.split("\t")[3] for row in (call.home / "jobs.tsv").read_text().splitlines()] == ["CANCELLED"] * 2
 
 
 def test_a_stop_that_outlasts_the_wait_is_no_interruption() -> None:
