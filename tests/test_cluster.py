@@ -327,8 +327,7 @@ def test_each_node_is_a_job_of_snakemake(house: Path, slurm: Path) -> None:
     rows = [row.split("\t") for row in snakemake("--summary").splitlines() if "/status.json" in row]
     assert {row[0].split("/")[3]: row[-1] for row in rows} == {"cn01": "no update", "cn02": "no update"}
 
-    config["preset"] = "quick"  # after `discover`: other arguments, which the campaign must not get
-    config["measure"] = ["clock-alone"]
+    config["measure"] = ["coherence-cas", "clock-alone"]  # after `discover`
     (house / "profile.yaml").write_text(json.dumps(config))
     assert "discover" in snakemake("--dry-run")
 
