@@ -73,7 +73,7 @@ def campaign(house: Path, name: str, code: int = 0) -> tuple[Path, subprocess.Co
         [house / "workflow/run", "--config", f"{name}.yaml"],
         cwd=house, env=environment(), capture_output=True, text=True, timeout=500, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == code, done.stdout + done.stderr
     return folder, done
 
 

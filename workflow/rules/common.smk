@@ -22,7 +22,13 @@ from nodeprint import recheck as rechecks
 from nodeprint.discover import plans, slurm
 from nodeprint.errors import NodeprintError
 
-KERNELS = ROOT / "kernels/build"
+# Of a module the working folder may have kernels of its own.
+SOURCES = (
+    Path("kernels").absolute()
+    if Path("kernels/node-run").exists()
+    else ROOT / "kernels"
+)
+KERNELS = SOURCES / "build"
 
 try:
     # The file alone, as `nodeprint discover` reads it: Snakemake would merge it into config/config.yaml.

@@ -10,7 +10,7 @@ rule kernels:
     conda:
         "../../environment.yml"
     params:
-        sources=ROOT / "kernels",
+        sources=SOURCES,
     shell:
         "make -C {params.sources:q} >{log:q} 2>&1"
 

@@ -17,7 +17,7 @@ rule measure:
         **slurm_resources(),
     params:
         step=STEP,
-        node_run=ROOT / "kernels/node-run",
+        node_run=SOURCES / "node-run",
         words=node_run_words,
     shell:
         "{params.step}{params.node_run:q} {params.words}"
