@@ -19,6 +19,8 @@ from unittest import mock
 
 import numpy as np
 from msgspec import structs
+from nodeprint.verdict.campaign_verdict import judge_fleet
+from nodeprint.words.outcome import Finding, Verdict
 
 from bench import table
 from bench import verdict as pairs
@@ -29,8 +31,6 @@ from nodeprint.judge import causes, confirmation, evidence
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, fleet
 from nodeprint.topology.presets import preset
-from nodeprint.verdict.campaign_verdict import judge_fleet
-from nodeprint.words.outcome import Finding, Verdict
 
 _NODES = 8
 

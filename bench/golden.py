@@ -24,10 +24,11 @@ from typing import Any
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: the order of sums is the same on any number of CPUs
 
+from nodeprint.verdict.campaign_verdict import judge
+
 from nodeprint.fleet import homes
 from nodeprint.simulate import Plan, Spread, write
 from nodeprint.topology.presets import from_part
-from nodeprint.verdict.campaign_verdict import judge
 
 KEPT = Path(__file__).with_name("golden.json")
 

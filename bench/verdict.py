@@ -29,6 +29,8 @@ from types import ModuleType
 from unittest import mock
 
 import numpy as np
+from nodeprint.verdict.campaign_verdict import judge_fleet
+from nodeprint.words.outcome import Verdict
 from scipy.stats import beta
 
 from bench import other, table
@@ -40,8 +42,6 @@ from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.topology.model import Topology
 from nodeprint.topology.presets import preset
-from nodeprint.verdict.campaign_verdict import judge_fleet
-from nodeprint.words.outcome import Verdict
 
 Make = Callable[[Mapping[str, int]], PackedFleet]
 

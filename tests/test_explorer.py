@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from nodeprint.report.old_figures import Floats
+from nodeprint.report.shown import Shown
 
 from nodeprint.report import documents as report
 from nodeprint.report import explorer
-from nodeprint.report.old_figures import Floats
-from nodeprint.report.shown import Shown
 
 from .browser import Page, browser
 from .made_up import FINDING, MACHINES, Campaign

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from nodeprint.verdict.campaign_verdict import judge
 
 from nodeprint import discover, importers, records, structure, topology
 from nodeprint.cli import shared
@@ -19,7 +20,6 @@ from nodeprint.errors import NodeprintError
 from nodeprint.fleet import store
 from nodeprint.structure import layout_misfit
 from nodeprint.topology.model import Cpu, Machine, Topology
-from nodeprint.verdict.campaign_verdict import judge
 
 from .latencies import epyc
 from .schemas import valid_campaign

@@ -14,6 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msgspec import structs
+from nodeprint.iodie.die_quantities import with_dies
+from nodeprint.report.svg import svg
+from nodeprint.verdict.campaign_verdict import judge
 from typer.testing import CliRunner
 
 from bench.die import passes_of
@@ -34,18 +37,15 @@ from nodeprint.iodie import (
 from nodeprint.iodie import die as dies_of
 from nodeprint.iodie.campaign_dies import Found
 from nodeprint.iodie.data import Census, Lines, Pass
-from nodeprint.iodie.die_quantities import with_dies
 from nodeprint.iodie.part_comparison import Judged
 from nodeprint.layout import CCX
 from nodeprint.report import die_maps
 from nodeprint.report.pages import Text
-from nodeprint.report.svg import svg
 from nodeprint.simulate import Modes, Plan, Spread, fleet, write
 from nodeprint.simulate.line_values import detailed
 from nodeprint.structure.matrix_arithmetic import rand_index
 from nodeprint.topology.model import Topology
 from nodeprint.topology.presets import from_part, preset
-from nodeprint.verdict.campaign_verdict import judge
 
 from .conftest import built
 from .schemas import valid

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nodeprint.verdict.campaign_verdict import judge_fleet
 
 from nodeprint import layout
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.topology import from_part
 from nodeprint.topology.model import Cpu, Machine, Topology
-from nodeprint.verdict.campaign_verdict import judge_fleet
 from tests import machines
 from tests.machines import arm, epyc, xeon
 from tests.test_topology import read
