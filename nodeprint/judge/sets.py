@@ -30,7 +30,9 @@ def labels(one: Quantity) -> dict[str, list[Key | None]]:
             slots = one.layout.slots[one.places[dim]]
             for name, level in _LEVELS.items():
                 out.setdefault(name, [int(value) if value >= 0 else None for value in slots[:, level]])
-            numa = one.layout.numa[one.places[dim]] if numa is None else numa
+            if numa is None:
+                numa = one.layout.numa[one.places[dim]]
+                out.setdefault("cpu_node", [int(node) if node >= 0 else None for node in numa])
     numa = one.places.get("cpu_node", numa)
     if "memory_node" in out and numa is not None:
         memory = one.places["memory_node"]
