@@ -13,7 +13,6 @@ import numpy as np
 from nodeprint import files
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet.quantity import Quantity
-from nodeprint.layout import CLASSES
 from nodeprint.packed import PackedFleet
 
 COLUMNS = (
@@ -73,7 +72,7 @@ def _table(fleet: PackedFleet, of: Quantity, row: int) -> dict[str, Any]:
         "home": np.array(of.homes, dtype=np.int32)[home],
         "a": cpus[of.pairs[pair, 0]],
         "b": cpus[of.pairs[pair, 1]],
-        "class": [CLASSES[number] for number in of.pair_layout.classes[pair].tolist()],
+        "class": [of.pair_layout.class_names[number] for number in of.pair_layout.classes[pair].tolist()],
         "value": values[number_of_pass, home, pair],
     }
     return {key: columns[key] for key in COLUMNS}

@@ -19,7 +19,7 @@ from nodeprint.judge.deviations import Block
 from nodeprint.judge.outcome import State
 from nodeprint.judge.reduction import Matrix, mean_of_runs
 from nodeprint.judge.verdict import Evidence, Finding, Finer, Interval, JobEffect, Part
-from nodeprint.layout import ALL_PAIRS, CCD, CCX, RANK, codes
+from nodeprint.layout import ALL_PAIRS, LEVELS, RANK, codes
 from nodeprint.packed import PackedNode
 from nodeprint.stats import intervals
 
@@ -244,7 +244,7 @@ def _by_place(found: Sequence[Shown]) -> list[Shown]:
 
 
 #: What names a place of cells, the narrowest first.
-_PLACES = ("core", "memory_node", "cpu_node", "ccx", "ccd", "socket")
+_PLACES = ("core", "memory_node", "cpu_node", "cluster", "ccx", "ccd", "socket")
 
 
 def _in_one_place(one: Finding, other: Finding) -> bool:
@@ -300,13 +300,12 @@ def _instruments(
 
 def _slots(shown: Shown) -> list[int]:
     """The slots of the parts that a finding names; all where it names none."""
-    slots = shown.series.matrix.terms.layout.slots
+    layout = shown.series.matrix.terms.layout
     for name, value in shown.cause.where.items():
-        if name == "core" or name in naming.LEVELS:
-            level = RANK if name == "core" else naming.LEVELS[name]
-            level = CCX if name == "ccd" and slots[:, CCD].min() < 0 else level  # where dies are unknown
-            return [int(slot) for slot in np.flatnonzero(codes(slots[:, : level + 1]) == value)]
-    return list(range(len(slots)))
+        if name == "core" or name in LEVELS:
+            column = RANK if name == "core" else layout.column(name)
+            return [int(slot) for slot in np.flatnonzero(codes(layout.slots[:, : column + 1]) == value)]
+    return list(range(len(layout.slots)))
 
 
 def _by_clock(consistent: tuple[str, ...], ratio: float | None, effect: float) -> tuple[str, ...]:
