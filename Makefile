@@ -75,7 +75,7 @@ test-all: test test-emulated ## both, and the tests that take minutes each
 fuzz: .venv/dev.stamp kernels ## the tests on made-up input with new examples in every call
 	pytest -q -n auto --hypothesis-profile=fuzz $$(grep -l '@given' tests/test_*.py)
 
-test-fresh: ## the main job and the pure tests in a debootstrap'ed Debian 12 (root)
+test-fresh: ## the README in debootstrap'ed Debian roots, with half a Python and with none (root)
 	tests/fresh/run
 
 test-offline: .venv/run.stamp ## the main job from the bundle, without network, rights, compiler, likwid and lscpu (root)
@@ -96,7 +96,7 @@ clean: ## remove what was built (not what was measured)
 # Stamps: set-up runs again when the locked packages change.
 .venv/run.stamp: requirements.lock pyproject.toml setup/venv setup/pip
 	@setup/system python run
-	@$(MAKE) --no-print-directory .venv/packages.stamp
+	@$(MAKE) --silent --no-print-directory .venv/packages.stamp
 	@touch $@
 
 .venv/packages.stamp: requirements.lock pyproject.toml setup/venv setup/pip

@@ -17,7 +17,7 @@ import numpy as np
 from nodeprint import files
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import job_parts
-from nodeprint.fleet.quantity import NodeLayout, Quantity, models
+from nodeprint.fleet.quantity import Key, NodeLayout, Quantity, models
 
 SCHEMA = 4
 FOLDER = "packed"
@@ -33,9 +33,10 @@ class PackedNode:
     `senses` as of `nodeprint.senses`: what its clocks, thermometers and memory controllers said. `run_minutes` is how
     long a run of each measurement took.
 
-    `quality` is what is wrong with its records, `unusable` what keeps all of them from being compared; both are texts of
-    readers, which are shown. `not_applicable` are measurements that have nothing to measure on it. `imported`: its
-    records are another tool's; `identified`: it is known what machine it is.
+    `quality` is what is wrong with its records, `unusable` what keeps all of them from being compared; both are
+    texts of readers, which are shown. `not_applicable` are measurements that have nothing to measure on it,
+    `rebooted` jobs that runs of several boots are in: one survey cannot be of all of them. `imported`: its records
+    are another tool's; `identified`: it is known what machine it is.
     """
 
     name: str
@@ -49,6 +50,7 @@ class PackedNode:
     quality: tuple[str, ...] = ()
     unusable: tuple[str, ...] = ()
     not_applicable: tuple[str, ...] = ()
+    rebooted: tuple[str, ...] = ()
     imported: bool = False
     identified: bool = True
     warnings: tuple[Mapping[str, str], ...] = ()
@@ -84,6 +86,20 @@ class PackedFleet:
     def others(self) -> tuple[Quantity, ...]:
         """All other quantities."""
         return tuple(one for one in self.quantities if not one.of_pairs)
+
+
+def os_places(quantity: Quantity, node: PackedNode) -> list[dict[str, Key]]:
+    """The coordinates of every place of a quantity by the numbers of a node's operating system."""
+    out = []
+    for number in range(quantity.size):
+        place = quantity.place(number)
+        for dim, value in place.items():
+            label = quantity.model.labels.get(dim, "")
+            numbers = node.numbers.get("node" if label == "node" else "cpu", ()) if label else ()
+            if isinstance(value, int) and 0 <= value < len(numbers) and label != "node_of_cpu":
+                place[dim] = numbers[value]
+        out.append(place)
+    return out
 
 
 def write(fleet: PackedFleet, campaign: Path) -> Path:
@@ -178,6 +194,7 @@ def _node(entry: Mapping[str, Any]) -> PackedNode:
             "quality",
             "unusable",
             "not_applicable",
+            "rebooted",
             "warnings",
             "boots",
             "seen",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from nodeprint.cli.app import SHOW, app
 from nodeprint.cli.shared import Campaign, print_result
+
+#: Those of export.TABLES, which are not imported to print the help.
+Table = Literal["pairs", "cells", "classes", "deviations"]
 
 
 @app.command(rich_help_panel=SHOW, epilog="Example: nodeprint report results/main --figures --pseudonyms")
@@ -65,17 +68,22 @@ def protocol(
         typer.echo(path)
 
 
-@app.command(rich_help_panel=SHOW, epilog="Example: nodeprint export results/main --to pairs.parquet")
+@app.command(
+    rich_help_panel=SHOW, epilog="Example: nodeprint export results/main --to deviations.csv --table deviations"
+)
 def export(
     campaign: Campaign,
     to: Annotated[
         Path | None,
-        typer.Option(help="A table of every measured pair: a name that ends in .parquet or .csv.", show_default=False),
+        typer.Option(help="A table as a file: a name that ends in .csv or .parquet.", show_default=False),
     ] = None,
+    table: Annotated[
+        Table, typer.Option(help="Which: every measured pair, every other value, medians by class, or deviations.")
+    ] = "pairs",
 ) -> None:
-    """Write what was measured for other programs.
+    """Write what was measured and judged for other programs.
 
-    Writes node.nc (netCDF) into the folder of each node, or with --to a table with one row per pair and pass.
+    Writes node.nc (netCDF) into the folder of each node, or with --to a table.
     """
     if to is None:
         from nodeprint import netcdf
@@ -84,6 +92,5 @@ def export(
             typer.echo(path)
         return
     from nodeprint import export as tables
-    from nodeprint import packing
 
-    typer.echo(tables.export(packing.pack(campaign), to))
+    typer.echo(tables.write(campaign, to, table))

@@ -24,7 +24,7 @@ from nodeprint.judge.verdict import NodeVerdict, Verdict
 from nodeprint.report import files as verdict_files
 from nodeprint.report import names, site_branding, text
 from nodeprint.report.pages.blocks import Site
-from nodeprint.report.pages.common import natural
+from nodeprint.report.pages.order import natural
 from nodeprint.report.pdf import Printer, plain
 
 #: What of a campaign the protocol rests on, and the manifest lists.

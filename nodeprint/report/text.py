@@ -116,7 +116,7 @@ def not_same(verdict: Verdict) -> list[str]:
 def rests_on(verdict: Verdict) -> list[str]:
     """What the outcome rests on, and what was not measured for it."""
     fleet = verdict.fleet
-    if not fleet.measured:
+    if not fleet.measured or not fleet.tests:  # nothing was compared
         return []
     resting = names.listed(named("subjects", subject) for subject in fleet.rests_on)
     lacking = [named("subjects", subject) for subject in verdict.decides if subject not in fleet.rests_on]

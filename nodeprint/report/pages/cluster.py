@@ -37,7 +37,8 @@ from nodeprint.report.pages.blocks import (
     sections,
 )
 from nodeprint.report.pages.campaign import Campaign
-from nodeprint.report.pages.common import margin_table, natural, severity, state_mark, without_empty
+from nodeprint.report.pages.common import margin_table, state_mark, without_empty
+from nodeprint.report.pages.order import natural, severity
 
 #: Nodes that page 1 shows with a figure each; all others are in the table of nodes.
 _MOST_SHOWN = 12
@@ -63,8 +64,9 @@ def page(campaign: Campaign, linked: Mapping[str, Link]) -> Page:
             Section("What is to be known of the fleet", (Bullets(tuple(notes[:_MOST_NOTES])),)),
             Section("Contents", (Contents(),)),
             Section("Differences from the peers", (Figures(tuple(pictures.difference_maps(campaign))),)),
+            Section("Machines side by side", (Figures(tuple(pictures.machines(campaign))),)),
             Section("How near nodes are to their bounds", bounds),
-            Section("Effects and order", (Figures(tuple(pictures.fleet(campaign))),)),
+            Section("Effects and order", (Figures(tuple(pictures.effects_of_nodes(campaign))),)),
             Section("Medians over the fleet", (class_table(verdict.nodes), cell_table(verdict.nodes))),
             *_fabric(campaign),
             Section("Nodes without a result", tuple(_unmeasured(verdict.nodes))),

@@ -12,7 +12,7 @@ from typing import Any
 from nodeprint import __version__
 from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.judge.outcome import MEANING
-from nodeprint.judge.verdict import NodeVerdict, Verdict
+from nodeprint.judge.verdict import CellFigure, ClassFigure, NodeVerdict, Verdict
 from nodeprint.report import names, text
 from nodeprint.report.pages.blocks import Block, FactRows, Facts, Page, Section, Table, Text, sections
 from nodeprint.report.pages.campaign import Campaign
@@ -126,12 +126,14 @@ def answers(campaign: Campaign, nodes: Sequence[NodeVerdict]) -> FactRows:
     """The rules of Hoefler and Belli, answered for this campaign."""
     verdict, fleet = campaign.verdict, campaign.verdict.fleet
     measured = [node for node in nodes if MEANING[node.outcome].measured]
-    figures = [*(f for node in measured for f in node.classes), *(f for node in measured for f in node.cells)]
+    figures: list[ClassFigure | CellFigure] = []
+    for node in measured:
+        figures += (*node.classes, *node.cells)
     runs = sorted({figure.runs for figure in figures})
     single = sum(figure.runs < 2 for figure in figures)
     mixtures = sum(bool(figure.groups) for node in measured for figure in node.classes)
     disturbed = sum(bool(node.disturbances) for node in nodes)
-    bare = sum(not node.fingerprint for node in measured)
+    bare = sum(not node.fingerprint.get("cpu") for node in measured)
     rows: dict[str, list[str]] = {
         "speedups": ["none are reported: figures are times, rates and clocks, or differences from peers"],
         "subsets": [
@@ -144,7 +146,7 @@ def answers(campaign: Campaign, nodes: Sequence[NodeVerdict]) -> FactRows:
             f"{names.counted(mixtures, 'mixture')} of groups of values by group" if mixtures else "",
         ],
         "spread": [
-            f"{names.listed(map(str, runs))} runs a figure" if runs else "no run",
+            f"{names.listed(map(str, runs))} {'run' if runs == [1] else 'runs'} a figure" if runs else "no run",
             "" if verdict.imported or not runs else "each run is a new process with new memory",
             f"{names.counted(single, 'figure')} of one run without an interval" if single else "",
         ],

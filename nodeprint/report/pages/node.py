@@ -19,7 +19,9 @@ from nodeprint.fleet import store
 from nodeprint.fleet.jobs import Job
 from nodeprint.fleet.quantity import models
 from nodeprint.judge.verdict import NodeVerdict
-from nodeprint.report import names, readings, text
+from nodeprint.layout import SOCKET
+from nodeprint.report import names, quadrants, readings, text
+from nodeprint.report.figures import matrix
 from nodeprint.report.pages import method, pictures
 from nodeprint.report.pages.blocks import (
     Advice,
@@ -143,8 +145,35 @@ def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict) -> list[Block
         blocks += [Figures(shown), Text(_range(campaign, node, name), quiet=True)]
         blocks.append(class_table(tuple(figure for figure in verdict.classes if figure.measurement == name)))
         blocks.append(Figures(tuple(pictures.around(campaign, node, name))))
+        crossing = quadrants.blocks(campaign.levels(name, node), node)
+        blocks.append(Bullets(tuple(quadrants.sentences(crossing)) if crossing is not None else ()))
+        blocks += _structure(campaign, node, name)
     left = [figure for figure in verdict.classes if figure.measurement not in campaign.measurements(node, pairs=True)]
     return [*blocks, class_table(tuple(left))]
+
+
+def _structure(campaign: Campaign, node: str, measurement: str) -> list[Block]:
+    """Groups of CPUs that are found in a matrix whose CPUs have no labels."""
+    known = campaign.levels(measurement, node)
+    slots = matrix.drawn_slots(known.quantity)
+    if len(slots) < 4 or known.quantity.layout.slots[:, SOCKET].max(initial=-1) > -1:
+        return []
+    from nodeprint import structure  # noqa: PLC0415 (half a second to import, for matrices without labels alone)
+
+    square = matrix.square_of(known.quantity, known.of(node), known.quantity.homes[0], slots)
+    cpus = campaign.packed[node].cpus or tuple(range(len(known.quantity.layout.slots)))
+    seen = structure.find(square, [cpus[slot] for slot in slots.tolist()])
+    rows = tuple(
+        (
+            level.name, str(len(level.groups)),
+            names.listed(map(str, sorted({len(group) for group in level.groups}))),
+            names.quantity(level.within_ns, "ns"), names.quantity(level.between_ns, "ns"), f"{level.stability:.2f}",
+        )
+        for level in seen.levels
+    )  # fmt: skip
+    header = ("level", "groups", "CPUs in each", "within", "to the next", "stability")
+    heading = Text("Its CPUs have no labels. Groups that are found from the latencies alone:")
+    return [heading, Table(header, rows, "lrrrrr"), *(Advice(found.text, found.advice) for found in seen.findings)]
 
 
 def _range(campaign: Campaign, node: str, measurement: str) -> str:
