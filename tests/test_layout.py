@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nodeprint.verdict.campaign_verdict import judge_fleet
 
 from nodeprint import layout, packed
 from nodeprint.judge.judge import judge

@@ -177,8 +177,10 @@ def verdict(nodes: dict[str, NodeVerdict] | None = None, **changes: Any) -> Verd
         counts,
         tuple(margin(s) for s in DECIDES),
         DECIDES,
-        spreads=(Spread("coherence-cas", "core-near", "core", 0.004, 0.002, 0.04, 0.02, 0, wide=False),),
-        limits=(Limit("coherence-cas", "core-near", "core", 0.045, 0.04),),
+        spreads=(
+            Spread("core-to-core", "coherence-cas", "core-near", "core", 0.004, 0.002, 0.04, 0.02, 0, wide=False),
+        ),
+        limits=(Limit("core-to-core", "coherence-cas", "core-near", "core", 0.045, 0.04),),
         tests=2400,
         false_alarm=0.01,
     )
@@ -210,7 +212,7 @@ def fabric(**changes: Any) -> FabricVerdict:
         1.1e5,
         1.3e5,
         (link,),
-        (Limit("linktest-fabric", "fabric-link", "fabric-link", 0.08, 0.1),),
+        (Limit("messages", "linktest-fabric", "fabric-link", "fabric-link", 0.08, 0.1),),
     )
     return replace(made, **changes)
 
