@@ -39,6 +39,8 @@ CLUSTER = "cluster"
 #: Widths in mm: of a page, of the larger part of one, of half of one.
 PAGE, LARGE, MAIN, HALF, SMALL = 180.0, 128.0, 114.0, 88.0, 58.0
 
+#: Signs that no XML may have, though the name of a node may.
+_NO_XML = {code: "?" for code in range(32) if chr(code) not in "\t\n\r"}
 #: Nodes of a map of bounds, and machines beside each other.
 _MOST_ROWS, _MOST_MACHINES = 48, 6
 #: Dimensions over which a measurement is drawn as a curve.
@@ -55,7 +57,7 @@ def picture(
         stem = saved.folder / folder / names.file_stem(name)
         render.save(stem, draw, data, saved.in_style, saved.width_of(width), campaign.of_figures(of_node))
     drawn = render.figure(draw, data, campaign.style, width)
-    return Picture(name, render.svg(drawn, campaign.style), width, alt, caption)
+    return Picture(name, render.svg(drawn, campaign.style).translate(_NO_XML), width, alt, caption)
 
 
 # --- a finding ---
