@@ -41,6 +41,8 @@ _WAKING = frozenset({"powering_up", "power_up", "pow_up"})
 _SECONDS = 60.0
 #: A controller that is away is asked again every few seconds, so long.
 _PATIENCE_S, _PAUSE_S = 600.0, 3.0
+#: After its start a controller may not have heard of a node for so long.
+_STARTING_S = 60.0
 #: What Slurm's commands say where the controller did not answer; anything else is its answer.
 NO_ANSWER = re.compile(
     r"unable to contact|connection refused|timed out|Zero Bytes|standby mode|temporarily unable|Unexpected message",
@@ -77,7 +79,7 @@ def find(slurm: Mapping[str, Any]) -> list[Node]:
     Raises NodeprintError where Slurm does not answer, or nothing is selected.
     """
     only = ["-p", str(slurm["partition"])] if slurm["partition"] else []
-    listed = parse_sinfo(_ask("sinfo", "-h", "-N", "-o", SINFO_FORMAT, *only))
+    listed = _listed(only)
     known = {row.partition for row in listed}
     if absent := [name for name in str(slurm["partition"]).split(",") if name and name not in known]:
         what = f"Slurm has no partition {absent[0]}, or no node in it"
@@ -99,6 +101,16 @@ def find(slurm: Mapping[str, Any]) -> list[Node]:
     for notice in confined(nodes, facts, limits, str(slurm["extra"])):
         print(f"nodeprint: {notice}", file=sys.stderr)
     return nodes
+
+
+def _listed(only: Sequence[str]) -> list[Listed]:
+    """The nodes of sinfo. A controller that has just started does not know its nodes yet, and is asked again."""
+    until = time.monotonic() + _STARTING_S
+    while True:
+        rows = parse_sinfo(_ask("sinfo", "-h", "-N", "-o", SINFO_FORMAT, *only))
+        if not any(row.state.startswith("unknown") for row in rows) or time.monotonic() > until:
+            return rows
+        time.sleep(_PAUSE_S)
 
 
 def parse_sinfo(text: str) -> list[Listed]:
