@@ -4,13 +4,16 @@ CONFIG ?= config/config.yaml
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 LINT = python workflow shell ansible kernels
-.PHONY: help run cluster report setup kernels lint $(LINT:%=lint-%) format test test-pure test-emulated test-all fuzz test-fresh test-offline bench bundle pictures clean
+.PHONY: help demo run cluster report setup kernels lint $(LINT:%=lint-%) format test test-pure test-emulated test-all fuzz test-fresh test-offline bench bundle pictures clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 	@echo; echo "CONFIG=FILE   another configuration    NODES=cn[01-04]   measure these again as a new job    SYSTEM=no   install no system package"
 	@echo "FAIL_ON=not-measured,deviates   'make run' fails where a node has such an outcome (also: invalid, any)"
 	@echo "VERBOSE=1     all of Snakemake's output (it is always in results/<campaign>/logs/run.log)"
+
+demo: .venv/packages.stamp ## a simulated fleet with one slow core, judged and reported in half a minute; nothing is measured
+	@.venv/bin/nodeprint demo
 
 run: .venv/run.stamp kernels ## measure (here, or as the configuration says), judge, and write the PDF
 	@workflow/run --config $(CONFIG) $(if $(NODES),--again '$(NODES)') $(if $(FAIL_ON),--fail-on $(FAIL_ON))
@@ -74,7 +77,7 @@ test-all: test test-emulated ## both, and the tests that take minutes each
 fuzz: .venv/dev.stamp kernels ## the tests on made-up input with new examples in every call
 	pytest -q -n auto --hypothesis-profile=fuzz $$(grep -l '@given' tests/test_*.py)
 
-test-fresh: ## the main job and the pure tests in a debootstrap'ed Debian 12 (root)
+test-fresh: ## the README in debootstrap'ed Debian roots, with half a Python and with none (root)
 	tests/fresh/run
 
 test-offline: .venv/run.stamp ## the main job from the bundle, without network, rights, compiler, likwid and lscpu (root)
@@ -94,12 +97,16 @@ clean: ## remove what was built (not what was measured)
 
 # Stamps: set-up runs again when the locked packages change.
 .venv/run.stamp: requirements.lock pyproject.toml setup/venv setup/pip
-	@setup/system run
-	@setup/venv requirements.lock
-	@.venv/bin/python setup/compile
+	@setup/system python run
+	@$(MAKE) --silent --no-print-directory .venv/packages.stamp
+	@touch $@
+
+.venv/packages.stamp: requirements.lock pyproject.toml setup/venv setup/pip
+	@setup/system python
+	@setup/phase 'Python packages' sh -c 'setup/venv requirements.lock && .venv/bin/python setup/compile'
 	@touch $@
 
 .venv/dev.stamp: requirements-dev.lock .venv/run.stamp
 	@setup/system test
-	@setup/venv requirements-dev.lock
+	@setup/phase 'Python packages of the tests' setup/venv requirements-dev.lock
 	@touch $@

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from nodeprint.errors import NodeprintError, printable, unreadable
+from nodeprint.errors import NodeprintError, nearest, printable, unreadable
 
 if TYPE_CHECKING:
     import jsonschema
@@ -43,14 +44,20 @@ def read(path: Path) -> dict[str, Any]:
     return content
 
 
+#: Numbers that YAML 1.1 takes for text: without a point, or without a sign in the exponent.
+_EXPONENT = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$")
+
+
 class _Loader(yaml.SafeLoader):
-    """YAML's plain values, dates as they are written; a key that is there twice or a number that cannot be: an error
-    with its place."""
+    """YAML's plain values, dates as they are written, and 300e9 a number as in YAML 1.2; a key that is there twice or a
+    number that cannot be: an error with its place."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 (as in its base)
         first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
+    for _first in "-+.0123456789":
+        yaml_implicit_resolvers[_first] = [*yaml_implicit_resolvers[_first], ("tag:yaml.org,2002:float", _EXPONENT)]
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
@@ -127,10 +134,14 @@ def _explained(error: jsonschema.ValidationError) -> tuple[str, str, str]:
         known = list(schema.get("properties", {}))
         unknown = next(str(name) for name in value if name not in known)
         path = f"{key}.{unknown}" if key != "the file" else unknown
-        return printable(path), "unknown key", f"known are {', '.join(known)}"
+        return printable(path), "unknown key", f"{nearest(unknown, known)} known are {', '.join(known)}".strip()
     if error.validator == "enum":
-        choices = ({False: "no", True: "yes"}.get(choice, choice) for choice in rule)  # as YAML spells them
-        return key, f"{shown} is not allowed", f"choose from {', '.join(map(str, choices))}"
+        choices = [str({False: "no", True: "yes"}.get(choice, choice)) for choice in rule]  # as YAML spells them
+        return (
+            key,
+            f"{shown} is not allowed",
+            f"{nearest(str(value), choices)} choose from {', '.join(choices)}".strip(),
+        )
     if error.validator == "required":
         return key, f"{next(name for name in rule if name not in value)} is missing", ""
     if error.validator in ("anyOf", "oneOf"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 
 
@@ -59,3 +61,9 @@ def printable(text: str, limit: int = 200) -> str:
     """`text` on one line without control characters, cut to `limit`, for terminals and pages."""
     clean = text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
     return clean if len(clean) <= limit else clean[: limit - 3] + "..."
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """A question to who may have misspelt `name`: about the most similar of `names`; empty where none is similar."""
+    similar = get_close_matches(name, names, n=1)
+    return f"did you mean {printable(similar[0], 60)}?" if similar else ""

@@ -17,12 +17,10 @@ import numpy as np
 from nodeprint import files
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import job_parts
-from nodeprint.fleet.quantity import NodeLayout, Quantity, models
+from nodeprint.fleet.quantity import Key, NodeLayout, Quantity, models
 
-SCHEMA = 2
+SCHEMA = 4
 FOLDER = "packed"
-#: The beginning of quality remarks that make a job invalid.
-INVALID = "invalid: "
 
 
 @dataclass(frozen=True)
@@ -34,6 +32,11 @@ class PackedNode:
     slot, of NUMA nodes (`node`) by their order. `seen` is what the kernels saw beside, a mapping a run that has any.
     `senses` as of `nodeprint.senses`: what its clocks, thermometers and memory controllers said. `run_minutes` is how
     long a run of each measurement took.
+
+    `quality` is what is wrong with its records, `unusable` what keeps all of them from being compared; both are
+    texts of readers, which are shown. `not_applicable` are measurements that have nothing to measure on it,
+    `rebooted` jobs that runs of several boots are in: one survey cannot be of all of them. `imported`: its records
+    are another tool's; `identified`: it is known what machine it is.
     """
 
     name: str
@@ -45,6 +48,11 @@ class PackedNode:
     cores: tuple[int, ...] = ()
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
     quality: tuple[str, ...] = ()
+    unusable: tuple[str, ...] = ()
+    not_applicable: tuple[str, ...] = ()
+    rebooted: tuple[str, ...] = ()
+    imported: bool = False
+    identified: bool = True
     warnings: tuple[Mapping[str, str], ...] = ()
     rack: str = ""
     switch: str = ""
@@ -78,6 +86,20 @@ class PackedFleet:
     def others(self) -> tuple[Quantity, ...]:
         """All other quantities."""
         return tuple(one for one in self.quantities if not one.of_pairs)
+
+
+def os_places(quantity: Quantity, node: PackedNode) -> list[dict[str, Key]]:
+    """The coordinates of every place of a quantity by the numbers of a node's operating system."""
+    out = []
+    for number in range(quantity.size):
+        place = quantity.place(number)
+        for dim, value in place.items():
+            label = quantity.model.labels.get(dim, "")
+            numbers = node.numbers.get("node" if label == "node" else "cpu", ()) if label else ()
+            if isinstance(value, int) and 0 <= value < len(numbers) and label != "node_of_cpu":
+                place[dim] = numbers[value]
+        out.append(place)
+    return out
 
 
 def write(fleet: PackedFleet, campaign: Path) -> Path:
@@ -119,6 +141,7 @@ def _entry(one: Quantity, file: str) -> dict[str, Any]:
         "file": file, "measurement": one.measurement, "operation": one.operation, "quantity": one.quantity,
         "unit": one.unit, "tick_ns": one.tick_ns, "slots": layout.slots.tolist(), "numa": layout.numa.tolist(),
         "numa_nodes": layout.numa_nodes, "harvested": layout.harvested, "ordered": layout.ordered,
+        "levels": list(layout.levels),
         "dims": list(one.dims), "names": {dim: list(words) for dim, words in one.names.items()},
         "node": one.node.tolist(), "job": one.job.tolist(), "run": one.run.tolist(), "started": list(one.started),
         "disturbed": one.disturbed.tolist(),
@@ -163,7 +186,19 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
 
 def _node(entry: Mapping[str, Any]) -> PackedNode:
     lists: dict[str, Any] = {
-        key: tuple(entry.get(key, ())) for key in ("log_tail", "cpus", "cores", "quality", "warnings", "boots", "seen")
+        key: tuple(entry.get(key, ()))
+        for key in (
+            "log_tail",
+            "cpus",
+            "cores",
+            "quality",
+            "unusable",
+            "not_applicable",
+            "rebooted",
+            "warnings",
+            "boots",
+            "seen",
+        )
     }
     texts = {key: str(entry.get(key, "")) for key in ("host", "reason", "rack", "switch")}
     return PackedNode(
@@ -173,6 +208,8 @@ def _node(entry: Mapping[str, Any]) -> PackedNode:
         numbers={key: tuple(numbers) for key, numbers in entry.get("numbers", {}).items()},
         senses=dict(entry.get("senses", {})),
         run_minutes=dict(entry.get("run_minutes", {})),
+        imported=bool(entry.get("imported", False)),
+        identified=bool(entry.get("identified", True)),
         **(lists | texts),
     )
 
@@ -187,7 +224,9 @@ def _quantity(folder: Path, entry: Mapping[str, Any]) -> Quantity:
     if places.shape[0] != len(dims) or values.ndim != 3 or (values.shape[0], values.shape[2]) != expected:
         raise ValueError(f"{file.name} has shape {values.shape}, its index says {expected[0]}, passes, {expected[1]}")
     slots, numa = np.array(entry["slots"], dtype=np.int64).reshape(-1, 6), np.array(entry["numa"], dtype=np.int64)
-    layout = NodeLayout(slots, numa, int(entry["numa_nodes"]), bool(entry["harvested"]), bool(entry["ordered"]))
+    layout = NodeLayout(
+        slots, numa, int(entry["numa_nodes"]), bool(entry["harvested"]), bool(entry["ordered"]), tuple(entry["levels"])
+    )
     measurement, operation, quantity, unit = (
         str(entry[key]) for key in ("measurement", "operation", "quantity", "unit")
     )

@@ -21,7 +21,7 @@ from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.fleet.quantity import NodeLayout, Quantity, Values, cell_models, models
 from nodeprint.fleet.store import Survey
 from nodeprint.layout import layout_of, slots_of
-from nodeprint.packed import FOLDER, INVALID, SCHEMA, PackedFleet, PackedNode, read, write_index
+from nodeprint.packed import FOLDER, SCHEMA, PackedFleet, PackedNode, read, write_index
 from nodeprint.record_lines import FLAGS
 from nodeprint.topology import processors
 from nodeprint.topology.model import Cpu, Machine, Topology
@@ -193,7 +193,7 @@ def _of_node(
     for job in found:
         of_node += [_pairs(number, place, job.number, one, kind) for one in job.pairs]
         of_node += [_cells(number, job.number, one, kind.whole) for one in job.cells if one.name in cell_models()]
-    boots = {str(run["boot_id"]) for job in found for one in job.measured.values() for run in one.runs}
+    boots = {boot for job in found for boot in _boots(job)}
     took: dict[str, list[float]] = {}
     for one in (one for job in found for one in job.measured.values()):
         times = [float(run["trailer"].get("elapsed_s") or 0.0) for run in one.runs]
@@ -201,11 +201,16 @@ def _of_node(
     known = replace(
         node,
         run_minutes={name: round(float(np.median(times)), 3) for name, times in sorted(took.items()) if times},
+        quality=(*node.quality, *(survey.problems if survey.topology else ())),
         # without its topology a node that has a survey would be taken for one of another configuration
-        quality=(*node.quality, *(problem if survey.topology else INVALID + problem for problem in survey.problems)),
+        unusable=() if survey.topology else tuple(survey.problems),
+        not_applicable=tuple(sorted({name for job in found for name in job.not_applicable})),
+        rebooted=tuple(f"job{job.number}" for job in found if len(_boots(job)) > 1),
+        imported=any("imported" in one.header for job in found for one in job.measured.values()),
+        identified=bool(survey.topology),
         cpus=kind.cpus,
         cores=kind.cores,
-        fingerprint=_fingerprint(found, survey),
+        fingerprint=_fingerprint(found, survey, kind.machine.machine),
         warnings=tuple(warnings),
         boots=tuple(sorted(boots)),
         numbers={"cpu": kind.whole.cpus, "core": kind.whole.cores, "node": kind.whole.nodes},
@@ -215,6 +220,11 @@ def _of_node(
         ),
     )  # fmt: skip
     return known, of_node
+
+
+def _boots(job: Job) -> set[str]:
+    """The boots that runs of a job are of; of an imported one there is none."""
+    return {str(run["boot_id"]) for one in job.measured.values() for run in one.runs} - {""}
 
 
 @dataclass(frozen=True)
@@ -317,9 +327,12 @@ def _sensors(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def _fingerprint(found: Sequence[Job], survey: Survey) -> dict[str, Any]:
-    """The survey's fields, and what the newest records say of the kernel that wrote them."""
+def _fingerprint(found: Sequence[Job], survey: Survey, machine: Machine) -> dict[str, Any]:
+    """The survey's fields, and what the newest records say of the kernel that wrote them. The processor of an imported
+    matrix is that of its topology."""
     fields = dict(survey.fingerprint)
+    if machine.name:
+        fields.setdefault("cpu", machine.name)
     headers = [one.header for job in found for one in job.pairs]
     if headers:
         fields |= {key: headers[-1][key] for key in ("kernel_hash", "compiler") if headers[-1].get(key)}

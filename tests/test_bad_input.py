@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint import cli, config
+from nodeprint import checked_yaml, cli, config
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
 
@@ -156,6 +156,13 @@ def test_no_file_of_a_campaign_gives_a_traceback(
 
 
 KNOWN = "suppressions: [{node: a, finding: b, reason: c, until: %s}]"
+
+
+@pytest.mark.parametrize("number", ["300e9", "300.0e9", "300E+9", "3.e11", "300_000_000_000", "+300e+9"])
+def test_numbers_of_engineers_are_numbers(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "limits.yaml"
+    path.write_text(f"at_least: {number}\ntext: '{number}'\nname: 300e9x\n")
+    assert checked_yaml.read(path) == {"at_least": 300e9, "text": number, "name": "300e9x"}
 
 
 @pytest.mark.parametrize(

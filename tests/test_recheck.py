@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nodeprint.verdict.campaign_verdict import judge
 
 from nodeprint import config, discover, simulate
 from nodeprint.topology.presets import from_part
-from nodeprint.verdict.campaign_verdict import judge
 
 from .conftest import environment
 

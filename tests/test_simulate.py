@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from nodeprint import cli
-from nodeprint.cli import app
+from nodeprint.cli import app, data_commands
 from nodeprint.errors import NodeprintError
 from nodeprint.simulate import EXAMPLES, Modes, Plan, Spread, fleet, modes_named, write
 from nodeprint.topology import read
@@ -31,7 +30,7 @@ def digest(folder: Path) -> str:
 
 
 def test_the_help_lists_the_presets() -> None:
-    assert set(cli.PRESETS) == set(PRESETS)
+    assert set(data_commands.PRESETS) == set(PRESETS)
     said = "".join(CliRunner().invoke(app, ["simulate", "--help"]).stdout.split())
     assert [name for name in PRESETS if name not in said] == []
 

@@ -20,6 +20,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
+from nodeprint.verdict.campaign_verdict import judge, judge_fleet
+from nodeprint.words.outcome import Finding
 
 from bench import other
 from bench import verdict as bench
@@ -40,9 +42,7 @@ from nodeprint.simulate.machines import measured_places
 from nodeprint.topology.model import Topology
 from nodeprint.topology.presets import from_part, preset
 from nodeprint.verdict import comparison, history, outputs, power
-from nodeprint.verdict.campaign_verdict import judge, judge_fleet
 from nodeprint.words import cause_findings, places
-from nodeprint.words.outcome import Finding
 
 ROOT = Path(__file__).parent.parent
 QUIET = Spread(core=0.002)
@@ -996,11 +996,16 @@ def test_what_differs_is_told_in_words_not_in_keys():
         ("priors: {core: {percent: 1}}", "priors.core"),
         ("priors: {core: 1}", "priors.core: must be keys with values"),
         ("required: coherence-cas", "required: must be a list"),
+        ("required: [coherence-cass]", "required[0]: 'coherence-cass' is not allowed; did you mean coherence-cas?"),
+        (
+            "limits: [{measurement: bandwidth-nods, row: x, at_least: 300e9, reason: x}]",
+            "limits[0].measurement: 'bandwidth-nods' is not allowed; did you mean bandwidth-nodes?",
+        ),
         ("false_alarm_percent: often", "false_alarm_percent: must be a number"),
         ("fingerprint: {hard: [cpu, colour]}", "fingerprint.hard[1]: 'colour' is not allowed"),
         ("cells: {bandwith: {percent: 5, prior: 1, source: x}}", "cells: 'bandwith' is not allowed"),
         (
-            "limits: [{measurement: a, class: same CCX, row: x, at_most: 1, reason: x}]",
+            "limits: [{measurement: coherence-cas, class: same CCX, row: x, at_most: 1, reason: x}]",
             "limits[0]: class and row are both given",
         ),
         ("suppressions: [{node: a, finding: b, until: 2026-12-31}]", "suppressions[0]: reason is missing"),
@@ -1055,7 +1060,14 @@ def test_a_suppressed_finding_leaves_the_others():
     assert "node001" not in outputs.drain(structs.replace(both, simulated=False), {})
     misspelt = judge_fleet(found, _suppressing("core-slow", "core-slwo"))
     without = [note for note in misspelt.fleet.notes if "without effect" in note]
-    assert without == ["suppression without effect (ticket 1): node001 has no finding core-slwo"]
+    assert without == [
+        "suppression without effect (ticket 1): node001 has no finding core-slwo; did you mean core-slow?"
+    ]
+    day = datetime.date(2999, 12, 31)
+    absent = dataclasses.replace(acceptance.load(), suppressions=(acceptance.Suppression("node01", "*", "x", day),))
+    assert "suppression without effect (x): there is no node node01; did you mean node001?" in (
+        judge_fleet(found, absent).fleet.notes
+    )
     ended = judge_fleet(found, _suppressing("*", until="2025-12-31"))  # the day before the first run
     assert ended.nodes["node001"].verdict == "DEVIATES"
     assert any("ended on 2025-12-31" in note for note in ended.fleet.notes)
@@ -1072,7 +1084,9 @@ def test_a_limit_that_nothing_is_held_against_is_told():
     )
     verdict = judge_fleet(fleet(Plan(SMALL, nodes=2)), dataclasses.replace(acceptance.load(), limits=limits))
     told = [note for note in verdict.fleet.notes if "contract 1" in note]
-    assert told == ["limit not applied (contract 1): no node reports coherence-cas, other sockt"]
+    assert told == [
+        "limit not applied (contract 1): no node reports coherence-cas, other sockt; did you mean other socket?"
+    ]
 
 
 # --- packed fleets ----------------------------------------------------------------------------------------------------

@@ -27,16 +27,18 @@ import terminal
 from signals import Interrupted, block, pause, start, wait
 from terminal import Log, Screen
 
-from nodeprint import campaign_status, files, outcomes, progress, run_files
+from nodeprint import campaign_status, files, other_load, progress, run_files
 from nodeprint import config as configuration
 from nodeprint.errors import NodeprintError
-from nodeprint.verdict import outputs
+from nodeprint.judge import outcome
+from nodeprint.judge.outcome import Kind
+from nodeprint.report.files import read as read_verdict
 
 WORKFLOW = Path(__file__).parent
 #: A lock for each campaign, so that several are measured from one checkout.
 LOCKS = Path(".snakemake/nodeprint")
 #: What counts as found where --fail-on is not given.
-FOUND = "deviates"
+FOUND = Kind.FOUND
 
 
 def nodeprint(*words: str | Path) -> int:
@@ -44,11 +46,10 @@ def nodeprint(*words: str | Path) -> int:
     return wait(start(["nodeprint", *words], stdout=subprocess.DEVNULL))
 
 
-def failing_kinds(campaign: Path, kinds: Sequence[str]) -> list[str]:
+def failing_kinds(campaign: Path, kinds: Sequence[Kind]) -> list[Kind]:
     """The kinds of --fail-on that the campaign's verdict has."""
-    verdict = outputs.read(campaign)
-    words = [str(node["verdict"]) for node in verdict.get("nodes", {}).values()]
-    return [kind for kind in kinds if outcomes.fails(kind, words, verdict.get("fabric", ()))]
+    verdict = read_verdict(campaign)
+    return [kind for kind in kinds if verdict.fails([kind])]
 
 
 class Call:
@@ -57,10 +58,11 @@ class Call:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.config_file = Path(arguments.config)
         self.again, self.report_only = arguments.again, arguments.report_only
-        self.fail_on: list[str] = arguments.fail_on
+        self.fail_on: Sequence[Kind] = arguments.fail_on
         self.screen = Screen(verbose=os.environ.get("VERBOSE", "0") not in ("", "0"))
         self.config = configuration.load(self.config_file)
         self.campaign = configuration.campaign_folder(self.config)
+        self.beside: other_load.Watch | None = None
         self.snakemake: subprocess.Popen[bytes] | None = None
 
     def say(self, text: str) -> None:
@@ -125,6 +127,8 @@ class Call:
         there = terminal.already(watched.there(), len(watched.jobs), len(watched.steps), len(watched.unfinished()))
         if there:
             self.say(there)
+        if self.config["launch"] == "here" and watched.unfinished():
+            self.look_around()
         profile = "slurm" if self.config["launch"] == "slurm" else "default"
         words = ["snakemake", "--nolock", "--configfile", str(self.config_file)]
         words += ["--workflow-profile", str(WORKFLOW.parent / "profiles" / profile)]
@@ -148,6 +152,22 @@ class Call:
         how = f"Snakemake was killed (signal {-code})" if code < 0 else "not everything could be done"
         return f"{how}; all that was written meanwhile is in {log.path}"
 
+    def look_around(self) -> None:
+        """Say what else is at work on this machine before it is measured, and watch it from now on."""
+        load = other_load.now()
+        if load.processes:
+            advice = "end it or wait, as busy CPUs measure slower; the figures will be marked"
+            self.say(f"this machine is busy: {load.text('takes')}; {advice}")
+        self.beside = other_load.Watch()
+
+    def keep_other_load(self, watched: progress.CampaignProgress) -> None:
+        """Keep what else was at work while this machine was measured."""
+        if self.beside is not None:
+            for job in watched.jobs.values():
+                with suppress(NodeprintError):  # a full disk costs this remark alone
+                    other_load.keep(self.beside.load(), job)
+        self.beside = None
+
     def watch(self, log: Log, steps: Steps) -> None:
         """Show what is new: lines of our programs, steps that ended, and how far the present one is."""
         for line in log.new_lines():
@@ -155,6 +175,8 @@ class Call:
                 self.screen.say(line)
         for text in steps.ended():
             self.say(text)
+        if not steps.measuring:
+            self.keep_other_load(steps.watched)
         self.screen.show(*steps.present())
 
     def interrupted(self, number: int) -> str:
@@ -264,10 +286,10 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"nodeprint: {message}; see {self.prog} --help\n")
 
 
-def fail_kinds(text: str) -> list[str]:
+def fail_kinds(text: str) -> tuple[Kind, ...]:
     """The argument of --fail-on."""
     try:
-        return outcomes.fail_kinds(text)
+        return outcome.kinds(text)
     except NodeprintError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 
@@ -282,7 +304,7 @@ def parser() -> Parser:
     )
     out.add_argument(
         "--fail-on", metavar="KIND,...", default=[FOUND], type=fail_kinds,
-        help=f"end with 3 where a node is: {', '.join(outcomes.FAIL_ON)} (default {FOUND})",
+        help=f"end with 3 where an outcome of a node, the fleet or messages is: {', '.join(Kind)} (default {FOUND})",
     )  # fmt: skip
     out.add_argument("--report-only", action="store_true", help="judge and report again what is there")
     return out

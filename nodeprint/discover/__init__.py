@@ -53,6 +53,12 @@ def local() -> Node:
     return Node(node=host, host=host, cpus=len(os.sched_getaffinity(0)), state="here")
 
 
+def states(campaign: Path) -> dict[str, tuple[str, str]]:
+    """The state and reason that Slurm has of each node of a campaign; nothing where there is no sheet."""
+    sheet = campaign / "nodes.tsv"
+    return {node.node: (node.state, node.reason) for node in read_sheet(sheet)} if sheet.exists() else {}
+
+
 def read_sheet(path: Path) -> list[Node]:
     """Read nodes.tsv. Raises NodeprintError naming file, line and column's name."""
     try:

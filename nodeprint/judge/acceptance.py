@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from nodeprint import checked_yaml, files, fingerprint
+from nodeprint import checked_yaml, config, files, fingerprint
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.fleet.quantity import models
 from nodeprint.judge.terms import FAMILIES
@@ -48,22 +48,27 @@ class Suppression:
 
 @dataclass(frozen=True)
 class CellBound:
-    """Of quantities that are no pairs: how far one may be from its group, and the spread assumed of healthy nodes."""
+    """Of quantities that are no pairs: how far one may be from its group, and the standard deviations assumed between
+    healthy nodes and between runs (`prior`), and between jobs of a node (`job`)."""
 
     bound: float
     prior: float
+    job: float
 
 
 @dataclass(frozen=True)
 class Acceptance:
-    """Bounds are relative by term, and in ns at least `least_ns` by family of terms; priors the chip-to-chip standard
-    deviation by term; `cells` by a model's term; `fabric_node` and `fabric_link` bounds of messages between nodes."""
+    """Bounds are relative by term, and in ns at least `least_ns` by family of terms (`harvested_ns` inside CCXs of
+    harvested parts); priors the chip-to-chip standard deviation by term, and those of a `run` and a `job`; `cells` by a
+    model's term; `fabric_node` and `fabric_link` bounds of messages between nodes. `decides` are the subjects that an
+    outcome rests on: core-to-core, messages, or terms of measurements."""
 
     bounds: Mapping[str, float]
     least_ns: Mapping[str, float]
+    harvested_ns: float
     clock_ticks: float
-    spread_factor: float
     false_alarm: float
+    decides: tuple[str, ...]
     priors: Mapping[str, float]
     required: tuple[str, ...]
     missing_pairs: float
@@ -146,8 +151,8 @@ def _text(path: Path | None) -> str:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of an acceptance file, with the fields of fingerprints and the terms of models that there are:
-    what is misspelt would silently count for nothing."""
+    """The JSON schema of an acceptance file, with the fields of fingerprints, the terms of models and the measurements
+    that there are: what is misspelt would silently count for nothing."""
     text = importlib.resources.files("nodeprint.schemas").joinpath("acceptance.json").read_text()
     loaded: dict[str, Any] = json.loads(text)
     fields = {"enum": [one.name for one in fingerprint.FIELDS]}
@@ -155,7 +160,19 @@ def schema() -> dict[str, Any]:
         loaded["properties"]["fingerprint"]["properties"][kind]["items"] = fields
     terms = ["other", *sorted({model.term for model in models().values()})]
     loaded["properties"]["cells"]["propertyNames"] = {"enum": terms}
+    loaded["properties"]["decides"]["items"] = {"enum": ["core-to-core", "messages", *terms]}
+    measurements = {"enum": [*config.measurements(), *config.derived()]}
+    loaded["properties"]["required"]["items"] = measurements
+    loaded["properties"]["limits"]["items"]["properties"]["measurement"] = measurements
+    loaded["properties"]["suppressions"]["items"]["properties"]["finding"] = {"enum": ["*", *finding_ids()]}
     return loaded
+
+
+def finding_ids() -> list[str]:
+    """Every kind of finding that there can be, as suppressions name it."""
+    terms = {"node", "socket", *(family.term for family in FAMILIES.values()), *(m.term for m in models().values())}
+    sides = {f"{term}-{side}" for term in (*terms, "other") for side in ("slow", "fast")}
+    return sorted(sides | {"jitter-loud", "fabric-node-slow", "changed", "limit", "throttled", "memory-errors"})
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -183,9 +200,10 @@ def _build(content: Mapping[str, Any]) -> Acceptance:
     return Acceptance(
         bounds={term: value / 100 for term, value in bounds["percent"].items()},
         least_ns={name: float(bounds[family.bound_ns]) for name, family in FAMILIES.items()},
+        harvested_ns=float(bounds["harvested_ccx_ns"]),
         clock_ticks=float(bounds["clock_ticks"]),
-        spread_factor=float(bounds["spread_factor"]),
         false_alarm=content["false_alarm_percent"] / 100,
+        decides=tuple(content["decides"]),
         priors={term: entry["percent"] / 100 for term, entry in content["priors"].items()},
         required=tuple(content["required"]),
         fabric_node=fabric["node_percent"] / 100,
@@ -198,7 +216,10 @@ def _build(content: Mapping[str, Any]) -> Acceptance:
             for e in content["limits"]
         ),
         suppressions=tuple(Suppression(**entry) for entry in content["suppressions"]),
-        cells={term: CellBound(e["percent"] / 100, e["prior"] / 100) for term, e in content["cells"].items()},
+        cells={
+            term: CellBound(e["percent"] / 100, e["prior"] / 100, e.get("job", e["prior"] / 3) / 100)
+            for term, e in content["cells"].items()
+        },
         **{
             key.removesuffix("_percent"): value / 100 if key.endswith("_percent") else float(value)
             for key, value in content["quality"].items()

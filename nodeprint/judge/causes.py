@@ -1,6 +1,8 @@
-"""From a node's residuals to causes: the term that explains most is taken and subtracted, and so on.
+"""From the parts of a node that deviate to causes: the coarsest part that explains the largest deviation, the finer
+ones under it, and so on.
 
-Each cause becomes one finding.
+A deviation is explained where it is within its bound once the cause's effect is taken off the pairs or cells that the
+cause covers.
 """
 
 from __future__ import annotations
@@ -10,177 +12,177 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from msgspec.structs import replace
 
 from nodeprint.fleet.quantity import Key
-from nodeprint.judge.evidence import Evidence, Observed, residual_of
-from nodeprint.judge.terms import FAMILIES, Composite, Terms
+from nodeprint.judge.reduction import Matrix
+from nodeprint.judge.terms import Terms, scoped
 from nodeprint.layout import Ints
 
 Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 
-#: A node has at most so many findings in a matrix.
+#: A node has at most so many causes in a measurement at one home.
 MOST_CAUSES = 6
-#: A cause that covers several terms must show in each within this share of its size, or within so many scales.
-_AGREE_SHARE, _AGREE_SCALES = 0.3, 3.0
-#: A core's own pairs must show at least this share of its effect.
+#: A cause of several parts shows in each within this share of its size, or within so many standard errors.
+_AGREE_SHARE, _AGREE_ERRORS = 0.35, 3.0
+#: A part may be the head instead of one whose share of its bound is this many times its own.
+_RIVAL = 0.7
+#: A core's own pairs show at least this share of its effect: two slow cores of four make the other two appear fast.
 _OWN_SHARE = 0.5
-#: A run shows a cause with at least this share of it.
-RUN_SHARE = 0.25
+
+
+class Deviation(msgspec.Struct, frozen=True):
+    """A node in one block (part): its `difference`, standard `error`, half of the interval that decided and `bound`;
+    the parts that count as `found`; its mean residual from the template (place, 0 where missing)."""
+
+    difference: Floats
+    error: Floats
+    half: Floats
+    bound: Floats
+    found: Bools
+    residual: Floats
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """A term or several with one effect, relative and in ns.
+    """What deviates: the name and place of a part, or of several that one cause shows in, with the number of the
+    part in which it is largest (`head`), all its parts (`members`), the places that it covers, and the finer parts that
+    deviate with it."""
 
-    `constant_in` says which of the two is the same over the terms. `members` are numbers of terms, `weights` how their
-    deviations make the effect; `beyond` the terms whose thresholds were passed. `largest` is the term in which the
-    cause is largest, measured by the term's threshold, with its effect there, relative and in ns.
-    """
+    term: str
+    where: Mapping[str, Key]
+    head: int
+    members: Ints
+    covers: Ints
+    finer: Ints
+
+
+class _Candidate(msgspec.Struct, frozen=True):
+    """A part, or several that may have one cause, with the places that it covers."""
 
     term: str
     where: Mapping[str, Key]
     members: Ints
-    weights: Floats
-    effect: float
-    effect_ns: float
-    constant_in: str
-    beyond: Ints = msgspec.field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    largest: tuple[int, float, float] = (-1, 0.0, 0.0)
-
-    def effect_of(self, deviation: Floats) -> Floats:
-        """The relative effect in other deviations (..., term)."""
-        return np.asarray(deviation[..., self.members] @ self.weights, dtype=np.float64)
+    covers: Ints
 
 
-def causes(one: Evidence, job: Observed, i: int) -> list[Cause]:
-    """The causes that a job of a node shows, the largest first; the node has row `i` in its kind's evidence."""
-    terms, level = one.matrix.terms, one.matrix.levels
-    threshold, scale = one.stats.threshold[i], one.stats.scale[i]
-    centre, left = job.centre, residual_of(job.matrix, job.row).astype(np.float64)
-    # of two nodes the template is their mean, which has half of what a node differs by
-    peer = residual_of(one.matrix, 1 - i) if len(one.matrix.nodes) == 2 else np.zeros_like(left)
-    whole = terms.values(left) - centre
-    accepted = _accepted(job) & (whole > 0) if terms.share else _accepted(job)
-    count = np.array([len(term.covers) for term in terms.terms], dtype=np.float64)
-    found: list[Cause] = []
+def causes(matrix: Matrix, node: Deviation) -> list[Cause]:
+    """The causes of a node in one measurement at one home, the largest first."""
+    terms, levels = matrix.terms, matrix.levels
     candidates = _candidates(terms)
-    for _ in range(MOST_CAUSES):
-        deviation = terms.values(left) - centre
-        shown = accepted & (deviation * whole > 0)  # what is left on the other side comes from subtraction
-        beyond = (np.abs(deviation) > threshold) & shown
-        beside = _beside_class(left - peer, terms)
-        fits = [
-            (*fit, candidate)
-            for candidate in candidates
-            if beyond[candidate.members].any()
-            and (fit := _fit(candidate, deviation, count, scale, level)) is not None
-            and _bears_out(fit[0], candidate, beside)
-        ]
-        if not fits:
-            break
-        cause, _, candidate = max(fits, key=lambda fit: fit[1])
-        if stands_out(cause, threshold, level):
-            reached = candidate.members[beyond[candidate.members]]
-            found.append(replace(cause, beyond=reached, largest=_largest(cause, threshold, level)))
-        if cause.constant_in == "ns":
-            left[candidate.covers] -= cause.effect_ns / job.matrix.template[candidate.covers]
-        else:
-            left[candidate.covers] -= cause.effect
-    return found
-
-
-def _accepted(job: Observed) -> npt.NDArray[np.bool_]:
-    """The terms whose deviation all runs of a job show."""
-    return shown_by_runs(job.values, job.centre, RUN_SHARE * job.deviation)
-
-
-def _beside_class(left: Floats, terms: Terms) -> Floats:
-    """What is left from the median of its class on its socket or between its sockets."""
-    out = left.copy()
-    for number in terms.indices("class"):
-        covers = terms.terms[number].covers
-        out[covers] -= np.median(left[covers])
+    left = np.nan_to_num(node.difference)
+    open_parts = node.found.copy()
+    beside = _beside_class(node.residual, terms)
+    out: list[Cause] = []
+    while open_parts.any() and len(out) < MOST_CAUSES:
+        share = np.where(open_parts, np.abs(left) / node.bound, 0.0)
+        head = _head(share, left, node.bound, terms)
+        candidate, effect = _explaining(head, candidates, left, node, levels, terms)
+        if candidate.term == "core" and not _own(candidate, float(left[head]), beside):
+            open_parts[head] = False
+            continue
+        left = left - _shown_in(terms, candidate, effect, matrix)
+        left[candidate.members] = 0.0
+        remains = open_parts & (np.abs(left) - node.half > node.bound)
+        finer = open_parts & ~remains
+        finer[candidate.members] = False
+        remains[candidate.members] = False
+        open_parts = remains
+        members = candidate.members[node.found[candidate.members] | (candidate.members == head)]
+        out.append(Cause(candidate.term, candidate.where, head, members, candidate.covers, np.flatnonzero(finer)))
     return out
 
 
-def _bears_out(cause: Cause, candidate: Composite, beside: Floats) -> bool:
-    """Whether a core's own pairs deviate, and not only those of the cores that it is compared with.
+def _head(share: Floats, left: Floats, bound: Floats, terms: Terms) -> int:
+    """The part with the largest share of its bound; of nested cells that hardly differ the coarsest, which comes first.
 
-    Two slow cores of four make the other two appear fast.
+    Of parts of pairs that overlap, one that explains the largest and is not explained by it: a core accounts for half
+    of its CCX, and the CCX for nothing in which the core differs from its others.
     """
-    own = float(np.mean(beside[candidate.covers])) * np.sign(cause.effect)
-    return candidate.term != "core" or own >= _OWN_SHARE * abs(cause.effect)
+    largest = float(share.max())
+    if not len(terms.layout.pairs):
+        return int(np.flatnonzero(share >= (1 - _AGREE_SHARE / 2) * largest)[0])
+    head = int(np.argmax(share))
+    for part in np.flatnonzero(share >= _RIVAL * largest).tolist():
+        explains = abs(left[head] - _weight(terms, head, part) * left[part]) <= bound[head]
+        explained = abs(left[part] - _weight(terms, part, head) * left[head]) <= bound[part]
+        if part != head and explains and not explained:
+            head = part
+    return head
 
 
-def stands_out(cause: Cause, threshold: Floats, level: Floats) -> bool:
-    """Whether a cause over several terms is by its own size beyond the threshold of one of them.
-
-    Noise easily takes one of many terms beyond its threshold, while their common effect is within what is accepted.
-    """
-    sizes = _sizes(cause, level)
-    return len(sizes) == 1 or bool(np.any(np.abs(sizes) >= threshold[cause.members]))
+def _weight(terms: Terms, part: int, of: int) -> float:
+    """How much of an effect on the pairs of one part is seen in another."""
+    return float(terms.contrast[part, terms.terms[of].covers].sum())
 
 
-def _sizes(cause: Cause, level: Floats) -> Floats:
-    """The relative effect of a cause in each of its terms."""
-    each = cause.effect_ns / level[cause.members] if cause.constant_in == "ns" else cause.effect
-    return np.broadcast_to(each, cause.members.shape)
-
-
-def _largest(cause: Cause, threshold: Floats, level: Floats) -> tuple[int, float, float]:
-    sizes = _sizes(cause, level)
-    where = int(np.argmax(np.abs(sizes) / threshold[cause.members]))
-    term = int(cause.members[where])
-    return term, float(sizes[where]), float(sizes[where] * level[term])
-
-
-def _candidates(terms: Terms) -> list[Composite]:
-    """What may be a cause: each term by itself, and those that one cause shows in together."""
+def _candidates(terms: Terms) -> list[_Candidate]:
+    """What may be a cause, the coarsest first: several parts together, then each part by itself."""
+    several = [_Candidate(c.term, c.where, c.members, c.covers) for c in terms.composites]
     single = [
-        Composite(term.name, scoped(term.family, term.where), np.array([i]), term.covers)
-        for i, term in enumerate(terms.terms)
+        _Candidate(term.name, scoped(term.family, term.where), np.array([number]), term.covers)
+        for number, term in enumerate(terms.terms)
     ]
-    return [*single, *terms.composites]
+    return [*several, *single]
 
 
-def scoped(family: str, where: Mapping[str, Key]) -> Mapping[str, Key]:
-    """A place with the pairs that a family of core terms counts: inside the CCX, near or across."""
-    scope = FAMILIES[family].scope if family in FAMILIES else ""
-    return {**where, scope: 1} if scope else where
-
-
-def _fit(
-    candidate: Composite, deviation: Floats, count: Floats, scale: Floats, level: Floats
-) -> tuple[Cause, float] | None:
-    """The better of a relative and a constant effect over the candidate's terms, and how much it explains."""
-    members = candidate.members
-    d, n, level = deviation[members], count[members], level[members]
-    if len(members) == 1:
-        effect = float(d[0])
-        cause = Cause(candidate.term, candidate.where, members, np.ones(1), effect, effect * float(level[0]), "either")
-        return cause, float(n[0] * effect**2)
-    best: tuple[Cause, float] | None = None
-    for constant_in, shape in (("percent", np.ones(len(members))), ("ns", 1 / level)):
-        weights = n * shape / float(np.sum(n * shape**2))
-        amplitude = float(weights @ d)
-        gain = amplitude**2 * float(np.sum(n * shape**2))
-        expected = amplitude * shape
-        tolerance = np.maximum(_AGREE_SHARE * np.abs(expected), _AGREE_SCALES * scale[members])
-        if np.any(np.abs(d - expected) > tolerance):
+def _explaining(
+    head: int, candidates: list[_Candidate], left: Floats, node: Deviation, levels: Floats, terms: Terms
+) -> tuple[_Candidate, Floats]:
+    """The coarsest candidate that the head part is of and whose parts all agree with one effect, and that effect in
+    each of its parts. Of cells also a wider set with the same difference."""
+    for candidate in candidates:
+        members = candidate.members
+        if head not in members:
             continue
-        relative = float(n @ expected / n.sum())
-        nanoseconds = float(n @ (expected * level) / n.sum())
-        if best is None or gain > best[1]:
-            factor = relative / amplitude if amplitude else 0.0
-            best = (
-                Cause(candidate.term, candidate.where, members, weights * factor, relative, nanoseconds, constant_in),
-                gain,
-            )
-    return best
+        if len(members) == 1:
+            break
+        effect = _common(
+            left[members], node.error[members], levels[members], head=int(np.flatnonzero(members == head)[0])
+        )
+        if effect is not None and (np.abs(effect) > node.bound[members]).any():
+            return candidate, effect
+    return candidate, left[[head]]
 
 
-def shown_by_runs(values: Floats, centre: Floats, least: Floats) -> npt.NDArray[np.bool_]:
-    """Per term, whether every run (run, term) is as far from the centre as `least`, on its side."""
-    with np.errstate(invalid="ignore"):
-        each = (values - centre) * np.sign(least) >= np.abs(least)
-    return np.asarray(np.all(each | np.isnan(values), axis=0), dtype=np.bool_)
+def _common(difference: Floats, error: Floats, levels: Floats, head: int) -> Floats | None:
+    """The effect in each of several parts, constant in percent or in ns, that agrees with all of them; None where
+    neither does. It is fitted by least squares, weighted by the error."""
+    best: tuple[float, Floats] | None = None
+    for shape in (np.ones(len(difference)), levels[head] / levels):
+        weights = 1 / np.maximum(error, 1e-9) ** 2
+        size = float(np.sum(weights * shape * difference) / np.sum(weights * shape**2))
+        expected = size * shape
+        apart = np.abs(difference - expected)
+        if np.any(apart > np.maximum(_AGREE_SHARE * np.abs(expected), _AGREE_ERRORS * error)):
+            continue
+        misfit = float(np.sum(weights * apart**2))
+        if best is None or misfit < best[0]:
+            best = misfit, expected
+    return best[1] if best else None
+
+
+def _shown_in(terms: Terms, candidate: _Candidate, effect: Floats, matrix: Matrix) -> Floats:
+    """What the effect of a candidate on the places that it covers is in every part."""
+    if terms.share:
+        # a median over places shows nothing of a few of them
+        overlap = np.array([np.isin(term.covers, candidate.covers).mean() for term in terms.terms])
+        return np.asarray(np.where(overlap > 0.5, float(effect[0]), 0.0))
+    by_place = np.zeros(terms.contrast.shape[1])
+    for member, size in zip(candidate.members, effect, strict=True):
+        by_place[terms.terms[member].covers] = size
+    return np.asarray(terms.contrast @ by_place, dtype=np.float64)
+
+
+def _beside_class(residual: Floats, terms: Terms) -> Floats:
+    """Residuals from the median of their class on their socket or between their sockets."""
+    out = residual.copy()
+    for number in terms.indices("class"):
+        covers = terms.terms[number].covers
+        out[covers] -= np.median(residual[covers])
+    return out
+
+
+def _own(candidate: _Candidate, effect: float, beside: Floats) -> bool:
+    """Whether a core's own pairs deviate, and not only those of the cores that it is compared with."""
+    own = float(np.mean(beside[candidate.covers])) * np.sign(effect)
+    return bool(own >= _OWN_SHARE * abs(effect))

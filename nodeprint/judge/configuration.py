@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -10,7 +13,9 @@ import numpy as np
 
 from nodeprint import fingerprint
 from nodeprint.errors import printable
+from nodeprint.fleet.homes import FAR
 from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.reduction import Reduced, first_of
 from nodeprint.layout import Ints
 from nodeprint.node_configuration import NODE_TOKENS, Value, normalised_cmdline
 from nodeprint.packed import PackedNode
@@ -74,11 +79,63 @@ def differences(
 def groups(
     nodes: Sequence[PackedNode], layouts: Mapping[int, str], found: Mapping[str, Sequence[FieldDifference]]
 ) -> list[Ints]:
-    """Numbers of measured nodes that have layout and hard keys alike, the largest group first."""
+    """Numbers of measured nodes that have layout and hard keys alike, the largest group first.
+
+    A node of which it is not known what machine it is, as an imported matrix without its part, is like no other.
+    """
     keyed: dict[tuple[str, ...], list[int]] = {}
     for i, node in sorted(enumerate(nodes), key=lambda entry: entry[1].name):
         if node.state == "measured":
             hard = (f"{one.key}={one.value}" for one in found.get(node.name, ()) if one.hard)
-            keyed.setdefault((layouts.get(i, ""), *hard), []).append(i)
+            machine = layouts.get(i, "") if node.identified or not node.imported else f"unknown: {node.name}"
+            keyed.setdefault((machine, *hard), []).append(i)
     alike = sorted(keyed.values(), key=lambda numbers: (-len(numbers), nodes[numbers[0]].name))
     return [np.array(numbers) for numbers in alike]
+
+
+def with_homes(nodes: Sequence[PackedNode], reduced: Sequence[Reduced]) -> tuple[PackedNode, ...]:
+    """Nodes with the homes of the lines that their pairs were measured with, as a field of the fingerprint.
+
+    The home decides a pair's latency, so that nodes measured with other homes are other configurations.
+    """
+    homes: dict[int, set[str]] = {}
+    hops = [one for one in reduced if one.quantity.quantity == "hop" and one.quantity.of_pairs]
+    nodes_of: dict[str, set[int]] = {}
+    for one in hops:
+        nodes_of.setdefault(one.quantity.measurement, set()).update(one.sittings)
+    everyone = set().union(*nodes_of.values())
+    # a measurement that a node lacks is no other home
+    common = {name for name, mine in nodes_of.items() if mine == everyone} or set(nodes_of)
+    for one in (one for one in hops if one.quantity.measurement in common):
+        quantity = one.quantity
+        near = "near" if FAR in quantity.homes else "not controlled"
+        names = [near if home < 0 else "far" if home >= FAR else str(home) for home in quantity.homes]
+        for node, sittings in one.sittings.items():
+            rows = [row for job in first_of(sittings) for row in quantity.rows[node][job]]
+            measured = [name for name, missing in zip(names, one.missing[rows].min(axis=0), strict=True) if missing < 1]
+            if measured:
+                homes.setdefault(node, set()).add(", ".join(measured))
+    return tuple(
+        replace(node, fingerprint={**node.fingerprint, "homes": " / ".join(sorted(homes[i]))}) if i in homes else node
+        for i, node in enumerate(nodes)
+    )
+
+
+def layouts(reduced: Sequence[Reduced]) -> dict[int, str]:
+    """By node what its places look like; a node without pairs is like those that have its CPUs and NUMA nodes."""
+    keys: dict[int, set[str]] = {}
+    machines: dict[bytes, set[int]] = {}
+    for one in (one.quantity for one in reduced):
+        nodes = np.unique(one.node).tolist()
+        if one.of_pairs:
+            digest = hashlib.sha256(one.pair_layout.key).hexdigest()
+            for node in nodes:
+                keys.setdefault(node, set()).add(digest)
+        else:
+            machines.setdefault(one.layout.key, set()).update(nodes)
+    layouts = {node: " ".join(sorted(found)) for node, found in keys.items()}
+    for machine, nodes in machines.items():
+        known = Counter(layouts[node] for node in sorted(nodes) if node in layouts)
+        common = known.most_common(1)[0][0] if known else hashlib.sha256(machine).hexdigest()
+        layouts |= {node: common for node in nodes if node not in layouts}
+    return layouts

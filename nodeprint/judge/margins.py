@@ -1,213 +1,223 @@
-"""How alike each node is, what keeps a margin beyond its bound, and from which size on an effect is found."""
+"""How alike nodes are, what would resolve what is not, and from which size on a difference is found."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Iterable, Sequence
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.judge.evidence import Evidence
-from nodeprint.judge.reduction import Matrix
-from nodeprint.judge.terms import FAMILIES
-from nodeprint.judge.thresholds import FamilySpread, Statistics
+from nodeprint.fleet.quantity import Quantity, models
+from nodeprint.judge import naming
+from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.confirmation import Pooled, Series
+from nodeprint.judge.deviations import Block
+from nodeprint.judge.verdict import Finding, Limit, Margin, Spread
+from nodeprint.packed import PackedNode
+from nodeprint.stats.peers import TEMPLATE_ERROR
 
 Floats = npt.NDArray[np.float64]
 
-#: The quantity whose margins have their families' names; those of other quantities of pairs begin with the measurement.
-HOP = "hop"
-#: Nobody is advised to measure more runs than this.
-MOST_RUNS = 20
-#: An effect counts as found where nine of ten nodes show it, in standard deviations.
-_NINE_OF_TEN = 1.2816
-#: Scales of single cores differ by a factor of two in eight nodes: the limit is that of this share of the places.
-_UNLIKE = 0.75
+#: Nobody is advised to make more runs than this, or to measure more nodes.
+MOST_RUNS, MOST_NODES = 40, 4096
+#: An effect counts as found where nine of ten nodes show it, in standard errors.
+NINE_OF_TEN = 1.2816
+#: Detection limits beyond so many bounds are no basis for a conclusion.
+FAR = 2.5
+#: Within a fleet, this share of the nodes beyond a bound in different places, and this many, are natural spread.
+_WIDE_SHARE, _WIDE_NODES = 0.2, 3
+#: Where more than this share of these has the same part, they share a difference.
+_SHARED = 0.5
 
 
-class Margin(msgspec.Struct, frozen=True):
-    """How alike one node is in one family of terms: the smallest bound at which it would be the same.
+def subject(quantity: Quantity) -> str:
+    """What an outcome can rest on: hops between cores, messages, or a term of measurements.yaml."""
+    if quantity.of_pairs:
+        return "core-to-core" if quantity.quantity == "hop" else "messages"
+    return quantity.model.term
 
-    `reach` is the far end of the 90 % interval of the `term` that comes nearest to its bound, on the model's scale,
-    infinite with one run; `bound` is that term's. `runs` in one job of all nodes should bring
-    `reach` within the bound, 0 where it is there already, None where no number up to MOST_RUNS should; then `lacking`
-    says what keeps it beyond: "peers" (there are too few), "calm" (runs differ too much) or "likeness" (the difference
-    itself is too large).
-    """
 
-    matrix: Matrix
-    term: int
+def subject_of(finding: Finding) -> str:
+    """The subject of a finding, by its measurement; empty of one that is of no measurement."""
+    model = models().get(finding.measurement)
+    if model is None:
+        return ""
+    if model.places == "pairs":
+        return "messages" if finding.measurement.startswith("linktest") else "core-to-core"
+    return model.term
+
+
+class Worst(msgspec.Struct, frozen=True):
+    """The part of a node that comes nearest to its bound in one series."""
+
+    series: Series
+    part: int
     reach: float
-    bound: float
-    runs: int | None
-    lacking: str
+    pooled: Pooled
 
     @property
     def share(self) -> float:
-        """The reach as a share of the bound: the node is the same in this family up to 1."""
-        return self.reach / self.bound
+        """How much of its bound it takes."""
+        return float(self.reach / self.series.first.bound[self.part])
 
 
-def name_of(matrix: Matrix, family: str) -> str:
-    """The name of a family's margin: `family` of hops, `measurement: family` of other pairs, else the measurement."""
-    if matrix.quantity.quantity == HOP and matrix.quantity.of_pairs:
-        return family
-    return f"{matrix.name}: {family}" if matrix.quantity.of_pairs else matrix.name
+def worst(series: Series, pooled: Pooled) -> Worst | None:
+    """The part that comes nearest to its bound; None where the node has no value."""
+    bound = series.first.bound
+    reach = np.abs(pooled.difference) + pooled.half_90
+    share = np.where(np.isfinite(pooled.difference), reach / bound, -1.0)
+    part = int(np.argmax(share)) if len(share) else -1
+    return None if part < 0 or share[part] < 0 else Worst(series, part, float(reach[part]), pooled)
 
 
-def equivalence(one: Evidence, node: int) -> dict[str, Margin]:
-    """How far the 90 % interval of every term reaches, in the later jobs where there are any; by `name_of`.
+def margins(found: Iterable[Worst], node: PackedNode, rules: Acceptance) -> tuple[Margin, ...]:
+    """The margin of a node in each subject, those that decide first."""
+    by_subject: dict[str, Worst] = {}
+    for one in found:
+        name = subject(one.series.matrix.quantity)
+        if name not in by_subject or one.share > by_subject[name].share:
+            by_subject[name] = one
+    out = [_margin(name, one, node, rules) for name, one in by_subject.items()]
+    return tuple(sorted(out, key=lambda margin: (not margin.decides, _order(margin.subject, rules), margin.subject)))
 
-    Two one-sided tests at 5 % each: a node is the same where all intervals lie within their bounds.
+
+def _order(name: str, rules: Acceptance) -> int:
+    return rules.decides.index(name) if name in rules.decides else len(rules.decides)
+
+
+def _margin(name: str, one: Worst, node: PackedNode, rules: Acceptance) -> Margin:
+    block, matrix, part = one.series.first, one.series.matrix, one.part
+    relative = matrix.scale.relative
+    unit_of = 1.0 if matrix.terms.share else float(matrix.levels[part])
+    within, bound = relative(one.reach), relative(float(block.bound[part]))
+    remedy, needed = "", 0
+    if one.reach > block.bound[part]:
+        remedy, needed = remedy_of(one, node)
+    return Margin(
+        name, name in rules.decides, matrix.name, naming.part(matrix, part, node), within, bound,
+        "share" if matrix.terms.share else matrix.quantity.unit, within * unit_of, bound * unit_of,
+        relative(float(one.pooled.difference[part])), int(one.pooled.runs[part]), remedy, needed,
+    )  # fmt: skip
+
+
+def remedy_of(one: Worst, node: PackedNode) -> tuple[str, int]:
+    """What brings a part within its bound: `runs` (of each node, so many in all), `nodes`, `quiet` or `bound`.
+
+    The deviation is the largest of many: what is expected of it in other runs is its share that is no noise.
     """
-    stats, terms = one.stats, one.matrix.terms
-    seen, i = one.newest(node), one.matrix.row[node]
-    assert seen is not None
-    runs = np.isfinite(seen.values).sum(axis=0)
-    reach = np.abs(seen.deviation) + one.half(0.95, runs, i)
-    share = reach / stats.bound
-    out: dict[str, Margin] = {}
-    for family, mine in terms.by_family:
-        w = int(mine[np.lexsort((-share[mine], runs[mine] > 1))[0]])  # what one run has at most comes first
-        needed: int | None = 0
-        lacking = ""
-        if share[w] > 1:
-            needed, lacking = runs_within(
-                float(stats.bound[w]), float(seen.deviation[w]), one.t(0.95), float(stats.scale[i, w]),
-                float(stats.noise[i] * stats.run_scale[w]), max(int(runs[w]), 1), one.template_error(i),
-            )  # fmt: skip
-        far = float(reach[w]) if runs[w] > 1 else float("inf")
-        margin = Margin(one.matrix, w, far, float(stats.bound[w]), needed, lacking)
-        key = name_of(one.matrix, terms.families[family])
-        if key not in out or margin.share > out[key].share:
-            out[key] = margin
-    return out
+    block, part = one.series.first, one.part
+    row = one.pooled.row
+    runs = max(int(one.pooled.runs[part]), 1)
+    bound, error = float(block.bound[part]), float(one.pooled.error[part])
+    difference = abs(float(one.pooled.difference[part]))
+    between = float(block.between[row, part])
+    noise = min(error**2 / max(between + error**2, 1e-30), 1.0)
+    expected = difference * (1 - noise)
+    run = float(block.spread.variance[row, part])
+    job, count = float(block.of_job[row, part]) / max(one.pooled.jobs, 1), max(float(block.peers[row]), 1.0)
+    quantile = float(one.pooled.half_90[part] / error) if error > 0 and np.isfinite(one.pooled.half_90[part]) else 2.0
+    room = max(bound - expected, 0.0) / (quantile + NINE_OF_TEN)
+
+    def variance(runs: float, peers: float) -> float:
+        return float(
+            run / runs + job + TEMPLATE_ERROR * max(between - run / max(block.runs[row, part], 1), 0.0) / peers
+        )
+
+    for wanted in range(runs + 1, MOST_RUNS + 1):
+        if variance(wanted, count) + TEMPLATE_ERROR * run / wanted / count <= room**2:
+            return "runs", wanted
+    if variance(MOST_RUNS, MOST_NODES) > room**2:
+        return ("quiet", 0) if room > 0 and run / MOST_RUNS > room**2 else ("bound", 0)
+    peers = next(n for n in (2**k for k in range(1, 13)) if variance(MOST_RUNS, n) <= room**2)
+    return "nodes", int(max(peers, count + 2))
 
 
-def runs_within(
-    bound: float, deviation: float, quantile: float, scale: float, run_scale: float, runs: int, template: float
-) -> tuple[int | None, str]:
-    """How many runs of all nodes should bring a term within its bound, or what is lacking; see `Margin`.
-
-    The deviation is the largest of many, measured in `runs` runs: what is expected of it in others is its share that
-    nodes and not runs make. The bound is then passed in nine of ten cases. `template` is the variance of the template
-    relative to that of a node.
-    """
-    of_nodes = max(scale**2 / (1 + template) - run_scale**2 / runs, 0.0)
-
-    def needed(template: float, expected: float) -> int | None:
-        left = (max(bound - expected, 0.0) / (quantile + _NINE_OF_TEN)) ** 2 - template * of_nodes
-        count = int(np.ceil(run_scale**2 * (1 + template) / left)) if left > 0 else MOST_RUNS + 1
-        return max(count, runs + 1) if count <= MOST_RUNS else None
-
-    variance = of_nodes + run_scale**2 / runs
-    expected = abs(deviation) * of_nodes / variance if of_nodes > 0 else 0.0
-    found = needed(template, expected)
-    if found is not None:
-        return found, ""
-    if needed(0.0, 0.0) is None:
-        return None, "calm"
-    # with many other peers the expected deviation is smaller by the share that is of these peers
-    return None, "likeness" if needed(0.0, expected / (1 + template)) is None else "peers"
-
-
-def _found_in_most(stats: Statistics) -> Floats:
-    """The effect (node, term) that passes the threshold in nine of ten nodes, by the scale: a few nodes have no
-    empirical quantile."""
-    return stats.threshold + _NINE_OF_TEN * stats.scale
+def limits(series: Sequence[Series]) -> tuple[Limit, ...]:
+    """The detection limit of each family of parts: the difference that nine of ten nodes would show in one job, the
+    median over nodes and parts."""
+    out = []
+    for one in series:
+        block, terms = one.first, one.matrix.terms
+        needs = block.bound + block.half_simultaneous + NINE_OF_TEN * block.error
+        for number, columns in terms.by_family:
+            usable = needs[:, columns][np.isfinite(needs[:, columns])]
+            if not len(usable):
+                continue
+            effect, bound = float(np.median(usable)), float(np.median(block.bound[columns]))
+            relative = one.matrix.scale.relative
+            remedy, needed = _sharper(block, columns, effect, bound) if effect > FAR * bound else ("", 0)
+            first = terms.terms[int(columns[0])]
+            out.append(
+                Limit(
+                    subject(one.matrix.quantity),
+                    one.matrix.name,
+                    terms.families[number],
+                    first.name,
+                    relative(effect),
+                    relative(bound),
+                    remedy,
+                    needed,
+                )
+            )
+    return tuple(out)
 
 
-def _of_classes(one: Evidence) -> dict[str, float]:
-    """The smallest effect of each kind of cause over classes, at its middle place.
-
-    A cause adds the same to every class that it covers: the first to pass its threshold shows it.
-    """
-    needs, terms = _found_in_most(one.stats), one.matrix.terms
-    classes = terms.indices("class").tolist()
-    kinds = [
-        ("fabric" if cause.term == "class" and "beyond_class" in cause.where else cause.term, cause.members)
-        for cause in terms.composites
-        if np.isin(cause.members, classes).all()
-    ]
-    in_both = [number for kind, members in kinds if kind == "class" for number in members]
-    for number in classes:
-        if "to_socket" in terms.terms[number].where:
-            kinds.append(("socket_link", np.array([number])))
-        elif number not in in_both:
-            kinds.append(("class", np.array([number])))
-    found: dict[str, list[float]] = {}
-    for kind, members in kinds:
-        found.setdefault(kind, []).append(float(np.median(needs[:, members].min(axis=1))))
-    return {kind: float(np.median(sizes)) for kind, sizes in found.items()}
+def _sharper(block: Block, columns: npt.NDArray[np.int64], effect: float, bound: float) -> tuple[str, int]:
+    """What brings a detection limit to FAR bounds: so many runs, or so many nodes."""
+    runs = float(np.median(block.runs[:, columns]))
+    run, job = float(np.median(block.of_runs[:, columns])) * runs, float(np.median(block.of_job[:, columns]))
+    template = float(np.median(block.of_template[:, columns]))
+    width = (effect - bound) / np.sqrt(run / runs + job + template)
+    room = ((FAR - 1) * bound / width) ** 2
+    if room <= job:
+        return "quiet", 0
+    share = run / max(runs, 1) / (run / max(runs, 1) + template)
+    if job + template * (1 - share) < room:
+        for wanted in range(int(runs) + 1, MOST_RUNS + 1):
+            if run / wanted + job + template * (1 - share + share * runs / wanted) <= room:
+                return "runs", wanted
+    peers = float(np.median(block.peers))
+    if run / runs + job < room:
+        return "nodes", int(np.ceil(peers * template / (room - run / runs - job))) + 1
+    return "runs", MOST_RUNS
 
 
-def detection_limits(evidence: Sequence[Evidence]) -> tuple[dict[str, float], dict[str, float]]:
-    """By family of pairs, and by the name of other terms, the detection limit and the bound, relative.
-
-    The detection limit is the smallest effect that nine of ten nodes would show: of pairs at the middle node and place,
-    in the matrix where it is largest, a core in the family that finds it best, causes over classes each by themselves
-    (a machine of one class or socket has those of the class); of others, whose places are less alike, at the upper
-    quartile, in the sharpest measurement.
-    """
-    smallest: dict[str, float] = {}
-    bounds: dict[str, float] = {}
-    for one in evidence:
-        of_pairs, terms = one.matrix.quantity.of_pairs, one.matrix.terms
-        needs = _found_in_most(one.stats)
-        middle = {
-            terms.families[number]: float(np.quantile(needs[:, terms.family == number], 0.5 if of_pairs else _UNLIKE))
-            for number in np.unique(terms.family)
-        }
-        if not of_pairs:
-            name, relative = one.matrix.quantity.model.term, one.matrix.scale.relative
-            smallest[name] = min(relative(max(middle.values())), smallest.get(name, float("inf")))
-            bounds[name] = one.matrix.scale.floor
+def spreads(series: Sequence[Series]) -> tuple[Spread, ...]:
+    """The spread of each family of parts over the nodes, by their first jobs."""
+    out = []
+    for one in series:
+        block, terms = one.first, one.matrix.terms
+        nodes = len(one.matrix.nodes)
+        if nodes < 3 or terms.share:
             continue
-        for name, least in ({k: v for k, v in middle.items() if k != "class"} | _of_classes(one)).items():
-            smallest[name] = max(smallest.get(name, 0.0), least)
-        for name in middle:
-            bound = float(np.median(one.stats.bound[terms.indices(name)]))
-            bounds[name] = max(bounds.get(name, 0.0), bound)
-    if cores := [name for name in smallest if name in FAMILIES and FAMILIES[name].scope]:
-        smallest["core"], bounds["core"] = (min(of[name] for name in cores) for of in (smallest, bounds))
-    if "class" in smallest:
-        smallest = {"node": smallest["class"], "socket": smallest["class"], **smallest}
-    return smallest, {**{name: bounds["class"] for name in smallest if name not in bounds}, **bounds}
-
-
-def spreads(evidence: Sequence[Evidence]) -> tuple[dict[str, FamilySpread], dict[str, float]]:
-    """Spread by family of pairs, and the families whose chips alone spread so that one node in twenty is beyond the
-    bound."""
-    widest: dict[str, FamilySpread] = {}
-    beyond: dict[str, float] = {}
-    for one in evidence:
-        if len(one.matrix.nodes) < 5 or not one.matrix.quantity.of_pairs:
-            continue
-        runs = one.matrix.values.shape[1]
-        for name, spread in one.stats.families.items():
-            bound = float(np.median(one.stats.bound[one.matrix.terms.indices(name)]))
-            if name not in widest or spread.total > widest[name].total:
-                widest[name] = spread
-            # both larger than half of the bound and clear of what runs alone would give
-            if spread.chip > bound / 2 and spread.total**2 > 2 * spread.run**2 / runs:
-                beyond[name] = max(beyond.get(name, 0.0), spread.chip)
-    return widest, beyond
-
-
-class _HasShare(Protocol):
-    @property
-    def share(self) -> float: ...
-
-
-_Margin = TypeVar("_Margin", bound=_HasShare)
-
-
-def worst(margins: Iterable[Mapping[str, _Margin]]) -> dict[str, _Margin]:
-    """Margins of several matrices or nodes together: by name the one nearest to its bound."""
-    out: dict[str, _Margin] = {}
-    for mine in margins:
-        for name, one in mine.items():
-            if name not in out or one.share > out[name].share:
-                out[name] = one
-    return out
+        runs = np.maximum(np.median(block.runs, axis=0), 1)
+        for family, columns in terms.by_family:
+            relative = one.matrix.scale.relative
+            between = float(np.median(block.between[:, columns]))
+            run = float(np.median(block.spread.pooled[columns]))
+            chips = float(np.sqrt(max(between - run / float(np.median(runs[columns])), 0.0)))
+            outside = block.outside[:, columns]
+            beyond = int(outside.any(axis=1).sum())
+            most_alike = int(outside.sum(axis=0).max(initial=0))
+            wide = beyond >= max(_WIDE_NODES, _WIDE_SHARE * nodes) and most_alike <= _SHARED * beyond
+            bound = float(np.median(block.bound[columns]))
+            reach = np.abs(block.difference[:, columns]) + block.half_90[:, columns]
+            share = (reach / block.bound[columns]).max(axis=1)
+            usable = share[np.isfinite(share)]
+            smallest = float(np.quantile(usable, 0.95)) * bound if len(usable) else float("nan")
+            out.append(
+                Spread(
+                    subject(one.matrix.quantity),
+                    one.matrix.name,
+                    terms.families[family],
+                    terms.terms[int(columns[0])].name,
+                    relative(chips),
+                    relative(float(np.sqrt(run))),
+                    relative(bound),
+                    relative(smallest),
+                    beyond,
+                    wide,
+                )
+            )
+    return tuple(out)

@@ -1,76 +1,46 @@
-"""Which nodes and links of a fabric are slower than the others, and in which direction: numbers and places.
+"""Messages between nodes: which nodes and links are slower than the others, and in which direction.
 
 The log of a message's time is the sum of its class (within a switch, between switches), what the sending node adds,
 what the receiving node adds, and what this one link adds. The first three are medians, so that a slow link does not
-make its nodes slow, nor a slow node all its links; docs/method.md has the formula and what it cannot tell.
+make its nodes slow, nor a slow node all its links. Each of these is a part like any other: a difference with an error,
+two intervals and a bound (docs/method/verdict.md).
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.distributions import ndtri, robust_sd
-from nodeprint.fabric import Fabric
+from nodeprint.fabric import Fabric, Fabrics
 from nodeprint.judge.acceptance import Acceptance
-from nodeprint.judge.confirmation import CONFIRM_REACH, CONFIRM_SHARE, STATES
+from nodeprint.judge.deviations import Levels
+from nodeprint.judge.margins import FAR, MOST_RUNS, NINE_OF_TEN
+from nodeprint.judge.outcome import State
 from nodeprint.judge.reduction import independent
+from nodeprint.judge.verdict import FabricVerdict, Finding, Interval, JobEffect, Limit, Part
+from nodeprint.stats import intervals
+from nodeprint.stats.runs import run_spread
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+Bools = npt.NDArray[np.bool_]
 
-#: A node's term is a median over its links: of fewer nodes a link cannot be told from a node.
+#: A node's term is a median over its links: with fewer nodes a slow link cannot be distinguished from a slow node.
 FEWEST_NODES = 4
-#: Terms of findings, which are their ids, too.
 NODE, LINK = "fabric-node", "fabric-link"
 #: Rounds of medians; they settle in two or three.
 _ROUNDS = 6
-#: Thresholds that are tried.
-_GRID = 64
 #: The other direction counts as slow, too, from this share of the slower one's effect on.
 _BOTH_WAYS = 0.5
-
-
-class SlowPart(msgspec.Struct, frozen=True):
-    """A slow node or link: `sends` and `receives` are the directions of a node, (True, False) of a link from `node`.
-
-    `state` is one of confirmation.STATES, `effect` relative with its 95 % `interval`, of the later jobs where they
-    confirm it; `runs` show it.
-    """
-
-    term: str
-    node: str
-    to: str
-    sends: bool
-    receives: bool
-    state: str
-    effect: float
-    effect_ns: float
-    interval: tuple[float, float]
-    runs: tuple[str, ...]
-
-    @property
-    def ends(self) -> tuple[str, ...]:
-        """The nodes that it is a finding of."""
-        return (self.node, self.to) if self.to else (self.node,)
-
-
-class JudgedFabric(msgspec.Struct, frozen=True):
-    """A fabric with what was found in it; `smallest` are the relative effects from which on a node or link is found,
-    without any where it is `too_small` to name one, for this reason. Nodes that are `alone` are compared with none."""
-
-    fabric: Fabric
-    found: tuple[SlowPart, ...]
-    smallest: Mapping[str, float]
-    tests: int
-    alone: tuple[str, ...] = ()
-    too_small: str = ""
+#: Standard deviation that is assumed of a message between runs before the data.
+_RUN_PRIOR = 0.02
+#: The variance of a median, times that of a mean.
+_OF_MEDIAN = np.pi / 2
 
 
 class MessageTerms(msgspec.Struct, frozen=True):
@@ -92,9 +62,9 @@ def terms(logs: Floats, places: Sequence[str]) -> MessageTerms:
     out, into = (np.zeros((len(logs), n)) for _ in range(2))
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a class or node without a value stays NaN
         for _ in range(_ROUNDS):
-            left = logs - out[:, :, None] - into[:, None, :]
+            rest = logs - out[:, :, None] - into[:, None, :]
             for kind in (near, ~near):
-                level[:, kind] = np.nanmedian(left[:, kind], axis=1, keepdims=True) if kind.any() else 0
+                level[:, kind] = np.nanmedian(rest[:, kind], axis=1, keepdims=True) if kind.any() else 0
             out = np.nanmedian(logs - level - into[:, None, :], axis=2)
             out -= np.nanmedian(out, axis=1, keepdims=True)
             into = np.nanmedian(logs - level - out[:, :, None], axis=1)
@@ -102,31 +72,55 @@ def terms(logs: Floats, places: Sequence[str]) -> MessageTerms:
     return MessageTerms(level, out, into, logs - level - out[:, :, None] - into[:, None, :])
 
 
-def judge(fabric: Fabric, rules: Acceptance, alpha: float) -> JudgedFabric:
-    """The slow nodes and links of a fabric, largest first; none of fewer than four nodes or two runs.
+def judge_all(fabrics: Fabrics, rules: Acceptance, levels: Levels) -> tuple[FabricVerdict, ...]:
+    """The verdict of everything measured between nodes."""
+    return tuple(judge(fabric, rules, levels, len(fabrics.measured)) for fabric in fabrics.measured)
 
-    `alpha` is the chance that a healthy fabric has any.
-    """
-    n = len(fabric.nodes)
-    if reason := _too_small(fabric):
-        return JudgedFabric(fabric, (), {}, 0, (), reason)
+
+def judge(fabric: Fabric, rules: Acceptance, levels: Levels, fabrics: int = 1) -> FabricVerdict:
+    """The slow nodes and links of a fabric, the largest first; `levels` are shared by so many `fabrics`."""
+    few, one_run = len(fabric.nodes) < FEWEST_NODES, len(fabric.runs) < 2
+    if few or one_run:
+        return _verdict(fabric, (), (), "too-few-nodes" if few else "one-run")
     logs = np.log(fabric.values)
     fitted = terms(logs, fabric.places)
-    tests = 2 * n + n * (n - 1)
-    z, run, sitting = float(-ndtri(alpha / 2 / tests)), _run_scale(logs), _sittings(fabric)
-    families = (
-        (NODE, _nodes(fabric, fitted), rules.fabric_node, run * np.sqrt(np.pi / 2 / (n - 1))),
-        (LINK, _links(fabric, fitted), rules.fabric_link, run),
+    n = len(fabric.nodes)
+    of_link = _between_runs(logs)
+    found: list[Finding] = []
+    limits = []
+    for ways, bound, factor in (
+        (_nodes(fabric, fitted), rules.fabric_node, _OF_MEDIAN / (n - 1)),
+        (_links(fabric, fitted), rules.fabric_link, 1.0),
+    ):
+        judged = _judged(ways, fabric, float(np.log1p(bound)), of_link * factor, levels, fabrics)
+        found += judged.findings
+        limits.append(judged.limit)
+    far = any(limit.effect > FAR * limit.bound for limit in limits)
+    ordered = tuple(sorted(found, key=lambda finding: -finding.times_bound))
+    return _verdict(fabric, ordered, tuple(limits), "beyond-bound" if far else "")
+
+
+def _between_runs(logs: Floats) -> float:
+    """The variance of a link over runs. With few nodes the median polish absorbs much of it, so that the terms alone
+    show too little."""
+    apart = np.diff(logs - np.nanmedian(logs, axis=(1, 2), keepdims=True), axis=0)
+    known = np.abs(apart[np.isfinite(apart)])
+    return float((1.4826 * np.median(known)) ** 2 / 2) if len(known) else _RUN_PRIOR**2
+
+
+def _verdict(fabric: Fabric, found: tuple[Finding, ...], limits: tuple[Limit, ...], why: str) -> FabricVerdict:
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a link that was not measured stays NaN
+        median = np.nanmedian(fabric.values, axis=0) if len(fabric.values) else fabric.values
+    finite = fabric.values[np.isfinite(fabric.values)]
+    smallest, mean, largest = (
+        (float(finite.min()), float(finite.mean()), float(finite.max())) if len(finite) else (float("nan"),) * 3
     )
-    found: list[SlowPart] = []
-    smallest = {}
-    for term, ways, bound, of_runs in families:
-        scale = max(robust_sd(ways.values), of_runs)
-        threshold = _beyond_bursts(ways.values, max(float(np.log1p(bound)), z * scale), sitting, alpha / 2)
-        smallest[term] = float(np.expm1(threshold))
-        slow = (_slow(fabric, term, ways, part, threshold, scale, sitting) for part in range(len(ways.ends)))
-        found += [one for one in slow if one is not None]
-    return JudgedFabric(fabric, tuple(sorted(found, key=lambda one: -one.effect)), smallest, tests, _alone(fabric))
+    header = fabric.header
+    return FabricVerdict(
+        fabric.measurement, fabric.partition, str(header.get("operation", "")), fabric.nodes, fabric.places,
+        int(header.get("message_bytes") or 0), int(header.get("parallel", 1)), bool(header.get("directed")),
+        tuple(tuple(map(float, row)) for row in median), smallest, mean, largest, found, limits, _alone(fabric), why,
+    )  # fmt: skip
 
 
 def _alone(fabric: Fabric) -> tuple[str, ...]:
@@ -138,55 +132,12 @@ def _alone(fabric: Fabric) -> tuple[str, ...]:
     return tuple(node for node, known in zip(fabric.nodes, compared, strict=True) if not known)
 
 
-def _too_small(fabric: Fabric) -> str:
-    """Why nothing can be named; empty where it can."""
-    if len(fabric.nodes) < FEWEST_NODES:
-        return f"with fewer than {FEWEST_NODES}, a slow link cannot be distinguished from a slow node"
-    return "" if len(fabric.runs) > 1 else "with one run the spread between runs is unknown; two are needed (`runs`)"
-
-
-def _run_scale(logs: Floats) -> float:
-    """The standard deviation of a link over runs; with few nodes the median polish absorbs much of it, so that the
-    terms show too little."""
-    apart = np.diff(logs - np.nanmedian(logs, axis=(1, 2), keepdims=True), axis=0)
-    return robust_sd(apart) / 2**0.5
-
-
-def _beyond_bursts(values: Floats, threshold: float, sitting: Ints, alpha: float) -> float:
-    """The lowest threshold, from `threshold` on, at which bursts that come and go make `alpha` findings at most.
-
-    Other traffic delays some links far beyond the spread of the rest, others in each run. A value of `values` (run,
-    term) beyond the threshold is of a burst where not all runs of its job show half of the threshold; all k runs of a
-    job show one of m terms by chance m p^k times, where p is the share of bursts.
-    """
-    parts = [values[sitting == number].reshape((sitting == number).sum(), -1) for number in np.unique(sitting)]
-    terms_of = int(np.isfinite(values).any(axis=0).sum())
-
-    def by_chance(at: float) -> float:
-        passing = [part[:, (part <= at / 2).any(axis=0)] for part in parts]
-        bursts = sum(int((part > at).sum()) for part in passing)
-        share = bursts / max(1, sum(int(np.isfinite(part).sum()) for part in passing))
-        return float(sum(terms_of * share ** len(part) for part in parts))
-
-    grid = np.linspace(threshold, max(threshold, float(np.nanmax(values))), _GRID)
-    return next((at for at in grid.tolist() if by_chance(at) <= alpha), float(grid[-1]))
-
-
-def _sittings(fabric: Fabric) -> Ints:
-    """Of each run the number of its job, jobs that are not independent counted as one."""
-    jobs = [int(run.partition("/")[0].removeprefix("job")) for run in fabric.runs]
-    begun: dict[int, list[str]] = {}
-    for job, start in zip(jobs, fabric.started, strict=True):
-        begun.setdefault(job, []).append(start)
-    number = {job: k for k, part in enumerate(independent(begun)) for job in part}
-    return np.array([number[job] for job in jobs])
-
-
 class _Ways(msgspec.Struct, frozen=True):
     """Nodes or links in both directions: `ends` are (from, to) of a link in each direction, or twice (node, "");
     `values` (run, part, direction) are their terms, `usual` (part, direction) is the log of the time that these add
     to."""
 
+    family: str
     ends: Sequence[tuple[tuple[str, str], tuple[str, str]]]
     values: Floats
     usual: Floats
@@ -196,7 +147,7 @@ def _nodes(fabric: Fabric, fitted: MessageTerms) -> _Ways:
     """Every node as it sends and as it receives."""
     usual = [np.nanmedian(fitted.level, axis=(0, 2)), np.nanmedian(fitted.level, axis=(0, 1))]
     ends = [((node, ""), (node, "")) for node in fabric.nodes]
-    return _Ways(ends, np.stack([fitted.out, fitted.into], axis=2), np.stack(usual, axis=1))
+    return _Ways(NODE, ends, np.stack([fitted.out, fitted.into], axis=2), np.stack(usual, axis=1))
 
 
 def _links(fabric: Fabric, fitted: MessageTerms) -> _Ways:
@@ -206,60 +157,157 @@ def _links(fabric: Fabric, fitted: MessageTerms) -> _Ways:
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a link that was not measured stays NaN
         usual = np.nanmedian(fitted.level + fitted.out[:, :, None] + fitted.into[:, None, :], axis=0)
     ends = [((one, other), (other, one)) for one, other in combinations(fabric.nodes, 2)]
-    return _Ways(ends, np.moveaxis(fitted.link[:, *both], 1, 2), usual[both].T)
+    return _Ways(LINK, ends, np.moveaxis(fitted.link[:, *both], 1, 2), usual[both].T)
 
 
-def _slow(
-    fabric: Fabric, term: str, ways: _Ways, part: int, threshold: float, scale: float, sitting: Ints
-) -> SlowPart | None:
-    """The finding of a node or link that is slow in one or both directions, by the most certain of these; None where it
-    is not slow."""
-    values = ways.values[:, part].T
-    seen = [_shown(way, threshold, sitting) for way in values]
-    state = min((one.state for one in seen if one is not None), key=STATES.index, default="")
-    effects = [
-        float(np.nanmedian(way[one.sized])) if one is not None and one.state == state else 0.0
-        for way, one in zip(values, seen, strict=True)
+class _JobOfParts(msgspec.Struct, frozen=True):
+    """What one independent job shows of each part and direction (part * direction): difference, error and the
+    degrees of freedom, half of the simultaneous interval, and its runs (numbers)."""
+
+    difference: Floats
+    error: Floats
+    degrees: Floats
+    half: Floats
+    runs: Ints
+
+
+class _JudgedWays(msgspec.Struct, frozen=True):
+    findings: Sequence[Finding]
+    limit: Limit
+
+
+def _judged(ways: _Ways, fabric: Fabric, bound: float, of_runs: float, levels: Levels, fabrics: int) -> _JudgedWays:
+    """The findings of nodes or of links, and their detection limit."""
+    values = ways.values.reshape(len(fabric.runs), -1)  # (run, part * direction)
+    parts = values.shape[1]
+    tail = levels.suspect / (4.0 * fabrics * parts)  # nodes and links share the level
+    jobs = [_job(values, runs, of_runs, tail) for runs in _sittings(fabric)]
+    outside = [job.difference - job.half > bound for job in jobs]
+    suspected = max(1, sum(int(flags.sum()) for flags in outside[:-1]))
+    confirming = intervals.half_width(jobs[-1].error, jobs[-1].degrees, levels.confirm / (2 * suspected))
+    found = [
+        finding
+        for number in range(len(ways.ends))
+        if (finding := _finding(ways, fabric, number, jobs, outside, confirming, bound)) is not None
     ]
-    most = int(np.argmax(effects))
-    (node, to), shown = ways.ends[part][most], seen[most]
-    if shown is None:
+    newest = jobs[-1]
+    effect = float(np.nanmedian(bound + newest.half + NINE_OF_TEN * newest.error))
+    remedy, needed = ("runs", _runs_needed(newest, bound)) if effect > FAR * bound else ("", 0)
+    limit = Limit(
+        "messages",
+        fabric.measurement,
+        ways.family,
+        ways.family,
+        float(np.expm1(effect)),
+        float(np.expm1(bound)),
+        remedy,
+        needed,
+    )
+    return _JudgedWays(found, limit)
+
+
+def _runs_needed(job: _JobOfParts, bound: float) -> int:
+    """How many runs bring the detection limit to FAR bounds, if their number alone decides."""
+    reach = float(np.nanmedian(job.half + NINE_OF_TEN * job.error))
+    return int(min(np.ceil(len(job.runs) * (reach / ((FAR - 1) * bound)) ** 2), MOST_RUNS))
+
+
+def _sittings(fabric: Fabric) -> list[Ints]:
+    """The runs of each independent job, in order."""
+    jobs = [int(run.partition("/")[0].removeprefix("job")) for run in fabric.runs]
+    begun: dict[int, list[str]] = {}
+    for job, start in zip(jobs, fabric.started, strict=True):
+        begun.setdefault(job, []).append(start)
+    of_run = np.array(jobs)
+    return [np.flatnonzero(np.isin(of_run, part)) for part in independent(begun)]
+
+
+def _job(values: Floats, runs: Ints, of_runs: float, tail: float) -> _JobOfParts:
+    mine = values[runs]
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a link that was not measured stays NaN
+        difference = np.nanmean(mine, axis=0)
+    parts = mine.shape[1]
+    spread = run_spread(mine[None], np.zeros(parts, dtype=np.int64), np.full(parts, np.sqrt(of_runs)))
+    count = np.maximum(np.isfinite(mine).sum(axis=0), 1)
+    # bursts of other traffic are in some runs of some links: their own spread widens their interval
+    variance = np.maximum(spread.pooled, of_runs) * spread.ratio[0] / count
+    known = np.abs(difference[np.isfinite(difference)])
+    centre = (1.4826 * float(np.median(known))) ** 2 * _OF_MEDIAN / max(len(known), 1) if len(known) else 0.0
+    error, degrees = intervals.combined([(variance, spread.degrees), (np.full(parts, centre), np.full(parts, 50.0))])
+    return _JobOfParts(difference, error, degrees, intervals.half_width(error, degrees, tail), runs)
+
+
+def _finding(
+    ways: _Ways, fabric: Fabric, number: int, jobs: Sequence[_JobOfParts], outside: Sequence[Bools],
+    confirming: Floats, bound: float,
+) -> Finding | None:  # fmt: skip
+    """The finding of a node or link that is slow in one or both directions, by the more certain of these."""
+    columns = (2 * number, 2 * number + 1)
+    states = [_state(jobs, outside, confirming, bound, column) for column in columns]
+    known = [state for state in State if state in states]
+    if not known:
         return None
-    either = not fabric.header.get("directed")
-    beside = (float(np.nanmedian(way[shown.sized])) if np.isfinite(way[shown.sized]).any() else 0.0 for way in values)
-    sends, receives = (either or effect > _BOTH_WAYS * effects[most] for effect in beside)
-    if to:  # a link is named from where it is slower
-        sends, receives = True, sends and receives
-    low, size, high = (float(np.expm1(effects[most] + side * 1.96 * scale)) for side in (-1, 0, 1))
-    in_ns = size * float(np.exp(ways.usual[part, most]))
-    runs = tuple(np.array(fabric.runs)[shown.runs].tolist())
-    return SlowPart(term, node, to, sends, receives, state, size, in_ns, (low, high), runs)
+    state = known[0]
+    newest = (
+        jobs[-1]
+        if state is not State.REFUTED
+        else next(j for j, o in zip(jobs, outside, strict=True) if o[[*columns]].any())
+    )
+    of_state = [column for column, mine in zip(columns, states, strict=True) if mine is state]
+    column = max(of_state, key=lambda at: float(np.nan_to_num(newest.difference[at], nan=-np.inf)))
+    direction = columns.index(column)
+    effect = float(newest.difference[column])
+    other = float(newest.difference[columns[1 - direction]])
+    both = not fabric.header.get("directed") or other > _BOTH_WAYS * effect
+    node, to = ways.ends[number][direction]
+    where: dict[str, int | str] = {"node": node}
+    if to:
+        where |= {"to": to, "sends": 1, "receives": int(both)}
+    else:
+        where |= {"sends": int(direction == 0 or both), "receives": int(direction == 1 or both)}
+    half = float(confirming[column] if state is State.CONFIRMED else newest.half[column])
+    level = float(np.exp(ways.usual[number, direction]))
+    low, size, high = (float(np.expm1(effect + side)) for side in (-half, 0.0, half))
+    relative_bound = float(np.expm1(bound))
+    half_95 = float(np.expm1(intervals.half_width(newest.error[column], newest.degrees[column], 0.025)))
+    return Finding(
+        id=f"{ways.family}-slow", state=state, measurement=fabric.measurement, home=-1,
+        part=Part(ways.family, ways.family, where), effect=size, effect_unit=size * level,
+        interval=Interval(low, high), half_95=half_95, bound=relative_bound, bound_unit=relative_bound * level,
+        times_bound=effect / bound, value=level * (1 + size), peers=level, unit="ns", worse=True,
+        by_job=tuple(_effect_of(job, column, fabric, ways) for job in jobs),
+        consistent_with=("adapter", "cable", "network-settings") if ways.family == NODE else ("switch-link", "route"),
+        remedy=ways.family,
+    )  # fmt: skip
 
 
-class _Shown(msgspec.Struct, frozen=True):
-    """A term that stands out: how certain that is, the runs that size it, and those that show it."""
+def _state(
+    jobs: Sequence[_JobOfParts], outside: Sequence[Bools], confirming: Floats, bound: float, column: int
+) -> State | None:
+    """What the jobs show of a part in one direction: None where it is in no job outside its bound."""
+    before = any(flags[column] for flags in outside[:-1])
+    newest = float(jobs[-1].difference[column])
+    if before and newest - confirming[column] > bound:
+        return State.CONFIRMED
+    if outside[-1][column] or (before and not newest <= bound):
+        return State.SUSPECTED
+    return State.REFUTED if before else None
 
-    state: str
-    sized: Flags
-    runs: Flags
+
+def _effect_of(job: _JobOfParts, column: int, fabric: Fabric, ways: _Ways) -> JobEffect:
+    values = ways.values.reshape(len(fabric.runs), -1)[job.runs, column]
+    effect, half = float(job.difference[column]), float(job.half[column])
+    low, size, high = (float(np.expm1(effect + side)) for side in (-half, 0.0, half))
+    names = [fabric.runs[run] for run in job.runs.tolist()]
+    runs = {name: float(np.expm1(value)) for name, value in zip(names, values, strict=True) if np.isfinite(value)}
+    return JobEffect(names[0].partition("/")[0], size, Interval(low, high), runs)
 
 
-def _shown(values: Floats, threshold: float, sitting: Ints) -> _Shown | None:
-    """What the jobs show of a term (run): the first job all of whose runs show it is confirmed or refuted by the newest
-    job after it."""
-    high, known = values > threshold, np.isfinite(values)
-
-    def by(job: Flags) -> bool:
-        return bool((job & known).sum() >= min(2, job.sum()) and high[job & known].all())
-
-    jobs = [sitting == number for number in np.unique(sitting[known])]
-    first = next((k for k, job in enumerate(jobs) if by(job)), None)
-    if first is None:
-        return None
-    job, newest = jobs[first], jobs[-1]
-    if job is newest:
-        return _Shown("fresh", job, high & job)
-    again = max(CONFIRM_SHARE * float(np.nanmedian(values[job])), CONFIRM_REACH * threshold)
-    if np.nanmedian(values[newest]) >= again:
-        return _Shown("confirmed", newest, (values >= again) & (sitting >= sitting[job][0]))
-    return _Shown("fresh", newest, high & newest) if by(newest) else _Shown("refuted", job, high)
+def of_node(fabrics: Iterable[FabricVerdict], name: str) -> list[Finding]:
+    """The findings of messages that are of a node itself, not of one of its links."""
+    return [
+        finding
+        for fabric in fabrics
+        for finding in fabric.findings
+        if finding.part.term == NODE and finding.part.where["node"] == name
+    ]

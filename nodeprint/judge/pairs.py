@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.judge.terms import FAMILIES, Composite, Term, Terms
-from nodeprint.layout import CCD, CCX, OTHER_SOCKET, QUADRANT, RANK, SOCKET, Ints, Layout, codes
+from nodeprint.layout import LEVELS, OTHER_SOCKET, RANK, Ints, Layout, codes
 
 Bools = npt.NDArray[np.bool_]
 
@@ -49,7 +49,7 @@ def build(layout: Layout) -> Terms:
     found = _distinct([
         *_class_terms(at), *_part_terms("ccd", at.ccd, at), *_part_terms("quadrant", at.quadrant, at),
         *_link_terms("link", "quadrant", at.quadrant, at), *_link_terms("block", "ccd", at.ccd, at), *_ccx_terms(at),
-        *_core_terms(at),
+        *_core_terms(at, inside=not layout.harvested),
     ])  # fmt: skip
     contrast = np.zeros((len(found), len(layout.pairs)), dtype=np.float32)
     for row, term in zip(contrast, found, strict=True):
@@ -60,7 +60,8 @@ def build(layout: Layout) -> Terms:
     pool = np.where(family > 0, 2 * family + across, 0)
     return Terms(
         layout, tuple(found), contrast, tuple(_composites(found, at)), families, family, pool,
-        {int(number): families[number // 2] for number in np.unique(pool)}, _unwitnessed(found, contrast, at),
+        {int(number): families[number // 2] for number in np.unique(pool)},
+        tuple(family for family in _unwitnessed(found, contrast, at) if not (layout.harvested and family == "core-in")),
         np.array([1 in (len(term.covers), len(term.against)) for term in found], dtype=np.bool_),
     )  # fmt: skip
 
@@ -106,13 +107,11 @@ def _distinct(terms: list[Term]) -> list[Term]:
 
 def _places(layout: Layout) -> _Places:
     slots, (a, b) = layout.slots, layout.pairs.T
-    levels = {"core": RANK, "ccx": CCX, "ccd": CCD, "quadrant": QUADRANT, "socket": SOCKET}
-    part = {name: codes(slots[:, : level + 1]) for name, level in levels.items()}
+    columns = {"core": RANK} | {name: layout.column(name) for name in LEVELS}
+    part = {name: codes(slots[:, : column + 1]) for name, column in columns.items()}
     for name in ("ccd", "quadrant"):
-        if slots[:, levels[name]].min(initial=0) < 0:
+        if slots[:, columns[name]].min(initial=0) < 0:
             part[name] = np.full_like(part[name], -1)
-    if part["ccd"].max(initial=-1) < 0 <= slots[:, CCX].min(initial=0):
-        part["ccd"] = part["ccx"]  # where dies are unknown, the CCX is the part that has a port
     both = {name: (numbers[a], numbers[b]) for name, numbers in part.items()}
     stratum = codes(np.column_stack([layout.classes, np.sort(np.column_stack(both["socket"]), axis=1)]))
     return _Places(**both, classes=layout.classes, stratum=stratum)
@@ -172,9 +171,13 @@ def _ccx_terms(at: _Places) -> Iterator[Term]:
         yield from _term("ccx", {"ccx": number}, inside & (at.ccx[0] == number), inside, at)
 
 
-def _core_terms(at: _Places) -> Iterator[Term]:
-    """A core to its CCX, to the rest of its socket, and across, each against the other cores of its CCX, or of its CCD
-    where its CCX has no other."""
+def _core_terms(at: _Places, *, inside: bool) -> Iterator[Term]:
+    """A core to its CCX (`inside`), to the rest of its socket, and across, each against the other cores of its CCX,
+    or of its CCD where its CCX has no other.
+
+    Where cores are fused off, which ones differs from chip to chip, so that a core inside its CCX is at no place that
+    another chip has; a slow one still shows in its pairs to the others.
+    """
     cores = _known(at.core)
     ccx, ccd = (np.full(max(cores, default=0) + 1, -1, dtype=np.int64) for _ in range(2))
     for side in (0, 1):
@@ -186,7 +189,9 @@ def _core_terms(at: _Places) -> Iterator[Term]:
     same_core = at.core[0] == at.core[1]
     far = at.classes == OTHER_SOCKET
     in_ccx = (at.ccx[0] == at.ccx[1]) & ~same_core
-    scopes = {"core-in": in_ccx, "core-near": ~in_ccx & ~far & ~same_core, "core-far": far}
+    scopes = {"core-near": ~in_ccx & ~far & ~same_core, "core-far": far}
+    if inside:
+        scopes = {"core-in": in_ccx, **scopes}
     for family, scope in scopes.items():
         for core in cores:
             covers = scope & ((at.core[0] == core) | (at.core[1] == core))

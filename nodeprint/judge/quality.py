@@ -1,11 +1,12 @@
-"""Disturbances that the kernels recorded: stolen time, throttling, memory errors, heat, a falling clock; and gaps.
+"""What disturbed a measurement, by the kernels' own records, and what the instruments of a node saw beside it.
 
-Those that make a run invalid are quality remarks (`invalid: `), the others are warnings; docs/method.md, quality.
+A run is invalid by what is in its records: pairs that are missing or that were disturbed. Counters of the whole machine
+(time stolen by a hypervisor) are reported and decide nothing, as the kernels repeat what they see disturbed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,102 +14,106 @@ import numpy as np
 from nodeprint.fleet.quantity import Quantity
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.reduction import Reduced
-from nodeprint.packed import INVALID, PackedNode
-
-#: CPUs that are named.
-_NAMED = 3
+from nodeprint.judge.verdict import Disturbance
+from nodeprint.packed import PackedNode
 
 
-def gaps(i: int, job: int, reduced: Sequence[Reduced], rules: Acceptance) -> list[str]:
-    """The runs of pairs of a node's job in which too many pairs are missing or were disturbed."""
-    out = []
-    for one in reduced:
-        quantity = one.quantity
-        if not quantity.of_pairs or job not in quantity.rows.get(i, ()):
+def of_job(i: int, job: int, reduced: Sequence[Reduced], rules: Acceptance) -> list[Disturbance]:
+    """The measurements of a node's job that too few or disturbed pairs make invalid."""
+    return [found for one in reduced for found in _of_measurement(i, job, one, rules)]
+
+
+def _of_measurement(i: int, job: int, one: Reduced, rules: Acceptance) -> Iterator[Disturbance]:
+    quantity = one.quantity
+    rows = quantity.rows.get(i, {}).get(job, [])
+    if not quantity.of_pairs or not rows:
+        return
+    missing = one.missing[rows]
+    measured = missing.min(axis=0) < 1  # at other homes the job was not measured: another configuration, and no gap
+    absent = missing[:, measured].mean(axis=1) if measured.any() else np.ones(len(rows))
+    disturbed = quantity.disturbed[rows]
+    for kind, shares, limit in (
+        ("missing", absent, rules.missing_pairs),
+        ("disturbed", disturbed, rules.disturbed_pairs),
+    ):
+        if shares.mean() <= limit:
             continue
-        mine = quantity.rows[i][job]
-        missing = one.missing[mine]
-        measured = missing.min(axis=0) < 1  # at other homes the job was not measured: another configuration, and no gap
-        absent = missing[:, measured].mean(axis=1) if measured.any() else np.ones(len(mine))
-        for shares, limit, what in (
-            (absent, rules.missing_pairs, "are missing"),
-            (quantity.disturbed[mine], rules.disturbed_pairs, "were disturbed"),
-        ):
-            if shares.mean() <= limit:
-                continue
-            out += [
-                f"{INVALID}{quantity.measurement}, job{job}/run{quantity.run[row]}: "
-                f"{share * 100:.0f} % of the pairs {what}"
-                for row, share in zip(mine, shares.tolist(), strict=True)
-                if share > limit
-            ]
-    return out
+        for row, share in zip(rows, shares.tolist(), strict=True):
+            if share > limit:
+                run = f"job{job}/run{quantity.run[row]}"
+                yield Disturbance(kind, invalid=True, measurement=quantity.measurement, run=run, share=share)
 
 
-def invalid(node: PackedNode, job: int, rules: Acceptance) -> list[str]:
-    """The reasons that make runs of a node's job invalid."""
-    out = []
-    for run in (run for run in node.seen if run["job"] == job):
-        steal = float(run.get("steal_share") or 0.0)
-        reasons = {
-            f"{steal * 100:.1f} % of the CPUs' time was stolen by the hypervisor": steal > rules.steal,
-            f"{run.get('throttled')} thermal throttling events while it ran": run.get("throttled"),
-            f"{run.get('uncorrected')} uncorrected memory errors while it ran": run.get("uncorrected"),
-        }
-        where = f"{run['measurement']}, job{run['job']}/run{run['run']}"
-        out += [f"{INVALID}{where}: {reason}" for reason, holds in reasons.items() if holds]
-    return out
-
-
-def warnings(
-    node: PackedNode, i: int, quantities: Sequence[Quantity], rules: Acceptance, explained: Callable[[], str]
-) -> list[dict[str, str]]:
-    """What an administrator should know of a node's newest job: heat, corrected errors, clocks that fell, loud CPUs.
-
-    `explained` says how far lost time explains what deviates elsewhere.
-    """
-    out: list[dict[str, str]] = []
-
-    def add(identity: str, text: str, advice: str) -> None:
-        out.append({"id": identity, "text": text, "advice": advice})
-
+def beside(
+    node: PackedNode, i: int, quantities: Sequence[Quantity], reduced: Sequence[Reduced], rules: Acceptance
+) -> list[Disturbance]:
+    """What else is to be known of a node's newest job: other load, stolen time, throttling, memory errors, heat, clocks
+    that fell. None of it makes a run invalid."""
     runs = _newest(node)
+    out = [*_share_of_pairs(i, reduced)]
+    stolen, steal = _worst(runs, "steal_share")
+    if steal > rules.steal:
+        out.append(_seen("stolen", stolen, share=steal))
+    busy = loud(node, i, quantities, rules)
+    if busy:
+        cpus = tuple(cpu for cpu, _ in busy)
+        out.append(Disturbance("loud-cpus", invalid=False, share=busy[0][1], cpus=cpus))
     hot, heat = _worst(runs, "hottest_c")
     if heat >= rules.hottest_c:
-        text = f"{hot['hottest']} reached {heat:.0f} °C after {hot['measurement']}, run {hot['run']}"
-        add("hot", text, "look after fans, airflow and thermal paste")
+        out.append(_seen("hot", hot, value=heat, detail=str(hot["hottest"])))
     corrected = sum(int(run.get("corrected") or 0) for run in runs)
     if corrected:
-        text = f"{corrected} memory errors were corrected while it was measured"
-        add("memory-errors", text, "find the DIMM in the system's event log and replace it if they continue")
-    fell, by = _worst(runs, "clock_fell")
-    if by > rules.clock_fell:
-        text = f"the clock fell by {by * 100:.1f} % during run {fell['run']} of {fell['measurement']}"
-        add("clock-fell", text, "compare power limits and cooling with a node that holds its clock")
-    said = loud(node, i, quantities, rules)
-    if said:
-        text = "time was taken from " + ", ".join(f"CPU {cpu} ({share * 100:.1f} %)" for cpu, share in said[:_NAMED])
-        text += f" and {len(said) - _NAMED} more CPUs" if len(said) > _NAMED else ""
-        how_far = explained()
-        text += f"; {how_far}" if how_far else ""
-        add("loud-cpus", text, "look for daemons and interrupts there; figures of these CPUs may be affected")
+        out.append(Disturbance("memory-errors", invalid=False, value=float(corrected)))
+    fell, share = _worst(runs, "clock_fell")
+    if share > rules.clock_fell:
+        out.append(_seen("clock-fell", fell, share=share))
     return out
+
+
+def _share_of_pairs(i: int, reduced: Sequence[Reduced]) -> Iterator[Disturbance]:
+    """The worst share of disturbed pairs of each measurement of the newest job, where it is any."""
+    for one in reduced:
+        quantity = one.quantity
+        rows = quantity.newest_rows.get(i, []) if quantity.of_pairs else []
+        if not rows:
+            continue
+        worst = max(rows, key=lambda row: quantity.disturbed[row])
+        share = float(quantity.disturbed[worst])
+        if share > 0.01:
+            run = f"job{quantity.job[worst]}/run{quantity.run[worst]}"
+            yield Disturbance("disturbed", invalid=False, measurement=quantity.measurement, run=run, share=share)
+
+
+def _seen(kind: str, run: Mapping[str, Any], share: float = 0.0, value: float = 0.0, detail: str = "") -> Disturbance:
+    name = f"job{run['job']}/run{run['run']}"
+    return Disturbance(kind, False, str(run["measurement"]), name, share, value, detail=detail)
 
 
 def loud(node: PackedNode, i: int, quantities: Sequence[Quantity], rules: Acceptance) -> list[tuple[int, float]]:
     """OS numbers of CPUs that lost more than the bound of their time in a run of the newest job, the loudest first."""
     out: dict[int, float] = {}
     numbers = node.numbers.get("cpu", ())
-    for one in quantities:
-        if one.model.scale != "share" or one.dims != ("cpu",) or i not in one.rows:
+    for quantity in quantities:
+        if quantity.model.scale != "share" or quantity.dims != ("cpu",) or i not in quantity.rows:
             continue
-        values = np.asarray(one.values[one.newest_rows[i]], dtype=np.float64)
-        worst = np.nan_to_num(values).reshape(-1, one.size).max(axis=0)
-        for place in np.flatnonzero(worst > rules.cell(one.model.term).bound):
-            slot = int(one.places["cpu"][place])
+        values = np.asarray(quantity.values[quantity.newest_rows[i]], dtype=np.float64)
+        worst = np.nan_to_num(values).reshape(-1, quantity.size).max(axis=0)
+        for place in np.flatnonzero(worst > rules.cell(quantity.model.term).bound):
+            slot = int(quantity.places["cpu"][place])
             cpu = numbers[slot] if slot < len(numbers) else slot
             out[cpu] = max(float(worst[place]), out.get(cpu, 0.0))
     return sorted(out.items(), key=lambda entry: (-entry[1], entry[0]))
+
+
+def events(node: PackedNode) -> dict[str, dict[str, int]]:
+    """Throttling and uncorrected memory errors by kind and job (job1): faults of the node that its counters saw."""
+    out: dict[str, dict[str, int]] = {}
+    for kind, counter in (("throttled", "throttled"), ("memory-errors", "uncorrected")):
+        for run in node.seen:
+            if count := int(run.get(counter) or 0):
+                by_job = out.setdefault(kind, {})
+                by_job[f"job{run['job']}"] = by_job.get(f"job{run['job']}", 0) + count
+    return out
 
 
 def _worst(runs: Sequence[Mapping[str, Any]], key: str) -> tuple[Mapping[str, Any], float]:

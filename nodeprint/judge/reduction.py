@@ -15,7 +15,7 @@ from nodeprint.fleet.quantity import Quantity
 from nodeprint.judge import pairs, sets
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.terms import Terms
-from nodeprint.layout import RANK, Ints, codes
+from nodeprint.layout import Ints
 
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
@@ -26,8 +26,8 @@ Reals = npt.NDArray[np.floating]
 APART = timedelta(minutes=10)
 #: Rows that are in memory at once while passes are reduced.
 _CHUNK = 128
-#: A pair's residual is clipped at this: bursts in a few cells are no term.
-_CLIP = 0.25
+#: A pair's residual is clipped at this: a burst in a single pair is no part.
+_CLIP = 1.0
 
 
 class EffectScale(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class EffectScale(msgspec.Struct, frozen=True):
         """An effect on the model's scale as a share of the value; of shares of the time, by how much it is more than
         that of the `peers`."""
         if self.kind == "linear":
-            return effect
+            return float(effect)
         return float(np.expm1(effect)) * (self.floor + peers if self.kind == "share" else 1.0)
 
 
@@ -68,16 +68,14 @@ class PlaceSet(msgspec.Struct, frozen=True):
 class Reduced(msgspec.Struct, frozen=True):
     """A quantity with its passes reduced to their median, `level` (row, place) in its unit.
 
-    Of pairs, `wobble` (row, part, core) is the mean over a core's pairs of the range over passes, relative, NaN with
-    one pass; `missing` (row, part) is the share of places that a run lacks, 1 at a home that it was not measured with.
-    `sittings` has each node's independent jobs.
+    `missing` (row, part) is the share of places that a run lacks, 1 at a home that it was not measured with. `sittings`
+    has each node's independent jobs.
     """
 
     quantity: Quantity
     parts: tuple[PlaceSet, ...]
     scale: EffectScale
     level: Reals
-    wobble: Singles
     missing: Floats
     sittings: Mapping[int, list[list[int]]]
 
@@ -86,7 +84,7 @@ class Matrix(msgspec.Struct, frozen=True, dict=True):
     """One part of a quantity over the nodes of one group: `level` (node, run, place), `values` (node, run, term).
 
     `nodes` are numbers in the fleet, `runs` the names of each one's runs (job1/run1); NaN where a run is missing.
-    `template` (place) is the peers' level. `wobble` (node, run, core) as of `Reduced`.
+    `template` (place) is the peers' level.
     """
 
     quantity: Quantity
@@ -97,7 +95,6 @@ class Matrix(msgspec.Struct, frozen=True, dict=True):
     level: Reals
     template: Reals
     values: Floats
-    wobble: Floats
 
     @property
     def terms(self) -> Terms:
@@ -122,52 +119,23 @@ class Matrix(msgspec.Struct, frozen=True, dict=True):
 
 
 def reduce(quantity: Quantity, rules: Acceptance) -> Reduced:
-    """Median and range over passes, a few rows at a time, so that memory stays bounded."""
+    """The median over passes, a few rows at a time, so that memory stays bounded."""
     began = sittings(quantity)
     if not quantity.of_pairs:
-        level = over_passes(quantity.values)[0].astype(np.float64)
+        level = over_passes(quantity.values).astype(np.float64)
         part = PlaceSet(-1, slice(0, quantity.size), sets.of(quantity))
         scale = EffectScale(quantity.model.scale, rules.cell(quantity.model.term).bound)
-        none = np.full((len(level), 1, 0), np.nan, dtype=np.float32)
-        return Reduced(quantity, (part,), scale, level, none, np.isnan(level).mean(axis=1)[:, None], began)
+        return Reduced(quantity, (part,), scale, level, np.isnan(level).mean(axis=1)[:, None], began)
     layout, each = quantity.pair_layout, len(quantity.pairs)
     terms = pairs.of(layout)
     parts = tuple(PlaceSet(home, slice(h * each, (h + 1) * each), terms) for h, home in enumerate(quantity.homes))
-    rows, passes, _ = quantity.values.shape
+    rows = quantity.values.shape[0]
     latency = np.empty((rows, len(parts), each), dtype=np.float32)
-    member = _members(layout.slots, layout.pairs)
-    wobble = np.full((rows, len(parts), member.shape[1]), np.nan, dtype=np.float32)
     for start in range(0, rows, _CHUNK):
         block = _measured(np.asarray(quantity.by_home[start : start + _CHUNK]))
-        span = slice(start, start + len(block))
-        middle, spread = over_passes(block)
-        latency[span] = middle
-        if passes > 1:
-            share = np.minimum(spread / middle, 1)
-            wobble[span] = _mean_of_cores(share.reshape(-1, each), block, member).reshape(len(block), len(parts), -1)
+        latency[start : start + len(block)] = over_passes(block)
     missing = np.count_nonzero(np.isnan(latency), axis=2) / each
-    return Reduced(quantity, parts, EffectScale("linear"), latency.reshape(rows, -1), wobble, missing, began)
-
-
-def _mean_of_cores(share: Singles, block: Singles, member: Singles) -> Singles:
-    """The mean of the range over passes of each core's pairs (row and part, core) that two passes have; NaN of none."""
-    if np.isnan(np.sum(block)):  # of most blocks nothing is missing
-        share = np.where(np.isfinite(block).sum(axis=1).reshape(share.shape) > 1, share, np.float32(np.nan))
-        known = np.isfinite(share).astype(np.float32) @ member
-        with np.errstate(invalid="ignore", divide="ignore"):
-            out = (np.nan_to_num(share) @ member) / known
-    else:
-        out = share @ member
-    return np.where(out > 0, out, np.float32(np.nan))  # what never moves says nothing
-
-
-def _members(slots: Ints, of: Ints) -> Singles:
-    """Weights (pair, core) of the mean over each core's pairs."""
-    core = codes(slots[:, : RANK + 1])
-    out = np.zeros((len(of), int(core.max(initial=0)) + 1), dtype=np.float32)
-    for side in (0, 1):
-        out[np.arange(len(of)), core[of[:, side]]] = 1
-    return np.asarray(out / np.maximum(out.sum(axis=0), 1), dtype=np.float32)
+    return Reduced(quantity, parts, EffectScale("linear"), latency.reshape(rows, -1), missing, began)
 
 
 def sittings(quantity: Quantity) -> dict[int, list[list[int]]]:
@@ -210,15 +178,19 @@ def _measured(block: Singles) -> Singles:
     return block if low > 0 and high < np.inf else np.where((block > 0) & (block < np.inf), block, np.float32(np.nan))
 
 
-def over_passes(block: Reals) -> tuple[Reals, Reals]:
-    """Median and range over axis 1 of (row, pass, ...), NaN where no pass measured a value."""
+def over_passes(block: Reals) -> Reals:
+    """The median over axis 1 of (row, pass, ...), NaN where no pass measured a value."""
     if block.shape[1] == 1:
-        return block[:, 0], np.zeros_like(block[:, 0])
+        return block[:, 0]
     if block.shape[1] == 3 and not np.isnan(np.sum(block)):  # the default, several times faster than a sort
         low, high = np.minimum(block[:, 0], block[:, 1]), np.maximum(block[:, 0], block[:, 1])
-        middle = np.maximum(low, np.minimum(high, block[:, 2]))
-        return middle, np.maximum(high, block[:, 2]) - np.minimum(low, block[:, 2])
-    return _over("median", block, 1), _over("max", block, 1) - _over("min", block, 1)
+        return np.asarray(np.maximum(low, np.minimum(high, block[:, 2])))
+    return _over("median", block, 1)
+
+
+def first_of(sittings: list[list[int]]) -> list[int]:
+    """The first job; of jobs that follow each other too soon the last, as it was measured again for a reason."""
+    return sittings[0][-1:]
 
 
 def _over(what: str, values: Reals, axis: int) -> Reals:
@@ -245,15 +217,13 @@ def of_jobs(
     rows = {node: mine for node, mine in rows.items() if mine}
     if not rows:
         return None
-    level, wobble = (
-        padded(values, list(rows.values())) for values in (reduced.level[:, part.places], reduced.wobble[:, number])
-    )
+    level = padded(reduced.level[:, part.places], list(rows.values()))
     if template is None:  # a median along contiguous memory is several times faster
         template = _over("median", np.ascontiguousarray(mean_of_runs(level).T), 1)
     names = tuple(tuple(f"job{quantity.job[row]}/run{quantity.run[row]}" for row in mine) for mine in rows.values())
     return Matrix(
         quantity, part, reduced.scale, np.array(list(rows), dtype=np.int64), names, level, template,
-        term_values(level, template, part.terms, reduced.scale), wobble.astype(np.float64),
+        term_values(level, template, part.terms, reduced.scale),
     )  # fmt: skip
 
 
@@ -271,19 +241,6 @@ def padded(values: Reals, rows: Sequence[Sequence[int]]) -> Reals:
 def mean_of_runs(level: Reals) -> Reals:
     """Of (node, run, place) the mean over runs, NaN where none has the place."""
     return level[:, 0] if level.shape[1] == 1 else _over("mean", level, 1)
-
-
-def filled(values: Floats) -> Floats:
-    """Replace terms that no run of a node has by the fleet's median.
-
-    They carry no evidence; the node's quality says that they are missing.
-    """
-    values = np.where(np.isfinite(values), values, np.nan)
-    empty = np.asarray(~np.isfinite(values).any(axis=1))
-    for term in np.flatnonzero(empty.any(axis=0)):
-        known = values[:, :, term][np.isfinite(values[:, :, term])]
-        values[empty[:, term], :, term] = np.median(known) if len(known) else 0.0
-    return values
 
 
 def term_values(level: Reals, template: Reals, terms: Terms, scale: EffectScale) -> Floats:

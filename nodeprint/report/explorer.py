@@ -14,55 +14,75 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from nodeprint.report import figures, formatting, scale
-from nodeprint.report.figures import Band, Floats
-from nodeprint.report.pages import line
-from nodeprint.report.scale import LEVELS, Scale
-from nodeprint.report.shown import Shown
-from nodeprint.topology.model import Topology
+from nodeprint.errors import printable
+from nodeprint.fleet import homes
+from nodeprint.judge.outcome import MEANING, Outcome
+from nodeprint.report import names
+from nodeprint.report.figures import matrix
+from nodeprint.report.figures.node_levels import Floats
+from nodeprint.report.figures.part_levels import part_levels
+from nodeprint.report.figures.style import Map
+from nodeprint.report.pages.campaign import Campaign
+from nodeprint.report.pages.order import natural, severity
 
 #: Nodes whose matrices are in the file; of a larger fleet those that ask for attention come first.
 MOST_NODES = 64
-#: A value is a whole number of steps; this one stands for nothing.
+#: A value is a whole number of steps; this stands for nothing.
 _NOTHING = 65535
-#: Labels of a CPU, from coarse to fine.
-_LABELS = ("socket", "quadrant", "ccd", "ccx", "numa", "core")
+#: Colours of a map.
+_COLOURS = 128
+#: Labels of a CPU, by the columns of its slot.
+_LABELS = ("socket", "quadrant", "CCD", "CCX")
 
 
 class Encoded(msgspec.Struct, frozen=True):
     """A matrix for the browser: `data` is zlib in base64 of its values as 16-bit numbers of `step` ns, all high bytes
-    before all low ones; of an undirected one the pairs above the diagonal, row by row."""
+    before all low ones, of the pairs above the diagonal, row by row. `parts` are the outlines: level, start, end."""
 
     measurement: str
     home: int
-    directed: bool
+    title: str
     step: float
     data: str
-    passes: str
     cpus: tuple[int, ...]
-    labels: tuple[tuple[int | None, ...], ...]
-    bands: tuple[Band, ...]
+    labels: tuple[tuple[int, ...], ...]
+    parts: tuple[tuple[str, int, int], ...]
 
 
-def encoded(shown: Shown) -> tuple[Encoded, ...]:
-    """The matrices of a node."""
-    job, out = shown.job, []
-    for one in shown.matrices if job is not None else ():
-        assert job is not None
-        data = job.measured[one.measurement]
-        directed = bool(data.header.get("directed"))
-        step, text = encode(one.values, directed)
-        passes = f"{len(data.passes)} passes in each of {len(data.runs)} runs"
-        labels = _labels(one.cpus, shown.topology)
-        bands = figures.bands(one.cpus, shown.topology)
-        out.append(Encoded(one.measurement, one.home, directed, step, text, passes, one.cpus, labels, bands))
+def explored(campaign: Campaign) -> list[str]:
+    """The nodes whose matrices the file holds."""
+    nodes = campaign.verdict.nodes
+    measured = [name for name in nodes if MEANING[nodes[name].outcome].measured]
+    return sorted(measured, key=lambda name: (severity(nodes[name]), natural(name)))[:MOST_NODES]
+
+
+def encoded(campaign: Campaign, node: str) -> tuple[Encoded, ...]:
+    """The matrices of a node with three CPUs or more."""
+    out = []
+    for measurement in campaign.measurements(node, pairs=True):
+        known = campaign.levels(measurement, node)
+        slots = matrix.drawn_slots(known.quantity)
+        if len(slots) < 3:
+            continue
+        labels = known.quantity.layout.slots[slots]
+        parts = tuple((level.name, g.start, g.stop) for level in part_levels(labels) for g in level.groups)
+        cpus = campaign.packed[node].cpus or tuple(range(len(known.quantity.layout.slots)))
+        for home in known.quantity.homes:
+            square = matrix.square_of(known.quantity, known.of(node), home, slots)
+            if not np.isfinite(square).any():
+                continue
+            step, data = encode(square)
+            title = ", ".join(filter(None, (measurement, homes.named(home))))
+            own = tuple(cpus[slot] for slot in slots.tolist())
+            out.append(
+                Encoded(measurement, home, title, step, data, own, tuple(map(tuple, labels[:, :4].tolist())), parts)
+            )
     return tuple(out)
 
 
-def encode(values: Floats, directed: bool) -> tuple[float, str]:
+def encode(values: Floats) -> tuple[float, str]:
     """The step (ns, a power of ten) and the text of a matrix (n x n, NaN where nothing)."""
-    n = len(values)
-    flat = values.ravel() if directed else values[np.triu_indices(n, 1)]
+    flat = values[np.triu_indices(len(values), 1)]
     known = flat[np.isfinite(flat)]
     highest = float(known.max()) if known.size else 1.0
     step = 10.0 ** np.ceil(np.log10(max(highest, 1e-3) / (_NOTHING - 1)))
@@ -71,63 +91,44 @@ def encode(values: Floats, directed: bool) -> tuple[float, str]:
     return float(step), base64.b64encode(zlib.compress(planes.tobytes(), 6)).decode("ascii")
 
 
-def _labels(cpus: Sequence[int], topology: Topology | None) -> tuple[tuple[int | None, ...], ...]:
-    known = {cpu.cpu: cpu for cpu in topology.cpus} if topology is not None else {}
-    return tuple(tuple(getattr(known.get(cpu), name, None) for name in _LABELS) for cpu in cpus)
-
-
-class ExplorerRow(msgspec.Struct, frozen=True):
-    """A node in the explorer's table."""
-
-    node: str
-    word: str
-    symbol: str
-    colour: str
-    same: bool
-    place: str
-    values: tuple[str, ...]
-    note: str
-
-
-def document(
-    rows: Sequence[ExplorerRow],
-    columns: Sequence[str],
-    matrices: Mapping[str, Sequence[Encoded]],
-    scales: Mapping[str, Scale],
-) -> str:
-    """The JSON of the explorer; empty where no node has a matrix of three or more CPUs."""
+def document(campaign: Campaign, matrices: Mapping[str, Sequence[Encoded]]) -> str:
+    """The JSON of the explorer; empty where no node has a matrix."""
     machines: list[dict[str, Any]] = []
     entries = []
-    for node in sorted(matrices, key=formatting.natural):
+    for node in sorted(matrices, key=natural):
         for one in matrices[node]:
-            if len(one.cpus) < 3:
-                continue
-            bands = [
-                {"name": band.name, "groups": [[g.start, g.stop, g.label] for g in band.groups]} for band in one.bands
-            ]
-            machine = {"cpus": one.cpus, "labels": one.labels, "bands": bands}
+            machine = {"cpus": one.cpus, "labels": one.labels, "parts": one.parts}
             if machine not in machines:
                 machines.append(machine)
             entries.append({
-                "node": line(node), "measurement": line(one.measurement), "home": one.home, "directed": one.directed,
-                "step": one.step, "passes": one.passes, "machine": machines.index(machine), "data": one.data,
+                "node": printable(node, 120), "measurement": one.measurement, "home": one.home, "title": one.title,
+                "step": one.step, "machine": machines.index(machine), "data": one.data,
             })  # fmt: skip
     if not entries:
         return ""
-    palettes = {name: bytes(c for rgb in scale.palette(name)[:LEVELS] for c in rgb).hex() for name in ("batlow", "vik")}
+    verdict = campaign.verdict
     content = {
-        "columns": columns,
-        "nodes": [
-            {
-                "node": line(row.node), "word": row.word, "symbol": row.symbol, "colour": row.colour, "same": row.same,
-                "place": line(row.place), "values": row.values, "note": line(row.note),
-            }
-            for row in rows
-        ],
+        "campaign": printable(verdict.campaign, 80),
+        "origin": campaign.origin,
+        "nodes": [_row(campaign, name) for name in sorted(verdict.nodes, key=natural)],
         "labels": _LABELS,
         "machines": machines,
         "matrices": entries,
-        "scales": {line(name): [one.low, one.high] for name, one in scales.items()},
-        "palettes": palettes,
-    }  # fmt: skip
+        "palettes": {name: _palette(campaign, name) for name in ("values", "differences")},
+    }
     return json.dumps(content, separators=(",", ":"), allow_nan=False)
+
+
+def _row(campaign: Campaign, name: str) -> dict[str, Any]:
+    node = campaign.verdict.nodes[name]
+    meaning = MEANING[node.outcome]
+    first = names.subject(node.counted[0]) if node.counted else ""
+    return {
+        "node": printable(name, 120), "word": node.outcome, "symbol": meaning.symbol, "colour": meaning.colour,
+        "same": node.outcome is Outcome.SAME, "place": printable(node.rack, 40), "finding": first,
+    }  # fmt: skip
+
+
+def _palette(campaign: Campaign, name: Map) -> str:
+    colours = campaign.style.map(name)(np.linspace(0, 1, _COLOURS))
+    return bytes(np.round(colours[:, :3] * 255).astype(np.uint8).ravel().tolist()).hex()

@@ -1,22 +1,24 @@
-"""Pages to one HTML file that needs nothing beside it: what the PDF shows, painted by Jinja2, and the explorer."""
+"""Documents to one HTML file that needs nothing beside it: what the PDF shows, painted by Jinja2, and the explorer."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
-from html import escape
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
 
 from nodeprint import sources
-from nodeprint.report.figures import Figure
-from nodeprint.report.pages import Page, Site, line, plain, title
-from nodeprint.report.svg import svg
+from nodeprint.errors import printable
+from nodeprint.report.figures.style import load
+from nodeprint.report.pages.blocks import Document, Picture
+
+#: Pixels of a mm of a figure: its letters of 6.5 points are 11 pixels then.
+_SCALE = 4.9
 
 
-def page(pages: Sequence[Page], site: Site | None = None, explorer: str = "") -> str:
-    """The HTML of `pages`, every string escaped; the same text each time. `explorer` is its data as JSON, if any."""
-    import jinja2  # noqa: PLC0415 (a fifth of a second, which the pages do not need)
-    from markupsafe import Markup  # noqa: PLC0415
-
+def page(document: Document, explorer: str = "") -> str:
+    """The HTML of a document, every string escaped; the same text each time. `explorer` is its data as JSON, if any."""
     folder = sources.folder() / "reports"
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
@@ -24,23 +26,39 @@ def page(pages: Sequence[Page], site: Site | None = None, explorer: str = "") ->
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_clean,
     )
-    data = plain(
-        {"pages": list(pages), "site": site or Site()}, line, _uri, lambda one: {"drawing": Markup(_drawing(one))}
-    )
+    environment.filters |= {
+        "drawing": _drawing,
+        "kind": lambda block: type(block).__name__,
+        "uri": _uri,
+        "lines": _lines,
+    }
+    style = load()
+    colours = {**style.colours, **style.outcomes}
     # what could end the script is written as an escape of JSON, which means the same
     safe = explorer.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     ours = {name: Markup((folder / name).read_text(encoding="utf-8")) for name in ("report.css", "explorer.js")}
     return environment.get_template("report.html").render(
-        data, title=title(pages), explorer=Markup(safe), style=ours["report.css"], script=ours["explorer.js"]
-    )  # fmt: skip
+        document=document, colours=colours, explorer=Markup(safe), style=ours["report.css"], script=ours["explorer.js"]
+    )
 
 
-def _drawing(figure: Figure) -> str:
-    """A figure's SVG as an element of the page, with what it shows in words. All text in it is escaped by `svg`."""
-    said = escape(line(figure.alt))
-    words = f'<svg role="img" aria-label="{said}" style="width:{figure.drawing.width:.1f}mm" '
-    return svg(figure.drawing).decode().replace("<svg ", words, 1)
+def _clean(value: Any) -> Any:
+    return printable(value, 1200) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _drawing(picture: Picture) -> Markup:
+    """A figure's SVG as an element of the page, with what it shows in words; its own text is escaped already."""
+    opened = Markup('<svg role="img" aria-label="{}" style="width:{}px" ').format(
+        printable(picture.alt, 600), round(picture.width * _SCALE)
+    )
+    return opened + Markup(picture.svg[picture.svg.index("<svg") + len("<svg ") :])
+
+
+def _lines(command: str) -> Markup:
+    """A command as it is to be typed, whatever its length."""
+    return Markup("\n").join(printable(line, len(line)) for line in command.splitlines())
 
 
 def _uri(content: bytes) -> str:

@@ -1,38 +1,35 @@
-"""Pages to PDF through Typst: templates stay as they are, and what they show reaches them as data, never as markup.
+"""Documents to PDF through Typst: templates stay as they are, and what they show reaches them as data, never as markup.
 
 A host name or a BIOS string is a value of a JSON file that the template reads, so Typst has no way to take it for code.
+The PDF is tagged (PDF/UA-1), with headings, an outline and links.
 """
 
 from __future__ import annotations
 
 import json
-import re
+import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from functools import cache, lru_cache
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 import typst
 
 from nodeprint import sources
-from nodeprint.report import package_data, pdf_marks
-from nodeprint.report.compact import compact
-from nodeprint.report.drawing import Words
-from nodeprint.report.figures import Figure
-from nodeprint.report.pages import Page, Site, line, plain, title
+from nodeprint.errors import printable
+from nodeprint.report.figures.style import load
+from nodeprint.report.pages.blocks import Command, Document, Picture
 
-#: Words longer than this may be broken, after signs that separate, and where there are none after so many characters.
-_UNBROKEN = 24
-_PIECE = re.compile(r".{3,15}?[,/=:;.-](?=.)|.{1,8}")
-_BREAK = "\u200b"
-#: So many texts are kept with their breaks: nodes of a fleet share most of theirs.
-_KEPT = 4096
-#: The file of a document's figures, a page each.
-_FIGURES = "figures.pdf"
+#: Typst refuses a document that is not accessible by this standard.
+_STANDARD: Literal["ua-1"] = "ua-1"
+#: Longer texts are cut.
+_LONGEST = 1200
 
 
 class Printer(AbstractContextManager["Printer"]):
@@ -53,66 +50,70 @@ class Printer(AbstractContextManager["Printer"]):
     ) -> None:
         self._folder.cleanup()
 
-    def pdf(self, pages: Sequence[Page], site: Site | None = None) -> bytes:
-        """The document of `pages`; the same bytes for the same pages."""
-        root = Path(self._folder.name)
-        images: dict[bytes, str] = {}
+    def pdf(self, document: Document) -> bytes:
+        """The PDF of a document; the same bytes for the same document."""
+        return self.data(plain(document, self._file))
 
-        def image(content: bytes) -> str:
-            kind = "png" if content.startswith(b"\x89PNG") else "svg"
-            return images.setdefault(content, f"{len(images)}.{kind}")
-
-        figures: list[Figure] = []
-
-        def figure(one: Figure) -> dict[str, Any]:
-            figures.append(one)
-            return {"page": len(figures)} | _size(one)
-
-        texts: list[str] = []
-
-        def text(one: str) -> str:
-            texts.append(one)
-            return breakable(pdf_marks.with_letters(one))
-
-        data = plain({"pages": list(pages), "site": site or Site()}, text, image, figure)
-        texts += [mark.text for one in figures for mark in one.drawing.marks if isinstance(mark, Words)]
-        every = "".join(texts)
-        data |= {"title": title(pages), "lacking": pdf_marks.with_letters(every) != every}
-        for content, name in images.items():
-            (root / name).write_bytes(content)
-        (root / _FIGURES).write_bytes(pdf_marks.book([one.drawing for one in figures]))
-        pdf = self.document(data)
-        for name in images.values():
-            (root / name).unlink()
-        return pdf
-
-    def picture(self, figure: Figure, width: float) -> bytes:
-        """A figure as a page `width` mm wide, by figure.typ."""
-        Path(self._folder.name, _FIGURES).write_bytes(pdf_marks.book([figure.drawing]))
-        by = width / figure.drawing.width
-        return self.document(_size(figure) | {"width": width, "height": figure.drawing.height * by})
-
-    def document(self, data: Mapping[str, Any]) -> bytes:
-        """The document of the template for `data`, which it reads as data.json."""
-        Path(self._folder.name, "data.json").write_text(json.dumps(data), encoding="utf-8")
-        pdf = self._compiler.compile(format="pdf")
+    def data(self, content: Mapping[str, Any]) -> bytes:
+        """The PDF of the template for `content`, which it reads as data.json."""
+        colours = load()
+        named = {**colours.colours, **colours.outcomes}
+        text = json.dumps({**content, "colours": named}, sort_keys=True)
+        Path(self._folder.name, "data.json").write_text(text, encoding="utf-8")
+        pdf = self._compiler.compile(format="pdf", pdf_standards=[_STANDARD])
         if not isinstance(pdf, bytes):
             raise TypeError("Typst returned no document")
-        return compact(pdf)
+        return pdf
+
+    def _file(self, content: bytes, number: int) -> str:
+        kind = "png" if content.startswith(b"\x89PNG") else "svg"
+        name = f"{number}.{kind}"
+        Path(self._folder.name, name).write_bytes(content)
+        return name
+
+
+def plain(value: Any, file: Any, count: list[int] | None = None) -> Any:
+    """`value` (structures all the way down) as JSON has it, what a structure is in `kind`; texts on one line with
+    letters that the fonts have, pictures by way of `file(content, number)`."""
+    count = [0] if count is None else count
+    if isinstance(value, Picture | bytes):
+        count[0] += 1
+        if isinstance(value, bytes):
+            return file(value, count[0])
+        words = {"alt": line(value.alt), "caption": line(value.caption), "width": value.width}
+        return {"kind": "Picture", "file": file(value.svg.encode(), count[0]), **words}
+    if isinstance(value, Command):  # never cut, its lines as they are
+        lines = [line(part, keep=True) for part in value.command.splitlines()]
+        return {"kind": "Command", "lines": lines, "purpose": line(value.purpose)}
+    if isinstance(value, msgspec.Struct):
+        fields = {name: plain(getattr(value, name), file, count) for name in value.__struct_fields__}
+        return {"kind": type(value).__name__, **fields}
+    if isinstance(value, list | tuple):
+        return [plain(item, file, count) for item in value]
+    return line(value) if isinstance(value, str) else value
+
+
+def line(text: str, *, keep: bool = False) -> str:
+    """`text` on one line, printable and in letters of the fonts; cut where it is very long, unless it is to be kept."""
+    clean = printable(text, len(text)) if keep else printable(" ".join(text.split()), _LONGEST)
+    return clean if clean.isascii() else "".join(c if ord(c) in _letters() else "□" for c in clean)
+
+
+@cache
+def _letters() -> frozenset[int]:
+    """What DejaVu Sans has: the last font of every text."""
+    from matplotlib.ft2font import FT2Font  # noqa: PLC0415 (for texts that are not ASCII alone)
+
+    return frozenset(FT2Font(os.fspath(_dejavu() / "DejaVuSans.ttf")).get_charmap())
 
 
 @cache
 def _fonts() -> typst.Fonts:
-    dejavu = package_data.path("matplotlib", "mpl-data/fonts/ttf")
-    return typst.Fonts(include_system_fonts=False, font_paths=[dejavu])
+    return typst.Fonts(include_system_fonts=False, font_paths=[_dejavu()])
 
 
-def _size(figure: Figure) -> dict[str, Any]:
-    return {"width": figure.drawing.width, "height": figure.drawing.height, "alt": line(figure.alt)}
-
-
-@lru_cache(maxsize=_KEPT)
-def breakable(text: str) -> str:
-    """`text` as `pages.line` has it, with places where a very long word may be broken."""
-    words = line(text).split(" ")
-    return " ".join([_BREAK.join(_PIECE.findall(word)) if len(word) > _UNBROKEN else word for word in words])
+def _dejavu() -> Path:
+    spec = find_spec("matplotlib")
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
+    return Path(spec.origin).parent / "mpl-data" / "fonts" / "ttf"

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from nodeprint import curves
 from nodeprint.fleet.jobs import Job, Measured
-from nodeprint.report.shown import over_runs
 from nodeprint.topology import processors
 from nodeprint.topology.model import Topology
 
@@ -119,6 +118,11 @@ _READERS: Mapping[tuple[str, str], Callable[[Measured], Iterator[str]]] = {
     ("remap", "pairs"): _pairs,
     ("touch", "ratio"): _touch,
 }
+
+
+def over_runs(values: npt.NDArray[Any]) -> Floats:
+    """Medians of (run, pass, ...) over passes, then over runs: each run counts once, however many passes it has."""
+    return _median(_median(np.asarray(values, dtype=np.float64), axis=1), axis=0)
 
 
 def _median(values: Floats, axis: int) -> Floats:

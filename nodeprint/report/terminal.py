@@ -1,17 +1,18 @@
-"""What a campaign found, for the terminal."""
+"""What a campaign amounts to, for the terminal."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
 
-from nodeprint import outcomes
+from nodeprint import other_load
 from nodeprint.errors import printable
 from nodeprint.fingerprint import label
-from nodeprint.verdict import outputs
-from nodeprint.words.outcome import folded, some_names
+from nodeprint.judge.outcome import MEANING, Outcome
+from nodeprint.judge.verdict import NodeVerdict
+from nodeprint.report import files, names, text
 
 #: Above this many nodes only those that ask for attention are listed.
 _ALL_NODES = 16
@@ -22,73 +23,53 @@ def summary(campaign: Path) -> tuple[str, bool]:
 
     Raises NodeprintError where there is no verdict.
     """
-    verdict = outputs.read(campaign)
-    nodes: dict[str, Any] = verdict["nodes"]
-    fleet = verdict.get("fleet", {})
-    lines = [("SIMULATED: " if verdict.get("simulated") else "") + printable(str(fleet.get("text", "")), 400)]
-    shown = {n: v for n, v in nodes.items() if len(nodes) <= _ALL_NODES or not outcomes.of(str(v.get("verdict"))).same}
-    said = [
-        (name, f"{printable(str(node.get('verdict')))}: {printable(_said(node), 2000)}") for name, node in shown.items()
-    ]
-    rows = [*folded(said), *folded(_beside(shown))]
-    width = max((len(names) for names, _ in rows), default=0)
-    lines += [f"  {names:{width}}  {words}" for names, words in rows]
-    if len(shown) < len(nodes):
-        lines.append(f"  and {len(nodes) - len(shown)} nodes that need no action")
-    lines += [f"  {text}" for text in _counted(campaign, nodes)]
-    lines += [
-        f"  {one['measurement']}, partition {printable(one['partition'])}: {one['text']}"
-        for one in verdict.get("fabric", ())
-    ]
-    lines += [f"  note: {printable(str(note), 400)}" for note in fleet.get("notes", ())]
+    verdict = files.read(campaign)
+    lines = [text.summary(verdict, most=_ALL_NODES)]
+    same = sum(node.outcome is Outcome.SAME for node in verdict.nodes.values())
+    if same and len(verdict.nodes) > _ALL_NODES:
+        lines.append(f"  and {names.counted(same, 'node')} that need no action")
+    lines += [f"  {remark}" for remark in _remarks(campaign, verdict.nodes)]
     pdf = campaign / "report" / "cluster.pdf"
-    measured = any(node.get("verdict") != "NOT MEASURED" for node in nodes.values())
+    measured = any(MEANING[node.outcome].measured for node in verdict.nodes.values())
     lines.append(f"report: {pdf}" if pdf.exists() else f"no report yet: run `nodeprint report {campaign}`")
     return "\n".join(lines), measured and pdf.exists()
 
 
-def wrapped(text: str, columns: int) -> str:
-    """`text` with its long lines broken between words for a terminal; a path is never broken."""
+def wrapped(words: str, columns: int) -> str:
+    """`words` with its long lines broken between words for a terminal; a path is never broken."""
     breaks = partial(wrap, width=columns, subsequent_indent=" " * 4, break_long_words=False, break_on_hyphens=False)
-    return "\n".join("\n".join(breaks(line) or [""]) for line in text.split("\n"))
+    return "\n".join("\n".join(breaks(line) or [""]) for line in words.split("\n"))
 
 
-def _beside(nodes: dict[str, Any]) -> list[tuple[str, str]]:
-    """What was wrong with nodes' data, by node, where their outcome does not say it."""
-    found = [(name, node, str(text)) for name, node in nodes.items() for text in node.get("quality", ())]
-    return [
-        (name, printable(text, 300)) for name, node, text in found if text.removeprefix("invalid: ") not in _said(node)
-    ]
+def busy(campaign: Path, name: str) -> str:
+    """Which other programs took time from the CPUs while the newest job of a node was measured; empty where none is
+    known. Processes are watched on the machine that the main job runs on."""
+    load = other_load.kept(campaign / "nodes" / name)
+    return load.text("took") if load is not None and load.processes else ""
 
 
-def _counted(campaign: Path, nodes: dict[str, Any]) -> list[str]:
-    """Remarks that no outcome contains: settings that differ, and records that are damaged or refused."""
+def _remarks(campaign: Path, nodes: Mapping[str, NodeVerdict]) -> list[str]:
+    """What no outcome says: settings that differ, nodes to be measured again, and records that were refused."""
     differing: dict[str, list[str]] = {}
     for name, node in sorted(nodes.items()):
-        for warning in node.get("warnings", ()):
+        for warning in node.warnings:
             kind, _, key = str(warning.get("id")).partition("-")
             if kind == "fingerprint":
                 differing.setdefault(key, []).append(name)
-    measured = {name: node for name, node in nodes.items() if node.get("verdict") != "NOT MEASURED"}
-    damaged = sorted(name for name, node in measured.items() if node.get("quality"))
-    aside = sum(1 for _ in campaign.glob("nodes/*/job*/run*/*.bad*"))
-    texts = [
-        f"{some_names(names)} {'differs' if len(names) == 1 else 'differ'} from the majority in "
-        f"{printable(label(key))}; `nodeprint drift {campaign}` lists it"
-        for key, names in sorted(differing.items())
+    remarks = [
+        f"{names.nodes(on)} {'differs' if len(on) == 1 else 'differ'} from the majority in {printable(label(key))}; "
+        f"`nodeprint drift {campaign}` lists it"
+        for key, on in sorted(differing.items())
     ]
-    if damaged:
-        names = ",".join(map(printable, damaged))
-        texts.append(
-            f"records are damaged, refused, missing or disturbed on {some_names(damaged)}; "
-            f"`make run NODES={names}` measures again"
-        )
-    if aside:
-        texts.append(
-            f"{aside} malformed record {'file was' if aside == 1 else 'files were'} kept as .bad and measured again"
-        )
-    return texts
-
-
-def _said(node: dict[str, Any]) -> str:
-    return str(node.get("reason") or node.get("text") or "")
+    for name in nodes:
+        if load := busy(campaign, name):
+            remarks.append(
+                f"* other programs were at work while {printable(name)} was measured: {load}; "
+                f"`make run NODES={printable(name)}` measures it again"
+            )
+    if again := [name for name, node in nodes.items() if node.outcome is Outcome.INVALID]:
+        remarks.append(f"`make run NODES={names.nodes(again)}` measures {names.nodes(again)} again")
+    if aside := sum(1 for _ in campaign.glob("nodes/*/job*/run*/*.bad*")):
+        files_were = "file was" if aside == 1 else "files were"
+        remarks.append(f"{aside} malformed record {files_were} kept as .bad and measured again")
+    return remarks

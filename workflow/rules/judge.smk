@@ -6,6 +6,7 @@ rule judge:
         acceptance=config["acceptance"],
     output:
         CAMPAIGN / "verdict.json",
+        CAMPAIGN / "deviations.nc",
     log:
         CAMPAIGN / "logs/judge.log",
     conda:

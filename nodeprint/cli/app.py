@@ -1,0 +1,78 @@
+"""The command line as a whole: its groups of commands, its options, and how errors end it."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from nodeprint import __version__
+from nodeprint.commit import commit
+from nodeprint.errors import NodeprintError, NoServiceError, printable
+
+#: The groups of commands, in the order of the help.
+MEASURE, JUDGE, SHOW, MACHINES, DATA = GROUPS = (
+    "Measure", "Judge", "Show", "Machines", "Other data",
+)  # fmt: skip
+
+
+class Grouped(TyperGroup):
+    """Commands in the help by their groups."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        commands = list(self.commands.items())
+        width = max(len(name) for name, _ in commands)
+        for group in GROUPS:
+            rows = [
+                (name.ljust(width), command.get_short_help_str(formatter.width - 6 - width))
+                for name, command in commands
+                if getattr(command, "rich_help_panel", None) == group
+            ]
+            with formatter.section(group):
+                formatter.write_dl(rows)
+
+
+app = typer.Typer(
+    cls=Grouped,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="The fingerprint of every node of a cluster, and whether identically configured nodes really are the same.",
+)
+
+
+def main() -> None:
+    """Run the command line; bad input ends with one sentence and 2."""
+    gc.set_threshold(100_000)  # what is read and judged stays: looking for cycles at every 700 objects is a tenth of it
+    try:
+        app()
+    except NodeprintError as error:
+        print(f"nodeprint: {error}", file=sys.stderr)
+        sys.exit(1 if isinstance(error, NoServiceError) else 2)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+    except OSError as error:  # a path that is too long or a loop, or a broken disk
+        what = f"{printable(str(error.filename))}: {error.strerror}" if error.filename else printable(str(error))
+        print(f"nodeprint: {what}; check the path, its file system and your rights there", file=sys.stderr)
+        sys.exit(2)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        made_from = commit()
+        typer.echo(f"nodeprint {__version__}" + (f" (commit {made_from})" if made_from else ""))
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and the commit."),
+    ] = False,
+) -> None:
+    pass

@@ -1,0 +1,146 @@
+"""Commands for data of other origin, and for the sources."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nodeprint.cli.app import DATA, app
+from nodeprint.cli.shared import Format, judge_and_write, print_result, print_text
+from nodeprint.errors import NodeprintError
+
+#: Those of topology/presets.py, which is not imported to print the help.
+PRESETS = (
+    "naples-2x32", "rome-2x64", "milan-2x64", "genoa-2x96", "turin-2x64", "bergamo-2x128", "icelake-2x40",
+    "graviton3-64",
+)  # fmt: skip
+
+
+@app.command(
+    "import",
+    rich_help_panel=DATA,
+    epilog="Example: nodeprint import *.csv --out results/published --part 'EPYC 7742' --sockets 2",
+)
+def import_(
+    files: Annotated[list[Path], typer.Argument(help="Matrices of other tools, one per node.")],
+    out: Annotated[Path, typer.Option(help="The folder of the new campaign.")],
+    format: Format = None,
+    xml: Annotated[Path | None, typer.Option(help="Topology: an XML file of lstopo.")] = None,
+    part: Annotated[str, typer.Option(help="Topology: a processor's name, e.g. 'EPYC 7742'.")] = "",
+    sockets: Annotated[int, typer.Option(min=1, help="How many of the part.")] = 1,
+    smt: Annotated[bool, typer.Option(help="Whether the part's siblings are among the CPUs.")] = True,
+) -> None:
+    """Make a campaign of matrices of other tools.
+
+    It can be judged and reported like a measured one. A matrix that does not have the topology's layout is named.
+    """
+    from nodeprint import importers
+    from nodeprint import topology as labels
+    from nodeprint.structure import layout_misfit
+
+    machine = labels.read_xml(xml) if xml else labels.from_part(part, sockets, smt) if part else None
+    imported = [importers.read(file, format) for file in files]
+    names = importers.write_campaign(imported, out, machine)
+    for warning in layout_misfit.warnings(imported, machine) if machine else ():
+        typer.echo(f"warning: {warning}", err=True)
+    typer.echo(f"{out}: {', '.join(names)}; next: nodeprint judge {out} && nodeprint report {out}")
+
+
+@app.command(
+    rich_help_panel=DATA,
+    epilog="Example: nodeprint simulate rome-2x64 --nodes 8 --defect 'node003: core 37 +6%' --out results/sim",
+)
+def simulate(
+    topology: Annotated[str, typer.Argument(help=f"A preset ({', '.join(PRESETS)}) or a captured root or survey.")],
+    out: Annotated[Path | None, typer.Option(help="The folder of the new campaign.")] = None,
+    power: Annotated[
+        bool, typer.Option("--power", help="Print the smallest effect found by numbers of nodes and runs; no campaign.")
+    ] = False,
+    nodes: Annotated[int, typer.Option(min=1, help="Nodes of the fleet.")] = 8,
+    jobs: Annotated[int, typer.Option(min=1, help="Jobs per node.")] = 1,
+    runs: Annotated[int, typer.Option(min=1, help="Runs per job; of coherence-cas three times as many.")] = 2,
+    passes: Annotated[int, typer.Option(min=1, help="Passes per run.")] = 3,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 1,
+    noise: Annotated[
+        float, typer.Option(min=0, max=20, help="Factor on the usual standard deviations of chips, runs and lines.")
+    ] = 1,
+    linktest: Annotated[
+        bool, typer.Option("--linktest", help="LinkTest's messages between cores beside the other measurements.")
+    ] = False,
+    modes: Annotated[
+        str,
+        typer.Option(
+            help="Where lines live: quadrants, by default of parts that have them, none, or an I/O die by its geometry "
+            "and number of sites, such as mesh4, mesh6, ring6 or crossbar4."
+        ),
+    ] = "quadrants",
+    detail: Annotated[bool, typer.Option("--detail", help="The value of each line in the records of pairs.")] = False,
+    defect: Annotated[
+        list[str] | None,
+        typer.Option(help="A planted defect, e.g. 'node017: core 37 +6%'; an unknown one lists all kinds."),
+    ] = None,
+) -> None:
+    """Write a simulated fleet, with planted defects.
+
+    It has the kernels' own formats and is marked as simulated in every file and on every page.
+    """
+    from nodeprint import config
+    from nodeprint import simulate as simulator
+    from nodeprint import topology as labels
+    from nodeprint.tree import open_tree
+
+    machine = labels.read(open_tree(Path(topology))) if Path(topology).exists() else labels.preset(topology)
+    spread = simulator.Spread().times(noise)
+    if power:
+        from nodeprint.judge import power as powers
+
+        print_text(powers.as_text(powers.power(machine, spread)))
+        return
+    if out is None:
+        raise NodeprintError(
+            "no folder is named for the campaign", key="--out", advice="name a new one, or ask for --power"
+        )
+    lived = simulator.modes_named(modes)
+    plan = simulator.Plan(
+        machine, nodes, jobs, runs, passes, seed, spread, tuple(defect or ()), cells=True, linktest=linktest,
+        modes=lived, detail=detail, pair_runs=runs * config.runs_factor("coherence-cas", "standard"),
+    )  # fmt: skip
+    typer.echo(simulator.write(plan, out))
+
+
+@app.command(rich_help_panel=DATA, epilog="Example: nodeprint demo --out results/demo")
+def demo(
+    out: Annotated[Path, typer.Option(help="The campaign's folder; that of an earlier demo is replaced.")] = Path(
+        "results/demo"
+    ),
+) -> None:
+    """Find a slow core in a simulated fleet, in half a minute.
+
+    Simulates eight nodes of 2 x 64 cores, one of which has a slow core, judges them and writes the report. Nothing is
+    measured; every line and page says that it is simulated.
+    """
+    from nodeprint.report import documents
+    from nodeprint.simulate import demo as demonstration
+
+    typer.echo(f"SIMULATED, not a measurement: {demonstration.DESCRIPTION}", err=True)
+    demonstration.write(out)
+    judge_and_write(out)
+    documents.write(out)
+    print_result(out)
+
+
+@app.command(
+    rich_help_panel=DATA, epilog="Example: nodeprint sources --to nodeprint && cd nodeprint && make -C kernels"
+)
+def sources(
+    to: Annotated[Path | None, typer.Option(help="Copy them into this new folder.")] = None,
+) -> None:
+    """Print or copy the kernels, workflow and configuration.
+
+    Prints the folder of the kernels' sources, workflow, profiles and configuration, or copies them to work with.
+    """
+    from nodeprint import sources as rooms
+
+    typer.echo(rooms.copy(to) if to else rooms.folder())

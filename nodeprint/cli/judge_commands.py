@@ -1,0 +1,147 @@
+"""Commands that compare nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nodeprint.cli.app import JUDGE, app
+from nodeprint.cli.shared import Campaign, Json, judge_and_write, print_json, print_text, say_origin
+from nodeprint.errors import NodeprintError
+
+_Accepted = Annotated[
+    Path | None, typer.Option(help="A file as config/acceptance.yaml; without it the campaign's own copy, if any.")
+]
+baselines = typer.Typer(no_args_is_help=True, help="Save judged campaigns to compare later ones with.")
+app.add_typer(baselines, name="baseline", rich_help_panel=JUDGE)
+
+
+@app.command(rich_help_panel=JUDGE, epilog="Example: nodeprint judge results/main --json --fail-on not-same")
+def judge(
+    campaign: Campaign,
+    baseline: Annotated[Path | None, typer.Option(help="A saved baseline, or a campaign, to compare with.")] = None,
+    acceptance: Annotated[
+        Path | None,
+        typer.Option(
+            help="Bounds and limits, as in config/acceptance.yaml. The campaign keeps a copy, which later calls use."
+        ),
+    ] = None,
+    fail_on: Annotated[
+        str,
+        typer.Option(
+            help="End with 3 where a node, the fleet or messages between nodes have such an outcome: found (SUSPECT,"
+            " DEVIATES, OUTSIDE LIMIT, SPLIT, a slow link), not-same (anything but SAME, to accept nodes by a script),"
+            " not-measured, invalid or nothing; several separated by commas."
+        ),
+    ] = "",
+    recheck: Annotated[Path | None, typer.Option(help="Write the nodes to measure again as a second job.")] = None,
+    json: Json = False,
+) -> None:
+    """Compare the nodes of a campaign and print the verdict.
+
+    Uses the records that are there; writes verdict.json, the table of deviations (netCDF), JUnit, Prometheus text and
+    drain.sh.
+    """
+    from nodeprint import files
+    from nodeprint.judge import outcome
+    from nodeprint.report import files as written
+    from nodeprint.report import text
+
+    kinds = outcome.kinds(fail_on)
+    verdict = judge_and_write(campaign, baseline=baseline, acceptance=acceptance)
+    if recheck:
+        files.write(recheck, written.recheck(verdict))
+    typer.echo(written.as_json(verdict).rstrip("\n") if json else text.summary(verdict))
+    if verdict.fails(kinds):
+        raise typer.Exit(3)
+
+
+@app.command(rich_help_panel=JUDGE, epilog="Example: nodeprint drift results/main")
+def drift(
+    campaign: Annotated[
+        Path, typer.Argument(help="A campaign, measured or only surveyed, or a folder of Ansible's `setup` facts.")
+    ],
+    acceptance: _Accepted = None,
+    json: Json = False,
+) -> None:
+    """Print settings in which nodes differ from the majority.
+
+    By node, the fields of the fingerprint, and more that no verdict looks at: memory modules by slot, firmware, links.
+    """
+    from nodeprint import packing
+    from nodeprint.importers import setup_facts, surveys
+    from nodeprint.judge import acceptance as rules
+    from nodeprint.judge import compare as comparison
+
+    if setup_facts.is_capture(campaign):
+        nodes, simulated = setup_facts.read(campaign), False
+    elif surveys.is_only_surveyed(campaign):
+        nodes, simulated = surveys.read(campaign), False
+    else:
+        fleet = packing.pack(campaign)
+        nodes, simulated = list(fleet.nodes), fleet.simulated
+    found = comparison.drift(nodes, rules.load(acceptance or rules.kept(campaign)))
+    unknown = {node.name: node.reason or "it has no survey" for node in nodes if not node.fingerprint}
+    if json:
+        print_json({"simulated": simulated, "nodes": found, "unknown": unknown})
+        return
+    say_origin(simulated)
+    for name, reason in unknown.items():
+        typer.echo(f"{name}: unknown: {reason}")
+    for name, differing in found.items():
+        for d in differing:
+            kind = "hard" if d.hard else "soft"
+            typer.echo(f"{name}: {d.text} ({kind})")
+    rule = "different hard fields mean another configuration, soft ones a warning (acceptance.yaml)"
+    none = f"no field differs on {len(nodes) - len(unknown)} of {len(nodes)} nodes"
+    typer.echo(rule if found else none)
+
+
+@baselines.command(epilog="Example: nodeprint baseline save results/main --to baselines/cluster")
+def save(
+    campaign: Campaign, to: Annotated[Path, typer.Option(help="The baseline's folder; made where it is not there.")]
+) -> None:
+    """Add a campaign to a baseline; it needs at least three runs over two boots of each node."""
+    from nodeprint.judge import baseline
+
+    typer.echo(baseline.save(campaign, to))
+
+
+@app.command(rich_help_panel=JUDGE, epilog="Example: nodeprint compare results/before results/after")
+def compare(
+    before: Annotated[Path, typer.Argument(help="A judged campaign.")],
+    after: Annotated[Path, typer.Argument(help="A later one of the same nodes.")],
+    acceptance: _Accepted = None,
+    json: Json = False,
+) -> None:
+    """Print what changed between two judged campaigns.
+
+    By node: classes of pairs, memory, caches, bandwidth, clock and jitter.
+    """
+    from nodeprint import config as configuration
+    from nodeprint.judge import acceptance as accepted
+    from nodeprint.judge import compare as comparison
+    from nodeprint.report import changes as changed
+    from nodeprint.report.files import read
+
+    rules = accepted.load(acceptance or accepted.kept(after))
+    verdicts = read(before), read(after)
+    changes = comparison.compare(*verdicts, rules)
+    simulated = any(verdict.simulated for verdict in verdicts)
+    apart = configuration.plans_apart(before, after)
+    other = comparison.machines_apart(*verdicts)
+    if json:
+        facts = {"simulated": simulated, "machines_differ": other, "arguments_differ": apart, "changes": changes}
+        print_json(facts)
+        return
+    if not changes:
+        advice = "compare two campaigns of the same nodes"
+        raise NodeprintError(f"no node is in both it and {after} with the same classes", where=before, advice=advice)
+    say_origin(simulated)
+    for machines in other:
+        typer.echo(changed.other_machine(machines))
+    for name, (old, new) in apart.items():
+        typer.echo(f"{name} was measured with other arguments: {old} before, {new} after")
+    print_text(changed.as_text(changes, rules))

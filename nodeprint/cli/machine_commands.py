@@ -1,0 +1,95 @@
+"""Commands about the inside of a machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nodeprint.cli.app import MACHINES, app
+from nodeprint.cli.shared import Format, Json, print_json, print_text, say_origin
+from nodeprint.topology.model import Topology
+
+
+def _topology(root: Path, xml: Path | None, cpuid: Path | None) -> Topology:
+    from nodeprint import topology as labels
+    from nodeprint.tree import open_tree
+
+    if xml:
+        return labels.read_xml(xml)
+    return labels.read_cpuid(cpuid) if cpuid else labels.read(open_tree(root))
+
+
+@app.command(rich_help_panel=MACHINES, epilog="Example: nodeprint topology --json")
+def topology(
+    root: Annotated[Path, typer.Option(help="A live or captured root, or an archive of one.")] = Path("/"),
+    xml: Annotated[Path | None, typer.Option(help="An XML file of lstopo instead.")] = None,
+    cpuid: Annotated[Path | None, typer.Option(help="A folder of CPUID dumps in hwloc's format instead.")] = None,
+    json: Json = False,
+) -> None:
+    """Print where every CPU is.
+
+    Its socket, quadrant, CCD, CCX, NUMA node and core, and where each label comes from.
+    """
+    from nodeprint import topology as labels
+    from nodeprint.topology.text import as_text
+
+    found = _topology(root, xml, cpuid)
+    if json:
+        print_json(labels.as_json(found))
+        return
+    say_origin(found.machine.simulated)
+    print_text(as_text(found))
+
+
+@app.command(rich_help_panel=MACHINES, epilog="Example: nodeprint structure 'AMD EPYC 7773X.csv'")
+def structure(
+    file: Annotated[
+        Path, typer.Argument(help="A matrix: a file of another tool, a record file, a node's folder or its node.nc.")
+    ],
+    format: Format = None,
+    root: Annotated[Path | None, typer.Option(help="Compare it with the labels of this root or survey.")] = None,
+    xml: Annotated[Path | None, typer.Option(help="Or of this XML file of lstopo.")] = None,
+    cpuid: Annotated[Path | None, typer.Option(help="Or of this folder of CPUID dumps.")] = None,
+    json: Json = False,
+) -> None:
+    """Find CCXs, quadrants and sockets in a latency matrix.
+
+    The labels are not used; with a topology the result is compared with them. Irregularities are reported.
+    """
+    from nodeprint import structure as structures
+
+    source = structures.read(file, format)
+    labels = _topology(root or Path("/"), xml, cpuid) if root or xml or cpuid else source.topology
+    found = structures.find(source.latency_ns, source.cpus, labels, source.home_controlled)
+    if json:
+        print_json({"simulated": source.simulated, **found.as_json()})
+        return
+    say_origin(source.simulated)
+    print_text(found.as_text())
+
+
+@app.command(rich_help_panel=MACHINES, epilog="Example: nodeprint iodie results/main/nodes/cn017")
+def iodie(
+    where: Annotated[Path, typer.Argument(help="A node's folder below nodes/, or a campaign.", show_default=False)],
+    pdf: Annotated[Path | None, typer.Option(help="Write floor plans and tables as pages into this file.")] = None,
+    json: Json = False,
+) -> None:
+    """Map the I/O dies of a node from its hops.
+
+    From records of coherence with --detail: clusters of cache lines, where CCDs and memory are relative to each other,
+    and the latency of each part of a path; or why there is no map, and the detection limit (docs/iodie.md).
+    """
+    from nodeprint.iodie import campaign_dies
+
+    found = campaign_dies.read(where)
+    if pdf is not None:
+        from nodeprint.report.pages import dies
+
+        dies.write(found, where.resolve().name, pdf)
+    if json:
+        print_json(found.as_json())
+        return
+    say_origin(found.simulated)
+    typer.echo(found.as_text())

@@ -1,0 +1,94 @@
+"""Commands that measure, or say what is measured."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nodeprint.cli.app import MEASURE, app
+from nodeprint.cli.shared import Campaign, Json, print_json, print_text
+from nodeprint.errors import NodeprintError
+
+_CONFIG = Path("config/config.yaml")
+
+
+@app.command(rich_help_panel=MEASURE, epilog="Example: nodeprint discover --config config/config.yaml")
+def discover(
+    config: Annotated[Path, typer.Option(help="The configuration.")] = _CONFIG,
+    again: Annotated[str, typer.Option(help="Nodes to measure again as a new job, as in cn[001-004],gpu7.")] = "",
+    hashes: Annotated[
+        Path,
+        typer.Option(
+            help="hashes.tsv of the built kernels. A job that was begun with other kernels is not continued; its node "
+            "gets a new one."
+        ),
+    ] = Path("kernels/build/hashes.tsv"),
+) -> None:
+    """Check the configuration and list the nodes.
+
+    Writes the campaign's sample sheet (nodes.tsv) and prints the campaign's folder.
+    """
+    from nodeprint import campaign, node_lists
+    from nodeprint import config as configuration
+    from nodeprint import discover as sheet
+    from nodeprint.discover import inventory, plans
+    from nodeprint.discover import slurm as slurm_sheet
+    from nodeprint.judge import acceptance
+
+    if config == _CONFIG and not config.exists():
+        advice = "call it in the folder that has config/ (`nodeprint sources --to FOLDER` makes one), or name a file"
+        raise NodeprintError("there is no configuration", where=config, key="--config", advice=advice)
+    settings = configuration.load(config)
+    configuration.check_files(settings, config)
+    acceptance.load(Path(settings["acceptance"]))
+    names = node_lists.expand(again, "--again")
+    plans.check(configuration.plan(settings), hashes.parent, config, here=settings["launch"] == "here")
+
+    def find() -> list[sheet.Node]:
+        if settings["launch"] == "ansible":
+            return inventory.find(Path(settings["inventory"]))
+        return [sheet.local()] if settings["launch"] == "here" else slurm_sheet.find(settings["slurm"])
+
+    folder = campaign.prepare(settings, find, names, campaign.read_hashes(hashes))
+    acceptance.keep(Path(settings["acceptance"]), folder)
+    typer.echo(folder)
+
+
+@app.command(rich_help_panel=MEASURE, epilog="Example: nodeprint doctor")
+def doctor(json: Json = False) -> None:
+    """Print what can be measured here and what is missing."""
+    from nodeprint import doctor as examination
+
+    found = examination.examine()
+    print_json(found) if json else print_text(examination.as_text(found))
+
+
+@app.command(
+    rich_help_panel=MEASURE,
+    epilog="Example: nodeprint status results/main --watch; ssh login nodeprint status results/main --json",
+)
+def status(
+    campaign: Campaign,
+    watch: Annotated[bool, typer.Option("--watch", help="Show it again and again until nothing is at work.")] = False,
+    json: Json = False,
+) -> None:
+    """Print which nodes are measured, at work or failed.
+
+    Which ones are measured, running, queued, failed or left out, and why.
+    Ends with 0 where all nodes that were to be measured are, 3 while nodes run or are queued, else with 1.
+    """
+    import time
+
+    from nodeprint import campaign_status
+
+    found = campaign_status.read(campaign)
+    while watch and found.code == campaign_status.AT_WORK:
+        typer.echo(("\x1b[H\x1b[J" if sys.stdout.isatty() else "") + found.as_text())
+        time.sleep(2 if sys.stdout.isatty() else 60)
+        found = campaign_status.read(campaign)
+    print_json(found.as_json()) if json else typer.echo(found.as_text())
+    if found.code:
+        raise typer.Exit(found.code)

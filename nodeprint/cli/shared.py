@@ -1,0 +1,65 @@
+"""What commands have in common: arguments, and how facts and results are printed."""
+
+from __future__ import annotations
+
+import sys
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+from rich.console import Console, RenderableType
+
+if TYPE_CHECKING:
+    from nodeprint.judge.verdict import Verdict
+
+Campaign = Annotated[Path, typer.Argument(help="A campaign's folder, e.g. results/main", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+#: Those of importers.FORMATS, which are not imported to print the help.
+FORMATS = ("intel-mlc", "multichase-pingpong", "c2clat", "core-to-core-latency")
+Format = Annotated[
+    str | None, typer.Option(help=f"The format of a matrix, where it cannot be recognised: {', '.join(FORMATS)}.")
+]
+
+
+def print_json(facts: object) -> None:
+    """Facts (JSON types, structures, dataclasses) for programs, the same text for the same facts."""
+    typer.echo(dumps(msgspec.to_builtins(facts), indent=1, sort_keys=True, allow_nan=False))
+
+
+def print_text(text: RenderableType) -> None:
+    # into a file or pipe, lines are as long as they are: a warning's advice must not be cut
+    Console(highlight=False, width=None if sys.stdout.isatty() else 1000).print(text)
+
+
+def say_origin(simulated: bool) -> None:
+    """The first line of output that is not from a measurement."""
+    if simulated:
+        typer.echo("SIMULATED, not a measurement")
+
+
+def judge_and_write(campaign: Path, *, baseline: Path | None = None, acceptance: Path | None = None) -> Verdict:
+    """Judge a campaign and write its files: verdict.json, deviations.nc, JUnit, Prometheus text and drain.sh."""
+    from nodeprint import discover
+    from nodeprint.fleet import store
+    from nodeprint.judge import campaign as judging
+    from nodeprint.report import files
+
+    verdict = judging.judge(campaign, baseline=baseline, acceptance=acceptance).verdict
+    files.write(verdict, store.base(campaign), discover.states(campaign))
+    return verdict
+
+
+def print_result(campaign: Path) -> bool:
+    """The result of a campaign: its medians, outcomes and PDF; whether it has a measured node and a PDF."""
+    from nodeprint.report import glance, terminal
+
+    text, complete = terminal.summary(campaign)
+    console = Console(highlight=False)
+    with console.capture() as figures:  # in colour on a terminal that has some
+        if medians := glance.summary(campaign):
+            console.print(medians, soft_wrap=True)
+    text = terminal.wrapped(text, console.width) if console.is_terminal else text
+    typer.echo("\n".join(filter(None, (figures.get(), text))))
+    return complete

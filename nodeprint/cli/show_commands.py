@@ -1,0 +1,104 @@
+"""Commands that show what was measured and judged, to people and to other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from nodeprint.cli.app import SHOW, app
+from nodeprint.cli.shared import Campaign, print_result
+
+#: Those of export.TABLES, which are not imported to print the help.
+Table = Literal["pairs", "cells", "classes", "deviations"]
+
+
+@app.command(rich_help_panel=SHOW, epilog="Example: nodeprint report results/main --figures --pseudonyms")
+def report(
+    campaign: Campaign,
+    figures: Annotated[
+        bool, typer.Option("--figures", help="Also each figure of every node as SVG and PDF, its numbers as CSV.")
+    ] = False,
+    width: Annotated[
+        float, typer.Option(min=0, max=1000, help="How wide these files are, in mm; 0: a column (88) or a page (180).")
+    ] = 0,
+    style: Annotated[
+        Path | None, typer.Option(help="A matplotlib style (*.mplstyle) for them, on top of the report's.")
+    ] = None,
+    pseudonyms: Annotated[
+        bool,
+        typer.Option(
+            "--pseudonyms",
+            help="For publication: nodes and racks are called N001 and R01, serial numbers are left out. Written into"
+            " the campaign's folder `published`; pseudonyms.tsv beside it says which node is which.",
+        ),
+    ] = False,
+    to: Annotated[Path | None, typer.Option(help="Another folder, as of a campaign that cannot be written.")] = None,
+) -> None:
+    """Write the report of a judged campaign.
+
+    Writes cluster.pdf, the same as cluster.html, and a PDF per node, and prints their paths.
+    """
+    from nodeprint.report import documents
+
+    for path in documents.write(
+        campaign, to, figures=figures, figure_width=width, figure_style=style, pseudonyms=pseudonyms
+    ):
+        typer.echo(path)
+
+
+@app.command(rich_help_panel=SHOW, epilog="Example: nodeprint show results/main")
+def show(campaign: Campaign) -> None:
+    """Print the result of a campaign and its PDF's path.
+
+    Ends with 1 if it has no measured node or no PDF.
+    """
+    if not print_result(campaign):
+        raise typer.Exit(1)
+
+
+@app.command(
+    rich_help_panel=SHOW, epilog="Example: nodeprint protocol results/acceptance-1 results/acceptance-2 --to protocol"
+)
+def protocol(
+    campaigns: Annotated[list[Path], typer.Argument(help="Judged campaigns, the oldest first.", show_default=False)],
+    to: Annotated[Path, typer.Option(help="The folder that the protocol is written into.")] = Path("protocol"),
+) -> None:
+    """Write the acceptance protocol of campaigns, to be signed.
+
+    Outcomes over several days and boots, limits and bounds with their source, racks and serial numbers of nodes that
+    deviate, what was not measured, versions, and MANIFEST.sha256 over all files.
+    """
+    from nodeprint.report import protocol as protocols
+
+    for path in protocols.write(campaigns, to):
+        typer.echo(path)
+
+
+@app.command(
+    rich_help_panel=SHOW, epilog="Example: nodeprint export results/main --to deviations.csv --table deviations"
+)
+def export(
+    campaign: Campaign,
+    to: Annotated[
+        Path | None,
+        typer.Option(help="A table as a file: a name that ends in .csv or .parquet.", show_default=False),
+    ] = None,
+    table: Annotated[
+        Table, typer.Option(help="Which: every measured pair, every other value, medians by class, or deviations.")
+    ] = "pairs",
+) -> None:
+    """Write what was measured and judged for other programs.
+
+    Writes node.nc (netCDF) into the folder of each node, or with --to a table.
+    """
+    if to is None:
+        from nodeprint import netcdf
+
+        for path in netcdf.export(campaign):
+            typer.echo(path)
+        return
+    from nodeprint import export as tables
+
+    typer.echo(tables.write(campaign, to, table))

@@ -1,0 +1,261 @@
+"""What changed since a baseline of known-good runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint import files, packed, packing
+from nodeprint.distributions import stdtrit
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.fleet.quantity import Quantity
+from nodeprint.judge import naming
+from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.deviations import bounds, priors
+from nodeprint.judge.outcome import State
+from nodeprint.judge.reduction import Matrix, Reals, Reduced, reduce, term_values
+from nodeprint.judge.verdict import Finding, Interval, JobEffect, Note
+from nodeprint.packed import PackedFleet, PackedNode
+from nodeprint.stats.runs import PRIOR_DEGREES
+
+Floats = npt.NDArray[np.float64]
+
+#: A baseline is at least so many runs over so many boots of a node.
+MIN_RUNS, MIN_BOOTS = 3, 2
+#: A run shows a change with at least this share of it.
+_RUN_SHARE = 0.25
+
+
+class _Series(msgspec.Struct, frozen=True):
+    """One measurement over campaigns, relative to a common template: by name of a node the values (run, column), `now`
+    and in each campaign `before`; columns are the terms of all `parts`, each with its bound."""
+
+    parts: Sequence[Matrix]
+    bound: Floats
+    now: Mapping[str, Floats]
+    before: Sequence[Mapping[str, Floats]]
+
+
+def save(campaign: Path, folder: Path) -> Path:
+    """Add a judged campaign to the baseline in `folder`, as one more point of its history; returns the point's path.
+
+    Raises NodeprintError when the campaign is not there, or is in the baseline already.
+    """
+    fleet = packing.pack(campaign)
+    target = folder / fleet.campaign
+    if target.exists():
+        advice = "remove that folder first where the campaign was measured again"
+        raise NodeprintError("is in the baseline already", where=target, advice=advice)
+    note = {"schema": 1, "campaign": fleet.campaign, "simulated": fleet.simulated}
+    with files.replacing_folder(target) as partial:
+        shutil.copytree(campaign / packed.FOLDER, partial / packed.FOLDER)
+        (partial / "baseline.json").write_text(json.dumps(note, indent=1) + "\n")
+    return target
+
+
+def points(folder: Path) -> list[PackedFleet]:
+    """The campaigns of a baseline in the order of their first run; a campaign's own folder is a baseline of one.
+
+    Raises NodeprintError where there is none.
+    """
+    if not folder.is_dir():
+        raise NodeprintError("no such baseline", where=folder, advice="make one with `nodeprint baseline save`")
+    if (folder / packed.FOLDER).is_dir() or (folder / "nodes.tsv").exists():
+        return [packing.pack(folder)]
+    found = [packed.read(path.parent.parent) for path in sorted(folder.glob(f"*/{packed.FOLDER}/index.json"))]
+    if not found:
+        raise NodeprintError("holds no campaign", where=folder, advice="add one with `nodeprint baseline save`")
+    return sorted(found, key=lambda fleet: (_begun(fleet), fleet.campaign))
+
+
+def _begun(fleet: PackedFleet) -> str:
+    """When its first run began; empty where that is not known."""
+    return min((moment for one in fleet.quantities for moment in one.started), default="")
+
+
+class Since(msgspec.Struct, frozen=True):
+    """What changed since a baseline: by node the findings; `note` says which baseline it was and what it lacks."""
+
+    findings: Mapping[str, Sequence[Finding]]
+    note: Note
+
+
+def against(fleet: PackedFleet, baseline: Path, rules: Acceptance) -> Since:
+    """What changed in each node of `fleet` since its own baseline, of pairs and of cells.
+
+    A node is compared with itself, term by term and set by set: the newest campaign with the mean of the baseline's,
+    against the run-to-run spread pooled over the nodes. A change beyond the bound that every run shows is a finding. Of
+    a node with less than three runs over two boots in the baseline nothing is said to have changed.
+    Raises NodeprintError where there is no baseline, or one of the two is simulated and the other is not.
+    """
+    kept = points(baseline)
+    past = [point for point in kept if point.campaign != fleet.campaign] or kept  # no campaign is its own past
+    simulated = {point.simulated for point in past} | {fleet.simulated}
+    if len(simulated) > 1:
+        raise NodeprintError("mixes simulated and measured campaigns", where=baseline, advice="name another baseline")
+    series = _series(fleet, past, rules)
+    tests = sum(len(one.bound) * len(one.now) for one in series)
+    boots = _boots(past)
+    changes: dict[str, list[Finding]] = {}
+    thin: dict[str, list[str]] = {}
+    compared: set[str] = set()
+    for one in series:
+        for node, found in _changes(one, fleet, rules, rules.false_alarm / max(tests, 1)):
+            compared.add(node.name)
+            runs = sum(len(point[node.name]) for point in one.before if node.name in point)
+            if runs < MIN_RUNS or len(boots[node.name]) < MIN_BOOTS:
+                thin.setdefault(node.name, []).append(one.parts[0].name)
+            elif found is not None:
+                changes.setdefault(node.name, []).append(_finding(one.parts, node, one.bound, *found))
+    return Since(changes, Note("baseline", printable(str(baseline)), _trust(past, fleet, thin, compared)))
+
+
+def _trust(
+    past: Sequence[PackedFleet], fleet: PackedFleet, thin: Mapping[str, object], compared: Collection[str]
+) -> str:
+    """What a baseline holds of this fleet: its campaigns, and the nodes of which it has too little or nothing."""
+    known = {node.name for point in past for node in point.nodes if node.state == "measured"}
+    measured = [node.name for node in fleet.nodes if node.state == "measured"]
+    absent = [name for name in measured if name not in known]
+    differing = [name for name in measured if name in known and name not in compared]
+    facts = [", ".join(filter(None, (printable(point.campaign), _begun(point)[:10]))) for point in past]
+    for names, what in (
+        (sorted(thin), f"fewer than {MIN_RUNS} runs or {MIN_BOOTS} boots in it, so that no change is reported"),
+        (absent, "not in it"), (differing, "in it with another layout or other measurements"),
+    ):  # fmt: skip
+        if names:
+            facts.append(f"{what}: {', '.join(map(printable, names[:8]))}{', ...' if len(names) > 8 else ''}")
+    return "; ".join(facts)
+
+
+def _boots(past: Sequence[PackedFleet]) -> dict[str, set[str]]:
+    """By node, the boots that a baseline's campaigns are of; those of a campaign that does not know count as one."""
+    out: dict[str, set[str]] = {}
+    for point in past:
+        for node in point.nodes:
+            out.setdefault(node.name, set()).update(node.boots or (f"of {point.campaign}",))
+    return out
+
+
+def _series(fleet: PackedFleet, past: Sequence[PackedFleet], rules: Acceptance) -> list[_Series]:
+    """A series for each quantity: every term of every part of it."""
+    now, *before = ([reduce(q, rules) for q in of.quantities] for of in (fleet, *past))
+    out = []
+    for one in now:
+        level = np.nanmedian(one.level, axis=0)
+        whole = [_part(one, number, level) for number in range(len(one.parts))]
+        if not any(matrix.terms.terms for matrix in whole):
+            continue
+        bounds = np.concatenate([bounds(matrix, rules) for matrix in whole])
+        earlier = [_values(point, reduced, whole) for point, reduced in zip(past, before, strict=True)]
+        out.append(_Series(whole, bounds, _values(fleet, [one], whole), earlier))
+    return out
+
+
+def _values(of: PackedFleet, reduced: Sequence[Reduced], whole: Sequence[Matrix]) -> dict[str, Floats]:
+    """By name of a node of a campaign the values (run, term of all parts) of the quantity whose parts are `whole`."""
+    found: dict[str, Floats] = {}
+    for other in reduced:
+        levels = _at_places(whole[0].quantity, other)
+        if levels is not None:
+            each = [term_values(levels[:, m.part.places], m.template, m.terms, m.scale) for m in whole]
+            values, node = np.concatenate(each, axis=1), other.quantity.node
+            found |= {of.nodes[number].name: values[node == number] for number in np.unique(node).tolist()}
+    return found
+
+
+def _part(one: Reduced, number: int, level: Reals) -> Matrix:
+    """A part without nodes, for its terms and their bounds."""
+    part, none = one.parts[number], np.zeros((0, 0, 0))
+    template = level[part.places]
+    return Matrix(one.quantity, part, one.scale, np.zeros(0, dtype=np.int64), (), none, template, none)
+
+
+def _at_places(first: Quantity, other: Reduced) -> Reals | None:
+    """The levels of another campaign at the places of the first, NaN where it has none; None where it is another
+    quantity or machine."""
+    of = other.quantity
+    if any(
+        getattr(first, key) != getattr(of, key) for key in ("measurement", "operation", "quantity", "unit", "dims")
+    ) or (first.layout.key != of.layout.key):
+        return None
+    if first.names == of.names and all(np.array_equal(first.places[dim], of.places[dim]) for dim in first.dims):
+        return other.level
+    at = {tuple(of.place(number).values()): number for number in range(of.size)}
+    column = np.array([at.get(tuple(first.place(number).values()), -1) for number in range(first.size)])
+    return np.where(column < 0, np.nan, other.level[:, column])
+
+
+def _finding(
+    parts: Sequence[Matrix], node: PackedNode, bound: Floats, column: int, effect: float, half: float
+) -> Finding:
+    """A change as a finding; `column` counts the terms of all parts."""
+    each = len(parts[0].terms.terms)
+    matrix, term = parts[column // each], column % each
+    scale, level = matrix.scale, 1.0 if matrix.terms.share else float(matrix.levels[term])
+    usual = float(matrix.levels[term]) if matrix.terms.share else 0.0
+    size, low, high = (scale.relative(effect + side, usual) for side in (0.0, -half, half))
+    limit, interval = scale.relative(float(bound[column])), Interval(low, high)
+    pairs, covers = matrix.quantity.of_pairs, matrix.terms.terms[term].covers
+    return Finding(
+        id="changed", state=State.SUSPECTED, measurement=matrix.name, home=matrix.part.home,
+        part=naming.part(matrix, term, node), effect=size, effect_unit=size * level, interval=interval,
+        half_95=abs(scale.relative(half)), bound=limit, bound_unit=limit * level,
+        times_bound=abs(effect) / float(bound[column]), value=level * (1 + size), peers=level,
+        unit="share" if matrix.terms.share else matrix.quantity.unit,
+        worse=(effect > 0) == (matrix.quantity.model.better == "lower"),
+        by_job=(JobEffect("since the baseline", size, interval, {}),),
+        pairs=naming.cpu_pairs(matrix, covers, node) if pairs else {},
+        cells=() if pairs else naming.cells(matrix, covers, node), remedy="changed",
+    )  # fmt: skip
+
+
+def _changes(
+    one: _Series, fleet: PackedFleet, rules: Acceptance, alpha: float
+) -> list[tuple[PackedNode, tuple[int, float, float] | None]]:
+    """Of every node that was there before, what changed most: the column, its change and half of its simultaneous
+    interval; `alpha` is a column's chance of a false alarm."""
+    groups = [values for point in (one.now, *one.before) for values in point.values()]
+    out: list[tuple[PackedNode, tuple[int, float, float] | None]] = []
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # an empty column stays NaN
+        run, degrees = _run_scale(groups, float(priors(one.parts[0], rules).run[0]))
+        z = -float(stdtrit(degrees, alpha / 2))
+        for node in sorted((node for node in fleet.nodes if node.name in one.now), key=lambda node: node.name):
+            values, history = one.now[node.name], [point[node.name] for point in one.before if node.name in point]
+            if not history:
+                continue
+            newest, *means = (np.nanmean(each, axis=0) for each in (values, *history))
+            reference = np.nanmean(means, axis=0)
+            jump = newest - reference
+            now, then = (np.isfinite(each).sum(axis=0).clip(min=1) for each in (values, np.concatenate(history)))
+            sd = run * np.sqrt(1 / now + 1 / then)
+            changed = np.abs(jump) > np.maximum(one.bound, z * sd)
+            changed &= _in_every_run(values, reference, _RUN_SHARE * jump)
+            most = int(np.argmax(np.where(changed, np.abs(jump) / one.bound, 0.0)))
+            found = (most, float(jump[most]), z * float(sd[most]))
+            out.append((node, found if changed[most] else None))
+    return out
+
+
+def _in_every_run(values: Floats, reference: Floats, least: Floats) -> npt.NDArray[np.bool_]:
+    """By column, whether every run (run, column) is as far from the reference as `least`, on its side."""
+    with np.errstate(invalid="ignore"):
+        each = (values - reference) * np.sign(least) >= np.abs(least)
+    return np.asarray(np.all(each | np.isnan(values), axis=0), dtype=np.bool_)
+
+
+def _run_scale(groups: Sequence[Floats], prior: float) -> tuple[Floats, float]:
+    """Run-to-run standard deviation of each column over the runs of each group (run, column), and its degrees of
+    freedom, the prior's among them."""
+    squares = np.zeros(groups[0].shape[1])
+    for values in groups:
+        squares += np.nansum((values - np.nanmean(values, axis=0)) ** 2, axis=0)
+    degrees = sum(len(values) - 1 for values in groups) + PRIOR_DEGREES
+    return np.sqrt((squares + PRIOR_DEGREES * prior**2) / degrees), degrees

@@ -1,0 +1,50 @@
+"""From a campaign's folder to its verdict and its table of deviations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from nodeprint import files, packing
+from nodeprint.config import planned
+from nodeprint.fabric import read as read_fabrics
+from nodeprint.fleet import store
+from nodeprint.fleet.quantity import models
+from nodeprint.judge import acceptance as accepted
+from nodeprint.judge import baseline as baselines
+from nodeprint.judge import judge as method
+from nodeprint.judge.judge import Judged
+from nodeprint.judge.verdict import Note
+
+#: The table of deviations in a campaign's folder (netCDF).
+DEVIATIONS = "deviations.nc"
+
+
+def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | None = None) -> Judged:
+    """Judge a campaign from what is there, and write its table of deviations.
+
+    Packs the fleet first where needed; `baseline` is a folder of `baseline.save`. By `acceptance`, of which the
+    campaign keeps a copy; by that copy where none is named, else by the defaults. Where the campaign cannot be
+    written, files are where its store is then (`store.base`).
+
+    Raises NodeprintError when there is no campaign, or `acceptance` or `baseline` cannot be used.
+    """
+    rules = accepted.load(acceptance or accepted.kept(campaign))
+    fleet = packing.pack(campaign)
+    place = store.base(campaign)
+    kept = accepted.keep(acceptance, place) if acceptance is not None else accepted.kept(campaign)
+    since = baselines.against(fleet, baseline, rules) if baseline is not None else None
+    fabrics = read_fabrics(campaign)
+    wanted = [name for name in planned(campaign) if name in models()]
+    judged = method.judge(fleet, rules, planned=wanted, fabrics=fabrics, since=since)
+    verdict = judged.verdict
+    notes = (*verdict.fleet.notes, *(Note("fabric", detail=text) for text in fabrics.notes))
+    verdict = replace(
+        verdict, versions={**verdict.versions, "acceptance": accepted.name(kept)},
+        fleet=replace(verdict.fleet, notes=notes),
+    )  # fmt: skip
+    judged = replace(judged, verdict=verdict)
+    with files.replacing(place / DEVIATIONS) as partial:
+        judged.deviations.to_netcdf(partial, engine="h5netcdf")
+    return judged

@@ -1,0 +1,317 @@
+"""The one table that everything is decided by: for every node, job, measurement and part its difference from the peers,
+the error of that, two intervals, and the bound.
+
+A *block* is the table's part for one measurement at one home: nodes of one group in their first, second, ...
+independent job. docs/method/verdict.md has the formula of each column.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from msgspec.structs import replace
+
+from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.reduction import Matrix, Reduced, of_jobs
+from nodeprint.judge.terms import FAMILIES, Terms
+from nodeprint.layout import Ints
+from nodeprint.stats import intervals
+from nodeprint.stats.peers import TEMPLATE_ERROR, Peers, peers
+from nodeprint.stats.runs import RunSpread, run_spread
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+#: Nodes that are outside a bound are no peers, as long as so many of the nodes remain.
+_MAJORITY = 0.6
+#: Weight of the assumed variance between nodes, in nodes.
+_PRIOR_NODES = 8.0
+#: Weight of the family's variance between nodes against a part's own, in degrees of freedom.
+_FAMILY_DEGREES = 20.0
+#: A family of many parts counts as so many independent ones, as the same lines are in all of them.
+_INDEPENDENT = 10.0
+#: From so many parts on it does.
+_MANY_PARTS = 32
+#: Degrees of freedom of the assumed variance between jobs.
+_JOB_DEGREES = 50.0
+#: The variance of a median, times that of a mean.
+_OF_MEDIAN = np.pi / 2
+
+
+class Levels(msgspec.Struct, frozen=True):
+    """How often a campaign may be wrong: `suspect` that in a family of parts any of the `nodes` that are within their
+    bounds is suspected; `confirm` that anything that is suspected and within its bound is confirmed."""
+
+    suspect: float
+    confirm: float
+    nodes: int
+
+    def tail(self, terms: Terms) -> Floats:
+        """The probability at each end of a part's simultaneous interval (part): shared by all parts of its family
+        and all nodes."""
+        size = np.bincount(terms.family, minlength=len(terms.families))[terms.family]
+        return np.asarray(self.suspect / (2.0 * max(self.nodes, 1) * size))
+
+
+class Block(msgspec.Struct, frozen=True, dict=True):
+    """One measurement at one home: the rows of the table for `matrix.nodes` in their `job` (0 for the first independent
+    one), columns by part.
+
+    By node and part, on the model's scale: `difference` from the peers, the variances that its error is made of
+    (`of_runs`, `of_job`, `of_template`) and the `degrees` of freedom; `bound` (part); by node the number of `peers`.
+    `spread` is the spread over runs, `between` the variance of a healthy node (node, part), and `tail` (part) the
+    level of the simultaneous intervals.
+    """
+
+    matrix: Matrix
+    job: int
+    difference: Floats
+    of_runs: Floats
+    of_job: Floats
+    of_template: Floats
+    degrees: Floats
+    bound: Floats
+    peers: Floats
+    between: Floats
+    spread: RunSpread
+    tail: Floats
+
+    @property
+    def terms(self) -> Terms:
+        """The parts."""
+        return self.matrix.terms
+
+    @cached_property
+    def row(self) -> dict[int, int]:
+        """The row of each fleet node."""
+        return self.matrix.row
+
+    @cached_property
+    def runs(self) -> Ints:
+        """How many runs each node has of each part."""
+        return np.asarray(np.isfinite(self.matrix.values).sum(axis=1), dtype=np.int64)
+
+    @cached_property
+    def error(self) -> Floats:
+        """The standard error of the difference."""
+        return np.asarray(np.sqrt(self.of_runs + self.of_job + self.of_template))
+
+    @cached_property
+    def half_90(self) -> Floats:
+        """Half of the 90 % interval; infinite where one run says nothing of how far runs differ."""
+        half = intervals.half_width(self.error, self.degrees, intervals.EQUIVALENCE)
+        return np.asarray(np.where(self.runs < 2, np.inf, half))
+
+    @cached_property
+    def half_simultaneous(self) -> Floats:
+        """Half of the interval that holds for all parts of a family and all nodes together."""
+        return intervals.half_width(self.error, self.degrees, self.tail)
+
+    def half(self, tail: float, rows: Ints | int | slice = slice(None)) -> Floats:
+        """Half of the interval with this probability at each end, of some `rows`."""
+        return intervals.half_width(self.error[rows], self.degrees[rows], tail)
+
+    @cached_property
+    def inside(self) -> Bools:
+        """Where the 90 % interval is inside the bound: the node is the same in this part."""
+        return np.asarray(np.abs(self.difference) + self.half_90 <= self.bound)
+
+    @cached_property
+    def outside(self) -> Bools:
+        """Where the simultaneous interval is outside the bound: the node is different in this part."""
+        return np.asarray(np.abs(self.difference) - self.half_simultaneous > self.bound)
+
+
+def first_jobs(matrix: Matrix, rules: Acceptance, levels: Levels) -> Block:
+    """The block of the first jobs. Nodes that are outside a bound are no peers of others: of few nodes the farthest is
+    left out first, as others may differ only because it is among their peers."""
+    usable = np.isfinite(matrix.values).any(axis=1)
+    complete = np.asarray(usable.mean(axis=1) > 0.5)
+    trusted = complete if complete.sum() > 1 else np.ones_like(complete)
+    enough = max(2, int(np.ceil(_MAJORITY * trusted.sum())))
+    block = _block(matrix, rules, levels, trusted)
+    while True:
+        share = np.where(block.outside, np.abs(block.difference) / block.bound, 0.0).max(axis=1, initial=0.0)
+        share = np.where(trusted, share, 0.0)
+        if not share.any():
+            return block
+        few = len(matrix.nodes) < _FEW
+        kept = trusted & ((share < share.max()) if few else (share == 0))
+        if kept.sum() < enough:
+            return block
+        trusted = kept
+        block = _block(matrix, rules, levels, trusted)
+
+
+#: Below this many nodes those that are outside are left out one after another.
+_FEW = 64
+
+
+def _block(matrix: Matrix, rules: Acceptance, levels: Levels, trusted: Bools) -> Block:
+    means = _means(matrix)
+    prior = priors(matrix, rules)
+    spread = run_spread(matrix.values, matrix.terms.pool, prior.run)
+    compared = peers(filled(means), matrix.terms.pool, trusted)
+    runs = np.maximum(np.isfinite(matrix.values).sum(axis=1), 1)
+    return _built(matrix, 0, rules, levels, spread, compared, means - compared.centre, prior, runs)
+
+
+def _built(
+    matrix: Matrix, job: int, rules: Acceptance, levels: Levels, spread: RunSpread, compared: Peers,
+    difference: Floats, prior: Priors, runs: Ints, shift: Floats | float = 0.0,
+) -> Block:  # fmt: skip
+    """The block of a `difference` from `compared` peers; `shift` is the variance of what the peers were moved by."""
+    if matrix.terms.share:
+        difference = np.maximum(difference, 0.0)  # losing less of its time than the peers is no fault
+    typical = float(np.median(runs))
+    expected = prior.node**2 + prior.job**2 + spread.pooled / max(typical, 1.0)
+    between, between_degrees = _between(compared, matrix.terms, expected)
+    of_runs = spread.variance / runs
+    of_job = np.broadcast_to(prior.job**2, difference.shape)
+    count = np.maximum(compared.count, 1.0)[:, None]
+    of_template = TEMPLATE_ERROR * between / count + shift
+    run_degrees = np.broadcast_to(spread.degrees, difference.shape)
+    job_degrees = np.full(difference.shape, _JOB_DEGREES)
+    _, degrees = intervals.combined(
+        [(of_runs, run_degrees), (of_job, job_degrees), (of_template, between_degrees * np.ones_like(difference))]
+    )
+    return Block(
+        matrix, job, difference, of_runs, np.asarray(of_job), of_template, degrees, bounds(matrix, rules),
+        compared.count, between, spread, levels.tail(matrix.terms),
+    )  # fmt: skip
+
+
+def _between(compared: Peers, terms: Terms, expected: Floats) -> tuple[Floats, Floats]:
+    """The variance of a healthy node about the centre (node, part), and its degrees of freedom: what is `expected`
+    (part), what the family shows, and what the part shows, by their weights (Welch and Satterthwaite)."""
+    own = np.maximum(compared.count - 1.0, 0.0)[:, None]
+    size = np.bincount(terms.pool)[terms.pool]
+    family = own * np.where(size >= _MANY_PARTS, _INDEPENDENT, 1.0)
+    of_family = (family * compared.of_family + _PRIOR_NODES * expected) / (family + _PRIOR_NODES)
+    variance = (_FAMILY_DEGREES * of_family + own * compared.of_part) / (_FAMILY_DEGREES + own)
+    of_prior = _PRIOR_NODES / (family + _PRIOR_NODES)
+    of_part = own / (_FAMILY_DEGREES + own)
+    shared = 1 - of_part
+    with np.errstate(invalid="ignore", divide="ignore"):
+        inverse = np.where(own > 0, (shared * (1 - of_prior)) ** 2 / family + of_part**2 / own, 0.0)
+    return variance, np.asarray(1 / (inverse + (shared * of_prior) ** 2 / _PRIOR_NODES))
+
+
+def later_jobs(block: Block, reduced: Reduced, number: int, rules: Acceptance, levels: Levels) -> list[Block]:
+    """The blocks of the second, third, ... independent jobs of the nodes that have them, from the `block` of the first.
+
+    Where most nodes have one, they are compared among themselves. Else with the centre of the first jobs, moved by as
+    much as the nodes that are inside their bounds and were measured again have moved; that takes out what all of them
+    share, as another draw of cache lines, and its error is part of theirs.
+    """
+    first = block.matrix
+    sittings = {node: reduced.sittings[node] for node in first.nodes.tolist() if node in reduced.sittings}
+    blocks = []
+    for job in range(1, max(map(len, sittings.values()), default=1)):
+        wanted = {node: jobs[job][-1:] for node, jobs in sittings.items() if len(jobs) > job}
+        matrix = of_jobs(reduced, number, first.nodes, wanted, first.template)
+        if matrix is not None and np.isfinite(matrix.values).any():
+            blocks.append(_later(block, matrix, job, rules, levels))
+    return blocks
+
+
+def _later(block: Block, matrix: Matrix, job: int, rules: Acceptance, levels: Levels) -> Block:
+    first, means, prior = block.matrix, _means(matrix), priors(matrix, rules)
+    rows = np.array([block.row[node] for node in matrix.nodes.tolist()])
+    spread = RunSpread(block.spread.pooled, block.spread.degrees, _own_ratio(matrix, block))
+    runs = np.maximum(np.isfinite(matrix.values).sum(axis=1), 1)
+    calm = ~block.outside[rows].any(axis=1)
+    everyone = len(rows) == len(first.nodes)
+    if (everyone and len(rows) < 4) or calm.sum() >= max(3, len(first.nodes) / 2):
+        trusted = calm if calm.sum() > 1 else np.ones_like(calm)
+        compared = peers(filled(means), matrix.terms.pool, trusted)
+        return _built(matrix, job, rules, levels, spread, compared, means - compared.centre, prior, runs)
+    shift, of_shift = _shift((means - _means(first)[rows])[calm], spread.pooled / runs.min() + prior.job**2)
+    centre = (_means(first) - block.difference)[rows] + shift
+    compared = Peers(centre, block.between[rows], block.between[rows], block.peers[rows])
+    built = _built(matrix, job, rules, levels, spread, compared, means - centre, prior, runs)
+    of_template = block.of_template[rows] + of_shift
+    _, degrees = intervals.combined([
+        (built.of_runs, np.broadcast_to(spread.degrees, means.shape)),
+        (built.of_job, np.full(means.shape, _JOB_DEGREES)), (of_template, block.degrees[rows]),
+    ])  # fmt: skip
+    return replace(built, of_template=of_template, between=block.between[rows], degrees=degrees)
+
+
+def _shift(moved: Floats, variance: Floats) -> tuple[Floats, Floats]:
+    """By how much nodes `moved` (node, part) from one job to the next, their median, and its variance (part), where
+    that of one job of a node is `variance`."""
+    known = np.isfinite(moved)
+    count = known.sum(axis=0)
+    # of what no node has both jobs of, nothing is known but that jobs differ
+    middle = np.zeros(moved.shape[1])
+    usable = count > 0
+    if usable.any():
+        middle[usable] = np.nanmedian(moved[:, usable], axis=0)
+    of_one = 2 * variance
+    return middle, np.where(usable, of_one * np.where(count > 2, _OF_MEDIAN, 1.0) / np.maximum(count, 1), of_one)
+
+
+def _own_ratio(matrix: Matrix, block: Block) -> Floats:
+    """How many times the pooled spread over runs each node has in a later job."""
+    return run_spread(matrix.values, matrix.terms.pool, np.sqrt(block.spread.pooled)).ratio
+
+
+class Priors(msgspec.Struct, frozen=True):
+    """Standard deviations assumed of healthy nodes (part): between nodes, between jobs of a node, between its runs."""
+
+    node: Floats
+    job: Floats
+    run: Floats
+
+
+def priors(matrix: Matrix, rules: Acceptance) -> Priors:
+    """What acceptance.yaml assumes of each part."""
+    ones = np.ones(len(matrix.terms.terms))
+    if not matrix.quantity.of_pairs:
+        cell = rules.cell(matrix.quantity.model.term)
+        return Priors(cell.prior * ones, cell.job * ones, cell.prior * ones)
+    node = np.array([rules.priors[FAMILIES[term.family].term] for term in matrix.terms.terms])
+    return Priors(node, rules.priors["job"] * ones, rules.priors["run"] * ones)
+
+
+def bounds(matrix: Matrix, rules: Acceptance) -> Floats:
+    """The bound of each part on the model's scale: of pairs the largest of percent, nanoseconds and clock ticks."""
+    terms, quantity = matrix.terms, matrix.quantity
+    if not quantity.of_pairs:
+        accepted = rules.cell(quantity.model.term).bound
+        on_scale = {"linear": accepted, "log": np.log1p(accepted), "share": np.log(2)}[matrix.scale.kind]
+        return np.full(len(terms.terms), on_scale)
+    return pair_bounds(terms, matrix.levels, rules, quantity.tick_ns)
+
+
+def pair_bounds(terms: Terms, levels: Floats, rules: Acceptance, tick_ns: float = 0.0) -> Floats:
+    """Relative bounds of terms of pairs at their `levels` in ns; a hop has steps of `tick_ns`."""
+    percent = np.array([rules.bounds[term.name] for term in terms.terms])
+    least = np.array([rules.least_ns[term.family] for term in terms.terms])
+    if terms.layout.harvested:
+        inside = np.array([term.family == "ccx" or term.where.get("class") == 1 for term in terms.terms])
+        least = np.where(inside, np.maximum(least, rules.harvested_ns), least)
+    least = np.maximum(least, rules.clock_ticks * tick_ns)
+    return np.asarray(np.maximum(percent, least / levels), dtype=np.float64)
+
+
+def _means(matrix: Matrix) -> Floats:
+    """The mean over runs (node, part), NaN where a node has none."""
+    present = np.isfinite(matrix.values)
+    count = present.sum(axis=1)
+    total = np.where(present, matrix.values, 0.0).sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))
+
+
+def filled(means: Floats) -> Floats:
+    """`means` (node, part) with the others' median where a node has none: it takes no part in the centre then."""
+    gaps = ~np.isfinite(means)
+    if not gaps.any():
+        return means
+    known = np.where(np.isfinite(means).any(axis=0), means, 0.0)
+    return np.where(gaps, np.nanmedian(known, axis=0), means)

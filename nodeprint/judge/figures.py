@@ -1,0 +1,193 @@
+"""Figures of every node: medians of the classes of pairs and of the rows of other measurements' tables, with intervals
+over runs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.distributions import stdtrit
+from nodeprint.fleet.homes import FAR
+from nodeprint.fleet.quantity import Quantity
+from nodeprint.judge import naming, sets
+from nodeprint.judge.reduction import Reduced, mean_of_runs, padded
+from nodeprint.judge.verdict import CellFigure, ClassFigure
+from nodeprint.layout import SOCKET, Ints, codes
+from nodeprint.order_statistics import row_medians
+from nodeprint.packed import PackedNode
+
+Floats = npt.NDArray[np.float64]
+#: Medians of sockets that differ by this factor are of two kinds of pairs, and the median of all is of none.
+_MIXED = 1.1
+#: Median, standard deviation and half of the 95 % interval over runs, and how many these are.
+OverRuns = tuple[float, float, float, int]
+
+
+def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]]:
+    """By node: per measurement, home and class the median over runs of each run's figure, with its 95 % interval.
+
+    A run's figure is its median; at one NUMA node, which is near the pairs of one socket and far from those of others,
+    the mean of the sockets' medians. The interval is Student's over runs, NaN with one run.
+    """
+    out: list[list[ClassFigure]] = [[] for _ in range(nodes)]
+    for one in (one for one in reduced if one.quantity.of_pairs):
+        rows = one.quantity.newest_rows
+        for name, home, apart, by_socket in _class_rows(one):
+            mixed = _mixtures(one.level, by_socket, rows)
+            for node, (middle, sd, half, runs), pairs in _of_nodes(one.level, apart, rows):
+                low = max(middle - half, 0.0)  # of two runs that differ much the interval is wider than the median
+                out[node].append(
+                    ClassFigure(
+                        name, one.quantity.measurement, home, middle, low, middle + half, pairs, runs, sd,
+                        mixed.get(node, {}),
+                    )
+                )  # fmt: skip
+    return out
+
+
+def _mixtures(
+    level: npt.NDArray[np.floating], by_socket: Mapping[str, Ints], rows: Mapping[int, list[int]]
+) -> dict[int, dict[str, float]]:
+    """By node the median of each socket's places, of nodes of which the median of all says nothing: the sockets' are
+    further apart than _MIXED. By the first of a node's rows."""
+    if len(by_socket) < 2:
+        return {}
+    first = np.array([of_node[0] for of_node in rows.values()], dtype=np.int64)
+    medians = np.stack([row_medians(level[np.ix_(first, places)]) for places in by_socket.values()], axis=1)
+    apart = medians.max(axis=1) > _MIXED * medians.min(axis=1)
+    return {
+        node: dict(zip(by_socket, values, strict=True))
+        for node, values, mixed in zip(rows, medians.tolist(), apart.tolist(), strict=True)
+        if mixed
+    }
+
+
+def of_rows(
+    reduced: Sequence[Reduced], nodes: Sequence[PackedNode], groups: Sequence[Ints] = ()
+) -> list[list[CellFigure]]:
+    """By node: per row of a measurement's table the median of its places, with its interval over runs and worst place,
+    and the median over the nodes of its group of two or more.
+
+    Where they were measured at several homes it is the mean of the homes' medians, and the name says the homes. Of each
+    node's latest job; the interval (95 %) is Student's over runs, NaN with fewer than three.
+    """
+    out: list[list[CellFigure]] = [[] for _ in nodes]
+    group_of = {node: number for number, group in enumerate(groups) if len(group) > 1 for node in group.tolist()}
+    for one in (one for one in reduced if not one.quantity.of_pairs and one.quantity.size):
+        rows = one.quantity.newest_rows
+        means = mean_of_runs(padded(one.level, list(rows.values())))
+        at = {number: i for i, number in enumerate(rows)}
+        for row, mine in _table_rows(one.quantity):
+            homes = _by_home(one.quantity, mine)
+            name = f"{row}, mean of homes {'+'.join(map(str, homes))}" if len(homes) > 1 else row
+            found = _of_nodes(one.level, list(homes.values()), rows)
+            medians: dict[int, list[float]] = {}
+            for number, over, _ in found:
+                medians.setdefault(group_of.get(number, -1), []).append(over[0])
+            worst = _worst(one.quantity, mine, means)
+            middle = {group: float(np.median(values)) for group, values in medians.items()} | {-1: float("nan")}
+            for number, over, _ in found:
+                group = middle[group_of.get(number, -1)]
+                out[number].append(_row(one.quantity, nodes[number], name, over, worst[at[number]], len(mine), group))
+    return out
+
+
+def _class_rows(one: Reduced) -> Iterator[tuple[str, int, list[Ints], dict[str, Ints]]]:
+    """Classes of pairs at each home: their names and places, those of each socket apart at one NUMA node; and the
+    places of each socket."""
+    of, layout = one.quantity.pairs, one.quantity.pair_layout
+    own = layout.slots[of, SOCKET]
+    sockets = np.where(own[:, 0] == own[:, 1], own[:, 0], -1)
+    ends = codes(np.sort(own, axis=1))
+    for number, name in enumerate(layout.class_names):
+        pairs = np.flatnonzero(layout.classes == number)
+        for part in one.parts if len(pairs) else ():
+            at = pairs + part.places.start
+            apart = [at[ends[pairs] == end] for end in np.unique(ends[pairs])]
+            by_socket = {
+                f"socket {socket}": at[sockets[pairs] == socket]
+                for socket in np.unique(sockets[pairs]).tolist()
+                if socket >= 0
+            }
+            yield name, part.home, apart if 0 <= part.home < FAR else [at], by_socket
+
+
+def _of_nodes(
+    level: npt.NDArray[np.floating], apart: Sequence[Ints], rows: dict[int, list[int]]
+) -> list[tuple[int, OverRuns, int]]:
+    """The nodes that have it, each with the mean of the medians of places `apart` over its `rows`, and how many places
+    these have at most."""
+    used = np.concatenate(list(rows.values()))
+    values = [level[np.ix_(used, places)] for places in apart]
+    found = np.full((len(level), 2), np.nan)
+    found[used, 0] = np.mean([row_medians(part) for part in values], axis=0, dtype=np.float64)
+    found[used, 1] = sum(np.isfinite(part).sum(axis=1) for part in values)
+    of_runs = padded(found, list(rows.values()))
+    most = np.nanmax(of_runs[..., 1], axis=1).astype(int).tolist()
+    over = over_runs(of_runs[..., 0])
+    return [(node, mine, count) for node, mine, count in zip(rows, over, most, strict=True) if mine[3]]
+
+
+def over_runs(values: npt.NDArray[np.floating]) -> list[OverRuns]:
+    """Of each node's values (node, run) the median, the standard deviation and half of Student's 95 % interval, both
+    NaN of one run, and the number of runs."""
+    runs = np.isfinite(values).sum(axis=1)
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # of one run
+        sd = np.nanstd(values, axis=1, ddof=1)
+    half = stdtrit(np.maximum(runs - 1, 1), 0.975) * sd / np.sqrt(runs)
+    return list(zip(row_medians(values).tolist(), sd.tolist(), half.tolist(), runs.tolist(), strict=True))
+
+
+def _table_rows(quantity: Quantity) -> list[tuple[str, Ints]]:
+    """Rows of the table: their names and places."""
+    labels, model = sets.labels(quantity), quantity.model
+    kept: Sequence[int] = range(quantity.size)
+    for dim, at in model.at.items():
+        found = [int(key) for key in labels[dim] if isinstance(key, int)]
+        wanted = {"least": min(found, default=0), "most": max(found, default=0)}.get(str(at), at)
+        kept = [place for place in kept if labels[dim][place] == wanted]
+    rows: dict[str, list[int]] = {}
+    for place in kept:
+        keys = [labels[label][place] for label in model.rows if label in labels]
+        rows.setdefault(", ".join(str(key) for key in keys if key is not None) or "all", []).append(place)
+    return [(name, np.array(mine)) for name, mine in rows.items()]
+
+
+def _by_home(quantity: Quantity, of: Ints) -> dict[int, Ints]:
+    """Places by the home of their lines where the same cells were measured at several, else all as one."""
+    if "home" not in quantity.places:
+        return {-1: of}
+    others = np.stack([column[of] for dim, column in quantity.places.items() if dim != "home"], axis=1)
+    homes = quantity.places["home"][of]
+    if len(np.unique(others, axis=0)) == len(of):
+        return {-1: of}
+    return {int(home): of[homes == home] for home in np.unique(homes)}
+
+
+def _worst(quantity: Quantity, of: Ints, by_place: npt.NDArray[np.floating]) -> list[tuple[int, float]]:
+    """The worst of the places `of` for each node, and what it has there, from means (node, place)."""
+    values = by_place[:, of]
+    signed = values if quantity.model.better == "lower" else -values
+    found = of[np.where(np.isfinite(signed), signed, -np.inf).argmax(axis=1)]
+    return list(zip(found.tolist(), by_place[np.arange(len(found)), found].tolist(), strict=True))
+
+
+def _row(
+    quantity: Quantity, node: PackedNode, name: str, over: OverRuns, worst: tuple[int, float], count: int, group: float
+) -> CellFigure:
+    """A row's figure from its median over runs, the worst of its `count` places and the median of its group."""
+    model, (middle, sd, half, runs) = quantity.model, over
+    if runs < 3:  # of two runs Student's interval is 12.7 times their spread, which is of no use
+        half = float("nan")
+    shown = {}
+    if count > 1:
+        where, named = naming.numbered(quantity.place(worst[0]), node, model), name.split(", ")
+        shown = {key: value for key, value in where.items() if str(value) not in named}
+    return CellFigure(
+        quantity.measurement, name, "share" if model.scale == "share" else quantity.unit,
+        middle, max(middle - half, 0.0), middle + half, group,
+        shown, worst[1], count, runs, sd,
+    )  # fmt: skip

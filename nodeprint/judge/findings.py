@@ -1,0 +1,319 @@
+"""From what a node's jobs show to its findings: each complete, with the part, the effect, its interval and its
+bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from msgspec.structs import replace
+
+from nodeprint import senses
+from nodeprint.fleet.quantity import Key
+from nodeprint.judge import naming
+from nodeprint.judge.causes import Cause, Deviation, causes
+from nodeprint.judge.confirmation import FEW_NODES, Series, Standing
+from nodeprint.judge.deviations import Block
+from nodeprint.judge.outcome import State
+from nodeprint.judge.reduction import Matrix, mean_of_runs
+from nodeprint.judge.verdict import Evidence, Finding, Finer, Interval, JobEffect, Part
+from nodeprint.layout import ALL_PAIRS, LEVELS, RANK, codes
+from nodeprint.packed import PackedNode
+from nodeprint.stats import intervals
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+#: Of findings of cells in one place the first term here is the finding, the others are finer: what takes time from a
+#: CPU or slows its clock shows in everything that runs there.
+_FIRST = ("jitter", "clock", "bandwidth", "numa", "cache")
+#: A clock that differs by more than this is seen; so is a processor this much hotter than its peers.
+_CLOCK_SEEN, _HOTTER_C = 0.02, 8.0
+#: A clock explains an effect if it would cause this share of it with all of a hop at that clock.
+_EXPLAINED = 0.5
+_CLOCK_CAUSES = ("core-clock", "core-and-fabric-clock", "higher-clock")
+#: What a finding is consistent with, by its term; keys of reports/texts.yaml.
+_CAUSES: Mapping[str, tuple[str, ...]] = {
+    "node": ("core-and-fabric-clock", "power-limit", "firmware"),
+    "socket": ("core-clock", "fabric-clock", "power-limit", "temperature"),
+    "class": ("fabric-clock", "nps"),
+    "quadrant": ("die-quadrant", "memory-channel-settings"),
+    "ccd": ("ccd-port", "core-clock"),
+    "link": ("quadrant-path",),
+    "ccx": ("core-clock", "l3-clock"),
+    "block": ("part-link",),
+    "core": ("core-clock", "core", "daemon"),
+    "numa": ("memory-channel", "memory-speed"),
+    "cache": ("core-clock", "cache"),
+    "bandwidth": ("memory-channel", "memory-speed"),
+    "clock": ("cooling", "power-limit", "boost"),
+    "loaded": ("memory-channel", "memory-controller"),
+    "touch": ("memory-of-other-node", "memory-speed"),
+    "jitter": ("daemon", "hypervisor"),
+}
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """A cause with the finding that it is: `key` is its part in canonical numbers, the same on every node."""
+
+    series: Series
+    cause: Cause
+    finding: Finding
+    key: str
+
+
+def of_series(series: Series, found: Standing, i: int, node: PackedNode) -> list[Shown]:
+    """The findings of a node (its number `i` in the fleet) in one measurement at one home."""
+    out = [*_of(series, found, found.confirmed | found.suspected, found.newest, i, node)]
+    if found.refuted.any():
+        for number in sorted(set(found.seen[found.refuted].tolist())):
+            parts = found.refuted & (found.seen == number)
+            out += [
+                replace(shown, finding=replace(shown.finding, state=State.REFUTED))
+                for shown in _of(series, found, parts, found.blocks[number], i, node)
+            ]
+    return out
+
+
+def _of(series: Series, found: Standing, parts: Bools, block: Block, i: int, node: PackedNode) -> Iterable[Shown]:
+    """The causes of some parts by a job of the node."""
+    if not parts.any():
+        return
+    row, matrix = block.row[i], block.matrix
+    half = found.half if block is found.newest else block.half_simultaneous[row]
+    level = mean_of_runs(matrix.level[row][None])[0]
+    residual = np.nan_to_num(matrix.scale.residual(level, matrix.template)).astype(np.float64)
+    deviation = Deviation(block.difference[row], block.error[row], half, block.bound, parts, residual)
+    for cause in causes(matrix, deviation):
+        yield Shown(series, cause, _finding(series, found, cause, block, half, i, node), _key(matrix, cause))
+
+
+def _key(matrix: Matrix, cause: Cause) -> str:
+    where = ",".join(f"{label}={value}" for label, value in cause.where.items() if not label.startswith("cpu"))
+    return f"{matrix.name} {cause.term} {where or 'all'}"
+
+
+def _finding(
+    series: Series, found: Standing, cause: Cause, block: Block, half: Floats, i: int, node: PackedNode
+) -> Finding:
+    matrix, row, head = block.matrix, block.row[i], cause.head
+    confirmed = bool(found.confirmed[cause.members].any() or found.confirmed[head])
+    state = State.CONFIRMED if confirmed else State.SUSPECTED
+    if _contradicted(series.first, head, i):
+        state = State.DIFFERS
+    usual = _usual(matrix, head)
+    effect = float(block.difference[row, head])
+    relative, low, high = (matrix.scale.relative(effect + side, usual) for side in (0.0, -half[head], half[head]))
+    bound = matrix.scale.relative(float(block.bound[head]))
+    half_95 = float(intervals.half_width(block.error[row, head], block.degrees[row, head], 0.025))
+    share = matrix.terms.share
+    level = 1.0 if share else float(matrix.levels[head])
+    model, pairs = matrix.quantity.model, matrix.quantity.of_pairs
+    worse = (effect > 0) == (model.better == "lower")
+    where = naming.place(matrix, cause.where, node)
+    return Finding(
+        id=_identity(cause.term, effect, model.better, model.scale), state=state, measurement=matrix.name,
+        home=matrix.part.home, part=Part(cause.term, matrix.terms.terms[head].family, where),
+        effect=relative, effect_unit=relative * level, interval=Interval(low, high),
+        half_95=abs(matrix.scale.relative(half_95)), bound=bound, bound_unit=bound * level,
+        times_bound=abs(effect) / float(block.bound[head]),
+        value=usual + relative if share else level * (1 + relative), peers=usual if share else level,
+        unit="share" if share else matrix.quantity.unit, worse=worse,
+        by_job=tuple(_by_job(one, head, i) for one in found.blocks),
+        finer=_finer(cause, block, half, i, node),
+        pairs=naming.cpu_pairs(matrix, cause.covers, node) if pairs else {},
+        cells=() if pairs else naming.cells(matrix, cause.covers, node),
+        consistent_with=_consistent(cause, relative, worse), remedy=_remedy(cause.term, cause.where),
+    )  # fmt: skip
+
+
+def _contradicted(block: Block, part: int, i: int) -> bool:
+    """Whether of few nodes the others do not agree in a part, so that it is not known which of them is right."""
+    if len(block.matrix.nodes) > FEW_NODES:
+        return False
+    row = block.row[i]
+    others = np.delete(np.nanmean(block.matrix.values[:, :, part], axis=1), row)
+    others = others[np.isfinite(others)]
+    if len(others) < 2:
+        return True
+    return bool(np.ptp(others) > block.bound[part] + 3 * block.error[row, part])
+
+
+def _usual(matrix: Matrix, part: int) -> float:
+    """Of a share of the time that of the peers, else 0."""
+    return float(matrix.levels[part]) if matrix.terms.share else 0.0
+
+
+def _by_job(block: Block, part: int, i: int) -> JobEffect:
+    matrix, row = block.matrix, block.row[i]
+    difference, half = float(block.difference[row, part]), float(block.half_simultaneous[row, part])
+    centre = float(np.nanmean(matrix.values[row, :, part])) - difference
+    usual = _usual(matrix, part)
+    low, size, high = (matrix.scale.relative(difference + side, usual) for side in (-half, 0.0, half))
+    runs = {
+        name: matrix.scale.relative(float(value) - centre, usual)
+        for name, value in zip(matrix.runs[row], matrix.values[row, :, part], strict=False)
+        if np.isfinite(value)
+    }
+    return JobEffect(matrix.runs[row][0].partition("/")[0], size, Interval(low, high), runs)
+
+
+def _finer(cause: Cause, block: Block, half: Floats, i: int, node: PackedNode) -> tuple[Finer, ...]:
+    """The other parts that the cause explains, the largest share of its bound first."""
+    matrix, row = block.matrix, block.row[i]
+    parts = np.unique(np.concatenate([cause.members[cause.members != cause.head], cause.finer]))
+    share = np.abs(block.difference[row, parts]) / block.bound[parts]
+    out = []
+    for part in parts[np.argsort(-share, kind="stable")].tolist():
+        usual = _usual(matrix, part)
+        effect = float(block.difference[row, part])
+        low, size, high = (matrix.scale.relative(effect + side, usual) for side in (-half[part], 0.0, half[part]))
+        bound = matrix.scale.relative(float(block.bound[part]))
+        out.append(Finer(matrix.name, naming.part(matrix, part, node), size, Interval(low, high), bound))
+    return tuple(out)
+
+
+def _identity(term: str, effect: float, better: str, scale: str) -> str:
+    """The kind of a finding, as suppressions name it."""
+    if scale == "share":
+        return f"{term}-loud"
+    slower = (effect > 0) == (better == "lower")
+    return f"{term}-{'slow' if slower else 'fast'}"
+
+
+def _consistent(cause: Cause, effect: float, worse: bool) -> tuple[str, ...]:
+    where = cause.where
+    if cause.term == "class" and "to_socket" in where:
+        return ("socket-link",)
+    if (cause.term == "class" and where.get("class") in (0, 1)) or (cause.term == "ccd" and where.get("inside")):
+        return ("core-clock", "l3-clock")
+    if cause.term == "class" and where.get("class") == ALL_PAIRS:
+        return _CAUSES["node"]
+    known = ("core-clock", "l3-clock") if cause.term == "block" and "ccx" in where else _CAUSES.get(cause.term, ())
+    if worse:
+        return known
+    return ("higher-clock", *known[:1]) if effect < 0 else ("settings",)
+
+
+def _remedy(term: str, where: Mapping[str, Key]) -> str:
+    return "unlabelled" if where.get("class") == ALL_PAIRS else "ccx" if term == "block" and "ccx" in where else term
+
+
+def merged(shown: Sequence[Shown]) -> list[Shown]:
+    """One finding for one cause: pairs of several homes and measurements that have a part in common are one, cells
+    in one place too. The largest share of its bound is the finding, the others are finer. Confirmed ones come first."""
+    out: list[Shown] = []
+    for state in State:
+        of_state = [one for one in shown if one.finding.state is state]
+        known = [one for one in shown if one.finding.state is not State.REFUTED] if state is State.REFUTED else out
+        pairs = [one for one in of_state if one.series.matrix.quantity.of_pairs]
+        for one in sorted(pairs, key=lambda one: (-one.finding.times_bound, one.key, one.finding.home)):
+            first = next((kept for kept in [*out, *known] if _same(kept, one)), None)
+            if first is None:
+                out.append(one)
+            elif first in out and first.finding.state is state:
+                out[out.index(first)] = _with(first, one)
+        out += _by_place([one for one in of_state if not one.series.matrix.quantity.of_pairs])
+    rank = {state: number for number, state in enumerate(State)}
+    return sorted(out, key=lambda one: (rank[one.finding.state], not one.finding.worse, -one.finding.times_bound))
+
+
+def _same(one: Shown, other: Shown) -> bool:
+    """Whether findings of pairs in different matrices are of the same part."""
+    a, b = one.series.matrix, other.series.matrix
+    if a is b or not a.quantity.of_pairs or a.terms is not b.terms:
+        return False
+    return one.key.partition(" ")[2] == other.key.partition(" ")[2] or bool(
+        np.isin(one.cause.members, other.cause.members).any()
+    )
+
+
+def _by_place(found: Sequence[Shown]) -> list[Shown]:
+    """One finding a place for what is worse there than at the peers, and one for what is better."""
+    order = {term: number for number, term in enumerate(_FIRST)}
+    out: list[Shown] = []
+    for one in sorted(found, key=lambda one: (order.get(one.finding.part.term, 99), -one.finding.times_bound)):
+        at = next((number for number, first in enumerate(out) if _in_one_place(first.finding, one.finding)), None)
+        if at is None:
+            out.append(one)
+        else:
+            out[at] = _with(out[at], one)
+    return out
+
+
+#: What names a place of cells, the narrowest first.
+_PLACES = ("core", "memory_node", "cpu_node", "cluster", "ccx", "ccd", "socket")
+
+
+def _in_one_place(one: Finding, other: Finding) -> bool:
+    """Whether two findings of cells are of one place: the narrowest part that either names is the same, and they
+    contradict each other in no other. The ways of two NUMA nodes to one memory are two places."""
+    if one.worse != other.worse:
+        return False
+    a, b = one.part.where, other.part.where
+    narrowest = next((part for part in _PLACES if part in a or part in b), None)
+    if narrowest is None:
+        return a == b
+    return a.get(narrowest) == b.get(narrowest) and all(
+        a[part] == b[part] for part in _PLACES if part in a and part in b
+    )
+
+
+def _with(first: Shown, other: Shown) -> Shown:
+    """A finding with another of the same cause under it."""
+    found = other.finding
+    finer = Finer(found.measurement, found.part, found.effect, found.interval, found.bound)
+    return replace(first, finding=replace(first.finding, finer=(*first.finding.finer, finer, *found.finer)))
+
+
+def explained(shown: Shown, node: PackedNode, peers: Sequence[PackedNode], fields: Sequence[str]) -> Finding:
+    """A finding with what the node's instruments say about it, and the `fields` of the fingerprint in which it differs
+    from its peers."""
+    found = shown.finding
+    others = [peer.senses for peer in peers if peer.name != node.name]
+    ratio = senses.clock_against(node.senses, others, _slots(shown)) if found.pairs else None
+    seen = [*_instruments(node, others, ratio, pairs=bool(found.pairs))]
+    seen += [Evidence("configuration", True, field=field) for field in fields]
+    causes_left = _by_clock(found.consistent_with, ratio, found.effect)
+    return replace(found, evidence=tuple(seen), consistent_with=causes_left)
+
+
+def _instruments(
+    node: PackedNode, others: Sequence[Mapping[str, object]], ratio: float | None, *, pairs: bool
+) -> Iterable[Evidence]:
+    if pairs:
+        seen = None if ratio is None else abs(ratio - 1) > _CLOCK_SEEN
+        yield Evidence("clock", seen, ratio if ratio is not None else float("nan"), 1.0, "1")
+    heat = node.senses.get("temperature_c")
+    usual = sorted(float(str(other["temperature_c"])) for other in others if "temperature_c" in other)
+    if heat is None or not usual:
+        yield Evidence("temperature", None)
+    else:
+        middle = usual[len(usual) // 2]
+        yield Evidence("temperature", heat - middle > _HOTTER_C, heat, middle, "°C")
+    for key, kind in (("throttled", "throttling"), ("memory_errors", "memory-errors")):
+        count = node.senses.get(key)
+        yield Evidence(kind, None if count is None else bool(count), float("nan") if count is None else float(count))
+
+
+def _slots(shown: Shown) -> list[int]:
+    """The slots of the parts that a finding names; all where it names none."""
+    layout = shown.series.matrix.terms.layout
+    for name, value in shown.cause.where.items():
+        if name == "core" or name in LEVELS:
+            column = RANK if name == "core" else layout.column(name)
+            return [int(slot) for slot in np.flatnonzero(codes(layout.slots[:, : column + 1]) == value)]
+    return list(range(len(layout.slots)))
+
+
+def _by_clock(consistent: tuple[str, ...], ratio: float | None, effect: float) -> tuple[str, ...]:
+    """The core clock alone where its probe explains the effect, without it where it is the peers', else first."""
+    others = tuple(key for key in consistent if key not in _CLOCK_CAUSES)
+    if ratio is None or others == consistent:
+        return consistent
+    if abs(ratio - 1) <= _CLOCK_SEEN:
+        return others
+    share = (1 / ratio - 1) / effect if effect else 0.0
+    return ("core-clock",) if share >= _EXPLAINED else ("core-clock", *others) if share > 0 else others

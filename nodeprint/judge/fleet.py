@@ -1,0 +1,235 @@
+"""The verdict of a fleet, read off those of its nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from nodeprint.errors import nearest
+from nodeprint.judge import configuration, limits, margins, naming
+from nodeprint.judge.nodes import Reading
+from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome, State
+from nodeprint.judge.terms import Terms
+from nodeprint.judge.verdict import (
+    FleetVerdict,
+    Group,
+    Interval,
+    Limit,
+    Margin,
+    NodeVerdict,
+    Note,
+    Shared,
+    Spread,
+    Verdict,
+)
+
+#: A node is measured in at most so many jobs.
+_MOST_JOBS = 3
+#: Nodes measured again beside each suspect.
+_COMPANIONS = 2
+#: Standard errors at both ends of a 95 % interval.
+_NORMAL_95 = 1.96
+
+
+def verdict(reading: Reading, versions: Mapping[str, str]) -> Verdict:
+    """The verdict of a campaign."""
+    population = reading.population
+    fleet = population.fleet
+    letters = {i: letter(number) for i, number in population.group_of.items()} if len(population.groups) > 1 else {}
+    nodes = {node.name: reading.node(i, letters.get(i, "")) for i, node in enumerate(fleet.nodes)}
+    return Verdict(
+        fleet.campaign, fleet.simulated, any(node.imported for node in fleet.nodes), {**fleet.versions, **versions},
+        population.rules.decides, _fleet(reading, nodes), nodes, tuple(reading.fabrics), _recheck(reading, nodes),
+    )  # fmt: skip
+
+
+def letter(number: int) -> str:
+    """What a group is called."""
+    return chr(ord("A") + number) if number < 26 else f"Z{number}"
+
+
+def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
+    population = reading.population
+    counted = Counter(node.outcome for node in nodes.values())
+    counts = {outcome.value: counted[outcome] for outcome in Outcome if counted[outcome]}
+    measured = sum(node.state == "measured" for node in population.fleet.nodes)
+    spreads = _spreads(reading)
+    found = _outcome(reading, nodes, spreads, measured)
+    measured_subjects = {margins.subject(one.quantity) for one in population.reduced}
+    rests_on = [subject for subject in population.rules.decides if subject in measured_subjects]
+    tests = sum(one.first.difference.size for one in reading.series)
+    tests += sum(2 * len(f.nodes) * len(f.nodes) for f in reading.fabrics)
+    return FleetVerdict(
+        found, len(nodes), measured, counts, _worst(nodes), tuple(rests_on), _missing(reading, nodes),
+        tuple(_groups(reading)), tuple(_shared(reading, nodes)), spreads, _limits(reading), tests,
+        population.rules.false_alarm * (bool(reading.series) + bool(reading.fabrics)), tuple(_notes(reading, nodes)),
+    )  # fmt: skip
+
+
+def _outcome(
+    reading: Reading, nodes: Mapping[str, NodeVerdict], spreads: Sequence[Spread], measured: int
+) -> FleetOutcome:
+    """The outcome of a fleet, which never says more than those of its nodes."""
+    outcomes = {node.outcome for node in nodes.values()}
+    if not measured:
+        return FleetOutcome.NOT_MEASURED
+    if reading.population.is_split:
+        return FleetOutcome.SPLIT
+    if outcomes & {Outcome.DEVIATES, Outcome.OUTSIDE_LIMIT}:
+        return FleetOutcome.DEVIATIONS
+    if outcomes & {Outcome.SUSPECT, Outcome.DIFFERS}:
+        wide = any(spread.wide for spread in spreads)
+        return FleetOutcome.NOT_UNIFORM if wide else FleetOutcome.SUSPECTS
+    if not reading.population.groups:
+        alone = outcomes <= {Outcome.NO_PEER, Outcome.NOT_MEASURED, Outcome.DIFFERENT_CONFIGURATION}
+        return FleetOutcome.NO_PEER if alone else FleetOutcome.INCONCLUSIVE
+    return FleetOutcome.UNIFORM if outcomes == {Outcome.SAME} else FleetOutcome.INCONCLUSIVE
+
+
+def _worst(nodes: Mapping[str, NodeVerdict]) -> tuple[Margin, ...]:
+    """Of the nodes that are the same, in each subject the margin nearest to its bound, in the order of the nodes'."""
+    worst: dict[str, Margin] = {}
+    for node in nodes.values():
+        for margin in node.margins if node.outcome is Outcome.SAME else ():
+            if margin.subject not in worst or margin.share > worst[margin.subject].share:
+                worst[margin.subject] = margin
+    return tuple(sorted(worst.values(), key=lambda margin: not margin.decides))
+
+
+def _missing(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> tuple[str, ...]:
+    """Measurements that were planned, and that no measured node has."""
+    population = reading.population
+    there = {name for i in range(len(nodes)) for name in population.measured(i)}
+    there |= {name for node in population.fleet.nodes for name in node.not_applicable}
+    return tuple(name for name in population.planned if name not in there) if there else ()
+
+
+def _groups(reading: Reading) -> list[Group]:
+    """The groups that are compared within themselves, where they are several."""
+    population = reading.population
+    if len(population.groups) < 2:
+        return []
+    out = []
+    for number, group in enumerate(population.groups):
+        names = tuple(population.fleet.nodes[i].name for i in group.nodes.tolist())
+        fields = _fields(reading, group.nodes.tolist(), range(len(population.fleet.nodes)))
+        entry = Group(letter(number), names, fields=fields)
+        if group.cut is not None:
+            cut = group.cut
+            relative, level = cut.matrix.scale.relative, float(cut.matrix.levels[cut.term])
+            low, effect, high = (relative(cut.effect + side * _NORMAL_95 * cut.error) for side in (-1, 0, 1))
+            part = naming.part(cut.matrix, cut.term)
+            entry = Group(
+                letter(number), names, cut.matrix.name, part, effect, effect * level, Interval(low, high),
+                relative(cut.bound), cut.matrix.quantity.unit, fields,
+            )  # fmt: skip
+        out.append(entry)
+    return out
+
+
+def _fields(reading: Reading, inside: Sequence[int], among: Sequence[int]) -> dict[str, str]:
+    """Fields of the fingerprint in which the nodes `inside` have one value that no other node `among` has."""
+    nodes, rules = reading.population.fleet.nodes, reading.population.rules
+    chosen = set(inside)
+    mine = [configuration.normalised(nodes[i].fingerprint, rules) for i in inside]
+    others = [
+        configuration.normalised(nodes[i].fingerprint, rules)
+        for i in among
+        if i not in chosen and nodes[i].state == "measured"
+    ]
+    return {
+        key: str(value)
+        for key, value in sorted((mine[0] if mine else {}).items())
+        if all(fields.get(key) == value for fields in mine)
+        and others
+        and all(key in fields and fields[key] != value for fields in others)
+    }
+
+
+def _shared(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Shared]:
+    """Differences that several nodes of a group have, each once, by the node that shows most of it."""
+    number_of = {node.name: i for i, node in enumerate(reading.population.fleet.nodes)}
+    seen: dict[tuple[str, ...], Shared] = {}
+    for name, node in nodes.items():
+        for finding in node.findings:
+            if not finding.shared_by or finding.state is State.REFUTED:
+                continue
+            alike = tuple(sorted((name, *finding.shared_by)))
+            key = (*alike, finding.measurement, finding.part.term, str(finding.effect > 0), _place(finding.part.where))
+            if key in seen and abs(seen[key].effect) >= abs(finding.effect):
+                continue
+            group = reading.population.groups[reading.population.group_of[number_of[name]]].nodes.tolist()
+            fields = _fields(reading, [number_of[other] for other in alike], group)
+            seen[key] = Shared(alike, finding.measurement, finding.part, finding.effect, finding.interval, fields)
+    return sorted(seen.values(), key=lambda shared: (-len(shared.nodes), -abs(shared.effect)))
+
+
+def _place(where: Mapping[str, int | str]) -> str:
+    return ",".join(f"{key}={value}" for key, value in where.items() if not key.startswith("cpu"))
+
+
+def _spreads(reading: Reading) -> tuple[Spread, ...]:
+    return margins.spreads(reading.series)
+
+
+def _limits(reading: Reading) -> tuple[Limit, ...]:
+    """The detection limits, of several homes and groups the largest."""
+    found: dict[tuple[str, str], Limit] = {}
+    for limit in margins.limits(reading.series):
+        key = (limit.measurement, limit.family)
+        if key not in found or limit.effect > found[key].effect:
+            found[key] = limit
+    return tuple(found.values())
+
+
+def _notes(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Note]:
+    """What else is to be said: two-core CCXs, suppressions and limits without effect, and what messages lack."""
+    population = reading.population
+    rules, day = population.rules, reading.day
+    notes = []
+    pairs = [one.matrix.terms for one in reading.series if one.matrix.quantity.of_pairs]
+    if any(not terms.layout.harvested and _no_core_inside(terms) for terms in pairs):
+        notes.append(Note("two-cores"))
+    for rule in rules.suppressions:
+        if rule.until.isoformat() < day:
+            notes.append(Note("suppression-ended", rule.node, f"{rule.finding} on {rule.until}"))
+        elif rule.node not in nodes:
+            notes.append(Note("no-such-node", rule.node, nearest(rule.node, nodes)))
+        elif not any(finding.suppressed for finding in nodes[rule.node].findings):
+            notes.append(Note("suppression-without-effect", rule.node, rule.finding))
+    known = limits.applied(reading.classes, reading.rows)
+    for limit in rules.limits:
+        if (limit.measurement, limit.of) not in known:
+            rows = [name for measurement, name in known if measurement == limit.measurement]
+            notes.append(Note("limit-not-applied", f"{limit.measurement}, {limit.of}", nearest(limit.of, rows)))
+    if reading.since is not None:
+        notes.append(reading.since.note)
+    return notes
+
+
+def _no_core_inside(terms: Terms) -> bool:
+    """Whether there are pairs inside CCXs, but none that name a core: with two cores there is one pair."""
+    inside = terms.layout.classes == 1
+    return bool(inside.any()) and not len(terms.indices("core-in"))
+
+
+def _recheck(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> tuple[str, ...]:
+    """Nodes that a further job would decide, and beside each two others of its group, best of its rack."""
+    population = reading.population
+    names = [node.name for node in population.fleet.nodes]
+    chosen: set[str] = set()
+    for i, name in enumerate(names):
+        if not MEANING[nodes[name].outcome].again or len(population.jobs(i)) >= _MOST_JOBS:
+            continue
+        mine = next((n for n in population.configurations if i in n), np.zeros(0, dtype=np.int64))
+        calm = [names[j] for j in mine.tolist() if not nodes[names[j]].counted and j in population.group_of]
+        near = sorted(calm, key=lambda other: _apart(nodes, names, name, other))
+        chosen |= {name, *near[:_COMPANIONS]}
+    return tuple(sorted(chosen))
+
+
+def _apart(nodes: Mapping[str, NodeVerdict], names: Sequence[str], name: str, other: str) -> tuple[bool, int, str]:
+    """How far two nodes are apart: whether in other racks, then in the order of names."""
+    return nodes[name].rack != nodes[other].rack, abs(names.index(other) - names.index(name)), other

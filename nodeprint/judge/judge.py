@@ -1,0 +1,105 @@
+"""The method, in the order of docs/method/verdict.md: from the measurements of a fleet to its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import msgspec
+import xarray as xr
+
+from nodeprint import __version__
+from nodeprint.fabric import Fabrics
+from nodeprint.judge import acceptance, confirmation, deviations, messages, nodes, table
+from nodeprint.judge import fleet as fleet_verdict
+from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.baseline import Since
+from nodeprint.judge.confirmation import Pooled, Series, Standing
+from nodeprint.judge.deviations import Levels
+from nodeprint.judge.findings import Shown, merged, of_series
+from nodeprint.judge.population import Population
+from nodeprint.judge.verdict import Verdict
+from nodeprint.packed import PackedFleet
+
+#: The chance that in a family of parts any node within its bounds is suspected. It costs a second job, which alone
+#: decides how often such a node DEVIATES.
+SUSPECT = 0.05
+
+
+class Judged(msgspec.Struct, frozen=True, dict=True):
+    """A fleet judged: its verdict, and what it was read off."""
+
+    population: Population
+    series: tuple[Series, ...]
+    confirming: float
+    standings: Mapping[int, Mapping[int, Standing]]
+    pooled: Sequence[dict[int, Pooled]]
+    shown: Mapping[int, Sequence[Shown]]
+    verdict: Verdict
+
+    @cached_property
+    def deviations(self) -> xr.Dataset:
+        """The table of all differences (`judge.table`)."""
+        group_of = {i: number for number, group in enumerate(self.population.groups) for i in group.nodes.tolist()}
+        return table.dataset(
+            table.Rows(self.series, self.pooled, self.population.fleet.nodes, group_of, self.confirming)
+        )
+
+
+def judge(
+    fleet: PackedFleet,
+    rules: Acceptance | None = None,
+    *,
+    planned: Sequence[str] = (),
+    fabrics: Fabrics | None = None,
+    since: Since | None = None,
+) -> Judged:
+    """Judge a fleet by `rules` (the defaults where there are none).
+
+    `planned` are the measurements that each node was to have, `fabrics` what was measured between nodes, `since` what
+    changed since a baseline. Writes nothing.
+    """
+    rules = rules or acceptance.load()
+    # 1. A run is the unit of evidence: one value for each run and part, and who is compared with whom.
+    population = Population.of(fleet, rules, planned)
+    # 2. A fleet without a majority has no centre: each group of it is compared within itself.
+    population = population.split()
+    # 3. One table: difference from the peers, its error, two intervals and the bound.
+    levels = Levels(SUSPECT, rules.false_alarm, population.compared)
+    series = tuple(_series(population, levels))
+    # 4. Inside the bound, outside it, or undecided; what one job shows an independent one has to confirm.
+    confirming = confirmation.confirming_tail(series, levels.confirm)
+    standings: dict[int, dict[int, Standing]] = {}
+    pooled: list[dict[int, Pooled]] = [{} for _ in series]
+    for number, one in enumerate(series):
+        for i in one.matrix.nodes.tolist():
+            found = confirmation.standing(one, i, confirming)
+            if found is not None:
+                standings.setdefault(i, {})[number] = found
+                pooled[number][i] = confirmation.pooled(found.blocks, i)
+    # 5. The coarsest part that explains the others is the finding.
+    shown = {
+        i: merged([
+            finding
+            for number, found in by_series.items()
+            for finding in of_series(series[number], found, i, population.fleet.nodes[i])
+        ])
+        for i, by_series in standings.items()
+    }  # fmt: skip
+    # 6. Messages between nodes are judged by the same intervals.
+    between = messages.judge_all(fabrics or Fabrics(), rules, levels)
+    # 7. Outcomes are read off what is there.
+    reading = nodes.Reading(population, series, standings, pooled, shown, between, since)
+    result = fleet_verdict.verdict(reading, {"nodeprint": __version__})
+    return Judged(population, series, confirming, standings, pooled, shown, result)
+
+
+def _series(population: Population, levels: Levels) -> Sequence[Series]:
+    """The blocks of every measurement, home and group."""
+    out = []
+    for group in population.groups:
+        for reduced, number, matrix in population.matrices(group.nodes):
+            first = deviations.first_jobs(matrix, population.rules, levels)
+            later = deviations.later_jobs(first, reduced, number, population.rules, levels)
+            out.append(Series((first, *later)))
+    return out

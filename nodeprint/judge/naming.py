@@ -1,0 +1,97 @@
+"""Places of the judge in the numbers that a node's operating system has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from nodeprint.fleet.quantity import Key, Model
+from nodeprint.judge.reduction import Matrix
+from nodeprint.judge.terms import Term, scoped
+from nodeprint.judge.verdict import Part
+from nodeprint.layout import CCX, LEVELS, QUADRANT, RANK, SOCKET, Ints, Layout
+from nodeprint.packed import PackedNode
+
+#: A node of which nothing is known, for places that are the same on all.
+NO_NODE = PackedNode("")
+
+
+def part(matrix: Matrix, number: int, node: PackedNode = NO_NODE) -> Part:
+    """A part of a matrix as one of a node."""
+    term = matrix.terms.terms[number]
+    return Part(term.name, term.family, place(matrix, scoped(term.family, term.where), node))
+
+
+def key(matrix: Matrix, term: Term) -> str:
+    """A part's place in canonical numbers, the same on every node: `core=37`, `ccd=3,memory_node=1`."""
+    return ",".join(f"{label}={value}" for label, value in term.where.items()) or "all"
+
+
+def place(matrix: Matrix, where: Mapping[str, Key], node: PackedNode) -> dict[str, Key]:
+    """A place of a matrix in a node's numbers: cores, CPUs and NUMA nodes of the system, parts machine-wide. Parts are
+    called by what they are (`numa` in place of a quadrant, `cluster`), classes by name, and `inside` says of what."""
+    if matrix.quantity.of_pairs:
+        return _of_pairs(where, matrix.terms.layout, node)
+    if not where and matrix.quantity.size == 1:  # the only place of named ones is not the whole node
+        where = {dim: value for dim, value in matrix.quantity.place(0).items() if dim in matrix.quantity.names}
+    return numbered(where, node, matrix.quantity.model)
+
+
+def _of_pairs(where: Mapping[str, Key], layout: Layout, node: PackedNode) -> dict[str, Key]:
+    out: dict[str, Key] = {}
+    for name, value in where.items():
+        level = name.removeprefix("to_")
+        if level == "core":
+            slot = int(layout.first[RANK][int(value)])
+            out["core"] = node.cores[slot] if slot < len(node.cores) else value
+            if slot < len(node.cpus):
+                out["cpu"] = node.cpus[slot]
+        elif name == "class":
+            out[name] = layout.class_names[int(value)]
+        elif level in LEVELS:
+            column = layout.column(level)
+            number = int(layout.slots[layout.first[column][int(value)], column])
+            out[name.replace(level, layout.levels[column])] = number if number >= 0 else value
+        elif name != "inside":
+            out[name] = value
+        elif held := [
+            layout.levels[column] for column in (CCX, QUADRANT, SOCKET) if layout.slots[:, column].min() >= 0
+        ]:
+            out[name] = held[0]
+    return out
+
+
+def numbered(where: Mapping[str, Key], node: PackedNode, model: Model) -> dict[str, Key]:
+    """A place of cells in a node's numbers; words and plain numbers as they are."""
+    out: dict[str, Key] = {}
+    for label, value in where.items():
+        kind = model.labels.get(label)
+        if kind == "cpu":
+            for name in ("core", "cpu"):
+                out[name if label == "cpu" else f"{name}_{label}"] = _at(node.numbers.get(name, ()), int(value))
+        elif kind in ("node", "node_of_cpu"):
+            out[label if kind == "node" else f"node_{label}"] = _at(node.numbers.get("node", ()), int(value))
+        else:
+            out[label] = value
+    return out
+
+
+def _at(numbers: Sequence[int], index: int) -> int:
+    return numbers[index] if 0 <= index < len(numbers) else index
+
+
+def cpu_pairs(matrix: Matrix, covers: Ints, node: PackedNode) -> dict[int, tuple[int, ...]]:
+    """Pairs of CPUs by their first CPU, in the system's numbers."""
+    pairs = np.asarray(matrix.terms.layout.pairs[covers])
+    numbers = np.array(node.cpus if node.cpus else range(len(matrix.terms.layout.slots)), dtype=np.int64)
+    out: dict[int, list[int]] = {}
+    for a, b in np.sort(numbers[pairs], axis=1).tolist():
+        out.setdefault(a, []).append(b)
+    return {a: tuple(sorted(partners)) for a, partners in sorted(out.items())}
+
+
+def cells(matrix: Matrix, covers: Ints, node: PackedNode) -> tuple[dict[str, Key], ...]:
+    """The cells of places that are no pairs, in the system's numbers."""
+    quantity = matrix.quantity
+    return tuple(numbered(quantity.place(int(number)), node, quantity.model) for number in covers)

@@ -1,0 +1,260 @@
+"""The outcome of each node: its findings, its margins, and the reasons that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from nodeprint.judge import figures, findings, limits, margins, messages, quality
+from nodeprint.judge.baseline import Since
+from nodeprint.judge.confirmation import Pooled, Series, Standing
+from nodeprint.judge.findings import Shown
+from nodeprint.judge.outcome import OUTCOME_OF, State, Why, first
+from nodeprint.judge.population import Population
+from nodeprint.judge.verdict import (
+    CellFigure,
+    ClassFigure,
+    Disturbance,
+    FabricVerdict,
+    Finding,
+    Interval,
+    JobEffect,
+    Margin,
+    NodeVerdict,
+    Part,
+    Reason,
+)
+
+#: By the state of a finding the reason that it is.
+_WHY = {State.CONFIRMED: Why.CONFIRMED, State.SUSPECTED: Why.SUSPECTED, State.DIFFERS: Why.DIFFERS}
+#: A part that fewer of the nodes have is missing on nobody.
+_USUAL = 0.5
+
+
+class Reading(msgspec.Struct, frozen=True, dict=True):
+    """What outcomes are read off: by number of a series and of a node its standing and pooled differences, by node its
+    causes, messages between nodes, and what changed since a baseline."""
+
+    population: Population
+    series: Sequence[Series]
+    standings: Mapping[int, Mapping[int, Standing]]
+    pooled: Sequence[Mapping[int, Pooled]]
+    shown: Mapping[int, Sequence[Shown]]
+    fabrics: Sequence[FabricVerdict]
+    since: Since | None
+
+    @cached_property
+    def day(self) -> str:
+        """The day of the newest run: a verdict depends on its input, not on when it is made."""
+        return self.population.began[:10]
+
+    @cached_property
+    def classes(self) -> list[list[ClassFigure]]:
+        """Medians of classes of pairs, by node."""
+        return figures.of_classes(self.population.reduced, len(self.population.fleet.nodes))
+
+    @cached_property
+    def rows(self) -> list[list[CellFigure]]:
+        """Medians of the rows of other measurements, by node."""
+        peers = [group.nodes for group in self.population.groups]
+        return figures.of_rows(self.population.reduced, self.population.fleet.nodes, peers)
+
+    @cached_property
+    def _shared(self) -> dict[tuple[int, str, bool], tuple[str, ...]]:
+        """The nodes that have the same finding, by group, part and side."""
+        found: dict[tuple[int, str, bool], list[str]] = {}
+        for i, shown in self.shown.items():
+            for one in shown:
+                if one.finding.state is not State.REFUTED:
+                    found.setdefault(self._alike(i, one), []).append(self.population.fleet.nodes[i].name)
+        return {key: tuple(sorted(names)) for key, names in found.items()}
+
+    def _alike(self, i: int, shown: Shown) -> tuple[int, str, bool]:
+        return self.population.group_of[i], shown.key, shown.finding.effect > 0
+
+    def node(self, i: int, letter: str) -> NodeVerdict:
+        """The verdict of a node; `letter` is its group's where there are several."""
+        node = self.population.fleet.nodes[i]
+        found = tuple(self._findings(i))
+        node_margins = self._margins(i)
+        reasons = sorted(self._reasons(i, found, node_margins), key=lambda reason: _RANK[reason.why])
+        disturbances = [one for job in self.population.disturbed[i].values() for one in job]
+        disturbances += [Disturbance("record", invalid=False, detail=text) for text in (*node.unusable, *node.quality)]
+        quantities = [one.quantity for one in self.population.reduced]
+        disturbances += quality.beside(node, i, quantities, self.population.reduced, self.population.rules)
+        return NodeVerdict(
+            OUTCOME_OF[first(reason.why for reason in reasons)], tuple(reasons), found, node_margins,
+            tuple(disturbances), (*node.warnings, *self._soft(i)), node.fingerprint, tuple(self.classes[i]),
+            tuple(self.rows[i]), tuple(f"job{job}" for job in self.population.jobs(i)), letter, node.rack,
+            node.log_tail,
+        )  # fmt: skip
+
+    def _soft(self, i: int) -> Iterator[Mapping[str, str]]:
+        """Fields in which a node differs from the majority, as warnings."""
+        for difference in self.population.differing.get(self.population.fleet.nodes[i].name, ()):
+            advice = "make it equal on all nodes, or accept the difference in acceptance.yaml"
+            yield {"id": f"fingerprint-{difference.key}", "text": difference.text, "advice": advice}
+
+    # --- findings ---
+
+    def _findings(self, i: int) -> Iterator[Finding]:
+        """All findings of a node, the most certain first."""
+        node, rules = self.population.fleet.nodes[i], self.population.rules
+        job = f"job{max(self.population.jobs(i), default=1)}"
+        found = [*limits.outside(self.classes[i], self.rows[i], rules, job)]
+        fields = [difference.key for difference in self.population.differing.get(node.name, ()) if not difference.hard]
+        group = self.population.group_of.get(i)
+        peers = (
+            [self.population.fleet.nodes[j] for j in self.population.groups[group].nodes] if group is not None else []
+        )
+        for shown in self.shown.get(i, ()):
+            alike = tuple(name for name in self._shared.get(self._alike(i, shown), ()) if name != node.name)
+            found.append(replace(findings.explained(shown, node, peers, fields), shared_by=alike))
+        found += self._events(i)
+        found += messages.of_node(self.fabrics, node.name)
+        found += self.since.findings.get(node.name, ()) if self.since is not None else ()
+        if any(finding.state is State.DIFFERS for finding in found):
+            # with so few nodes nothing that is not confirmed says which of them is right
+            found = [
+                replace(finding, state=State.DIFFERS)
+                if finding.state is State.SUSPECTED and finding.by_job
+                else finding
+                for finding in found
+            ]
+        for finding in found:
+            yield replace(finding, suppressed=rules.suppressed(node.name, finding.id, self.day))
+
+    def _events(self, i: int) -> Iterator[Finding]:
+        """Throttling and uncorrected memory errors: nobody's noise, and no peers are needed to see them."""
+        for kind, by_job in quality.events(self.population.fleet.nodes[i]).items():
+            count = float(max(by_job.values()))
+            jobs = tuple(
+                JobEffect(job, float(events), Interval(float(events), float(events)), {})
+                for job, events in sorted(by_job.items())
+            )
+            yield Finding(
+                id=kind, state=State.CONFIRMED if len(by_job) > 1 else State.SUSPECTED, measurement="", home=-1,
+                part=Part(kind, kind), effect=count, effect_unit=count, interval=Interval(count, count), half_95=0.0,
+                bound=0.0, bound_unit=0.0, times_bound=count, value=count, peers=0.0, unit="events", worse=True,
+                by_job=jobs, remedy=kind,
+            )  # fmt: skip
+
+    # --- how alike ---
+
+    def _margins(self, i: int) -> tuple[Margin, ...]:
+        node = self.population.fleet.nodes[i]
+        worst = [
+            found
+            for number in self.standings.get(i, ())
+            if (found := margins.worst(self.series[number], self.pooled[number][i])) is not None
+        ]
+        return margins.margins(worst, node, self.population.rules)
+
+    def _reasons(self, i: int, found: Sequence[Finding], of_node: Sequence[Margin]) -> Iterator[Reason]:
+        """Every reason for the outcome of a node."""
+        population = self.population
+        node = population.fleet.nodes[i]
+        if node.state != "measured":
+            yield Reason(Why.NOT_MEASURED, detail=node.reason)
+            return
+        for finding in found:
+            if finding.counts:
+                why = Why.LIMIT if finding.id == "limit" else _WHY[finding.state]
+                yield Reason(why, (finding.id,))
+        if any(finding.suppressed and finding.state is not State.REFUTED for finding in found):
+            yield Reason(Why.SUPPRESSED)
+        if node.unusable:
+            yield Reason(Why.UNUSABLE, detail=node.unusable[0])
+            return
+        invalid = population.disturbed[i]
+        if invalid and not set(population.jobs(i)) - set(invalid):
+            worst = max((one for job in invalid.values() for one in job), key=lambda one: one.share)
+            kind = Why.DISTURBED if worst.kind == "disturbed" else Why.MISSING_PAIRS
+            yield Reason(kind, (worst.measurement,), worst.share)
+            return
+        if i not in population.group_of:
+            yield self._alone(i)
+            return
+        if population.groups[population.group_of[i]].cut is not None or self._is_of_split(i):
+            yield Reason(Why.SPLIT)
+        yield from self._doubts(i, found, of_node)
+
+    def _is_of_split(self, i: int) -> bool:
+        """Whether a node is of the first group of a configuration that is split."""
+        mine = next(set(nodes.tolist()) for nodes in self.population.configurations if i in nodes)
+        groups = [group for group in self.population.groups if set(group.nodes.tolist()) <= mine]
+        return len(groups) > 1
+
+    def _alone(self, i: int) -> Reason:
+        """Why a node is compared with no other."""
+        population = self.population
+        node = population.fleet.nodes[i]
+        measured = [other for other in population.fleet.nodes if other.state == "measured"]
+        hard = tuple(d.key for d in population.differing.get(node.name, ()) if d.hard)
+        mine = next(nodes for nodes in population.configurations if i in nodes)
+        if node.imported and not node.identified:
+            return Reason(
+                Why.ALONE, detail="the processor of an imported matrix is not known; name it by --part or --xml"
+            )
+        if len(measured) == 1 or len(mine) > 1:
+            return Reason(Why.ALONE)
+        return Reason(Why.CONFIGURATION, hard)
+
+    def _doubts(self, i: int, found: Sequence[Finding], of_node: Sequence[Margin]) -> Iterator[Reason]:
+        """Why a compared node is not the same though nothing deviates, or that it is."""
+        rules = self.population.rules
+        deciding = [margin for margin in of_node if margin.decides]
+        doubts = []
+        if missing := self._missing(i):
+            doubts.append(Reason(Why.MISSING, missing))
+        if not deciding:
+            doubts.append(Reason(Why.MISSING, rules.decides))
+        if rebooted := self.population.fleet.nodes[i].rebooted:
+            doubts.append(Reason(Why.REBOOTED, rebooted))
+        if any(margin.runs < 2 for margin in deciding):
+            doubts.append(Reason(Why.ONE_RUN))
+        unseen = [
+            family
+            for number in self.standings.get(i, ())
+            if margins.subject(self.series[number].matrix.quantity) in rules.decides
+            for family in self.series[number].matrix.terms.unwitnessed
+        ]
+        if unseen:
+            doubts.append(Reason(Why.UNEXAMINED, tuple(dict.fromkeys(unseen))))
+        counted = {margins.subject_of(finding) for finding in found if finding.counts}
+        unresolved = tuple(
+            margin.subject
+            for margin in deciding
+            if margin.share > 1 and margin.runs > 1 and margin.subject not in counted
+        )
+        if unresolved:
+            doubts.append(Reason(Why.UNRESOLVED, unresolved))
+        yield from doubts
+        if not doubts and not counted:
+            yield Reason(Why.WITHIN_BOUNDS, tuple(margin.subject for margin in deciding))
+
+    def _missing(self, i: int) -> tuple[str, ...]:
+        """Measurements that were planned and not made on a node, or not of all parts that its peers have."""
+        population = self.population
+        measured = population.measured(i) | set(population.fleet.nodes[i].not_applicable)
+        wanted = dict.fromkeys((*population.planned, *population.rules.required))
+        missing = [name for name in wanted if name not in measured]
+        for number in self.standings.get(i, ()):
+            one = self.series[number]
+            usual = np.isfinite(one.first.difference).mean(axis=0) >= _USUAL
+            if np.any(usual & ~np.isfinite(self.pooled[number][i].difference)):
+                missing.append(one.matrix.name)
+        peers = population.groups[population.group_of[i]].nodes.tolist()
+        for reduced in population.reduced:
+            name = reduced.quantity.measurement
+            having = sum(node in reduced.quantity.rows for node in peers)
+            if name not in measured and having >= _USUAL * len(peers):
+                missing.append(name)
+        return tuple(dict.fromkeys(missing))
+
+
+_RANK = {why: number for number, why in enumerate(OUTCOME_OF)}

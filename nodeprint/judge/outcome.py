@@ -1,0 +1,177 @@
+"""The outcomes of nodes and fleets and the reasons for them: one table that statuses, files, pages and exit codes read.
+
+Nothing else in the program ranks, colours or counts an outcome, so that exit status, JUnit, drain lines and pages
+cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from enum import StrEnum
+
+import msgspec
+
+from nodeprint.errors import NodeprintError, printable
+
+
+class Outcome(StrEnum):
+    """What a node's measurements amount to; a node has one."""
+
+    NOT_MEASURED = "NOT MEASURED"
+    OUTSIDE_LIMIT = "OUTSIDE LIMIT"
+    DEVIATES = "DEVIATES"
+    SUSPECT = "SUSPECT"
+    DIFFERS = "DIFFERS"
+    SPLIT = "SPLIT"
+    INVALID = "INVALID"
+    DIFFERENT_CONFIGURATION = "DIFFERENT CONFIGURATION"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    NO_PEER = "NO PEER"
+    SAME = "SAME"
+
+
+class FleetOutcome(StrEnum):
+    """What a campaign's nodes amount to together."""
+
+    NOT_MEASURED = "NOT MEASURED"
+    SPLIT = "SPLIT"
+    DEVIATIONS = "DEVIATIONS"
+    SUSPECTS = "SUSPECTS"
+    NOT_UNIFORM = "NOT UNIFORM"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    NO_PEER = "NO PEER"
+    UNIFORM = "UNIFORM"
+
+
+class Why(StrEnum):
+    """The kinds of reasons for an outcome."""
+
+    NOT_MEASURED = "not measured"
+    LIMIT = "outside a limit"
+    CONFIRMED = "found in two jobs"
+    SUSPECTED = "found in one job"
+    DIFFERS = "two or few nodes differ"
+    SPLIT = "the fleet is split"
+    UNUSABLE = "records cannot be used"
+    MISSING_PAIRS = "pairs are missing"
+    DISTURBED = "measurements were disturbed"
+    CONFIGURATION = "configured differently"
+    ALONE = "no peer"
+    MISSING = "planned and not measured"
+    REBOOTED = "booted again within a job"
+    ONE_RUN = "one run"
+    UNEXAMINED = "a part that no data examine"
+    UNRESOLVED = "not resolved within the bound"
+    SUPPRESSED = "a suppressed finding"
+    WITHIN_BOUNDS = "within every bound"
+
+
+class State(StrEnum):
+    """How certain a finding is. A finding of one job is `SUSPECTED`; an independent job confirms or refutes it; of few
+    nodes that contradict each other it is not known which is right (`DIFFERS`)."""
+
+    CONFIRMED = "confirmed"
+    SUSPECTED = "suspected"
+    DIFFERS = "differs"
+    REFUTED = "refuted"
+
+
+class Kind(StrEnum):
+    """What `--fail-on` may count."""
+
+    FOUND = "found"
+    NOT_SAME = "not-same"
+    NOT_MEASURED = "not-measured"
+    INVALID = "invalid"
+    NOTHING = "nothing"
+
+
+class Meaning(msgspec.Struct, frozen=True):
+    """What an outcome means to everything that reads it.
+
+    `rank` is its order on pages, the most urgent first; `symbol` and `colour` (a name of reports/style.yaml) mark it,
+    never the colour alone. `junit` is its element in verdict.xml (empty: passed). `fails` are the values of --fail-on
+    that count it. `drain`: draining the node is suggested. `again`: a further job would decide. `measured`: there are
+    records of it.
+    """
+
+    rank: int
+    symbol: str
+    colour: str
+    junit: str = ""
+    fails: tuple[Kind, ...] = (Kind.NOT_SAME,)
+    drain: bool = False
+    again: bool = False
+    measured: bool = True
+
+
+_FOUND = (Kind.FOUND, Kind.NOT_SAME)
+#: By outcome of a node what it means.
+MEANING: dict[Outcome, Meaning] = {
+    Outcome.OUTSIDE_LIMIT: Meaning(0, "■", "alarm", "failure", _FOUND),
+    Outcome.DEVIATES: Meaning(1, "▲", "alarm", "failure", _FOUND, drain=True),
+    Outcome.SUSPECT: Meaning(2, "◆", "warning", "failure", _FOUND, again=True),
+    Outcome.DIFFERS: Meaning(3, "△", "warning", "failure", _FOUND),
+    Outcome.SPLIT: Meaning(4, "◐", "warning", "failure", _FOUND),
+    Outcome.INVALID: Meaning(5, "✕", "disturbed", "error", (Kind.INVALID, Kind.NOT_SAME), again=True),
+    Outcome.NOT_MEASURED: Meaning(6, "\u2013", "neutral", "error", (Kind.NOT_MEASURED, Kind.NOT_SAME), measured=False),
+    Outcome.DIFFERENT_CONFIGURATION: Meaning(7, "□", "different", "failure"),
+    Outcome.INCONCLUSIVE: Meaning(8, "◇", "neutral", "skipped"),
+    Outcome.NO_PEER: Meaning(9, "○", "different", "skipped"),
+    Outcome.SAME: Meaning(10, "●", "good", fails=()),
+}
+#: By outcome of a fleet what it means; its nodes, fabric and the fleet itself are counted together.
+FLEET_MEANING: dict[FleetOutcome, Meaning] = {
+    FleetOutcome.SPLIT: Meaning(0, "◐", "warning", "failure", _FOUND),
+    FleetOutcome.DEVIATIONS: Meaning(1, "▲", "alarm", "failure", _FOUND),
+    FleetOutcome.NOT_UNIFORM: Meaning(2, "◆", "warning", "failure", _FOUND),
+    FleetOutcome.SUSPECTS: Meaning(3, "◆", "warning", "failure", _FOUND),
+    FleetOutcome.NOT_MEASURED: Meaning(
+        4, "\u2013", "neutral", "error", (Kind.NOT_MEASURED, Kind.NOT_SAME), measured=False
+    ),
+    FleetOutcome.INCONCLUSIVE: Meaning(5, "◇", "neutral", "skipped"),
+    FleetOutcome.NO_PEER: Meaning(6, "○", "different", "skipped"),
+    FleetOutcome.UNIFORM: Meaning(7, "●", "good", fails=()),
+}
+#: By reason the outcome that it gives a node; the first reason of this order counts.
+OUTCOME_OF: dict[Why, Outcome] = {
+    Why.NOT_MEASURED: Outcome.NOT_MEASURED,
+    Why.LIMIT: Outcome.OUTSIDE_LIMIT,
+    Why.CONFIRMED: Outcome.DEVIATES,
+    Why.SUSPECTED: Outcome.SUSPECT,
+    Why.DIFFERS: Outcome.DIFFERS,
+    Why.SPLIT: Outcome.SPLIT,
+    Why.UNUSABLE: Outcome.INVALID,
+    Why.MISSING_PAIRS: Outcome.INVALID,
+    Why.DISTURBED: Outcome.INVALID,
+    Why.CONFIGURATION: Outcome.DIFFERENT_CONFIGURATION,
+    Why.ALONE: Outcome.NO_PEER,
+    Why.MISSING: Outcome.INCONCLUSIVE,
+    Why.REBOOTED: Outcome.INCONCLUSIVE,
+    Why.ONE_RUN: Outcome.INCONCLUSIVE,
+    Why.UNEXAMINED: Outcome.INCONCLUSIVE,
+    Why.UNRESOLVED: Outcome.INCONCLUSIVE,
+    Why.SUPPRESSED: Outcome.INCONCLUSIVE,
+    Why.WITHIN_BOUNDS: Outcome.SAME,
+}
+_ORDER = list(OUTCOME_OF)
+
+
+def first(reasons: Iterable[Why]) -> Why:
+    """Of several reasons the one that decides the outcome."""
+    return min(reasons, key=_ORDER.index)
+
+
+def kinds(text: str) -> tuple[Kind, ...]:
+    """The values of `--fail-on` in a list separated by commas. Raises NodeprintError where one is not known."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    known = [kind.value for kind in Kind]
+    if unknown := [name for name in names if name not in known]:
+        what = f"{printable(repr(unknown[0]), 60)} is no kind of outcome"
+        raise NodeprintError(what, key="--fail-on", advice=f"choose from {', '.join(known)}")
+    return tuple(Kind(name) for name in names)
+
+
+def counts(wanted: Collection[Kind], meanings: Iterable[Meaning]) -> bool:
+    """Whether one of the meanings is counted by one of the wanted kinds."""
+    return any(kind in meaning.fails for meaning in meanings for kind in wanted)

@@ -1,0 +1,141 @@
+"""Who is compared with whom: the measured nodes of a campaign by configuration, without invalid jobs, and in groups
+where the fleet is split."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import msgspec
+import numpy as np
+
+from nodeprint.judge import configuration, groups, quality, reduction
+from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.configuration import FieldDifference
+from nodeprint.judge.groups import Group
+from nodeprint.judge.reduction import Matrix, Reduced, first_of, of_jobs
+from nodeprint.judge.verdict import Disturbance
+from nodeprint.layout import Ints
+from nodeprint.packed import PackedFleet
+
+
+class Population(msgspec.Struct, frozen=True, dict=True):
+    """A fleet with its reduced quantities. `configurations` are nodes that are meant to be the same, the largest first;
+    `groups` those that are compared with each other. `differing` are the fields in which nodes differ from the
+    majority, by name, `disturbed` by node and job why the job is invalid. `planned` are the measurements that each
+    node was to have."""
+
+    fleet: PackedFleet
+    rules: Acceptance
+    planned: tuple[str, ...]
+    reduced: tuple[Reduced, ...]
+    configurations: tuple[Ints, ...]
+    groups: tuple[Group, ...]
+    differing: Mapping[str, Sequence[FieldDifference]]
+    disturbed: tuple[Mapping[int, Sequence[Disturbance]], ...]
+
+    @classmethod
+    def of(cls, fleet: PackedFleet, rules: Acceptance, planned: Sequence[str]) -> Population:
+        """The population of a fleet, each configuration one group."""
+        reduced = [reduction.reduce(quantity, rules) for quantity in fleet.quantities]
+        fleet = replace(fleet, nodes=configuration.with_homes(fleet.nodes, reduced))
+        differing = configuration.differences([node for node in fleet.nodes if node.state == "measured"], rules)
+        disturbed = tuple(_disturbed(i, reduced, rules) for i in range(len(fleet.nodes)))
+        valid = tuple(msgspec.structs.replace(one, sittings=_valid(one.sittings, disturbed)) for one in reduced)
+        alike = configuration.groups(fleet.nodes, configuration.layouts(reduced), differing)
+        usable = [
+            np.array([i for i in nodes.tolist() if _usable(i, fleet, reduced, disturbed)], dtype=np.int64)
+            for nodes in alike
+        ]
+        return cls(
+            fleet, rules, tuple(planned), valid, tuple(alike),
+            tuple(Group(nodes) for nodes in usable if len(nodes) > 1), differing, disturbed,
+        )  # fmt: skip
+
+    def split(self) -> Population:
+        """The same with the groups of configurations in which no majority is alike."""
+        parted = [
+            part
+            for group in self.groups
+            for part in groups.split(group.nodes, [matrix for _, _, matrix in self.matrices(group.nodes)], self.rules)
+        ]
+        if len(parted) == len(self.groups):
+            return self  # with the matrices that it has
+        return msgspec.structs.replace(self, groups=tuple(parted))
+
+    def matrices(self, nodes: Ints) -> list[tuple[Reduced, int, Matrix]]:
+        """A matrix of the first jobs of `nodes` for each part of a quantity that two or more of them have, made once:
+        of a large fleet it is most of the work."""
+        key = nodes.tobytes()
+        if key not in self._made:
+            self._made[key] = self._of_nodes(nodes)
+        return self._made[key]
+
+    @cached_property
+    def _made(self) -> dict[bytes, list[tuple[Reduced, int, Matrix]]]:
+        return {}
+
+    def _of_nodes(self, nodes: Ints) -> list[tuple[Reduced, int, Matrix]]:
+        found = []
+        for one in self.reduced:
+            jobs = {node: first_of(sittings) for node, sittings in one.sittings.items() if sittings}
+            for number, part in enumerate(one.parts):
+                matrix = of_jobs(one, number, nodes, jobs) if len(part.terms.terms) else None
+                if matrix is not None and len(matrix.nodes) > 1 and np.isfinite(matrix.values).any():
+                    found.append((one, number, matrix))
+        return found
+
+    @cached_property
+    def compared(self) -> int:
+        """How many nodes are compared with others."""
+        return sum(len(group.nodes) for group in self.groups)
+
+    @cached_property
+    def group_of(self) -> dict[int, int]:
+        """By node the number of its group."""
+        return {i: number for number, group in enumerate(self.groups) for i in group.nodes.tolist()}
+
+    @cached_property
+    def is_split(self) -> bool:
+        """Whether some configuration has no majority that is alike."""
+        return any(group.cut is not None for group in self.groups)
+
+    def jobs(self, i: int) -> list[int]:
+        """The jobs of a node."""
+        return sorted({job for one in self.reduced for job in one.quantity.rows.get(i, ())})
+
+    def measured(self, i: int) -> set[str]:
+        """The measurements that a node has."""
+        return {one.quantity.measurement for one in self.reduced if i in one.quantity.rows}
+
+    def runs(self, i: int) -> int:
+        """The runs of the measurement of which a node has most in its newest job."""
+        return max((len(one.quantity.newest_rows.get(i, ())) for one in self.reduced), default=0)
+
+    @cached_property
+    def began(self) -> str:
+        """When the newest run began; empty where that is unknown."""
+        return max((time for one in self.reduced for time in one.quantity.started), default="")
+
+
+def _disturbed(i: int, reduced: Sequence[Reduced], rules: Acceptance) -> dict[int, Sequence[Disturbance]]:
+    jobs = sorted({job for one in reduced for job in one.quantity.rows.get(i, ())})
+    found = {job: quality.of_job(i, job, reduced, rules) for job in jobs}
+    return {job: why for job, why in found.items() if why}
+
+
+def _valid(
+    sittings: Mapping[int, list[list[int]]], disturbed: Sequence[Mapping[int, object]]
+) -> dict[int, list[list[int]]]:
+    """Independent jobs without invalid ones, which show nothing."""
+    return {
+        node: [part for part in ([job for job in jobs if job not in disturbed[node]] for jobs in parts) if part]
+        for node, parts in sittings.items()
+    }
+
+
+def _usable(i: int, fleet: PackedFleet, reduced: Sequence[Reduced], disturbed: Sequence[Mapping[int, object]]) -> bool:
+    """Whether a node has a job that can be compared."""
+    jobs = {job for one in reduced for job in one.quantity.rows.get(i, ())}
+    return not fleet.nodes[i].unusable and bool(jobs - set(disturbed[i]))

@@ -1,0 +1,156 @@
+"""The deviations of a campaign as one labelled table: what every outcome is read off, for people and other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from nodeprint.judge import margins, naming
+from nodeprint.judge.confirmation import Pooled, Series
+from nodeprint.judge.deviations import Block
+from nodeprint.packed import PackedNode
+
+#: The variables of the table, with their units and meaning.
+VARIABLES = {
+    "difference": "difference from the peers' centre, relative (of shares of the time: log1p(share / bound))",
+    "error": "standard error of the difference",
+    "error_runs": "the part of the error that is from run to run",
+    "error_jobs": "the part of the error that is from job to job",
+    "error_template": "the part of the error that is of the peers' centre",
+    "degrees": "degrees of freedom of the error",
+    "half_90": "half of the 90 % interval; infinite with one run",
+    "half_simultaneous": "half of the interval that holds for all parts of the family and all nodes together",
+    "half_confirming": "half of the interval that holds for all that an earlier job showed together",
+    "bound": "what is accepted, on the scale of the difference",
+    "value": "the node's value, in the measurement's unit",
+    "peers": "the peers' centre, in the measurement's unit",
+    "runs": "runs",
+}
+
+
+class Rows(msgspec.Struct, frozen=True):
+    """What the table is made of: the series of all groups, of each node its pooled differences by number of the series,
+    and the tail of confirming intervals."""
+
+    series: Sequence[Series]
+    pooled: Sequence[dict[int, Pooled]]
+    nodes: Sequence[PackedNode]
+    group_of: dict[int, int]
+    confirming: float
+
+
+def dataset(rows: Rows) -> xr.Dataset:
+    """The table (sample, part): a sample is a node in one independent job, or in all of them pooled (`job` is
+    "pooled"), which decides whether it is SAME.
+
+    `.to_dataframe()` has a row for each node, job, measurement and part; what a sample does not have is NaN.
+    """
+    parts, columns = _parts(rows.series)
+    samples, at = _samples(rows)
+    shape = (len(samples), len(parts))
+    values: dict[str, npt.NDArray[np.float32]] = {name: np.full(shape, np.nan, dtype=np.float32) for name in VARIABLES}
+    for number, one in enumerate(rows.series):
+        for block in one.blocks:
+            target = np.array([at[node, _job(block, row)] for row, node in enumerate(block.matrix.nodes.tolist())])
+            for name, array in _of_block(block, rows.confirming).items():
+                values[name][np.ix_(target, columns[number])] = array
+        for node, pooled in rows.pooled[number].items():
+            if pooled.jobs > 1:
+                _enter_pooled(values, at[node, "pooled"], columns[number], pooled, one.first)
+    coordinates: dict[str, Any] = {
+        key: ("part", [part[key] for part in parts])
+        for key in ("measurement", "home", "subject", "term", "family", "place", "unit")
+    }
+    coordinates |= {
+        "node": ("sample", [rows.nodes[node].name for node, _ in samples]),
+        "job": ("sample", [job for _, job in samples]),
+        "group": ("sample", [rows.group_of[node] for node, _ in samples]),
+    }
+    table = xr.Dataset({name: (("sample", "part"), array) for name, array in values.items()}, coordinates)
+    for name, meaning in VARIABLES.items():
+        table[name].attrs["long_name"] = meaning
+    return table
+
+
+def _parts(series: Sequence[Series]) -> tuple[list[dict[str, Any]], list[npt.NDArray[np.int64]]]:
+    """The parts of all series, each once, and which of them the parts of each series are."""
+    known: dict[tuple[str, int, str, str], int] = {}
+    parts: list[dict[str, Any]] = []
+    columns = []
+    for one in series:
+        matrix = one.matrix
+        numbers = []
+        for term in matrix.terms.terms:
+            place = naming.key(matrix, term)
+            identity = (matrix.name, matrix.part.home, term.family, place)
+            if identity not in known:
+                known[identity] = len(parts)
+                unit = "share" if matrix.terms.share else matrix.quantity.unit
+                parts.append({
+                    "measurement": matrix.name, "home": matrix.part.home, "subject": margins.subject(matrix.quantity),
+                    "term": term.name, "family": term.family, "place": place, "unit": unit,
+                })  # fmt: skip
+            numbers.append(known[identity])
+        columns.append(np.array(numbers, dtype=np.int64))
+    return parts, columns
+
+
+def _samples(rows: Rows) -> tuple[list[tuple[int, str]], dict[tuple[int, str], int]]:
+    """Each node in each of its jobs, in order, and pooled where something rests on several."""
+    found: dict[int, dict[str, int]] = {}
+    for number, one in enumerate(rows.series):
+        for block in one.blocks:
+            for row, node in enumerate(block.matrix.nodes.tolist()):
+                job = _job(block, row)
+                found.setdefault(node, {})[job] = int(job.removeprefix("job"))
+        for node, pooled in rows.pooled[number].items():
+            if pooled.jobs > 1:
+                found.setdefault(node, {})["pooled"] = 1 << 30
+    samples = [(node, job) for node in sorted(found) for job in sorted(found[node], key=found[node].__getitem__)]
+    return samples, {sample: number for number, sample in enumerate(samples)}
+
+
+def _job(block: Block, row: int) -> str:
+    return block.matrix.runs[row][0].partition("/")[0]
+
+
+def _of_block(block: Block, confirming: float) -> dict[str, npt.NDArray[Any]]:
+    levels = np.ones(len(block.bound)) if block.terms.share else block.matrix.levels
+    relative = np.expm1 if block.matrix.scale.kind == "log" else np.asarray
+    return {
+        "difference": block.difference, "error": block.error, "error_runs": np.sqrt(block.of_runs),
+        "error_jobs": np.sqrt(block.of_job), "error_template": np.sqrt(block.of_template), "degrees": block.degrees,
+        "half_90": block.half_90, "half_simultaneous": block.half_simultaneous,
+        "half_confirming": block.half(confirming), "bound": np.broadcast_to(block.bound, block.difference.shape),
+        "value": _in_unit(block, levels, relative(block.difference)),
+        "peers": np.broadcast_to(_in_unit(block, levels, 0.0), block.difference.shape), "runs": block.runs,
+    }  # fmt: skip
+
+
+def _in_unit(block: Block, levels: npt.NDArray[Any], relative: Any) -> npt.NDArray[Any]:
+    """A relative difference in the measurement's unit."""
+    if block.terms.share:
+        return np.asarray(block.matrix.levels + np.expm1(relative) * block.matrix.scale.floor)
+    return np.asarray(levels * (1 + relative))
+
+
+def _enter_pooled(
+    values: dict[str, npt.NDArray[np.float32]],
+    sample: int,
+    columns: npt.NDArray[np.int64],
+    pooled: Pooled,
+    block: Block,
+) -> None:
+    levels = np.ones(len(block.bound)) if block.terms.share else block.matrix.levels
+    relative = np.expm1 if block.matrix.scale.kind == "log" else np.asarray
+    for name, array in (
+        ("difference", pooled.difference), ("error", pooled.error), ("half_90", pooled.half_90), ("bound", block.bound),
+        ("value", _in_unit(block, levels, relative(pooled.difference))),
+        ("peers", _in_unit(block, levels, np.zeros(len(block.bound)))), ("runs", pooled.runs),
+    ):  # fmt: skip
+        values[name][sample, columns] = array

@@ -1,0 +1,367 @@
+"""The verdict of a campaign as types: complete, so that every sentence, file and figure is made from it alone.
+
+Numbers of CPUs, cores and NUMA nodes are those of the node's operating system. Effects, intervals and bounds are
+relative to the peers' centre (0.02 is 2 %; of a share of the time they are that share); `*_unit` is the same in the
+measurement's unit. Nothing here is a sentence: `nodeprint.report.text` makes those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import msgspec
+
+from nodeprint.judge.outcome import FLEET_MEANING, MEANING, FleetOutcome, Kind, Outcome, State, Why, counts
+
+SCHEMA = 2
+
+
+class Part(msgspec.Struct, frozen=True):
+    """What is compared. `term` is its kind (node, socket, class, quadrant, link, ccd, ccx, block, core; of other
+    measurements their term in measurements.yaml: numa, cache, bandwidth, clock, ...), `family` the kind of contrast
+    that decided (core-near, core-far, ...), `where` its place, e.g. {"core": 37, "cpu": 37}. Parts are called by
+    what they are on the machine: of the terms quadrant and link `numa` where it shows NUMA nodes and no quadrants, of
+    ccd, block and ccx `ccx`, or `cluster` where it shows clusters and no L3; a `class` has its name."""
+
+    term: str
+    family: str
+    where: Mapping[str, int | str] = {}
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """Ends of an interval, relative."""
+
+    low: float
+    high: float
+
+
+class JobEffect(msgspec.Struct, frozen=True):
+    """A finding's effect in one independent job: its simultaneous interval, and the effect in each run by its name
+    (job1/run1)."""
+
+    job: str
+    effect: float
+    interval: Interval
+    runs: Mapping[str, float]
+
+
+class Finer(msgspec.Struct, frozen=True):
+    """A finer part that deviates with the finding and is explained by it."""
+
+    measurement: str
+    part: Part
+    effect: float
+    interval: Interval
+    bound: float
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """A part of a node that is outside its bound.
+
+    `id` names its kind, as suppressions do (core-slow). `effect` is from the job that decides (the confirming one),
+    `interval` its simultaneous interval, `half_95` half of its 95 % interval; `bound` is the one that decided, and
+    `times_bound` how many times it the effect is. `value` and `peers` are in `unit`. `pairs` has the pairs of CPUs that
+    it is of, by their first CPU; `cells` its cells for measurements that are no pairs. `worse`: on the bad side.
+    `consistent_with` and `evidence` are keys with their figures, never sentences; `shared_by` are other nodes with the
+    same difference.
+    """
+
+    id: str
+    state: State
+    measurement: str
+    home: int
+    part: Part
+    effect: float
+    effect_unit: float
+    interval: Interval
+    half_95: float
+    bound: float
+    bound_unit: float
+    times_bound: float
+    value: float
+    peers: float
+    unit: str
+    worse: bool
+    by_job: tuple[JobEffect, ...]
+    finer: tuple[Finer, ...] = ()
+    pairs: Mapping[int, tuple[int, ...]] = {}
+    cells: tuple[Mapping[str, int | str], ...] = ()
+    consistent_with: tuple[str, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    remedy: str = ""
+    shared_by: tuple[str, ...] = ()
+    suppressed: str = ""
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """The runs that were made of it, over all jobs."""
+        return tuple(name for job in self.by_job for name in job.runs)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is part of the outcome."""
+        return not self.suppressed and self.state is not State.REFUTED
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """What the node's instruments say about a finding. `seen` is None where it is not known; `kind` is clock,
+    temperature, throttling, memory-errors, lost-time or configuration; `value` and `peers` in `unit`, `field` the
+    fingerprint's."""
+
+    kind: str
+    seen: bool | None
+    value: float = float("nan")
+    peers: float = float("nan")
+    unit: str = ""
+    field: str = ""
+
+
+class Margin(msgspec.Struct, frozen=True):
+    """How alike a node is to its peers in one subject that is judged: the part that comes nearest to its bound.
+
+    `within` is the smallest bound at which the node would be the same there (the far end of the 90 % interval),
+    infinite with one run. `remedy` is what resolves it where `within` is beyond the bound: `runs`, `nodes`, `quiet`
+    (runs differ too much) or `bound` (the difference itself is close to the bound), with the number that is `needed`.
+    """
+
+    subject: str
+    decides: bool
+    measurement: str
+    part: Part
+    within: float
+    bound: float
+    unit: str
+    within_unit: float
+    bound_unit: float
+    effect: float
+    runs: int
+    remedy: str = ""
+    needed: int = 0
+
+    @property
+    def share(self) -> float:
+        """How much of the bound is used; up to 1 the node is the same."""
+        return self.within / self.bound if self.bound else float("inf")
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """Why a node has its outcome: the kind, what it is of (measurements, families or fields), and in `detail` the text
+    of another program (Slurm's reason, what cannot be read), which is shown and never interpreted."""
+
+    why: Why
+    of: tuple[str, ...] = ()
+    share: float = 0.0
+    detail: str = ""
+
+
+class Disturbance(msgspec.Struct, frozen=True):
+    """Something that disturbed a measurement or concerns the node: `kind` is disturbed, missing, stolen, loud-cpus,
+    hot, throttled, memory-errors, clock-fell or record; `share` or `value` say how much of it, `cpus` where."""
+
+    kind: str
+    invalid: bool
+    measurement: str = ""
+    run: str = ""
+    share: float = 0.0
+    value: float = 0.0
+    cpus: tuple[int, ...] = ()
+    detail: str = ""
+
+
+class ClassFigure(msgspec.Struct, frozen=True):
+    """A class of pairs on one node: the median in ns with its 95 % interval over `runs` and their standard deviation
+    (NaN of one). `groups` are the medians by socket where the median of all is a mixture: few pairs are within 10 %."""
+
+    name: str
+    measurement: str
+    home: int
+    median_ns: float
+    ci_low_ns: float
+    ci_high_ns: float
+    pairs: int
+    runs: int
+    run_sd_ns: float
+    groups: Mapping[str, float] = {}
+
+
+class CellFigure(msgspec.Struct, frozen=True):
+    """Cells of one kind on one node: the median with its 95 % interval over `runs` and their standard deviation, the
+    median over the node's group (NaN without one), and the worst cell, all in `unit`."""
+
+    measurement: str
+    name: str
+    unit: str
+    median: float
+    ci_low: float
+    ci_high: float
+    group: float
+    worst: Mapping[str, int | str]
+    worst_value: float
+    cells: int
+    runs: int
+    run_sd: float
+
+
+class NodeVerdict(msgspec.Struct, frozen=True):
+    """A node's outcome: the `reasons` for it, the decisive one first, its findings by severity, and its figures.
+
+    `group` is the letter of its group in a split fleet. `notes` are fields of the fingerprint in which it differs from
+    the majority without being another configuration.
+    """
+
+    outcome: Outcome
+    reasons: tuple[Reason, ...]
+    findings: tuple[Finding, ...] = ()
+    margins: tuple[Margin, ...] = ()
+    disturbances: tuple[Disturbance, ...] = ()
+    warnings: tuple[Mapping[str, str], ...] = ()
+    fingerprint: Mapping[str, Any] = {}
+    classes: tuple[ClassFigure, ...] = ()
+    cells: tuple[CellFigure, ...] = ()
+    jobs: tuple[str, ...] = ()
+    group: str = ""
+    rack: str = ""
+    log_tail: tuple[str, ...] = ()
+
+    @property
+    def counted(self) -> tuple[Finding, ...]:
+        """The findings that are part of the outcome."""
+        return tuple(finding for finding in self.findings if finding.counts)
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Nodes of a split fleet that are alike, the largest group first: how they differ from the first group in the part
+    that separates them, and the fields of the fingerprint that go with it."""
+
+    name: str
+    nodes: tuple[str, ...]
+    measurement: str = ""
+    part: Part | None = None
+    effect: float = 0.0
+    effect_unit: float = 0.0
+    interval: Interval = Interval(0.0, 0.0)
+    bound: float = 0.0
+    unit: str = ""
+    fields: Mapping[str, str] = {}
+
+
+class Shared(msgspec.Struct, frozen=True):
+    """A difference that several nodes have: look for a batch or a setting. `fields` go with it."""
+
+    nodes: tuple[str, ...]
+    measurement: str
+    part: Part
+    effect: float
+    interval: Interval
+    fields: Mapping[str, str] = {}
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """The spread of one family of parts of a subject: standard deviations between chips and between runs, the
+    typical bound, and the `smallest` bound at which 95 % of the nodes would be the same. `wide`: many nodes are
+    beyond the bound in different places."""
+
+    subject: str
+    measurement: str
+    family: str
+    term: str
+    chips: float
+    runs: float
+    bound: float
+    smallest_bound: float
+    nodes_beyond: int
+    wide: bool
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """The effect from which on a part is found in nine of ten nodes, by family, with the bound (the median over its
+    parts); beyond 2.5 bounds the data cannot be relied on there."""
+
+    subject: str
+    measurement: str
+    family: str
+    term: str
+    effect: float
+    bound: float
+    remedy: str = ""
+    needed: int = 0
+
+
+class FleetVerdict(msgspec.Struct, frozen=True):
+    """The fleet's outcome. `margins` are the worst over the nodes that are SAME, by subject, those that decide first;
+    `rests_on` the subjects that were measured and decide, `missing` measurements that were planned and no node has."""
+
+    outcome: FleetOutcome
+    nodes: int
+    measured: int
+    counts: Mapping[str, int]
+    margins: tuple[Margin, ...] = ()
+    rests_on: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    groups: tuple[Group, ...] = ()
+    shared: tuple[Shared, ...] = ()
+    spreads: tuple[Spread, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    tests: int = 0
+    false_alarm: float = 0.0
+    notes: tuple[Note, ...] = ()
+
+
+class Note(msgspec.Struct, frozen=True):
+    """Something else to be said of a campaign: its kind, a name that it is about, and figures or words for it."""
+
+    kind: str
+    name: str = ""
+    detail: str = ""
+    value: float = 0.0
+
+
+class FabricVerdict(msgspec.Struct, frozen=True):
+    """Messages between the nodes of a partition: medians (from, to) in ns, slow nodes and links as findings, whose part
+    has where = {"node": name} or {"node": from, "to": to} and `sends`/`receives` as 1; the smallest effects that are
+    found and the bounds by family (fabric-node, fabric-link). `inconclusive` says why nothing can be concluded:
+    too-few-nodes, one-run, beyond-bound (a detection limit is beyond 2.5 bounds) or empty."""
+
+    measurement: str
+    partition: str
+    operation: str
+    nodes: tuple[str, ...]
+    places: tuple[str, ...]
+    message_bytes: int
+    at_once: int
+    directed: bool
+    median_ns: tuple[tuple[float, ...], ...]
+    minimum_ns: float
+    mean_ns: float
+    maximum_ns: float
+    findings: tuple[Finding, ...]
+    limits: tuple[Limit, ...]
+    alone: tuple[str, ...] = ()
+    inconclusive: str = ""
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """The verdict of a campaign. `recheck` are the nodes to measure as a further job: suspects, invalid nodes and two
+    companions for each; `decides` the subjects that an outcome rests on."""
+
+    campaign: str
+    simulated: bool
+    imported: bool
+    versions: Mapping[str, str]
+    decides: tuple[str, ...]
+    fleet: FleetVerdict
+    nodes: Mapping[str, NodeVerdict]
+    fabric: tuple[FabricVerdict, ...] = ()
+    recheck: tuple[str, ...] = ()
+    schema: int = SCHEMA
+
+    def fails(self, kinds: Collection[Kind]) -> bool:
+        """Whether --fail-on counts an outcome of a node, of the fleet or of the fabric."""
+        meanings = [FLEET_MEANING[self.fleet.outcome], *(MEANING[node.outcome] for node in self.nodes.values())]
+        for fabric in self.fabric:
+            if any(finding.counts for finding in fabric.findings):
+                meanings.append(FLEET_MEANING[FleetOutcome.DEVIATIONS])
+            if fabric.inconclusive:
+                meanings.append(FLEET_MEANING[FleetOutcome.INCONCLUSIVE])
+        return counts(kinds, meanings)

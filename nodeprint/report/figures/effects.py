@@ -1,0 +1,107 @@
+"""The effect of a finding in each run and job, against its own bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from nodeprint.judge.verdict import Finding
+from nodeprint.report.figures.node_levels import shown_unit
+from nodeprint.report.figures.render import Frame
+from nodeprint.report.figures.style import Style
+
+
+class JobEffects(msgspec.Struct, frozen=True):
+    """A job: its effect with the simultaneous interval, and the effect in each of its runs, in percent."""
+
+    job: str
+    effect: float
+    low: float
+    high: float
+    runs: Mapping[str, float]
+
+
+class EffectData(msgspec.Struct, frozen=True):
+    """A finding's effect in percent, or percentage points where it is a share of the time, job by job; the last job
+    decides. `unit_size` is how much of `unit` one percent is, 0 where that is not known."""
+
+    jobs: tuple[JobEffects, ...]
+    bound: float
+    times_bound: float
+    title: str
+    unit: str = ""
+    unit_size: float = 0.0
+
+    def frame(self, width: float) -> Frame:
+        """A row for each job."""
+        top = 13.0 if self.unit_size else 5.0
+        return Frame(width, 7.0 * len(self.jobs) + 8.5 + top, 12.0, 3.0, 8.5, top)
+
+    def table(self) -> pd.DataFrame:
+        """A row for each run, after those of the jobs with their intervals."""
+        rows = [(job.job, "", job.effect, job.low, job.high, self.bound) for job in self.jobs]
+        rows += [
+            (job.job, run, effect, np.nan, np.nan, self.bound) for job in self.jobs for run, effect in job.runs.items()
+        ]
+        columns = ["job", "run", self.title, "interval from", "interval to", "bound"]
+        return pd.DataFrame(rows, columns=columns)
+
+
+def of_finding(finding: Finding, *, share: bool = False) -> EffectData:
+    """The effect of a finding; `share` where its measurement is a share of the time."""
+    jobs = tuple(
+        JobEffects(
+            job.job, 100 * job.effect, 100 * job.interval.low, 100 * job.interval.high,
+            {run.rpartition("/")[2]: 100 * effect for run, effect in job.runs.items()},
+        )
+        for job in finding.by_job
+    )  # fmt: skip
+    title = "time lost beyond the peers', percentage points" if share else "difference from the peers, %"
+    unit = shown_unit(finding.unit, np.array([[finding.value]]))
+    known = bool(finding.effect and np.isfinite(finding.effect_unit)) and not share
+    size = abs(finding.effect_unit / (100 * finding.effect) / unit.size) if known else 0.0
+    return EffectData(jobs, 100 * finding.bound, finding.times_bound, title, unit.name, size)
+
+
+def effect(ax: Axes, data: EffectData, style: Style) -> None:
+    """Draw the effect of each job with its interval, its runs as dots below, and the bound."""
+    ends = [v for job in data.jobs for v in (job.effect, job.low, job.high, *job.runs.values()) if np.isfinite(v)]
+    low, high = min([*ends, -1.25 * data.bound]), max([*ends, 1.25 * data.bound])
+    pad = 0.04 * (high - low)
+    ax.set_xlim(low - pad, high + pad)
+    ax.set_ylim(len(data.jobs) - 0.5, -0.5)
+    ax.axvspan(-data.bound, data.bound, color=style.colours["wash"], linewidth=0)
+    for side in (-data.bound, data.bound):
+        ax.axvline(side, color=style.colours["bound"], linewidth=0.7, linestyle=(0, (4, 2)))
+    ax.axvline(0, color=style.colours["hair"], linewidth=0.5)
+    alarm, node = style.colour("alarm"), style.colours["node"]
+    for row, job in enumerate(data.jobs):
+        last = row == len(data.jobs) - 1
+        colour = alarm if last else style.colours["quiet"]
+        bounds = [end if np.isfinite(end) else job.effect for end in (job.low, job.high)]
+        ax.plot(bounds, [row - 0.12] * 2, color=colour, linewidth=1.4, solid_capstyle="butt")
+        ax.plot([job.effect], [row - 0.12], marker="D", color=colour, markersize=3.4)
+        values = list(job.runs.values())
+        ax.plot(values, [row + 0.22] * len(values), linestyle="", marker="o", color=node, markersize=2.2, alpha=0.8)
+    ax.set_yticks(range(len(data.jobs)), [f"{job.job}\n{len(job.runs)} runs" for job in data.jobs])
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    ax.set_xlabel(data.title)
+    ax.set_title(
+        f"{data.jobs[-1].effect:+.2g} %: {data.times_bound:.2g} times the bound of {data.bound:.3g} %",
+        fontsize=style.letters_pt, color=alarm, pad=25 if data.unit_size else 4,
+    )  # fmt: skip
+    if data.unit_size:
+        size = data.unit_size
+        top = ax.secondary_xaxis("top", functions=(_times(size), _times(1 / size)))
+        top.set_xlabel(f"the same in {data.unit}")
+        ax.spines["top"].set_visible(False)
+
+
+def _times(factor: float) -> Callable[[Any], Any]:
+    return lambda values: values * factor

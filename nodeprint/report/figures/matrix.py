@@ -1,0 +1,206 @@
+"""The matrix of pairs of CPUs: a node's values or their differences from the peers', with the outlines of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from nodeprint.errors import NodeprintError
+from nodeprint.fleet import homes
+from nodeprint.fleet.quantity import Quantity
+from nodeprint.layout import Ints
+from nodeprint.report.figures.node_levels import Floats, NodeLevels
+from nodeprint.report.figures.part_levels import (
+    BRACKET_PT,
+    PartLevel,
+    draw_brackets,
+    draw_outlines,
+    names_room,
+    part_levels,
+    tick_step,
+)
+from nodeprint.report.figures.pixels import ColourScale, draw_cells, draw_scale, scale_room, value_limits
+from nodeprint.report.figures.render import Frame
+from nodeprint.report.figures.style import Style
+
+#: Differences are drawn to at least this, in percent: noise looks like noise.
+LEAST_REACH = 3.0
+#: Numbers along an axis, about.
+_TICKS = 32
+#: In mm: from when on the title of a scale has one line, the most that a cell takes, and the least side of a matrix.
+_WIDE, _MOST_CELL, _LEAST_SIDE = 100.0, 14.0, 42.0
+_MM_A_POINT = 25.4 / 72
+
+
+class MatrixData(msgspec.Struct, frozen=True):
+    """`values` (n, n) of pairs of the places that `labels` name, NaN where nothing was measured, and their colours.
+
+    `axis` says what the labels are, `levels` are the parts of the machine, `marked` the places of a finding.
+    `directed`: from the row to the column, and not the same in both ways.
+    """
+
+    values: Floats
+    labels: tuple[str, ...]
+    scale: ColourScale
+    axis: str = "CPU"
+    levels: tuple[PartLevel, ...] = ()
+    marked: tuple[int, ...] = ()
+    directed: bool = False
+
+    def frame(self, width: float) -> Frame:
+        """The square, with room for brackets above and the scale on the right."""
+        longest = 1.45 * max(map(len, self.labels), default=1) + 7.5
+        left, bottom = max(13.0, longest, names_room(self.levels)), longest if longest > 12 else 9.0
+        lines = 1 if width > _WIDE else 2
+        right = scale_room(width - left, lines)
+        side = max(min(width - left - right, _MOST_CELL * len(self.labels)), _LEAST_SIDE)
+        width = side + left + right
+        top = 2.0 + len(self.levels) * BRACKET_PT * _MM_A_POINT + (1.5 if self.levels else 0)
+        return Frame(width, side + bottom + top, left, right, bottom, top)
+
+    def table(self) -> pd.DataFrame:
+        """A row for each pair that was measured."""
+        measured = np.isfinite(self.values)
+        if not self.directed:
+            measured &= np.triu(np.ones_like(measured, dtype=np.bool_), 1)
+        a, b = np.nonzero(measured)
+        names = np.array(self.labels)
+        parts = {
+            f"{level.name} of {end}": part_of(level, len(self.labels))[places]
+            for level in self.levels
+            for end, places in (("a", a), ("b", b))
+        }
+        ends = {f"{self.axis} a": names[a], f"{self.axis} b": names[b]}
+        return pd.DataFrame({**ends, **parts, self.scale.title: self.values[a, b].astype(np.float64)})
+
+
+def part_of(level: PartLevel, size: int) -> np.ndarray[tuple[int], np.dtype[np.str_]]:
+    """The label of the part of each place."""
+    out = np.full(size, "", dtype=object)
+    for group in level.groups:
+        out[group.start : group.stop] = group.label
+    return out.astype(np.str_)
+
+
+def of_node(
+    levels: NodeLevels, node: str, home: int | None = None, limits: tuple[float, float] | None = None
+) -> MatrixData:
+    """The pairs of a node at a `home` of the quantity (the first where none is named), on the scale of `limits` (in
+    the unit that is shown), else on its own."""
+    at_home = home_of(levels.quantity, home)
+    slots = drawn_slots(levels.quantity)
+    square = square_of(levels.quantity, levels.of(node), at_home, slots) / levels.unit.size
+    low, high = limits or value_limits(square)
+    place = homes.named(at_home)
+    title = f"{levels.quantity.measurement}, {f'{place}: ' if place else ''}{levels.title}"
+    scale = ColourScale(title, low, high)
+    return MatrixData(square, _cpus(levels, node, slots), scale, levels=_parts(levels, slots))
+
+
+def difference(
+    levels: NodeLevels, node: str, home: int | None = None, *, peers: Sequence[str] = (), bound: float | None = None,
+    marked: Collection[int] = (), reach: float | None = None,
+) -> MatrixData:  # fmt: skip
+    """By pair the difference from the median of the peers in percent, to `reach` percent; `bound` is relative (0.02 is
+    2 %), `marked` are OS numbers of CPUs."""
+    at_home = home_of(levels.quantity, home)
+    slots = drawn_slots(levels.quantity)
+    values, peer_values = levels.of(node), levels.of_peers(node, peers)
+    if not len(peer_values):
+        raise NodeprintError(f"{node} has no peer to differ from", advice="draw its values instead")
+    square = square_of(levels.quantity, 100 * (values / np.nanmedian(peer_values, axis=0) - 1), at_home, slots)
+    percent = 100 * bound if bound is not None else None
+    reach = reach or difference_reach(square, percent)
+    count = len(peer_values)
+    place = homes.named(at_home)
+    title = (
+        f"{levels.quantity.measurement}, {f'{place}: ' if place else ''}difference from the "
+        f"{f'median of {count} peers' if count > 1 else 'one peer'}, %"
+    )
+    cpus = _cpus(levels, node, slots)
+    wanted = set(map(str, marked))
+    text = f"bound\n±{percent:.3g} %" if percent is not None else ""
+    scale = ColourScale(title, -reach, reach, "differences", percent, text)
+    return MatrixData(
+        square, cpus, scale, levels=_parts(levels, slots),
+        marked=tuple(place for place, cpu in enumerate(cpus) if cpu in wanted),
+    )  # fmt: skip
+
+
+def difference_reach(percent: Floats, bound: float | None, least: float = LEAST_REACH) -> float:
+    """How far a scale of differences (percent) reaches to both sides, at `least`."""
+    known = np.abs(percent[np.isfinite(percent)])
+    far = float(np.quantile(known, 0.998)) if known.size else 0.0
+    return max(least, far, 1.5 * (bound or 0.0))
+
+
+def drawn_slots(quantity: Quantity) -> Ints:
+    """The slots that a matrix has: all that have more than one pair, so that a core's second thread, of which the pair
+    with the first alone is measured, takes no row. Of a machine with one pair both."""
+    count = np.bincount(quantity.pairs.ravel(), minlength=len(quantity.layout.slots))
+    return np.flatnonzero(count > (1 if count.max(initial=0) > 1 else 0))
+
+
+def square_of(quantity: Quantity, places: Floats, home: int, slots: Ints) -> Floats:
+    """Values by place as a matrix of `slots` at a home, filled on both sides."""
+    pairs = quantity.pairs
+    start = quantity.homes.index(home) * len(pairs)
+    size = len(quantity.layout.slots)
+    out = np.full((size, size), np.nan, dtype=np.float64)
+    out[pairs[:, 0], pairs[:, 1]] = out[pairs[:, 1], pairs[:, 0]] = places[start : start + len(pairs)]
+    return np.asarray(out[np.ix_(slots, slots)])
+
+
+def home_of(quantity: Quantity, home: int | None) -> int:
+    """A home of a quantity of pairs, the first where none is named. Raises NodeprintError where it has none such."""
+    if not quantity.of_pairs:
+        advice = "name a measurement of pairs, such as coherence-cas"
+        raise NodeprintError(f"{quantity.measurement} does not measure pairs of CPUs", advice=advice)
+    if home is not None and home not in quantity.homes:
+        advice = f"choose from {', '.join(map(str, quantity.homes))}"
+        raise NodeprintError(f"{quantity.measurement} was not measured at home {home}", advice=advice)
+    return quantity.homes[0] if home is None else home
+
+
+def _cpus(levels: NodeLevels, node: str, slots: Ints) -> tuple[str, ...]:
+    numbers = levels.nodes[levels.rows[node]].cpus or range(len(levels.quantity.layout.slots))
+    return tuple(str(numbers[slot]) for slot in slots.tolist())
+
+
+def _parts(levels: NodeLevels, slots: Ints) -> tuple[PartLevel, ...]:
+    return part_levels(levels.quantity.layout.slots[slots])
+
+
+# --- drawing ---
+
+
+def matrix(ax: Axes, data: MatrixData, style: Style) -> None:
+    """Draw a matrix with its parts and its scale; triangles mark the places of a finding."""
+    size = len(data.labels)
+    draw_cells(ax, data.values, data.scale, style, blank=None if data.directed else np.eye(size, dtype=np.bool_))
+    draw_outlines(ax, data.levels, size, style, "ink" if data.scale.map == "differences" else "paper")
+    turned = max(map(len, data.labels), default=0) > 3
+    step = max(tick_step(ax, data.labels, style, turned=turned), -(-size // _TICKS))
+    places = range(0, size, step)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_ticks(places, [data.labels[place] for place in places])
+    if turned:
+        ax.tick_params(axis="x", rotation=90)
+    ax.set_xlabel(data.axis)
+    ax.set_ylabel(data.axis, labelpad=2)
+    if data.levels:
+        draw_brackets(ax, data.levels, style)
+    if data.marked:
+        _mark(ax, data.marked, style)
+    draw_scale(ax, data.scale, style)
+
+
+def _mark(ax: Axes, places: Sequence[int], style: Style) -> None:
+    pen: dict[str, Any] = {"linestyle": "", "color": style.colour("alarm"), "clip_on": False, "markersize": 3.2}
+    ax.plot([-0.012] * len(places), places, marker=">", transform=ax.get_yaxis_transform(), **pen)
+    ax.plot(places, [-0.012] * len(places), marker="^", transform=ax.get_xaxis_transform(), **pen)

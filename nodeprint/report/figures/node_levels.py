@@ -1,0 +1,111 @@
+"""The level of every place on every node of a quantity: the numbers that figures compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.errors import NodeprintError
+from nodeprint.fleet.quantity import Quantity
+from nodeprint.packed import PackedFleet, PackedNode
+
+Floats = npt.NDArray[np.floating]
+
+#: What a quantity is, for titles of axes.
+_WORDS = {
+    "hop": "latency (round trip / 2)", "message": "time of a message", "load": "latency of a load",
+    "one-way": "one-way latency", "transfer": "time of a transfer", "rate": "bandwidth", "frequency": "clock",
+    "detour": "time lost to others",
+}  # fmt: skip
+
+
+class Unit(msgspec.Struct, frozen=True):
+    """The unit that values are shown in, and how many of the measurement's unit make one of it."""
+
+    name: str
+    size: float
+
+
+class NodeLevels(msgspec.Struct, frozen=True, dict=True):
+    """A quantity on the nodes of one layout: `values` (node, place) in its unit, the median over passes and the mean
+    over the runs of each node's newest job; NaN where nothing was measured. `rows` has each node's row by its name."""
+
+    quantity: Quantity
+    nodes: tuple[PackedNode, ...]
+    values: Floats
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """The row of each node by its name."""
+        return {node.name: row for row, node in enumerate(self.nodes)}
+
+    def of(self, node: str) -> Floats:
+        """A node's values (place)."""
+        return np.asarray(self.values[self.rows[node]])
+
+    def of_peers(self, node: str, peers: Sequence[str] = ()) -> Floats:
+        """The values (peer, place) of the peers that are named, else of all other nodes."""
+        rows = [self.rows[name] for name in peers or self.rows if name in self.rows and name != node]
+        return np.asarray(self.values[rows])
+
+    @cached_property
+    def unit(self) -> Unit:
+        """The unit that its values are shown in."""
+        return Unit("%", 0.01) if self.quantity.model.scale == "share" else shown_unit(self.quantity.unit, self.values)
+
+    @property
+    def title(self) -> str:
+        """What its values are, with their unit, as the title of an axis."""
+        return f"{_WORDS.get(self.quantity.quantity, self.quantity.quantity)}, {self.unit.name}"
+
+
+def levels(fleet: PackedFleet, measurement: str, node: str) -> NodeLevels:
+    """A measurement on all nodes of the layout that `node` has. Raises NodeprintError where it has none of it."""
+    numbers = {one.name: number for number, one in enumerate(fleet.nodes)}
+    if node not in numbers:
+        raise NodeprintError(f"{node} is no node of campaign {fleet.campaign}", advice=_names(numbers))
+    measured = [one for one in fleet.quantities if numbers[node] in one.newest_rows]
+    for quantity in measured:
+        if quantity.measurement == measurement:
+            rows = quantity.newest_rows
+            values = np.stack([mean_of_runs(quantity, of_node) for of_node in rows.values()])
+            return NodeLevels(quantity, tuple(fleet.nodes[number] for number in rows), values)
+    advice = _names({one.measurement: 0 for one in measured}) if measured else "measure it first"
+    raise NodeprintError(f"{node} has no values of {measurement}", advice=advice)
+
+
+def _names(names: dict[str, int]) -> str:
+    return f"choose from {', '.join(list(names)[:8])}{', ...' if len(names) > 8 else ''}"
+
+
+def mean_of_runs(quantity: Quantity, rows: Sequence[int]) -> Floats:
+    """By place the mean over runs (rows) of the median over passes; NaN where no run measured it."""
+    medians = median_of_passes(np.asarray(quantity.values[rows[0] : rows[-1] + 1])[[row - rows[0] for row in rows]])
+    known = np.isfinite(medians)
+    if known.all():
+        return np.asarray(medians.mean(axis=0))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(known, medians, 0).sum(axis=0) / known.sum(axis=0))
+
+
+def median_of_passes(values: Floats) -> Floats:
+    """The median over axis 1 of (run, pass, place) of what was measured; NaN where nothing was."""
+    ordered = np.sort(values, axis=1)  # NaN last
+    known = np.isfinite(ordered).sum(axis=1, keepdims=True)
+    low, high = (np.take_along_axis(ordered, at, axis=1)[:, 0] for at in (np.maximum(known - 1, 0) // 2, known // 2))
+    if values.shape[1] == 1:
+        high = low
+    return np.asarray((low + high) / 2)
+
+
+def shown_unit(unit: str, values: Floats) -> Unit:
+    """The unit in which values of about this size are read best."""
+    if unit == "ns":
+        with np.errstate(all="ignore"):
+            long = np.nanmedian(values[:1]) >= 1e4 if values.size else False
+        return Unit("\N{MICRO SIGN}s", 1e3) if long else Unit("ns", 1.0)
+    return {"B/s": Unit("GB/s", 1e9), "Hz": Unit("GHz", 1e9)}.get(unit, Unit(unit, 1.0))

@@ -1,0 +1,105 @@
+"""Colours and sizes of figures: reports/style.yaml by what they mean, reports/nodeprint.mplstyle for matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+import matplotlib
+import msgspec
+import numpy as np
+from matplotlib.colors import Colormap, ListedColormap
+
+from nodeprint import checked_yaml, sources
+from nodeprint.errors import NodeprintError
+
+Map = Literal["values", "differences"]
+
+
+class Outline(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The line around the parts of a level: its width in points, and its dashes in widths."""
+
+    points: float
+    dashes: tuple[float, ...] = ()
+
+    @property
+    def linestyle(self) -> Any:
+        """As matplotlib has it."""
+        return (0, self.dashes) if self.dashes else "solid"
+
+
+class Style(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """reports/style.yaml. `rc` are the settings of nodeprint.mplstyle and of a style on top of it."""
+
+    outcomes: Mapping[str, str]
+    colours: Mapping[str, str]
+    series: tuple[str, ...]
+    maps: Mapping[Map, str]
+    outlines: Mapping[str, Outline]
+    widths_mm: Mapping[str, float]
+    smallest_letters_pt: float
+    rc: Mapping[str, Any] = {}
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Draw and save figures in this style."""
+        settings: Any = dict(self.rc)
+        with matplotlib.rc_context(settings):
+            yield
+
+    def colour(self, name: str) -> str:
+        """A colour by its meaning, of outcomes or of figures."""
+        return self.outcomes[name] if name in self.outcomes else self.colours[name]
+
+    def map(self, of: Map) -> Colormap:
+        """The colour map of values or of differences; what was not measured is grey."""
+        return _map(self.maps[of], self.colours["missing"])
+
+    @property
+    def letters_pt(self) -> float:
+        """The size of letters in figures."""
+        return float(self.rc["font.size"])
+
+
+@cache
+def load(top: Path | None = None) -> Style:
+    """The style of figures; a matplotlib style file on `top` of it where one is named.
+
+    Raises NodeprintError where a file cannot be used, or its letters are too small to be read.
+    """
+    folder = sources.folder() / "reports"
+    path = folder / "style.yaml"
+    try:
+        style = msgspec.convert(checked_yaml.read(path), Style)
+    except msgspec.ValidationError as error:
+        raise NodeprintError(str(error), where=path, advice="take the file of this version of nodeprint") from error
+    rc = _settings(folder / "nodeprint.mplstyle") | (_settings(top) if top is not None else {})
+    if not rc["font.size"] >= style.smallest_letters_pt:
+        what = f"{rc['font.size']:g} pt is less than {style.smallest_letters_pt:g} pt"
+        raise NodeprintError(what, where=top, key="font.size", advice="name larger letters")
+    return msgspec.structs.replace(style, rc=rc)
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        advice = "name a file of matplotlib's settings (*.mplstyle)"
+        raise NodeprintError("is not there", where=path, advice=advice)
+    try:
+        settings: Any = matplotlib.rc_params_from_file(path, use_default_template=False)
+        return dict(settings)
+    except (OSError, ValueError, KeyError) as error:
+        raise NodeprintError(f"cannot be read ({error})", where=path, advice="see matplotlib's style sheets") from error
+
+
+@cache
+def _map(name: str, missing: str) -> Colormap:
+    """One of Crameri's maps: importing cmcrameri would import pyplot, which figures do without."""
+    spec = find_spec("cmcrameri")
+    if spec is None or spec.origin is None:
+        raise NodeprintError("the package cmcrameri is not installed", advice="install it: `pip install cmcrameri`")
+    colours = np.loadtxt(Path(spec.origin).parent / "cmaps" / f"{name}.txt")
+    return ListedColormap(colours.tolist(), name).with_extremes(bad=missing)

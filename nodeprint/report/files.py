@@ -1,0 +1,268 @@
+"""The verdict as files: verdict.json, and for other tools JUnit, Prometheus' text file, suggested scontrol lines, and
+the nodes to measure again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nodeprint import files
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.judge.outcome import FLEET_MEANING, MEANING, FleetOutcome, Outcome, State
+from nodeprint.judge.verdict import SCHEMA, FabricVerdict, Finding, NodeVerdict, Verdict
+from nodeprint.report import text
+
+#: Numbers that are infinite where they are null in verdict.json; any other is unknown (NaN) then.
+_UNBOUNDED = ("within", "within_unit", "smallest_bound")
+#: Values that may be null by themselves, and parts that hold other programs' values.
+_NULLABLE = ("seen", "part")
+_FOREIGN = ("fingerprint", "warnings", "versions")
+
+
+def write(verdict: Verdict, folder: Path, sheet: Mapping[str, tuple[str, str]] | None = None) -> list[Path]:
+    """Write verdict.json, verdict.xml, verdict.prom and drain.sh into `folder`; returns their paths.
+
+    `sheet` has Slurm's state and reason by node: what another tool has a reason for is left alone.
+    Raises NodeprintError where the folder is not writable.
+    """
+    contents = {
+        "verdict.json": as_json(verdict),
+        "verdict.xml": junit(verdict),
+        "verdict.prom": prometheus(verdict),
+        "drain.sh": drain(verdict, sheet or {}),
+    }
+    for name, content in contents.items():
+        files.write(folder / name, content)
+    return [folder / name for name in contents]
+
+
+# --- verdict.json ---
+
+
+def as_json(verdict: Verdict) -> str:
+    """verdict.json: the same text for the same verdict on every machine, as floats have 6 significant digits."""
+    body = msgspec.json.encode(_rounded(msgspec.to_builtins(verdict, str_keys=True, enc_hook=float)), order="sorted")
+    return msgspec.json.format(body, indent=1).decode() + "\n"
+
+
+def read(campaign: Path) -> Verdict:
+    """verdict.json of a campaign. Raises NodeprintError when there is none or it cannot be read."""
+    path, again = campaign / "verdict.json", f"run `nodeprint judge {campaign}`"
+    try:
+        files.check(path)  # a pipe would be waited for without end
+        plain = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        if not campaign.is_dir():
+            raise NodeprintError("no campaign is there", where=campaign, advice="name a folder of results/") from error
+        advice = f"call `make run` again (what was measured is kept), or `nodeprint judge {campaign}`"
+        raise NodeprintError("no verdict yet", where=path, advice=advice) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise NodeprintError("not readable as JSON", where=path, advice=again) from error
+    if isinstance(plain, dict) and plain.get("schema", SCHEMA) != SCHEMA:
+        what = f"has schema {printable(str(plain['schema']), 20)}, this nodeprint reads {SCHEMA}"
+        raise NodeprintError(what, where=path, advice=again)
+    try:
+        return msgspec.convert(_revived(plain), Verdict, str_keys=True)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise NodeprintError(f"not a verdict ({printable(str(error), 160)})", where=path, advice=again) from error
+
+
+def _rounded(value: Any) -> Any:
+    """`value` with floats of 6 significant digits; what is not finite becomes null."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    return [_rounded(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _revived(value: Any) -> Any:
+    """JSON with the numbers that are not finite in the place of null."""
+    if isinstance(value, list):
+        return [math.nan if item is None else _revived(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    out = {}
+    for key, item in value.items():
+        if item is None and key not in _NULLABLE:
+            out[key] = math.inf if key in _UNBOUNDED else math.nan
+        else:
+            out[key] = item if key in _FOREIGN else _revived(item)
+    return out
+
+
+# --- JUnit ---
+
+
+def junit(verdict: Verdict) -> str:
+    """JUnit XML: a test case for each node, one for the fleet, and one for each measurement of the fabric."""
+    import junitparser as ju  # noqa: PLC0415 (not for those who read a verdict)
+
+    results = {"failure": ju.Failure, "error": ju.Error, "skipped": ju.Skipped}
+    group = f"nodeprint.{verdict.campaign}"
+
+    def case(name: str, element: str, kind: str, message: str, details: Iterable[str] = ()) -> ju.TestCase:
+        out = ju.TestCase(printable(name), classname=group)
+        out.result = [results[element](printable(message, 500), kind)] if element else []
+        if lines := [printable(line, 500) for line in details]:
+            out.system_out = "\n".join(lines)
+        return out
+
+    fleet = verdict.fleet
+    cases = [
+        case(
+            "fleet",
+            FLEET_MEANING[fleet.outcome].junit,
+            fleet.outcome,
+            text.first_line(verdict),
+            text.fleet_notes(verdict),
+        )
+    ]
+    for name, node in sorted(verdict.nodes.items()):
+        details = [text.finding_sentence(finding) for finding in node.findings]
+        cases.append(
+            case(f"node {name}", MEANING[node.outcome].junit, node.outcome, text.node_sentence([node]), details)
+        )
+    for fabric in verdict.fabric:
+        outcome = fabric_outcome(fabric)
+        name = f"fabric {fabric.measurement}, partition {fabric.partition}"
+        cases.append(
+            case(name, FLEET_MEANING[outcome].junit, outcome, text.fabric(fabric), text.fabric_findings(fabric))
+        )
+    suite = ju.TestSuite(f"nodeprint {verdict.campaign}" + (" (simulated)" if verdict.simulated else ""))
+    suite.add_testcases(cases)  # case by case it counts all of them again for each
+    xml = ju.JUnitXml()
+    xml.add_testsuite(suite)
+    raw = xml.tostring()  # type: ignore[no-untyped-call]
+    return (raw.decode() if isinstance(raw, bytes) else str(raw)) + "\n"
+
+
+def fabric_outcome(fabric: FabricVerdict) -> FleetOutcome:
+    """What the messages of a partition amount to, in the words of a fleet."""
+    if any(finding.counts for finding in fabric.findings):
+        return FleetOutcome.DEVIATIONS
+    return FleetOutcome.INCONCLUSIVE if fabric.inconclusive else FleetOutcome.UNIFORM
+
+
+# --- Prometheus ---
+
+
+def prometheus(verdict: Verdict) -> str:
+    """Text format for node_exporter's textfile collector. The campaign is a sample of its own: as a label of every
+    sample it would begin new series each time."""
+    mark = ',simulated="true"' if verdict.simulated else ""
+    nodes = [(f'node="{_label(name)}"{mark}', node) for name, node in sorted(verdict.nodes.items())]
+    classes = [
+        (
+            f'{labels},class="{figure.name}",measurement="{_label(figure.measurement)}",home="{figure.home}"',
+            figure.median_ns / 1e9,
+        )
+        for labels, node in nodes
+        for figure in node.classes
+    ]
+    cells = [
+        (
+            f'{labels},measurement="{_label(figure.measurement)}",name="{_label(figure.name)}",unit="{_label(figure.unit)}"',
+            figure.median,
+        )
+        for labels, node in nodes
+        for figure in node.cells
+    ]
+    margins = [
+        (f'{labels},subject="{_label(margin.subject)}"', margin.share)
+        for labels, node in nodes
+        for margin in node.margins
+    ]
+    findings = [
+        (f'{labels},id="{_label(finding.id)}",term="{finding.part.term}",number="{number}"', finding.effect)
+        for labels, node in nodes
+        for number, finding in enumerate(node.counted)
+    ]
+    counts = [(f'verdict="{outcome}"{mark}', float(verdict.fleet.counts.get(outcome, 0))) for outcome in Outcome]
+    lines = [
+        *_gauge(
+            "campaign_info",
+            "The campaign that the samples are of.",
+            [(f'campaign="{_label(verdict.campaign)}"{mark}', 1.0)],
+        ),
+        *_gauge("fleet_verdict", "1 for the fleet's outcome.", [(f'verdict="{verdict.fleet.outcome}"{mark}', 1.0)]),
+        *_gauge(
+            "node_verdict",
+            "1 for the outcome that a node has.",
+            [(f'{labels},verdict="{node.outcome}"', 1.0) for labels, node in nodes],
+        ),
+        *_gauge("nodes", "Nodes by outcome.", counts),
+        *_gauge("class_latency_seconds", "Median hop latency of a class of pairs.", classes),
+        *_gauge("cell_median", "Median of the cells of another measurement, in its unit.", cells),
+        *_gauge("margin_ratio", "How much of its bound a node uses by subject; up to 1 it is the same.", margins),
+        *_gauge("finding_effect_ratio", "A finding's effect relative to the peers.", findings),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _gauge(name: str, words: str, samples: Sequence[tuple[str, float]]) -> list[str]:
+    head = [f"# HELP nodeprint_{name} {words}", f"# TYPE nodeprint_{name} gauge"]
+    return head + [f"nodeprint_{name}{{{labels}}} {_number(value)}" for labels, value in samples]
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}" if math.isfinite(value) else "NaN" if math.isnan(value) else f"{'+' if value > 0 else '-'}Inf"
+
+
+def _label(value: str) -> str:
+    return printable(value).replace("\\", "\\\\").replace('"', '\\"')
+
+
+# --- Slurm ---
+
+
+def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
+    """A shell script of scontrol lines that are suggested and never run by nodeprint: for nodes with a confirmed fault
+    of their own.
+
+    All are comments where the campaign was simulated or imported. Nodes that have another tool's reason are named and
+    left alone, and so are those whose difference others share: that is a batch or a setting, not a fault of the node.
+    """
+    lines = [
+        "#!/bin/sh",
+        f"# Suggested by nodeprint for campaign {printable(verdict.campaign, 80)}; nothing runs this.",
+        "# Read it, then decide.",
+    ]
+    if mark := text.origin(verdict):
+        lines.append(f"# {mark}: these nodes are not here; every line is a comment.")
+    for name, node in sorted(verdict.nodes.items()):
+        if not MEANING[node.outcome].drain:
+            continue
+        fault, (state, reason) = _own_fault(node), sheet.get(name, ("", ""))
+        if fault is None:
+            lines.append(f"# {printable(name)}: {node.outcome}, left alone as other nodes share its difference")
+        elif reason and not reason.startswith("nodeprint"):
+            kept = f"left alone as it is {printable(state, 40)}: {printable(reason, 120)}"
+            lines.append(f"# {printable(name)}: {node.outcome}, {kept}")
+        else:
+            why = f"nodeprint: {node.outcome}: {printable(text.finding_sentence(fault), 120)}"
+            line = f"scontrol update NodeName={_quoted(name)} State=DRAIN Reason={_quoted(why)}"
+            lines.append(f"# {line}" if mark else line)
+    return "\n".join(lines) + "\n"
+
+
+def _own_fault(node: NodeVerdict) -> Finding | None:
+    """The first finding that two jobs confirmed, that is on the bad side and that no other node shares."""
+    faults = (f for f in node.counted if f.state is State.CONFIRMED and f.worse and not f.shared_by)
+    return next(faults, None)
+
+
+def _quoted(words: str) -> str:
+    """`words` as a single word of sh."""
+    return "'" + "".join(c for c in printable(words) if c != "'") + "'"
+
+
+def recheck(verdict: Verdict) -> str:
+    """Names of the nodes to measure as a further job, a line each; empty when there are none."""
+    return "".join(f"{name}\n" for name in verdict.recheck)

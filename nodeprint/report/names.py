@@ -1,0 +1,199 @@
+"""What things are called: nodes in a list, parts of a machine, values with their units."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from ClusterShell.NodeSet import NodeSet
+
+from nodeprint.errors import printable
+from nodeprint.fleet import homes
+from nodeprint.judge.verdict import Finding, Margin, Part
+from nodeprint.layout import ALL_PAIRS, CLASSES
+
+Where = Mapping[str, int | str]
+
+#: Names that a node list may fold; brackets and operators of ClusterShell in any other would be taken for its own.
+_FOLDABLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_UNITS: Mapping[str, tuple[float, str]] = {"Hz": (1e-9, "GHz"), "B/s": (1e-9, "GB/s"), "share": (100.0, "%")}
+
+# --- lists ---
+
+
+def nodes(names: Iterable[str]) -> str:
+    """Nodes in few words, as Slurm and ClusterShell write them: `cn[001-004],gpu7`."""
+    names = list(names)
+    plain = [name for name in names if _FOLDABLE.fullmatch(name)]
+    others = [printable(name, 80) for name in names if not _FOLDABLE.fullmatch(name)]
+    return ",".join([*filter(None, [str(NodeSet.fromlist(plain))]), *others])
+
+
+def counted(count: int, what: str, several: str = "") -> str:
+    """`1 node`, `2 nodes`."""
+    return f"{count} {what if count == 1 else several or f'{what}s'}"
+
+
+def listed(items: Iterable[str]) -> str:
+    """`a, b and c`."""
+    *first, last = list(items) or [""]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def file_stem(node: str) -> str:
+    """The name of a node's files: its own, or one with a hash where that cannot be a file's or is the cluster's."""
+    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}", node) and node not in ("cluster", "figures"):
+        return node
+    plain = re.sub(r"[^A-Za-z0-9_-]", "_", node)[:80]
+    return f"{plain}-{hashlib.sha256(node.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+# --- values ---
+
+
+def quantity(value: float, unit: str) -> str:
+    """A value with its unit, a time in the unit that keeps it short; `unknown` where it is not finite."""
+    if not math.isfinite(value):
+        return "unknown"
+    if unit == "ns":
+        return duration(value)
+    factor, name = _UNITS.get(unit, (1.0, "" if unit == "1" else unit))
+    return f"{value * factor:.4g} {name}".rstrip()
+
+
+def duration(ns: float) -> str:
+    """A time: `61.3 ns`, `1.14 ms`, `2.5 s`."""
+    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
+        if abs(ns) >= 0.9995 * size:
+            return f"{ns / size:.3g} {unit}"
+    return f"{ns:.3g} ns"
+
+
+def percent(share: float) -> str:
+    """A share as `5.9 %`, never as -0.0."""
+    return f"{share * 100:z.1f} %" if math.isfinite(share) else "unknown"
+
+
+def bound(share: float) -> str:
+    """A bound as somebody wrote it: `4 %`."""
+    return f"{share * 100:.3g} %"
+
+
+def interval(low: float, high: float, effect: float) -> str:
+    """An interval in the direction of its effect: `5.5 to 6.2 %` for an effect of 5.9 % and of -5.9 %."""
+    ends = sorted(math.copysign(1.0, effect) * end * 100 for end in (low, high))
+    return f"interval {ends[0]:z.1f} to {ends[1]:z.1f} %"
+
+
+# --- parts ---
+
+_LABELS: Mapping[str, str] = {
+    "ccd": "CCD",
+    "ccx": "CCX",
+    "cpu_node": "CPUs of NUMA node",
+    "memory_node": "memory of NUMA node",
+    "home": "home NUMA node",
+    "distance": "memory of the",
+    "size_bytes": "working set, bytes,",
+    "to": "to",
+}
+#: Which of a core's pairs its contrast counts, by family or by a flag of its place.
+_SCOPES: Mapping[str, str] = {
+    "core-in": "to the other cores of its CCX",
+    "inside": "to the other cores of its CCX",
+    "core-near": "to the other cores of its socket",
+    "near": "to the other cores of its socket",
+    "core-far": "to the cores of the other socket",
+    "across": "to the cores of the other socket",
+    "outside": "to the cores outside its CCX",
+}
+_FLAGS: Collection[str] = ("inside", "near", "across", "outside", "to_others", "beyond_class")
+#: Terms whose places are parts of the machine between which pairs of CPUs are.
+_OF_PAIRS: Collection[str] = ("node", "socket", "class", "quadrant", "link", "ccd", "ccx", "block", "core")
+
+
+def part(of: Part) -> str:
+    """A part: `core 37 (CPU 37)`, `CCD 3 to CCD 4`, `memory of NUMA node 1, socket 0`."""
+    where, term = of.where, of.term
+    if term.startswith("fabric-"):
+        return " to ".join(printable(str(where[end]), 80) for end in ("node", "to") if end in where)
+    if term == "class":
+        return _class(where)
+    if term == "core":
+        return place({key: where[key] for key in ("core", "cpu") if key in where})
+    if term == "node" or term not in _OF_PAIRS:
+        return place(where)
+    if where.get("beyond_class"):
+        return f"socket {where['socket']} beyond its CCXs"
+    ends = [(key.removeprefix("to_"), value) for key, value in where.items() if key not in _FLAGS]
+    within = term == "ccx" or bool(where.get("inside")) or (len(ends) == 2 and ends[0] == ends[1])
+    numbers = " to ".join(dict.fromkeys(f"{_LABELS.get(level, level)} {value}" for level, value in ends))
+    return f"the inside of {numbers}" if within else numbers or place(where)
+
+
+def scope(of: Part) -> str:
+    """Which of the part's pairs are compared: `to the other cores of its socket`; empty where all are."""
+    if of.term == "core":
+        flags = (flag for flag in _SCOPES if of.where.get(flag))
+        return _SCOPES.get(of.family) or next((_SCOPES[flag] for flag in flags), "")
+    if of.where.get("across"):
+        return "to the other socket"
+    alone = of.term in ("quadrant", "ccd") and not any(key.startswith("to_") for key in of.where if key != "to_others")
+    return "to all others" if of.where.get("to_others") or (alone and not of.where.get("inside")) else ""
+
+
+def scoped(of: Part) -> str:
+    """A part with the pairs that are compared."""
+    return " ".join(filter(None, (part(of), scope(of))))
+
+
+def subject(of: Finding | Margin) -> str:
+    """A part with its measurement where that is not of pairs of CPUs by its term."""
+    name = scoped(of.part) if isinstance(of, Margin) else part(of.part)
+    told_by_term = of.part.term in _OF_PAIRS or of.part.term.startswith("fabric-")
+    return name if told_by_term and of.measurement.startswith("coherence") else f"{name} ({of.measurement})"
+
+
+def place(where: Where) -> str:
+    """A place of cells: `core 5 (CPU 37), level L3`; the whole node where it is nothing else."""
+    parts = []
+    for key, value in where.items():
+        if key == "core":
+            parts.append(f"core {value} (CPU {where['cpu']})" if "cpu" in where else f"core {value}")
+        elif key in ("cpu", "cpu_a", "cpu_b"):
+            parts += [] if key == "cpu" and "core" in where else [f"CPU {value}"]
+        elif key.startswith("core_") and f"cpu_{key.removeprefix('core_')}" in where:
+            continue
+        elif isinstance(value, str) and key not in _LABELS:
+            parts.append(printable(value, 80))
+        elif key not in _FLAGS:
+            parts.append(f"{_LABELS.get(key, key.replace('_', ' '))} {printable(str(value), 80)}")
+    return ", ".join(parts) or "the whole node"
+
+
+def _class(where: Where) -> str:
+    if "beyond_class" in where:
+        return "everything beyond the CCX"
+    number = where.get("class", ALL_PAIRS)
+    name = CLASSES[number] if isinstance(number, int) else number
+    if name == CLASSES[ALL_PAIRS]:
+        return name
+    if "to_socket" in where:
+        return f"the link between socket {where['socket']} and socket {where['to_socket']} ({name})"
+    return f"pairs of the {name}" + (f" on socket {where['socket']}" if "socket" in where else "")
+
+
+def home(number: int) -> str:
+    """Where the lines were: `home NUMA node 1`; empty where that follows from the policy."""
+    return homes.named(number)
+
+
+def runs(names: Sequence[str]) -> str:
+    """Runs of jobs: `job1/run[1-9],job2/run[1-9]`."""
+    by_job: dict[str, list[str]] = {}
+    for name in names:
+        job, _, run = name.rpartition("/")
+        by_job.setdefault(job, []).append(run)
+    return ",".join(f"{job}/{nodes(found)}" if job else nodes(found) for job, found in by_job.items())

@@ -1,0 +1,205 @@
+"""What is on a page, ready to be painted: every word written, every figure drawn, in the order in which it is read.
+
+A document is pages, a page is a heading and sections, a section is blocks. The templates of reports/ know each kind of
+block, and nothing of what it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+from msgspec.structs import replace
+
+from nodeprint.judge.outcome import FLEET_MEANING, MEANING, FleetOutcome, Outcome
+
+FactRows = tuple[tuple[str, str], ...]
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """An outcome: its symbol and word in its colour (a name of reports/style.yaml)."""
+
+    symbol: str
+    word: str
+    colour: str
+
+    @classmethod
+    def of(cls, outcome: Outcome | FleetOutcome) -> Mark:
+        """The mark of an outcome of a node or a fleet."""
+        meaning = MEANING[outcome] if isinstance(outcome, Outcome) else FLEET_MEANING[outcome]
+        return cls(meaning.symbol, outcome, meaning.colour)
+
+
+class Picture(msgspec.Struct, frozen=True):
+    """A figure: SVG, its width in mm, what it shows in words, and a caption. `name` is the stem of its files."""
+
+    name: str
+    svg: str
+    width: float
+    alt: str
+    caption: str = ""
+
+
+class Link(msgspec.Struct, frozen=True):
+    """A reference: to a page of the document by its anchor, or to a file beside it."""
+
+    text: str
+    anchor: str = ""
+    file: str = ""
+
+
+Cell = str | Mark | Picture | Link
+
+
+class Text(msgspec.Struct, frozen=True, tag=True):
+    """A paragraph; `quiet` in small print."""
+
+    text: str
+    quiet: bool = False
+
+
+class Bullets(msgspec.Struct, frozen=True, tag=True):
+    """Sentences in a list."""
+
+    items: tuple[str, ...]
+
+
+class Facts(msgspec.Struct, frozen=True, tag=True):
+    """Keys and values, in so many columns."""
+
+    rows: FactRows
+    columns: int = 1
+
+
+class Table(msgspec.Struct, frozen=True, tag=True):
+    """A table. `align` has a letter a column, l or r; the column `wide` takes the room that is left (-1: none)."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    align: str = ""
+    wide: int = -1
+
+
+class Command(msgspec.Struct, frozen=True, tag=True):
+    """What to type, to be copied as it stands, and what it is for."""
+
+    command: str
+    purpose: str = ""
+
+
+class FindingBlock(msgspec.Struct, frozen=True, tag=True):
+    """A finding: what deviates, in a sentence, its figure over its own pairs or cells, and what stands below."""
+
+    title: str
+    sentence: str
+    mark: Mark
+    figures: tuple[Picture, ...] = ()
+    details: tuple[str, ...] = ()
+    facts: FactRows = ()
+    command: Command | None = None
+    links: tuple[Link, ...] = ()
+
+
+class Figures(msgspec.Struct, frozen=True, tag=True):
+    """Figures side by side where there is room."""
+
+    pictures: tuple[Picture, ...]
+
+
+class Advice(msgspec.Struct, frozen=True, tag=True):
+    """A warning: what was seen, what to do, and which nodes it concerns."""
+
+    text: str
+    advice: str = ""
+    nodes: str = ""
+
+
+class Log(msgspec.Struct, frozen=True, tag=True):
+    """The last lines of a log."""
+
+    lines: tuple[str, ...]
+
+
+class Contents(msgspec.Struct, frozen=True, tag=True):
+    """The contents of the document: its pages and their sections."""
+
+
+Block = Text | Bullets | Facts | Table | Command | FindingBlock | Figures | Advice | Log | Contents
+
+
+class Section(msgspec.Struct, frozen=True):
+    """A heading and what is below it. `apart`: begins a page."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    apart: bool = False
+    anchor: str = ""
+
+
+class Page(msgspec.Struct, frozen=True):
+    """The pages of a subject (a node, or the cluster). `lead` are the sentences under the title, `counts` how many
+    nodes have each outcome."""
+
+    subject: str
+    anchor: str
+    title: str
+    mark: Mark | None
+    lead: tuple[str, ...]
+    sections: tuple[Section, ...]
+    counts: tuple[tuple[Mark, int], ...] = ()
+
+    @property
+    def pictures(self) -> Iterator[Picture]:
+        """Every figure, in order of the page."""
+        for block in (block for section in self.sections for block in section.blocks):
+            if isinstance(block, Figures):
+                yield from block.pictures
+            elif isinstance(block, FindingBlock):
+                yield from block.figures
+            elif isinstance(block, Table):
+                yield from (cell for row in block.rows for cell in row if isinstance(cell, Picture))
+
+
+class Site(msgspec.Struct, frozen=True):
+    """What a site adds to its reports: a logo (PNG or SVG), whom to ask, and for the protocol what was agreed on."""
+
+    logo: bytes | None = None
+    contact: str = ""
+    contract: str = ""
+    customer: str = ""
+    supplier: str = ""
+    system: str = ""
+    place: str = ""
+
+
+class Document(msgspec.Struct, frozen=True):
+    """A report: its pages, and `origin` for what was not measured here (SIMULATED, IMPORTED)."""
+
+    title: str
+    campaign: str
+    origin: str
+    pages: tuple[Page, ...]
+    site: Site = Site()
+
+
+def sections(*parts: Section | None) -> tuple[Section, ...]:
+    """Sections without those that have nothing to say."""
+    kept = []
+    for section in parts:
+        blocks = tuple(block for block in section.blocks if _says(block)) if section is not None else ()
+        if section is not None and blocks:
+            kept.append(replace(section, blocks=blocks, anchor=section.anchor or _slug(section.title)))
+    return tuple(kept)
+
+
+def _says(block: Block) -> bool:
+    match block:
+        case Text(text=content) | Bullets(items=content) | Facts(rows=content) | Table(rows=content):
+            return bool(content)
+        case Figures(pictures=content) | Log(lines=content):
+            return bool(content)
+    return True
+
+
+def _slug(title: str) -> str:
+    return "".join(c if c.isascii() and c.isalnum() else "-" for c in title.lower()).strip("-")

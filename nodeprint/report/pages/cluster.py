@@ -1,0 +1,271 @@
+"""The pages of the cluster. Nothing is judged here.
+
+Page 1 says the outcome with its margins and what it rests on, what was disturbed, and who deviates, each with a figure
+of its own quantity and what to do next. Maps of differences follow; tables, configuration and limits come last.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from nodeprint.errors import printable
+from nodeprint.fingerprint import FIELDS, label
+from nodeprint.judge.outcome import MEANING, Outcome
+from nodeprint.judge.verdict import ClassFigure, NodeVerdict
+from nodeprint.report import names, text
+from nodeprint.report.pages import pictures
+from nodeprint.report.pages.blocks import (
+    Advice,
+    Block,
+    Bullets,
+    Cell,
+    Command,
+    Contents,
+    Figures,
+    FindingBlock,
+    Link,
+    Log,
+    Mark,
+    Page,
+    Section,
+    Table,
+    Text,
+    sections,
+)
+from nodeprint.report.pages.campaign import Campaign
+from nodeprint.report.pages.common import margin_table, state_mark, without_empty
+from nodeprint.report.pages.order import natural, severity
+
+#: Nodes that page 1 shows with a figure each; all others are in the table of nodes.
+_MOST_SHOWN = 12
+#: Rows of a table of nodes; of more, those that need no action are only counted.
+_MOST_ROWS = 120
+_MOST_NOTES = 12
+
+
+def page(campaign: Campaign, linked: Mapping[str, Link]) -> Page:
+    """The cluster's pages; `linked` leads to the page of each node that has one."""
+    verdict = campaign.verdict
+    line = text.headline_of(verdict.fleet) + "."
+    notes = text.fleet_notes(verdict)
+    title = f"Cluster report, campaign {printable(verdict.campaign, 80)}"
+    bounds = (Figures(tuple(pictures.bounds_map(campaign))), margin_table(verdict.fleet.margins))
+    return Page(
+        "cluster", "cluster", title, Mark.of(verdict.fleet.outcome),
+        (text.sentence(line), " ".join(text.rests_on(verdict))),
+        sections(
+            Section("", (_disturbed(campaign),)),
+            Section("Who deviates", tuple(_deviating(campaign, linked))),
+            Section("Other nodes that need action", (_lines(campaign, linked),)),
+            Section("What is to be known of the fleet", (Bullets(tuple(notes[:_MOST_NOTES])),)),
+            Section("Contents", (Contents(),)),
+            Section("Differences from the peers", (Figures(tuple(pictures.difference_maps(campaign))),)),
+            Section("Machines side by side", (Figures(tuple(pictures.machines(campaign))),)),
+            Section("How near nodes are to their bounds", bounds),
+            Section("Effects and order", (Figures(tuple(pictures.effects_of_nodes(campaign))),)),
+            Section("Medians over the fleet", (class_table(verdict.nodes), cell_table(verdict.nodes))),
+            *_fabric(campaign),
+            Section("Nodes without a result", tuple(_unmeasured(verdict.nodes))),
+            Section("Configuration differences", (differences(verdict.nodes),)),
+            Section("Warnings", tuple(_warnings(verdict.nodes))),
+            Section("All nodes", (_all_nodes(campaign, linked),)),
+        ),
+        tuple((Mark.of(outcome), count) for outcome, count in text.counts_of(verdict.nodes.values()).items()),
+    )  # fmt: skip
+
+
+# --- page 1 ---
+
+
+def _disturbed(campaign: Campaign) -> Block:
+    return Bullets(tuple(line.strip() for line in text.disturbed(campaign.verdict)))
+
+
+def _deviating(campaign: Campaign, linked: Mapping[str, Link]) -> list[Block]:
+    """Nodes with findings by severity: the sentence, a small figure of its quantity, the next command and its page."""
+    nodes = campaign.verdict.nodes
+    found = sorted(
+        (name for name in nodes if nodes[name].counted), key=lambda name: (severity(nodes[name]), natural(name))
+    )
+    blocks: list[Block] = []
+    for number, name in enumerate(found[:_MOST_SHOWN], 1):
+        first, *more = nodes[name].counted
+        figures = pictures.of_finding(campaign, name, first, number, pictures.LARGE)
+        details = [text.finding_sentence(finding) for finding in more[:2]]
+        details += [f"It has {names.counted(len(more) - 2, 'more finding')}."] if len(more) > 2 else []
+        links = (linked[name],) if name in linked else ()
+        blocks.append(
+            FindingBlock(
+                f"{printable(name, 80)}: {names.subject(first)}", text.finding_sentence(first), state_mark(first),
+                tuple(replace(figure, name=f"{name}-{figure.name}", caption="") for figure in figures),
+                (*details, f"Next: {text.remedy(first)}"), (), Command(_next(campaign, name)), links,
+            )
+        )  # fmt: skip
+    if len(found) > _MOST_SHOWN:
+        blocks.append(Text(f"{len(found) - _MOST_SHOWN} more nodes with findings are in the table of all nodes."))
+    return blocks
+
+
+def _next(campaign: Campaign, node: str) -> str:
+    """The next command for a node: a further job where that would decide, else its own page's figures."""
+    name = node if names.nodes([node]) == node else "NAME"
+    outcome = campaign.verdict.nodes[node].outcome
+    return (
+        f"make run NODES={name}"
+        if MEANING[outcome].again
+        else f"make run NODES={name}  # again after the remedy: before and after"
+    )
+
+
+def _lines(campaign: Campaign, linked: Mapping[str, Link]) -> Block:
+    """A line for nodes that are not the same and have no finding of their own."""
+    nodes = campaign.verdict.nodes
+    others = {name: node for name, node in nodes.items() if not node.counted and node.outcome is not Outcome.SAME}
+    rows = tuple(
+        (
+            linked.get(line.nodes[0], line.names) if len(line.nodes) == 1 else line.names,
+            Mark.of(line.outcome),
+            line.text,
+        )
+        for line in text.node_lines(others)
+    )
+    return Table(("nodes", "outcome", "why"), rows, "lll", 2)
+
+
+# --- medians ---
+
+
+def class_table(nodes: Mapping[str, NodeVerdict]) -> Table:
+    """Classes of pairs over the fleet: median, lowest and highest node; of mixtures by group."""
+    by_class: dict[tuple[str, int, str], dict[str, ClassFigure]] = {}
+    for name, node in nodes.items():
+        for figure in node.classes:
+            by_class.setdefault((figure.measurement, figure.home, figure.name), {})[name] = figure
+    rows: list[tuple[Cell, ...]] = []
+    for (measurement, home, name), of_nodes in by_class.items():
+        if len(of_nodes) < 2:
+            continue
+        where = ", ".join(filter(None, (measurement, names.home(home))))
+        mixed = [figure for figure in of_nodes.values() if figure.groups]
+        parts = {"": {node: figure.median_ns for node, figure in of_nodes.items()}}
+        if mixed:
+            parts = {
+                group: {node: figure.groups[group] for node, figure in of_nodes.items() if group in figure.groups}
+                for group in mixed[0].groups
+            }
+        for group, values in parts.items():
+            rows.append((where, ", ".join(filter(None, (name, group))), *_extremes(values, "ns")))
+    return Table(("measurement", "class", "nodes", "median", "lowest", "on", "highest", "on"), tuple(rows), "llrrrlrl")
+
+
+def cell_table(nodes: Mapping[str, NodeVerdict]) -> Table:
+    """Other measurements over the fleet."""
+    by_cell: dict[tuple[str, str, str], dict[str, float]] = {}
+    for name, node in nodes.items():
+        for figure in node.cells:
+            by_cell.setdefault((figure.measurement, figure.name, figure.unit), {})[name] = figure.median
+    rows = tuple(
+        (measurement, name, *_extremes(values, unit))
+        for (measurement, name, unit), values in by_cell.items()
+        if len(values) > 1
+    )
+    return Table(("measurement", "of", "nodes", "median", "lowest", "on", "highest", "on"), rows, "llrrrlrl")
+
+
+def _extremes(values: Mapping[str, float], unit: str) -> tuple[str, ...]:
+    low, high = min(values, key=lambda node: values[node]), max(values, key=lambda node: values[node])
+    middle = float(np.median(list(values.values())))
+    return (
+        str(len(values)), names.quantity(middle, unit), names.quantity(values[low], unit), printable(low, 40),
+        names.quantity(values[high], unit), printable(high, 40),
+    )  # fmt: skip
+
+
+# --- fabric, configuration, warnings, nodes ---
+
+
+def _fabric(campaign: Campaign) -> list[Section]:
+    """A section for each measurement of messages between nodes."""
+    out = []
+    for number, fabric in enumerate(campaign.verdict.fabric):
+        slow = tuple(text.fabric_findings(fabric))
+        title = f"Messages between nodes: {fabric.measurement}, partition {printable(fabric.partition, 40)}"
+        blocks = (Text(text.fabric(fabric)), Bullets(slow), Figures(tuple(pictures.fabric(campaign, number))))
+        out.append(Section(title, blocks))
+    return out
+
+
+def _unmeasured(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
+    """Nodes without a result with their reasons, and the log of the first of each kind."""
+    without = {name: node for name, node in nodes.items() if not MEANING[node.outcome].measured}
+    blocks: list[Block] = []
+    for line in text.node_lines(without):
+        blocks += [Text(f"{line.names}: {line.text}"), Log(nodes[line.nodes[0]].log_tail)]
+    return blocks
+
+
+def differences(nodes: Mapping[str, NodeVerdict]) -> Table:
+    """Fields of the fingerprint in which nodes differ: the majority's value, and who has which other one."""
+    rows: list[tuple[Cell, ...]] = []
+    for known in FIELDS:
+        values = {
+            name: str(node.fingerprint[known.name]) for name, node in nodes.items() if node.fingerprint.get(known.name)
+        }
+        counted = Counter(values.values()).most_common()
+        if len(counted) < 2 or known.name in ("serials", "ppin"):
+            continue
+        others = [f"{value[:60]}: {names.nodes(n for n in values if values[n] == value)}" for value, _ in counted[1:5]]
+        more = [f"and {len(counted) - 5} more values"] if len(counted) > 5 else []
+        usual, count = counted[0]
+        rows.append(
+            (label(known.name), "yes" if known.hard else "", f"{usual[:60]} ({count})", "; ".join([*others, *more]))
+        )
+    return Table(("field", "must agree", "most nodes", "other nodes"), tuple(rows), "llll", 3)
+
+
+def _warnings(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
+    """Each warning once, with the nodes that have it, the most frequent first."""
+    seen: dict[tuple[str, str], list[str]] = {}
+    for name, node in nodes.items():
+        for warning in {str(warning.get("id")): warning for warning in node.warnings}.values():
+            key = (str(warning.get("text") or warning.get("id")), str(warning.get("advice") or ""))
+            seen.setdefault(key, []).append(name)
+    ordered = sorted(seen.items(), key=lambda item: -len(item[1]))
+    return [
+        Advice(words, advice, "all nodes" if len(on) == len(nodes) > 1 else names.nodes(on))
+        for (words, advice), on in ordered
+    ]
+
+
+def _all_nodes(campaign: Campaign, linked: Mapping[str, Link]) -> Table:
+    """A row a node: outcome, place, how much of its bounds it uses, and its first finding."""
+    nodes = campaign.verdict.nodes
+    order = sorted(nodes, key=lambda name: (MEANING[nodes[name].outcome].rank, natural(name)))
+    shown = [name for name in order if len(order) <= _MOST_ROWS or nodes[name].outcome is not Outcome.SAME]
+    rows: list[tuple[Cell, ...]] = []
+    for name in shown:
+        node = nodes[name]
+        share = max((margin.share for margin in node.margins if margin.decides), default=float("nan"))
+        used = f"{share * 100:.0f} %" if np.isfinite(share) else ""
+        first = names.subject(node.counted[0]) if node.counted else ""
+        place = ", ".join(filter(None, (node.rack, campaign.switches.get(name, ""))))
+        rows.append((linked.get(name, printable(name, 40)), Mark.of(node.outcome), node.group, place, used, first))
+    table = without_empty(
+        Table(("node", "outcome", "group", "rack, switch", "of its bounds", "first finding"), tuple(rows), "llllrl")
+    )
+    left = len(order) - len(shown)
+    return (
+        replace(table, rows=(*table.rows, (f"{left} more are SAME", *[""] * (len(table.header) - 1))))
+        if left
+        else table
+    )
+
+
+def shown_nodes(nodes: Mapping[str, NodeVerdict]) -> Sequence[str]:
+    """The nodes whose pages the cluster's document holds: those with findings, the most urgent first."""
+    found = [name for name in nodes if nodes[name].counted]
+    return sorted(found, key=lambda name: (severity(nodes[name]), natural(name)))

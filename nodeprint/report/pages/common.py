@@ -1,0 +1,194 @@
+"""What pages of nodes and of the cluster have in common: facts, tables and findings."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from nodeprint.errors import NodeprintError
+from nodeprint.fingerprint import label
+from nodeprint.judge.verdict import CellFigure, ClassFigure, Finding, Margin
+from nodeprint.report import commands, names, text
+from nodeprint.report.pages import pictures
+from nodeprint.report.pages.blocks import Cell, Command, FactRows, FindingBlock, Mark, Table
+from nodeprint.report.pages.campaign import Campaign
+
+_STATES = {
+    "confirmed": ("▲", "alarm"),
+    "suspected": ("◆", "warning"),
+    "differs": ("△", "warning"),
+    "refuted": ("○", "neutral"),
+}
+
+
+def anchor(node: str) -> str:
+    """The name of a node's page in a document: letters, digits and hyphens."""
+    plain = re.sub(r"[^A-Za-z0-9]", lambda found: f"-{ord(found[0]):x}", node)
+    return f"node-{plain}"
+
+
+def facts(values: Mapping[str, Any]) -> FactRows:
+    """Keys and values in words; nested objects become `outer inner`, values that are unknown are left out."""
+    out: list[tuple[str, str]] = []
+    for key, value in values.items():
+        name = label(str(key))
+        if isinstance(value, Mapping):
+            out += [(f"{name} {inner}", words) for inner, words in facts(value)]
+        elif isinstance(value, bool):
+            out.append((name, "yes" if value else "no"))
+        elif isinstance(value, float):
+            out.append((name, f"{value:g}"))
+        elif isinstance(value, list | tuple):
+            out.append((name, ", ".join(map(str, value))))
+        elif value is not None and value != "":
+            out.append((name, str(value)))
+    return tuple(out)
+
+
+def state_mark(finding: Finding) -> Mark:
+    """A finding's certainty as a mark."""
+    if finding.suppressed:
+        return Mark("○", "suppressed", "neutral")
+    symbol, colour = _STATES[finding.state]
+    return Mark(symbol, text.say("states", finding.state), colour)
+
+
+def finding_block(
+    campaign: Campaign,
+    node: str,
+    finding: Finding,
+    number: int,
+    header: Mapping[str, Any],
+    *,
+    told: bool = False,
+) -> FindingBlock:
+    """A finding in full: its sentence (unless the page began with it: `told`), figures over its own places and by run,
+    the expected value and the command that checks it."""
+    rows = [
+        ("part", _place(campaign, node, finding)),
+        ("expected", commands.expected(finding)),
+        ("next", text.remedy(finding)),
+    ]
+    command = _command(campaign, node, finding, header)
+    purpose = f"To check it on {node}, in the folder of nodeprint (ends with PASS or FAIL):"
+    figures = pictures.of_finding(campaign, node, finding, number, pictures.MAIN)
+    if len(finding.runs) > 1:
+        figures += pictures.of_runs(campaign, node, finding, number)
+    return FindingBlock(
+        text.sentence(names.subject(finding)), "" if told else text.finding_sentence(finding), state_mark(finding),
+        figures, tuple(text.finding_details(finding)), tuple(row for row in rows if row[1]),
+        Command(command, purpose) if command else None,
+    )  # fmt: skip
+
+
+def _command(campaign: Campaign, node: str, finding: Finding, header: Mapping[str, Any]) -> str:
+    """The command that checks a finding; empty where its measurement is not here."""
+    if not (finding.pairs or finding.cells):
+        return ""
+    try:
+        known = campaign.levels(finding.measurement, node)
+    except NodeprintError:
+        return ""
+    return commands.check(finding, header, known, node, campaign.peers(node, known))
+
+
+def _place(campaign: Campaign, node: str, finding: Finding) -> str:
+    """Where a CPU of a finding is: its socket, quadrant, CCD and CCX, and its memory node."""
+    cpu, known = finding.part.where.get("cpu"), campaign.packed.get(node)
+    quantity = next((q for q in campaign.fleet.quantities if q.measurement == finding.measurement), None)
+    if cpu is None or known is None or quantity is None:
+        return ""
+    cpus = known.cpus if quantity.of_pairs else known.numbers.get("cpu", ())
+    if cpu not in cpus or cpus.index(cpu) >= len(quantity.layout.slots):
+        return ""
+    slot = quantity.layout.slots[cpus.index(cpu)].tolist()
+    parts = zip(("socket", "quadrant", "CCD", "CCX"), slot, strict=False)
+    return f"CPU {cpu}: " + ", ".join(f"{name} {number}" for name, number in parts if number >= 0)
+
+
+def class_table(classes: tuple[ClassFigure, ...]) -> Table:
+    """Medians of classes of pairs; of a mixture, of which few pairs are near its median, those of its groups."""
+    rows: list[tuple[Cell, ...]] = []
+    for figure in classes:
+        where = ", ".join(filter(None, (figure.measurement, names.home(figure.home))))
+        if figure.groups:
+            low, high = min(figure.groups.values()), max(figure.groups.values())
+            parts = ", ".join(f"{group}: {names.quantity(ns, 'ns')}" for group, ns in figure.groups.items())
+            ratio = f"{parts}, {high / low:.1f} times" if low else parts
+            rows.append((where, figure.name, f"{figure.pairs:,}", ratio, "", str(figure.runs)))
+            continue
+        ends = (figure.ci_low_ns, figure.ci_high_ns)
+        # of two runs that differ much the interval is wider than the median, and says nothing
+        narrow = all(map(math.isfinite, ends)) and ends[0] > 0.5 * figure.median_ns
+        interval = f"{names.quantity(ends[0], 'ns').split(' ')[0]} to {names.quantity(ends[1], 'ns')}" if narrow else ""
+        rows.append(
+            (
+                where,
+                figure.name,
+                f"{figure.pairs:,}",
+                names.quantity(figure.median_ns, "ns"),
+                interval,
+                str(figure.runs),
+            )
+        )
+    return without_empty(
+        Table(("measurement", "class", "pairs", "median", "95 % interval", "runs"), tuple(rows), "llrrlr")
+    )
+
+
+def cell_table(cells: tuple[CellFigure, ...]) -> Table:
+    """Other measurements than of pairs: a row for each kind of cell, with the median of the node's group."""
+    rows: list[tuple[Cell, ...]] = []
+    for figure in cells:
+        ends = (figure.ci_low, figure.ci_high)
+        interval = (
+            " to ".join(names.quantity(end, figure.unit) for end in ends) if all(map(math.isfinite, ends)) else ""
+        )
+        group = names.quantity(figure.group, figure.unit) if math.isfinite(figure.group) else ""
+        ratio = f"{(figure.median / figure.group - 1) * 100:+z.1f} %" if group and figure.group else ""
+        worst = names.quantity(figure.worst_value, figure.unit) if figure.worst else ""
+        rows.append((
+            figure.measurement, figure.name, names.quantity(figure.median, figure.unit), interval, group, ratio, worst,
+            names.place(figure.worst) if figure.worst else "",
+        ))  # fmt: skip
+    header = ("measurement", "of", "median", "95 % interval", "peers", "to them", "worst", "where")
+    return without_empty(Table(header, _without_repeats(rows), "llrrrrrl"))
+
+
+def margin_table(margins: tuple[Margin, ...]) -> Table:
+    """How near a node is to its bounds by subject: the part that comes nearest, and the least bound that it keeps."""
+    rows: list[tuple[Cell, ...]] = []
+    for margin in margins:
+        remedy = text.texts()["margin_remedies"].get(margin.remedy, "").format(needed=margin.needed, runs=margin.runs)
+        within = names.percent(margin.within) if math.isfinite(margin.within) else "one run"
+        rows.append((
+            text.named("subjects", margin.subject), "yes" if margin.decides else "", names.subject(margin),
+            names.percent(margin.effect), within, names.bound(margin.bound),
+            f"{margin.share * 100:.0f} %" if math.isfinite(margin.share) else "", remedy if margin.share > 1 else "",
+        ))  # fmt: skip
+    header = (
+        "subject",
+        "decides",
+        "nearest to its bound",
+        "differs by",
+        "the same within",
+        "bound",
+        "used",
+        "to resolve it",
+    )
+    return without_empty(Table(header, tuple(rows), "lllrrrrl", 2))
+
+
+def without_empty(table: Table) -> Table:
+    """A table of the columns that say anything."""
+    kept = [i for i in range(len(table.header)) if any(row[i] for row in table.rows)]
+    wide = kept.index(table.wide) if table.wide in kept else -1
+    rows = tuple(tuple(row[i] for i in kept) for row in table.rows)
+    return Table(tuple(table.header[i] for i in kept), rows, "".join(table.align[i : i + 1] for i in kept), wide)
+
+
+def _without_repeats(rows: list[tuple[Cell, ...]]) -> tuple[tuple[Cell, ...], ...]:
+    """Rows whose first cell is empty where it is that of the row before."""
+    return tuple(("", *row[1:]) if i and row[0] == rows[i - 1][0] else row for i, row in enumerate(rows))

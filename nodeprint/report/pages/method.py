@@ -1,0 +1,179 @@
+"""How a campaign was measured, what it says of itself by the rules for reports of measurements, and how it is cited.
+
+The questions are the rules of T. Hoefler and R. Belli, Scientific Benchmarking of Parallel Computing Systems (SC15,
+doi:10.1145/2807591.2807644). Each answer is made from the campaign's own figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nodeprint import __version__
+from nodeprint.fleet.jobs import Job, Measured
+from nodeprint.judge.outcome import MEANING
+from nodeprint.judge.verdict import CellFigure, ClassFigure, NodeVerdict, Verdict
+from nodeprint.report import names, text
+from nodeprint.report.pages.blocks import Block, FactRows, Facts, Page, Section, Table, Text, sections
+from nodeprint.report.pages.campaign import Campaign
+from nodeprint.report.pages.common import facts
+
+_QUANTITIES = {
+    "hop": "round trip / 2", "load": "load latency", "one-way": "one-way latency", "transfer": "transfer",
+    "message": "time of a message",
+}  # fmt: skip
+_HOMES = {
+    "first": "the NUMA node of the pair's first CPU",
+    "second": "the NUMA node of the pair's second CPU",
+    "sockets": "the NUMA node of the pair's first CPU, and its like in the other socket (far)",
+}
+
+
+#: How measurements were made: by name, facts that are equal for equal methods.
+How = tuple[tuple[str, FactRows], ...]
+
+
+def of_jobs(jobs: Sequence[Job]) -> How:
+    """How the measurements of a node were made, by its newest job that has each."""
+    newest: dict[str, Measured] = {}
+    for job in jobs:
+        newest |= job.measured
+    return tuple((name, _facts(measured, jobs)) for name, measured in sorted(newest.items()))
+
+
+def header(jobs: Sequence[Job], measurement: str) -> Mapping[str, Any]:
+    """The header of a measurement's records in the newest job that has it; empty without any."""
+    found = [job.measured[measurement].header for job in jobs if measurement in job.measured]
+    return found[-1] if found else {}
+
+
+def _facts(measured: Measured, jobs: Sequence[Job]) -> FactRows:
+    head = measured.header
+    imported, clock = head.get("imported") or {}, head.get("clock") or {}
+    hz = clock.get("hz")
+    counts = sorted({len(job.measured[measured.name].runs) for job in jobs if measured.name in job.measured})
+    rounds = f"{names.counted(len(measured.passes), 'pass', 'passes')} in each of {names.listed(map(str, counts))} runs"
+    quantity = str(head.get("quantity", ""))
+    rows = {
+        "imported": f"{imported.get('format', '')} {imported.get('source', '')}".strip(),
+        "unknown": ", ".join(map(str, imported.get("unknown", ()))),
+        "operation": head.get("operation"),
+        "quantity": f"{quantity} ({_QUANTITIES[quantity]})" if quantity in _QUANTITIES else quantity,
+        "home": _HOMES.get(str(head.get("home")), head.get("home")),
+        "lines": head.get("lines")
+        and f"{head['lines']} a pass, drawn by seed, {head.get('batches', '?')} batches a line",
+        "passes, runs": "" if imported else rounds,
+        "pinned by": head.get("pinned_by"),
+        "clock": f"{clock.get('source', '')}, {hz / 1e9:.3f} GHz" if isinstance(hz, int | float) else "",
+        "kernel": " ".join(str(head[key]) for key in ("kernel", "kernel_hash") if head.get(key)),
+        "compiler": head.get("compiler"),
+        "arguments": " ".join(map(str, head.get("arguments") or ())),
+    }
+    return tuple((key, str(value)) for key, value in rows.items() if value)
+
+
+def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -> Page:
+    """The last page: how everything was measured and judged."""
+    verdict = campaign.verdict
+    known = list(dict.fromkeys(method for node in methods for method in node))
+    blocks = [block for name, rows in known for block in (Text(name), Facts(rows, 2))]
+    nodes = [verdict.nodes[subject]] if subject in verdict.nodes else list(verdict.nodes.values())
+    return Page(
+        subject, "method", "Method", None, (),
+        sections(
+            Section("How it was judged", (_judged(verdict),)),
+            Section("What these data can resolve", (limit_table(verdict),)),
+            Section("How it was measured", tuple(blocks)),
+            Section("What a reader of a paper asks", (Facts(answers(campaign, nodes)),)),
+            Section("Versions", (Facts(facts(verdict.versions)),)),
+            Section("How to cite this", (Text(f"nodeprint {__version__}, CITATION.cff; its method: docs/method.md."),)),
+        ),
+    )  # fmt: skip
+
+
+def _judged(verdict: Verdict) -> Block:
+    fleet = verdict.fleet
+    words = (
+        text.say("tested", tests=f"{fleet.tests:,}", false_alarm=f"{fleet.false_alarm * 100:g} %")
+        if fleet.tests
+        else ""
+    )
+    return Text(
+        " ".join(filter(None, (
+            "A part of a node is the same as its peers' where the 90 % interval of its difference is inside its bound; "
+            "it deviates where the simultaneous interval is outside. A second, independent job confirms or refutes.",
+            words, *text.rests_on(verdict),
+        )))
+    )  # fmt: skip
+
+
+def limit_table(verdict: Verdict) -> Table:
+    """From which difference on each family of parts is found, and how nodes and runs differ."""
+    spreads = {(spread.measurement, spread.family): spread for spread in verdict.fleet.spreads}
+    rows = []
+    for limit in verdict.fleet.limits:
+        spread = spreads.get((limit.measurement, limit.family))
+        rows.append((
+            limit.measurement, text.named("terms", limit.family), names.bound(limit.bound), names.percent(limit.effect),
+            names.percent(spread.chips) if spread else "", names.percent(spread.runs) if spread else "",
+            names.percent(spread.smallest_bound) if spread else "",
+        ))  # fmt: skip
+    header = ("measurement", "part", "bound", "found from", "nodes differ", "runs differ", "95 % the same within")
+    return Table(header, tuple(rows), "llrrrrr")
+
+
+def answers(campaign: Campaign, nodes: Sequence[NodeVerdict]) -> FactRows:
+    """The rules of Hoefler and Belli, answered for this campaign."""
+    verdict, fleet = campaign.verdict, campaign.verdict.fleet
+    measured = [node for node in nodes if MEANING[node.outcome].measured]
+    figures: list[ClassFigure | CellFigure] = []
+    for node in measured:
+        figures += (*node.classes, *node.cells)
+    runs = sorted({figure.runs for figure in figures})
+    single = sum(figure.runs < 2 for figure in figures)
+    mixtures = sum(bool(figure.groups) for node in measured for figure in node.classes)
+    disturbed = sum(bool(node.disturbances) for node in nodes)
+    bare = sum(not node.fingerprint.get("cpu") for node in measured)
+    rows: dict[str, list[str]] = {
+        "speedups": ["none are reported: figures are times, rates and clocks, or differences from peers"],
+        "subsets": [
+            f"{names.counted(len(measured), 'node')} of {len(nodes)} measured",
+            "the others are listed with the reason" if len(measured) < len(nodes) else "",
+            f"planned and on no node: {names.listed(fleet.missing)}" if fleet.missing else "",
+        ],
+        "summaries": [
+            "medians over the pairs or cells of a run, and over runs" if figures else "",
+            f"{names.counted(mixtures, 'mixture')} of groups of values by group" if mixtures else "",
+        ],
+        "spread": [
+            f"{names.listed(map(str, runs))} {'run' if runs == [1] else 'runs'} a figure" if runs else "no run",
+            "" if verdict.imported or not runs else "each run is a new process with new memory",
+            f"{names.counted(single, 'figure')} of one run without an interval" if single else "",
+        ],
+        "normality": ["not assumed of samples (medians); intervals over runs are Student's"] if runs[-1:] > [1] else [],
+        "comparison": [
+            f"{fleet.tests:,} tests with simultaneous intervals; a difference counts beyond its bound alone"
+            if fleet.tests
+            else "none was made: there is nothing to compare with"
+        ],
+        "conditions": [
+            f"no settings are known of {names.counted(bare, 'node')}"
+            if bare
+            else "the settings of every measured node are in its fingerprint"
+        ],
+        "environment": [
+            f"disturbances were recorded on {names.counted(disturbed, 'node')}"
+            if disturbed
+            else "no disturbance was recorded"
+        ],
+        "figures": ["colour scales state their unit; differences are on a scale around zero"],
+        "origin": [campaign.origin or "measured by nodeprint"],
+    }
+    return tuple((key, "; ".join(filter(None, words))) for key, words in rows.items() if any(words))
+
+
+def tested(jobs: Sequence[Job], measurements: Sequence[str]) -> tuple[Block, ...]:
+    """What each measurement does in plain words, for somebody who gets a node's page alone."""
+    known = text.texts()["tests"]
+    kernels = {name: str(header(jobs, name).get("kernel", "")) for name in dict.fromkeys(measurements)}
+    return tuple(Text(f"{name}: {known[kernel]}") for name, kernel in kernels.items() if kernel in known)

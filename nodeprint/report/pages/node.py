@@ -1,0 +1,261 @@
+"""The pages of a node. Nothing is judged here.
+
+Page 1 is for the vendor: which node and which part, what was found with its figure, what is expected and a command that
+checks it. Difference maps, matrices and quantities follow; runs, warnings and configuration come last.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nodeprint import topology
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.fingerprint import LISTS, label
+from nodeprint.fleet import store
+from nodeprint.fleet.jobs import Job
+from nodeprint.fleet.quantity import models
+from nodeprint.judge.verdict import NodeVerdict
+from nodeprint.layout import SOCKET
+from nodeprint.report import names, quadrants, readings, text
+from nodeprint.report.figures import matrix
+from nodeprint.report.pages import method, pictures
+from nodeprint.report.pages.blocks import (
+    Advice,
+    Block,
+    Bullets,
+    Cell,
+    FactRows,
+    Facts,
+    Figures,
+    Log,
+    Mark,
+    Page,
+    Section,
+    Table,
+    Text,
+    sections,
+)
+from nodeprint.report.pages.campaign import Campaign
+from nodeprint.report.pages.common import (
+    anchor,
+    cell_table,
+    class_table,
+    facts,
+    finding_block,
+    margin_table,
+    without_empty,
+)
+
+#: Facts that take a line of their own.
+_LONG = {label(key) for key in ("cmdline", "serials", *LISTS)}
+#: What of the fingerprint says which machine it is, for somebody who gets the page alone.
+_IDENTITY = ("product", "serials", "ppin", "dimms", "dimm_speed", "bios", "microcode", "bmc", "os", "kernel")
+
+
+def page(campaign: Campaign, node: str, jobs: Sequence[Job] | None = None) -> Page:
+    """The page of a node. `jobs` are its records', read where none are given."""
+    verdict = campaign.verdict.nodes[node]
+    jobs = campaign.jobs(node) if jobs is None else jobs
+    counted, others = verdict.counted, [finding for finding in verdict.findings if not finding.counts]
+    blocks = [
+        finding_block(campaign, node, finding, number, method.header(jobs, finding.measurement), told=number == 1)
+        for number, finding in enumerate(counted, 1)
+    ]
+    alone = text.fleet_notes(campaign.verdict) if len(campaign.verdict.nodes) == 1 else []
+    differences = Section("Difference from the peers", _differences(campaign, node))
+    return Page(
+        node, anchor(node), printable(node, 120), Mark.of(verdict.outcome), _lead(campaign, node, verdict),
+        sections(
+            Section("", (Bullets(tuple(alone)),)),
+            Section("The machine", (Facts(_identity(campaign, node, verdict, jobs), 2),)),
+            Section("What was found", tuple(blocks)),
+            Section("Disturbed data", (Bullets(tuple(text.further(verdict))),)),
+            Section("How it was tested", method.tested(jobs, [finding.measurement for finding in counted])),
+            Section("Last lines of its log", (Log(verdict.log_tail),)),
+            differences,
+            Section("Core to core", tuple(_matrices(campaign, node, verdict))),
+            Section("Memory, caches, bandwidth, clock and lost time", tuple(_cells(campaign, node, verdict, jobs))),
+            Section("How near it is to its bounds", (margin_table(verdict.margins),)),
+            Section("Other findings", _others(campaign, node, others, jobs)),
+            Section("Runs", (_runs(jobs, verdict),)),
+            Section("Warnings", tuple(Advice(*_advice(warning)) for warning in verdict.warnings)),
+            Section("Files that could not be used", (Bullets(tuple(p for job in jobs for p in job.problems)),)),
+            Section("Configuration", _configuration(verdict)),
+        ),
+    )  # fmt: skip
+
+
+def _lead(campaign: Campaign, node: str, verdict: NodeVerdict) -> tuple[str, ...]:
+    """Why the node has its outcome, and where it is."""
+    place = [f"{key} {value}" for key, value in (("group", verdict.group), ("rack", verdict.rack)) if value]
+    host = campaign.packed[node].host if node in campaign.packed else ""
+    place += [f"host {printable(host, 80)}"] if host and host != node else []
+    return tuple(filter(None, (text.node_sentence([verdict]), f"({', '.join(place)})" if place else "")))
+
+
+def _identity(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> FactRows:
+    """Which machine this is."""
+    known = verdict.fingerprint
+    times = sorted(
+        str(run["start_time"])[:10]
+        for job in jobs
+        for m in job.measured.values()
+        for run in m.runs
+        if run["start_time"]
+    )
+    processors = known.get("cpu")
+    if processors and known.get("sockets"):
+        processors = f"{known['sockets']} x {processors}"
+    rows: dict[str, Any] = {
+        "node": node,
+        "processors": processors,
+        "memory, GiB": known.get("memory_gib"),
+        **{label(key): known[key] for key in _IDENTITY if known.get(key)},
+        "measured": names.listed(dict.fromkeys((times[0], times[-1]))) if times else "",
+        "contact": campaign.site.contact,
+        "contract": campaign.site.contract,
+    }
+    if verdict.counted and known.get("bios") and not known.get("serials"):
+        rows["serial numbers"] = "not recorded (`serials` in the configuration)"
+    return tuple((key, str(value)) for key, value in rows.items() if value)
+
+
+def _others(campaign: Campaign, node: str, findings: Sequence[Any], jobs: Sequence[Job]) -> tuple[Block, ...]:
+    """Findings that are no part of the outcome, in a line each."""
+    return (
+        Bullets(tuple(f"{text.finding_sentence(f)} {' '.join(text.finding_details(f))}".strip() for f in findings)),
+    )
+
+
+def _differences(campaign: Campaign, node: str) -> tuple[Block, ...]:
+    """Of each measurement of pairs the node against its peers."""
+    found = (pictures.difference(campaign, node, name) for name in campaign.measurements(node, pairs=True))
+    return tuple(Figures(tuple(shown)) for shown in found)
+
+
+def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict) -> list[Block]:
+    """Each measurement of pairs: its matrices, what is in them, medians by class."""
+    blocks: list[Block] = []
+    for name in campaign.measurements(node, pairs=True):
+        shown = tuple(pictures.matrices(campaign, node, name))
+        blocks += [Figures(shown), Text(_range(campaign, node, name), quiet=True)]
+        blocks.append(class_table(tuple(figure for figure in verdict.classes if figure.measurement == name)))
+        blocks.append(Figures(tuple(pictures.around(campaign, node, name))))
+        crossing = quadrants.blocks(campaign.levels(name, node), node)
+        blocks.append(Bullets(tuple(quadrants.sentences(crossing)) if crossing is not None else ()))
+        blocks += _structure(campaign, node, name)
+    left = [figure for figure in verdict.classes if figure.measurement not in campaign.measurements(node, pairs=True)]
+    return [*blocks, class_table(tuple(left))]
+
+
+def _structure(campaign: Campaign, node: str, measurement: str) -> list[Block]:
+    """Groups of CPUs that are found in a matrix whose CPUs have no labels."""
+    known = campaign.levels(measurement, node)
+    slots = matrix.drawn_slots(known.quantity)
+    if len(slots) < 4 or known.quantity.layout.slots[:, SOCKET].max(initial=-1) > -1:
+        return []
+    from nodeprint import structure  # noqa: PLC0415 (half a second to import, for matrices without labels alone)
+
+    square = matrix.square_of(known.quantity, known.of(node), known.quantity.homes[0], slots)
+    cpus = campaign.packed[node].cpus or tuple(range(len(known.quantity.layout.slots)))
+    seen = structure.find(square, [cpus[slot] for slot in slots.tolist()])
+    rows = tuple(
+        (
+            level.name, str(len(level.groups)),
+            names.listed(map(str, sorted({len(group) for group in level.groups}))),
+            names.quantity(level.within_ns, "ns"), names.quantity(level.between_ns, "ns"), f"{level.stability:.2f}",
+        )
+        for level in seen.levels
+    )  # fmt: skip
+    header = ("level", "groups", "CPUs in each", "within", "to the next", "stability")
+    heading = Text("Its CPUs have no labels. Groups that are found from the latencies alone:")
+    return [heading, Table(header, rows, "lrrrrr"), *(Advice(found.text, found.advice) for found in seen.findings)]
+
+
+def _range(campaign: Campaign, node: str, measurement: str) -> str:
+    """How many pairs were measured, and their range."""
+    known = campaign.levels(measurement, node)
+    values = known.of(node)
+    finite = values[np.isfinite(values)]
+    if not finite.size:
+        return f"{measurement}: no pair was measured."
+    low, high = (names.quantity(float(end), known.quantity.unit) for end in (finite.min(), finite.max()))
+    homes = f" at {len(known.quantity.homes)} homes" if len(known.quantity.homes) > 1 else ""
+    words = f"{measurement}: {finite.size:,} pairs{homes}"
+    return f"{words}, {low}." if finite.size == 1 else f"{words}, from {low} to {high}."
+
+
+def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> list[Block]:
+    """Every other measurement: the table, what curves say in words, and the figure of each that has one."""
+    blocks: list[Block] = [cell_table(verdict.cells)]
+    if jobs:
+        blocks += [Text(words) for words in readings.readings(jobs[-1], _labels(campaign, node))]
+    return [*blocks, Figures(tuple(pictures.cells(campaign, node)))]
+
+
+def _labels(campaign: Campaign, node: str) -> topology.model.Topology | None:
+    """The labels of a node by its survey, where that is here."""
+    place = campaign.folder / "nodes" / node if campaign.folder is not None else None
+    try:
+        found = store.survey(place, write=False).topology if place is not None and place.is_dir() else ""
+    except NodeprintError:
+        return None
+    return topology.from_text(found) if found else None
+
+
+def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
+    """A row for each measurement of each job: its passes and runs, the median of every run, flagged values, and when
+    its first run began."""
+    invalid = {(found.measurement, found.run) for found in verdict.disturbances if found.invalid}
+    rows: list[tuple[Cell, ...]] = []
+    for job in jobs:
+        for name, measured in sorted(job.measured.items()):
+            values, unit = _values(measured)
+            if not values.size:
+                continue
+            medians = [float(np.nanmedian(run)) for run in values if np.isfinite(run).any()]
+            flagged = float((measured.columns["flags"] != 0).mean())
+            bad = [run for run in measured.numbers if (name, f"job{job.number}/run{run}") in invalid]
+            rows.append((
+                str(job.number), name, str(len(measured.passes)), str(len(medians)), _together(medians, unit),
+                names.percent(_spread(medians)) if len(medians) > 1 else "", names.percent(flagged) if flagged else "",
+                min(str(run["start_time"]) for run in measured.runs)[:16],
+                f"✕ invalid: {names.listed(map(str, bad))}" if bad else "",
+            ))  # fmt: skip
+    header = ("job", "measurement", "passes", "runs", "median of runs", "between runs", "flagged", "began", "")
+    return without_empty(Table(header, tuple(rows), "llrrrrrll"))
+
+
+def _values(measured: Any) -> tuple[Any, str]:
+    """What a measurement is compared by, as (run, pass, place), and its unit; nothing where no model says what."""
+    model = models().get(measured.name)
+    if model is None or model.value not in measured.columns:
+        return np.zeros((0, 0, 0)), ""
+    return measured.columns[model.value], "share" if model.scale == "share" else measured.units[model.value]
+
+
+def _together(values: Sequence[float], unit: str) -> str:
+    """A median, or the lowest and the highest of several."""
+    low, high = (names.quantity(end, unit) for end in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
+
+
+def _spread(values: Sequence[float]) -> float:
+    middle = statistics.median(values)
+    return statistics.stdev(values) / middle if middle else 0.0
+
+
+def _advice(warning: Mapping[str, str]) -> tuple[str, str]:
+    return str(warning.get("text") or warning.get("id") or ""), str(warning.get("advice") or "")
+
+
+def _configuration(verdict: NodeVerdict) -> tuple[Block, ...]:
+    known = facts(verdict.fingerprint)
+    return (
+        Facts(tuple(fact for fact in known if fact[0] not in _LONG), 2),
+        Facts(tuple(fact for fact in known if fact[0] in _LONG)),
+    )

@@ -1,0 +1,517 @@
+"""A verdict in sentences: the last thing that is made of it, and nothing in the program reads them.
+
+The sentences are in reports/texts.yaml; here is which one holds, and with which figures. A finding or a node that is
+part of a list is a value of `nodeprint.judge.verdict`, so that nodes are alike by what is known of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import msgspec
+import yaml
+
+from nodeprint import fingerprint, sources
+from nodeprint.errors import printable
+from nodeprint.fleet.quantity import models
+from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome, State, Why
+from nodeprint.judge.verdict import (
+    Disturbance,
+    Evidence,
+    FabricVerdict,
+    Finding,
+    FleetVerdict,
+    Group,
+    Limit,
+    Margin,
+    NodeVerdict,
+    Note,
+    Shared,
+    Spread,
+    Verdict,
+)
+from nodeprint.report import names
+
+#: More nodes than these that are alike share a line.
+MOST_SINGLE = 3
+#: Nodes of an outcome that the first line names; more are counted.
+_MOST_NAMED = 48
+#: Detection limits beyond so many bounds are no basis for a conclusion.
+_FAR = 2.5
+
+
+def say(*keys: str, **values: object) -> str:
+    """The sentence of reports/texts.yaml under `keys`, with its values. Raises KeyError where there is none."""
+    found: Any = texts()
+    for key in keys:
+        found = found[key]
+    return str(found).format(**values)
+
+
+@cache
+def texts() -> dict[str, Any]:
+    """All sentences, by their keys."""
+    return dict(yaml.safe_load((sources.folder() / "reports" / "texts.yaml").read_text(encoding="utf-8")))
+
+
+def named(table: str, key: str) -> str:
+    """A name of the table `terms`, `subjects`, `causes` or `kinds`; the key in words where it has no other."""
+    return str(texts()[table].get(key) or key.replace("-", " ").replace("_", " "))
+
+
+def named_subject(key: str) -> str:
+    """A subject in words; a measurement as it is."""
+    return key if key in models() else named("subjects", key)
+
+
+def sentence(text: str) -> str:
+    """`text` with a capital; the name of a measurement stays as it is."""
+    return text if text.split(" ", 1)[0].strip("(),:") in models() else text[:1].upper() + text[1:]
+
+
+# --- the fleet ---
+
+
+def origin(verdict: Verdict) -> str:
+    """SIMULATED or IMPORTED; empty for what was measured here."""
+    return say("origin", "simulated") if verdict.simulated else say("origin", "imported") if verdict.imported else ""
+
+
+def first_line(verdict: Verdict) -> str:
+    """The outcome of a campaign: how many nodes are the same within which margins, who is not, what it rests on and
+    what is missing."""
+    fleet, mark = verdict.fleet, origin(verdict)
+    headline = f"{mark}: {fleet.outcome}: {headline_of(fleet)}" if mark else f"{fleet.outcome}: {headline_of(fleet)}"
+    return " ".join([f"{'; '.join([headline, *not_same(verdict)])}.", *rests_on(verdict)])
+
+
+def headline_of(fleet: FleetVerdict) -> str:
+    """How many nodes are the same within which margins."""
+    margins = names.listed(short_margin(margin) for margin in fleet.margins if margin.decides)
+    return say(
+        "fleet", fleet.outcome,
+        same=fleet.counts.get(Outcome.SAME, 0), measured=fleet.measured, nodes=names.counted(fleet.nodes, "node"),
+        groups=names.counted(len(fleet.groups), "group"), within=say("within", margins=margins) if margins else "",
+    )  # fmt: skip
+
+
+def not_same(verdict: Verdict) -> list[str]:
+    """The nodes that are not the same, by outcome, the most urgent first: `DEVIATES: cn017`."""
+    alone = len(verdict.nodes) == 1 and str(verdict.fleet.outcome) in {node.outcome for node in verdict.nodes.values()}
+    split = verdict.fleet.outcome is FleetOutcome.SPLIT
+    out = []
+    for outcome in sorted(MEANING, key=lambda outcome: MEANING[outcome].rank):
+        of_it = [name for name, node in verdict.nodes.items() if node.outcome is outcome]
+        if outcome is Outcome.SAME or not of_it or alone or (split and outcome is Outcome.SPLIT):
+            continue
+        listed = names.nodes(of_it)
+        out.append(f"{outcome}: {listed}" if len(listed) <= _MOST_NAMED else f"{outcome}: {len(of_it)} nodes")
+    return out
+
+
+def rests_on(verdict: Verdict) -> list[str]:
+    """What the outcome rests on, and what was not measured for it."""
+    fleet = verdict.fleet
+    if not fleet.measured or not fleet.tests:  # nothing was compared
+        return []
+    resting = names.listed(named("subjects", subject) for subject in fleet.rests_on)
+    lacking = [named("subjects", subject) for subject in verdict.decides if subject not in fleet.rests_on]
+    out = [say("rests", subjects=resting) if resting else say("rests_on_nothing")]
+    out += [say("lacking", subjects=names.listed(lacking))] if lacking else []
+    return out + ([say("missing", measurements=names.listed(fleet.missing))] if fleet.missing else [])
+
+
+def fleet_notes(verdict: Verdict) -> list[str]:
+    """What is to be said of the whole fleet: groups, shared differences, spreads that are too wide, limits that are too
+    far, and notes."""
+    fleet = verdict.fleet
+    groups = [group(found, fleet.groups[0]) for found in fleet.groups] if len(fleet.groups) > 1 else []
+    wide = [spread(found) for found in fleet.spreads if found.wide]
+    deciding = [found for found in fleet.limits if found.subject in verdict.decides]
+    far = [limit(found) for found in deciding if found.effect > _FAR * found.bound]
+    return [*groups, *map(shared, fleet.shared), *wide, *far, *map(note, fleet.notes)]
+
+
+def group(found: Group, first: Group) -> str:
+    """A group of a split fleet: its size, and sign and size of its difference from the first, with the fields that go
+    with it."""
+    apart = ""
+    if found.part is not None and found.measurement:
+        apart = say(
+            "group_apart", effect=names.percent(abs(found.effect)), change=change(found.effect, found.measurement),
+            first=first.name, place=f"in {names.scoped(found.part)} ({found.measurement})",
+            interval=names.interval(found.interval.low, found.interval.high, found.effect),
+            bound=names.bound(found.bound), added=_added(found.effect_unit, found.unit),
+        )  # fmt: skip
+    size = f"{names.counted(len(found.nodes), 'node')} ({names.nodes(found.nodes)})"
+    return say("group", name=found.name, nodes=size, apart=apart, fields=_fields(found.fields))
+
+
+def shared(found: Shared) -> str:
+    """A difference that several nodes have."""
+    return say(
+        "shared", nodes=f"{names.counted(len(found.nodes), 'node')} ({names.nodes(found.nodes)})",
+        place=f"{names.scoped(found.part)} ({found.measurement})", effect=names.percent(abs(found.effect)),
+        change=change(found.effect, found.measurement),
+        interval=names.interval(found.interval.low, found.interval.high, found.effect), fields=_fields(found.fields),
+    )  # fmt: skip
+
+
+def spread(found: Spread) -> str:
+    """How far the nodes of a fleet that is not uniform differ, and the bound at which most would be the same."""
+    return say(
+        "spread", family=sentence(f"{named('terms', found.family)} ({found.measurement})"),
+        chips=names.percent(found.chips), runs=names.percent(found.runs), bound=names.bound(found.bound),
+        nodes=names.counted(found.nodes_beyond, "node"), smallest=names.percent(found.smallest_bound),
+    )  # fmt: skip
+
+
+def limit(found: Limit) -> str:
+    """From which difference on a part is found."""
+    far = found.effect > _FAR * found.bound
+    remedy = "; " + say("margin_remedies", found.remedy, needed=found.needed, runs="fewer") if found.remedy else ""
+    return say(
+        "limit_far" if far else "limit", family=sentence(f"{named('terms', found.family)} ({found.measurement})"),
+        effect=names.percent(found.effect), bound=names.bound(found.bound),
+        times=f"{found.effect / found.bound:.1f}" if found.bound else "", remedy=remedy,
+    )  # fmt: skip
+
+
+def note(found: Note) -> str:
+    """A note of the campaign."""
+    if found.kind in texts()["notes"]:
+        detail = printable(found.detail, 300).rstrip(".")
+        brackets = f" ({detail})" if detail else ""
+        return say("notes", found.kind, name=printable(found.name, 200), detail=detail, detail_in_brackets=brackets)
+    words = (printable(word, 300) for word in (found.name, found.detail) if word)
+    return sentence(f"{found.kind.replace('-', ' ')}: {', '.join(words)}.")
+
+
+def _fields(fields: Mapping[str, str]) -> str:
+    pairs = (f"{fingerprint.label(key)} {printable(value, 120)}" for key, value in fields.items())
+    return say("group_fields", fields=names.listed(pairs)) if fields else ""
+
+
+# --- nodes ---
+
+
+class Line(msgspec.Struct, frozen=True):
+    """What is said of one node, or at once of several that are alike."""
+
+    nodes: tuple[str, ...]
+    outcome: Outcome
+    text: str
+
+    @property
+    def names(self) -> str:
+        """The nodes as a list."""
+        return names.nodes(self.nodes)
+
+
+def node_lines(nodes: Mapping[str, NodeVerdict]) -> list[Line]:
+    """A line a node by urgency and name; more than MOST_SINGLE nodes with the same reasons share one."""
+    alike: dict[tuple[Any, ...], list[str]] = {}
+    for name, node in nodes.items():
+        alike.setdefault(_kind(node), []).append(name)
+    lines = []
+    for of_kind in alike.values():
+        sets = [of_kind] if len(of_kind) > MOST_SINGLE else [[name] for name in of_kind]
+        lines += [
+            Line(tuple(members), nodes[members[0]].outcome, node_sentence([nodes[n] for n in members]))
+            for members in sets
+        ]
+    return sorted(lines, key=lambda line: (MEANING[line.outcome].rank, line.nodes))
+
+
+def _kind(node: NodeVerdict) -> tuple[Any, ...]:
+    """Equal for nodes of which the same can be said: the kinds of their reasons, and what was found."""
+    found = tuple(
+        (finding.id, finding.measurement, finding.part.term, _key(finding.part.where)) for finding in node.counted
+    )
+    return node.outcome, node.group, tuple((reason.why, reason.of) for reason in node.reasons), found
+
+
+def _key(where: Mapping[str, int | str]) -> tuple[tuple[str, int | str], ...]:
+    """A place that is the same on every node: without the numbers that the operating system gives CPUs."""
+    return tuple((key, value) for key, value in where.items() if key != "cpu")
+
+
+def node_sentence(alike: Sequence[NodeVerdict]) -> str:
+    """Why a node, or several that are alike, have their outcome, with the worst figures of these."""
+    first = alike[0]
+    if not first.reasons:
+        return ""
+    why, of = first.reasons[0].why, first.reasons[0].of
+    reasons = [reason for member in alike for reason in member.reasons[:1]]
+    detail = next((printable(reason.detail, 300) for reason in reasons if reason.detail), "")
+    findings = [found for member in alike for found in (member.counted or member.findings)[:1]]
+    more = len(first.counted) - 1
+    values = {
+        "finding": worst_finding(findings) if findings else detail or str(why),
+        "more": say("more_findings", count=names.counted(more, "more finding")) if more > 0 else "",
+        "suppressed": printable(findings[0].suppressed, 200) if findings else "",
+        "disturbances": names.listed(_worst_disturbances(alike)) or detail or names.listed(of),
+        "share": names.percent(max(reason.share for reason in reasons)),
+        "margins": _margins(alike, why) or f"{names.listed(named_subject(key) for key in of)}.",
+        "fields": names.listed(map(fingerprint.label, of)) or say("layout"),
+        "families": names.listed(named("terms", key) for key in of),
+        "measurements": names.listed(named_subject(key) for key in of),
+        "of": f" of {names.listed(of)}" if of else "",
+        "group": _group(why, first.group),
+        "detail": _detail(why, detail),
+    }
+    later = [refuted(found) for found in first.findings if found.state is State.REFUTED]
+    return " ".join([say("reasons", why, **values), *(later[:1] if len(alike) == 1 and not first.counted else [])])
+
+
+def _detail(why: Why, detail: str) -> str:
+    """Another program's words, as the sentence of the reason takes them."""
+    if why in (Why.NOT_MEASURED, Why.UNUSABLE):
+        return detail or say("unknown_reason")
+    return f" ({detail})" if detail else ""
+
+
+def _group(why: Why, letter: str) -> str:
+    return letter if why is Why.SPLIT else say("of_group", group=letter) if letter else ""
+
+
+def worst_finding(findings: Sequence[Finding]) -> str:
+    """The sentence of a finding; of the same finding on several nodes with the largest effect among them."""
+    worst = max(findings, key=lambda finding: abs(finding.effect))
+    words = finding_sentence(worst)
+    return words if len(findings) == 1 else f"The largest of {len(findings)}: {words}"
+
+
+def _margins(alike: Sequence[NodeVerdict], why: Why) -> str:
+    """The margins that a reason speaks of: all that decide where the node is the same, else those that are open."""
+    worst: dict[str, Margin] = {}
+    for margin in (margin for member in alike for margin in member.margins):
+        if margin.subject not in worst or margin.share > worst[margin.subject].share:
+            worst[margin.subject] = margin
+    if why is Why.WITHIN_BOUNDS:
+        return names.listed(short_margin(margin) for margin in worst.values() if margin.decides) or "every bound"
+    open_ = [margin for margin in worst.values() if margin.decides and margin.share > 1]
+    return " ".join(map(margin_with_remedy, sorted(open_, key=lambda margin: -margin.share)))
+
+
+def _worst_disturbances(alike: Sequence[NodeVerdict]) -> list[str]:
+    """What made nodes invalid, each kind once with its largest share or value."""
+    worst: dict[tuple[str, str], Disturbance] = {}
+    for found in (found for member in alike for found in member.disturbances if found.invalid):
+        known = worst.get((found.kind, found.measurement))
+        if known is None or (found.share, found.value) > (known.share, known.value):
+            worst[found.kind, found.measurement] = found
+    return list(dict.fromkeys(disturbance(found).rstrip(".") for found in worst.values()))
+
+
+def further(node: NodeVerdict) -> list[str]:
+    """What is to be known of a node beside its outcome: other disturbances and reasons."""
+    told = {reason.why for reason in node.reasons[:1]}
+    disturbed = told & {Why.DISTURBED, Why.MISSING_PAIRS, Why.UNUSABLE}
+    return [sentence(disturbance(found)) for found in node.disturbances if not (found.invalid and disturbed)]
+
+
+# --- a finding ---
+
+
+def finding_sentence(found: Finding) -> str:
+    """A finding in a sentence: place, effect, interval, its own bound, and what it is in the measurement's unit."""
+    values = {
+        "effect": names.percent(abs(found.effect)), "change": change(found.effect, found.measurement),
+        "interval": names.interval(found.interval.low, found.interval.high, found.effect),
+        "bound": names.bound(found.bound), "times": f"{abs(found.times_bound):.1f}",
+        "value": names.quantity(found.value, found.unit), "peers": names.quantity(found.peers, found.unit),
+    }  # fmt: skip
+    where = found.part.where
+    if found.part.term.startswith("fabric-"):
+        ends = {end: printable(str(where.get(end, "")), 80) for end in ("node", "to")}
+        kind = "node" if not ends["to"] else "both" if where.get("sends") and where.get("receives") else "one"
+        direction = {(True, True): "in both directions", (True, False): "when it sends"}.get(
+            (bool(where.get("sends")), bool(where.get("receives"))), "when it receives"
+        )
+        added = _added(found.effect_unit, found.unit, "a message")
+        return sentence(say("link", kind, direction=direction, added=added, **ends, **values))
+    if not found.measurement:
+        jobs = f" ({names.listed(job.job for job in found.by_job)})" if found.by_job else ""
+        event = texts()["events"].get(found.id, f"{found.id.replace('-', ' ')}: {{count}}")
+        return say("finding_event", event=sentence(event.format(count=f"{found.value:.4g}")), jobs=jobs)
+    place = sentence(names.subject(found))
+    if found.id == "limit":
+        return say("finding_limit", place=place, **{**values, "bound": names.quantity(found.bound_unit, found.unit)})
+    if (model := models().get(found.measurement)) is not None and model.scale == "share":
+        points = f"{abs(found.effect) * 100:.1f} percentage points"
+        return say("finding_share", place=place, **{**values, "effect": points})
+    if model is not None and model.places == "cells":
+        return say("finding_cells", place=place, **values)
+    at_home = names.home(found.home)
+    place += f", with lines at the {at_home}," if at_home else ""
+    return say("finding", place=place, added=_added(found.effect_unit, found.unit, names.scope(found.part)), **values)
+
+
+def finding_details(found: Finding) -> list[str]:
+    """What stands below a finding: its runs, what it explains, who shares it, instruments, what it may come from."""
+    out = [runs_beyond(found)] if found.by_job else []
+    if found.finer:
+        parts = names.listed(dict.fromkeys(names.scoped(finer.part) for finer in found.finer[:6]))
+        more = f" and {len(found.finer) - 6} more" if len(found.finer) > 6 else ""
+        count = names.counted(len(found.finer), "finer part that deviates", "finer parts that deviate")
+        out.append(say("finer", count=count, parts=parts + more))
+    out += [say("shared_by", nodes=names.nodes(found.shared_by))] if found.shared_by else []
+    out += (
+        [say("consistent", causes=names.listed(named("causes", key) for key in found.consistent_with))]
+        if found.consistent_with
+        else []
+    )
+    out += [evidence(seen) for seen in found.evidence]
+    return out + ([say("suppressed", why=printable(found.suppressed, 300))] if found.suppressed else [])
+
+
+def runs_beyond(found: Finding) -> str:
+    """How many of the runs show the finding beyond its bound, each by itself."""
+    effects = [effect for job in found.by_job for effect in job.runs.values()]
+    sign = math.copysign(1.0, found.effect)
+    beyond = sum(sign * effect > found.bound for effect in effects)
+    jobs = names.counted(len(found.by_job), "job")
+    if beyond == len(effects):
+        return say("finding_all_runs", runs=names.counted(beyond, "run"), jobs=jobs)
+    return say("finding_runs", count=beyond, runs=names.counted(len(effects), "run"), jobs=jobs)
+
+
+def refuted(found: Finding) -> str:
+    """A finding of a first job that later jobs did not confirm."""
+    first = found.by_job[0] if found.by_job else None
+    effect = first.effect if first is not None else found.effect
+    return say(
+        "refuted", place=sentence(names.subject(found)), effect=names.percent(abs(effect)),
+        change=change(effect, found.measurement), first=first.job if first is not None else "a first job",
+    )  # fmt: skip
+
+
+def remedy(found: Finding) -> str:
+    """What to do about a finding."""
+    known = texts()["remedies"]
+    return str(known.get(found.remedy) or known.get(found.part.term) or known["other"])
+
+
+def evidence(seen: Evidence) -> str:
+    """What an instrument says about a finding."""
+    kinds = texts()["evidence"]
+    words = kinds[seen.kind][{False: 0, True: 1, None: 2}[seen.seen]]
+    difference = f"{(seen.value / seen.peers - 1) * 100:+z.1f} %" if seen.peers else "unknown"
+    return str(words).format(
+        difference=difference, value=names.quantity(seen.value, seen.unit), peers=names.quantity(seen.peers, seen.unit),
+        field=sentence(fingerprint.label(seen.field)),
+    )  # fmt: skip
+
+
+def change(effect: float, measurement: str) -> str:
+    """What a value does that differs so: latencies are slower or faster, everything else is higher or lower."""
+    model = models().get(measurement)
+    if model is None or (model.better == "lower" and model.scale != "share"):
+        return "slower" if effect > 0 else "faster"
+    return "higher" if effect > 0 else "lower"
+
+
+def _added(value: float, unit: str, behind: str = "") -> str:
+    return ", " + " ".join(filter(None, (names.quantity(abs(value), unit), behind))) if math.isfinite(value) else ""
+
+
+# --- margins, disturbances, fabric ---
+
+
+def short_margin(margin: Margin) -> str:
+    """A margin in a list: `core to core within 1.4 % (bound 4 %)`."""
+    subject = named("subjects", margin.subject)
+    return say("margin_short", subject=subject, within=_difference(margin.within), bound=_difference(margin.bound))
+
+
+def margin_with_remedy(margin: Margin) -> str:
+    """A margin that is beyond its bound, and what resolves it."""
+    subject = sentence(named("subjects", margin.subject))
+    if not math.isfinite(margin.within):
+        return say("margin_one_run", subject=subject) + "."
+    text = say(
+        "margin", subject=subject, place=names.subject(margin),
+        within=_both(margin.within, margin.within_unit, margin.unit),
+        bound=_both(margin.bound, margin.bound_unit, margin.unit),
+    )  # fmt: skip
+    remedies = texts()["margin_remedies"]
+    told = (
+        f"; {remedies[margin.remedy].format(needed=margin.needed, runs=margin.runs)}"
+        if margin.remedy in remedies
+        else ""
+    )
+    return f"{text}{told}."
+
+
+def _both(share: float, value: float, unit: str) -> str:
+    return f"{names.percent(share)} or {names.quantity(value, unit)}" if math.isfinite(value) else names.percent(share)
+
+
+def _difference(share: float) -> str:
+    return f"{share * 100:.2g} %" if share < 0.1 else f"{share * 100:.3g} %"
+
+
+def disturbance(found: Disturbance) -> str:
+    """Something that disturbed a measurement or concerns the node."""
+    cpus = names.nodes(map(str, found.cpus)).strip("[]")
+    if found.kind not in texts()["disturbances"]:
+        return f"{found.kind}: {printable(found.detail, 200)}"
+    return say(
+        "disturbances", found.kind, share=names.percent(found.share), value=f"{found.value:.4g}",
+        measurement=found.measurement or "the measurement", run=f" in {found.run}" if found.run else "",
+        cpus=f" on CPUs {cpus}" if cpus else "", cpus_alone=f"CPUs {cpus}" if cpus else "its CPUs",
+        detail=printable(found.detail, 300),
+    )  # fmt: skip
+
+
+def fabric(found: FabricVerdict) -> str:
+    """The messages between the nodes of a partition in a line."""
+    slow = [finding for finding in found.findings if finding.counts]
+    count = names.counted(len(slow), "slow node or link", "slow nodes or links")
+    result = say("fabric_found", count=count) if slow else say("fabric_clear")
+    result = say("fabric_inconclusive", found.inconclusive) if found.inconclusive else result
+    limits = names.listed(f"{names.percent(lim.effect)} ({named('terms', lim.family)})" for lim in found.limits)
+    told = say("fabric_limits", limits=limits) if limits else ""
+    told += say("fabric_alone", nodes=names.nodes(found.alone)) if found.alone else ""
+    nodes = names.counted(len(found.nodes), "node")
+    line = say("fabric", nodes=nodes, partition=printable(found.partition, 60), result=result, limits=told)
+    return f"{found.measurement}: {line}".rstrip()
+
+
+def fabric_findings(found: FabricVerdict) -> list[str]:
+    """The slow nodes and links, a sentence each."""
+    return [finding_sentence(slow) for slow in found.findings if slow.counts]
+
+
+# --- all of it ---
+
+
+def summary(verdict: Verdict, *, most: int = 0) -> str:
+    """A campaign for a terminal: its first line, every node that is not the same (every node where they are at most
+    `most`), what disturbed others, the fabric, and notes."""
+    shown = {n: v for n, v in verdict.nodes.items() if len(verdict.nodes) <= most or v.outcome is not Outcome.SAME}
+    lines = [first_line(verdict), *disturbed(verdict)]
+    lines += [f"  {line.names}: {line.outcome}. {line.text}" for line in node_lines(shown)]
+    for found in verdict.fabric:
+        lines += [f"  {fabric(found)}", *(f"    {words}" for words in fabric_findings(found))]
+    return "\n".join([*lines, *(f"  note: {words}" for words in fleet_notes(verdict))])
+
+
+def disturbed(verdict: Verdict) -> list[str]:
+    """A line for each kind of disturbance of data that count, and the nodes that have it: said before all else."""
+    by_kind: dict[str, list[str]] = {}
+    for name, member in verdict.nodes.items():
+        for kind in dict.fromkeys(found.kind for found in member.disturbances if not found.invalid):
+            by_kind.setdefault(kind, []).append(name)
+    return [f"  {sentence(named('kinds', kind))} on {names.nodes(on)}." for kind, on in sorted(by_kind.items())]
+
+
+def counts_of(nodes: Iterable[NodeVerdict]) -> dict[Outcome, int]:
+    """How many nodes have each outcome, by urgency."""
+    found = Counter(node.outcome for node in nodes)
+    return {outcome: found[outcome] for outcome in sorted(found, key=lambda outcome: MEANING[outcome].rank)}

@@ -1,0 +1,41 @@
+"""The fleet of `nodeprint demo`: small enough for half a minute, large enough to find a slow core and confirm it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from nodeprint import topology
+from nodeprint.errors import NodeprintError
+from nodeprint.simulate.campaign_folder import write as write_campaign
+from nodeprint.simulate.lines import modes_named
+from nodeprint.simulate.plan import Plan
+
+DESCRIPTION = "eight nodes of 2 x 64 cores, measured in two jobs; core 37 of node005 is made 6 % slower"
+
+
+def write(folder: Path) -> None:
+    """The demo's campaign; an earlier simulated campaign in `folder` is replaced.
+
+    Raises NodeprintError where the folder holds anything else, or cannot be written.
+    """
+    if folder.exists() and not _is_simulated(folder):
+        raise NodeprintError(
+            "is there and holds no simulated campaign", where=folder, key="--out", advice="name a new folder"
+        )
+    plan = Plan(
+        topology.preset("rome-2x64"), nodes=8, jobs=2, runs=2, pair_runs=3, passes=1,
+        defects=("node005: core 37 +6%",), cells=True, modes=modes_named("quadrants"),
+    )  # fmt: skip
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # beside its place until it is whole: a demo that was interrupted leaves nothing
+    with tempfile.TemporaryDirectory(prefix=".demo-", dir=folder.parent) as beside:
+        write_campaign(plan, Path(beside, "campaign"))
+        shutil.rmtree(folder, ignore_errors=True)
+        Path(beside, "campaign").rename(folder)
+
+
+def _is_simulated(folder: Path) -> bool:
+    sheet = folder / "plan.tsv"
+    return sheet.is_file() and sheet.read_text().startswith("# simulated")

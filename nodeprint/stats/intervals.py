@@ -1,0 +1,31 @@
+"""Intervals of a difference: from the parts of its error to their degrees of freedom and half widths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+Floats = npt.NDArray[np.float64]
+
+#: Two one-sided tests at 5 % each: a 90 % interval inside the bound shows equivalence (Schuirmann 1987).
+EQUIVALENCE = 0.05
+
+
+def combined(parts: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    """The standard error and degrees of freedom of a sum of independent parts, each a variance with its own.
+
+    Satterthwaite 1946: the degrees of freedom of a sum of variance estimates.
+    """
+    total = np.asarray(sum(variance for variance, _ in parts), dtype=np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = np.asarray(sum(variance**2 / degrees for variance, degrees in parts), dtype=np.float64)
+        degrees = np.where(spread > 0, total**2 / spread, np.inf)
+    return np.sqrt(total), np.maximum(degrees, 1.0)
+
+
+def half_width(error: Floats, degrees: Floats, tail: Floats | float) -> Floats:
+    """Half the width of the interval that leaves `tail` outside at each end, by Student's t."""
+    return np.asarray(-special.stdtrit(np.minimum(degrees, 1e6), tail) * error)

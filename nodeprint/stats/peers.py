@@ -1,0 +1,73 @@
+"""What each node is compared with: the centre of the others, how far these spread, and how many they are."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Ints = npt.NDArray[np.int64]
+
+#: Below this many nodes the centre is that of the others; above, a node in the median of all is of no matter.
+LEAVE_OUT_BELOW = 16
+#: A centre is the mean of values that are moved to so many standard deviations from their median (Huber 1964, one
+#: step): two outliers of seven move it by less than one, and its variance is TEMPLATE_ERROR times that of a mean.
+HUBER, TEMPLATE_ERROR = 1.5, 1.1
+#: From a median absolute deviation to the standard deviation of a normal distribution.
+_MAD = 1.4826
+
+
+class Peers(msgspec.Struct, frozen=True):
+    """By node and part: the `centre` of the peers and the variance of a node about it, that of the part alone
+    (`of_part`) and that pooled over the part's family (`of_family`); by node, how many peers (`count`)."""
+
+    centre: Floats
+    of_part: Floats
+    of_family: Floats
+    count: Floats
+
+
+def peers(means: Floats, family: Ints, trusted: Bools) -> Peers:
+    """The peers of each node from `means` (node, part); only `trusted` nodes are peers.
+
+    `family` (part) numbers the parts that share a variance.
+    """
+    nodes = len(means)
+    if nodes >= LEAVE_OUT_BELOW:
+        shape = means.shape
+        centre, of_part, of_family = (np.broadcast_to(row, shape) for row in _centre_and_spread(means[trusted], family))
+        return Peers(centre, of_part, of_family, trusted.sum() - trusted.astype(np.float64))
+    centres, of_parts, of_families = (np.zeros_like(means) for _ in range(3))
+    count = np.zeros(nodes)
+    for node in range(nodes):
+        rest = trusted.copy()
+        rest[node] = False
+        if not rest.any():
+            rest = np.arange(nodes) != node
+        count[node] = rest.sum()
+        centres[node], of_parts[node], of_families[node] = _centre_and_spread(means[rest], family)
+    return Peers(centres, of_parts, of_families, count)
+
+
+def _centre_and_spread(means: Floats, family: Ints) -> tuple[Floats, Floats, Floats]:
+    """Of nodes (node, part): their centre, the variance of each part, and that of its family; 0 of a single node."""
+    count = len(means)
+    centre = np.median(means, axis=0)
+    if count < 2:
+        return centre, np.zeros_like(centre), np.zeros_like(centre)
+    residual = means - centre
+    of_part, of_family = np.empty_like(centre), np.empty_like(centre)
+    correction = count / (count - 1)
+    for number in np.unique(family):
+        columns = family == number
+        scale = _MAD * float(np.median(np.abs(residual[:, columns])))
+        step = np.mean(np.clip(residual[:, columns], -HUBER * scale, HUBER * scale), axis=0)
+        centre[columns] += step
+        rest = residual[:, columns] - step
+        scale = _MAD * float(np.median(np.abs(rest)))
+        clipped = np.clip(rest, -HUBER * scale, HUBER * scale) if scale > 0 else rest
+        of_part[columns] = np.mean(clipped**2, axis=0) * correction
+        of_family[columns] = max(scale**2, float(np.mean(clipped**2))) * correction
+    return centre, of_part, of_family

@@ -1,0 +1,121 @@
+"""How far runs of one node differ: pooled over nodes, moderated part by part, larger for what is itself noisier."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+#: Bursts in single runs count as no more than so many standard deviations of their family.
+_WINSOR = 3.5
+#: Weight of what is assumed of a family before the data, in degrees of freedom.
+PRIOR_DEGREES = 8.0
+#: Weight of the pooled variance against that of one node in one part. With two runs its own hardly counts; a burst in
+#: one of six runs, or a part that comes and goes, is seen.
+_OWN_DEGREES = 10.0
+#: Degrees of freedom beyond which a variance counts as known.
+MOST_DEGREES = 1e4
+
+
+class RunSpread(msgspec.Struct, frozen=True):
+    """Variance between the runs of a node: `pooled` (part) over the nodes, with its degrees of freedom (part), and how
+    many times that each node has in each part (`ratio`, node x part, at least 1)."""
+
+    pooled: Floats
+    degrees: Floats
+    ratio: Floats
+
+    @property
+    def variance(self) -> Floats:
+        """Of each node in each part (node, part)."""
+        return np.asarray(self.pooled * self.ratio)
+
+
+def run_spread(values: Floats, family: Ints, prior: Floats) -> RunSpread:
+    """The spread of `values` (node, run, part; NaN where a run is missing) over runs.
+
+    `prior` (part) is the standard deviation assumed before the data. Part by part the variance is moderated by that of
+    its family (Smyth 2004, empirical Bayes), the family's by the prior.
+    """
+    nodes, runs, parts = values.shape
+    present = np.isfinite(values)
+    spare = np.maximum(present.sum(axis=1) - 1, 0).astype(np.float64)  # (node, part)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.where(present, values, 0.0).sum(axis=1) / np.maximum(present.sum(axis=1), 1)
+        squares = (np.where(present, values - means[:, None], 0.0) ** 2).sum(axis=1)  # (node, part)
+    total = spare.sum(axis=0)
+    pooled, degrees = prior**2 * np.ones(parts), np.full(parts, PRIOR_DEGREES)
+    if runs < 2 or not total.any():
+        return RunSpread(pooled, degrees, np.ones((nodes, parts)))
+    for number in np.unique(family):
+        columns = np.flatnonzero((family == number) & (total > 0))
+        if not len(columns):
+            continue
+        own = _clipped(squares[:, columns], spare[:, columns]).sum(axis=0) / total[columns]
+        assumed = float(np.mean(prior[columns] ** 2))
+        of_family, weight = moderation(own, total[columns])
+        count = float(total[columns].sum())
+        of_family = (count * of_family + PRIOR_DEGREES * assumed) / (count + PRIOR_DEGREES)
+        pooled[columns] = (weight * of_family + total[columns] * own) / (weight + total[columns])
+        degrees[columns] = np.minimum(weight + total[columns], MOST_DEGREES)
+    return RunSpread(pooled, degrees, _ratio(squares, spare, pooled))
+
+
+def _clipped(squares: Floats, spare: Floats) -> Floats:
+    """Sums of squares (node, part) of a family, at most as large as bursts may count."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        variance = squares / spare
+    known = variance[spare > 0]
+    typical = float(np.median(known)) / 0.6 if len(known) else 0.0  # the median of a few runs' variances is low
+    return np.where(spare > 0, np.minimum(squares, _WINSOR**2 * typical * spare), 0.0) if typical > 0 else squares
+
+
+def moderation(variances: Floats, degrees: Floats) -> tuple[float, float]:
+    """The common variance of a family and its weight in degrees of freedom, from each part's variance.
+
+    Moments of the logarithms of variances that follow a scaled F distribution (Smyth 2004, section 6.2). Where they
+    differ no more than chance makes them, the weight is MOST_DEGREES.
+    """
+    usable = (variances > 0) & (degrees > 0)
+    if usable.sum() < 3:
+        return float(np.mean(variances)) if len(variances) else 0.0, PRIOR_DEGREES
+    half = degrees[usable] / 2
+    logs = np.log(variances[usable]) - special.digamma(half) + np.log(half)
+    excess = float(np.var(logs, ddof=1) - np.mean(special.polygamma(1, half)))
+    if excess <= special.polygamma(1, MOST_DEGREES / 2):
+        return float(np.exp(np.mean(logs))), MOST_DEGREES
+    weight = 2 * _inverse_trigamma(excess)
+    common = float(np.exp(np.mean(logs) + special.digamma(weight / 2) - np.log(weight / 2)))
+    return common, float(min(max(weight, 1.0), MOST_DEGREES))
+
+
+def _inverse_trigamma(value: float) -> float:
+    """The number whose trigamma function is `value`, by Newton's method (Smyth 2004, appendix)."""
+    guess = 0.5 + 1 / value
+    for _ in range(30):
+        trigamma = float(special.polygamma(1, guess))
+        step = trigamma * (1 - trigamma / value) / float(special.polygamma(2, guess))
+        guess += step
+        if -step / guess < 1e-8:
+            break
+    return guess
+
+
+def _ratio(squares: Floats, spare: Floats, pooled: Floats) -> Floats:
+    """How many times the pooled variance each node has in each part: its own, moderated, and at least that which it has
+    over all parts."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        scaled = np.where(pooled > 0, squares / pooled, 0.0)
+        own = (_OWN_DEGREES + scaled) / (_OWN_DEGREES + spare)
+        each = np.where(spare > 0, scaled / np.maximum(spare, 1), np.nan)
+    whole = np.ones(len(squares))
+    for node, row in enumerate(each):
+        if np.isfinite(row).any():
+            # of a chi-squared the median is below its mean, the more so the fewer runs
+            runs = float(np.median(spare[node][spare[node] > 0]))
+            whole[node] = np.nanmedian(row) / (special.gammaincinv(runs / 2, 0.5) * 2 / runs)
+    return np.asarray(np.maximum(np.maximum(own, whole[:, None]), 1.0))
