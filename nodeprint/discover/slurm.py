@@ -14,10 +14,12 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from nodeprint import config as configuration
 from nodeprint import node_lists
-from nodeprint.discover import Node, checked_name, short
+from nodeprint.discover import Node, checked_name, plans, short
 from nodeprint.errors import NodeprintError, NoServiceError, printable
 
 #: sinfo's format: a line for each node and partition; the reason is free text, so it comes last.
@@ -321,6 +323,16 @@ def sbatch_words(node: Node, slurm: Mapping[str, Any], minutes: int) -> list[str
     memory. Raises NodeprintError."""
     words = ["--nodes=1", "--ntasks=1", "--exclusive", "--mem=0", "--no-requeue"]
     return [*words, *allocation_words(node.partition, slurm, minutes), f"--nodelist={node.node}"]
+
+
+def check_jobs(config: Mapping[str, Any], nodes: Sequence[Node], kernels: Path, path: Path) -> None:
+    """See that a job of each size of nodes can be asked for. Raises NodeprintError naming `path`, the configuration."""
+    plan = configuration.plan(config)
+    for node in {(node.cpus, node.cores): node for node in nodes}.values():
+        try:
+            sbatch_words(node, config["slurm"], plans.job_minutes(config, plan, node.cpus, node.cores, kernels))
+        except NodeprintError as error:
+            raise NodeprintError(str(error), where=path) from error
 
 
 def allocation_words(partition: str, slurm: Mapping[str, Any], minutes: int) -> list[str]:
