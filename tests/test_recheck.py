@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nodeprint import config, discover, simulate
-from nodeprint.cli.shared import judge_and_write as judge
+from nodeprint.cli.shared import judge_and_write
 from nodeprint.topology.presets import from_part
 
 from .conftest import environment
@@ -103,10 +103,10 @@ def test_a_suspicion_is_confirmed_by_a_second_job_beside_unsuspected_nodes(house
     second = min(moment(found[name][1]["started"]) for name in again)
     assert (second - first).total_seconds() >= MINUTES * 60 - 1, "the stamps are of whole seconds"
     verdict = json.loads((folder / "verdict.json").read_text())
-    assert verdict["nodes"][SUSPECT]["outcome"] == "DEVIATES"
-    assert all(node["outcome"] != "DEVIATES" for name, node in verdict["nodes"].items() if name != SUSPECT)
+    assert verdict["nodes"][SUSPECT]["verdict"] == "DEVIATES"
+    assert all(node["verdict"] != "DEVIATES" for name, node in verdict["nodes"].items() if name != SUSPECT)
     assert "DEVIATES" in done.stdout
-    assert judge(folder).recheck == ()
+    assert judge_and_write(folder).recheck == ()
 
 
 @pytest.mark.usefixtures("replaying")
@@ -117,7 +117,7 @@ def test_what_stays_suspect_is_measured_twice_more_and_no_more(house: Path) -> N
     assert len(found[SUSPECT]) == 3
     assert max(map(len, found.values())) == 3
     assert sum(len(of_node) > 1 for of_node in found.values()) >= 3
-    assert json.loads((folder / "verdict.json").read_text())["nodes"][SUSPECT]["outcome"] == "SUSPECT"
+    assert json.loads((folder / "verdict.json").read_text())["nodes"][SUSPECT]["verdict"] == "SUSPECT"
 
 
 def test_ten_minutes_lie_between_by_default(tmp_path: Path) -> None:
