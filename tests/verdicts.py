@@ -177,7 +177,9 @@ def verdict(nodes: dict[str, NodeVerdict] | None = None, **changes: Any) -> Verd
         counts,
         tuple(margin(s) for s in DECIDES),
         DECIDES,
-        spreads=(Spread("core-to-core", "coherence-cas", "core-near", "core", 0.004, 0.002, 0.04, 0.02, 0, wide=False),),
+        spreads=(
+            Spread("core-to-core", "coherence-cas", "core-near", "core", 0.004, 0.002, 0.04, 0.02, 0, wide=False),
+        ),
         limits=(Limit("core-to-core", "coherence-cas", "core-near", "core", 0.045, 0.04),),
         tests=2400,
         false_alarm=0.01,

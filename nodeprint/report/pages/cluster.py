@@ -16,7 +16,7 @@ from nodeprint.errors import printable
 from nodeprint.fingerprint import FIELDS, label
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.judge.verdict import ClassFigure, NodeVerdict
-from nodeprint.report import names, text
+from nodeprint.report import messages, names, text
 from nodeprint.report.pages import pictures
 from nodeprint.report.pages.blocks import (
     Advice,
@@ -25,6 +25,7 @@ from nodeprint.report.pages.blocks import (
     Cell,
     Command,
     Contents,
+    Facts,
     Figures,
     FindingBlock,
     Link,
@@ -194,7 +195,10 @@ def _fabric(campaign: Campaign) -> list[Section]:
     for number, fabric in enumerate(campaign.verdict.fabric):
         slow = tuple(text.fabric_findings(fabric))
         title = f"Messages between nodes: {fabric.measurement}, partition {printable(fabric.partition, 40)}"
-        blocks = (Text(text.fabric(fabric)), Bullets(slow), Figures(tuple(pictures.fabric(campaign, number))))
+        times = {"minimum": fabric.minimum_ns, "mean": fabric.mean_ns, "maximum": fabric.maximum_ns}
+        rates = messages.rates(times, fabric.message_bytes, fabric.operation, fabric.at_once)
+        facts = Facts((*rates.items(), ("message", messages.size(fabric.message_bytes)), ("mode", fabric.operation)), 2)
+        blocks = (Text(text.fabric(fabric)), Bullets(slow), facts, Figures(tuple(pictures.fabric(campaign, number))))
         out.append(Section(title, blocks))
     return out
 

@@ -20,7 +20,7 @@ from nodeprint.fleet.jobs import Job
 from nodeprint.fleet.quantity import models
 from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.layout import SOCKET
-from nodeprint.report import names, quadrants, readings, text
+from nodeprint.report import messages, names, quadrants, readings, text
 from nodeprint.report.figures import matrix
 from nodeprint.report.pages import method, pictures
 from nodeprint.report.pages.blocks import (
@@ -77,7 +77,7 @@ def page(campaign: Campaign, node: str, jobs: Sequence[Job] | None = None) -> Pa
             Section("How it was tested", method.tested(jobs, [finding.measurement for finding in counted])),
             Section("Last lines of its log", (Log(verdict.log_tail),)),
             differences,
-            Section("Core to core", tuple(_matrices(campaign, node, verdict))),
+            Section("Core to core", tuple(_matrices(campaign, node, verdict, jobs))),
             Section("Memory, caches, bandwidth, clock and lost time", tuple(_cells(campaign, node, verdict, jobs))),
             Section("How near it is to its bounds", (margin_table(verdict.margins),)),
             Section("Other findings", _others(campaign, node, others, jobs)),
@@ -137,12 +137,15 @@ def _differences(campaign: Campaign, node: str) -> tuple[Block, ...]:
     return tuple(Figures(tuple(shown)) for shown in found)
 
 
-def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict) -> list[Block]:
+def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> list[Block]:
     """Each measurement of pairs: its matrices, what is in them, medians by class."""
     blocks: list[Block] = []
     for name in campaign.measurements(node, pairs=True):
         shown = tuple(pictures.matrices(campaign, node, name))
         blocks += [Figures(shown), Text(_range(campaign, node, name), quiet=True)]
+        known = campaign.levels(name, node)
+        if known.quantity.quantity == "message":
+            blocks.append(Facts(messages.facts(known.of(node), method.header(jobs, name)), 2))
         blocks.append(class_table(tuple(figure for figure in verdict.classes if figure.measurement == name)))
         blocks.append(Figures(tuple(pictures.around(campaign, node, name))))
         crossing = quadrants.blocks(campaign.levels(name, node), node)
