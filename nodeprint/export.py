@@ -17,7 +17,6 @@ from nodeprint.fleet import store
 from nodeprint.fleet.quantity import Quantity
 from nodeprint.judge.campaign import DEVIATIONS
 from nodeprint.judge.verdict import ClassFigure, Verdict
-from nodeprint.layout import CLASSES
 from nodeprint.packed import PackedFleet, os_places
 from nodeprint.report import files as verdict_files
 
@@ -56,7 +55,7 @@ def _run_of_pairs(fleet: PackedFleet, quantity: Quantity, row: int) -> pd.DataFr
     number_of_pass, home, pair = np.nonzero(np.isfinite(values))
     node = fleet.nodes[int(quantity.node[row])]
     cpus = np.array(node.cpus or range(len(quantity.layout.slots)), dtype=np.int64)
-    classes = np.array(CLASSES)[quantity.pair_layout.classes]
+    classes = np.array(quantity.pair_layout.class_names)[quantity.pair_layout.classes]
     places = {
         "home": np.array(quantity.homes)[home], "a": cpus[quantity.pairs[pair, 0]], "b": cpus[quantity.pairs[pair, 1]],
         "class": classes[pair],

@@ -19,7 +19,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.fleet import job_parts
 from nodeprint.fleet.quantity import Key, NodeLayout, Quantity, models
 
-SCHEMA = 3
+SCHEMA = 4
 FOLDER = "packed"
 
 
@@ -141,6 +141,7 @@ def _entry(one: Quantity, file: str) -> dict[str, Any]:
         "file": file, "measurement": one.measurement, "operation": one.operation, "quantity": one.quantity,
         "unit": one.unit, "tick_ns": one.tick_ns, "slots": layout.slots.tolist(), "numa": layout.numa.tolist(),
         "numa_nodes": layout.numa_nodes, "harvested": layout.harvested, "ordered": layout.ordered,
+        "levels": list(layout.levels),
         "dims": list(one.dims), "names": {dim: list(words) for dim, words in one.names.items()},
         "node": one.node.tolist(), "job": one.job.tolist(), "run": one.run.tolist(), "started": list(one.started),
         "disturbed": one.disturbed.tolist(),
@@ -223,7 +224,9 @@ def _quantity(folder: Path, entry: Mapping[str, Any]) -> Quantity:
     if places.shape[0] != len(dims) or values.ndim != 3 or (values.shape[0], values.shape[2]) != expected:
         raise ValueError(f"{file.name} has shape {values.shape}, its index says {expected[0]}, passes, {expected[1]}")
     slots, numa = np.array(entry["slots"], dtype=np.int64).reshape(-1, 6), np.array(entry["numa"], dtype=np.int64)
-    layout = NodeLayout(slots, numa, int(entry["numa_nodes"]), bool(entry["harvested"]), bool(entry["ordered"]))
+    layout = NodeLayout(
+        slots, numa, int(entry["numa_nodes"]), bool(entry["harvested"]), bool(entry["ordered"]), tuple(entry["levels"])
+    )
     measurement, operation, quantity, unit = (
         str(entry[key]) for key in ("measurement", "operation", "quantity", "unit")
     )

@@ -210,7 +210,7 @@ def _of_node(
         identified=bool(survey.topology),
         cpus=kind.cpus,
         cores=kind.cores,
-        fingerprint=_fingerprint(found, survey),
+        fingerprint=_fingerprint(found, survey, kind.machine.machine),
         warnings=tuple(warnings),
         boots=tuple(sorted(boots)),
         numbers={"cpu": kind.whole.cpus, "core": kind.whole.cores, "node": kind.whole.nodes},
@@ -327,9 +327,12 @@ def _sensors(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def _fingerprint(found: Sequence[Job], survey: Survey) -> dict[str, Any]:
-    """The survey's fields, and what the newest records say of the kernel that wrote them."""
+def _fingerprint(found: Sequence[Job], survey: Survey, machine: Machine) -> dict[str, Any]:
+    """The survey's fields, and what the newest records say of the kernel that wrote them. The processor of an imported
+    matrix is that of its topology."""
     fields = dict(survey.fingerprint)
+    if machine.name:
+        fields.setdefault("cpu", machine.name)
     headers = [one.header for job in found for one in job.pairs]
     if headers:
         fields |= {key: headers[-1][key] for key in ("kernel_hash", "compiler") if headers[-1].get(key)}

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from nodeprint import packed
 from nodeprint.judge.outcome import FleetOutcome, Outcome, State, Why
 from nodeprint.judge.verdict import (
     CellFigure,
@@ -26,7 +27,6 @@ from nodeprint.judge.verdict import (
     Spread,
     Verdict,
 )
-from nodeprint import packed
 from nodeprint.report import files
 from nodeprint.simulate import Plan
 from nodeprint.simulate import fleet as simulate_fleet

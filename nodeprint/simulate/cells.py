@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from nodeprint.fleet.quantity import Key
 from nodeprint.layout import CCD, Ints, codes
-from nodeprint.simulate.defects import NodeDefects
+from nodeprint.simulate.defects import MemoryPath, NodeDefects
 from nodeprint.simulate.silicon import Chip, Paths
 from nodeprint.simulate.silicon import latency as latency_of
 from nodeprint.topology.model import Topology
@@ -127,7 +127,9 @@ def draw(
 
     of_core = [numbers.index(home.get(cpu, numbers[0])) for cpu in first]
     dram = np.array([[_DRAM_NS[distance(numbers[c], m)] for m in numbers] for c in of_core])
+    longer = _memory_paths(state.memory_path, topology, first, numbers)
     latency = (_CORE_NS / clock * busy)[:, None] + dram * link[of_core] / memory * chip.fabric
+    latency = latency * longer
     levels = np.stack([cycles / _HZ * 1e9 / clock * busy for cycles in _CYCLES.values()], axis=1)
     levels[:, 2] = (0.4 / clock + 0.6 * ccx) * _CYCLES["l3"] / _HZ * 1e9 * busy
     channels = np.array([state.memory_channel.get(number, 1.0) for number in numbers])
@@ -179,6 +181,19 @@ def draw(
              "injectors": ("1", np.broadcast_to(injectors, hops.shape))},
         ),
     ]  # fmt: skip
+
+
+def _memory_paths(
+    paths_of: Sequence[MemoryPath], topology: Topology, cpus: Sequence[int], memories: Sequence[int]
+) -> Floats:
+    """By which factor the way of each of the `cpus` to the memory of each NUMA node takes longer (cpu, memory)."""
+    factor = np.ones((len(cpus), len(memories)))
+    by_number = {cpu.cpu: cpu for cpu in topology.cpus}
+    for of in paths_of:
+        level = "numa" if of.level == "node" else of.level
+        of_part = [getattr(by_number[cpu], level) == of.number for cpu in cpus]
+        factor[np.ix_(of_part, [number == of.memory for number in memories])] *= of.by
+    return factor
 
 
 def _hops_beside(path: Paths, hop_ns: Floats, home_of_core: Sequence[int]) -> dict[int, dict[str, float]]:

@@ -24,6 +24,17 @@ _CHANGE = r"(?P<sign>[+-])(?P<size>[0-9]{1,4}(?:\.[0-9]+)?)(?P<unit>%|ns)"
 
 
 @dataclass(frozen=True)
+class MemoryPath:
+    """Factor `by` on the latency from the CPUs of NUMA node or CCD (`level`) `number` to the memory of NUMA node
+    `memory`."""
+
+    level: str
+    number: int
+    memory: int
+    by: float
+
+
+@dataclass(frozen=True)
 class NodeDefects:
     """What is wrong with one node, apart from its chip."""
 
@@ -34,6 +45,7 @@ class NodeDefects:
     missing: bool = False
     cut: bool = False
     memory_channel: dict[int, float] = field(default_factory=dict)
+    memory_path: tuple[MemoryPath, ...] = ()
 
 
 Effect = Callable[[Paths, Chip, NodeDefects], tuple[Chip, NodeDefects]]
@@ -241,6 +253,11 @@ def _channel(match: re.Match[str]) -> Effect:
     )
 
 
+def _memory_path(match: re.Match[str]) -> Effect:
+    path_of = MemoryPath(match["level"], int(match["n"]), int(match["m"]), _factor(match))
+    return lambda path, chip, node: (chip, replace(node, memory_path=(*node.memory_path, path_of)))
+
+
 _KINDS: tuple[tuple[str, Callable[[re.Match[str]], Effect]], ...] = (
     (rf"core (?P<n>\d+) {_CHANGE}", _core),
     (rf"core-clock (?P<n>\d+) {_CHANGE}", _core_clock),
@@ -260,6 +277,7 @@ _KINDS: tuple[tuple[str, Callable[[re.Match[str]], Effect]], ...] = (
     (r"missing", _node(missing=True)),
     (r"cut", _node(cut=True)),
     (rf"memory-channel node (?P<n>\d+) {_CHANGE}", _channel),
+    (rf"memory (?P<level>node|ccd)(?P<n>\d+)-to-node(?P<m>\d+) {_CHANGE}", _memory_path),
 )
 EXAMPLES = (
     "core 37 +6%",
@@ -282,4 +300,6 @@ EXAMPLES = (
     "missing",
     "cut",
     "memory-channel node 1 -12%",
+    "memory node1-to-node3 +20%",
+    "memory ccd2-to-node0 +20%",
 )
