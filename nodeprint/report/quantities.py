@@ -117,7 +117,7 @@ def _numa_bandwidth(one: Measured, shown: Shown, *_: Any) -> list[Figure]:
     values, streams = over_runs(one.columns["rate_bytes_per_s"]), one.keys("stream")
     known = list(dict.fromkeys(map(str, streams)))
     out = []
-    for stream in [name for name in ("load", "store", "triad", "copy") if name in known][:2] or known[:1]:
+    for stream in [name for name in ("load", "store_mem", "triad", "copy") if name in known][:2] or known[:1]:
         here = [i for i, name in enumerate(streams) if name == stream]
         out += _numa(
             [one.keys("cpu_node")[i] for i in here], [one.keys("memory_node")[i] for i in here], values[here], "GB/s",
