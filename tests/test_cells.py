@@ -45,6 +45,8 @@ def judged(*defects: str, nodes: int = 8, seed: int = 1, jobs: int = 1) -> Verdi
 PLANTED = [
     ("memory-channel node 1 -12%", "bandwidth", {"socket": 1}),
     ("core-clock 37 -15%", "clock", {"core": 37}),
+    ("power-limit socket 1 -25%", "load", {"socket": 1}),
+    ("cooling socket 0 -25%", "load", {"socket": 0, "phase": "steady"}),
     ("global +12%", "bandwidth", {}),
 ]
 

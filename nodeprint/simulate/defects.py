@@ -34,6 +34,9 @@ class NodeDefects:
     missing: bool = False
     cut: bool = False
     memory_channel: dict[int, float] = field(default_factory=dict)
+    #: By socket what a power limit leaves of the clock with all cores at work, and bad cooling when it is hot.
+    power_limit: dict[int, float] = field(default_factory=dict)
+    cooling: dict[int, float] = field(default_factory=dict)
 
 
 Effect = Callable[[Paths, Chip, NodeDefects], tuple[Chip, NodeDefects]]
@@ -241,6 +244,17 @@ def _channel(match: re.Match[str]) -> Effect:
     )
 
 
+def _power_limit(match: re.Match[str]) -> Effect:
+    return lambda path, chip, node: (
+        chip,
+        replace(node, power_limit={**node.power_limit, int(match["n"]): _factor(match)}),
+    )
+
+
+def _cooling(match: re.Match[str]) -> Effect:
+    return lambda path, chip, node: (chip, replace(node, cooling={**node.cooling, int(match["n"]): _factor(match)}))
+
+
 _KINDS: tuple[tuple[str, Callable[[re.Match[str]], Effect]], ...] = (
     (rf"core (?P<n>\d+) {_CHANGE}", _core),
     (rf"core-clock (?P<n>\d+) {_CHANGE}", _core_clock),
@@ -260,6 +274,8 @@ _KINDS: tuple[tuple[str, Callable[[re.Match[str]], Effect]], ...] = (
     (r"missing", _node(missing=True)),
     (r"cut", _node(cut=True)),
     (rf"memory-channel node (?P<n>\d+) {_CHANGE}", _channel),
+    (rf"power-limit socket (?P<n>\d+) {_CHANGE}", _power_limit),
+    (rf"cooling socket (?P<n>\d+) {_CHANGE}", _cooling),
 )
 EXAMPLES = (
     "core 37 +6%",
@@ -282,4 +298,6 @@ EXAMPLES = (
     "missing",
     "cut",
     "memory-channel node 1 -12%",
+    "power-limit socket 1 -15%",
+    "cooling socket 0 -15%",
 )

@@ -34,6 +34,8 @@ TESTED: Mapping[str, str] = {
     "clock": "a core's clock",
     "jitter": "time taken from a CPU",
     "loaded": "latency under load",
+    "load": "cores under load",
+    "flops": "what a core calculates alone",
     "touch": "memory first touched by another core",
     "remap": "remapping of pages",
     "die-port": "a port of the I/O die",
