@@ -35,6 +35,7 @@ SHORT = {
     "loaded latency": ["--op", "latency"],
     "touch ratio": ["--op", "ratio"],
     "remap pairs": ["--op", "pairs", "--size-mib", "1"],
+    "remap ring": ["--op", "ring", "--size-mib", "1"],
     "jitter detours": ["--op", "detours", "--seconds", "1"],
     "clock alone": ["--op", "alone"],
     "clock together": ["--op", "together", "--seconds", "1"],
@@ -345,13 +346,23 @@ def test_on_one_node_the_ratio_is_one(plain: Path, tmp_path: Path, load: tuple[i
 @needs_two_cpus
 def test_remap_goes_from_all_pairs_to_one(plain: Path, tmp_path: Path) -> None:
     arguments = ("--op", "pairs", "--size-mib", "1", "--passes", "3")
-    file = measured(plain, "remap", tmp_path / "two.jsonl", *arguments)
-    assert set(file.cells["pairs"]) == set(range(1, len(file.header["cpus"]) // 2 + 1))
-    same = measured(plain, "remap", tmp_path / "one.jsonl", *arguments, "--same-cpu")
-    assert set(same.cells["pairs"]) == set(range(1, len(same.header["cpus"]) + 1))
-    for cells in (file.cells, same.cells):
-        assert (cells["ci_low_bytes_per_s"] <= cells["rate_bytes_per_s"]).all()
-        assert (cells["written_bytes_per_s"] > 0).all() and (cells["read_bytes_per_s"] > 0).all()
+    for name, more in {"two": (), "one": ("--same-cpu",)}.items():
+        file = measured(plain, "remap", tmp_path / f"{name}.jsonl", *arguments, *more)
+        numbers = set(file.cells["pairs"])
+        assert numbers >= {1, len(file.header["cpus"])} and max(numbers) == len(file.header["cpus"])
+        through, written, read = (file.cells[f"{what}_bytes_per_s"] for what in ("rate", "written", "read"))
+        assert (through > 0).all() and (through <= np.minimum(written, read) * 1.00001).all()
+
+
+@needs_two_cpus
+def test_in_the_ring_every_cpu_writes_and_reads(plain: Path, tmp_path: Path) -> None:
+    file = measured(plain, "remap", tmp_path / "r.jsonl", "--op", "ring", "--size-mib", "1", "--passes", "2")
+    cpus, cells = set(file.header["cpus"]), file.cells
+    assert set(cells["writer"]) == set(cells["reader"]) == cpus
+    assert len(cells["writer"]) == 2 * len(cpus) and (cells["writer"] != cells["reader"]).all()
+    for side in ("writer", "reader"):
+        assert (cells[f"{side}_staggered_s"] >= cells[f"{side}_s"] * 0.999).all() and (cells[f"{side}_s"] > 0).all()
+    assert call(plain, "remap", tmp_path / "x.jsonl", "--op", "ring", "--alias", "same").returncode == 2
 
 
 def test_two_addresses_are_as_far_apart_as_asked(plain: Path, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ TESTED: Mapping[str, str] = {
     "load": "cores under load",
     "flops": "what a core calculates alone",
     "touch": "memory first touched by another core",
-    "remap": "remapping of pages",
+    "remap": "memory that is mapped twice",
     "die-port": "a port of the I/O die",
     "die-link": "the link of the I/O die to another",
     "die-way": "a way over the I/O die",
