@@ -206,6 +206,21 @@ def test_plan_on_a_wide_machine(coherence: Path, tmp_path: Path, home: str, pool
 
 
 @needs_two_cpus
+def test_the_plan_has_the_ramp_of_the_clock(coherence: Path, tmp_path: Path) -> None:
+    """That of this machine's cores; of a tree that stands for another machine it is not known."""
+
+    def planned(**more: str) -> dict[str, str]:
+        done = run(coherence, None, "--plan", "--passes", "1", env=os.environ | more)
+        return dict(line.split(" ", 1) for line in done.stdout.splitlines())
+
+    here = planned()
+    pairs, ramp_s = int(here["pairs"]), float(here["ramp_us"]) / 1e6
+    assert 0 <= ramp_s <= 2e-3
+    assert float(here["seconds"]) >= pairs * ramp_s
+    assert planned(NODEPRINT_SYSFS=str(fake_sysfs(tmp_path / "sys", max(ALLOWED) + 1, 1, 1)))["ramp_us"] == "0.0"
+
+
+@needs_two_cpus
 def test_cores_takes_one_thread_of_each_and_siblings_add_theirs(coherence: Path, tmp_path: Path) -> None:
     """Two CPUs that sysfs calls threads of one core: `cores` has one, and `--siblings` makes the pair."""
     root = fake_sysfs(tmp_path / "sys", max(ALLOWED) + 1, 1, 1)
