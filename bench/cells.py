@@ -46,7 +46,7 @@ class Planted:
 
 
 PLANTED = (
-    Planted("memory-channel node 1 {:+.3f}%", -1, "bandwidth", {"memory_node": 1}),
+    Planted("memory-channel node 1 {:+.3f}%", -1, "bandwidth", {"socket": 1}),
     Planted("core-clock 37 {:+.3f}%", -1, "clock", {"core": 37}),
 )
 
@@ -153,7 +153,7 @@ def failures(fleets: int) -> list[str]:
     if {"DEVIATES", "SUSPECT"} & set(judged(0, many).fleet.counts):
         broken.append("half of the nodes accused of what they share")
     for text, term, where in (
-        ("memory-channel node 1 -15%", "bandwidth", {"memory_node": 1}),
+        ("memory-channel node 1 -15%", "bandwidth", {"socket": 1}),
         ("core-clock 37 -15%", "clock", {"core": 37}),
         ("global +12%", "bandwidth", {}),
     ):
@@ -176,9 +176,12 @@ def failures(fleets: int) -> list[str]:
 
 
 def _alone(verdict: Verdict, term: str, where: Mapping[str, int]) -> bool:
-    """Whether node001 deviates by one cause, at this place, and no other node does."""
+    """Whether node001 deviates by one cause, at this place first, and no other node does.
+
+    A memory channel shows in the bandwidth of its node and in that of its socket and the machine.
+    """
     errors: list[Finding] = [f for f in verdict.nodes["node001"].findings if f.severity == "error"]
-    named = len(errors) == 1 and errors[0].term == term and where.items() <= errors[0].where.items()
+    named = {error.term for error in errors} == {term} and where.items() <= errors[0].where.items()
     return named and bool(where) == bool(errors[0].where) and verdict.fleet.counts.get("DEVIATES") == 1
 
 

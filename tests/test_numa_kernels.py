@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import signal
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.machine
 
 KERNELS = ROOT / "kernels"
 MIB = 2**20
-NAMES = ("bandwidth", "chase", "clock", "jitter", "loaded", "ports", "remap", "touch")
+NAMES = ("bandwidth", "chase", "clock", "jitter", "loaded", "remap", "touch")
 
 needs_two_cpus = pytest.mark.usefixtures("two_cpus")
 
@@ -39,10 +38,11 @@ SHORT = {
     "jitter detours": ["--op", "detours", "--seconds", "1"],
     "clock alone": ["--op", "alone"],
     "clock together": ["--op", "together", "--seconds", "1"],
-    "ports bandwidth": ["--op", "bandwidth"],
     "bandwidth nodes": ["--op", "nodes", "--streams", "load,copy_mem"],
     "bandwidth scaling": ["--op", "scaling"],
-    "bandwidth cpus": ["--op", "cpus"],
+    "bandwidth cpus": ["--op", "cpus", "--streams", "triad"],
+    "bandwidth groups": ["--op", "groups"],
+    "bandwidth machine": ["--op", "machine", "--pages", "both"],
 }
 
 
@@ -97,8 +97,6 @@ def test_every_operation_writes_what_its_plan_says(
     request: pytest.FixtureRequest, tmp_path: Path, how: str, what: str
 ) -> None:
     kernel = what.split(maxsplit=1)[0]
-    if kernel == "bandwidth":
-        need("likwid-bench")
     folder = request.getfixturevalue(how)
     emulator = "qemu-aarch64" if how == "aarch64" else ""
     arguments = [*SHORT[what], "--cpus", f"{ALLOWED[0]},{ALLOWED[1]}", "--passes", "1", "--seed", "7"]
@@ -128,14 +126,12 @@ def test_every_operation_writes_what_its_plan_says(
         ("touch", ["--op", "ratio", "--passes", "60"]),
         ("clock", ["--op", "together", "--seconds", "3", "--passes", "3"]),
         ("jitter", ["--op", "detours", "--seconds", "3", "--passes", "3"]),
-        ("bandwidth", ["--op", "cpus", "--passes", "4"]),
+        ("bandwidth", ["--op", "cpus", "--streams", "all", "--passes", "20"]),
     ],
 )
 def test_a_signal_leaves_a_readable_file_that_is_continued(
     plain: Path, tmp_path: Path, kernel: str, arguments: list[str]
 ) -> None:
-    if kernel == "bandwidth":
-        need("likwid-bench")
     out = tmp_path / "r.jsonl"
     command = [str(plain / kernel), *arguments, "--out", str(out)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE)
@@ -438,65 +434,10 @@ def test_what_the_system_does_not_report_is_unknown_and_not_none(plain: Path, tm
 # ---- bandwidth ----
 
 
-def fake_likwid(folder: Path, output: str) -> dict[str, str]:
-    """An environment in which likwid-bench lists its kernels and prints `output` for whatever it is to measure."""
-    listed = KERNELS / "tests/data/likwid-bench-a.txt"
-    (folder / "output").write_text(output)
-    script = folder / "likwid-bench"
-    script.write_text(
-        f'#!/bin/sh\ncase $1 in -a) cat {listed} ;; -l) echo "Number of streams: 1" ;; *) cat {folder}/output ;; esac\n'
-    )
-    script.chmod(0o755)
-    return os.environ | {"PATH": f"{folder}:/usr/bin:/bin"}
-
-
-ONE_THREAD = f"Group: 0 Thread 0 Global Thread 0 running on hwthread {ALLOWED[0]} - Vector length 1 Offset 0\n"
-
-
-def test_without_likwid_bench_the_record_says_so(plain: Path, tmp_path: Path) -> None:
-    file = measured(plain, "bandwidth", tmp_path / "r.jsonl", "--op", "nodes", env={"PATH": str(tmp_path)})
-    assert file.not_applicable is not None and "likwid-bench is not installed" in file.not_applicable
-
-
-def test_the_rate_is_the_one_printed_and_the_text_is_kept(plain: Path, tmp_path: Path) -> None:
-    output = ONE_THREAD + "MByte/s:\t\t12345.67\n"
-    arguments = ("--op", "cpus", "--cpus", str(ALLOWED[0]), "--passes", "1")
-    out = tmp_path / "r.jsonl"
-    file = measured(plain, "bandwidth", out, *arguments, env=fake_likwid(tmp_path, output))
-    assert list(file.cells["rate_bytes_per_s"]) == [pytest.approx(12345.67e6)]
-    cell = next(r for r in map(json.loads, out.read_text().splitlines()) if r["record"] == "cell")
-    assert cell["raw"].split() == output.split()
-
-
-@pytest.mark.parametrize(
-    ("output", "word"),
-    [
-        (ONE_THREAD, "no rate"),
-        ("", "no rate"),
-        (ONE_THREAD + "MByte/s:\t\tnan\n", "no rate"),
-        ("MByte/s:\t\t12345.67\n", "ran 0 threads"),
-        (ONE_THREAD + ONE_THREAD + "MByte/s:\t\t12345.67\n", "ran 2 threads"),
-    ],
-)
-def test_output_that_does_not_say_what_was_asked_is_a_failure(
-    plain: Path, tmp_path: Path, output: str, word: str
-) -> None:
-    arguments = ("--op", "cpus", "--cpus", str(ALLOWED[0]), "--passes", "1")
-    result = call(plain, "bandwidth", tmp_path / "r.jsonl", *arguments, env=fake_likwid(tmp_path, output))
-    refused(result, word, "likwid-bench")
-    assert not records.read(tmp_path / "r.jsonl").complete
-
-
 @needs_two_cpus
-def test_streams_are_named_placed_and_counted(plain: Path, tmp_path: Path) -> None:
-    need("likwid-bench")
+def test_streams_are_chosen_by_name(plain: Path, tmp_path: Path) -> None:
     out = tmp_path / "r.jsonl"
     file = measured(plain, "bandwidth", out, "--op", "nodes", "--streams", "triad,store_mem", "--passes", "1")
-    assert set(file.header["benchmarks"]) == {"triad", "store_mem"}
-    assert file.header["benchmarks"]["triad"]["streams"] == 4
-    cells = [r for r in map(json.loads, out.read_text().splitlines()) if r["record"] == "cell"]
-    for cell in cells:
-        assert f"Test: {file.header['benchmarks'][cell['stream']]['kernel']}" in cell["raw"]
-        assert f"Using {cell['threads']} threads" in cell["raw"]
-        assert cell.get("placed_share", 1) > 0.95
+    assert set(file.cells["stream"].tolist()) == {"triad", "store_mem"}
     assert call(plain, "bandwidth", out, "--op", "nodes", "--streams", "lode").returncode == 2
+    assert call(plain, "bandwidth", out, "--op", "nodes", "--pages", "large").returncode == 2

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.fleet.quantity import Key
-from nodeprint.layout import CCD, Ints, codes
+from nodeprint.layout import CCD, SOCKET, Ints, codes
 from nodeprint.simulate.defects import NodeDefects
 from nodeprint.simulate.silicon import Chip, Paths
 from nodeprint.simulate.silicon import latency as latency_of
@@ -25,7 +25,9 @@ Floats = npt.NDArray[np.float64]
 
 #: DRAM latency by distance: a part in the core's clock, a part of the fabric and memory.
 _CORE_NS, _DRAM_NS = 12.0, {"own": 83.0, "near": 98.0, "far": 188.0}
-_RATE, _LINK_RATE = {"load": 150e9, "store": 75e9, "copy": 110e9, "triad": 115e9}, 70e9
+_RATE, _LINK_RATE = {"load": 150e9, "store_mem": 75e9, "copy": 110e9, "triad": 115e9}, 70e9
+#: What base pages leave of a rate: address translations that huge pages do not need.
+_PAGES = {"huge": 1.0, "base": 0.9}
 #: A CCD's port: 32 and 16 bytes in a cycle of a fabric of 1.467 GHz; what a CCX draws where it shares one; what is left
 #: of it from another socket and from all memory.
 _PORT = {"load": 46.9e9, "store_mem": 23.5e9}
@@ -45,6 +47,7 @@ _LOST, _LOST_SD, _FIRST_CORE, _BUSY = 2e-4, 0.6, 5.0, 0.45
 #: What `draw` gives.
 MEASUREMENTS = (
     "chase-latency", "chase-levels", "jitter-detours", "clock-together", "bandwidth-nodes", "bandwidth-ccx",
+    "bandwidth-machine",
     "coherence-loaded",
 )  # fmt: skip
 
@@ -140,7 +143,9 @@ def draw(
     chase = seen(latency * chip.whole)
     caches = seen(levels * chip.whole)
     rate = seen(rates / chip.whole)[:1]
-    ports = seen(_ports(path, chip, first, len(numbers)), 0.3)[:1]
+    ports = seen(_ports(path, chip, first, len(numbers)), 0.3)[:1, ..., None]
+    own_rates = np.diagonal(rates).T / chip.whole
+    machine = seen(_machine(own_rates, [of_node.get(number) for number in numbers]), 0.3)
     beside = _hops_beside(path, latency_of(path, chip), home_of_core=of_core)
     hops = seen(np.array([[[list(hop.values())] for hop in beside.values()]]))
     drawn = np.array([0.0, 5e9, _PORT["load"]]) / (chip.port * chip.fabric).mean()
@@ -164,12 +169,18 @@ def draw(
         }),
         DrawnRun(
             "bandwidth-nodes", "bandwidth", "nodes", "rate", "B/s",
-            {"cpu_node": memories, "memory_node": memories, "stream": streams}, {"rate_bytes_per_s": ("B/s", rate)},
+            {"cpu_node": memories, "memory_node": memories, "stream": streams, "pages": ["huge"]},
+            {"rate_bytes_per_s": ("B/s", rate[..., None])},
         ),
         DrawnRun(
-            "bandwidth-ccx", "ports", "bandwidth", "rate", "B/s",
+            "bandwidth-ccx", "bandwidth", "groups", "rate", "B/s",
             {"cpu": [first[core] for core in _first_of_ccx(path)], "scope": ["ccx", "ccd"], "memory": list(_FROM),
-             "stream": list(_PORT)}, {"rate_bytes_per_s": ("B/s", ports)},
+             "stream": list(_PORT), "pages": ["huge"]}, {"rate_bytes_per_s": ("B/s", ports)},
+        ),
+        DrawnRun(
+            "bandwidth-machine", "bandwidth", "machine", "rate", "B/s",
+            {"cpu": _first_of_socket(path, first), "scope": ["socket", "machine"], "stream": streams,
+             "pages": list(_PAGES)}, {"rate_bytes_per_s": ("B/s", machine)},
         ),
         DrawnRun(
             "coherence-loaded", "coherence", "loaded", "hop", "ns",
@@ -200,6 +211,28 @@ def _hops_beside(path: Paths, hop_ns: Floats, home_of_core: Sequence[int]) -> di
 def _first_of_ccx(path: Paths) -> list[int]:
     """The first core of each CCX."""
     return [int(core) for core in np.unique(path.ccx_of_core, return_index=True)[1]]
+
+
+def _first_of_socket(path: Paths, first: Sequence[int]) -> list[Key]:
+    """The first core of each socket, by its CPU."""
+    sockets = path.layout.slots[path.core_slots, SOCKET]
+    return [first[int(core)] for core in np.unique(sockets, return_index=True)[1]]
+
+
+def _machine(own_rates: Floats, socket_of_node: Sequence[int | None]) -> Floats:
+    """What all cores draw from their own memory: (socket, scope, stream, pages) of `own_rates` (NUMA node, stream).
+
+    NaN for the machine at other sockets than the first, and for the only socket, which is the machine.
+    """
+    sockets = sorted({socket or 0 for socket in socket_of_node})
+    out = np.full((len(sockets), 2, own_rates.shape[1], len(_PAGES)), np.nan)
+    pages = np.array(list(_PAGES.values()))
+    for row, socket in enumerate(sockets):
+        members = [number for number, its_socket in enumerate(socket_of_node) if (its_socket or 0) == socket]
+        if len(sockets) > 1:
+            out[row, 0] = own_rates[members].sum(axis=0)[:, None] * pages
+    out[0, 1] = own_rates.sum(axis=0)[:, None] * pages
+    return out
 
 
 def _ports(path: Paths, chip: Chip, first: Sequence[int], memories: int) -> Floats:
