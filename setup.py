@@ -19,6 +19,7 @@ from setuptools.command.build_py import build_py
 ROOMS = ("kernels", "workflow", "ansible", "profiles", "config", "reports")
 #: By architecture the flavours of kernels/Makefile that a wheel has, and where: node-run looks there.
 FLAVOURS = {"x86_64": {"static": "static"}, "aarch64": {"aarch64-llsc": "static", "aarch64-lse": "static/lse"}}
+STRIP = {"x86_64": "strip", "aarch64": "aarch64-linux-gnu-strip"}
 ARCHITECTURE = os.environ.get("NODEPRINT_WHEEL", "")
 
 
@@ -30,12 +31,14 @@ def make(*words: str) -> bool:
         return False
 
 
-def programs(built: Path, to: Path) -> None:
-    """Copy what was built, without what it was built from."""
+def programs(built: Path, to: Path, strip: str = "strip") -> None:
+    """Copy what was built, without what it was built from and what only a debugger needs (two thirds of it)."""
     to.mkdir(parents=True, exist_ok=True)
     for path in built.iterdir():
         if path.is_file() and path.name != "links.so":
-            shutil.copy2(path, to)
+            copied = shutil.copy2(path, to)
+            if Path(copied).read_bytes()[:4] == b"\x7fELF":
+                subprocess.run([strip, copied], check=True)
 
 
 class BuildWithRooms(build_py):
@@ -59,7 +62,7 @@ class BuildWithRooms(build_py):
             for flavour, place in FLAVOURS[ARCHITECTURE].items():
                 if not make(flavour):
                     raise SystemExit(f"the kernels cannot be built for {ARCHITECTURE}: install its compiler")
-                programs(Path("kernels/build", flavour), to / place)
+                programs(Path("kernels/build", flavour), to / place, STRIP[ARCHITECTURE])
             shutil.copy2(to / "static" / "hashes.tsv", to)
             return
         here = Path(self.build_lib).parent.absolute() / "kernels"

@@ -114,6 +114,11 @@ def tenths(latency_ns: Floats) -> tuple[int, ...]:
     return tuple(np.where(np.isnan(upper), -1, np.rint(np.nan_to_num(upper) / TENTH_NS)).astype(int).tolist())
 
 
+def rounded(value: float) -> float:
+    """To five figures: more than any measurement has."""
+    return float(f"{value:.5g}")
+
+
 def finite(value: float) -> float | None:
     """A figure for JSON, None where it is not known."""
-    return value if np.isfinite(value) else None
+    return rounded(value) if np.isfinite(value) else None

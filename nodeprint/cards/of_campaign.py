@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from nodeprint import __version__, packing, topology
-from nodeprint.cards.card import LEVELS, Card, Figure, Matrix, Origin, Places, Processor, finite, tenths
+from nodeprint.cards.card import LEVELS, Card, Figure, Matrix, Origin, Places, Processor, finite, rounded, tenths
 from nodeprint.commit import commit
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import store
@@ -87,14 +87,14 @@ class Measured:
         rows = figures.of_rows(self.reduced, self.fleet.nodes)[self._number]
         of_pairs = [
             Figure(
-                one.measurement, one.name, "ns", one.median_ns, finite(one.ci_low_ns), finite(one.ci_high_ns), one.runs,
-                one.home, one.groups,
+                one.measurement, one.name, "ns", rounded(one.median_ns), finite(one.ci_low_ns), finite(one.ci_high_ns),
+                one.runs, one.home, {name: rounded(value) for name, value in one.groups.items()},
             )
             for one in classes
         ]  # fmt: skip
         of_cells = [
             Figure(
-                one.measurement, one.name, one.unit, one.median, finite(one.ci_low), finite(one.ci_high), one.runs
+                one.measurement, one.name, one.unit, rounded(one.median), finite(one.ci_low), finite(one.ci_high), one.runs
             )
             for one in rows
         ]  # fmt: skip
@@ -125,6 +125,16 @@ class Measured:
     def _home(self, measurement: str) -> str:
         """The policy of the line's home, as the first words of the plan say; the kernel's default otherwise."""
         return "first" if measurement.startswith("coherence") else ""
+
+
+def measured(folder: Path) -> Measured:
+    """The node of a folder below a campaign's nodes/, or the only one of a campaign. Raises NodeprintError."""
+    if (folder / "nodes.tsv").exists():
+        return Measured(folder)
+    campaign = folder.parent.parent
+    if folder.parent.name != "nodes" or not (campaign / "nodes.tsv").exists():
+        raise NodeprintError("is no node of a campaign", where=folder, advice="name a folder below nodes/")
+    return Measured(campaign, folder.name)
 
 
 def _rows_shown(square: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> list[int]:

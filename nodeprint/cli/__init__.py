@@ -1,6 +1,7 @@
 """The command line. Each command is thin: read its arguments, call one function, print."""
 
 from nodeprint.cli import (
+    card_commands,
     data_commands,
     here_commands,
     judge_commands,
@@ -12,6 +13,7 @@ from nodeprint.cli.app import app, main
 
 __all__ = [
     "app",
+    "card_commands",
     "data_commands",
     "here_commands",
     "judge_commands",

@@ -49,6 +49,14 @@ def prepare(place: Path) -> Path:
     return folder
 
 
+def newest(place: Path) -> Path:
+    """The newest complete measurement below `place`. Raises NodeprintError where there is none."""
+    for folder in sorted(place.glob("*Z"), reverse=True):
+        if is_complete(folder):
+            return folder
+    raise NodeprintError("nothing was measured here yet", where=place, advice="measure this machine: `nodeprint here`")
+
+
 def is_complete(folder: Path) -> bool:
     """Whether a campaign of this room came to its end, whatever it was."""
     return next(folder.glob("nodes/*/job1/status.json"), None) is not None
@@ -60,7 +68,7 @@ def measure(folder: Path, progress: Progress) -> None:
     Raises NodeprintError where node-run refuses.
     """
     node = discover.read_sheet(folder / "nodes.tsv")[0]
-    command = [
+    command: list[str | Path] = [
         sources.folder() / "kernels/node-run", "--campaign", folder, "--node", node.node, "--job", "1",
         "--kernels", sources.kernels(),
     ]  # fmt: skip

@@ -11,6 +11,7 @@ import msgspec
 from nodeprint import preflight
 from nodeprint.cards.card import Card
 from nodeprint.cards.of_campaign import Measured
+from nodeprint.cards.reference import Standing, standing
 from nodeprint.config import read_plan
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import Outcome
@@ -21,7 +22,7 @@ from nodeprint.tree import open_tree
 
 class Result(msgspec.Struct, frozen=True):
     """A measurement of this machine. `unmeasured` says why a measurement of the plan is not there, `warnings` what the
-    machine shows that is in the way, `comparison` are sentences on published machines of its kind."""
+    machine shows that is in the way, `standing` how its figures are beside those of published machines."""
 
     folder: str
     outcome: Outcome
@@ -29,7 +30,7 @@ class Result(msgspec.Struct, frozen=True):
     disturbances: tuple[Disturbance, ...]
     warnings: tuple[Warning, ...]
     unmeasured: Mapping[str, str]
-    comparison: tuple[str, ...] = ()
+    standing: Standing
 
 
 def read(folder: Path) -> Result:
@@ -42,7 +43,9 @@ def read(folder: Path) -> Result:
         raise NodeprintError(why or str(error), where=folder, advice="see node-run.log there") from error
     outcome = Outcome.NOT_MEASURED if unmeasured else Outcome.INVALID if measured.invalid else Outcome.NO_PEER
     warnings = tuple(preflight.check(open_tree(Path("/"))))
-    return Result(str(folder), outcome, measured.card, tuple(measured.disturbances), warnings, unmeasured)
+    card = measured.card
+    disturbances = tuple(measured.disturbances)
+    return Result(str(folder), outcome, card, disturbances, warnings, unmeasured, standing(card))
 
 
 def _unmeasured(folder: Path) -> dict[str, str]:

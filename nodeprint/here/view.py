@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
+from nodeprint.cards import reference
 from nodeprint.cards.card import Card, Figure
 from nodeprint.errors import printable
 from nodeprint.here.matrix_text import painted, square
@@ -30,11 +31,11 @@ def as_text(result: Result) -> Text:
     if card.matrix is not None and len(card.matrix.places.cpus) > 2:
         out.append("\ncore to core, ").append_text(painted(square(card.matrix))).append("\n")
     out.append("\n" + "\n".join(medians(card.figures)) + "\n")
-    for sentence in result.comparison:
+    for sentence in reference.sentences(result.standing):
         out.append(f"\n{sentence}")
     notes = [f"Not measured: {shown(name)} ({why})." for name, why in result.unmeasured.items()]
     notes += [text.sentence(text.disturbance(found)) for found in result.disturbances]
-    notes += [f"{text.sentence(warning.text)} Advice: {warning.advice}." for warning in result.warnings]
+    notes += [f"{text.sentence(f'{warning.text}; {warning.advice}')}" for warning in result.warnings]
     if notes:
         out.append("\n\nWhat disturbs the measurement, or is good to know:")
         out.append("".join(f"\n- {note}" for note in notes))
