@@ -23,7 +23,7 @@ def folder() -> Path:
 
 
 def kernels() -> Path:
-    """The folder of the built kernels, with the static ones in `static/` below it. Raises NodeprintError without any."""
+    """The folder of the built kernels; static ones are in `static/` below it. Raises NodeprintError without any."""
     built = folder() / "kernels" / "build"
     if any((place / "coherence").is_file() for place in (built, built / "static")):
         return built
