@@ -57,7 +57,7 @@ class Measured:
         ]  # fmt: skip
         labels = store.survey(campaign / "nodes" / self.node.name).topology
         self.topology: Topology | None = topology.from_text(labels) if labels else None
-        self._number = number
+        self.number = number
 
     @property
     def card(self) -> Card:
@@ -83,8 +83,8 @@ class Measured:
         )  # fmt: skip
 
     def _figures(self) -> list[Figure]:
-        classes = figures.of_classes(self.reduced, len(self.fleet.nodes))[self._number]
-        rows = figures.of_rows(self.reduced, self.fleet.nodes)[self._number]
+        classes = figures.of_classes(self.reduced, len(self.fleet.nodes))[self.number]
+        rows = figures.of_rows(self.reduced, self.fleet.nodes)[self.number]
         of_pairs = [
             Figure(
                 one.measurement, one.name, "ns", rounded(one.median_ns), finite(one.ci_low_ns), finite(one.ci_high_ns),
@@ -109,7 +109,7 @@ class Measured:
         if not of_pairs:
             return None
         quantity, part = of_pairs[0].quantity, of_pairs[0].parts[0]
-        rows = quantity.newest_rows[self._number]
+        rows = quantity.newest_rows[self.number]
         values = np.nanmean(of_pairs[0].level[rows][:, part.places], axis=0)
         slots = len(quantity.layout.slots)
         square = np.full((slots, slots), np.nan)

@@ -72,11 +72,20 @@ def export(
         Path | None,
         typer.Option(help="A table of every measured pair: a name that ends in .parquet or .csv.", show_default=False),
     ] = None,
+    hwloc: Annotated[bool, typer.Option("--hwloc", help="Write latencies and bandwidths in hwloc's XML.")] = False,
 ) -> None:
     """Write what was measured for other programs.
 
-    Writes node.nc (netCDF) into the folder of each node, or with --to a table with one row per pair and pass.
+    Writes node.nc (netCDF) into the folder of each node; with --to a table with one row per pair and pass; with --hwloc
+    the topology of each node as hwloc.xml, with distances and memory attributes as lstopo and hwloc's functions read
+    them.
     """
+    if hwloc:
+        from nodeprint.cards import hwloc_export
+
+        for path in hwloc_export.export(campaign):
+            typer.echo(path)
+        return
     if to is None:
         from nodeprint import netcdf
 
