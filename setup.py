@@ -26,7 +26,8 @@ ARCHITECTURE = os.environ.get("NODEPRINT_WHEEL", "")
 def make(*words: str) -> bool:
     """Whether `make` in kernels/ came to its end."""
     try:
-        return subprocess.run([os.environ.get("MAKE", "make"), "-s", "-j2", "-C", "kernels", *words]).returncode == 0
+        command = [os.environ.get("MAKE", "make"), "-s", "-j2", "-C", "kernels", *words]
+        return subprocess.run(command, check=False).returncode == 0
     except FileNotFoundError:
         return False
 

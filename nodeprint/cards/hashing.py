@@ -28,7 +28,7 @@ def read(path: Path) -> Card:
         raise NodeprintError("larger than any card", where=path, advice=advice)
     try:
         card = msgspec.json.decode(content, type=Card)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise NodeprintError(f"is no card ({printable(str(error), 80)})", where=path, advice=advice) from error
     if card.schema != SCHEMA:
         raise NodeprintError(f"is a card of schema {card.schema}", where=path, advice="read it with that version")

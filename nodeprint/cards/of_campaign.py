@@ -94,7 +94,8 @@ class Measured:
         ]  # fmt: skip
         of_cells = [
             Figure(
-                one.measurement, one.name, one.unit, rounded(one.median), finite(one.ci_low), finite(one.ci_high), one.runs
+                one.measurement, one.name, one.unit, rounded(one.median), finite(one.ci_low), finite(one.ci_high),
+                one.runs,
             )
             for one in rows
         ]  # fmt: skip

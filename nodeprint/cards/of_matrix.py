@@ -29,16 +29,16 @@ def card(imported: Imported, name: str, sockets: int = 0) -> Card:
     latency = cores.latency_ns[np.ix_(order, order)]
     measurement = f"coherence-{cores.operation}"
     levels = {level.name: level for level in found.levels}
-    parts = {level.name: _numbers(level.groups, cpus) for level in found.levels}
-    if "smt" in parts:
-        parts["core"] = parts.pop("smt")
+    parts = {"core" if level.name == "smt" else str(level.name): _numbers(level.groups, cpus) for level in found.levels}
     return Card(
         processor=Processor(
             name, sockets=sockets or (len(levels["socket"].groups) if "socket" in levels else 0),
             cores=len(levels["smt"].groups) if "smt" in levels else 0, cpus=len(cpus),
         ),
         origin=Origin(imported.format, file=imported.source.name, unknown=imported.unknown),
-        figures=tuple(Figure(measurement, name, "ns", rounded(value)) for name, value in classes(found, latency).items()),
+        figures=tuple(
+            Figure(measurement, name, "ns", rounded(value)) for name, value in classes(found, latency).items()
+        ),
         matrix=Matrix(
             measurement, cores.operation, cores.quantity, cores.home or "",
             Places(cpus, parts, dict.fromkeys(parts, "matrix")), tenths(latency),

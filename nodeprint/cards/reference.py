@@ -94,7 +94,7 @@ def standing(card: Card, reference: Table | None = None) -> Standing:
     if card.origin.simulated:
         return Standing(not_compared=("a simulated node has no published ones of its kind",))
     if card.processor.virtual:
-        reason = "published machines are compared with bare ones alone, and this is a virtual machine"
+        reason = "this is a virtual machine, and they are not"
         return Standing(not_compared=(reason,))
     same_way = [machine for machine in reference.machines if machine.operation == matrix.operation]
     if not same_way:

@@ -31,7 +31,8 @@ def sign(card: Card, key: Path) -> Card:
 
 def signer(card: Card, signers: Path | None = None) -> str:
     """Who signed a card: the key's fingerprint, or its principal in the file of allowed `signers`
-    (ssh-keygen(1), ALLOWED SIGNERS). Empty where nobody did. Raises NodeprintError where the signature does not hold."""
+    (ssh-keygen(1), ALLOWED SIGNERS). Empty where nobody did. Raises NodeprintError where the signature does not
+    hold."""
     if not card.signature:
         return ""
     with tempfile.TemporaryDirectory() as folder:

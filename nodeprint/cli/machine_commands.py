@@ -64,7 +64,6 @@ def structure(
     The labels are not used; with a topology the result is compared with them. Irregularities are reported.
     """
     from nodeprint import structure as structures
-
     from nodeprint.report import matrix_files
 
     pictures = matrix_files.check(pdf, svg)

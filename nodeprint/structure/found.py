@@ -119,8 +119,8 @@ class Structure:
         lines = []
         for level in self.levels:
             lines.append(
-                f"{level.name}: {len(level.groups)} groups of {sizes_said(level.groups)} CPUs, {level.within_ns:.1f} ns "
-                f"within and {level.between_ns:.1f} ns between, stability {level.stability:.2f}"
+                f"{level.name}: {len(level.groups)} groups of {sizes_said(level.groups)} CPUs, "
+                f"{level.within_ns:.1f} ns within and {level.between_ns:.1f} ns between, stability {level.stability:.2f}"
             )
             lines += textwrap.wrap(
                 "; ".join(list_text(group) for group in level.groups), 100, initial_indent="  ", subsequent_indent="  "

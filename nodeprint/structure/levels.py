@@ -8,6 +8,7 @@ by the likeness of rows. docs/method.md has the reasons and figures.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -290,8 +291,8 @@ def _spread_of_rows(matrix: Matrix, labels: Labels) -> float:
         return float("inf")
     low, high = np.quantile(known, [0.25, 0.75])
     values = matrix[np.isfinite(matrix)]
-    rounding = _grid(values) / np.sqrt(12) / float(np.median(values))
-    return max(float(high - low) / 1.349 / np.sqrt(2), rounding)
+    rounding = _grid(values) / math.sqrt(12) / float(np.median(values))
+    return max(float(high - low) / 1.349 / math.sqrt(2), rounding)
 
 
 def _grid(values: npt.NDArray[np.float64]) -> float:
@@ -311,9 +312,9 @@ def _nearer_in_every_group(cells: Cells, labels: Labels, finer: Labels) -> bool:
         own = of == group
         inside = blocks[np.ix_(own, own)][np.triu_indices(int(own.sum()), 1)]
         outside = blocks[np.ix_(own, ~own)]
-        if np.isfinite(inside).any() and np.isfinite(outside).any():
-            if np.nanmedian(inside) >= np.nanmedian(outside):
-                return False
+        known = np.isfinite(inside).any() and np.isfinite(outside).any()
+        if known and np.nanmedian(inside) >= np.nanmedian(outside):
+            return False
     return True
 
 
