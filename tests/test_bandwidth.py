@@ -1,4 +1,4 @@
-"""Bandwidth of each CCX and CCD: which CPUs stream together, on trees of machines that this one is not."""
+"""Bandwidth: which cores stream together, on trees of machines that this one is not, and what a stream is made of."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.machine
 GROUPS = {"rome": (32, 16), "milan": (16, 0), "genoa": (24, 0), "bergamo": (32, 16), "dense": (24, 0)}
 
 
-def plan(root: Path, cpus: str, *under: str, of: tuple[str, str] = ("ports", "bandwidth")) -> dict[str, str]:
+def plan(root: Path, cpus: str, *under: str, of: tuple[str, str] = ("bandwidth", "groups")) -> dict[str, str]:
     environment = os.environ | {"NODEPRINT_SYSFS": str(root / "sys"), "NODEPRINT_PROCFS": str(root / "proc")}
     command = [*under, built() / of[0], "--op", of[1], "--plan", "--passes", "1", "--cpus", cpus]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
@@ -109,7 +109,7 @@ def test_the_slowest_thread_is_not_above_the_mean_of_all(tmp_path: Path) -> None
     """Where whole windows are missing, as here by stopping the kernel, the rate is the sum of what each thread had."""
     need(cpus=2)
     out = tmp_path / "r.jsonl"
-    command = [built() / "ports", "--op", "bandwidth", "--cpus", f"{ALLOWED[0]},{ALLOWED[-1]}", "--passes", "8"]
+    command = [built() / "bandwidth", "--op", "groups", "--cpus", f"{ALLOWED[0]},{ALLOWED[-1]}", "--passes", "8"]
     with subprocess.Popen([*command, "--out", out], stderr=subprocess.DEVNULL) as process:
         while process.poll() is None:
             time.sleep(0.01)
@@ -125,24 +125,80 @@ def test_the_slowest_thread_is_not_above_the_mean_of_all(tmp_path: Path) -> None
         assert cell["mean_bytes_per_s"] == cell["rate_bytes_per_s"]
 
 
-#: What moves 16 bytes of a stream, by machine.
+#: What moves 16 bytes of a stream or calculates with them, by machine: loads, stores, stores past the caches, sums.
 MOVES = {
-    "x86_64": {"load_chunk": r"movdqa\s+\S*\(%\w+.*\),%xmm", "store_chunk": r"movntdq\s+%xmm\d+,.*\(%\w+.*\)"},
-    "aarch64": {"load_chunk": r"ldp\s+q\d+, q\d+, \[", "store_chunk": r"stnp\s+q\d+, q\d+, \["},
-}
+    "x86_64": {
+        "load": r"mova\w+\s+\S*\(%\w+.*\),%xmm", "store": r"mova\w+\s+%xmm\d+,.*\(%\w+.*\)",
+        "past": r"movntp\w\s+%xmm\d+,.*\(%\w+.*\)", "sum": r"(mul|add)pd\s",
+    },
+    "aarch64": {
+        "load": r"ldp\s+q\d+, q\d+, \[", "store": r"stp\s+q\d+, q\d+, \[", "past": r"stnp\s+q\d+, q\d+, \[",
+        "sum": r"f(mul|add|mla)\s",
+    },
+}  # fmt: skip
+
+#: How many of each there are in a turn, which moves a line of 64 bytes of each array.
+TURNS = {
+    "load_chunk": {"load": 4}, "store_mem_chunk": {"past": 4}, "copy_chunk": {"load": 4, "store": 4},
+    "copy_mem_chunk": {"load": 4, "past": 4}, "triad_chunk": {"load": 8, "sum": 8, "store": 4},
+    "triad_mem_chunk": {"load": 8, "sum": 8, "past": 4},
+}  # fmt: skip
 
 
-def test_a_stream_is_nothing_but_its_loads_or_stores() -> None:
-    """Its loop has beside them only what counts and jumps, at most three instructions, and no other memory."""
+@pytest.mark.parametrize("stream", TURNS)
+def test_a_stream_is_nothing_but_its_loads_sums_and_stores(stream: str) -> None:
+    """Its loop has beside them only what counts and jumps, at most five instructions, and no other memory."""
     need("objdump")
-    command = ["objdump", "-d", "--no-show-raw-insn", built() / "ports"]
+    command = ["objdump", "-d", "--no-show-raw-insn", built() / "bandwidth"]
     listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    for stream, moves in MOVES[platform.machine()].items():
-        body = re.findall(rf"<{stream}>:\n(.*?)\n\n", listing, re.DOTALL)[0]
-        found = [(int(at, 16), text) for at, text in re.findall(r"^\s*([0-9a-f]+):\t(.*)$", body, re.MULTILINE)]
-        jumps = [(at, int(m[1], 16)) for at, text in found if (m := re.match(r"[jb]\S+\s+([0-9a-f]+)", text))]
-        back, to = next(jump for jump in jumps if jump[1] < jump[0])
-        loop = [text for at, text in found if to <= at <= back]
-        others = [text for text in loop if not re.match(moves, text)]
-        assert len(others) <= min(3, len(loop) - 1), loop
-        assert not any("(" in text or "[" in text for text in others)
+    body = re.findall(rf"<{stream}>:\n(.*?)\n\n", listing, re.DOTALL)[0]
+    found = [(int(at, 16), text) for at, text in re.findall(r"^\s*([0-9a-f]+):\t(.*)$", body, re.MULTILINE)]
+    jumps = [(at, int(m[1], 16)) for at, text in found if (m := re.match(r"[jb]\S+\s+([0-9a-f]+)", text))]
+    back, to = next(jump for jump in jumps if jump[1] < jump[0])
+    loop = [text for at, text in found if to <= at <= back]
+    kinds = {
+        kind: [text for text in loop if re.match(pattern, text)] for kind, pattern in MOVES[platform.machine()].items()
+    }
+    if platform.machine() == "x86_64":  # elsewhere an instruction moves two or calculates with a product
+        assert {kind: len(texts) for kind, texts in kinds.items() if texts} == TURNS[stream]
+    others = [text for text in loop if not any(text in texts for texts in kinds.values())]
+    assert len(others) <= 5, loop
+    assert not any("(" in text or "[" in text for text in others)
+
+
+@pytest.fixture
+def sockets(tmp_path: Path) -> Path:
+    """Two sockets of Milan, 64 cores and one NUMA node each."""
+    machines.epyc(machines.MILAN, sockets=2, threads=1, nps=1).write(tmp_path)
+    (tmp_path / "proc/self").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "proc/self/status").write_text("Mems_allowed_list:\t0-1\n")
+    return tmp_path
+
+
+def test_each_socket_and_the_whole_machine_are_measured(sockets: Path) -> None:
+    of = ("bandwidth", "machine")
+    assert int(plan(sockets, "0-127", of=of)["cells"]) == 3 * 6
+    assert int(plan(sockets, "0-63", of=of)["cells"]) == 6, "one socket is the machine"
+    assert int(plan(sockets, "0-2,4-63", of=of)["cells"]) == 6, "a CPU is missing in the middle"
+
+
+def test_every_core_of_the_machine_has_memory_beyond_the_caches(sockets: Path) -> None:
+    for level in sockets.glob("sys/devices/system/cpu/cpu*/cache/index*/level"):
+        level.with_name("size").write_text({"3": "32768K"}.get(level.read_text().strip(), "32K"))
+    of = ("bandwidth", "machine")
+    assert int(plan(sockets, "0-127", of=of)["memory_bytes"]) == 16 * 4 * 32 << 20
+    assert int(plan(sockets, "0", of=of)["memory_bytes"]) == 4 * 32 << 20, "a core alone has an L3 for itself"
+
+
+def test_kinds_of_pages_are_cells_of_their_own(tmp_path: Path) -> None:
+    enabled = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    huge = enabled.exists() and "[never]" not in enabled.read_text()
+    out = tmp_path / "r.jsonl"
+    command = [built() / "bandwidth", "--op", "cpus", "--cpus", str(ALLOWED[0]), "--passes", "1", "--pages", "both"]
+    subprocess.run([*command, "--out", out], check=True, capture_output=True)
+    header, *found = map(json.loads, out.read_text().splitlines())
+    pages = {cell["pages"]: cell["page_bytes"] for cell in found if cell["record"] == "cell"}
+    assert pages["base"] == os.sysconf("SC_PAGE_SIZE")
+    assert ("huge" in pages) != ("huge pages" in header["not_measured"])
+    if huge:
+        assert pages["huge"] > pages["base"]
