@@ -1,11 +1,12 @@
 """The kernel `bandwidth` against likwid-bench on one L3's cores: `python -m bench bandwidth`, 10 minutes.
 
 Both stream through as many bytes for each thread with the same instructions (vectors of 16 bytes), on the same CPUs and
-base pages, for as long (a pass), in turns: rounds of a process each, in random order. likwid-bench gives each thread as
-many bytes and divides them all by the time that its slowest thread took; `bandwidth` has all threads stream for as
-long. Where they share the memory unequally, likwid-bench's slowest thread has it for itself at the end:
-its figure lies between the threads times the mean rate of the slowest of ours, and the sum of their mean rates (of one
-core both are the same). Ratios are medians over rounds of the ratio within a round, with their bootstrap intervals.
+base pages, for as long (a pass), in turns: rounds of a process each, in random order, at real-time priority where that
+is allowed. likwid-bench gives each thread as many bytes and divides them all by the time that its slowest thread took;
+`bandwidth` has all threads stream for as long. Where they share the memory unequally, likwid-bench's slowest thread has
+it for itself at the end: its figure lies between the threads times the mean rate of the slowest of ours, and the sum of
+their mean rates (of one core both are the same). Ratios are medians over rounds of the ratio within a round, with their
+bootstrap intervals.
 `taskset -c 0 python -m bench bandwidth` does it with one core.
 """
 
@@ -28,6 +29,7 @@ import numpy as np
 
 from bench import table
 from bench.agreement import Others, agreement, conclusion
+from bench.real_time import real_time
 from bench.table import ROOT, Row, row
 
 #: likwid-bench's kernels with the instructions of the streams; what it calls triad has four arrays.
@@ -126,6 +128,7 @@ def main() -> int:
     others = Others()
     if ctypes.CDLL(None, use_errno=True).prctl(_NO_HUGE_PAGES, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "transparent huge pages cannot be turned off for this process")
+    first = real_time()
     found = rounds(seconds)
     if not found:
         why = "the CPUs here do not share one L3 with one thread a core; allow those of one (taskset)"
@@ -136,7 +139,7 @@ def main() -> int:
     for stream, of in found.items():
         least, most = agreement(of.least, of.theirs), agreement(of.most, of.theirs)
         both = [f"{one.ratio:.3f} ({one.low:.3f} to {one.high:.3f})" for one in (least, most)]
-        end = f"likwid-bench's figure between both: {conclusion(least, most, LIMIT, others.share())}"
+        end = f"likwid-bench's figure between both: {conclusion(least, most, LIMIT, 0.0 if first else others.share())}"
         said.append(
             f"{stream}: ours / likwid-bench {both[0]} by the slowest thread, {both[1]} by the sum of all, "
             f"{least.rounds} rounds: {end}"
@@ -148,7 +151,7 @@ def main() -> int:
             row(f"{stream}: likwid-bench", [value / 1e9 for value in of.theirs], None, "GB/s"),
             row(f"{stream}: outside of both, end of the interval", max(least.high - 1, 1 - most.low), LIMIT),
         ]
-    table.keep("bandwidth", rows, load, said=said)
+    table.keep("bandwidth", rows, load, said=said, real_time=first)
     print("\n".join(said))
     return 0
 

@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 import yaml
 from msgspec import structs
+from nodeprint.verdict.campaign_verdict import judge, judge_fleet
+from nodeprint.words import units
+from nodeprint.words.outcome import Verdict
 
 from bench import cells as bench
 from nodeprint import packed
@@ -24,9 +27,6 @@ from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import from_part, preset
 from nodeprint.verdict import comparison, history, outputs
-from nodeprint.verdict.campaign_verdict import judge, judge_fleet
-from nodeprint.words import units
-from nodeprint.words.outcome import Verdict
 
 from .schemas import valid, valid_campaign
 
@@ -45,6 +45,8 @@ def judged(*defects: str, nodes: int = 8, seed: int = 1, jobs: int = 1) -> Verdi
 PLANTED = [
     ("memory-channel node 1 -12%", "bandwidth", {"socket": 1}),
     ("core-clock 37 -15%", "clock", {"core": 37}),
+    ("power-limit socket 1 -25%", "load", {"socket": 1}),
+    ("cooling socket 0 -25%", "load", {"socket": 0, "phase": "steady"}),
     ("global +12%", "bandwidth", {}),
 ]
 

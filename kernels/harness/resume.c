@@ -99,7 +99,8 @@ static void take_unit(const struct json_object *object, size_t line, struct read
 }
 
 static bool is_companion(const struct json_object *object) {
-    static const char *const kinds[] = {"pass", "sentinel", "second", "again", "census", "clusters", "offset"};
+    static const char *const kinds[] = {"pass",   "sentinel", "second", "again",
+                                        "census", "clusters", "offset", "load_second"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (json_is(object, "record", kinds[i])) return true;
     return false;

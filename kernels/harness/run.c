@@ -159,11 +159,26 @@ static void keep_records(void) {
 
 /* ---- from beginning to end ---- */
 
-static void print_plan(const struct run *run) {
+static void see_ramp(size_t role, void *argument) {
+    struct run *run = argument;
+    (void)role;
+    run->ramp = core_ramp();
+    run->ramp_ns = ramp_wait_ns(&run->ramp);
+}
+
+/* Whether the plan is for CPUs of this machine, and not of a tree that stands for another. */
+static bool planned_here(const struct run *run) {
+    bool here = strcmp(sysfs(), "/sys") == 0;
+    for (size_t i = 0; i < run->cpus.count; i++) here = here && cpulist_has(&run->machine.online, run->cpus.cpu[i]);
+    return here;
+}
+
+static void print_plan(struct run *run) {
     double seconds_150 = 0, seconds_195 = 0, once = (double)options.budget_s;
     struct text cpus = {0}, pin_list = {0};
     struct cpulist rotated = {0};
     const struct cpulist *all = &run->cpus;
+    if (run->operation->measure_pairs != NULL && planned_here(run)) see_ramp(0, run);
     for (size_t i = 0; i < run->unit_count; i++) {
         seconds_150 += run->operation->seconds(run, &run->units[i], 150);
         seconds_195 += run->operation->seconds(run, &run->units[i], 195);
@@ -182,6 +197,9 @@ static void print_plan(const struct run *run) {
            run->operation->memory != NULL ? run->operation->memory(run) : run->home_count * POOL_BYTES, cpus.data,
            pin_list.data);
     if (run->not_measured.length > 0) printf("not_measured {%s}\n", run->not_measured.data);
+    if (run->operation->measure_pairs != NULL)
+        printf("ramp_us %.1f\n",
+               run->ramp_ns / 1e3); /* 0 also where the CPUs are another machine's: up to 2 ms a pair */
     for (size_t i = 0; i < all->count; i++)
         if (!cpulist_has(&run->machine.online, all->cpu[i])) {
             note("not all of these CPUs are on this machine: their homes are a guess");
@@ -218,13 +236,6 @@ static void start_clock(size_t role, void *argument) {
     (void)role;
     (void)argument;
     clock_start();
-}
-
-static void see_ramp(size_t role, void *argument) {
-    struct run *run = argument;
-    (void)role;
-    run->ramp = core_ramp();
-    run->ramp_ns = ramp_wait_ns(&run->ramp);
 }
 
 static int measure(struct run *run) {

@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from nodeprint import __version__
 from nodeprint.commit import commit
-from nodeprint.errors import NodeprintError, printable
+from nodeprint.errors import NodeprintError, NoServiceError, printable
 
 #: The groups of commands, in the order of the help.
 MEASURE, JUDGE, SHOW, MACHINES, DATA = GROUPS = (
@@ -58,7 +58,7 @@ def main() -> None:
         app()
     except NodeprintError as error:
         print(f"nodeprint: {error}", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(1 if isinstance(error, NoServiceError) else 2)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in _EXTRAS:

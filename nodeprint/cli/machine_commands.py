@@ -95,9 +95,9 @@ def iodie(
 
     found = campaign_dies.read(where)
     if pdf is not None:
-        from nodeprint.report import die_maps
+        from nodeprint.report.pages import die_pages
 
-        die_maps.write(found, where.resolve().name, pdf)
+        die_pages.write(found, where.resolve().name, pdf)
     if json:
         print_json(found.as_json())
         return

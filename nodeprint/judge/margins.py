@@ -208,9 +208,16 @@ def spreads(series: Sequence[Series]) -> tuple[Spread, ...]:
             smallest = float(np.quantile(usable, 0.95)) * bound if len(usable) else float("nan")
             out.append(
                 Spread(
-                    subject(one.matrix.quantity), one.matrix.name, terms.families[family],
-                    terms.terms[int(columns[0])].name, relative(chips), relative(float(np.sqrt(run))), relative(bound),
-                    relative(smallest), beyond, wide,
+                    subject(one.matrix.quantity),
+                    one.matrix.name,
+                    terms.families[family],
+                    terms.terms[int(columns[0])].name,
+                    relative(chips),
+                    relative(float(np.sqrt(run))),
+                    relative(bound),
+                    relative(smallest),
+                    beyond,
+                    wide,
                 )
             )
     return tuple(out)

@@ -213,6 +213,8 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             doubts.append(Reason(Why.MISSING, missing))
         if not deciding:
             doubts.append(Reason(Why.MISSING, rules.decides))
+        if rebooted := self.population.fleet.nodes[i].rebooted:
+            doubts.append(Reason(Why.REBOOTED, rebooted))
         if any(margin.runs < 2 for margin in deciding):
             doubts.append(Reason(Why.ONE_RUN))
         unseen = [

@@ -11,8 +11,8 @@ import numpy as np
 
 from nodeprint.judge.verdict import Finding
 from nodeprint.layout import CCX, SOCKET
+from nodeprint.packed import os_places
 from nodeprint.report import names
-from nodeprint.report.figures import own_places
 from nodeprint.report.figures.node_levels import NodeLevels
 
 #: Arguments of a kernel that belong to one run, and those that say what is measured.
@@ -42,7 +42,7 @@ def check(finding: Finding, header: Mapping[str, Any], levels: NodeLevels, node:
         judged = _judged(finding, "latency_ns", '/"record":"pair"/', float(np.nanmean(middle[at])))
         return "\n".join([_listed(ends), f"{call} --pairs pairs.txt --out check.jsonl", judged])
     wanted = _common(finding.cells)
-    places = own_places.os_names(quantity, levels.nodes[levels.rows[node]])
+    places = os_places(quantity, levels.nodes[levels.rows[node]])
     alike = [n for n, place in enumerate(places) if all(place.get(key) == value for key, value in wanted.items())]
     if not wanted or not np.isfinite(middle[alike]).any():
         return ""

@@ -7,7 +7,7 @@ seed, and runs apart from each other, as for pairs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from nodeprint.fleet.quantity import Key
 from nodeprint.layout import CCD, SOCKET, Ints, codes
-from nodeprint.simulate.defects import NodeDefects
+from nodeprint.simulate.defects import MemoryPath, NodeDefects
 from nodeprint.simulate.silicon import Chip, Paths
 from nodeprint.simulate.silicon import latency as latency_of
 from nodeprint.topology.model import Topology
@@ -42,12 +42,16 @@ _CYCLES = {"l1": 4.0, "l2": 14.0, "l3": 46.0}
 _MEMORY, _CORE, _RUN, _CELL, _PASS = 0.004, 0.0015, 0.003, 0.005, 0.006
 #: Of a clock probe: between runs, between probes of a run.
 _CLOCK_RUN, _PROBE = 0.001, 0.003
+#: Operations in a cycle by vectors of 256 bits in two units; what all cores at work leave of a core's clock at first
+#: and when the node is hot; standard deviation between processors.
+_FLOPS_A_CYCLE, _PHASES = 16.0, {"ramp": 0.97, "first": 0.93, "steady": 0.9}
+_PROCESSOR, _LOAD_CELL = 0.015, 0.3
 _LOST, _LOST_SD, _FIRST_CORE, _BUSY = 2e-4, 0.6, 5.0, 0.45
 
 #: What `draw` gives.
 MEASUREMENTS = (
     "chase-latency", "chase-levels", "jitter-detours", "clock-together", "bandwidth-nodes", "bandwidth-ccx",
-    "bandwidth-machine",
+    "bandwidth-machine", "load-alone", "load-ladder", "load-together",
     "coherence-loaded",
 )  # fmt: skip
 
@@ -130,7 +134,9 @@ def draw(
 
     of_core = [numbers.index(home.get(cpu, numbers[0])) for cpu in first]
     dram = np.array([[_DRAM_NS[distance(numbers[c], m)] for m in numbers] for c in of_core])
+    longer = _memory_paths(state.memory_path, topology, first, numbers)
     latency = (_CORE_NS / clock * busy)[:, None] + dram * link[of_core] / memory * chip.fabric
+    latency = latency * longer
     levels = np.stack([cycles / _HZ * 1e9 / clock * busy for cycles in _CYCLES.values()], axis=1)
     levels[:, 2] = (0.4 / clock + 0.6 * ccx) * _CYCLES["l3"] / _HZ * 1e9 * busy
     channels = np.array([state.memory_channel.get(number, 1.0) for number in numbers])
@@ -182,6 +188,7 @@ def draw(
             {"cpu": _first_of_socket(path, first), "scope": ["socket", "machine"], "stream": streams,
              "pages": list(_PAGES)}, {"rate_bytes_per_s": ("B/s", machine)},
         ),
+        *_loads(path, first, hertz, _under_load(path.layout.slots[path.core_slots, SOCKET], state, silicon), seen),
         DrawnRun(
             "coherence-loaded", "coherence", "loaded", "hop", "ns",
             {"a": cores[:1], "b": [first[core] for core in beside], "home": [numbers[of_core[0]]],
@@ -190,6 +197,77 @@ def draw(
              "injectors": ("1", np.broadcast_to(injectors, hops.shape))},
         ),
     ]  # fmt: skip
+
+
+def _memory_paths(
+    paths_of: Sequence[MemoryPath], topology: Topology, cpus: Sequence[int], memories: Sequence[int]
+) -> Floats:
+    """By which factor the way of each of the `cpus` to the memory of each NUMA node takes longer (cpu, memory)."""
+    factor = np.ones((len(cpus), len(memories)))
+    by_number = {cpu.cpu: cpu for cpu in topology.cpus}
+    for of in paths_of:
+        level = "numa" if of.level == "node" else of.level
+        of_part = [getattr(by_number[cpu], level) == of.number for cpu in cpus]
+        factor[np.ix_(of_part, [number == of.memory for number in memories])] *= of.by
+    return factor
+
+
+def _under_load(socket_of_core: Ints, state: NodeDefects, silicon: np.random.Generator) -> Floats:
+    """What of a core's clock is left with all cores at work: (core, phase)."""
+    sockets = int(socket_of_core.max()) + 1
+    processor = 1 + _PROCESSOR * silicon.standard_normal(sockets)
+    limit = np.array([state.power_limit.get(socket, 1.0) for socket in range(sockets)])
+    cooling = np.array([state.cooling.get(socket, 1.0) for socket in range(sockets)])
+    phases = np.outer(processor * limit, list(_PHASES.values()))
+    phases[:, -1] *= cooling
+    return np.asarray(phases[socket_of_core])
+
+
+def _loads(
+    path: Paths, first: Sequence[int], hertz: Floats, left: Floats, seen: Callable[[Floats, float], Floats],
+) -> list[DrawnRun]:  # fmt: skip
+    """Each core alone, by the number of cores, and all together; `left` of the clocks `hertz` (core) is what all leave
+    (core, phase)."""
+    socket_of_core = path.layout.slots[path.core_slots, SOCKET]
+    cores: list[Key] = list(first)
+    steps = _steps(int(np.bincount(socket_of_core).max()))
+    alone = seen(hertz, _LOAD_CELL)[:1]
+    together = seen(hertz[:, None] * left, _LOAD_CELL)[:1]
+    ladder = seen(_ladder(hertz, left[:, 1], socket_of_core, steps), _LOAD_CELL)[:1]
+    return [
+        DrawnRun("load-alone", "load", "alone", "rate", "1/s", {"cpu": cores}, {
+            "flops_per_s": ("1/s", alone * _FLOPS_A_CYCLE), "core_hz": ("Hz", alone),
+        }),
+        DrawnRun(
+            "load-ladder", "load", "ladder", "frequency", "Hz",
+            {"cpu": _first_of_socket(path, first), "scope": ["socket"], "cores": steps, "work": ["scalar", "vector"]},
+            {"core_hz": ("Hz", ladder)},
+        ),
+        DrawnRun("load-together", "load", "together", "rate", "1/s", {"cpu": cores, "phase": list(_PHASES)}, {
+            "flops_per_s": ("1/s", together * _FLOPS_A_CYCLE), "core_hz": ("Hz", together),
+        }),
+    ]  # fmt: skip
+
+
+def _steps(cores: int) -> list[Key]:
+    """How many cores are at work: the powers of two, and all."""
+    return [count for count in range(1, cores + 1) if count == cores or count & (count - 1) == 0]
+
+
+def _ladder(hertz: Floats, left: Floats, socket_of_core: Ints, steps: Sequence[Key]) -> Floats:
+    """The clock of each socket by the cores at work: (socket, scope, step, work); half of what all cost by scalars.
+
+    `left` is what is left of a core's clock (core) when all are at work.
+    """
+    sockets = np.unique(socket_of_core)
+    out = np.empty((len(sockets), 1, len(steps), 2))
+    for row, socket in enumerate(sockets):
+        members = socket_of_core == socket
+        clock, loss = float(hertz[members].mean()), 1 - float(left[members].mean())
+        for column, count in enumerate(steps):
+            share = (int(count) - 1) / max(int(members.sum()) - 1, 1)
+            out[row, 0, column] = [clock * (1 - loss * share / 2), clock * (1 - loss * share)]
+    return out
 
 
 def _hops_beside(path: Paths, hop_ns: Floats, home_of_core: Sequence[int]) -> dict[int, dict[str, float]]:

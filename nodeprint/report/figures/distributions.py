@@ -43,11 +43,11 @@ class ClassData(msgspec.Struct, frozen=True):
     @property
     def title(self) -> str:
         """What the values are."""
-        return f"difference from the median of the class{' on the peers' if self.from_peers else ''}, %"
+        return f"difference from the median of the {'peers' if self.from_peers else 'node'}, %"
 
     def frame(self, width: float) -> Frame:
         """A row for each class."""
-        return Frame(width, 7.5 * len(self.classes) + 14.0, 31.0, 3.0, 9.0, 5.0)
+        return Frame(width, 7.5 * len(self.classes) + 14.0, 22.0, 3.0, 9.0, 5.0)
 
     def table(self) -> pd.DataFrame:
         """A row for each pair of the node."""

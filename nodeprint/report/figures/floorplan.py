@@ -23,6 +23,8 @@ from nodeprint.report.figures.style import Style
 
 #: Sizes in units of a core's side: the room around what is inside of a box, above it for its name, between boxes.
 _PAD, _HEAD, _GAP = 0.12, 0.55, 0.12
+#: In mm: the most that a core's side takes.
+_MOST_CORE = 14.0
 _NAMES = {SOCKET: "socket", QUADRANT: "quadrant", CCD: "CCD", CCX: "CCX"}
 
 
@@ -56,7 +58,8 @@ class FloorplanData(msgspec.Struct, frozen=True):
     def frame(self, width: float) -> Frame:
         """As high as the boxes need at their width."""
         right = scale_room(width - 2.0, lines=2)
-        inner = width - 2.0 - right
+        inner = min(width - 2.0 - right, _MOST_CORE * self.machine.width)
+        width = inner + 2.0 + right
         height = max(min(inner * self.machine.height / self.machine.width, 220.0), 26.0)
         return Frame(width, height + 4.0, 2.0, right, 2.0, 2.0)
 
@@ -190,8 +193,8 @@ def _arranged(boxes: Sequence[Box], columns: int, gap: float) -> Box:
 def floorplan(ax: Axes, data: FloorplanData, style: Style) -> None:
     """Draw the boxes, with the number of each core where there is room, and the scale."""
     ax.set_axis_off()
-    ax.set_xlim(0, data.machine.width)
-    ax.set_ylim(0, data.machine.height)
+    ax.set_xlim(-0.05, data.machine.width + 0.05)
+    ax.set_ylim(-0.05, data.machine.height + 0.05)
     ax.set_aspect("equal", anchor="NW")
     frames: list[tuple[float, float, Box]] = []
     cells: list[tuple[float, float, Core]] = []

@@ -18,6 +18,8 @@ from nodeprint.report.figures.style import Style
 _MM_A_LETTER = 1.45
 #: In mm: a row with a number, and the least that a row takes.
 _ROW, _LEAST_ROW = 5.0, 0.15
+#: More rows have no names, those of findings excepted.
+MOST_NAMED_ROWS = 72
 
 
 class GridData(msgspec.Struct, frozen=True):
@@ -43,14 +45,14 @@ class GridData(msgspec.Struct, frozen=True):
     @property
     def labelled(self) -> bool:
         """Whether each row has room for its name."""
-        return len(self.rows) <= 48
+        return len(self.rows) <= MOST_NAMED_ROWS
 
     def frame(self, width: float) -> Frame:
         """Rows of 5 mm, thinner where there are many."""
         longest = max((len(name) for name in self.rows), default=1) if self.labelled or self.marked else 4
         left = min(_MM_A_LETTER * longest + 7.0, width / 3)
         right = scale_room(width - left, lines=2)
-        row = _ROW if self.labelled else max(_LEAST_ROW, 200.0 / len(self.rows))
+        row = max(3.2, min(_ROW, 200.0 / len(self.rows))) if self.labelled else max(_LEAST_ROW, 200.0 / len(self.rows))
         height = max(row * len(self.rows), 26.0)
         bottom = 8.0 + (_MM_A_LETTER * max(map(len, self.columns)) if self.turned else 2.0)
         return Frame(width, height + bottom + 2.0, left, right, bottom, 2.0)

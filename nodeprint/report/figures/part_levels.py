@@ -107,6 +107,11 @@ def tick_step(ax: Axes, labels: Sequence[str], style: Style, *, turned: bool = F
     return 1 << (max(1, int(np.ceil(len(labels) / most))) - 1).bit_length()
 
 
+def names_room(levels: Sequence[PartLevel]) -> float:
+    """What the names of brackets need on the left of axes, in mm."""
+    return 1.4 * max((len(level.name) for level in levels), default=0) + 2.0
+
+
 def draw_brackets(ax: Axes, levels: Sequence[PartLevel], style: Style, *, below: float | None = None) -> None:
     """A line for each part above the axes, the finest level nearest, with its number where there is room.
 

@@ -16,7 +16,7 @@ from nodeprint.report.figures.part_levels import size_pt
 from nodeprint.report.figures.style import Map, Style
 
 #: Pixels along an image, about: readers of PDF and SVG smooth images, which must blur no border between cells.
-_PIXELS = 768
+PIXELS = 768
 
 
 class ColourScale(msgspec.Struct, frozen=True):
@@ -33,16 +33,21 @@ class ColourScale(msgspec.Struct, frozen=True):
 
 def draw_cells(
     ax: Axes, values: Floats, scale: ColourScale, style: Style, *, blank: npt.NDArray[np.bool_] | None = None,
-    extent: tuple[float, float, float, float] | None = None,
+    extent: tuple[float, float, float, float] | None = None, pixels: int = PIXELS,
+    shades: int = 0,
 ) -> AxesImage:  # fmt: skip
     """Draw values (rows, columns) as cells around whole numbers, the first row on top; what was not measured is grey,
-    `blank` cells are not painted. `extent` (left, right, bottom, top) is where, if not there."""
+    `blank` cells are not painted. `extent` (left, right, bottom, top) is where, if not there; an image has
+    about so many `pixels` along its side, and so many `shades`, as few take less room (0: all of the map)."""
     rows, columns = values.shape
-    colours = style.map(scale.map)(Normalize(scale.low, scale.high)(values), bytes=True)
+    shares = np.asarray(np.ma.filled(Normalize(scale.low, scale.high)(values), np.nan), dtype=np.float64)
+    if shades:
+        shares = np.round(shares * shades) / shades
+    colours = style.map(scale.map)(shares, bytes=True)
     colours[~np.isfinite(values)] = (255 * to_rgba_array(style.colours["missing"])[0]).round()
     if blank is not None:
         colours[blank] = (255 * to_rgba_array(style.colours["paper"])[0]).round()
-    times = max(1, _PIXELS // max(rows, columns))
+    times = max(1, pixels // max(rows, columns))
     aspect = ax.get_aspect()
     image = ax.imshow(
         colours.repeat(times, axis=0).repeat(times, axis=1), interpolation="none", aspect=aspect,
@@ -54,7 +59,7 @@ def draw_cells(
 
 def scale_room(width: float, lines: int = 1) -> float:
     """What the scale takes of `width` mm of axes and scale, its title having so many lines."""
-    return (0.06 * width + 9.0 + 3.0 * lines) / 1.06
+    return (0.06 * width + 10.5 + 3.0 * lines) / 1.06
 
 
 def draw_scale(ax: Axes, scale: ColourScale, style: Style, *, length: float = 1.0) -> Axes:
@@ -68,8 +73,7 @@ def draw_scale(ax: Axes, scale: ColourScale, style: Style, *, length: float = 1.
     bar.set_xticks([])
     bar.yaxis.tick_right()
     bar.yaxis.set_label_position("right")
-    letters = int(length * size_pt(ax)[1] / (0.58 * style.letters_pt))
-    bar.set_ylabel("\n".join(textwrap.wrap(scale.title, max(letters, 12))))
+    bar.set_ylabel(wrapped(scale.title, length * size_pt(ax)[1], style))
     if scale.bound is not None:
         for at in {-scale.bound, scale.bound} if scale.map == "differences" else {scale.bound}:
             bar.axhline(at, color=style.colours["bound"], linewidth=1.0)
@@ -77,6 +81,13 @@ def draw_scale(ax: Axes, scale: ColourScale, style: Style, *, length: float = 1.
         bar.set_xlim(0, 1)
         bar.set_xlabel(scale.bound_text, fontsize=style.smallest_letters_pt, labelpad=2)
     return bar
+
+
+def wrapped(title: str, points: float, style: Style) -> str:
+    """A title in lines that have room along an axis of so many points; its unit stays with its last word."""
+    kept = "\N{NO-BREAK SPACE}".join(title.rsplit(" ", 1))
+    lines = textwrap.wrap(kept, max(int(points / (0.58 * style.letters_pt)), 12))
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def value_limits(*arrays: Floats) -> tuple[float, float]:

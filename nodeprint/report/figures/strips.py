@@ -12,7 +12,14 @@ from matplotlib.collections import LineCollection
 
 from nodeprint.errors import NodeprintError
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
-from nodeprint.report.figures.part_levels import BRACKET_PT, PartLevel, draw_brackets, part_levels, tick_step
+from nodeprint.report.figures.part_levels import (
+    BRACKET_PT,
+    PartLevel,
+    draw_brackets,
+    names_room,
+    part_levels,
+    tick_step,
+)
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 
@@ -39,7 +46,7 @@ class StripData(msgspec.Struct, frozen=True):
     def frame(self, width: float) -> Frame:
         """A strip with the parts as brackets below."""
         below = 8.5 + len(self.levels) * BRACKET_PT * _MM_A_POINT
-        return Frame(width, 26.0 + below + 5.0, 14.0, 3.0, below, 5.0)
+        return Frame(width, 26.0 + below + 5.0, max(14.0, names_room(self.levels)), 3.0, below, 5.0)
 
     def table(self) -> pd.DataFrame:
         """A row for each place."""

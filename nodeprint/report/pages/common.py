@@ -9,12 +9,11 @@ from typing import Any
 
 from nodeprint.errors import NodeprintError
 from nodeprint.fingerprint import label
-from nodeprint.judge.outcome import MEANING
-from nodeprint.judge.verdict import CellFigure, ClassFigure, Finding, Margin, NodeVerdict
+from nodeprint.judge.verdict import CellFigure, ClassFigure, Finding, Margin
 from nodeprint.report import commands, names, text
 from nodeprint.report.pages import pictures
 from nodeprint.report.pages.blocks import Cell, Command, FactRows, FindingBlock, Mark, Table
-from nodeprint.report.pages.campaign import Campaign
+from nodeprint.report.pages.judged_campaign import Campaign
 
 _STATES = {
     "confirmed": ("▲", "alarm"),
@@ -46,11 +45,6 @@ def facts(values: Mapping[str, Any]) -> FactRows:
         elif value is not None and value != "":
             out.append((name, str(value)))
     return tuple(out)
-
-
-def natural(name: str) -> list[tuple[int, int, str]]:
-    """A key that sorts cn2 before cn10."""
-    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name)]
 
 
 def state_mark(finding: Finding) -> Mark:
@@ -198,9 +192,3 @@ def without_empty(table: Table) -> Table:
 def _without_repeats(rows: list[tuple[Cell, ...]]) -> tuple[tuple[Cell, ...], ...]:
     """Rows whose first cell is empty where it is that of the row before."""
     return tuple(("", *row[1:]) if i and row[0] == rows[i - 1][0] else row for i, row in enumerate(rows))
-
-
-def severity(node: NodeVerdict) -> tuple[int, float]:
-    """A key that sorts nodes by urgency, then by how far beyond its bound their first finding is."""
-    worst = max((finding.times_bound for finding in node.counted), default=0.0)
-    return MEANING[node.outcome].rank, -worst

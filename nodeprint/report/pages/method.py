@@ -12,11 +12,11 @@ from typing import Any
 from nodeprint import __version__
 from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.judge.outcome import MEANING
-from nodeprint.judge.verdict import NodeVerdict, Verdict
+from nodeprint.judge.verdict import CellFigure, ClassFigure, NodeVerdict, Verdict
 from nodeprint.report import names, text
-from nodeprint.report.pages.blocks import Block, FactRows, Facts, Page, Section, Table, Text, sections
-from nodeprint.report.pages.campaign import Campaign
+from nodeprint.report.pages.blocks import Block, FactList, FactRows, Page, Section, Table, Text, sections
 from nodeprint.report.pages.common import facts
+from nodeprint.report.pages.judged_campaign import Campaign
 
 _QUANTITIES = {
     "hop": "round trip / 2", "load": "load latency", "one-way": "one-way latency", "transfer": "transfer",
@@ -76,7 +76,7 @@ def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -
     """The last page: how everything was measured and judged."""
     verdict = campaign.verdict
     known = list(dict.fromkeys(method for node in methods for method in node))
-    blocks = [block for name, rows in known for block in (Text(name), Facts(rows, 2))]
+    blocks = [block for name, rows in known for block in (Text(name), FactList(rows, 2))]
     nodes = [verdict.nodes[subject]] if subject in verdict.nodes else list(verdict.nodes.values())
     return Page(
         subject, "method", "Method", None, (),
@@ -84,8 +84,8 @@ def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -
             Section("How it was judged", (_judged(verdict),)),
             Section("What these data can resolve", (limit_table(verdict),)),
             Section("How it was measured", tuple(blocks)),
-            Section("What a reader of a paper asks", (Facts(answers(campaign, nodes)),)),
-            Section("Versions", (Facts(facts(verdict.versions)),)),
+            Section("What a reader of a paper asks", (FactList(answers(campaign, nodes)),)),
+            Section("Versions", (FactList(facts(verdict.versions)),)),
             Section("How to cite this", (Text(f"nodeprint {__version__}, CITATION.cff; its method: docs/method.md."),)),
         ),
     )  # fmt: skip
@@ -126,12 +126,14 @@ def answers(campaign: Campaign, nodes: Sequence[NodeVerdict]) -> FactRows:
     """The rules of Hoefler and Belli, answered for this campaign."""
     verdict, fleet = campaign.verdict, campaign.verdict.fleet
     measured = [node for node in nodes if MEANING[node.outcome].measured]
-    figures = [*(f for node in measured for f in node.classes), *(f for node in measured for f in node.cells)]
+    figures: list[ClassFigure | CellFigure] = []
+    for node in measured:
+        figures += (*node.classes, *node.cells)
     runs = sorted({figure.runs for figure in figures})
     single = sum(figure.runs < 2 for figure in figures)
     mixtures = sum(bool(figure.groups) for node in measured for figure in node.classes)
     disturbed = sum(bool(node.disturbances) for node in nodes)
-    bare = sum(not node.fingerprint for node in measured)
+    bare = sum(not node.fingerprint.get("cpu") for node in measured)
     rows: dict[str, list[str]] = {
         "speedups": ["none are reported: figures are times, rates and clocks, or differences from peers"],
         "subsets": [
@@ -144,7 +146,7 @@ def answers(campaign: Campaign, nodes: Sequence[NodeVerdict]) -> FactRows:
             f"{names.counted(mixtures, 'mixture')} of groups of values by group" if mixtures else "",
         ],
         "spread": [
-            f"{names.listed(map(str, runs))} runs a figure" if runs else "no run",
+            f"{names.listed(map(str, runs))} {'run' if runs == [1] else 'runs'} a figure" if runs else "no run",
             "" if verdict.imported or not runs else "each run is a new process with new memory",
             f"{names.counted(single, 'figure')} of one run without an interval" if single else "",
         ],

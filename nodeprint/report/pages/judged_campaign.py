@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+import msgspec
+
 from nodeprint import __version__
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import jobs, store
@@ -20,10 +22,29 @@ from nodeprint.report.figures import style as styles
 from nodeprint.report.figures.node_levels import NodeLevels, levels
 from nodeprint.report.figures.render import Origin
 from nodeprint.report.figures.style import Style
-from nodeprint.report.pages.blocks import Site
+from nodeprint.report.pages.blocks import SiteTexts
 
 #: Peers that a node is drawn against: more would not change a median that is looked at.
 _MOST_PEERS = 15
+
+
+class FigureFiles(msgspec.Struct, frozen=True):
+    """Where figures are saved as files, how wide in mm (0: a column or a page, as on the page), and a matplotlib style
+    on top of the report's."""
+
+    folder: Path
+    width: float = 0.0
+    style: Path | None = None
+
+    @property
+    def in_style(self) -> Style:
+        """The style that they are drawn in. Raises NodeprintError where it cannot be used."""
+        return styles.load(self.style)
+
+    def width_of(self, on_page: float) -> float:
+        """The width of the file of a figure that has this width on a page."""
+        widths = self.in_style.widths_mm
+        return self.width or widths["column" if on_page <= widths["column"] else "page"]
 
 
 @dataclass(frozen=True)
@@ -34,9 +55,9 @@ class Campaign:
     verdict: Verdict
     fleet: PackedFleet
     folder: Path | None = None
-    site: Site = field(default_factory=Site)
+    site: SiteTexts = field(default_factory=SiteTexts)
     switches: dict[str, str] = field(default_factory=dict)
-    figures: Path | None = None
+    figures: FigureFiles | None = None
     _levels: dict[tuple[str, int], NodeLevels] = field(default_factory=dict)
 
     @cached_property
