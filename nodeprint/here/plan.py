@@ -50,6 +50,10 @@ STEPS = (
         "clock-together", "clock", "clock",
         tuple(f"--op together --cpus cores --passes 1 --seconds {seconds}" for seconds in (1, 2)),
     ),
+    Step(
+        "load-together", "vector load", "load",
+        tuple(f"--op together --cpus cores --passes 1 --seconds {seconds}" for seconds in (1, 2)),
+    ),
 )  # fmt: skip
 
 #: Seconds of one run of a kernel with these arguments.
