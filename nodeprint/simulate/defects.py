@@ -300,6 +300,6 @@ EXAMPLES = (
     "missing",
     "cut",
     "memory-channel node 1 -12%",
-    "memory node1-to-node3 +20%",
+    "memory node1-to-node0 +20%",
     "memory ccd2-to-node0 +20%",
 )
