@@ -8,7 +8,7 @@ LINT = python workflow shell ansible kernels
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
-	@echo; echo "CONFIG=FILE   another configuration    NODES=a,b   measure these again as a new job    SYSTEM=no   install no system package"
+	@echo; echo "CONFIG=FILE   another configuration    NODES=cn[01-04]   measure these again as a new job    SYSTEM=no   install no system package"
 	@echo "FAIL_ON=not-measured,deviates   'make run' fails where a node has such an outcome (also: invalid, any)"
 	@echo "VERBOSE=1     all of Snakemake's output (it is always in results/<campaign>/logs/run.log)"
 
@@ -16,7 +16,7 @@ demo: .venv/packages.stamp ## a simulated fleet with one slow core, judged and r
 	@.venv/bin/nodeprint demo
 
 run: .venv/run.stamp kernels ## measure (here, or as the configuration says), judge, and write the PDF
-	@workflow/run --config $(CONFIG) $(if $(NODES),--again $(NODES)) $(if $(FAIL_ON),--fail-on $(FAIL_ON))
+	@workflow/run --config $(CONFIG) $(if $(NODES),--again '$(NODES)') $(if $(FAIL_ON),--fail-on $(FAIL_ON))
 
 COUNT ?= 3
 cluster: .venv/dev.stamp kernels ## the same job through a real Slurm of COUNT=3 virtual nodes here; with FLEET=rome-2x64 simulated ones
@@ -39,7 +39,9 @@ lint-python: .venv/dev.stamp
 
 lint-workflow: .venv/dev.stamp
 	snakefmt --check workflow
+	snakemake --lint
 	snakemake --lint --configfile tests/data/lint.yaml
+	snakemake --dry-run --quiet all --configfile tests/data/lint.yaml
 
 lint-shell: .venv/dev.stamp
 	shellcheck workflow/run workflow/launch/ansible workflow/launch/outcomes kernels/archive $(wildcard ansible/roles/nodeprint/files/*) tests/cluster/run tests/cluster/replay tests/fake_slurm.sh $(filter-out setup/compile,$(wildcard setup/*)) kernels/linktest.sh tests/fresh/run tests/offline/run tests/emulated/init tests/emulated/initramfs tests/fake_kernel.sh kernels/node-run .ci/run

@@ -10,7 +10,7 @@ from bench.table import ROOT
 
 #: Names and arguments; `python -m bench.NAME --help` shows more.
 ALL = {
-    "coherence": (), "lines": (), "numa": (), "ports": (), "structure": (), "verdict": ("--quick",), "cells": (),
+    "coherence": (), "lines": (), "numa": (), "ports": (), "structure": (), "verdict": (),
     "linktest": (), "slurm": (), "iodie": (), "report": (), "fleet": (),
 }  # fmt: skip
 

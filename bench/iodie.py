@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from msgspec import structs
+from nodeprint.verdict.campaign_verdict import judge, judge_fleet
 
 from bench import coherence, table
 from bench import die as apart
@@ -50,7 +51,6 @@ from nodeprint.simulate.lines import STEP_NS, Hashing
 from nodeprint.structure.matrix_arithmetic import rand_index
 from nodeprint.topology.model import Topology
 from nodeprint.topology.presets import from_part, preset
-from nodeprint.verdict.campaign_verdict import judge, judge_fleet
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

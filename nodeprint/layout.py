@@ -2,9 +2,9 @@
 
 A slot is (socket, quadrant, CCD, CCX, rank, thread), -1 where the level is unknown. Of a machine that shows no quadrant
 but NUMA nodes that split a socket their column holds these, of one that shows no L3 but clusters that of the CCX holds
-those: a layout says by `levels` what its columns hold, and every part is called by that. Two nodes share a layout when
-they have the same slots and levels. A pair's class is the finest part its two CPUs share; a class that the labels do
-not determine is merged into the coarser.
+those: a layout says by `levels` what its columns hold, and every part is called by that. Two nodes share a layout
+when they have the same slots and levels. A pair's class is the finest part its two CPUs share; a class that the
+labels do not determine is merged into the coarser.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ def small_file_system(folder: Path, size: str) -> Iterator[None]:
 def environment() -> dict[str, str]:
     # the call is a user's: nothing of the test run's own make, and Python keeps what it compiled
     mine = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "PYTHONDONTWRITEBYTECODE"))}
-    return mine | {"SYSTEM": "no", "PYTHONPATH": "."}
+    return mine | {"SYSTEM": "no", "PYTHONPATH": ".:workflow"}
 
 
 @pytest.fixture(scope="session")

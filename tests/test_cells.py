@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 import yaml
 from msgspec import structs
+from nodeprint.verdict.campaign_verdict import judge, judge_fleet
+from nodeprint.words.outcome import Verdict
 
 from bench import cells as bench
 from nodeprint import packed
@@ -24,9 +26,7 @@ from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import from_part, preset
 from nodeprint.verdict import comparison, history, outputs
-from nodeprint.verdict.campaign_verdict import judge, judge_fleet
 from nodeprint.words import units
-from nodeprint.words.outcome import Verdict
 
 from .schemas import valid, valid_campaign
 

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 import yaml
 from msgspec import structs
+from nodeprint.verdict.campaign_verdict import judge_fleet
+from nodeprint.words.outcome import MarginFigure, said_within
+from nodeprint.words.sameness import bound_key
 
 from bench import verdict as bench
 from nodeprint.judge import acceptance, margins, pairs, terms
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.topology.presets import from_part, preset
-from nodeprint.verdict.campaign_verdict import judge_fleet
-from nodeprint.words.outcome import MarginFigure, said_within
-from nodeprint.words.sameness import bound_key
 
 SMALL = preset("naples-2x32")
 #: What healthy nodes differ by usually: cores by 0.2 to 0.6 % (docs/method.md).

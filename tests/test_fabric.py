@@ -14,6 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
+from nodeprint.verdict.campaign_verdict import judge_fleet
+from nodeprint.words.outcome import Verdict
 
 from nodeprint import fabric
 from nodeprint.discover import Node, write_sheet
@@ -26,9 +28,7 @@ from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.topology.presets import preset
 from nodeprint.verdict import outputs
-from nodeprint.verdict.campaign_verdict import judge_fleet
 from nodeprint.words import links
-from nodeprint.words.outcome import Verdict
 
 from .conftest import TRAILER, cell_header, header, lines, pair
 from .schemas import valid

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from nodeprint.verdict.campaign_verdict import judge
 
 from nodeprint import fingerprint, preflight, simulate
 from nodeprint.fleet.nodes import gather
 from nodeprint.report import documents as report
 from nodeprint.topology.presets import from_part
 from nodeprint.tree import open_tree
-from nodeprint.verdict.campaign_verdict import judge
 
 from .conftest import environment, need, record_texts, small_file_system
 from .schemas import valid_campaign

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from nodeprint.report.shown import Shown
+from nodeprint.verdict.campaign_verdict import judge
 from typer.testing import CliRunner
 
 from nodeprint.cli import app
@@ -18,10 +20,8 @@ from nodeprint.judge.reduction import reduce
 from nodeprint.layout import CLASSES, SOCKET
 from nodeprint.packed import PackedFleet
 from nodeprint.report import glance
-from nodeprint.report.shown import Shown
 from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import from_part
-from nodeprint.verdict.campaign_verdict import judge
 from nodeprint.words import node_values
 
 MACHINE = from_part("EPYC 7302", 2, False)

@@ -51,7 +51,7 @@ FLOORS = [
     },
     {"captions", "remedies"},
     {"sources"},
-    {"tree", "tar", "files", "outcomes", "commit"},
+    {"tree", "tar", "files", "commit", "node_lists"},
     {"errors"},
 ]
 

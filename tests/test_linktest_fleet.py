@@ -8,17 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from nodeprint.report.fleet_figures import Overview
+from nodeprint.report.scale import Scale
+from nodeprint.verdict.campaign_verdict import judge_fleet
 
 from nodeprint import records
 from nodeprint.fleet.quantity import Quantity
 from nodeprint.layout import pair_classes
 from nodeprint.report import cluster, distribution_plots, linktest
-from nodeprint.report.fleet_figures import Overview
 from nodeprint.report.pages import Table
-from nodeprint.report.scale import Scale
 from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import preset
-from nodeprint.verdict.campaign_verdict import judge_fleet
 
 from .schemas import valid_records
 

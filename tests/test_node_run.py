@@ -233,6 +233,33 @@ def test_killed_in_the_middle_is_continued(campaign: Campaign, victims: str, aft
         assert len([r for r in campaign.records() if r["record"] == "header"]) == 1, "the orphan ended what it began"
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_records_without_a_trailer_are_measured_again_whatever_the_kernel_ended_with(
+    campaign: Campaign, times: int
+) -> None:
+    campaign.plan(f"a\tfake\t--garbage {times}")
+    code, _ = campaign.run()
+    assert code == 0
+    (measurement,) = campaign.status()["measurements"]
+    assert measurement["outcome"] == ("done" if times == 1 else "failed")
+    assert times == 1 or "left records without a trailer" in measurement["message"]
+    assert (campaign.job / "run1/a.jsonl.bad").read_text() == "not a record\n"
+
+
+def test_a_kernel_that_is_deaf_to_sigterm_is_killed_and_named(campaign: Campaign) -> None:
+    campaign.plan("a\tfake\t--deaf --steps 100000 --pause 0.1")
+    process = campaign.start()
+    records_of = campaign.job / "run1/a.jsonl"
+    wait_for(lambda: records_of.exists() and records_of.stat().st_size, "records")
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGTERM
+    assert "node-run: fake does not stop on SIGTERM: killed" in said
+    before = records_of.read_bytes()
+    time.sleep(0.5)
+    assert records_of.read_bytes() == before
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_stops_the_kernel_first(campaign: Campaign, number: signal.Signals) -> None:
     campaign.plan("a\tfake\t--steps 40 --pause 0.1")

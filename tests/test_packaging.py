@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from nodeprint.verdict.campaign_verdict import judge
 
 from .conftest import ROOT, need

@@ -15,11 +15,11 @@ import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
+from nodeprint.verdict.campaign_verdict import judge
 
 from nodeprint import run_files, structure
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import jobs, store
-from nodeprint.verdict.campaign_verdict import judge
 
 from .conftest import TRAILER, cell, cell_header, header, lines, pair, record_texts
 

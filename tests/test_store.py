@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from nodeprint.verdict.campaign_verdict import judge
 
 from nodeprint import discover, netcdf, packing, records, topology
 from nodeprint.fleet import jobs, store, waiting
@@ -17,7 +18,6 @@ from nodeprint.fleet.nodes import gather
 from nodeprint.simulate import Plan, Spread, write
 from nodeprint.simulate.survey import survey
 from nodeprint.topology.presets import from_part, preset
-from nodeprint.verdict.campaign_verdict import judge
 
 from .conftest import TRAILER, cell, cell_header, header, lines, pair
 

@@ -20,6 +20,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
+from nodeprint.verdict.campaign_verdict import judge, judge_fleet
+from nodeprint.words.outcome import Finding
 
 from bench import other
 from bench import verdict as bench
@@ -40,9 +42,7 @@ from nodeprint.simulate.machines import measured_places
 from nodeprint.topology.model import Topology
 from nodeprint.topology.presets import from_part, preset
 from nodeprint.verdict import comparison, history, outputs, power
-from nodeprint.verdict.campaign_verdict import judge, judge_fleet
 from nodeprint.words import cause_findings, places
-from nodeprint.words.outcome import Finding
 
 ROOT = Path(__file__).parent.parent
 QUIET = Spread(core=0.002)

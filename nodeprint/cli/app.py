@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from nodeprint import __version__
 from nodeprint.commit import commit
-from nodeprint.errors import NodeprintError, printable
+from nodeprint.errors import NodeprintError, NoServiceError, printable
 
 #: The groups of commands, in the order of the help.
 MEASURE, JUDGE, SHOW, MACHINES, DATA = GROUPS = (
@@ -51,7 +51,7 @@ def main() -> None:
         app()
     except NodeprintError as error:
         print(f"nodeprint: {error}", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(1 if isinstance(error, NoServiceError) else 2)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)

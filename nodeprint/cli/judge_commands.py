@@ -32,7 +32,7 @@ def judge(
         str,
         typer.Option(
             help="End with 3 where a node, the fleet or messages between nodes have such an outcome: found (SUSPECT,"
-            " DEVIATES, OUTSIDE LIMIT, SPLIT, a slow link), not-same (anything but SAME: for scripts that accept nodes),"
+            " DEVIATES, OUTSIDE LIMIT, SPLIT, a slow link), not-same (anything but SAME, to accept nodes by a script),"
             " not-measured, invalid or nothing; several separated by commas."
         ),
     ] = "",

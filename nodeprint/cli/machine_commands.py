@@ -85,9 +85,9 @@ def iodie(
 
     found = campaign_dies.read(where)
     if pdf is not None:
-        from nodeprint.report import die_maps
+        from nodeprint.report.pages import dies
 
-        die_maps.write(found, where.resolve().name, pdf)
+        dies.write(found, where.resolve().name, pdf)
     if json:
         print_json(found.as_json())
         return

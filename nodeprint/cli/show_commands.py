@@ -18,8 +18,14 @@ Table = Literal["pairs", "cells", "classes", "deviations"]
 def report(
     campaign: Campaign,
     figures: Annotated[
-        bool, typer.Option("--figures", help="Also each figure of cluster.pdf as SVG and PDF, its numbers as CSV.")
+        bool, typer.Option("--figures", help="Also each figure of every node as SVG and PDF, its numbers as CSV.")
     ] = False,
+    width: Annotated[
+        float, typer.Option(min=0, max=1000, help="How wide these files are, in mm; 0: a column (88) or a page (180).")
+    ] = 0,
+    style: Annotated[
+        Path | None, typer.Option(help="A matplotlib style (*.mplstyle) for them, on top of the report's.")
+    ] = None,
     pseudonyms: Annotated[
         bool,
         typer.Option(
@@ -36,7 +42,9 @@ def report(
     """
     from nodeprint.report import documents
 
-    for path in documents.write(campaign, to, figures=figures, pseudonyms=pseudonyms):
+    for path in documents.write(
+        campaign, to, figures=figures, figure_width=width, figure_style=style, pseudonyms=pseudonyms
+    ):
         typer.echo(path)
 
 

@@ -92,7 +92,7 @@ def standing(series: Series, node: int, tail: float) -> Standing | None:
         seen[outside] = number
         side[outside] = np.sign(block.difference[block.row[node]][outside])
     before = seen >= 0
-    confirming = newest.half(tail)[row]
+    confirming = newest.half(tail, row) if before.any() else newest.half_simultaneous[row]
     with np.errstate(invalid="ignore"):
         confirmed = before & (difference * side - confirming > bound)
         refuted = before & (difference * side <= bound)

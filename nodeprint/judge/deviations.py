@@ -110,9 +110,9 @@ class Block(msgspec.Struct, frozen=True, dict=True):
         """Half of the interval that holds for all parts of a family and all nodes together."""
         return intervals.half_width(self.error, self.degrees, self.tail)
 
-    def half(self, tail: float) -> Floats:
-        """Half of the interval with this probability at each end."""
-        return intervals.half_width(self.error, self.degrees, tail)
+    def half(self, tail: float, rows: Ints | int | slice = slice(None)) -> Floats:
+        """Half of the interval with this probability at each end, of some `rows`."""
+        return intervals.half_width(self.error[rows], self.degrees[rows], tail)
 
     @cached_property
     def inside(self) -> Bools:

@@ -60,10 +60,23 @@ class Population(msgspec.Struct, frozen=True, dict=True):
             for group in self.groups
             for part in groups.split(group.nodes, [matrix for _, _, matrix in self.matrices(group.nodes)], self.rules)
         ]
+        if len(parted) == len(self.groups):
+            return self  # with the matrices that it has
         return msgspec.structs.replace(self, groups=tuple(parted))
 
     def matrices(self, nodes: Ints) -> list[tuple[Reduced, int, Matrix]]:
-        """A matrix of the first jobs of `nodes` for each part of a quantity that two or more of them have."""
+        """A matrix of the first jobs of `nodes` for each part of a quantity that two or more of them have, made once:
+        of a large fleet it is most of the work."""
+        key = nodes.tobytes()
+        if key not in self._made:
+            self._made[key] = self._of_nodes(nodes)
+        return self._made[key]
+
+    @cached_property
+    def _made(self) -> dict[bytes, list[tuple[Reduced, int, Matrix]]]:
+        return {}
+
+    def _of_nodes(self, nodes: Ints) -> list[tuple[Reduced, int, Matrix]]:
         found = []
         for one in self.reduced:
             jobs = {node: first_of(sittings) for node, sittings in one.sittings.items() if sittings}

@@ -21,7 +21,7 @@ from nodeprint.report.explorer import Encoded
 from nodeprint.report.pages import cluster, method
 from nodeprint.report.pages import node as node_pages
 from nodeprint.report.pages.blocks import Document, Link, Page, Site
-from nodeprint.report.pages.campaign import Campaign
+from nodeprint.report.pages.campaign import Campaign, FigureFiles
 from nodeprint.report.pages.common import anchor
 from nodeprint.report.pages.method import How
 from nodeprint.report.pseudonyms import Pseudonyms
@@ -43,19 +43,25 @@ def write(
     nodes: Sequence[str] | None = None,
     *,
     figures: bool = False,
+    figure_width: float = 0.0,
+    figure_style: Path | None = None,
     pseudonyms: bool = False,
 ) -> list[Path]:
     """Write cluster.pdf, the same as cluster.html, and a PDF a node into `out`; returns their paths in this order.
 
     `campaign` holds verdict.json and nodes/<node>; `out` is its report folder by default. With `nodes` only those get a
     PDF of their own; by default all, in a fleet of more than MOST_FILES those that are not the same. With `figures`
-    each figure is written as SVG, PDF and CSV, too, into its folder `figures`. With `pseudonyms` nodes and racks are
-    called by numbers, in a folder of its own by default (`published`), and pseudonyms.tsv beside that folder says which
-    is which. The same campaign gives the same bytes. Raises NodeprintError when there is no verdict, a node is not part
-    of it, or a file cannot be written.
+    each figure of every node is written as SVG, PDF and CSV, too, into its folder `figures`, `figure_width` mm wide (0:
+    a column or a page) and in a matplotlib style `figure_style` on top of the report's. With `pseudonyms` nodes and
+    racks are called by numbers, in a folder of its own by default (`published`), and pseudonyms.tsv beside that folder
+    says which is which. The same campaign gives the same bytes. Raises NodeprintError when there is no verdict, a node
+    is not part of it, or a file cannot be written.
     """
     target = out or campaign / ("published" if pseudonyms else "report")
-    task = Task(campaign, target, tuple(nodes) if nodes is not None else None, figures, pseudonyms)
+    saved_to = FigureFiles(target / "figures", figure_width, figure_style) if figures else None
+    if saved_to is not None:
+        saved_to.in_style  # noqa: B018 (one sentence where it cannot be used, before anything is drawn)
+    task = Task(campaign, target, tuple(nodes) if nodes is not None else None, saved_to, pseudonyms)
     for node in nodes or ():
         if node not in task.names:
             where, advice = campaign / "verdict.json", "name one of its nodes"
@@ -95,7 +101,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
     folder: Path
     out: Path
     nodes: tuple[str, ...] | None
-    figures: bool
+    figures: FigureFiles | None
     pseudonyms: bool
 
     @cached_property
@@ -117,7 +123,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         return Campaign(
             self.called.verdict(verdict), self.called.fleet(fleet), None if self.pseudonyms else self.folder,
             Site() if self.pseudonyms else site_branding.of(self.folder), switches,
-            self.out / "figures" if self.figures else None,
+            self.figures,
         )  # fmt: skip
 
     @cached_property
@@ -131,7 +137,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         if self.nodes is not None:
             return frozenset(self.called.text(node) for node in self.nodes)
         nodes = self.source.verdict.nodes
-        few = len(nodes) <= MOST_FILES
+        few = len(nodes) <= MOST_FILES or self.figures is not None
         return frozenset(
             n
             for n in nodes

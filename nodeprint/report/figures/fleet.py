@@ -87,7 +87,7 @@ class MapsData(msgspec.Struct, frozen=True):
 
     def frame(self, width: float) -> Frame:
         """Squares side by side with their names above."""
-        right = scale_room(width - 2.0, lines=2)
+        right = scale_room(width - 2.0, lines=3)
         side = (width - 2.0 - right) / (self.columns + (self.columns - 1) * _BETWEEN)
         return Frame(width, max(side * (1 + _HEAD) * self.rows, 26.0) + 10.0, 2.0, right, 8.0, 2.0)
 

@@ -32,8 +32,8 @@ from nodeprint.report.figures.style import Style
 LEAST_REACH = 3.0
 #: Numbers along an axis, about.
 _TICKS = 32
-#: In mm: the most that a cell takes, and the least side of a matrix.
-_MOST_CELL, _LEAST_SIDE = 14.0, 42.0
+#: In mm: from when on the title of a scale has one line, the most that a cell takes, and the least side of a matrix.
+_WIDE, _MOST_CELL, _LEAST_SIDE = 100.0, 14.0, 42.0
 _MM_A_POINT = 25.4 / 72
 
 
@@ -56,8 +56,9 @@ class MatrixData(msgspec.Struct, frozen=True):
         """The square, with room for brackets above and the scale on the right."""
         longest = 1.45 * max(map(len, self.labels), default=1) + 7.5
         left, bottom = max(13.0, longest, names_room(self.levels)), longest if longest > 12 else 9.0
-        side = max(min(width - left - scale_room(width - left), _MOST_CELL * len(self.labels)), _LEAST_SIDE)
-        right = scale_room(side * 1.06 + 12.0, lines=1 if side > 70 else 2)
+        lines = 1 if width > _WIDE else 2
+        right = scale_room(width - left, lines)
+        side = max(min(width - left - right, _MOST_CELL * len(self.labels)), _LEAST_SIDE)
         width = side + left + right
         top = 2.0 + len(self.levels) * BRACKET_PT * _MM_A_POINT + (1.5 if self.levels else 0)
         return Frame(width, side + bottom + top, left, right, bottom, top)

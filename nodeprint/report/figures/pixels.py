@@ -84,8 +84,10 @@ def draw_scale(ax: Axes, scale: ColourScale, style: Style, *, length: float = 1.
 
 
 def wrapped(title: str, points: float, style: Style) -> str:
-    """A title in lines that have room along an axis of so many points."""
-    return "\n".join(textwrap.wrap(title, max(int(points / (0.58 * style.letters_pt)), 12)))
+    """A title in lines that have room along an axis of so many points; its unit stays with its last word."""
+    kept = "\N{NO-BREAK SPACE}".join(title.rsplit(" ", 1))
+    lines = textwrap.wrap(kept, max(int(points / (0.58 * style.letters_pt)), 12))
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def value_limits(*arrays: Floats) -> tuple[float, float]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+import msgspec
+
 from nodeprint import __version__
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import jobs, store
@@ -26,6 +28,25 @@ from nodeprint.report.pages.blocks import Site
 _MOST_PEERS = 15
 
 
+class FigureFiles(msgspec.Struct, frozen=True):
+    """Where figures are saved as files, how wide in mm (0: a column or a page, as on the page), and a matplotlib style
+    on top of the report's."""
+
+    folder: Path
+    width: float = 0.0
+    style: Path | None = None
+
+    @property
+    def in_style(self) -> Style:
+        """The style that they are drawn in. Raises NodeprintError where it cannot be used."""
+        return styles.load(self.style)
+
+    def width_of(self, on_page: float) -> float:
+        """The width of the file of a figure that has this width on a page."""
+        widths = self.in_style.widths_mm
+        return self.width or widths["column" if on_page <= widths["column"] else "page"]
+
+
 @dataclass(frozen=True)
 class Campaign:
     """A judged campaign. `folder` holds nodes/<node> with their jobs, where these are here; `figures` is where every
@@ -36,7 +57,7 @@ class Campaign:
     folder: Path | None = None
     site: Site = field(default_factory=Site)
     switches: dict[str, str] = field(default_factory=dict)
-    figures: Path | None = None
+    figures: FigureFiles | None = None
     _levels: dict[tuple[str, int], NodeLevels] = field(default_factory=dict)
 
     @cached_property

@@ -51,13 +51,13 @@ def picture(
     campaign: Campaign, subject: str, draw: render.Draw[Any], data: Any, width: float, *, name: str, alt: str,
     caption: str = "",
 ) -> Picture:  # fmt: skip
-    """A figure of the page of a subject (a node, or the cluster), saved as files, too, where the campaign says so."""
-    if campaign.figures is not None:
-        stem = campaign.figures / (subject if subject == CLUSTER else names.file_stem(subject)) / name
-        origin = campaign.of_figures("" if subject == CLUSTER else subject)
-        render.save(stem, draw, data, campaign.style, width, origin)
-    svg = render.svg(render.figure(draw, data, campaign.style, width), campaign.style)
-    return Picture(name, svg.translate(_NO_XML), width, alt, caption)
+    """A figure of a page, which is saved as files, too, where the campaign's figures are."""
+    if (saved := campaign.figures) is not None:
+        folder, of_node = (CLUSTER, "") if subject == CLUSTER else (names.file_stem(subject), subject)
+        stem = saved.folder / folder / names.file_stem(name)
+        render.save(stem, draw, data, saved.in_style, saved.width_of(width), campaign.of_figures(of_node))
+    drawn = render.figure(draw, data, campaign.style, width)
+    return Picture(name, render.svg(drawn, campaign.style).translate(_NO_XML), width, alt, caption)
 
 
 # --- a finding ---
