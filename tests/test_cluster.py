@@ -320,6 +320,8 @@ def test_each_node_is_a_job_of_snakemake(house: Path, slurm: Path) -> None:
     snakemake("--until", "discover")
     snakemake(f"{campaign.relative_to(house)}/nodes/cn02/job1/status.json")
     assert [path.parent.parent.name for path in campaign.glob("nodes/*/job1/status.json")] == ["cn02"]
+    snakemake("--until", "measure")
+    assert not (campaign / "fleet.json").exists()
     snakemake()
     assert [outcome(campaign, node) for node in NODES[:2]] == ["complete", "complete"]
     assert hosts(campaign, "cn02") == {"cn02"}

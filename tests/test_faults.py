@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from nodeprint.verdict.campaign_verdict import judge
 
 from nodeprint import fingerprint, preflight, simulate
+from nodeprint.cli.shared import judge_and_write as judge
 from nodeprint.fleet.nodes import gather
 from nodeprint.report import documents as report
 from nodeprint.topology.presets import from_part

@@ -35,7 +35,7 @@ from nodeprint.report.figures import (
 )
 from nodeprint.report.figures import fleet as fleet_figures
 from nodeprint.report.figures import style as styles
-from nodeprint.report.figures.curves import CurveData, Line
+from nodeprint.report.figures.curves import CurveData, CurveLine
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.figures.own_places import OwnPlaces
 from nodeprint.report.figures.render import Draw, FigureData, Origin
@@ -72,7 +72,7 @@ def figures(machine: str) -> dict[str, tuple[Draw[FigureData], FigureData]]:
     nodes = list(pairs.rows)
     near = {name: (0.01 * number, Interval(-0.02, 0.01 * number + 0.02)) for number, name in enumerate(nodes)}
     sizes = 2.0 ** np.arange(12, 30)
-    curve = CurveData((Line("node002", sizes, sizes**0.2),), "working set, bytes", "latency, ns", True, True)
+    curve = CurveData((CurveLine("node002", sizes, sizes**0.2),), "working set, bytes", "latency, ns", True, True)
     times = {name: 112.0 + number for number, name in enumerate(nodes)}
     drawn: dict[str, tuple[Draw[FigureData], FigureData]] = {
         "classes": (distributions.classes, distributions.by_class(pairs, "node002")),

@@ -38,7 +38,7 @@ from nodeprint.iodie.campaign_dies import Found
 from nodeprint.iodie.data import Census, Lines, Pass
 from nodeprint.iodie.part_comparison import Judged
 from nodeprint.layout import CCX
-from nodeprint.report.pages import dies as die_pages
+from nodeprint.report.pages import die_pages
 from nodeprint.report.pages.blocks import Text
 from nodeprint.simulate import Modes, Plan, Spread, fleet, write
 from nodeprint.simulate.line_values import detailed

@@ -1,7 +1,6 @@
 """What the main job shows on the terminal: its progress from the campaign's folder, and what of Snakemake's output."""
 
 import calendar
-import json
 import os
 import pty
 import subprocess
@@ -20,6 +19,7 @@ import run
 import terminal
 
 from nodeprint import progress
+from nodeprint.judge.outcome import Kind
 
 START = "2026-11-20T10:00:00Z"
 NOW = calendar.timegm(time.strptime(START, "%Y-%m-%dT%H:%M:%SZ"))
@@ -224,19 +224,9 @@ def test_only_what_was_measured_says_how_long_it_takes() -> None:
     assert progress.seconds_of(cut) == {"a": 3.5}
 
 
-@pytest.mark.parametrize(
-    ("asked", "words", "fails"),
-    [
-        (["not-measured"], ["SAME", "NOT MEASURED"], True),
-        (["deviates"], ["SAME", "NOT MEASURED"], False),
-        (["not-measured", "deviates"], ["SAME", "DEVIATES"], True),
-        (["any"], ["SUSPECT"], True),
-        ([], ["DEVIATES"], False),
-    ],
-)
-def test_outcomes_that_a_script_asked_to_fail_on(
-    tmp_path: Path, asked: list[str], words: list[str], fails: bool
-) -> None:
-    nodes = {f"n{i}": {"verdict": word} for i, word in enumerate(words)}
-    (tmp_path / "verdict.json").write_text(json.dumps({"nodes": nodes, "fabric": []}))
-    assert bool(run.failing_kinds(tmp_path, asked)) is fails
+def test_outcomes_that_a_script_asked_to_fail_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judged = SimpleNamespace(fails=lambda kinds: kinds == [Kind.FOUND])
+    monkeypatch.setattr(run, "read_verdict", lambda campaign: judged)
+    assert run.failing_kinds(tmp_path, [Kind.NOT_MEASURED, Kind.FOUND]) == [Kind.FOUND]
+    assert run.failing_kinds(tmp_path, []) == []
+    assert run.parser().parse_args([]).fail_on == [Kind.FOUND], "what was found is an exit status by default"

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from nodeprint.verdict.campaign_verdict import judge
 
 from nodeprint import config, discover, simulate
+from nodeprint.cli.shared import judge_and_write
 from nodeprint.topology.presets import from_part
 
 from .conftest import environment
@@ -106,7 +106,7 @@ def test_a_suspicion_is_confirmed_by_a_second_job_beside_unsuspected_nodes(house
     assert verdict["nodes"][SUSPECT]["verdict"] == "DEVIATES"
     assert all(node["verdict"] != "DEVIATES" for name, node in verdict["nodes"].items() if name != SUSPECT)
     assert "DEVIATES" in done.stdout
-    assert judge(folder).recheck == ()
+    assert judge_and_write(folder).recheck == ()
 
 
 @pytest.mark.usefixtures("replaying")

@@ -85,9 +85,9 @@ def iodie(
 
     found = campaign_dies.read(where)
     if pdf is not None:
-        from nodeprint.report.pages import dies
+        from nodeprint.report.pages import die_pages
 
-        dies.write(found, where.resolve().name, pdf)
+        die_pages.write(found, where.resolve().name, pdf)
     if json:
         print_json(found.as_json())
         return

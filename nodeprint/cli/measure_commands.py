@@ -54,6 +54,8 @@ def discover(
 
     folder = campaign.prepare(settings, find, names, campaign.read_hashes(hashes))
     acceptance.keep(Path(settings["acceptance"]), folder)
+    if settings["launch"] == "slurm":
+        slurm_sheet.check_jobs(settings, sheet.read_sheet(folder / "nodes.tsv"), hashes.parent, config)
     typer.echo(folder)
 
 

@@ -14,10 +14,12 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from nodeprint import config as configuration
 from nodeprint import node_lists
-from nodeprint.discover import Node, checked_name, short
+from nodeprint.discover import Node, checked_name, plans, short
 from nodeprint.errors import NodeprintError, NoServiceError, printable
 
 #: sinfo's format: a line for each node and partition; the reason is free text, so it comes last.
@@ -41,6 +43,8 @@ _WAKING = frozenset({"powering_up", "power_up", "pow_up"})
 _SECONDS = 60.0
 #: A controller that is away is asked again every few seconds, so long.
 _PATIENCE_S, _PAUSE_S = 600.0, 3.0
+#: After its start a controller may not have heard of a node for so long.
+_STARTING_S = 60.0
 #: What Slurm's commands say where the controller did not answer; anything else is its answer.
 NO_ANSWER = re.compile(
     r"unable to contact|connection refused|timed out|Zero Bytes|standby mode|temporarily unable|Unexpected message",
@@ -77,7 +81,7 @@ def find(slurm: Mapping[str, Any]) -> list[Node]:
     Raises NodeprintError where Slurm does not answer, or nothing is selected.
     """
     only = ["-p", str(slurm["partition"])] if slurm["partition"] else []
-    listed = parse_sinfo(_ask("sinfo", "-h", "-N", "-o", SINFO_FORMAT, *only))
+    listed = _listed(only)
     known = {row.partition for row in listed}
     if absent := [name for name in str(slurm["partition"]).split(",") if name and name not in known]:
         what = f"Slurm has no partition {absent[0]}, or no node in it"
@@ -99,6 +103,16 @@ def find(slurm: Mapping[str, Any]) -> list[Node]:
     for notice in confined(nodes, facts, limits, str(slurm["extra"])):
         print(f"nodeprint: {notice}", file=sys.stderr)
     return nodes
+
+
+def _listed(only: Sequence[str]) -> list[Listed]:
+    """The nodes of sinfo. A controller that has just started does not know its nodes yet, and is asked again."""
+    until = time.monotonic() + _STARTING_S
+    while True:
+        rows = parse_sinfo(_ask("sinfo", "-h", "-N", "-o", SINFO_FORMAT, *only))
+        if not any(row.state.startswith("unknown") for row in rows) or time.monotonic() > until:
+            return rows
+        time.sleep(_PAUSE_S)
 
 
 def parse_sinfo(text: str) -> list[Listed]:
@@ -309,6 +323,16 @@ def sbatch_words(node: Node, slurm: Mapping[str, Any], minutes: int) -> list[str
     memory. Raises NodeprintError."""
     words = ["--nodes=1", "--ntasks=1", "--exclusive", "--mem=0", "--no-requeue"]
     return [*words, *allocation_words(node.partition, slurm, minutes), f"--nodelist={node.node}"]
+
+
+def check_jobs(config: Mapping[str, Any], nodes: Sequence[Node], kernels: Path, path: Path) -> None:
+    """See that a job of each size of nodes can be asked for. Raises NodeprintError naming `path`, the configuration."""
+    plan = configuration.plan(config)
+    for node in {(node.cpus, node.cores): node for node in nodes}.values():
+        try:
+            sbatch_words(node, config["slurm"], plans.job_minutes(config, plan, node.cpus, node.cores, kernels))
+        except NodeprintError as error:
+            raise NodeprintError(str(error), where=path) from error
 
 
 def allocation_words(partition: str, slurm: Mapping[str, Any], minutes: int) -> list[str]:

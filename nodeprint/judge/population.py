@@ -13,7 +13,7 @@ import numpy as np
 from nodeprint.judge import configuration, groups, quality, reduction
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.configuration import FieldDifference
-from nodeprint.judge.groups import Group
+from nodeprint.judge.groups import PeerGroup
 from nodeprint.judge.reduction import Matrix, Reduced, first_of, of_jobs
 from nodeprint.judge.verdict import Disturbance
 from nodeprint.layout import Ints
@@ -31,7 +31,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
     planned: tuple[str, ...]
     reduced: tuple[Reduced, ...]
     configurations: tuple[Ints, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[PeerGroup, ...]
     differing: Mapping[str, Sequence[FieldDifference]]
     disturbed: tuple[Mapping[int, Sequence[Disturbance]], ...]
 
@@ -50,7 +50,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         ]
         return cls(
             fleet, rules, tuple(planned), valid, tuple(alike),
-            tuple(Group(nodes) for nodes in usable if len(nodes) > 1), differing, disturbed,
+            tuple(PeerGroup(nodes) for nodes in usable if len(nodes) > 1), differing, disturbed,
         )  # fmt: skip
 
     def split(self) -> Population:

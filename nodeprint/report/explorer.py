@@ -22,7 +22,7 @@ from nodeprint.report.figures import matrix
 from nodeprint.report.figures.node_levels import Floats
 from nodeprint.report.figures.part_levels import part_levels
 from nodeprint.report.figures.style import Map
-from nodeprint.report.pages.campaign import Campaign
+from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.pages.order import natural, severity
 
 #: Nodes whose matrices are in the file; of a larger fleet those that ask for attention come first.

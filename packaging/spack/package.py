@@ -29,6 +29,7 @@ class Nodeprint(PythonPackage):
     depends_on("py-h5py@3.11:", type=("build", "run"))
     depends_on("py-jinja2@3.1:", type=("build", "run"))
     depends_on("py-jsonschema@4.23:", type=("build", "run"))
+    depends_on("py-clustershell@1.9:", type=("build", "run"))
     depends_on("py-junitparser@4.0:", type=("build", "run"))
     depends_on("py-matplotlib@3.9:", type=("build", "run"))
     depends_on("py-msgspec@0.19:", type=("build", "run"))

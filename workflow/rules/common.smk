@@ -76,13 +76,20 @@ def sheet():
         raise WorkflowError(str(error))
 
 
+def wait_for_sheet():
+    """Let Snakemake list the nodes first where that was not done. (Where it was, they are in the graph from the start:
+    `--until` and the like do not see what comes after a checkpoint.)"""
+    if not DISCOVERED.exists():
+        checkpoints.discover.get()
+
+
 def round_outcomes(number):
     """What says how the jobs of a round came out, the first ones in round 0: status.json of each, or one list."""
     if number:
         checkpoints.recheck.get(number=number)
         jobs = rechecks.jobs(CAMPAIGN, number)
     else:
-        checkpoints.discover.get()
+        wait_for_sheet()
         nodes = [node for node in sheet().values() if node.measure]
         jobs = {node.node: node.job for node in rechecks.first_jobs(CAMPAIGN, nodes)}
     if config["launch"] == "ansible":
@@ -116,7 +123,7 @@ def outcomes_before(wildcards):
 
 def fabric_outcomes(wildcards):
     """What says how LinkTest between the nodes came out; nothing where it is not asked for."""
-    checkpoints.discover.get()
+    wait_for_sheet()
     nodes = rechecks.first_jobs(CAMPAIGN, sheet().values())
     asked = nodes and configuration.fabric_plan(config)
     return [campaigns.fabric_outcomes(CAMPAIGN, nodes)] if asked else []

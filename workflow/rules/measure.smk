@@ -1,8 +1,8 @@
 # One job per node: kernels/node-run takes the node's lock, surveys, and runs the kernels one after another.
 # The records beside status.json are its own: Snakemake deletes the declared outputs of a job that fails.
 rule measure:
+    # no file of `discover`: what comes after a checkpoint is not seen by --until
     input:
-        ancient(DISCOVERED),
         ancient(KERNELS / "hashes.tsv"),
     output:
         CAMPAIGN / "nodes/{node}/job{job}/status.json",

@@ -33,7 +33,7 @@ from snakemake_executor_plugin_nodeprint.commands import Listed, NoAnswerError, 
 #: squeue is asked this long after something changed, then more and more rarely; with many jobs less often.
 FIRST_POLL_S, MOST_POLL_S, GROWTH, JOBS_A_SECOND = 1.0, 30.0, 1.3, 100
 #: The folders are looked at this often, or so rarely that it takes a hundredth of the time.
-LOOK_S = 0.25
+LOOK_S, LONGEST_LOOK_S = 0.25, 5.0
 #: Jobs are submitted for so long before the others are looked at again.
 FILL_S = 1.0
 #: A job that ended without an order may have written its outcome a moment before; an orderly one surely has.
@@ -156,6 +156,11 @@ class Launch:
     def open(self) -> list[Job]:
         """Jobs without an outcome or a reason."""
         return [job for job in self.jobs.values() if not job.outcome]
+
+    @property
+    def is_submitting(self) -> bool:
+        """Whether jobs are to be submitted that the queue has room for."""
+        return self.known and any(not job.id for job in self.open()[: self.most])
 
     def step(self) -> None:
         """See what came back, ask Slurm where it is time, and submit what may be. Raises NodeprintError."""

@@ -22,7 +22,7 @@ _DASHES: Sequence[tuple[float, ...]] = ((), (4, 2), (1, 1), (6, 2, 1, 2), (3, 1,
 _UNITS = {"size_bytes": "bytes", "delay": "cycles"}
 
 
-class Line(msgspec.Struct, frozen=True):
+class CurveLine(msgspec.Struct, frozen=True):
     """A line and, where there are several values at each x, the range of these."""
 
     name: str
@@ -36,7 +36,7 @@ class Line(msgspec.Struct, frozen=True):
 class CurveData(msgspec.Struct, frozen=True):
     """Lines over one pair of axes; titles have units. `marks` are vertical lines with a name."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[CurveLine, ...]
     x_title: str
     y_title: str
     log_x: bool = False
@@ -89,7 +89,7 @@ def over(
     return CurveData(tuple(lines), x_title, levels.title, several_sizes, several_sizes, tuple(marks))
 
 
-def _line(name: str, x: Floats, values: Floats, *, of_peers: bool = False) -> Line:
+def _line(name: str, x: Floats, values: Floats, *, of_peers: bool = False) -> CurveLine:
     """The median and range of `values` (node, place) at each x."""
     at = np.unique(x)
     found = [values[:, x == each] for each in at]
@@ -98,7 +98,7 @@ def _line(name: str, x: Floats, values: Floats, *, of_peers: bool = False) -> Li
         np.array([float(reduce(each)) if each.size else np.nan for each in known]) for reduce in _REDUCTIONS
     )
     several = max(each.size for each in known) > 1
-    return Line(name, at, middle, low if several else None, high if several else None, of_peers)
+    return CurveLine(name, at, middle, low if several else None, high if several else None, of_peers)
 
 
 _REDUCTIONS: tuple[Callable[[Floats], float], ...] = (np.median, np.min, np.max)
@@ -146,7 +146,7 @@ def size_mm(ax: Axes) -> float:
     return float(root_of(ax).get_figwidth() * 25.4)
 
 
-def _legend_columns(width: float, lines: Sequence[Line]) -> int:
+def _legend_columns(width: float, lines: Sequence[CurveLine]) -> int:
     longest = max((len(line.name) for line in lines), default=1)
     return max(1, min(len(lines), int((width - 17) / (1.5 * longest + 9))))
 

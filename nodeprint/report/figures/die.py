@@ -31,7 +31,7 @@ class DieEnd(msgspec.Struct, frozen=True):
     odd: bool
 
 
-class Site(msgspec.Struct, frozen=True):
+class DieSite(msgspec.Struct, frozen=True):
     """A site of the die at its row and column, the share of lines that live there (half: of its 95 % interval), and
     what is connected to it."""
 
@@ -57,7 +57,7 @@ class DieData(msgspec.Struct, frozen=True):
     """The sites and the ways between them."""
 
     title: str
-    sites: tuple[Site, ...]
+    sites: tuple[DieSite, ...]
     ways: tuple[Way, ...]
 
     @property
@@ -95,7 +95,7 @@ def of_die(die: Die) -> DieData | None:
         ends = tuple(
             DieEnd(f"{WORDS[die.frame.level]} {end}", *costs[end], end in odd) for end in sentences.ends_of(die, number)
         )
-        sites.append(Site(sentences.site_name(die, number), *places[number], *die.share(number), ends))
+        sites.append(DieSite(sentences.site_name(die, number), *places[number], *die.share(number), ends))
     ways = tuple(
         Way(p, q, float(ns), float(half), _is_step(die, p, q))
         for (p, q), ns, half in zip(
@@ -152,7 +152,7 @@ def _draw_way(ax: Axes, start: tuple[float, float], end: tuple[float, float], co
     )  # fmt: skip
 
 
-def _draw_site(ax: Axes, site: Site, x: float, y: float, style: Style) -> None:
+def _draw_site(ax: Axes, site: DieSite, x: float, y: float, style: Style) -> None:
     small, ink, quiet = style.smallest_letters_pt, style.colours["ink"], style.colours["quiet"]
     ax.add_patch(Rectangle((x, y), *_SITE, facecolor=style.colours["wash"], edgecolor=ink, linewidth=0.8, zorder=3))
     ax.text(x + _SITE[0] / 2, y + 3, site.name, ha="center", va="center", zorder=4, fontweight="bold")

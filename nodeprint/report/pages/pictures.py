@@ -31,7 +31,7 @@ from nodeprint.report.figures import fabric as fabric_figures
 from nodeprint.report.figures import fleet as fleet_figures
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.pages.blocks import Picture
-from nodeprint.report.pages.campaign import Campaign
+from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.pages.order import natural, severity
 
 #: The subject of figures of the fleet.

@@ -22,7 +22,7 @@ from nodeprint.report.figures import style as styles
 from nodeprint.report.figures.node_levels import NodeLevels, levels
 from nodeprint.report.figures.render import Origin
 from nodeprint.report.figures.style import Style
-from nodeprint.report.pages.blocks import Site
+from nodeprint.report.pages.blocks import SiteTexts
 
 #: Peers that a node is drawn against: more would not change a median that is looked at.
 _MOST_PEERS = 15
@@ -55,7 +55,7 @@ class Campaign:
     verdict: Verdict
     fleet: PackedFleet
     folder: Path | None = None
-    site: Site = field(default_factory=Site)
+    site: SiteTexts = field(default_factory=SiteTexts)
     switches: dict[str, str] = field(default_factory=dict)
     figures: FigureFiles | None = None
     _levels: dict[tuple[str, int], NodeLevels] = field(default_factory=dict)
