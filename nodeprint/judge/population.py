@@ -38,7 +38,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
     @classmethod
     def of(cls, fleet: PackedFleet, rules: Acceptance, planned: Sequence[str]) -> Population:
         """The population of a fleet, each configuration one group."""
-        reduced = [reduction.reduce(quantity, rules) for quantity in fleet.quantities]
+        reduced = [reduction.reduce(quantity, rules, fleet.nodes) for quantity in fleet.quantities]
         fleet = replace(fleet, nodes=configuration.with_homes(fleet.nodes, reduced))
         differing = configuration.differences([node for node in fleet.nodes if node.state == "measured"], rules)
         disturbed = tuple(_disturbed(i, reduced, rules) for i in range(len(fleet.nodes)))
