@@ -50,9 +50,9 @@ def here(
             raise typer.Exit(130) from None
     found = result.read(folder)
     if csv:
-        from nodeprint import export, packing
+        from nodeprint import export
 
-        export.export(packing.pack(folder), csv)
+        export.write(folder, csv)
     if pictures and found.card.matrix is not None:
         name = found.card.processor.name
         for path in matrix_files.write(matrix_files.of_card(found.card.matrix), pictures, name):

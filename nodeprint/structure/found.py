@@ -120,7 +120,8 @@ class Structure:
         for level in self.levels:
             lines.append(
                 f"{level.name}: {len(level.groups)} groups of {sizes_said(level.groups)} CPUs, "
-                f"{level.within_ns:.1f} ns within and {level.between_ns:.1f} ns between, stability {level.stability:.2f}"
+                f"{level.within_ns:.1f} ns within and {level.between_ns:.1f} ns between, "
+                f"stability {level.stability:.2f}"
             )
             lines += textwrap.wrap(
                 "; ".join(list_text(group) for group in level.groups), 100, initial_indent="  ", subsequent_indent="  "

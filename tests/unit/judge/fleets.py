@@ -48,10 +48,11 @@ def without(found: PackedFleet, measurement: str, *nodes: int) -> PackedFleet:
             rows = [row for row, node in enumerate(quantity.node.tolist()) if nodes and node not in nodes]
             if not rows:
                 continue
-            quantity = replace(
+            kept.append(replace(
                 quantity, values=quantity.values[rows], node=quantity.node[rows], job=quantity.job[rows],
                 run=quantity.run[rows], started=tuple(quantity.started[row] for row in rows),
                 disturbed=quantity.disturbed[rows],
-            )  # fmt: skip
-        kept.append(quantity)
+            ))  # fmt: skip
+        else:
+            kept.append(quantity)
     return replace(found, quantities=tuple(kept))
