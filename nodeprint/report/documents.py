@@ -32,7 +32,7 @@ __all__ = ["write"]
 MOST_FILES = 64
 #: Nodes whose pages cluster.pdf and cluster.html hold; those of others are files of their own alone.
 _MOST_WITHIN = 64
-_MOST_IN_HTML = 8
+_MOST_IN_HTML = 2
 #: Nodes that one process takes at a time.
 _CHUNK = 8
 
