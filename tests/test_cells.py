@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from msgspec import structs
 from nodeprint.verdict.campaign_verdict import judge, judge_fleet
 from nodeprint.words import units
 from nodeprint.words.outcome import Verdict
@@ -21,12 +20,11 @@ from nodeprint import packed
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import job_parts
 from nodeprint.fleet.nodes import gather
-from nodeprint.judge import acceptance, reduction, sets
+from nodeprint.judge import acceptance, sets
 from nodeprint.layout import CCD
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import from_part, preset
-from nodeprint.verdict import comparison, history, outputs
 
 from .schemas import valid, valid_campaign
 
@@ -321,70 +319,10 @@ def test_figures_name_the_worst_cell_and_the_group(campaign):
 # --- over time ------------------------------------------------------------------------------------------------------
 
 
-def _campaign(folder: Path, *defects: str, runs: int = 3) -> Path:
-    """The cells of six nodes in `folder`, judged."""
-    found = fleet(Plan(SMALL, nodes=6, runs=runs, passes=1, spread=QUIET, defects=defects, cells=True))
-    nodes = tuple(dataclasses.replace(node, boots=(f"of {folder.name}",)) for node in found.nodes)
-    packed.write(dataclasses.replace(found, campaign=folder.name, nodes=nodes, quantities=found.others), folder)
-    judge(folder)
-    return folder
-
-
 CHANGES = [
     ("memory-channel node 1 -12%", "bandwidth", {"socket": 1}),
     ("core-clock 37 -15%", "clock", {"core": 37}),
 ]
-
-
-@pytest.mark.parametrize(("text", "term", "where"), CHANGES)
-def test_cells_are_held_against_a_baseline(tmp_path, text, term, where):
-    for name in ("a", "b"):
-        history.save(_campaign(tmp_path / name), tmp_path / "base")
-    calm = judge(_campaign(tmp_path / "c"), baseline=tmp_path / "base")
-    assert not [f for node in calm.nodes.values() for f in node.findings if f.id == "changed"]
-    assert "sufficient, as each node" in calm.fleet.notes[-1]
-    # all of them changed alike: no peer tells, the baseline does
-    all_of_them = tuple(f"node{i:03d}: {text}" for i in range(6))
-    later = judge(_campaign(tmp_path / "d", *all_of_them), baseline=tmp_path / "base")
-    for node in later.nodes.values():
-        assert node.verdict == "SUSPECT"
-        found = next(f for f in node.findings if f.id == "changed" and f.term == term)
-        assert where.items() <= found.where.items()
-        assert found.interval[0] < found.effect < found.interval[1] < 0
-    # the fleet's line, the exit status and what is measured again tell the same
-    assert later.fleet.outcome == "DEVIATIONS" and later.fleet.text.endswith("; 6 SUSPECT")
-    assert later.fleet.counts == {"SUSPECT": 6} and later.fails("any") and not calm.fails("any")
-    assert set(later.recheck) == set(later.nodes) and not calm.recheck
-    assert any(note.startswith("6 nodes share a deviation: ") and "(changed)" in note for note in later.fleet.notes)
-    accepted = acceptance.Suppression("node001", "changed", "ticket 1", date(2999, 12, 31))
-    rules, found = dataclasses.replace(acceptance.load(), suppressions=(accepted,)), packed.read(tmp_path / "d")
-    known = judge_fleet(found, rules, history.against(found, tmp_path / "base", rules))
-    assert known.nodes["node001"].verdict == "INCONCLUSIVE"
-    assert known.nodes["node001"].text.startswith("suppressed: ticket 1")
-    assert known.fleet.counts == {"SUSPECT": 5, "INCONCLUSIVE": 1}
-
-
-def test_cells_of_a_baseline_are_matched_by_their_places(tmp_path):
-    one = next(c for c in fleet(Plan(SMALL, nodes=2, cells=True)).others if c.measurement == "clock-together")
-    places = {dim: column[1:] for dim, column in one.places.items()}
-    fewer = dataclasses.replace(one, places=places, values=np.asarray(one.values)[..., 1:])
-    whole, less = (reduction.reduce(each, acceptance.load()) for each in (one, fewer))
-    again = history._at_places(whole.quantity, less)
-    assert again is not None and np.isnan(again[:, 0]).all()
-    assert np.array_equal(again[:, 1:], whole.level[:, 1:])
-    other = dataclasses.replace(less.quantity, unit="ns")
-    assert history._at_places(whole.quantity, structs.replace(less, quantity=other)) is None
-
-
-def test_compare_names_the_rows_of_cells_that_changed(tmp_path):
-    before = _campaign(tmp_path / "before", runs=2)
-    after = _campaign(tmp_path / "after", "node002: memory-channel node 1 -30%", runs=2)
-    found = comparison.compare(*(outputs.read(folder) for folder in (before, after)), acceptance.load())
-    changed = {(c.node, c.measurement) for c in found if c.changed}
-    assert changed == {("node002", "bandwidth-nodes"), ("node002", "bandwidth-machine")}
-    assert {c.measurement for c in found} >= {"clock-together", "jitter-detours", "chase-latency"}
-    same = comparison.compare(outputs.read(before), outputs.read(before), acceptance.load())
-    assert same and not any(c.changed for c in same)
 
 
 # --- what was seen beside ---------------------------------------------------------------------------------------------

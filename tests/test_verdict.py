@@ -20,14 +20,15 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
+from nodeprint.verdict import outputs, power
 from nodeprint.verdict.campaign_verdict import judge, judge_fleet
+from nodeprint.words import cause_findings, places
 from nodeprint.words.outcome import Finding
 
 from bench import other
 from bench import verdict as bench
 from nodeprint import outcomes as table
 from nodeprint import packed, packing
-from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.export import COLUMNS, export
 from nodeprint.fingerprint import FIELDS
@@ -41,8 +42,6 @@ from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.simulate.machines import measured_places
 from nodeprint.topology.model import Topology
 from nodeprint.topology.presets import from_part, preset
-from nodeprint.verdict import comparison, history, outputs, power
-from nodeprint.words import cause_findings, places
 
 ROOT = Path(__file__).parent.parent
 QUIET = Spread(core=0.002)
@@ -871,97 +870,6 @@ def test_parquet_without_its_package_says_what_to_install(campaign, tmp_path, mo
     with pytest.raises(NodeprintError, match=r"pip install pyarrow`, or name a file that ends in \.csv"):
         export(packing.pack(campaign), tmp_path / "out.parquet")
     assert not list(tmp_path.glob(".out*"))
-
-
-def test_baseline_names_what_changed(tmp_path):
-    for seed, name in enumerate(("a", "b", "c")):
-        found = fleet(Plan(SMALL, nodes=6, runs=3, seed=7, jobs=1, spread=dataclasses.replace(QUIET, run=0.001)))
-        nodes = tuple(dataclasses.replace(node, boots=(f"{seed}", f"{seed}b")) for node in found.nodes)
-        packed.write(dataclasses.replace(found, campaign=name, nodes=nodes), tmp_path / name)
-    history.save(tmp_path / "a", tmp_path / "base")
-    history.save(tmp_path / "b", tmp_path / "base")
-    with pytest.raises(NodeprintError, match="already"):
-        history.save(tmp_path / "a", tmp_path / "base")
-    calm = judge(tmp_path / "c", baseline=tmp_path / "base")
-    assert f"baseline {tmp_path}/base (a, 2026-01-01, job 1; b, 2026-01-01, job 1): sufficient" in calm.text()
-    assert not [f for node in calm.nodes.values() for f in node.findings if f.id == "changed"]
-    changed = fleet(Plan(SMALL, nodes=6, runs=3, seed=7, spread=QUIET, defects=("node001: global +15%",)))
-    packed.write(changed, tmp_path / "d")
-    later = judge(tmp_path / "d", baseline=tmp_path / "base")
-    assert {n for n, v in later.nodes.items() if any(f.id == "changed" for f in v.findings)} == {"node001"}
-    changes = comparison.compare(calm, later, acceptance.load())
-    assert {c.node for c in changes if c.changed} == {"node001"}
-    assert all(abs(c.change) < c.threshold for c in changes if not c.changed)
-    packed.write(
-        fleet(Plan(SMALL, nodes=6, runs=3, seed=7, spread=QUIET, defects=("node002: harvest 1",))), tmp_path / "e"
-    )
-    lost = judge(tmp_path / "e", baseline=tmp_path / "base").text()
-    assert "; in it with another layout or other measurements: 1 node (node002)" in lost, "nothing of it is compared"
-
-
-def test_a_baseline_that_is_too_thin_is_not_trusted(tmp_path):
-    for name, boots in (("a", ("1",)), ("b", ("1",)), ("later", ("2",))):  # six runs, but of one boot
-        found = fleet(Plan(SMALL, nodes=3, runs=3, seed=7, spread=QUIET))
-        nodes = tuple(dataclasses.replace(node, boots=boots) for node in found.nodes)
-        packed.write(dataclasses.replace(found, campaign=name, nodes=nodes), tmp_path / name)
-    for name in ("a", "b"):
-        history.save(tmp_path / name, tmp_path / "base")
-    changed = fleet(Plan(SMALL, nodes=3, runs=3, seed=7, spread=QUIET, defects=("node001: global +15%",)))
-    packed.write(changed, tmp_path / "d")
-    thin = judge(tmp_path / "d", baseline=tmp_path / "base")
-    assert "too small yet, as 3 nodes" in thin.text()
-    assert "have fewer than 3 runs or 2 boots in it" in thin.text(), "they have six runs, of one boot"
-    assert {w["id"] for node in thin.nodes.values() for w in node.warnings} == {"thin-baseline"}
-    assert not [f for node in thin.nodes.values() for f in node.findings if f.id == "changed"]
-    history.save(tmp_path / "later", tmp_path / "base")
-    enough = judge(tmp_path / "d", baseline=tmp_path / "base")
-    assert "sufficient, as each node" in enough.text()
-    assert [n for n, v in enough.nodes.items() if any(f.id == "changed" for f in v.findings)] == ["node001"]
-
-
-def test_compare_prints_what_changed_and_counts_the_rest(tmp_path, capsys):
-    for name, defects in (("before", ()), ("after", ("node001: fabric +10%",))):
-        packed.write(fleet(Plan(SMALL, nodes=4, seed=7, spread=QUIET, defects=defects)), tmp_path / name)
-        judge(tmp_path / name)
-    app(["compare", str(tmp_path / "before"), str(tmp_path / "after")], standalone_mode=False)
-    origin, *lines, counts, rule = capsys.readouterr().out.splitlines()
-    assert origin == "SIMULATED, not a measurement"
-    assert lines and all(line.startswith("node001: coherence-cas, ") and "(threshold" in line for line in lines)
-    assert counts.startswith(f"{len(lines)} of ") and "nothing changed on 3 of 4 nodes" in counts
-    assert "acceptance.yaml" in rule and "1 %" in rule
-    assert "machines differ" not in "".join([origin, *lines])
-    for name, op in (("before", "cas"), ("after", "faa")):
-        (tmp_path / name / "plan.tsv").write_text(f"coherence-cas\tcoherence\t--op {op}\n")
-    app(["compare", str(tmp_path / "before"), str(tmp_path / "after")], standalone_mode=False)
-    assert "coherence-cas was measured with other arguments: --op cas before, --op faa after" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("fingerprints", [True, False])
-def test_compare_says_first_that_the_machines_differ(tmp_path, capsys, fingerprints):
-    parts = {"before": ("rome-2x64", "AMD EPYC 7742"), "after": ("milan-2x64", "AMD EPYC 7763")}
-    for name, (machine, part) in parts.items():
-        found = fleet(Plan(preset(machine), nodes=2, runs=1, passes=1))
-        said = {"cpu": part} if fingerprints else {}
-        nodes = tuple(dataclasses.replace(node, fingerprint=said) for node in found.nodes)
-        found = dataclasses.replace(found, nodes=nodes)
-        packed.write(found, tmp_path / name)
-        judge(tmp_path / name)
-    app(["compare", str(tmp_path / "before"), str(tmp_path / "after")], standalone_mode=False)
-    origin, first, *_ = capsys.readouterr().out.splitlines()
-    assert origin == "SIMULATED, not a measurement"
-    what = (
-        "CPU AMD EPYC 7742 before, AMD EPYC 7763 after" if fingerprints else "pairs of same CCX 192 before, 448 after"
-    )
-    end = "what follows are differences of two machines, not changes of one"
-    assert first == f"the machines differ: 2 nodes (node000, node001): {what}; {end}"
-    app(["compare", str(tmp_path / "before"), str(tmp_path / "after"), "--json"], standalone_mode=False)
-    assert json.loads(capsys.readouterr().out)["machines_differ"] == first
-
-
-def test_drift_names_the_field():
-    found = fleet(Plan(SMALL, nodes=5, defects=("node002: fingerprint microcode=0x99",)))
-    drift = comparison.drift(found.nodes, acceptance.load())
-    assert {name: [d.key for d in fields] for name, fields in drift.items()} == {"node002": ["microcode"]}
 
 
 def test_what_differs_is_told_in_words_not_in_keys():
