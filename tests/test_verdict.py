@@ -20,7 +20,6 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
-from nodeprint.verdict import outputs, power
 from nodeprint.verdict.campaign_verdict import judge, judge_fleet
 from nodeprint.words import cause_findings, places
 from nodeprint.words.outcome import Finding
@@ -42,6 +41,7 @@ from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.simulate.machines import measured_places
 from nodeprint.topology.model import Topology
 from nodeprint.topology.presets import from_part, preset
+from nodeprint.verdict import outputs, power
 
 ROOT = Path(__file__).parent.parent
 QUIET = Spread(core=0.002)
