@@ -13,7 +13,7 @@ import yaml
 
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
-from nodeprint.verdict.campaign_verdict import judge
+from nodeprint.judge.campaign import judge
 
 from .conftest import ROOT, environment, need
 from .test_workflow import config, run

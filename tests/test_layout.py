@@ -11,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodeprint import layout
-from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.topology import from_part
 from nodeprint.topology.model import Cpu, Machine, Topology
-from nodeprint.verdict.campaign_verdict import judge_fleet
 from tests import machines
 from tests.machines import arm, epyc, xeon
 from tests.test_topology import read
@@ -69,13 +67,3 @@ def test_cores_without_an_l3_are_in_no_ccx_of_the_others() -> None:
         tuple(pair) for pair, kind in zip(pairs.tolist(), layout.pair_classes(slots, pairs), strict=True) if kind == 1
     }
     assert same == {(0, 1)}
-
-
-def test_a_slow_core_of_a_harvested_part_is_named_by_its_cpu() -> None:
-    """Other cores are fused off on each chip: cores of a CCX are compared as sorted profiles."""
-    spread = Spread(core=0.002, fused=True)
-    made = fleet(Plan(from_part("EPYC 7402", 2), nodes=16, jobs=2, spread=spread, defects=("node003: core 7 +6%",)))
-    assert made.pairs[0].layout.harvested
-    found = judge_fleet(made).nodes
-    assert {name for name, node in found.items() if node.findings} == {"node003"}
-    assert [(finding.term, finding.where["cpu"]) for finding in found["node003"].findings] == [("core", 7)]
