@@ -4,11 +4,11 @@ CONFIG ?= config/config.yaml
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 LINT = python workflow shell ansible kernels
-.PHONY: help demo run cluster report setup kernels lint $(LINT:%=lint-%) format test test-pure test-emulated test-all fuzz test-fresh test-offline bench bundle pictures clean
+.PHONY: help demo run cluster report setup kernels lint $(LINT:%=lint-%) format test test-pure test-emulated test-all fuzz test-fresh test-offline bench wheel bundle pictures clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
-	@echo; echo "CONFIG=FILE   another configuration    NODES=a,b   measure these again as a new job    SYSTEM=no   install no system package"
+	@echo; echo "CONFIG=FILE   another configuration    NODES=cn[01-04]   measure these again as a new job    SYSTEM=no   install no system package"
 	@echo "FAIL_ON=not-measured,deviates   'make run' fails where a node has such an outcome (also: invalid, any)"
 	@echo "VERBOSE=1     all of Snakemake's output (it is always in results/<campaign>/logs/run.log)"
 
@@ -16,7 +16,7 @@ demo: .venv/packages.stamp ## a simulated fleet with one slow core, judged and r
 	@.venv/bin/nodeprint demo
 
 run: .venv/run.stamp kernels ## measure (here, or as the configuration says), judge, and write the PDF
-	@workflow/run --config $(CONFIG) $(if $(NODES),--again $(NODES)) $(if $(FAIL_ON),--fail-on $(FAIL_ON))
+	@workflow/run --config $(CONFIG) $(if $(NODES),--again '$(NODES)') $(if $(FAIL_ON),--fail-on $(FAIL_ON))
 
 COUNT ?= 3
 cluster: .venv/dev.stamp kernels ## the same job through a real Slurm of COUNT=3 virtual nodes here; with FLEET=rome-2x64 simulated ones
@@ -39,7 +39,9 @@ lint-python: .venv/dev.stamp
 
 lint-workflow: .venv/dev.stamp
 	snakefmt --check workflow
+	snakemake --lint
 	snakemake --lint --configfile tests/data/lint.yaml
+	snakemake --dry-run --quiet all --configfile tests/data/lint.yaml
 
 lint-shell: .venv/dev.stamp
 	shellcheck workflow/run workflow/launch/ansible workflow/launch/outcomes kernels/archive $(wildcard ansible/roles/nodeprint/files/*) tests/cluster/run tests/cluster/replay tests/fake_slurm.sh $(filter-out setup/compile,$(wildcard setup/*)) kernels/linktest.sh tests/fresh/run tests/offline/run tests/emulated/init tests/emulated/initramfs tests/fake_kernel.sh kernels/node-run .ci/run
@@ -75,7 +77,7 @@ test-all: test test-emulated ## both, and the tests that take minutes each
 fuzz: .venv/dev.stamp kernels ## the tests on made-up input with new examples in every call
 	pytest -q -n auto --hypothesis-profile=fuzz $$(grep -l '@given' tests/test_*.py)
 
-test-fresh: ## the main job and the pure tests in a debootstrap'ed Debian 12 (root)
+test-fresh: ## the README in debootstrap'ed Debian roots, with half a Python and with none (root)
 	tests/fresh/run
 
 test-offline: .venv/run.stamp ## the main job from the bundle, without network, rights, compiler, likwid and lscpu (root)
@@ -83,6 +85,12 @@ test-offline: .venv/run.stamp ## the main job from the bundle, without network, 
 
 bench: .venv/dev.stamp kernels ## ratios against peers and limits, compared with the last time (an hour; BENCH="numa structure")
 	python -m bench $(BENCH)
+
+wheel: .venv/dev.stamp ## wheels with static kernels, for x86-64 and aarch64 (cross-compiled), in build/wheels
+	for architecture in x86_64 aarch64; do \
+		rm -rf build/lib build/bdist.*; \
+		NODEPRINT_WHEEL=$$architecture setup/pip wheel --no-deps --no-build-isolation --wheel-dir build/wheels . || exit 1; \
+	done
 
 bundle: .venv/run.stamp ## everything that a site without internet needs, as one archive
 	@setup/bundle
@@ -96,7 +104,7 @@ clean: ## remove what was built (not what was measured)
 # Stamps: set-up runs again when the locked packages change.
 .venv/run.stamp: requirements.lock pyproject.toml setup/venv setup/pip
 	@setup/system python run
-	@$(MAKE) --no-print-directory .venv/packages.stamp
+	@$(MAKE) --silent --no-print-directory .venv/packages.stamp
 	@touch $@
 
 .venv/packages.stamp: requirements.lock pyproject.toml setup/venv setup/pip

@@ -1,7 +1,8 @@
-"""What following the jobs of a campaign costs: on a real Slurm of virtual nodes, and with 1,000 that do not exist.
+"""What measuring by Snakemake costs: on a real Slurm of virtual nodes, and with 1,000 that do not exist.
 
-The overhead a node is the time of launch/slurm.py less that of the same jobs submitted in a loop, in turn, by the
-number of nodes; kernels do nothing, so all of it is start and end of jobs. These rows need root and Slurm.
+The overhead a node is the time that Snakemake takes to measure all, less that of the same jobs submitted in a loop, in
+turn, by the number of nodes; kernels do nothing, so all of it is start and end of Snakemake and of jobs. These rows
+need root and Slurm. Of 1,000 nodes sbatch's own time is not counted.
 """
 
 from __future__ import annotations
@@ -14,11 +15,10 @@ import resource
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bench.fleet import as_a_kernel_writes
@@ -32,7 +32,7 @@ CLUSTER = ROOT / "tests/cluster/cluster"
 KERNEL = """\
 #!/bin/sh
 case "$*" in *--help* | *--plan*) exit 0 ;; esac
-while [ $# -gt 0 ]; do [ "$1" != --out ] || echo '{}' >"$2"; shift; done
+while [ $# -gt 0 ]; do [ "$1" != --out ] || echo '{"record":"trailer"}' >"$2"; shift; done
 """
 
 
@@ -54,23 +54,31 @@ def copy(folder: Path) -> Path:
         kernel = folder / "kernels/build" / name
         kernel.write_text(KERNEL)
         kernel.chmod(0o755)
+    (folder / "kernels/build/hashes.tsv").touch()  # nothing is to be built
     return folder
 
 
 def begin(folder: Path, name: str, nodes: list[Node], **slurm: object) -> Path:
     """A campaign of `nodes` that is to be launched; its configuration's path."""
     path = folder / f"{name}.yaml"
-    keys = {"minutes": 5, "deadline_hours": 1, "jobs_at_a_time": 1000} | slurm
-    content = {"campaign": name, "launch": "slurm", "preset": "test", "measure": ["coherence-cas"], "runs": 1}
-    path.write_text(json.dumps(content | {"slurm": keys, "results": str(folder / "results")}))
+    keys = {"minutes": 5, "deadline_hours": 1} | slurm
+    content = {
+        "campaign": name,
+        "launch": "slurm",
+        "preset": "test",
+        "measure": ["coherence-cas"],
+        "runs": 1,
+        "recheck": False,
+    }
+    path.write_text(json.dumps(content | {"recheck": False, "slurm": keys, "results": str(folder / "results")}))
     campaigns.prepare(config.load(path), lambda: nodes, [], {})
     return path
 
 
-def launch_words(path: Path, campaign: Path) -> list[str]:
-    """The call of launch/slurm.py over a campaign."""
-    words = [path, campaign / "launch/pending.tsv", campaign / "launch/outcomes.tsv"]
-    return [sys.executable, str(ROOT / "workflow/launch/slurm.py"), *map(str, words)]
+def measure_words(path: Path) -> list[str]:
+    """The call of Snakemake that measures all nodes of a campaign and does nothing else."""
+    profile = ["--workflow-profile", str(ROOT / "profiles/slurm"), "--jobs", "1000000"]
+    return ["snakemake", "--nolock", "--configfile", str(path), *profile, "--until", "measure"]
 
 
 # --- a real Slurm -----------------------------------------------------------------------------------------------------
@@ -102,7 +110,7 @@ def bare(folder: Path, name: str, nodes: list[Node]) -> list[str]:
     lines = []
     for node in nodes:
         (campaign / "nodes" / node.node / "job1").mkdir(parents=True)
-        run = shlex.join([str(folder / "kernels/node-run"), *campaigns.node_run(settings, node)])
+        run = shlex.join([str(folder / "kernels/node-run"), *campaigns.node_run(settings, node, node.job)])
         lines.append(f"sbatch -Q --nodelist={node.node} --exclusive --mem=0 -o /dev/null --wrap {shlex.quote(run)}")
     count = f"$(ls {campaign}/nodes/*/job1/status.json 2>/dev/null | wc -l)"
     return ["sh", "-c", "\n".join([*lines, f"until [ {count} = {len(nodes)} ]; do sleep 0.05; done"])]
@@ -117,7 +125,7 @@ def overhead(count: int, times: int) -> Row:
         nodes = [Node(f"cn{i:02d}", f"cn{i:02d}", partition="main") for i in range(1, count + 1)]
         for turn in range(times):
             path = begin(folder, f"launch{turn}", nodes)
-            launched = on_login(environment, folder, *launch_words(path, folder / f"results/launch{turn}"))
+            launched = on_login(environment, folder, *measure_words(path))
             alone = on_login(environment, folder, *bare(folder, f"bare{turn}", nodes))
             found.append((launched - alone) / count)
             print(f"{count} nodes: launched {launched:.1f} s, the jobs alone {alone:.1f} s", flush=True)
@@ -128,9 +136,9 @@ def overhead(count: int, times: int) -> Row:
 
 
 def cpu_s(pid: int) -> float:
-    """CPU seconds of a process and of what it has waited for."""
+    """CPU seconds of a process, without those of what it started."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def peak_mb(pid: int) -> float:
@@ -139,34 +147,40 @@ def peak_mb(pid: int) -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
-def thousand(wait_s: float) -> list[Row]:
-    """1,000 jobs submitted to a Slurm that only answers, waited for, and done."""
+def followed(count: int, wait_s: float, bounded: bool) -> list[Row]:
+    """Jobs of `count` nodes submitted to a Slurm that only answers, waited for, and done."""
     with tempfile.TemporaryDirectory(prefix="nodeprint-bench-") as temporary:
         folder = copy(Path(temporary))
-        nodes = [Node(f"n{i:04d}", f"n{i:04d}", partition="main", cpus=256) for i in range(1000)]
-        path = begin(folder, "thousand", nodes)
-        campaign = folder / "results/thousand"
-        environment = os.environ | fake_slurm.environment(Path(temporary))
+        nodes = [Node(f"n{i:05d}", f"n{i:05d}", partition="main", cpus=256) for i in range(count)]
+        path = begin(folder, "many", nodes)
+        campaign = folder / "results/many"
+        environment = os.environ | fake_slurm.environment(Path(temporary)) | {"PYTHONPATH": str(ROOT / "workflow")}
         began = time.monotonic()
-        process = subprocess.Popen(launch_words(path, campaign), cwd=folder, env=environment, stderr=subprocess.DEVNULL)
+        with Path(temporary, "log").open("wb") as log:
+            process = subprocess.Popen(measure_words(path), cwd=folder, env=environment, stdout=log, stderr=log)
         queue = folder / "queue"
-        while not (queue.exists() and queue.read_text().count("\n") == len(nodes)):
+        while not (queue.exists() and queue.read_text().count("\n") == count):
+            if process.poll() is not None:
+                raise SystemExit(Path(temporary, "log").read_text()[-2000:])
             time.sleep(0.1)
         submitted = time.monotonic() - began
-        time.sleep(60)  # the polls have become rare
+        time.sleep(wait_s / 2)  # the polls have become rare
         before, at = cpu_s(process.pid), time.monotonic()
         time.sleep(wait_s)
         share = (cpu_s(process.pid) - before) / (time.monotonic() - at)
         for node in nodes:
             (campaign / "nodes" / node.node / "job1/status.json").write_text('{"outcome": "complete"}')
-        at = time.monotonic()
-        memory = peak_mb(process.pid)
-        process.wait(timeout=120)
+        at, used, memory = time.monotonic(), 0.0, 0.0
+        while process.poll() is None:
+            with suppress(OSError, StopIteration):
+                used, memory = cpu_s(process.pid), peak_mb(process.pid)
+            time.sleep(0.1)
         return [
-            row("1,000 nodes: submitting one", submitted / len(nodes), None, "s"),
-            row("1,000 nodes: share of a core while waiting", share * 100, 2, "%"),
-            row("1,000 nodes: memory", memory, 300, "MB"),
-            row("1,000 nodes: until all outcomes are seen", time.monotonic() - at, None, "s"),
+            row(f"{count:,} nodes: submitting one", submitted / count, None, "s"),
+            row(f"{count:,} nodes: share of a core while waiting", share * 100, 2, "%"),
+            row(f"{count:,} nodes: CPU time of graph, submission and following", used, 20 if bounded else None, "s"),
+            row(f"{count:,} nodes: memory", memory, 300 if bounded else None, "MB"),
+            row(f"{count:,} nodes: until all outcomes are seen", time.monotonic() - at, None, "s"),
         ]
 
 
@@ -242,9 +256,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=3, help="turns of each row on a real Slurm (default 3)")
     parser.add_argument("--wait", type=float, default=120, help="seconds of waiting that are watched (default 120)")
+    parser.add_argument("--many", action="store_true", help="10,000 nodes, too")
     options = parser.parse_args()
     load = os.getloadavg()[0]
-    rows = [*bundle(), dry_run(options.times), *thousand(options.wait)]
+    rows = [*bundle(), dry_run(options.times), *followed(1000, options.wait, bounded=True)]
+    if options.many:
+        rows += followed(10_000, options.wait, bounded=False)
     if os.geteuid() == 0 and shutil.which("slurmctld"):
         rows += [overhead(count, options.times) for count in (8, 32)]
     else:

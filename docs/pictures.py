@@ -12,12 +12,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from nodeprint.verdict.campaign_verdict import judge
 from PIL import Image
 
 from nodeprint.report import documents as report
 from nodeprint.simulate import Plan, write
 from nodeprint.topology.presets import preset
-from nodeprint.verdict.campaign_verdict import judge
 from tests.browser import browser
 
 DOCS = Path(__file__).parent

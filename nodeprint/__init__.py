@@ -1,3 +1,27 @@
 """The fingerprint of every node of a cluster, and whether identically configured nodes really are the same."""
 
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nodeprint.interface import OpenCampaign
+
+__all__ = ["__version__", "open"]
+
 __version__ = "0.1.0"
+
+
+def open(campaign: str | Path) -> OpenCampaign:
+    """A campaign for Python: its data, deviations, verdict and figures (docs/research.md).
+
+    Raises NodeprintError where no campaign is there.
+    """
+    from nodeprint.errors import NodeprintError  # noqa: PLC0415 (the command line imports this package for its version)
+    from nodeprint.interface import OpenCampaign  # noqa: PLC0415
+
+    folder = Path(campaign)
+    if not (folder / "nodes.tsv").is_file() and not (folder / "packed").is_dir():
+        raise NodeprintError("no campaign is there", where=folder, advice="name a folder that holds nodes.tsv")
+    return OpenCampaign(folder)

@@ -2,25 +2,62 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
-from nodeprint import checked_yaml, discover, files, run_files
+from nodeprint import checked_yaml, discover, files, recheck, run_files
 from nodeprint import config as configuration
 from nodeprint.discover import Node
 from nodeprint.errors import NodeprintError
 
-#: What measures many nodes in one call; it gets them as a list (launch/pending.tsv).
-TOGETHER = ("slurm", "ansible")
 #: By what a way of launching reaches its nodes. (A sweep was one Slurm allocation over all nodes.)
 _REACHED = {"here": "here", "slurm": "Slurm", "sweep": "Slurm", "ansible": "Ansible"}
+
+
+#: What is known of a job by the clock of the login node, in the job's folder.
+_FOLLOWED = "followed.json"
+
+
+class Followed(msgspec.Struct, frozen=True):
+    """When a job was submitted and when it had ended, by the clock of the login node or Slurm's, never the node's: ISO
+    8601, empty where it is not known."""
+
+    submitted: str = ""
+    ended: str = ""
+
+
+def followed(job_folder: Path, *, submitted: datetime | None = None, ended: datetime | None = None) -> None:
+    """Note when a job was submitted, or had ended, as whoever launches it knows; what was noted before stays.
+
+    Of a job that is continued the first submission and the last end count. Times have a time zone. Raises
+    NodeprintError where it cannot be written.
+    """
+    noted = read_followed(job_folder)
+    first = noted.submitted or (_iso(submitted) if submitted else "")
+    last = _iso(ended) if ended else "" if submitted else noted.ended
+    files.write(job_folder / _FOLLOWED, msgspec.json.encode(Followed(first, last)) + b"\n")
+
+
+def read_followed(job_folder: Path) -> Followed:
+    """What was noted of a job; nothing where nothing was, or nothing that can be read."""
+    try:
+        return msgspec.json.decode((job_folder / _FOLLOWED).read_bytes(), type=Followed)
+    except (OSError, ValueError, RecursionError):
+        return Followed()
+
+
+def _iso(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="seconds")
 
 
 def prepare(
@@ -32,8 +69,9 @@ def prepare(
     again while nodes are pending. A node of `again` gets a new job, and so does one whose unfinished job was begun with
     another plan or other kernels (`hashes`, by kernel's name): what was measured stays. A failed outcome is set aside,
     so that the workflow tries it again, and a complete one where the configuration now asks for measurements or runs
-    that the job does not have: node-run adds them to it. Raises NodeprintError, also where the configuration now asks
-    for other nodes or other arguments than were measured.
+    that the job does not have: node-run adds them to it. Where something is to be measured, suspects are looked for
+    anew after it. Raises NodeprintError, also where the configuration now asks for other nodes or other arguments than
+    were measured.
     """
     folder = configuration.campaign_folder(config)
     for path in (path for part in (".", "logs", "report") for path in (folder / part).glob("*")):
@@ -58,22 +96,32 @@ def prepare(
     files.write(folder / "config.yaml", yaml.safe_dump(config, sort_keys=True))
     files.write(folder / "plan.tsv", plan)
     discover.write_sheet(sheet, nodes)
-    if config["launch"] in TOGETHER:
-        if not (folder / "id").exists():
-            files.write(folder / "id", os.urandom(6).hex() + "\n")
-        pending = [n for n in nodes if n.measure and not (job_folder(folder, n) / "status.json").exists()]
-        if pending:
-            rows = (f"{node.node}\t{node.job}\t{node.cpus}\n" for node in pending)
-            files.write(folder / "launch/pending.tsv", "".join(rows))
-            # Snakemake makes nothing again for a newer file of the same content: the same nodes are tried again
-            files.remove(folder / "launch/outcomes.tsv")
+    if config["launch"] == "slurm" and not (folder / "id").exists():
+        files.write(folder / "id", os.urandom(6).hex() + "\n")
+    pending = [node for node in nodes if node.measure and not (job_folder(folder, node) / "status.json").exists()]
+    if pending:
+        recheck.forget(folder)
+    if pending and config["launch"] == "ansible":
+        files.write(folder / "launch/pending.tsv", recheck.listed(pending))
+        # Snakemake makes nothing again for a newer file of the same content: the same nodes are tried again
+        files.remove(folder / "launch/pending.outcomes.tsv")
+    mark = discovered(folder, config)
+    for former_mark in set((folder / "launch").glob("discovered-*")) - {mark}:
+        files.remove(former_mark)
+    files.write(mark, "")
     return folder
 
 
-def node_run(config: Mapping[str, Any], node: Node) -> list[str]:
-    """The arguments that node-run gets for the current job of a node."""
+def discovered(folder: Path, config: Mapping[str, Any]) -> Path:
+    """The file which says that a campaign is as `config` asks for: an edited configuration has another."""
+    text = yaml.safe_dump(dict(config), sort_keys=True)
+    return folder / f"launch/discovered-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def node_run(config: Mapping[str, Any], node: Node, job: int) -> list[str]:
+    """The arguments that node-run gets for a job of a node."""
     return [
-        "--campaign", str(configuration.campaign_folder(config)), "--node", node.node, "--job", str(node.job),
+        "--campaign", str(configuration.campaign_folder(config)), "--node", node.node, "--job", str(job),
         "--runs", str(config["runs"]), "--expect-cpus", str(node.cpus), "--setup", str(config["site"]["setup"]),
         "--serials", configuration.serials(config),
     ]  # fmt: skip

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import fcntl
 import json
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nodeprint import campaign as campaigns
-from nodeprint import discover
+from nodeprint import discover, node_lists
+from nodeprint.discover import slurm
+from nodeprint.discover.slurm import ENDED
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.progress import (
     RUNS,
@@ -30,15 +31,22 @@ from nodeprint.progress import (
 _MADE = ("simulated", "imported")
 #: What a node is of which everything is there.
 _ENDED = ("measured", *_MADE)
-#: What a node can be, in the order in which an administrator wants to read it.
-STANDINGS = ("failed", "partly measured", "running", "queued", "not begun", "left out", *_ENDED)
+#: What a node can be, in the order in which an administrator wants to read it. `failed`: nothing is measured, or
+#: nothing can be read; `interrupted`: what is there will be continued; `partly measured`: of the rest the node refused
+#: each part, or a kernel failed on it.
+STANDINGS = (
+    "failed", "interrupted", "partly measured", "running", "queued", "not begun", "left out", *_ENDED
+)  # fmt: skip
+#: What is to be measured by the next call.
+UNFINISHED = ("failed", "interrupted", "running", "queued", "not begun")
 #: The status for scripts while nodes run or are queued.
 AT_WORK = 3
+#: The exit code of a measurement that was not begun.
+_NOT_RUN = -1
 #: Slurm's states of a job that does not run yet.
 _QUEUED = ("PENDING", "CONFIGURING")
-#: A log that nothing was added to for so long is of a node-run that was killed, as no pass takes longer.
-_SILENT_S = 1800.0
-_MOST_ROWS = 12
+_MOST_ROWS, _MOST_NAMED = 12, 3
+_LONGEST_LIST = 48
 
 
 @dataclass(frozen=True)
@@ -74,10 +82,26 @@ class Status:
 
     @property
     def code(self) -> int:
-        """For scripts: 3 while nodes run or are queued, else 1 where one was to be measured and is not complete."""
+        """For scripts: 3 while nodes run or are queued, else 1 where one was to be measured and is not."""
         if {"running", "queued"} & set(self.counts):
             return AT_WORK
-        return int(bool(set(self.counts) - {"left out", *_ENDED}))
+        return int(bool(set(self.counts) & set(UNFINISHED)))
+
+    def unfinished(self) -> str:
+        """The nodes that are to be measured still, by what they are, in half a sentence; empty where there is none."""
+        rows = [(standing, names, text) for standing in UNFINISHED for names, text in self._rows(standing)]
+        parts = [f"{names} {standing}" + (f" ({text})" if text else "") for standing, names, text in rows[:_MOST_NAMED]]
+        if len(rows) > _MOST_NAMED:
+            parts.append(f"{len(rows) - _MOST_NAMED} more reasons, see `nodeprint status`")
+        return "; ".join(parts)
+
+    def _rows(self, standing: str) -> list[tuple[str, str]]:
+        """The nodes that stand so, those with the same words folded, and the words."""
+        by_words: dict[str, list[str]] = {}
+        for node in self.nodes:
+            if node.standing == standing:
+                by_words.setdefault(_words(node), []).append(node.node)
+        return [(_folded(names), words) for words, names in by_words.items()]
 
     def as_json(self) -> dict[str, Any]:
         """The facts for programs."""
@@ -93,11 +117,7 @@ class Status:
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
         lines = [f"{self.campaign}: {counted(len(self.nodes), 'node')}: {counts}{time_left}"]
         for standing in (one for one in STANDINGS if one not in _ENDED):
-            said: dict[str, list[str]] = {}
-            for node in self.nodes:
-                if node.standing == standing:
-                    said.setdefault(_words(node), []).append(node.node)
-            rows = [(_names(names), text) for text, names in said.items()]
+            rows = self._rows(standing)
             lines += [f"  {standing:<15}  {names:<24}  {text}".rstrip() for names, text in rows[:_MOST_ROWS]]
             if len(rows) > _MOST_ROWS:
                 lines.append(f"  {standing:<15}  and {len(rows) - _MOST_ROWS} more")
@@ -119,10 +139,21 @@ def read(folder: Path) -> Status:
     seen = {node.name: node for node in state.nodes}
     followed = _held(folder / "launch/lock")
     queue = queue_rows(folder)
-    if not followed:  # what Ansible ran has ended with it
-        queue = {name: row for name, row in queue.items() if not by_ansible(row)}
+    if not followed:
+        queue = _asked_anew(folder, queue)
     nodes = [_standing(folder, node, seen.get(node.node), queue.get(node.node, []), state) for node in sheet]
     return Status(folder.name, nodes, followed, state.left_s())
+
+
+def _asked_anew(folder: Path, queue: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """The rows of jobs.tsv as Slurm knows them now, where no call follows them; what is not in the queue is gone, as is
+    what Ansible ran."""
+    if not any(row[2] and row[3] not in ENDED for row in queue.values()):
+        return {}
+    listed = slurm.in_queue(text_of(folder / "id").strip())
+    if listed is None:  # what was known last
+        return dict(queue)
+    return {node: [*row[:3], *listed[row[2]]] for node, row in queue.items() if row[2] in listed}
 
 
 def _made(folder: Path, row: discover.Node) -> Standing:
@@ -132,18 +163,16 @@ def _made(folder: Path, row: discover.Node) -> Standing:
 
 
 def _standing(
-    folder: Path, row: discover.Node, seen: NodeProgress | None, slurm: Sequence[str], state: State
+    folder: Path, row: discover.Node, seen: NodeProgress | None, queued: Sequence[str], state: State
 ) -> Standing:
-    """How a node stands; `slurm` is its row of jobs.tsv, or empty."""
+    """How a node stands; `queued` is its row of jobs.tsv, or empty."""
     job = campaigns.job_folder(folder, row)
-    number, slurm_state, why = slurm[2:5] if slurm and slurm[1] == str(row.job) else ("", "", "")
+    number, slurm_state, why = queued[2:5] if queued and queued[1] == str(row.job) else ("", "", "")
     none = Standing(row.node, "not begun", job=row.job, of=state.places, done=len(seen.done) if seen else 0)
     current = seen.current if seen else None
     found = none
-    begun = slurm_state in RUNS and by_ansible(slurm)
     if (job / "status.json").exists():
-        outcome, message = _outcome(job / "status.json")
-        standing = {"complete": "measured", "partial": "partly measured"}.get(outcome, "failed")
+        standing, message = _outcome(job / "status.json")
         found = replace(none, standing=standing, reason=message, done=len(complete(job, state.steps)))
     elif not row.measure:
         found = replace(none, standing="left out", reason=": ".join(filter(None, (row.state, row.reason))))
@@ -151,16 +180,19 @@ def _standing(
         found = replace(none, standing="failed", reason=printable(submission, 400))
     elif slurm_state in _QUEUED:
         found = replace(none, standing="queued", reason="" if why == "None" else why, slurm_job=number)
-    elif begun:
+    elif slurm_state in RUNS and by_ansible(queued):
         found = replace(none, standing="running", reason=f"since {why}")
-    elif current and seen and (slurm_state in RUNS or _age(job / "node-run.log") < _SILENT_S):
-        found = replace(
-            none, standing="running", slurm_job=number, measurement=current.name, run=current.run,
-            left_s=state.left_of(seen),
-        )  # fmt: skip
+    elif slurm_state in RUNS or _held(folder / f"locks/{row.host}.lock"):
+        reason = "" if current else "it begins"
+        measurement, run = (current.name, current.run) if current else ("", 0)
+        left_s = state.left_of(seen) if current and seen else None
+        found = replace(none, standing="running", reason=reason, slurm_job=number, measurement=measurement, run=run,
+                        left_s=left_s)  # fmt: skip
     elif slurm_state.isupper():  # a state of Slurm, and no outcome of a former call
-        why = "it begins" if slurm_state in RUNS else f"its Slurm job is {slurm_state}; waiting for its status.json"
+        why = f"its Slurm job is {slurm_state}; waiting for its status.json"
         found = replace(none, standing="running", reason=why, slurm_job=number)
+    elif (job / "node-run.log").exists():
+        found = replace(none, standing="interrupted")
     return found
 
 
@@ -172,17 +204,21 @@ def _words(node: Standing) -> str:
     return node.reason
 
 
-def _names(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{len(names)} ({', '.join(names[:3])}{', ...' if len(names) > 3 else ''})"
+def _folded(names: Sequence[str]) -> str:
+    """Names as one list; what is too long for a line is counted, too."""
+    text = node_lists.fold(names)
+    return text if len(text) <= _LONGEST_LIST else f"{len(names)} nodes, {printable(text, _LONGEST_LIST)}"
 
 
 def _outcome(path: Path) -> tuple[str, str]:
-    """Outcome and the first message of a measurement that is not done."""
+    """How a node stands by its status.json, and the first message of a measurement that is not done."""
     try:
         content = json.loads(path.read_text())
-        failed = [m for m in content["measurements"] if m["outcome"] != "done"]
-        message = f"{failed[0]['name']}: {failed[0]['message']}" if failed else ""
-        return str(content["outcome"]), printable(message)
+        missing = [m for m in content["measurements"] if m["outcome"] != "done"]
+        message = f"{missing[0]['name']}: {missing[0]['message']}" if missing else ""
+        cut = any(m["exit_code"] == _NOT_RUN for m in missing)
+        standings = {"complete": "measured", "partial": "interrupted" if cut else "partly measured"}
+        return standings.get(str(content["outcome"]), "failed"), printable(message)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return "failed", "status.json cannot be read"
 
@@ -197,10 +233,3 @@ def _held(lock: Path) -> bool:
     except OSError:
         return False
     return False
-
-
-def _age(path: Path) -> float:
-    try:
-        return time.time() - path.stat().st_mtime
-    except OSError:
-        return float("inf")

@@ -41,6 +41,10 @@ class CannotWriteError(NodeprintError):
     """Nothing is wrong with what was read; what follows from it could not be kept (a full disk, a read-only folder)."""
 
 
+class NoServiceError(NodeprintError):
+    """Nothing is wrong with what was asked for; whoever would do it is away. The command line ends with 1."""
+
+
 def unreadable(path: Path | str, error: OSError) -> NodeprintError:
     """What to raise where `path` cannot be opened or read."""
     known = {

@@ -37,6 +37,12 @@ def export(campaign: Path) -> list[Path]:
     return [place / NAME for place in measured]
 
 
+def fresh(node_dir: Path) -> Path:
+    """node.nc of a node, written first where it is older than its records. Raises CannotWriteError."""
+    newest = max((when for _, _, when in store.sources(node_dir)), default=0)
+    return write(node_dir) if _age(node_dir / NAME) < newest else node_dir / NAME
+
+
 def _age(path: Path) -> int:
     return path.stat().st_mtime_ns if path.exists() else -1
 

@@ -15,11 +15,12 @@ import msgspec
 import numpy as np
 
 from nodeprint import files
+from nodeprint.campaign import Followed
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import job_parts
-from nodeprint.fleet.quantity import NodeLayout, Quantity, models
+from nodeprint.fleet.quantity import Key, NodeLayout, Quantity, models
 
-SCHEMA = 3
+SCHEMA = 4
 FOLDER = "packed"
 
 
@@ -33,9 +34,11 @@ class PackedNode:
     `senses` as of `nodeprint.senses`: what its clocks, thermometers and memory controllers said. `run_minutes` is how
     long a run of each measurement took.
 
-    `quality` is what is wrong with its records, `unusable` what keeps all of them from being compared; both are texts of
-    readers, which are shown. `not_applicable` are measurements that have nothing to measure on it. `imported`: its
-    records are another tool's; `identified`: it is known what machine it is.
+    `quality` is what is wrong with its records, `unusable` what keeps all of them from being compared; both are
+    texts of readers, which are shown. `not_applicable` are measurements that have nothing to measure on it,
+    `rebooted` jobs that runs of several boots are in: one survey cannot be of all of them. `followed` has by job
+    when it was submitted and ended, by the login node's clock. `imported`: its records are another tool's;
+    `identified`: it is known what machine it is.
     """
 
     name: str
@@ -49,6 +52,8 @@ class PackedNode:
     quality: tuple[str, ...] = ()
     unusable: tuple[str, ...] = ()
     not_applicable: tuple[str, ...] = ()
+    rebooted: tuple[str, ...] = ()
+    followed: Mapping[int, Followed] = field(default_factory=dict)
     imported: bool = False
     identified: bool = True
     warnings: tuple[Mapping[str, str], ...] = ()
@@ -84,6 +89,20 @@ class PackedFleet:
     def others(self) -> tuple[Quantity, ...]:
         """All other quantities."""
         return tuple(one for one in self.quantities if not one.of_pairs)
+
+
+def os_places(quantity: Quantity, node: PackedNode) -> list[dict[str, Key]]:
+    """The coordinates of every place of a quantity by the numbers of a node's operating system."""
+    out = []
+    for number in range(quantity.size):
+        place = quantity.place(number)
+        for dim, value in place.items():
+            label = quantity.model.labels.get(dim, "")
+            numbers = node.numbers.get("node" if label == "node" else "cpu", ()) if label else ()
+            if isinstance(value, int) and 0 <= value < len(numbers) and label != "node_of_cpu":
+                place[dim] = numbers[value]
+        out.append(place)
+    return out
 
 
 def write(fleet: PackedFleet, campaign: Path) -> Path:
@@ -125,6 +144,7 @@ def _entry(one: Quantity, file: str) -> dict[str, Any]:
         "file": file, "measurement": one.measurement, "operation": one.operation, "quantity": one.quantity,
         "unit": one.unit, "tick_ns": one.tick_ns, "slots": layout.slots.tolist(), "numa": layout.numa.tolist(),
         "numa_nodes": layout.numa_nodes, "harvested": layout.harvested, "ordered": layout.ordered,
+        "levels": list(layout.levels),
         "dims": list(one.dims), "names": {dim: list(words) for dim, words in one.names.items()},
         "node": one.node.tolist(), "job": one.job.tolist(), "run": one.run.tolist(), "started": list(one.started),
         "disturbed": one.disturbed.tolist(),
@@ -177,6 +197,7 @@ def _node(entry: Mapping[str, Any]) -> PackedNode:
             "quality",
             "unusable",
             "not_applicable",
+            "rebooted",
             "warnings",
             "boots",
             "seen",
@@ -190,6 +211,7 @@ def _node(entry: Mapping[str, Any]) -> PackedNode:
         numbers={key: tuple(numbers) for key, numbers in entry.get("numbers", {}).items()},
         senses=dict(entry.get("senses", {})),
         run_minutes=dict(entry.get("run_minutes", {})),
+        followed=msgspec.convert(entry.get("followed", {}), dict[int, Followed], strict=False),
         imported=bool(entry.get("imported", False)),
         identified=bool(entry.get("identified", True)),
         **(lists | texts),
@@ -206,7 +228,9 @@ def _quantity(folder: Path, entry: Mapping[str, Any]) -> Quantity:
     if places.shape[0] != len(dims) or values.ndim != 3 or (values.shape[0], values.shape[2]) != expected:
         raise ValueError(f"{file.name} has shape {values.shape}, its index says {expected[0]}, passes, {expected[1]}")
     slots, numa = np.array(entry["slots"], dtype=np.int64).reshape(-1, 6), np.array(entry["numa"], dtype=np.int64)
-    layout = NodeLayout(slots, numa, int(entry["numa_nodes"]), bool(entry["harvested"]), bool(entry["ordered"]))
+    layout = NodeLayout(
+        slots, numa, int(entry["numa_nodes"]), bool(entry["harvested"]), bool(entry["ordered"]), tuple(entry["levels"])
+    )
     measurement, operation, quantity, unit = (
         str(entry[key]) for key in ("measurement", "operation", "quantity", "unit")
     )

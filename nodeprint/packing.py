@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from nodeprint import discover, files, senses, topology
+from nodeprint.campaign import read_followed
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import homes, job_parts, nodes, store
 from nodeprint.fleet.job_parts import JobPart, NodePlaces
@@ -193,7 +194,7 @@ def _of_node(
     for job in found:
         of_node += [_pairs(number, place, job.number, one, kind) for one in job.pairs]
         of_node += [_cells(number, job.number, one, kind.whole) for one in job.cells if one.name in cell_models()]
-    boots = {str(run["boot_id"]) for job in found for one in job.measured.values() for run in one.runs}
+    boots = {boot for job in found for boot in _boots(job)}
     took: dict[str, list[float]] = {}
     for one in (one for job in found for one in job.measured.values()):
         times = [float(run["trailer"].get("elapsed_s") or 0.0) for run in one.runs]
@@ -205,11 +206,13 @@ def _of_node(
         # without its topology a node that has a survey would be taken for one of another configuration
         unusable=() if survey.topology else tuple(survey.problems),
         not_applicable=tuple(sorted({name for job in found for name in job.not_applicable})),
+        followed={job.number: known for job in found if (known := read_followed(place / f"job{job.number}")).submitted},
+        rebooted=tuple(f"job{job.number}" for job in found if len(_boots(job)) > 1),
         imported=any("imported" in one.header for job in found for one in job.measured.values()),
         identified=bool(survey.topology),
         cpus=kind.cpus,
         cores=kind.cores,
-        fingerprint=_fingerprint(found, survey),
+        fingerprint=_fingerprint(found, survey, kind.machine.machine),
         warnings=tuple(warnings),
         boots=tuple(sorted(boots)),
         numbers={"cpu": kind.whole.cpus, "core": kind.whole.cores, "node": kind.whole.nodes},
@@ -219,6 +222,11 @@ def _of_node(
         ),
     )  # fmt: skip
     return known, of_node
+
+
+def _boots(job: Job) -> set[str]:
+    """The boots that runs of a job are of; of an imported one there is none."""
+    return {str(run["boot_id"]) for one in job.measured.values() for run in one.runs} - {""}
 
 
 @dataclass(frozen=True)
@@ -321,9 +329,12 @@ def _sensors(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def _fingerprint(found: Sequence[Job], survey: Survey) -> dict[str, Any]:
-    """The survey's fields, and what the newest records say of the kernel that wrote them."""
+def _fingerprint(found: Sequence[Job], survey: Survey, machine: Machine) -> dict[str, Any]:
+    """The survey's fields, and what the newest records say of the kernel that wrote them. The processor of an imported
+    matrix is that of its topology."""
     fields = dict(survey.fingerprint)
+    if machine.name:
+        fields.setdefault("cpu", machine.name)
     headers = [one.header for job in found for one in job.pairs]
     if headers:
         fields |= {key: headers[-1][key] for key in ("kernel_hash", "compiler") if headers[-1].get(key)}

@@ -17,16 +17,22 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import zstandard
-
 #: Endings of an archive of a run, and of a record file.
 ARCHIVE, LOOSE = (".tar.zst", ".tar.xz", ".tar.gz"), (".jsonl", ".jsonl.gz")
 _RUN = re.compile(r"run([1-9]\d*)(\.tar\.(?:zst|xz|gz))?")
 _RECORDS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*\.jsonl")
+
+
+def _zstd() -> Any:
+    import zstandard  # noqa: PLC0415 (the workflow asks where records are with the packages of Snakemake alone)
+
+    return zstandard
+
+
 _STREAMS: dict[str, Callable[[], Any]] = {
     ".gz": lambda: zlib.decompressobj(wbits=31),
     ".xz": lzma.LZMADecompressor,
-    ".zst": lambda: zstandard.ZstdDecompressor().decompressobj(),
+    ".zst": lambda: _zstd().ZstdDecompressor().decompressobj(),
 }
 #: So much is unpacked at once, of which zstd may make 32768 times as much.
 _PIECE = 1 << 12
@@ -149,7 +155,7 @@ def _measurement(path: Path) -> str:
 def _unpacked(raw: bytes, suffix: str) -> tuple[bytes, str]:
     """All that can be unpacked up to a limit, and what is wrong where that is not everything."""
     stream, out, size = _STREAMS[suffix](), list[bytes](), 0
-    with suppress(zlib.error, lzma.LZMAError, zstandard.ZstdError, EOFError):
+    with suppress(zlib.error, lzma.LZMAError, _zstd().ZstdError, EOFError):
         for at in range(0, len(raw), _PIECE):
             out.append(stream.decompress(raw[at : at + _PIECE]))
             size += len(out[-1])

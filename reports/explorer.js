@@ -3,7 +3,7 @@
 (async () => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const byId = (id) => document.getElementById(id);
-  const NOTHING = 65535, SIDE = 640;
+  const NOTHING = 65535, LEFT = 52, BOTTOM = 44, TOP = 8, RIGHT = 76;
 
   // --- data ---
 
@@ -18,144 +18,212 @@
     const out = new Float64Array(n * n).fill(NaN);
     let k = 0;
     for (let a = 0; a < n; a++) {
-      for (let b = entry.directed ? 0 : a + 1; b < n; b++, k++) {
+      for (let b = a + 1; b < n; b++, k++) {
         const whole = bytes[k] * 256 + bytes[count + k];
-        if (whole === NOTHING) continue;
-        out[a * n + b] = whole * entry.step;
-        if (!entry.directed) out[b * n + a] = out[a * n + b];
+        if (whole !== NOTHING) out[a * n + b] = out[b * n + a] = whole * entry.step;
       }
     }
     unpacked.set(entry, out);
     return out;
   }
 
-  const sameKind = (one, other) =>
-    one.measurement === other.measurement && one.home === other.home && one.machine === other.machine;
+  const kindOf = (entry) => `${entry.measurement}|${entry.home}`;
+  const sameKind = (entry, other) => kindOf(entry) === kindOf(other) && entry.machine === other.machine;
 
-  // Pair by pair the median over nodes that are the same as their peers, the node itself left out.
+  function median(list) {
+    const known = list.filter((v) => !Number.isNaN(v)).sort((a, b) => a - b), middle = known.length >> 1;
+    return !known.length ? NaN : known.length % 2 ? known[middle] : (known[middle - 1] + known[middle]) / 2;
+  }
+
+  // Pair by pair the median over nodes that are the same as their peers (over all, where none is), the node left out.
+  const templates = new Map();
   async function template(entry) {
+    const key = `${entry.node}|${kindOf(entry)}`;
+    if (templates.has(key)) return templates.get(key);
     const same = new Set(data.nodes.filter((row) => row.same).map((row) => row.node));
-    const peers = data.matrices.filter((one) => one.node !== entry.node && same.has(one.node) && sameKind(one, entry));
+    const others = data.matrices.filter((other) => other.node !== entry.node && sameKind(other, entry));
+    const peers = others.some((other) => same.has(other.node)) ? others.filter((other) => same.has(other.node)) : others;
     const all = await Promise.all(peers.map(values));
-    if (!all.length) return null;
-    const out = new Float64Array(all[0].length), column = new Float64Array(all.length);
-    for (let i = 0; i < out.length; i++) {
-      for (let k = 0; k < all.length; k++) column[k] = all[k][i];
-      const known = column.filter((v) => !Number.isNaN(v)).sort();
-      const middle = known.length >> 1;
-      out[i] = !known.length ? NaN : known.length % 2 ? known[middle] : (known[middle - 1] + known[middle]) / 2;
+    let out = null;
+    if (all.length) {
+      out = new Float64Array(all[0].length);
+      const column = new Float64Array(all.length);
+      for (let i = 0; i < out.length; i++) {
+        for (let k = 0; k < all.length; k++) column[k] = all[k][i];
+        out[i] = median([...column]);
+      }
     }
-    return out;
+    templates.set(key, out && { values: out, count: all.length });
+    return templates.get(key);
   }
 
   // --- what is chosen ---
 
-  const kinds = [...new Set(data.matrices.map((m) => JSON.stringify([m.measurement, m.home])))];
-  const named = (kind) => { const [name, home] = JSON.parse(kind); return home >= 10000 ? `${name}, far home` : home >= 0 ? `${name}, home ${home}` : name; };
+  const titles = new Map(data.matrices.map((m) => [kindOf(m), m.title]));
   const fill = (select, options) => select.replaceChildren(...options.map(([value, text]) => new Option(text, value)));
   const nodes = [...new Set(data.matrices.map((m) => m.node))];
   fill(byId("of"), nodes.map((node) => [node, node]));
-  fill(byId("what"), kinds.map((kind) => [kind, named(kind)]));
+  fill(byId("what"), [...titles]);
   fill(byId("against"), [["", "the fleet"], ...nodes.map((node) => [node, node])]);
-  const flagged = data.nodes.find((row) => !row.same && nodes.includes(row.node));
+  const flagged = data.nodes.find((row) => row.finding && nodes.includes(row.node));
   if (flagged) byId("of").value = flagged.node;
 
-  const entryOf = (node) => {
-    const [measurement, home] = JSON.parse(byId("what").value);
-    return data.matrices.find((m) => m.node === node && m.measurement === measurement && m.home === home);
-  };
+  const entryOf = (node) => data.matrices.find((m) => m.node === node && kindOf(m) === byId("what").value);
+
+  let area = null; // of the matrix that is shown: first row, first column, rows and columns
+  const CHOICES = { node: "of", measurement: "what", against: "against", show: "show" };
+
+  function permalink() {
+    const chosen = new URLSearchParams();
+    for (const [name, id] of Object.entries(CHOICES)) chosen.set(name, byId(id).value);
+    if (area) chosen.set("area", [area.row, area.column, area.size].join(","));
+    byId("link").href = `#explorer?${chosen}`;
+  }
+
+  function follow() {
+    const [, query] = location.hash.split("?");
+    if (!location.hash.startsWith("#explorer") || !query) return;
+    const chosen = new URLSearchParams(query);
+    for (const [name, id] of Object.entries(CHOICES)) {
+      const value = chosen.get(name);
+      if (value !== null && [...byId(id).options].some((option) => option.value === value)) byId(id).value = value;
+    }
+    const [row, column, size] = (chosen.get("area") || "").split(",").map(Number);
+    area = size > 0 ? { row, column, size } : null;
+    byId("explorer").scrollIntoView();
+  }
 
   // --- drawing ---
 
   const rgb = (name) => data.palettes[name].match(/../g).map((h) => parseInt(h, 16));
-  const palettes = { batlow: rgb("batlow"), vik: rgb("vik") };
-  let view = null; // what is drawn: entry, own and other values, shown values, low, high, palette, cell
+  const palettes = { values: rgb("values"), differences: rgb("differences") };
+  let view = null; // what is drawn
   let cursor = null;
-
-  function quantile(list, q) { const at = Math.min(list.length - 1, Math.floor(q * list.length)); return list[at]; }
+  let dragged = null;
 
   async function draw() {
     const entry = entryOf(byId("of").value);
-    const machine = entry && data.machines[entry.machine];
     if (!entry) { view = null; byId("tip").textContent = "This node has no such matrix."; return; }
+    const machine = data.machines[entry.machine], n = machine.cpus.length;
     const own = await values(entry);
     const rival = byId("against").value && entryOf(byId("against").value);
-    const other = rival ? (rival.machine === entry.machine ? await values(rival) : null)
-      : byId("against").value ? null : await template(entry);
+    const found = byId("against").value ? null : await template(entry);
+    const other = rival ? (rival.machine === entry.machine ? await values(rival) : null) : found && found.values;
     const mode = other ? byId("show").value : "value";
-    const n = machine.cpus.length;
-    let shown = own, low, high, palette = "batlow";
+    const against = rival ? rival.node : found ? `the median of ${found.count} peers` : "";
+    let shown = own, palette = "values";
     if (mode === "other") shown = other;
     if (mode === "percent") shown = own.map((v, i) => 100 * (v / other[i] - 1));
     if (mode === "ns") shown = own.map((v, i) => v - other[i]);
+    const known = [...shown].filter((v) => !Number.isNaN(v)).sort((a, b) => a - b);
+    const end = (q) => known[Math.min(known.length - 1, Math.floor(q * known.length))];
+    let [low, high] = known.length ? [end(0.001), end(0.999)] : [0, 1];
     if (mode === "percent" || mode === "ns") {
-      const reach = Math.max(mode === "percent" ? 5 : 1, quantile([...shown].filter((v) => !Number.isNaN(v)).map(Math.abs).sort((a, b) => a - b), 0.995) || 0);
-      [low, high, palette] = [-reach, reach, "vik"];
-    } else {
-      [low, high] = data.scales[entry.measurement] || [0, Math.max(...shown.filter((v) => !Number.isNaN(v)))];
+      const reach = Math.max(mode === "percent" ? 5 : 1, Math.abs(low), Math.abs(high));
+      [low, high, palette] = [-reach, reach, "differences"];
     }
-    const cell = Math.max(1, Math.floor(SIDE / n)), side = cell * n;
-    const small = new ImageData(n, n), colours = palettes[palette], levels = colours.length / 3;
-    for (let i = 0; i < n * n; i++) {
-      const v = shown[i], diagonal = Math.floor(i / n) === i % n;
-      const at = Number.isNaN(v) ? -1 : Math.min(levels - 1, Math.max(0, Math.floor(((v - low) / (high - low)) * levels)));
-      for (let c = 0; c < 3; c++) small.data[4 * i + c] = at < 0 ? (diagonal ? 255 : 205) : colours[3 * at + c];
-      small.data[4 * i + 3] = 255;
-    }
-    const map = byId("map");
-    map.width = map.height = n;
-    map.style.width = map.style.height = `${side}px`;
-    map.getContext("2d").putImageData(small, 0, 0);
-    byId("over").width = byId("over").height = side;
-    view = { entry, machine, own, other, against: byId("against").value || "the fleet", n, cell, side, low, high, palette, mode };
+    if (area && (area.row + area.size > n || area.column + area.size > n)) area = null;
+    view = { entry, machine, own, other, shown, against, n, low, high: high > low ? high : low + 1, palette, mode };
+    view.title = mode === "percent" ? `difference from ${against}, %` : mode === "ns" ? `difference from ${against}, ns` : "ns";
     cursor = null;
-    overlay();
-    legend();
+    paint();
     describe();
+    permalink();
     for (const row of byId("list").rows) row.classList.toggle("chosen", row.dataset.node === entry.node);
   }
 
-  // Outlines of the parts on the diagonal, and the row and column of the pair.
-  function overlay() {
-    const at = byId("over").getContext("2d");
-    at.clearRect(0, 0, view.side, view.side);
-    view.machine.bands.forEach((band, level) => {
-      at.lineWidth = 0.6 + 0.6 * level;
-      for (const [start, stop] of band.groups) {
-        if (stop - start === view.n) continue;
-        at.strokeStyle = "#fff"; at.strokeRect(start * view.cell, start * view.cell, (stop - start) * view.cell, (stop - start) * view.cell);
-        at.strokeStyle = "#000"; at.strokeRect(start * view.cell, start * view.cell, (stop - start) * view.cell, (stop - start) * view.cell);
-      }
-    });
-    if (!cursor) return;
-    at.lineWidth = 1; at.strokeStyle = "#000";
-    at.strokeRect(cursor.column * view.cell - 0.5, cursor.row * view.cell - 0.5, view.cell + 1, view.cell + 1);
-    at.fillStyle = "rgba(0,0,0,.28)";
-    at.fillRect(0, cursor.row * view.cell, cursor.column * view.cell, 1);
-    at.fillRect(cursor.column * view.cell, 0, 1, cursor.row * view.cell);
+  function colourOf(v) {
+    if (Number.isNaN(v)) return [205, 205, 205];
+    const colours = palettes[view.palette], levels = colours.length / 3;
+    const at = 3 * Math.min(levels - 1, Math.max(0, Math.floor(((v - view.low) / (view.high - view.low)) * levels)));
+    return [colours[at], colours[at + 1], colours[at + 2]];
   }
 
-  function legend() {
-    const canvas = byId("legend"), at = canvas.getContext("2d"), colours = palettes[view.palette], levels = colours.length / 3;
-    at.clearRect(0, 0, canvas.width, canvas.height);
-    for (let y = 0; y < 300; y++) {
-      const k = Math.floor((1 - y / 300) * (levels - 1));
-      at.fillStyle = `rgb(${colours[3 * k]},${colours[3 * k + 1]},${colours[3 * k + 2]})`;
-      at.fillRect(0, 10 + y, 16, 1);
+  // The part of the matrix that is shown, and how large a cell is on the screen.
+  function frame() {
+    const shown = area || { row: 0, column: 0, size: view.n };
+    const room = Math.min(byId("map").parentElement.parentElement.clientWidth, 700) - LEFT - RIGHT;
+    return { ...shown, side: Math.max(120, room), cell: Math.max(120, room) / shown.size };
+  }
+
+  function picture() {
+    const { row, column, size } = frame(), small = document.createElement("canvas");
+    small.width = small.height = size;
+    const image = new ImageData(size, size);
+    for (let r = 0; r < size; r++) {
+      for (let c = 0; c < size; c++) {
+        const a = row + r, b = column + c;
+        image.data.set([...(a === b ? [255, 255, 255] : colourOf(view.shown[a * view.n + b])), 255], 4 * (r * size + c));
+      }
     }
-    at.fillStyle = getComputedStyle(document.body).color;
-    at.font = "11px sans-serif";
-    for (let i = 0; i <= 4; i++) at.fillText((view.low + ((view.high - view.low) * i) / 4).toPrecision(3), 20, 14 + 300 * (1 - i / 4));
+    small.getContext("2d").putImageData(image, 0, 0);
+    return small;
+  }
+
+  function ticks(first, size) {
+    const step = [1, 2, 4, 8, 16, 32, 64, 128].find((k) => size / k <= 12) || 256;
+    return [...Array(size).keys()].filter((k) => (first + k) % step === 0);
+  }
+
+  // What is drawn beside the cells, as lines and words that a canvas and an SVG have alike.
+  function marks() {
+    const { row, column, size, side, cell } = frame(), out = { lines: [], words: [] };
+    for (const [, start, stop] of view.machine.parts) {
+      const [x, y] = [start - column, start - row], w = stop - start;
+      if (w === view.n || x + w <= 0 || y + w <= 0 || x >= size || y >= size) continue;
+      const [l, t] = [Math.max(0, x), Math.max(0, y)], [r, b] = [Math.min(size, x + w), Math.min(size, y + w)];
+      out.lines.push([LEFT + l * cell, TOP + t * cell, (r - l) * cell, (b - t) * cell]);
+    }
+    for (const k of ticks(column, size)) out.words.push([LEFT + (k + 0.5) * cell, TOP + side + 14, "middle", view.machine.cpus[column + k]]);
+    for (const k of ticks(row, size)) out.words.push([LEFT - 5, TOP + (k + 0.5) * cell + 4, "end", view.machine.cpus[row + k]]);
+    out.words.push([LEFT + side / 2, TOP + side + 34, "middle", "CPU"], [2, TOP + 10, "start", "CPU"]);
+    for (let i = 0; i <= 4; i++) out.words.push([LEFT + side + 30, TOP + 10 + (side - 10) * (1 - i / 4), "start", (view.low + ((view.high - view.low) * i) / 4).toPrecision(3)]);
+    return out;
+  }
+
+  function paint() {
+    const { side, cell, row, column } = frame(), map = byId("map"), ratio = window.devicePixelRatio || 1;
+    const [width, height] = [LEFT + side + RIGHT, TOP + side + BOTTOM];
+    [map.width, map.height] = [width * ratio, height * ratio];
+    map.style.width = `${width}px`;
+    map.style.height = `${height}px`;
+    const at = map.getContext("2d");
+    at.scale(ratio, ratio);
+    at.fillStyle = "#fff";
+    at.fillRect(0, 0, width, height);
+    at.imageSmoothingEnabled = false;
+    at.drawImage(picture(), LEFT, TOP, side, side);
+    const { lines, words } = marks();
+    for (const [colour, wide] of [["#fff", 1.6], ["#000", 0.6]]) {
+      [at.strokeStyle, at.lineWidth] = [colour, wide];
+      for (const line of lines) at.strokeRect(...line);
+    }
+    for (let y = 0; y < side; y++) {
+      at.fillStyle = `rgb(${colourOf(view.low + (1 - y / side) * (view.high - view.low))})`;
+      at.fillRect(LEFT + side + 10, TOP + y, 14, 1.5);
+    }
+    [at.fillStyle, at.font] = ["#1c2329", "12px sans-serif"];
+    for (const [x, y, anchor, word] of words) { at.textAlign = anchor === "middle" ? "center" : anchor; at.fillText(word, x, y); }
+    if (cursor) {
+      const [x, y] = [LEFT + (cursor.column - column) * cell, TOP + (cursor.row - row) * cell];
+      [at.strokeStyle, at.lineWidth] = ["#000", 1.5];
+      at.strokeRect(x - 1, y - 1, cell + 2, cell + 2);
+      at.fillStyle = "rgba(0,0,0,.3)";
+      at.fillRect(LEFT, y + cell / 2, x - LEFT, 1);
+      at.fillRect(x + cell / 2, y + cell, 1, TOP + side - y - cell);
+    }
+    if (dragged && dragged.far) {
+      [at.strokeStyle, at.lineWidth] = ["#1f5fa8", 2];
+      at.strokeRect(dragged.x, dragged.y, dragged.toX - dragged.x, dragged.toY - dragged.y);
+    }
   }
 
   // What is under the pointer, in words; the test compares it with the data.
   function describe() {
-    const tip = byId("tip");
-    const { entry, machine, own, other, n } = view;
-    const unit = view.mode === "percent" ? "%" : "ns";
-    if (!cursor) { tip.textContent = `${entry.node}: ${named(JSON.stringify([entry.measurement, entry.home]))}\n${entry.passes}\ncolours in ${unit}`; return; }
+    const { entry, machine, own, other, n } = view, tip = byId("tip");
+    if (!cursor) { tip.textContent = `${data.origin ? data.origin + "\n" : ""}${entry.node}: ${entry.title}\ncolours: ${view.title}`; return; }
     const { row, column } = cursor, i = row * n + column;
-    const part = (k) => data.labels.map((label, j) => [label, machine.labels[k][j]]).filter(([, v]) => v !== null).map(([l, v]) => `${l} ${v}`).join(", ");
+    const part = (k) => data.labels.map((label, j) => [label, machine.labels[k][j]]).filter(([, v]) => v >= 0).map(([l, v]) => `${l} ${v}`).join(", ");
     const lines = [`CPU ${machine.cpus[row]} to CPU ${machine.cpus[column]}`];
     if (row === column) lines.push("the same CPU");
     else if (Number.isNaN(own[i])) lines.push("not measured");
@@ -164,23 +232,80 @@
       const shift = own[i] - other[i], sign = shift < 0 ? "" : "+";
       lines.push(`${view.against}: ${other[i].toFixed(2)} ns`, `${sign}${shift.toFixed(2)} ns, ${sign}${((100 * shift) / other[i]).toFixed(2)} %`);
     }
-    lines.push(part(row), part(column), entry.passes);
+    lines.push(part(row), part(column));
     tip.textContent = lines.join("\n");
   }
 
   function point(row, column) {
     if (!view) return;
-    cursor = { row: Math.min(view.n - 1, Math.max(0, row)), column: Math.min(view.n - 1, Math.max(0, column)) };
-    overlay();
+    const { row: first, column: left, size } = frame(), within = (k, from) => Math.min(from + size - 1, Math.max(from, k));
+    cursor = { row: within(row, first), column: within(column, left) };
+    paint();
     describe();
+  }
+
+  function zoom(to) {
+    area = to && to.size < view.n ? to : null;
+    cursor = null;
+    paint();
+    describe();
+    permalink();
+  }
+
+  // Half as many or twice as many CPUs around the cursor.
+  function step(larger) {
+    const { size, row, column } = frame(), wanted = larger ? Math.max(4, Math.round(size / 2)) : Math.min(view.n, size * 2);
+    const middle = cursor || { row: row + size / 2, column: column + size / 2 };
+    const from = (k) => Math.min(view.n - wanted, Math.max(0, Math.round(k - wanted / 2)));
+    const kept = cursor;
+    zoom({ row: from(middle.row), column: from(middle.column), size: wanted });
+    if (kept) point(kept.row, kept.column);
+  }
+
+  // --- files ---
+
+  function save(name, kind, text) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: kind }));
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+  const stem = () => `${view.entry.node}-${view.entry.title}-${view.mode}`.replace(/[^A-Za-z0-9_-]+/g, "_");
+  const origin = () => [`campaign ${data.campaign}`, `node ${view.entry.node}`, view.entry.title, view.title, data.origin].filter(Boolean).join(", ");
+
+  function csv() {
+    const { row, column, size } = frame(), unit = view.mode === "percent" ? "difference, %" : view.mode === "ns" ? "difference, ns" : "latency, ns";
+    const lines = [`# ${origin()}`, `CPU a,CPU b,"${unit}"`];
+    for (let a = row; a < row + size; a++) {
+      for (let b = column; b < column + size; b++) {
+        const v = view.shown[a * view.n + b];
+        if (a !== b && !Number.isNaN(v)) lines.push(`${view.machine.cpus[a]},${view.machine.cpus[b]},${v.toPrecision(6)}`);
+      }
+    }
+    return lines.join("\n") + "\n";
+  }
+
+  function svg() {
+    const { side } = frame(), { lines, words } = marks(), escaped = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;");
+    const scale = [...Array(64).keys()].map((k) => `<rect x="${LEFT + side + 10}" y="${TOP + side * (1 - (k + 1) / 64)}" width="14" height="${side / 64 + 0.5}" fill="rgb(${colourOf(view.low + ((k + 0.5) / 64) * (view.high - view.low))})"/>`);
+    return [
+      `<svg xmlns="http://www.w3.org/2000/svg" width="${LEFT + side + RIGHT}" height="${TOP + side + BOTTOM + 16}" font-family="sans-serif" font-size="12" fill="#1c2329">`,
+      `<image href="${picture().toDataURL()}" x="${LEFT}" y="${TOP}" width="${side}" height="${side}" style="image-rendering:pixelated"/>`,
+      ...lines.map(([x, y, w, h]) => `<rect x="${x}" y="${y}" width="${w}" height="${h}" fill="none" stroke="#000" stroke-width="0.6"/>`),
+      ...scale,
+      ...words.map(([x, y, anchor, word]) => `<text x="${x}" y="${y}" text-anchor="${anchor}">${escaped(word)}</text>`),
+      `<text x="${LEFT}" y="${TOP + side + BOTTOM + 8}" font-size="10">${escaped(origin())}</text>`,
+      "</svg>",
+    ].join("\n");
   }
 
   // --- table ---
 
   let order = { column: -1, up: true };
   const hidden = new Set();
-  const cells = (row) => [row.node, row.word, row.place, ...row.values, row.note];
-  const headers = ["node", "verdict", "place", ...data.columns, "what was found"];
+  const cells = (row) => [row.node, row.word, row.place, row.finding];
+  const headers = ["node", "outcome", "rack", "first finding"];
   const collator = new Intl.Collator("en", { numeric: true });
 
   function list() {
@@ -198,15 +323,17 @@
       head.append(th);
     });
     const body = rows.map((row) => {
-      const tr = document.createElement("tr");
+      const tr = document.createElement("tr"), choose = () => { if (nodes.includes(row.node)) { byId("of").value = row.node; draw(); } };
       tr.dataset.node = row.node;
+      tr.tabIndex = nodes.includes(row.node) ? 0 : -1;
       cells(row).forEach((text, i) => {
         const td = document.createElement("td");
         td.textContent = i === 1 ? `${row.symbol} ${text}` : text;
-        if (i === 1) { td.className = "mark"; td.style.setProperty("--mark", row.colour); }
+        if (i === 1) td.className = `mark ${row.colour}`;
         tr.append(td);
       });
-      tr.onclick = () => { if (nodes.includes(row.node)) { byId("of").value = row.node; draw(); } };
+      tr.onclick = choose;
+      tr.onkeydown = (event) => { if (event.key === "Enter") choose(); };
       return tr;
     });
     byId("list").replaceChildren(head, ...body);
@@ -215,7 +342,7 @@
 
   for (const word of new Set(data.nodes.map((row) => row.word))) {
     const button = document.createElement("button");
-    button.textContent = word; button.setAttribute("aria-pressed", "true");
+    button.type = "button"; button.textContent = word; button.setAttribute("aria-pressed", "true");
     button.onclick = () => {
       hidden.has(word) ? hidden.delete(word) : hidden.add(word);
       button.setAttribute("aria-pressed", String(!hidden.has(word)));
@@ -226,23 +353,62 @@
 
   // --- events ---
 
-  for (const id of ["of", "what", "against", "show"]) byId(id).onchange = draw;
+  for (const id of Object.values(CHOICES)) byId(id).onchange = draw;
   byId("search").oninput = list;
-  byId("map").onmousemove = (event) => { if (view) point(Math.floor(event.offsetY / view.cell), Math.floor(event.offsetX / view.cell)); };
-  byId("map").onmouseleave = () => { if (view) { cursor = null; overlay(); describe(); } };
-  const step = (by) => { const select = byId("of"); select.selectedIndex = (select.selectedIndex + by + nodes.length) % nodes.length; draw(); };
-  document.onkeydown = (event) => {
-    if (/INPUT|SELECT/.test(event.target.tagName) || event.ctrlKey || event.metaKey || event.altKey) return;
-    const at = cursor || { row: 0, column: 0 };
-    const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-    if (moves[event.key] && document.activeElement === byId("map")) { point(at.row + moves[event.key][0], at.column + moves[event.key][1]); event.preventDefault(); }
-    if (event.key === "n") step(1);
-    if (event.key === "p") step(-1);
-    if (event.key === "d") { byId("show").value = byId("show").value === "percent" ? "value" : "percent"; draw(); }
-    if (event.key === "/") { byId("search").focus(); event.preventDefault(); }
+  byId("all").onclick = () => view && zoom(null);
+  byId("csv").onclick = () => view && save(`${stem()}.csv`, "text/csv", csv());
+  byId("svg").onclick = () => view && save(`${stem()}.svg`, "image/svg+xml", svg());
+
+  const map = byId("map");
+  const place = (event) => {
+    const { row, column, cell } = frame();
+    return { row: row + Math.floor((event.offsetY - TOP) / cell), column: column + Math.floor((event.offsetX - LEFT) / cell) };
   };
+  map.onpointerdown = (event) => {
+    if (!view) return;
+    map.setPointerCapture(event.pointerId);
+    dragged = { x: event.offsetX, y: event.offsetY, toX: event.offsetX, toY: event.offsetY, from: place(event), far: false };
+    point(dragged.from.row, dragged.from.column);
+  };
+  map.onpointermove = (event) => {
+    if (!view) return;
+    if (dragged) {
+      [dragged.toX, dragged.toY] = [event.offsetX, event.offsetY];
+      dragged.far = dragged.far || Math.hypot(dragged.toX - dragged.x, dragged.toY - dragged.y) > 12;
+      if (dragged.far) { paint(); return; }
+    }
+    const at = place(event);
+    point(at.row, at.column);
+  };
+  map.onpointerup = (event) => {
+    const ended = dragged;
+    dragged = null;
+    if (!view || !ended || !ended.far) return;
+    const to = place(event), { n } = view;
+    const size = Math.min(n, Math.max(4, 1 + Math.max(Math.abs(to.row - ended.from.row), Math.abs(to.column - ended.from.column))));
+    const start = (a, b) => Math.min(n - size, Math.max(0, Math.min(a, b)));
+    zoom({ row: start(to.row, ended.from.row), column: start(to.column, ended.from.column), size });
+  };
+  map.onpointerleave = (event) => { if (view && event.pointerType === "mouse" && !dragged) { cursor = null; paint(); describe(); } };
+  map.ondblclick = () => view && zoom(null);
+  const turn = (by) => { const select = byId("of"); select.selectedIndex = (select.selectedIndex + by + nodes.length) % nodes.length; draw(); };
+  map.onkeydown = (event) => {
+    if (!view || event.ctrlKey || event.metaKey || event.altKey) return;
+    const at = cursor || frame(), moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+    const keys = {
+      "+": () => step(true), "=": () => step(true), "-": () => step(false), Escape: () => zoom(null), n: () => turn(1), p: () => turn(-1),
+      d: () => { byId("show").value = byId("show").value === "percent" ? "value" : "percent"; draw(); },
+    };
+    if (moves[event.key]) point(at.row + moves[event.key][0], at.column + moves[event.key][1]);
+    else if (keys[event.key]) keys[event.key]();
+    else return;
+    event.preventDefault();
+  };
+  window.addEventListener("hashchange", () => { follow(); draw(); });
+  window.addEventListener("resize", () => { if (view) paint(); });
   byId("explorer").hidden = false;
   list();
+  follow();
   await draw();
   document.body.dataset.ready = "yes";
 })();

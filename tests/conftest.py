@@ -201,7 +201,7 @@ def small_file_system(folder: Path, size: str) -> Iterator[None]:
 def environment() -> dict[str, str]:
     # the call is a user's: nothing of the test run's own make, and Python keeps what it compiled
     mine = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "PYTHONDONTWRITEBYTECODE"))}
-    return mine | {"SYSTEM": "no", "PYTHONPATH": "."}
+    return mine | {"SYSTEM": "no", "PYTHONPATH": ".:workflow"}
 
 
 @pytest.fixture(scope="session")
@@ -224,7 +224,10 @@ def data() -> Path:
     """Published matrices and captured machines; tests that use them run where NODEPRINT_DATA names them."""
     folder = os.environ.get("NODEPRINT_DATA")
     if not folder:
-        pytest.skip("NODEPRINT_DATA is not set: no reference data")
+        pytest.skip(
+            "this compares with published matrices and captured machines, which are not part of the project; where you "
+            "have them, NODEPRINT_DATA names their folder: nothing is wrong without them"
+        )
     return Path(folder)
 
 

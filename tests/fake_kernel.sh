@@ -1,6 +1,6 @@
 #!/bin/sh
 # A kernel for the tests of node-run: writes numbered pairs slowly, and crashes, refuses or hangs as its arguments ask.
-out='' job='' run='' seed='' steps=3 pause=0 crash='' refuse='' words='' deaf='' environment=''
+out='' job='' run='' seed='' steps=3 pause=0 crash='' refuse='' garbage='' words='' deaf='' environment=''
 while [ $# -gt 0 ]; do
     case $1 in
     --help) echo "usage: fake"; exit 0 ;;
@@ -16,6 +16,7 @@ while [ $# -gt 0 ]; do
     --steps) steps=$2; shift ;;
     --pause) pause=$2; shift ;;
     --crash) crash=$2; shift ;;
+    --garbage) garbage=$2; shift ;;
     --refuse) refuse=$2; shift ;;
     --words) words=$2; shift ;;
     *) echo "fake: unknown argument $1" >&2; exit 2 ;;
@@ -27,6 +28,11 @@ trap 'echo "fake: leaving" >&2; sleep 0.3; exit 4' TERM
 # hostile words come as octal escapes, as arguments are split at blanks
 [ -z "$words" ] || printf '%b\n' "$words" >&2
 [ -z "$refuse" ] || exit "$refuse"
+# so many times it ends with 0 and leaves what is no record
+if [ -n "$garbage" ] && [ "$(ls "$out".bad* 2>/dev/null | wc -l)" -lt "$garbage" ]; then
+    echo 'not a record' >"$out"
+    exit 0
+fi
 segment=0 n=0
 if [ -s "$out" ]; then
     if grep -qv '^{"record"' "$out"; then

@@ -274,7 +274,7 @@ def test_nodes_that_all_failed_are_tried_again(settings: dict[str, object]) -> N
     settings |= {"launch": "ansible"}
     nodes = [Node("a", "a", state="inventory"), Node("b", "b", state="inventory")]
     folder = campaign.prepare(settings, lambda: nodes, [], {})
-    came_back = folder / "launch/outcomes.tsv"
+    came_back = folder / "launch/pending.outcomes.tsv"
     came_back.parent.mkdir(exist_ok=True)
     came_back.write_text("a\t1\tabsent\tunreachable\nb\t1\tabsent\tunreachable\n")
     campaign.prepare(settings, lambda: nodes, [], {})

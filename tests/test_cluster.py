@@ -1,9 +1,7 @@
 """The main job through a real Slurm of three virtual nodes, and that nothing of it stays behind."""
 
-import importlib.util
 import json
 import os
-import shlex
 import shutil
 import signal
 import subprocess
@@ -73,12 +71,17 @@ def crashing(house: Path) -> Iterator[Path]:
 def main_job(house: Path, slurm: Path, config: dict[str, Any], *more: str) -> subprocess.CompletedProcess[str]:
     """The main job on the login node."""
     path = house / f"{config['campaign']}.yaml"
-    path.write_text(json.dumps({"preset": "test", "measure": ["coherence-cas"]} | config))
+    path.write_text(json.dumps({"preset": "test", "measure": ["coherence-cas"], "recheck": False} | config))
     return subprocess.run(
-        [CLUSTER, "exec", "login", house / "workflow/run", "--config", path.name, *more],
+        [CLUSTER, "exec", "login", house / "workflow/run", "--config", path.name, "--fail-on", "nothing", *more],
         cwd=house, env=environment() | {"CLUSTER_STATE": str(slurm)}, capture_output=True, text=True, timeout=600,
         check=False,
     )  # fmt: skip
+
+
+def caller(house: Path, campaign: str) -> str:
+    """The process that has the lock of a campaign."""
+    return (house / f".snakemake/nodeprint/results%2F{campaign}.lock").read_text().split()[1]
 
 
 def scontrol(slurm: Path, *words: str) -> None:
@@ -115,7 +118,8 @@ def test_three_nodes_one_of_which_has_a_crashing_kernel(house: Path, slurm: Path
     crashing.write_text("cn02")
     first = main_job(house, slurm, config)
     crashing.write_text("nowhere")
-    assert first.returncode == 0, first.stdout + first.stderr
+    assert first.returncode == 1, first.stdout + first.stderr
+    assert "Not finished: cn02 failed (coherence-cas: killed by signal 11" in first.stderr.splitlines()[-1]
     assert [outcome(campaign, node) for node in NODES] == ["complete", "failed", "complete"]
     assert all(hosts(campaign, node) == {node} for node in ("cn01", "cn03"))
     found = verdicts(campaign)
@@ -142,8 +146,8 @@ def test_three_nodes_one_of_which_has_a_crashing_kernel(house: Path, slurm: Path
     short = config | {"slurm": {"minutes": 1, "deadline_hours": 0.018}}
     third = main_job(house, slurm, short, "--again", "cn03")
     scontrol(slurm, "update", "nodename=cn03", "state=resume")
-    assert third.returncode == 0, third.stdout + third.stderr
-    assert "DEADLINE" in (campaign / "nodes/cn03/job2/submission.txt").read_text()
+    assert third.returncode == 1, third.stdout + third.stderr
+    assert "DEADLINE" in (campaign / "nodes/cn03/job2/status.json").read_text()
     problems = {node["node"]: node["problems"] for node in json.loads((campaign / "fleet.json").read_text())["nodes"]}
     assert any("DEADLINE" in problem for problem in problems["cn03"])
     assert hosts(campaign, "cn03") == {"cn03"}
@@ -159,11 +163,8 @@ def test_a_drained_node_and_a_bundle_of_another_host(house: Path, slurm: Path, c
     done = main_job(house, slurm, config)
     scontrol(slurm, "update", "nodename=cn03", "state=resume")
     assert done.returncode == 0, done.stdout + done.stderr
-    back = (campaign / "launch/outcomes.tsv").read_text()
-    assert [line.split("\t")[:3] for line in back.splitlines()] == [
-        ["cn01", "1", "complete"],
-        ["cn02", "1", "complete"],
-    ]
+    rows = (line.split("\t") for line in (campaign / "launch/jobs.tsv").read_text().splitlines())
+    assert sorted((row[0], row[3]) for row in rows) == [("cn01", "complete"), ("cn02", "complete")]
     assert all(hosts(campaign, node) == {node} for node in ("cn01", "cn02"))
     assert verdicts(campaign)["cn03"]["verdict"] == "NOT MEASURED"
     assert "DIMM 7 is bad" in text_of(campaign)
@@ -182,7 +183,8 @@ def test_an_interrupted_call_cancels_its_jobs_and_is_continued(house: Path, slur
     name = "interrupted-jobs"
     config = {
         "campaign": name, "preset": "test", "measure": ["coherence-cas"], "runs": 1, "launch": "slurm",
-        "arguments": {"coherence-cas": "--passes 400 --lines 512"}, "slurm": {"nodes": "cn01", "deadline_hours": 1},
+        "recheck": False, "arguments": {"coherence-cas": "--passes 400 --lines 512"},
+        "slurm": {"nodes": "cn01", "deadline_hours": 1},
     }  # fmt: skip
     (house / f"{name}.yaml").write_text(json.dumps(config))
     command = ["workflow/run", "--config", f"{name}.yaml"]
@@ -196,8 +198,7 @@ def test_an_interrupted_call_cancels_its_jobs_and_is_continued(house: Path, slur
         assert time.monotonic() < deadline, "nothing was measured in ten minutes"
         assert process.poll() is None, process.communicate()[0]
         time.sleep(0.05)
-    pid = (house / ".snakemake/nodeprint.lock").read_text().split()[1]
-    cluster("exec", "login", "kill", "-INT", pid, state=slurm)
+    cluster("exec", "login", "kill", "-INT", caller(house, name), state=slurm)
     said = process.communicate(timeout=600)[0]
     assert process.returncode == 130, said
     assert said.splitlines()[-1].startswith(f"nodeprint: interrupted: what was measured is kept in results/{name} ")
@@ -262,8 +263,8 @@ def test_reserved_and_powered_down_nodes(house: Path, sleepy: Path) -> None:
 
     def sheet(name: str, **selection: object) -> dict[str, Node]:
         path = house / f"{name}.yaml"
-        path.write_text(json.dumps({"campaign": name, "preset": "test", "slurm": selection}))
-        command = ["nodeprint", "discover", "--slurm", "--config", path.name]
+        path.write_text(json.dumps({"campaign": name, "launch": "slurm", "preset": "test", "slurm": selection}))
+        command = ["nodeprint", "discover", "--config", path.name]
         done = subprocess.run(
             [CLUSTER, "exec", "login", *command],
             cwd=house, env=environment() | {"CLUSTER_STATE": str(sleepy)}, capture_output=True, text=True, timeout=300,
@@ -287,8 +288,7 @@ def test_reserved_and_powered_down_nodes(house: Path, sleepy: Path) -> None:
     def submit(campaign: str, name: str, **selection: object) -> None:
         node = sheet(campaign, **selection)[name]
         settings = config.load(house / f"{campaign}.yaml")["slurm"]
-        words = ["--parsable", "--wait", f"--partition={node.partition}", "--time=5", "--cpus-per-task=1"]
-        words += shlex.split(slurm_options.job_options(node, settings, minutes=5))
+        words = ["--parsable", "--wait", *slurm_options.sbatch_words(node, settings, minutes=5)]
         command = f"hostname >{house}/{campaign}.host"
         cluster("exec", "login", "sbatch", *words, "-o", house / f"{campaign}.log", "--wrap", command, state=sleepy)
         assert (house / f"{campaign}.host").read_text() == f"{name}\n"
@@ -299,24 +299,39 @@ def test_reserved_and_powered_down_nodes(house: Path, sleepy: Path) -> None:
     reach(sleepy, {"cn04": "idle"})
 
 
-def test_snakemakes_own_executor_through_the_profile(house: Path, slurm: Path) -> None:
+def test_each_node_is_a_job_of_snakemake(house: Path, slurm: Path) -> None:
+    """By Snakemake alone, with its own options: a part of the nodes, then all, and a summary of them."""
     config = {
         "campaign": "profile", "preset": "test", "measure": ["coherence-cas"], "runs": 1, "launch": "slurm",
-        "slurm": {"nodes": "cn[01-02]", "deadline_hours": 1},
+        "recheck": False, "slurm": {"nodes": "cn[01-02]", "deadline_hours": 1},
     }  # fmt: skip
     (house / "profile.yaml").write_text(json.dumps(config))
-    snakemake = "snakemake --configfile profile.yaml --workflow-profile tests/cluster/profile"
-    done = subprocess.run(
-        [CLUSTER, "exec", "login", "sh", "-c", f"nodeprint discover --config profile.yaml && {snakemake}"],
-        cwd=house, env=environment() | {"CLUSTER_STATE": str(slurm)}, capture_output=True, text=True, timeout=300,
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
     campaign = house / "results/profile"
+
+    def snakemake(*words: str) -> str:
+        profile = ("snakemake", "--configfile", "profile.yaml", "--workflow-profile", "profiles/slurm")
+        done = subprocess.run(
+            [CLUSTER, "exec", "login", *profile, *words], cwd=house, timeout=300, check=False, text=True,
+            env=environment() | {"CLUSTER_STATE": str(slurm)}, capture_output=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    snakemake("--until", "discover")
+    snakemake(f"{campaign.relative_to(house)}/nodes/cn02/job1/status.json")
+    assert [path.parent.parent.name for path in campaign.glob("nodes/*/job1/status.json")] == ["cn02"]
+    snakemake("--until", "measure")
+    assert not (campaign / "fleet.json").exists()
+    snakemake()
     assert [outcome(campaign, node) for node in NODES[:2]] == ["complete", "complete"]
     assert hosts(campaign, "cn02") == {"cn02"}
-    assert not (campaign / "launch/outcomes.tsv").exists(), "each node was a job of Snakemake's"
     assert (campaign / "report/cluster.pdf").exists()
+    rows = [row.split("\t") for row in snakemake("--summary").splitlines() if "/status.json" in row]
+    assert {row[0].split("/")[3]: row[-1] for row in rows} == {"cn01": "no update", "cn02": "no update"}
+
+    config["measure"] = ["coherence-cas", "clock-alone"]  # after `discover`
+    (house / "profile.yaml").write_text(json.dumps(config))
+    assert "discover" in snakemake("--dry-run")
 
 
 def test_the_local_executor_does_not_measure_under_other_names(house: Path) -> None:
@@ -330,40 +345,6 @@ def test_the_local_executor_does_not_measure_under_other_names(house: Path) -> N
     assert done.returncode != 0
     assert "cn01 is not this host" in done.stdout + done.stderr
     assert not (campaign / "nodes").exists()
-
-
-SNAKEMAKE_LOG = """\
-[Fri Nov 20 11:41:03 2026]
-rule measure:
-    output: results/g/nodes/cn02/job1/status.json
-[Fri Nov 20 11:41:36 2026]
-Error in rule measure:
-    message: SLURM-job '9' failed, SLURM status is: 'DEADLINE'. Detailed failure reason unavailable (...).For further
-    jobid: 5
-    output: results/g/nodes/cn03/job1/status.json
-    external_jobid: 9
-Error in rule measure:
-    message: SLURM sbatch failed. The error message was 'sbatch: error: Batch job submission failed: Invalid license'.
-    sbatch call:
-        sbatch --parsable --wrap="x"
-    jobid: 4
-    output: results/g/nodes/gpu-c.x/job12/status.json
-Error in rule gather:
-    message: None
-    output: results/g/fleet.json
-"""
-
-
-def test_reasons_of_failed_jobs_are_read_from_snakemakes_log() -> None:
-    spec = importlib.util.spec_from_file_location("failures", ROOT / "workflow/scripts/failures.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    found = module.failures(SNAKEMAKE_LOG)
-    assert set(found) == {("cn03", "job1"), ("gpu-c.x", "job12")}
-    assert found["cn03", "job1"].startswith("Slurm job 9: DEADLINE")
-    assert found["gpu-c.x", "job12"] == "sbatch refused it: Batch job submission failed: Invalid license"
-    assert module.failures("") == {}
 
 
 def namespaces(pid: str) -> set[str]:

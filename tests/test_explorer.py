@@ -16,165 +16,131 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from nodeprint.report import documents as report
-from nodeprint.report import explorer
-from nodeprint.report.old_figures import Floats
-from nodeprint.report.shown import Shown
+from nodeprint.report import documents, explorer
+from nodeprint.report.figures.node_levels import Floats
 
+from . import verdicts
 from .browser import Page, browser
-from .made_up import FINDING, MACHINES, Campaign
 
 pytestmark = pytest.mark.machine
+READY = "document.body && document.body.dataset.ready === 'yes'"
 
 
-def decode(step: float, text: str, n: int, directed: bool) -> Floats:
+def decode(step: float, text: str, n: int) -> Floats:
     raw = np.frombuffer(zlib.decompress(base64.b64decode(text)), np.uint8).astype(np.float64)
     whole = raw[: len(raw) // 2] * 256 + raw[len(raw) // 2 :]
-    values = np.where(whole == 65535, np.nan, whole * step)
-    if directed:
-        return values.reshape(n, n)
     out = np.full((n, n), np.nan)
     upper = np.triu_indices(n, 1)
-    out[upper] = values
-    out.T[upper] = values
+    out[upper] = np.where(whole == 65535, np.nan, whole * step)
+    out.T[upper] = out[upper]
     return out
 
 
-@given(
-    arrays(np.float64, (5, 5), elements=st.one_of(st.floats(0.5, 1e7), st.just(float("nan")))), st.booleans()
-)  # fmt: skip
-def test_a_matrix_keeps_its_values_to_half_a_step(values: Floats, directed: bool) -> None:
-    if not directed:
-        values = np.where(np.triu(np.ones((5, 5)), 1) > 0, values, values.T)
-        np.fill_diagonal(values, np.nan)
-    step, text = explorer.encode(values, directed)
-    np.testing.assert_allclose(decode(step, text, 5, directed), values, atol=0.5001 * step)
+@given(arrays(np.float64, (5, 5), elements=st.one_of(st.floats(0.5, 1e7), st.just(float("nan")))))
+def test_matrix_keeps_its_values_to_half_a_step(values: Floats) -> None:
+    values = np.where(np.triu(np.ones((5, 5)), 1) > 0, values, values.T)
+    np.fill_diagonal(values, np.nan)
+    step, text = explorer.encode(values)
+    np.testing.assert_allclose(decode(step, text, 5), values, atol=0.5001 * step)
     known = values[np.isfinite(values)]
     assert not known.size or step <= known.max() / 6000, "four digits of the largest value are kept"
 
 
-def made(folder: Path) -> Path:
-    fleet = Campaign(folder)
-    for number in range(4):
-        fleet.add(f"cn{number}", MACHINES[64], seed=number)
-    hostile = "</script><script>alert(1)</script>"
-    fleet.add(
-        "odd", MACHINES[64], factor=1.1, verdict="DEVIATES", text=hostile, findings=[{**FINDING, "text": hostile}]
-    )
-    path = fleet.install()
-    report.write(path, nodes=[])
-    return path
-
-
 @pytest.fixture(scope="module")
-def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made(tmp_path_factory.mktemp("explorer") / "main")
+def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("explored")
+    verdicts.campaign(folder, "milan-2x64", nodes=3)
+    return documents.write(folder, nodes=[])[1]
 
 
-@pytest.fixture(scope="module")
-def page(campaign: Path) -> Iterator[Page]:
-    with browser() as found:
-        found.open(campaign / "report/cluster.html", "document.body?.dataset.ready === 'yes'")
-        yield found
-        assert found.errors == []
-        assert [url for url in found.requests if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
+@pytest.fixture
+def page(html: Path) -> Iterator[Page]:
+    with browser() as opened:
+        opened.open(html, READY)
+        yield opened
+        assert opened.errors == [] and {url.partition(":")[0] for url in opened.requests} <= {"file", "data", "blob"}
 
 
-def data_of(campaign: Path) -> dict[str, Any]:
-    text = (campaign / "report/cluster.html").read_text()
-    match = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
-    assert match
-    found: dict[str, Any] = json.loads(match[1])
-    return found
-
-
-def choose(page: Page, **values: str) -> None:
-    for name, value in values.items():
-        page.run(f"(async (s) => {{ s.value = {value!r}; await s.onchange() }})(document.getElementById({name!r}))")
-
-
-def hovered(page: Page, row: int, column: int) -> str:
-    where = (
-        "(() => { const map = document.getElementById('map'), r = map.getBoundingClientRect();"
-        " return [r.x, r.y, r.width / map.width] })()"
-    )
-    x, y, cell = page.run(where)
-    page.run(f"window.scrollTo(0, {y} + window.scrollY - 20)")
-    x, y, cell = page.run(where)
-    page.move(x + (column + 0.5) * cell, y + (row + 0.5) * cell)
+def tip(page: Page) -> str:
     return str(page.run("document.getElementById('tip').textContent"))
 
 
-def test_what_is_hovered_is_what_was_measured(page: Page, campaign: Path) -> None:
-    matrices = {node: Shown.of(campaign / "nodes" / node).matrices[0] for node in ("odd", "cn2")}
-    own, other = matrices["odd"], matrices["cn2"]
-    choose(page, of="odd", against="cn2", show="value")
-    for row, column in ((0, 1), (5, 60), (63, 2), (17, 16)):
-        said = hovered(page, row, column).split("\n")
-        assert said[0] == f"CPU {own.cpus[row]} to CPU {own.cpus[column]}"
-        a, b = own.values[row, column], other.values[row, column]
-        assert float(said[1].removesuffix(" ns")) == pytest.approx(a, abs=0.006)
-        assert said[2].startswith("cn2: ") and float(said[2].split()[1]) == pytest.approx(b, abs=0.006)
-        ns, percent = re.findall(r"[+-][\d.]+", said[3])
-        assert float(ns) == pytest.approx(a - b, abs=0.02)
-        assert float(percent) == pytest.approx(100 * (a / b - 1), abs=0.05)
-        assert re.match(r"socket 0, quadrant \d, ccd \d", said[4])
-        assert "3 passes in each of 2 runs" in said[-1]
-    assert "the same CPU" in hovered(page, 3, 3)
+def chosen(page: Page) -> list[str]:
+    return list(page.run("['of', 'show'].map((id) => document.getElementById(id).value)"))
 
 
-def test_the_fleet_is_the_median_of_nodes_that_are_the_same(page: Page, campaign: Path) -> None:
-    choose(page, of="odd", against="", show="percent")
-    peers = np.median([Shown.of(campaign / f"nodes/cn{i}").matrices[0].values for i in range(4)], axis=0)
-    said = hovered(page, 8, 40).split("\n")
-    assert float(said[2].removeprefix("the fleet: ").removesuffix(" ns")) == pytest.approx(peers[8, 40], abs=0.011)
+def content(html: Path) -> dict[str, Any]:
+    found = re.search(r'id="data">(.*?)</script>', html.read_text(), re.DOTALL)
+    assert found is not None
+    data: dict[str, Any] = json.loads(found[1])
+    return data
 
 
-def test_keys_move_and_change_the_node(page: Page) -> None:
-    choose(page, of="cn1", against="", show="value")
-    hovered(page, 4, 4)
+def press(page: Page, *keys: str) -> None:
     page.run("document.getElementById('map').focus()")
-    page.press("ArrowRight")
-    assert str(page.run("document.getElementById('tip').textContent")).startswith("CPU 4 to CPU 5")
-    page.press("n")
-    assert page.run("document.getElementById('of').value") == "cn2"
-    page.press("d")
-    assert page.run("document.getElementById('show').value") == "percent"
+    for key in keys:
+        page.press(key)
 
 
-def test_the_table_is_searched_sorted_and_filtered(page: Page, campaign: Path) -> None:
-    assert len(data_of(campaign)["nodes"]) == 5
-    shown = "[...document.querySelectorAll('#list tr[data-node]')].map((row) => row.dataset.node)"
-    assert page.run(shown)[0] == "odd", "what asks for attention comes first"
-    page.run("document.querySelector('#list th').click()")
-    assert page.run(shown) == ["cn0", "cn1", "cn2", "cn3", "odd"]
-    page.run("document.getElementById('search').value = 'CN3'; document.getElementById('search').oninput()")
-    assert page.run(shown) == ["cn3"]
-    page.run("document.getElementById('search').value = ''; document.getElementById('search').oninput()")
-    page.run("[...document.querySelectorAll('#filters button')].find((b) => b.textContent === 'SAME').click()")
-    assert page.run(shown) == ["odd"]
-    page.run("[...document.querySelectorAll('#filters button')].find((b) => b.textContent === 'SAME').click()")
+def test_difference_of_the_flagged_node_comes_first_and_pairs_are_named(html: Path, page: Page) -> None:
+    assert page.run("[document.getElementById('of').value, document.getElementById('show').value]") == [
+        "node001",
+        "percent",
+    ]
+    assert "SIMULATED" in tip(page) and "difference from the median of 2 peers, %" in tip(page)
+    press(page, "ArrowRight", "ArrowRight")
+    data = content(html)
+    entry = next(m for m in data["matrices"] if m["node"] == "node001")
+    machine = data["machines"][entry["machine"]]
+    value = decode(entry["step"], entry["data"], len(machine["cpus"]))[0, 2]
+    assert tip(page).startswith(f"CPU {machine['cpus'][0]} to CPU {machine['cpus'][2]}\n{value:.2f} ns")
+    assert "socket 0" in tip(page)
 
 
-def test_hostile_text_stays_text(page: Page) -> None:
-    assert "alert(1)" in page.run("document.getElementById('list').textContent")
-    assert page.run("document.querySelectorAll('script').length") == 2
+def test_keys_enlarge_and_turn_and_the_link_brings_the_view_back(html: Path, page: Page) -> None:
+    press(page, "ArrowRight", "+", "d", "n")
+    link = page.run("document.getElementById('link').getAttribute('href')")
+    assert "area=0%2C0%2C64" in link and "show=value" in link and "node=node002" in link
+    page.open(html, READY)
+    page.run(f"location.hash = {json.dumps(link)}")
+    page.run("new Promise((done) => setTimeout(done, 300))")
+    assert page.run("[document.getElementById('of').value, document.getElementById('show').value]") == [
+        "node002",
+        "value",
+    ]
 
 
-def test_dark_pages_are_dark(page: Page) -> None:
-    media = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
-    page.call("Emulation.setEmulatedMedia", media)
-    dark = page.run("getComputedStyle(document.body).backgroundColor")
-    page.call("Emulation.setEmulatedMedia", {"features": []})
-    assert (dark, page.run("getComputedStyle(document.body).backgroundColor")) == (
-        "rgb(20, 24, 28)",
-        "rgb(255, 255, 255)",
+def test_downloads_have_what_is_shown(page: Page) -> None:
+    page.run("window.saved = []; URL.createObjectURL = (blob) => { saved.push(blob); return 'data:,'; }")
+    page.run("document.getElementById('csv').click(); document.getElementById('svg').click()")
+    csv, svg = (str(page.run(f"saved[{number}].text()")) for number in (0, 1))
+    first, header, *rows = csv.splitlines()
+    assert "SIMULATED" in first and header == 'CPU a,CPU b,"difference, %"' and len(rows) == 128 * 127
+    assert svg.startswith("<svg") and "SIMULATED" in svg and "data:image/png" in svg
+
+
+@pytest.mark.parametrize("width", [1200, 768, 390])
+def test_page_is_readable_at_every_width(html: Path, page: Page, width: int) -> None:
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    page.call("Emulation.setDeviceMetricsOverride", size)
+    page.open(html, READY)
+    assert page.run("document.documentElement.scrollWidth") <= width
+    letters = page.run(
+        "[...document.querySelectorAll('svg text')].map((e) => e.getBoundingClientRect().height).filter((h) => h > 0)"
     )
+    assert min(letters) >= 11
 
 
-def test_pages_without_a_matrix_have_no_explorer(tmp_path: Path) -> None:
-    fleet = Campaign(tmp_path)
-    for name in ("a", "b"):
-        fleet.add(name, MACHINES[2])
-    _, html, *_ = report.write(fleet.install(), nodes=[])
-    assert "<script" not in html.read_text()
+def test_finger_shows_a_pair_and_encloses_an_area(page: Page) -> None:
+    box = page.run(
+        "(() => { const b = document.getElementById('map'); b.scrollIntoView(); const r = b.getBoundingClientRect();"
+        " return [r.x, r.y] })()"
+    )
+    x, y = box[0] + 80, box[1] + 60
+    for kind, points in (
+        ("touchStart", [{"x": x, "y": y}]),
+        ("touchMove", [{"x": x + 100, "y": y + 100}]),
+        ("touchEnd", []),
+    ):
+        page.call("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    assert "area=" in page.run("document.getElementById('link').getAttribute('href')")

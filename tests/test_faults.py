@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from nodeprint import fingerprint, preflight, simulate
+from nodeprint.cli.shared import judge_and_write as judge
 from nodeprint.fleet.nodes import gather
 from nodeprint.report import documents as report
 from nodeprint.topology.presets import from_part
 from nodeprint.tree import open_tree
-from nodeprint.verdict.campaign_verdict import judge
 
 from .conftest import environment, need, record_texts, small_file_system
 from .schemas import valid_campaign

@@ -1,159 +1,46 @@
-"""Figures at the end of a call and in `nodeprint show`: medians in a few lines, and a small matrix."""
+"""A campaign's figures at a glance, for a terminal of 80 columns."""
 
-import json
-import os
-import pty
-import re
-import subprocess
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pytest
+from msgspec.structs import replace
 
-from nodeprint import packed, simulate, topology
-from nodeprint.report import glance, terminal
-from nodeprint.verdict.campaign_verdict import judge
+from nodeprint.report import glance
 
-from .conftest import environment
+from . import verdicts
 
 
-def node(median: float, **more: Any) -> dict[str, Any]:
-    row = {"measurement": "coherence-cas", "home": -1, "name": "same CCX", "median_ns": median, "ci_low_ns": median - 1,
-           "ci_high_ns": median + 1}  # fmt: skip
-    clock = {
-        "measurement": "clock-together",
-        "name": "all",
-        "unit": "Hz",
-        "median": 3.4e9,
-        "ci_low": None,
-        "ci_high": None,
-    }
-    touch = clock | {"measurement": "touch-ratio", "name": "alone", "unit": "1"}
-    return {"verdict": "SAME", "text": "", "classes": [row], "cells": [clock, touch]} | more
+def test_medians_of_one_node_have_intervals_and_of_several_ranges() -> None:
+    alone = glance.medians({"cn1": verdicts.node()})
+    assert alone[0] == "node cn1, AMD EPYC 7713 64-Core Processor"
+    assert any("same socket" in line and "112 ns  95 %: 112 to 112" in line for line in alone)
+    slower = verdicts.node(classes=tuple(replace(c, median_ns=c.median_ns * 1.1) for c in verdicts.classes()))
+    several = glance.medians({"cn1": verdicts.node(), "cn2": slower})
+    assert several[0].startswith("medians over 2 nodes") and any("112 to 123" in line for line in several)
+    assert all(len(line) <= 80 for line in (*alone, *several))
 
 
-def test_one_node_has_intervals_and_several_a_range() -> None:
-    machine = {"cpu": "AMD EPYC 7742", "cpus": 128}
-    assert glance.medians({"cn01": node(23.0, fingerprint=machine)}) == [
-        "node cn01, AMD EPYC 7742, 128 CPUs",
-        "  core to core        same CCX    23 ns  95 %: 22 to 24",
-        "  clock of all cores            3.4 GHz",
-    ]
-    assert glance.medians({"cn01": node(23.0), "cn02": node(26.0), "cn03": node(24.0)}) == [
-        "medians over 3 nodes (lowest to highest)",
-        "  core to core        same CCX    24 ns  23 to 26",
-        "  clock of all cores            3.4 GHz  3.4 to 3.4",
-    ]
-    assert glance.medians({"cn01": {"verdict": "INVALID"}}) == []
+def test_mixture_is_shown_by_group() -> None:
+    mixed = replace(verdicts.classes()[1], groups={"socket 0": 132.0, "socket 1": 267.0})
+    lines = glance.medians({"cn1": verdicts.node(classes=(mixed,))})
+    assert any("same socket, socket 1" in line and "267 ns" in line for line in lines)
+    assert not any("112 ns" in line for line in lines)
 
 
-def test_operations_and_homes_are_told_apart() -> None:
-    rows = [
-        {"measurement": f"coherence-{op}", "home": home, "name": "same socket", "median_ns": 50.0}
-        for op in ("cas", "faa") for home in (0, 1)
-    ]  # fmt: skip
-    lines = glance.medians({"n": {"classes": rows}})
-    assert [line.split() for line in lines[1:]] == [
-        ["coherence-cas", "same", "socket,", "home", "0", "50", "ns"],
-        ["same", "socket,", "home", "1", "50", "ns"],
-        ["coherence-faa", "same", "socket,", "home", "0", "50", "ns"],
-        ["same", "socket,", "home", "1", "50", "ns"],
-    ]
+def test_matrix_is_part_by_part_and_marked_as_simulated(tmp_path: Path) -> None:
+    verdicts.campaign(tmp_path, "milan-2x64", nodes=1)
+    text = glance.summary(tmp_path).plain
+    assert text.startswith("SIMULATED: node node000") and "CCD by CCD" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
 
 
-def square(n: int, high: float) -> glance.Square:
-    values = np.linspace(20, high, n * n).reshape(n, n)
-    np.fill_diagonal(values, np.nan)
-    return glance.Square("title", tuple(map(str, range(n))), values)
+def test_missing_values_are_dots_and_verdict_alone_has_no_matrix(tmp_path: Path) -> None:
+    values = np.array([[np.nan, 20.0, 300.0], [20.0, np.nan, np.nan], [300.0, np.nan, np.nan]])
+    shown = glance.painted(glance.Square("m", ("0", "1", "2"), values)).plain.splitlines()
+    assert shown[2].split() == ["0", ".", "20", "300"] and shown[3].split() == ["1", "20", ".", "."]
+    from nodeprint.report import files  # noqa: PLC0415
 
-
-@pytest.mark.parametrize("n, high", [(3, 90), (16, 210), (18, 210), (26, 99), (26, 210), (32, 210), (32, 980)])
-def test_a_matrix_fits_80_columns_and_its_numbers_are_the_values(n: int, high: float) -> None:
-    wanted = square(n, high)
-    lines = glance.painted(wanted).plain.split("\n")
-    assert max(map(len, lines)) <= 80
-    assert len(lines) == n + 2
-    unit = 10 if lines[0].endswith("/ 10") else 1
-    margin = len(str(n - 1)) + 1
-    width = (len(lines[2]) - margin) // n
-    for row, line in enumerate(lines[2:]):
-        cells = [line[margin + i * width : margin + (i + 1) * width].strip() for i in range(n)]
-        shown = [f"{value / unit:.0f}" if np.isfinite(value) else "." for value in wanted.values[row]]
-        assert cells == shown
-
-
-def test_colours_follow_the_values() -> None:
-    text = glance.painted(square(4, 200))
-    grounds = [span.style.bgcolor.name for span in text.spans if span.style and span.style.bgcolor]  # type: ignore[union-attr]
-    assert len(grounds) == 12, "the diagonal has none"
-    assert len(set(grounds)) == 12
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A judged campaign of one simulated node of 64 cores in 8 CCDs."""
-    plan = simulate.Plan(topology.preset("naples-2x32"), 1, 1, 2, 2, 5)
-    out = simulate.write(plan, tmp_path_factory.mktemp("glance") / "campaign")
-    (out / "verdict.json").write_text(judge(out).json())
-    return out
-
-
-def test_many_cpus_are_shown_ccd_by_ccd(folder: Path) -> None:
-    fleet = packed.read(folder)
-    (found,) = glance.squares(fleet, fleet.nodes[0].name)
-    assert found.title.endswith("CCD by CCD")
-    assert found.names == tuple(map(str, range(8)))
-    stack = fleet.pairs[0]
-    a, b = stack.pairs.T
-    ccd = stack.layout.slots[:, 2]
-    medians = np.median(np.asarray(stack.by_home[:, :, 0]).reshape(-1, len(a)), axis=0)
-    between = medians[(ccd[a] == 0) & (ccd[b] == 5)]
-    assert len(between) > 1
-    assert found.values[0, 5] == found.values[5, 0] == pytest.approx(np.median(between))
-
-
-def shown(folder: Path, **variables: str) -> str:
-    """What `nodeprint show` prints on a terminal of 80 columns."""
-    master, slave = pty.openpty()
-    named = environment() | {"TERM": "xterm-256color", "COLUMNS": "80", "COLORTERM": "", "NO_COLOR": ""} | variables
-    done = subprocess.Popen(["nodeprint", "show", folder], stdout=slave, env=named)
-    os.close(slave)
-    seen = b""
-    try:
-        while block := os.read(master, 10_000):
-            seen += block
-    except OSError:
-        pass  # a terminal's other end is gone
-    os.close(master)
-    assert done.wait() == 1, "it has no PDF"
-    return seen.decode()
-
-
-def test_a_terminal_shows_colours_unless_it_has_none_or_they_are_not_wanted(folder: Path) -> None:
-    assert "\x1b[30;48;5;" in shown(folder)
-    assert "48;2;" in shown(folder, COLORTERM="truecolor")
-    for variables in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
-        seen = shown(folder, **variables)
-        assert "\x1b[" not in seen and "CCD by CCD" in seen
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown(folder))
-    assert max(map(len, plain.splitlines())) <= 80
-    assert plain.startswith("SIMULATED: node node000")
-    assert "no report yet: " in " ".join(plain.split()), "in as many lines as its path needs"
-    piped = subprocess.run(["nodeprint", "show", folder], capture_output=True, text=True, check=False).stdout
-    assert "\x1b" not in piped and "CCD by CCD" in piped
-
-
-def test_a_verdict_alone_is_shown_too(tmp_path: Path) -> None:
-    content = {"nodes": {"cn01": node(23.0)}, "fleet": {"text": "1 of 1 nodes measured"}}
-    (tmp_path / "verdict.json").write_text(json.dumps(content))
-    assert glance.text(tmp_path).plain == "\n".join(glance.medians(content["nodes"]))
-
-
-def test_long_lines_are_broken_between_words_and_paths_never() -> None:
-    path = "results/" + "a" * 90
-    text = f"first\n\n  cn01  INVALID: {'word ' * 20}end\nreport: {path}"
-    lines = terminal.wrapped(text, 40).split("\n")
-    assert lines[:3] == ["first", "", "  cn01  INVALID: word word word word"]
-    assert all(line.startswith("    ") for line in lines[3:6])
-    assert path in lines[-1]
+    files.write(verdicts.verdict({"cn1": verdicts.node()}), tmp_path)
+    assert "by" not in glance.summary(tmp_path).plain.split("\n\n")[-1].split()

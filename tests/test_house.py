@@ -11,7 +11,7 @@ import pytest
 import rattler
 import yaml
 
-from nodeprint import outcomes
+from nodeprint.judge.outcome import FleetOutcome, Outcome
 
 from .conftest import ROOT
 
@@ -19,13 +19,24 @@ from .conftest import ROOT
 FLOORS = [
     {"__main__"},
     {"cli"},
+    {"interface"},
+    {"export"},
     {"report"},
-    {"verdict"},
-    {"words"},
     {"iodie"},
     {"judge"},
-    {"structure", "simulate", "importers", "export"},
-    {"packed", "packing", "fleet", "netcdf", "senses", "progress", "campaign", "campaign_status"},
+    {"structure", "simulate", "importers"},
+    {
+        "packed",
+        "packing",
+        "fleet",
+        "netcdf",
+        "senses",
+        "progress",
+        "campaign",
+        "campaign_status",
+        "lost_jobs",
+        "recheck",
+    },
     {
         "layout",
         "topology",
@@ -47,9 +58,9 @@ FLOORS = [
         "fabric",
         "order_statistics",
     },
-    {"captions", "remedies"},
+    {"stats"},
     {"sources"},
-    {"tree", "tar", "files", "outcomes", "commit"},
+    {"tree", "tar", "files", "commit", "node_lists"},
     {"errors"},
 ]
 
@@ -92,17 +103,21 @@ def test_imports_go_down_only() -> None:
     assert not wrong
 
 
-def test_no_two_modules_have_one_name() -> None:
+def room_of(path: Path) -> str:
+    return path.relative_to(ROOT / "nodeprint").parts[0]
+
+
+def test_no_two_modules_of_a_room_have_one_name() -> None:
     # a figure is named after what it draws
     figures = ROOT / "nodeprint/report/figures"
-    paths = [path for path in (ROOT / "nodeprint").rglob("*.py") if path.stem != "__main__" and path.parent != figures]
-    places = [path.parent if path.stem == "__init__" else path for path in paths]
-    assert repeated([(place.stem, str(place.relative_to(ROOT))) for place in places]) == []
+    paths = [path for path in (ROOT / "nodeprint").rglob("*.py") if not path.stem.startswith("__")]
+    named = [(f"{room_of(path)}: {path.stem}", str(path.relative_to(ROOT))) for path in paths if path.parent != figures]
+    assert repeated(named) == []
 
 
-def test_no_two_public_classes_have_one_name() -> None:
+def test_no_two_public_classes_of_a_room_have_one_name() -> None:
     classes = [
-        (node.name, str(path.relative_to(ROOT)))
+        (f"{room_of(path)}: {node.name}", str(path.relative_to(ROOT)))
         for path in sorted((ROOT / "nodeprint").rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
@@ -166,14 +181,22 @@ def test_every_locked_package_is_pinned() -> None:
         assert all(re.fullmatch(r"[a-z0-9_.-]+==[^ ]+", line) for line in pinned), lock
 
 
-def test_the_readme_counts_what_is_downloaded() -> None:
+def test_the_page_of_installation_counts_what_is_downloaded() -> None:
     pinned = re.findall(r"^[^ #].*==", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
-    assert f"in {len(pinned)} packages" in " ".join((ROOT / "README.md").read_text().split())
+    assert f"in {len(pinned)} packages" in (ROOT / "docs/install.md").read_text()
+
+
+def test_the_readme_is_short_and_so_are_its_sentences() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 120
+    blocks = re.split(r"\n\n|\n- |\n(?=\|)", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    sentences = [part for block in blocks for part in re.split(r"(?<=[.:;])\s", " ".join(block.split()))]
+    assert not [sentence for sentence in sentences if len(sentence.split()) > 35]
 
 
 def test_every_outcome_is_explained_to_administrators() -> None:
     page = (ROOT / "docs/administrators.md").read_text()
-    assert all(f"`{outcome}`" in page for outcome in (*outcomes.NODE, *outcomes.FLEET))
+    assert all(f"`{outcome}`" in page for outcome in (*Outcome, *FleetOutcome))
 
 
 @pytest.mark.parametrize("page, sources", [("method.md", "preflight.py"), ("topology.md", "topology/*.py")])
@@ -190,7 +213,7 @@ def test_every_warning_is_explained(page: str, sources: str) -> None:
 
 
 def test_documents_name_files_that_are_there() -> None:
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"), ROOT / "config/README.md"]
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"), ROOT / "config/README.md"]
     rooms = "ansible|bench|config|docs|kernels|nodeprint|profiles|reports|setup|tests|workflow"
     missing = [
         f"{page.name}: {name}"
@@ -218,6 +241,6 @@ def prose(page: str) -> Iterator[str]:
 
 
 def test_documents_are_wrapped_for_a_terminal() -> None:
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"), ROOT / "config/README.md"]
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"), ROOT / "config/README.md"]
     wide = [f"{page.name}: {line[:60]}" for page in pages for line in prose(page.read_text()) if len(line) >= 100]
     assert not wide

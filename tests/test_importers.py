@@ -12,14 +12,16 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from nodeprint import discover, importers, records, structure, topology
-from nodeprint.cli import shared
+from nodeprint.cli import app, shared
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import store
+from nodeprint.judge.campaign import judge
+from nodeprint.judge.outcome import Outcome
 from nodeprint.structure import layout_misfit
 from nodeprint.topology.model import Cpu, Machine, Topology
-from nodeprint.verdict.campaign_verdict import judge
 
 from .latencies import epyc
 from .schemas import valid_campaign
@@ -407,7 +409,8 @@ def test_campaign_of_imported_files(tmp_path: Path, write: Write) -> None:
         importers.write_campaign(items, campaign)
 
 
-def test_a_matrix_without_labels_is_judged_as_it_is(tmp_path: Path, write: Write) -> None:
+def test_matrices_of_unknown_processors_are_no_peers(tmp_path: Path, write: Write) -> None:
+    """Of as many CPUs and without labels: they may be of any machine."""
     noise = np.random.default_rng(1)
     for name, factor in (("a", 1.0), ("b", 1.1), ("c", 1.0), ("d", 1.0), ("e", 1.0)):
         rows = factor * (100 + 0.2 * noise.normal(size=(16, 16)))
@@ -415,11 +418,56 @@ def test_a_matrix_without_labels_is_judged_as_it_is(tmp_path: Path, write: Write
         write(text, f"{name}.csv")
     files = sorted(tmp_path.rglob("?.csv"))
     importers.write_campaign([importers.read(file) for file in files], tmp_path / "out")
-    found = judge(tmp_path / "out")
-    assert {figure.name for node in found.nodes.values() for figure in node.classes} == {"every pair"}
-    finding = found.nodes["b"].findings[0]
-    assert finding.text.startswith("every pair is ") and "topology" in finding.remedy
-    assert "NPS" not in finding.remedy
+    nodes = judge(tmp_path / "out").verdict.nodes
+    assert {figure.name for node in nodes.values() for figure in node.classes} == {"every pair"}
+    assert {node.outcome for node in nodes.values()} == {Outcome.NO_PEER}
+    assert not any(node.findings for node in nodes.values())
+    assert all("--part or --xml" in node.reasons[0].detail for node in nodes.values())
+
+
+def test_matrices_of_two_processors_with_one_layout_are_no_peers(tmp_path: Path, write: Write) -> None:
+    """A 7742 and a 7702 have the same CCXs at other clocks."""
+    noise = np.random.default_rng(1)
+    parts = [topology.from_part(name, 1, smt=False) for name in ("EPYC 7742", "EPYC 7742", "EPYC 7702", "EPYC 7702")]
+    for number in range(4):
+        rows = 100 + noise.normal(size=(64, 64))
+        text = "\n".join(",".join(f"{rows[a, b]:.3f}" if b < a else "" for b in range(64)) for a in range(64))
+        write(text, f"{number}.csv")
+    items = [importers.read(file) for file in sorted(tmp_path.rglob("?.csv"))]
+    importers.write_campaign(items, tmp_path / "out", parts)
+    assert [group.tolist() for group in judge(tmp_path / "out").population.configurations] == [[0, 1], [2, 3]]
+
+
+def cli(*words: object) -> tuple[int, str]:
+    """Exit status and all that a command prints."""
+    result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    return result.exit_code, result.output
+
+
+def test_published_matrices_of_different_processors_are_no_peers(data: Path, tmp_path: Path) -> None:
+    names = (
+        "AMD Ryzen 7 5700X",
+        "AMD Ryzen 7 5800U",
+        "AMD Ryzen 9 5900HX @ 3.3 GHz",
+        "Intel Core i9-9900K CPU @ 3.60 GHz",
+    )
+    files = [data / f"c2c/core-to-core-latency/{name}.csv" for name in names]
+    assert cli("import", *files, "--out", tmp_path / "out")[0] == 0
+    status, said = cli("judge", tmp_path / "out")
+    assert status == 0 and "name it by --part or --xml" in " ".join(said.split())
+    nodes = judge(tmp_path / "out").verdict.nodes
+    assert len(nodes) == 4 and {node.outcome for node in nodes.values()} == {Outcome.NO_PEER}
+    assert cli("judge", tmp_path / "out", "--fail-on", "not-same")[0] == 3
+
+
+@pytest.mark.parametrize("part", ["EPYC 9999", "Quantum 1", "Ryzen 9 1234X", "7", "EPYC"])
+def test_a_part_that_is_not_in_the_table_is_one_sentence(tmp_path: Path, write: Write, part: str) -> None:
+    with pytest.raises(NodeprintError, match=r"part of the table|more than one part") as error:
+        CliRunner().invoke(
+            app, ["import", str(write(LOWER)), "--part", part, "--out", str(tmp_path / "out")], catch_exceptions=False
+        )
+    assert "\n" not in str(error.value) and "--xml" in str(error.value)
+    assert not (tmp_path / "out").exists()
 
 
 def test_records_of_an_import_are_complete(tmp_path: Path, write: Write) -> None:

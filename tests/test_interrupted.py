@@ -95,8 +95,8 @@ def test_an_interrupted_call_says_what_is_kept_and_is_continued(
 
 
 def test_an_interruption_before_measuring_leaves_nothing(house: Path) -> None:
-    lock = house / ".snakemake/nodeprint.lock"
-    lock.parent.mkdir(exist_ok=True)
+    lock = house / ".snakemake/nodeprint/results%2Fearly.lock"
+    lock.parent.mkdir(exist_ok=True, parents=True)
     with lock.open("a") as holder:
         fcntl.flock(holder, fcntl.LOCK_EX)
         process = call(house, "early")

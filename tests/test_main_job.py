@@ -1,7 +1,6 @@
 """What the main job shows on the terminal: its progress from the campaign's folder, and what of Snakemake's output."""
 
 import calendar
-import json
 import os
 import pty
 import subprocess
@@ -20,6 +19,7 @@ import run
 import terminal
 
 from nodeprint import progress
+from nodeprint.judge.outcome import Kind
 
 START = "2026-11-20T10:00:00Z"
 NOW = calendar.timegm(time.strptime(START, "%Y-%m-%dT%H:%M:%SZ"))
@@ -138,33 +138,33 @@ def test_lines_that_are_shown(line: str, shown: bool) -> None:
     assert terminal.is_shown(line) is shown
 
 
-def test_steps_are_snakemakes_rules() -> None:
-    lines = ("localrule measure:", "rule gather:", "onerror: judge", "localrule all:", "localrule launch:")
-    assert [terminal.step(line) for line in lines] == ["measure", "gather", "judge", None, "measure"]
+def test_a_log_is_read_while_another_writes_it(tmp_path: Path) -> None:
+    log = terminal.Log(tmp_path / "logs/run.log")
+    os.write(log.descriptor, b"nodeprint: one\nslurm: t")
+    assert log.new_lines() == ["nodeprint: one"]
+    os.write(log.descriptor, b"wo\n\x1b[2J\xff\n")
+    assert log.new_lines() == ["slurm: two", "?[2J\ufffd"]
+    assert log.new_lines() == []
+    assert terminal.Log(tmp_path / "logs/run.log").new_lines() == [], "a new call has a new log"
 
 
-def test_a_full_disk_is_one_sentence() -> None:
-    end = "make room there, then call it again: what was measured is kept"
-    full = "nodeprint: r/fleet.json: cannot be written (No space left on device); make room or make the folder writable"
-    assert terminal.unwritten(full) == f"r/fleet.json: cannot be written (No space left on device); {end}"
-    ours = "node-run: /r/m/status.json: cannot be written; check permissions, quota and free space, then run again"
-    assert terminal.unwritten(ours) == f"/r/m/status.json: cannot be written; {end}"
-    kernel = (
-        "node-run: cas failed with exit code 1: coherence: run1/c.jsonl: cannot be written (No space left on device)"
-    )
-    assert terminal.unwritten(kernel) == f"run1/c.jsonl: cannot be written (No space left on device); {end}"
-    assert terminal.unwritten("OSError: [Errno 28] No space left on device") == (
-        f"a file: cannot be written (No space left on device); {end}"
-    )
-    assert terminal.unwritten("node-run: waiting: another node-run measures vm") is None
-
-
-def test_why_snakemake_failed() -> None:
-    failed = ["Error in rule gather:", "    message: None", "WorkflowError:", "At least one job did not complete."]
-    assert terminal.reason(failed) == "gather failed"
-    refused = ['WorkflowError in file "workflow/rules/slurm.smk", line 70:', "x.yaml: slurm.minutes: too few.", ""]
-    assert terminal.reason(refused) == "x.yaml: slurm.minutes: too few"
-    assert terminal.reason([]) == "Snakemake was killed"
+def test_steps_are_seen_by_the_files_they_write(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = {"n": job(folder, "n")}
+    (folder / "nodes.tsv").write_text("node\nn\n")
+    (folder / "fleet.json").write_text("of a former call")
+    steps = run.Steps(folder, progress.CampaignProgress(folder, jobs, STEPS, PLANNED))
+    monkeypatch.setattr(progress, "span", lambda seconds: "3 s")
+    assert steps.ended() == [] and steps.present()[0] == "measure"
+    (jobs["n"] / "status.json").write_text("{}")
+    assert steps.ended() == ["measure: 6 of 6 measurements; 3 s"]
+    assert steps.present()[0] == "judge and report"
+    (folder / "fleet.json").unlink()
+    assert steps.ended() == []
+    for name in ("fleet.json", "verdict.json"):
+        (folder / name).write_text("new")
+    assert steps.ended() == ["gather: 3 s", "judge: 3 s"]
+    (folder / "fleet.json").write_text("written by the judge, too")
+    assert steps.ended() == []
 
 
 @pytest.mark.parametrize(
@@ -213,12 +213,10 @@ screen.clear()
         env=os.environ | {"TERM": "xterm", "COLUMNS": "80"},
     )  # fmt: skip
     os.close(slave)
-    seen = os.read(master, 10_000).decode()
+    seen = os.read(master, 100_000).decode()
     os.close(master)
-    assert seen.count("\n") == 1, "what was said, alone, stays"
-    assert seen.count("\rmeasure [") == 4
-    assert "measure [########] 3 of 3 measurements" in seen
-    assert seen.endswith("\r\x1b[K")
+    assert "3 of 3 measurements" in seen and "nodeprint: said" in seen
+    assert seen.endswith(("\x1b[2K", "\x1b[?25h")) or "\x1b[2K" in seen.rsplit("judge", 1)[1], "nothing of it stays"
 
 
 def test_only_what_was_measured_says_how_long_it_takes() -> None:
@@ -226,23 +224,9 @@ def test_only_what_was_measured_says_how_long_it_takes() -> None:
     assert progress.seconds_of(cut) == {"a": 3.5}
 
 
-@pytest.mark.parametrize(
-    ("asked", "words", "fails"),
-    [
-        ("not-measured", ["SAME", "NOT MEASURED"], True),
-        ("deviates", ["SAME", "NOT MEASURED"], False),
-        ("not-measured,deviates", ["SAME", "DEVIATES"], True),
-        ("any", ["SUSPECT"], True),
-        ("deviates", ["SUSPECT", "INCONCLUSIVE"], False),
-        ("", ["DEVIATES"], False),
-    ],
-)
-def test_outcomes_that_a_script_asked_to_fail_on(
-    tmp_path: Path, asked: str, words: list[str], fails: bool, capfd: pytest.CaptureFixture[str]
-) -> None:
-    nodes = {f"n{i}": {"verdict": word} for i, word in enumerate(words)}
-    (tmp_path / "verdict.json").write_text(json.dumps({"nodes": nodes, "fabric": []}))
-    call = run.Call(run.parser().parse_args(["--fail-on", asked]))
-    call.campaign = tmp_path
-    assert call.counts_as_failure() is fails
-    assert ("exit status 3" in capfd.readouterr().err) is fails
+def test_outcomes_that_a_script_asked_to_fail_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judged = SimpleNamespace(fails=lambda kinds: kinds == [Kind.FOUND])
+    monkeypatch.setattr(run, "read_verdict", lambda campaign: judged)
+    assert run.failing_kinds(tmp_path, [Kind.NOT_MEASURED, Kind.FOUND]) == [Kind.FOUND]
+    assert run.failing_kinds(tmp_path, []) == []
+    assert run.parser().parse_args([]).fail_on == [Kind.FOUND], "what was found is an exit status by default"

@@ -233,6 +233,33 @@ def test_killed_in_the_middle_is_continued(campaign: Campaign, victims: str, aft
         assert len([r for r in campaign.records() if r["record"] == "header"]) == 1, "the orphan ended what it began"
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_records_without_a_trailer_are_measured_again_whatever_the_kernel_ended_with(
+    campaign: Campaign, times: int
+) -> None:
+    campaign.plan(f"a\tfake\t--garbage {times}")
+    code, _ = campaign.run()
+    assert code == 0
+    (measurement,) = campaign.status()["measurements"]
+    assert measurement["outcome"] == ("done" if times == 1 else "failed")
+    assert times == 1 or "left records without a trailer" in measurement["message"]
+    assert (campaign.job / "run1/a.jsonl.bad").read_text() == "not a record\n"
+
+
+def test_a_kernel_that_is_deaf_to_sigterm_is_killed_and_named(campaign: Campaign) -> None:
+    campaign.plan("a\tfake\t--deaf --steps 100000 --pause 0.1")
+    process = campaign.start()
+    records_of = campaign.job / "run1/a.jsonl"
+    wait_for(lambda: records_of.exists() and records_of.stat().st_size, "records")
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGTERM
+    assert "node-run: fake does not stop on SIGTERM: killed" in said
+    before = records_of.read_bytes()
+    time.sleep(0.5)
+    assert records_of.read_bytes() == before
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_stops_the_kernel_first(campaign: Campaign, number: signal.Signals) -> None:
     campaign.plan("a\tfake\t--steps 40 --pause 0.1")
@@ -293,6 +320,7 @@ def test_killed_while_it_packs_again_and_again(one_shell: Campaign) -> None:
 
 @pytest.mark.parametrize(("missing", "suffix"), [(("zstd",), "xz"), (("zstd", "xz"), "gz")])
 def test_a_run_is_packed_by_what_there_is(campaign: Campaign, missing: tuple[str, ...], suffix: str) -> None:
+    need("zstd", *(["xz"] if suffix == "xz" else []))
     assert campaign.run("--runs", "2")[0] == 0
     before = record_texts(campaign.job)
     bare = campaign.tmp.parent / "bare"
@@ -858,3 +886,37 @@ def test_the_folder_of_a_killed_node_run_goes_with_the_next_one_and_that_of_anot
         words = [ROOT / "kernels/node-run", "--campaign", tmp_path / "c", "--node", "n", "--job", "1", "--runs", "1"]
         subprocess.run(words, check=True, capture_output=True, timeout=120)
     assert sorted(path.name.rpartition(".")[2] for path in tmp_path.glob("node-run.*")) == ["lives", "strange"]
+
+
+def test_what_heats_the_node_comes_last_and_the_node_cools(tmp_path: Path, tools: Path) -> None:
+    campaign = Campaign(tmp_path / "campaign", tools, "dash")
+    shutil.copy(FAKE, campaign.kernels / "load")
+    campaign.plan("hot\tload\t--steps 2 --pause 0.7", "warm\tload\t--steps 1", "a\tfake\t--steps 1")
+    hwmon = tmp_path / "sys/class/hwmon/hwmon0"
+    hwmon.mkdir(parents=True)
+    (hwmon / "temp1_input").write_text("41000\n")
+    code, said = campaign.run("--runs", "2", NODEPRINT_SYSFS=str(tmp_path / "sys"))
+    assert code == 0
+    order = re.findall(r"run (\d) of 2: (\w+)", said)
+    assert order == [("1", "a"), ("2", "a"), ("1", "hot"), ("2", "hot"), ("1", "warm"), ("2", "warm")]
+    assert said.count("heats the node") == 1 and "it cools" not in said
+    assert campaign.status()["outcome"] == "complete"
+
+
+@pytest.mark.parametrize("reported", [True, False])
+def test_a_node_that_stays_hot_is_waited_for_no_longer_than_it_was_heated(
+    tmp_path: Path, tools: Path, reported: bool
+) -> None:
+    campaign = Campaign(tmp_path / "campaign", tools, "dash")
+    sensor = tmp_path / "sys/class/hwmon/hwmon0/temp1_input"
+    sensor.parent.mkdir(parents=True)
+    heats = f"case $1 in --help) ;; *) echo 70000 >{sensor} ;; esac" if reported else ""
+    (campaign.kernels / "load").write_text(f"#!/bin/sh\n{heats}\n. {FAKE}\n")
+    (campaign.kernels / "load").chmod(0o755)
+    if reported:
+        sensor.write_text("41000\n")
+    campaign.plan("hot\tload\t--steps 3 --pause 0.9")
+    code, said = campaign.run("--runs", "2", NODEPRINT_SYSFS=str(tmp_path / "sys"))
+    assert code == 0, said
+    assert ("the node has 70 degrees and had 41 before" in said) == reported
+    assert ("no temperature is reported: the node cools for" in said) == (not reported)

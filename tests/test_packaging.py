@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint.verdict.campaign_verdict import judge
+from nodeprint.cli.shared import judge_and_write as judge
 
 from .conftest import ROOT, need
 
@@ -61,9 +61,9 @@ def test_nhc_reads_the_verdict_of_its_own_node(campaign: Callable[..., Path]) ->
 
     assert checked("a") == checked("nowhere") == (0, "")
     before = path.read_text()
-    outcome = re.findall(r'^   "verdict": "(.*)"', before, re.MULTILINE)[1]
-    head, _, tail = before.rpartition(f'   "verdict": "{outcome}"')
-    bad = head + '   "verdict": "OUTSIDE LIMIT"' + tail
+    outcome = re.findall(r'^   "outcome": "(.*)"', before, re.MULTILINE)[1]
+    head, _, tail = before.rpartition(f'   "outcome": "{outcome}"')
+    bad = head + '   "outcome": "OUTSIDE LIMIT"' + tail
     assert checked("a", bad) == (0, "")
     code, said = checked("b", bad)
     assert code == 1 and said.startswith("check_nodeprint: b is OUTSIDE LIMIT; ")

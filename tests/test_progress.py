@@ -57,7 +57,9 @@ def test_how_each_node_stands(folder: Path) -> None:
     assert of["out"].reason == "drained: DIMM 7 is bad"
     assert found.code == 3
     (folder / "launch/jobs.tsv").write_text("later\t1\t9\tCOMPLETED\tNone\n")
-    later = next(node for node in campaign_status.read(folder).nodes if node.node == "later")
+    with (folder / "launch/lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        later = next(node for node in campaign_status.read(folder).nodes if node.node == "later")
     assert (later.standing, later.reason) == ("running", "its Slurm job is COMPLETED; waiting for its status.json")
     text = found.as_text()
     assert text.splitlines()[0].startswith(
@@ -73,6 +75,25 @@ def test_a_call_that_is_at_work_is_seen_by_its_lock(folder: Path) -> None:
         found = campaign_status.read(folder)
     assert found.followed
     assert "no call follows" not in found.as_text()
+
+
+def test_what_nobody_is_at_work_on_is_interrupted(folder: Path) -> None:
+    """A log that ends in a measurement is no sign of life: the node's lock is, and what Slurm says."""
+    (folder / "launch/jobs.tsv").write_text("runs\t1\t7\tCANCELLED\tNone\n")
+    (folder / "locks").mkdir()
+    with (folder / "locks/runs.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert [node.standing for node in campaign_status.read(folder).nodes if node.node == "runs"] == ["running"]
+    found = campaign_status.read(folder)
+    assert [node.standing for node in found.nodes if node.node == "runs"] == ["interrupted"]
+    assert found.code == 1 and "runs interrupted" in found.unfinished()
+    status = {"outcome": "partial", "measurements": [
+        {"name": "a", "run": 1, "outcome": "done", "exit_code": 0, "message": ""},
+        {"name": "a", "run": 2, "outcome": "failed", "exit_code": -1, "message": "Slurm job 7: CANCELLED"},
+    ]}  # fmt: skip
+    (folder / "nodes/runs/job1/status.json").write_text(json.dumps(status))
+    cut = next(node for node in campaign_status.read(folder).nodes if node.node == "runs")
+    assert (cut.standing, cut.reason) == ("interrupted", "a: Slurm job 7: CANCELLED")
 
 
 def test_status_ends_with_what_a_script_can_use(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,7 +121,7 @@ def test_many_nodes_of_the_same_words_share_a_line(campaign: Callable[..., Path]
     rows = (f"n{i:03}\t1\t{i + 1}\tPENDING\t{'Priority' if i % 2 else 'Resources'}\n" for i in range(400))
     (folder / "launch/jobs.tsv").write_text("".join(rows))
     text = campaign_status.read(folder).as_text()
-    assert "200 (n000, n002, n004, ...)" in text and "Resources" in text
+    assert "200 nodes, n[000,002,004,006,008,010" in text and "Resources" in text
     assert len(text.splitlines()) == 4
 
 

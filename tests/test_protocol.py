@@ -1,115 +1,109 @@
 """The acceptance protocol: outcomes of several campaigns, the rules they were judged by, and a manifest that holds."""
 
-import json
-import re
+from __future__ import annotations
+
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
-from nodeprint.report import protocol
-from nodeprint.verdict.campaign_verdict import judge
+from nodeprint.judge.outcome import Outcome, Why
+from nodeprint.judge.verdict import NodeVerdict, Reason
+from nodeprint.report import files, protocol
 
+from . import verdicts
 from .conftest import need
-from .test_bad_input import call
+
+SAME, DEVIATES, MISSED = Outcome.SAME, Outcome.DEVIATES, Outcome.NOT_MEASURED
 
 
-def judged(folder: Path, **verdicts: str) -> Path:
-    """The campaign judged, with outcomes as the test wants them."""
-    judge(folder)
-    path = folder / "verdict.json"
-    content = json.loads(path.read_text())
-    for name, word in verdicts.items():
-        node = content["nodes"][name]
-        node |= {"verdict": word, "rack": f"rack-{name}", "fingerprint": {"serials": f"product S-{name}"}}
-        if word == "DEVIATES":
-            node["findings"] = [{"text": f"core 3 of {name} is 6 % slower", "suppressed": ""}]
-        if word == "NOT MEASURED":
-            node["reason"] = "drained: DIMM 7 is bad"
-    path.write_text(json.dumps(content))
+def node(outcome: Outcome) -> NodeVerdict:
+    fingerprint = {"serials": "product S4711"}
+    if outcome is DEVIATES:
+        return verdicts.node(outcome, Why.CONFIRMED, findings=(verdicts.finding(),), fingerprint=fingerprint)
+    if outcome is MISSED:
+        reasons = (Reason(Why.NOT_MEASURED, detail="drained: DIMM 7 is bad"),)
+        return verdicts.node(outcome, Why.NOT_MEASURED, reasons=reasons, fingerprint={})
+    return verdicts.node(outcome, fingerprint=fingerprint)
+
+
+def campaign(folder: Path, site: str = "", **outcomes: Outcome) -> Path:
+    folder.mkdir(parents=True)
+    nodes = {name: node(outcome) for name, outcome in outcomes.items()}
+    files.write(verdicts.verdict(nodes, campaign=folder.name), folder)
+    if site:
+        (folder / "config.yaml").write_text(f"site: {site}\n")
     return folder
 
 
-def text_of(pdf: Path) -> str:
+def words(campaigns: list[Path], to: Path) -> str:
+    need("pdftotext")
+    pdf = protocol.write(campaigns, to)[1]
     done = subprocess.run(["pdftotext", "-layout", pdf, "-"], capture_output=True, text=True, check=True)
-    return " ".join(done.stdout.replace("\u200b", "").split())
+    return " ".join(done.stdout.split())
 
 
-@pytest.fixture
-def two(campaign: Callable[..., Path], tmp_path: Path) -> list[Path]:
-    """Two campaigns of nodes a, b, c; the second on another day and boot."""
-    first = campaign("a", "b", "c")
-    own = tmp_path / "own.yaml"
-    own.write_text(
-        "bounds: {percent: {core: 8}}\n"
-        "limits: [{measurement: coherence-cas, class: same socket, at_most: 220, reason: contract 4711}]\n"
+def test_pages_have_parties_bounds_list_and_then_signatures(tmp_path: Path) -> None:
+    site = "{customer: 'University X', supplier: 'Vendor Y', system: 'cluster Z', contract: 'number 4711', place: Ulm}"
+    first = campaign(tmp_path / "first", cn1=SAME, cn2=DEVIATES, cn3=MISSED)
+    (tmp_path / "own.yaml").write_text(
+        "limits: [{measurement: coherence-cas, class: same socket, at_most: 220, reason: clause 8}]\n"
     )
-    acceptance.keep(own, first)
-    second = tmp_path / "results/second"
-    subprocess.run(["cp", "-r", first, second], check=True)
-    for path in second.rglob("*.jsonl"):
-        path.write_text(path.read_text().replace('"boot_id": "b"', '"boot_id": "c"'))
-    for path in second.rglob("status.json"):
-        path.write_text(path.read_text().replace("2026-01-01", "2026-01-08"))
-    return [judged(first, a="SAME", b="DEVIATES", c="NOT MEASURED"), judged(second, a="SAME", b="SAME", c="INVALID")]
-
-
-def test_what_is_on_the_pages(two: list[Path], tmp_path: Path) -> None:
-    need("pdftotext", "sha256sum")
-    manifest, pdf = protocol.write(two, tmp_path / "out")
-    page = text_of(pdf)
-    assert "2026-01-01" in page and "2026-01-08" in page
-    assert "Of 3 nodes 1 are shown to be the same" in page
-    assert "core 3 of b is 6 % slower" in page and "product S-b" in page and "rack-b" in page
-    assert "drained: DIMM 7 is bad" in page
-    assert "contract 4711" in page and "220" in page
-    assert re.search("class 2 ?% nodeprint", page) and re.search("core 8 ?% the site", page)
-    assert "For the customer" in page and "SIMULATED" not in page
-    check = ["sha256sum", "-c", "--quiet", manifest.name]
-    assert subprocess.run(check, cwd=manifest.parent, check=False).returncode == 0
-    listed = manifest.read_text()
-    assert listed.count("status.json") == 6 and listed.count("verdict.json") == 2 and listed.count(".jsonl") == 12
-    next(two[1].rglob("*.jsonl")).write_text("changed")
-    assert subprocess.run(check, cwd=manifest.parent, check=False, capture_output=True).returncode == 1
-
-
-def test_the_same_campaigns_give_the_same_bytes(two: list[Path], tmp_path: Path) -> None:
-    once = [path.read_bytes() for path in protocol.write(two, tmp_path / "out")]
-    assert [path.read_bytes() for path in protocol.write(two, tmp_path / "out")] == once
-
-
-def test_boots_are_counted_over_the_campaigns(two: list[Path], tmp_path: Path) -> None:
-    read = [protocol._campaign(path) for path in two]
-    rows = {row["node"]: row for row in protocol.content(read, "")["nodes"]}
-    assert {name: row["boots"] for name, row in rows.items()} == {"a": 2, "b": 2, "c": 2}
-    assert {name: row["result"] for name, row in rows.items()} == {"a": "accepted", "b": "deviation", "c": "open"}
+    acceptance.keep(tmp_path / "own.yaml", first)
+    second = campaign(tmp_path / "second", site, cn1=SAME, cn2=SAME, cn3=SAME)
+    text = words([first, second], tmp_path / "to")
+    for part in ("University X", "Vendor Y", "cluster Z", "number 4711", "Ulm", "S4711", "clause 8", "112 ns"):
+        assert part in text, part
+    order = ["Acceptance protocol", "Result", "Bounds", "Reference values", "All nodes", "Versions", "Signatures"]
+    at = [text.index(word) for word in order]
+    assert at == sorted(at)
+    assert "Core 37 (CPU 37) is 5.9 % slower" in text and "drained: DIMM 7 is bad" in text
 
 
 @pytest.mark.parametrize(
-    ("words", "result"),
+    ("outcomes", "result"),
     [
-        (("SAME", "INCONCLUSIVE"), "accepted"),
-        (("SAME", "SUSPECT"), "deviation"),
-        (("INCONCLUSIVE", "INVALID"), "open"),
-        (("NOT MEASURED", ""), "open"),
-        (("SAME AS GROUP",), "accepted"),
-        (("OUTSIDE LIMIT", "SAME"), "deviation"),
+        ([SAME, SAME], "accepted"),
+        ([SAME, MISSED], "open"),
+        ([SAME, None], "open"),
+        ([SAME, DEVIATES], "deviation"),
+        ([Outcome.INCONCLUSIVE], "open"),
+        ([Outcome.SPLIT, SAME], "deviation"),
+        ([], "open"),
     ],
 )
-def test_what_a_node_is_over_all_campaigns(words: tuple[str, ...], result: str) -> None:
-    assert protocol.result(words) == result
+def test_node_is_accepted_where_it_is_same_in_every_campaign(outcomes: list[Outcome | None], result: str) -> None:
+    assert protocol.result(outcomes) == result
 
 
-def test_bad_campaigns_get_one_sentence(two: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("protocol", two[0], two[0], "--to", tmp_path / "out") == 2
-    assert call("protocol", tmp_path, "--to", tmp_path / "out") == 2
-    path = two[1] / "verdict.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"simulated": True}))
+def test_system_is_accepted_where_every_node_is() -> None:
+    assert protocol.overall(["accepted", "accepted"]) == "accepted"
+    assert protocol.overall(["accepted", "open"]) == "open"
+    assert protocol.overall(["open", "deviation"]) == "deviation"
+    assert protocol.overall([]) == "open"
+
+
+def test_manifest_holds_and_the_same_campaigns_give_the_same_bytes(tmp_path: Path) -> None:
+    made = campaign(tmp_path / "first", cn1=SAME)
+    paths = protocol.write([made], tmp_path / "to")
+    subprocess.run(["sha256sum", "-c", "MANIFEST.sha256"], cwd=tmp_path / "to", check=True, capture_output=True)
+    before = [path.read_bytes() for path in paths]
+    assert [path.read_bytes() for path in protocol.write([made], tmp_path / "to")] == before
+
+
+def test_mixed_and_repeated_campaigns_are_refused(tmp_path: Path) -> None:
+    first = campaign(tmp_path / "first", cn1=SAME)
+    with pytest.raises(NodeprintError, match="named twice"):
+        protocol.write([first, first], tmp_path)
+    second = campaign(tmp_path / "second", cn1=SAME)
+    files.write(replace(files.read(second), simulated=True), second)
     with pytest.raises(NodeprintError, match="simulated and measured campaigns are mixed"):
-        protocol.write(two, tmp_path / "out")
-    said = capsys.readouterr().err
-    assert said.count("\n") == 2 and "Traceback" not in said
-    assert not (tmp_path / "out").exists()
+        protocol.write([first, second], tmp_path)
+
+
+def test_open_nodes_of_one_reason_share_a_row(tmp_path: Path) -> None:
+    made = campaign(tmp_path / "first", **{f"cn{n:03}": MISSED for n in range(1, 9)})
+    assert "cn[001-008]" in words([made], tmp_path / "to")

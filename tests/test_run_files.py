@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodeprint import run_files, structure
+from nodeprint.cli.shared import judge_and_write as judge
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import jobs, store
-from nodeprint.verdict.campaign_verdict import judge
 
 from .conftest import TRAILER, cell, cell_header, header, lines, pair, record_texts
 
@@ -68,8 +68,8 @@ def test_a_campaign_is_the_same_packed_and_unpacked(campaign: Callable[..., Path
         pack(folder / "nodes" / node / "job1", ending)
     assert not [*folder.glob("nodes/n1/job1/run*/")] and not store.is_filled(folder / "nodes/n1")
     packed = judge(folder)
-    assert {name: node.verdict for name, node in packed.nodes.items()} == {
-        name: node.verdict for name, node in loose.nodes.items()
+    assert {name: node.outcome for name, node in packed.nodes.items()} == {
+        name: node.outcome for name, node in loose.nodes.items()
     }
     after = store.job(folder / "nodes/n1/job1")
     assert after.problems == before.problems == () and after.measured.keys() == before.measured.keys()

@@ -14,12 +14,12 @@ import jsonschema
 import numpy as np
 import pytest
 import xarray as xr
+from nodeprint.verdict.campaign_verdict import judge
 
 from nodeprint import outcomes, record_lines, simulate, structure, topology
 from nodeprint.fleet.nodes import gather
 from nodeprint.structure.found import LevelName, Relation
 from nodeprint.topology.model import LEVELS, Cpu, Machine, Provenance
-from nodeprint.verdict.campaign_verdict import judge
 
 from .conftest import ROOT, TRAILER, cell, cell_header, header, lines, pair
 from .schemas import schema, valid, valid_campaign, valid_records

@@ -1,17 +1,18 @@
 """The sheet from Slurm's text: versions, states, partitions, and text that nobody should have written."""
 
-import shlex
+import threading
 from collections.abc import Iterable
-from types import SimpleNamespace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from snakemake_executor_plugin_slurm.validation import validate_slurm_extra
 
 from nodeprint.discover import Node, slurm
-from nodeprint.errors import NodeprintError
+from nodeprint.errors import NodeprintError, NoServiceError
+
+from . import fake_slurm
 
 SELECTION: dict[str, Any] = {"partition": "", "nodes": "", "feature": "", "reservation": "", "wake": False}
 
@@ -184,20 +185,6 @@ def options(**changes: object) -> dict[str, Any]:
     return {"reservation": "", "extra": "", "account": "", "qos": "", "deadline_hours": 24} | changes
 
 
-@pytest.mark.parametrize("name", ["cn01", "gpu-c", "x-n", "a-J1", "n--nodes", "r1-p-t-o"])
-def test_any_host_name_passes_the_plugin_and_reaches_slurm(name: str) -> None:
-    text = slurm.job_options(Node(name, name), options(reservation=f"{name}-e"), minutes=10)
-    validate_slurm_extra(SimpleNamespace(resources=SimpleNamespace(slurm_extra=text)))
-    words = shlex.split(text)  # as the shell reads it
-    assert words == [
-        "--exclusive",
-        "--mem=0",
-        "--deadline=now+86400seconds",
-        f"--reservation={name}-e",
-        f"--nodelist={name}",
-    ]
-
-
 def test_a_job_of_our_own_has_the_whole_node() -> None:
     node = Node("cn-n", "cn-n", partition="main")
     words = slurm.sbatch_words(node, options(account="a", extra="--licenses=x --nice"), minutes=10)
@@ -217,29 +204,35 @@ def test_how_a_job_ended_in_a_sentence() -> None:
     assert slurm.parse_accounting("") == ("", "")
 
 
-CONFIG_22 = "AccountingStorageType   = accounting_storage/{}\nMinJobAge               = {} sec\nX = a = b\nEND\n"
+@pytest.fixture
+def away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A controller that is away while there is a file of this name."""
+    for key, value in fake_slurm.environment(tmp_path).items():
+        monkeypatch.setenv(key, value)
+    monkeypatch.setattr(slurm, "_PAUSE_S", 0.2)
+    (tmp_path / "down").touch()
+    return tmp_path / "down"
 
 
-@pytest.mark.parametrize(
-    ("kind", "age", "by_sacct", "says"),
-    [
-        ("none", 300, False, ""),
-        ("none", 2, False, "Slurm forgets a job 2 s after its end"),
-        ("slurmdbd", 2, False, "set `slurm-status-command: sacct`"),
-        ("slurmdbd", 2, True, ""),
-        ("none", 300, True, "needs accounting, which this Slurm does not have"),
-    ],
-)
-def test_a_slurm_that_forgets_is_refused_for_snakemakes_executor(
-    kind: str, age: int, by_sacct: bool, says: str
-) -> None:
-    found = slurm.forgets_too_soon(CONFIG_22.format(kind, age), by_sacct)
-    assert says in found and bool(says) == bool(found)
+def test_a_controller_that_is_away_is_asked_again(away: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    threading.Timer(1.0, away.unlink).start()
+    assert "accounting_storage/none" in slurm._ask("scontrol", "show", "config")
+    assert capsys.readouterr().err.count("it is asked again for 10 minutes") == 1
+
+
+def test_a_controller_that_stays_away_is_no_bad_input(away: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slurm, "_PATIENCE_S", 0.5)
+    with pytest.raises(NoServiceError, match="Unable to contact slurm controller"):
+        slurm.find(SELECTION)
+    assert slurm.in_queue("x") is None
+    away.unlink()
+    (away.parent / "queue").write_text("nodeprint-x-1|7|RUNNING|None\nnodeprint-y-1|8|RUNNING|None\n")
+    assert slurm.in_queue("x") == {"7": ("RUNNING", "None")}
 
 
 def test_a_deadline_before_the_end_is_refused() -> None:
     with pytest.raises(NodeprintError, match=r"slurm\.deadline_hours"):
-        slurm.job_options(Node("n", "n"), options(deadline_hours=0.1), minutes=6)
+        slurm.sbatch_words(Node("n", "n"), options(deadline_hours=0.1), minutes=6)
 
 
 #: Text made of the pieces that the parsers look for.

@@ -11,13 +11,13 @@ import pytest
 import xarray as xr
 
 from nodeprint import discover, netcdf, packing, records, topology
+from nodeprint.cli.shared import judge_and_write as judge
 from nodeprint.fleet import jobs, store, waiting
 from nodeprint.fleet.jobs import Job
 from nodeprint.fleet.nodes import gather
 from nodeprint.simulate import Plan, Spread, write
 from nodeprint.simulate.survey import survey
 from nodeprint.topology.presets import from_part, preset
-from nodeprint.verdict.campaign_verdict import judge
 
 from .conftest import TRAILER, cell, cell_header, header, lines, pair
 
@@ -116,10 +116,10 @@ def test_a_node_whose_survey_is_garbled_is_invalid_and_of_no_other_configuration
         (folder / f"nodes/{name}/job1/survey.tar.gz").write_bytes(survey(preset("graviton3-64"), name, {}))
     (folder / "nodes/n2/job1/survey.tar.gz").write_bytes(b"x")
     verdict = judge(folder)
-    assert verdict.nodes["n2"].verdict == "INVALID"
-    assert verdict.nodes["n2"].text == "job1/survey.tar.gz cannot be read as an archive; measure it again"
-    assert "split" not in verdict.fleet.text
-    assert {verdict.nodes[name].verdict for name in ("n1", "n3")} <= {"SAME", "INCONCLUSIVE"}
+    assert verdict.nodes["n2"].outcome == "INVALID"
+    assert verdict.nodes["n2"].reasons[0].detail == "job1/survey.tar.gz cannot be read as an archive"
+    assert verdict.fleet.groups == ()
+    assert {verdict.nodes[name].outcome for name in ("n1", "n3")} <= {"SAME", "INCONCLUSIVE"}
 
 
 def test_one_more_node_is_packed_alone_and_as_if_all_were_packed_anew(

@@ -100,7 +100,9 @@ def test_a_second_call_waits_for_another_and_measures_nothing(
     (house / "results/done/verdict.json").unlink()  # it is made again from what was measured
     held = "echo held; exec sleep 3"
     holder = subprocess.Popen(
-        ["flock", house / ".snakemake/nodeprint.lock", "sh", "-c", held], stdout=subprocess.PIPE, text=True
+        ["flock", house / ".snakemake/nodeprint/results%2Fdone.lock", "sh", "-c", held],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert holder.stdout is not None and holder.stdout.readline() == "held\n"
     again = run(house, house / "done.yaml")

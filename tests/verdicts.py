@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from nodeprint import packed
 from nodeprint.judge.outcome import FleetOutcome, Outcome, State, Why
 from nodeprint.judge.verdict import (
     CellFigure,
@@ -26,7 +27,6 @@ from nodeprint.judge.verdict import (
     Spread,
     Verdict,
 )
-from nodeprint import packed
 from nodeprint.report import files
 from nodeprint.simulate import Plan
 from nodeprint.simulate import fleet as simulate_fleet
@@ -177,8 +177,10 @@ def verdict(nodes: dict[str, NodeVerdict] | None = None, **changes: Any) -> Verd
         counts,
         tuple(margin(s) for s in DECIDES),
         DECIDES,
-        spreads=(Spread("coherence-cas", "core-near", "core", 0.004, 0.002, 0.04, 0.02, 0, wide=False),),
-        limits=(Limit("coherence-cas", "core-near", "core", 0.045, 0.04),),
+        spreads=(
+            Spread("core-to-core", "coherence-cas", "core-near", "core", 0.004, 0.002, 0.04, 0.02, 0, wide=False),
+        ),
+        limits=(Limit("core-to-core", "coherence-cas", "core-near", "core", 0.045, 0.04),),
         tests=2400,
         false_alarm=0.01,
     )
@@ -210,7 +212,7 @@ def fabric(**changes: Any) -> FabricVerdict:
         1.1e5,
         1.3e5,
         (link,),
-        (Limit("linktest-fabric", "fabric-link", "fabric-link", 0.08, 0.1),),
+        (Limit("messages", "linktest-fabric", "fabric-link", "fabric-link", 0.08, 0.1),),
     )
     return replace(made, **changes)
 

@@ -3,11 +3,17 @@ ever interrupted between two statements. What is started gets them as they usual
 
 from __future__ import annotations
 
+import ctypes
+import os
 import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+_LIBC = ctypes.CDLL(None)
+#: prctl.h: the signal that a process gets when its parent ends.
+_PR_SET_PDEATHSIG = 1
 
 #: Those that end a call; what `nohup` or a shell's background start ignores stays ignored.
 ENDING = {s for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) is not signal.SIG_IGN}
@@ -33,16 +39,22 @@ def pause(seconds: float) -> None:
         raise Interrupted(found.si_signo)
 
 
-def start(words: Sequence[str | Path], **how: Any) -> subprocess.Popen[bytes]:
-    """Start a program, for which no signal is blocked or ignored."""
+def start(words: Sequence[str | Path], *, with_us: bool = False, **how: Any) -> subprocess.Popen[bytes]:
+    """Start a program, for which no signal is blocked or ignored. `with_us`: it is killed when this process ends,
+    however it ends."""
+    parent = os.getpid()
 
-    def usual_signals() -> None:
+    def prepare() -> None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        if with_us:
+            _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != parent:  # it has ended meanwhile
+                os._exit(1)
 
-    # the one thread beside may be a copier, which holds no lock that is needed between fork and exec
-    return subprocess.Popen(words, preexec_fn=usual_signals, **how)  # noqa: PLW1509
+    # there is no thread beside us that could hold a lock between fork and exec
+    return subprocess.Popen(words, preexec_fn=prepare, **how)  # noqa: PLW1509
 
 
 def wait(process: subprocess.Popen[bytes]) -> int:

@@ -1,31 +1,26 @@
-"""What a call of the main job shows while it works: one line of progress, and what of Snakemake's output is worth a
-line on the terminal."""
+"""What a call of the main job shows while it works: one line of progress, and what our programs say."""
 
 from __future__ import annotations
 
 import os
 import re
-import sys
-import textwrap
 import time
-from collections.abc import Iterable
 from contextlib import suppress
-from itertools import pairwise
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.text import Text
+
+from nodeprint import files
+from nodeprint.errors import printable
 
 #: Lines of our own programs are shown, apart from those that the progress line replaces.
 _OURS = re.compile(r"^(nodeprint|node-run|slurm|ansible): ")
 _ROUTINE = re.compile(
     r"^node-run: (node \S+, job |environment: |run \d+ of \d+: |(complete|partial|failed): .*/status\.json$)"
 )
-_STEP = re.compile(r"^(?:localrule|rule|onerror:) (?P<name>measure|launch|gather|judge|report)\b")
-_FAILED = re.compile(r"^Error in rule (?P<name>\w+):$")
-#: How Snakemake begins to say why it ends; the message is the next line.
-_ERROR = re.compile(r"^\w+(Error|Exception)( in |:$)")
-_UNWRITTEN = re.compile(r"cannot be written|could not be compressed|No space left on device|Disk quota exceeded")
-_PLACE = re.compile(r"(?P<path>[^\s:'][^:']*?): (?:measured, but the record file )?(?:cannot be written|could not be)")
-
-
-# --- words ---
+_LONGEST = 400
 
 
 def already(there: int, nodes: int, places: int, unfinished: int) -> str:
@@ -39,61 +34,34 @@ def already(there: int, nodes: int, places: int, unfinished: int) -> str:
     return f"{there} of {total} measurements of {of} were there already and are kept"
 
 
-def bar(part: float, width: int = 8) -> str:
-    """A bar of `width` characters in brackets, `part` of it filled."""
-    filled = round(min(1.0, max(0.0, part)) * width)
-    return f"[{'#' * filled}{'.' * (width - filled)}]"
-
-
-# --- Snakemake's output ---
-
-
 def is_shown(line: str) -> bool:
-    """Whether a line of what Snakemake and its jobs write is shown: our programs' own sentences, no routine."""
+    """Whether a line of the log is shown: our programs' own sentences, no routine."""
     return bool(_OURS.match(line)) and not _ROUTINE.match(line)
 
 
-def step(line: str) -> str | None:
-    """The step that begins with a line of Snakemake's output."""
-    found = _STEP.match(line)
-    return _name(found["name"]) if found else None
+class Log:
+    """A new log that another process writes and this one reads; a full disk costs the log alone.
 
+    A process that writes into a file waits for nobody, whatever becomes of its reader.
+    """
 
-def failed_step(line: str) -> str | None:
-    """The rule that failed by a line of Snakemake's output."""
-    found = _FAILED.match(line)
-    return _name(found["name"]) if found else None
+    def __init__(self, path: Path) -> None:
+        """Begin the log `path`. Raises CannotWriteError."""
+        self.path = path
+        files.remove(path)
+        self.descriptor = files.opened(path)
+        self._read = 0
+        self._rest = b""
 
-
-def _name(rule: str) -> str:
-    """What a rule does: that of one node and that of many measure."""
-    return "measure" if rule == "launch" else rule
-
-
-def unwritten(line: str) -> str | None:
-    """One sentence where a line says that a file could not be written (a full disk, a quota, a right)."""
-    if not _UNWRITTEN.search(line):
-        return None
-    place = _PLACE.search(line.partition("exit code ")[2].partition(": ")[2] or _OURS.sub("", line))
-    reasons = ("No space left on device", "Disk quota exceeded", "Read-only file system", "Permission denied")
-    why = next((f" ({reason})" for reason in reasons if reason in line), "")
-    what = place["path"] if place else "a file"
-    return f"{what}: cannot be written{why}; make room there, then call it again: what was measured is kept"
-
-
-def reason(lines: Iterable[str]) -> str:
-    """Why Snakemake failed, from its output: the rules that failed, or else the message of its own error."""
-    kept = [line.strip() for line in lines if line.strip()]
-    failed = sorted({name for line in kept if (name := failed_step(line))})
-    if failed:
-        return f"{' and '.join(failed)} failed"
-    for before, line in pairwise(kept):
-        if _ERROR.match(before):
-            return line.rstrip(".")
-    return kept[-1] if kept else "Snakemake was killed"
-
-
-# --- the screen ---
+    def new_lines(self) -> list[str]:
+        """The lines that were completed since the last call of this."""
+        with suppress(OSError), self.path.open("rb") as log:
+            log.seek(self._read)
+            text = self._rest + (new := log.read())
+            self._read += len(new)
+            *lines, self._rest = text.split(b"\n")
+            return [printable(line.decode(errors="replace").rstrip("\r"), _LONGEST) for line in lines]
+        return []
 
 
 class Screen:
@@ -106,51 +74,45 @@ class Screen:
     FIRST_S, MOST_S, SHARE = 10.0, 600.0, 0.05
 
     def __init__(self, verbose: bool) -> None:
-        self._live = not verbose and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-        self._drawn = False
+        self.verbose = verbose
+        self._console = Console(stderr=True, highlight=False)
+        live = not verbose and self._console.is_terminal and not self._console.is_dumb_terminal
+        columns = (TextColumn("{task.fields[step]}"), BarColumn(bar_width=8), TextColumn("{task.fields[words]}"))
+        self._progress = Progress(*columns, console=self._console, transient=True, auto_refresh=False) if live else None
         self._line = ""
         self._began = self._written = 0.0
 
     def say(self, text: str) -> None:
-        """Write a line, and the progress below it again."""
-        if self._live:
-            text = textwrap.fill(text, _columns(), break_long_words=False, break_on_hyphens=False)
-        self._write(("\r\x1b[K" if self._drawn else "") + text + "\n")
-        self._drawn = False
+        """Write a line, above the progress."""
+        if self._progress is None:
+            write(2, f"{text}\n".encode(errors="replace"))
+        else:
+            self._console.print(Text(text))
 
-    def show(self, what: str, text: str, part: float | None = None) -> None:
+    def show(self, step: str, words: str, part: float | None = None) -> None:
         """Show what a step does now; with `part`, its share from 0 to 1, also where there is no terminal."""
-        if self._live:
-            self._draw(what, text, part)
-        elif part is not None:
-            self._now_and_then(f"nodeprint: {what}: {text}")
+        if self._progress is None:
+            if part is not None:
+                self._now_and_then(f"nodeprint: {step}: {words}")
+            return
+        if not self._progress.tasks:
+            self._progress.add_task("", total=1.0, step=step, words=words)
+            self._progress.start()
+        task = self._progress.tasks[0].id
+        self._progress.update(task, completed=part or 0.0, step=step, words=words, refresh=True)
 
     def _now_and_then(self, line: str) -> None:
         now = time.monotonic()
         self._began, self._written = self._began or now, self._written or now
         every = min(self.MOST_S, max(self.FIRST_S, self.SHARE * (now - self._began)))
         if now - self._written >= every and (line != self._line or now - self._written >= 3 * every):
-            self._write(line + "\n")
+            write(2, f"{line}\n".encode(errors="replace"))
             self._line, self._written = line, now
-
-    def _draw(self, what: str, text: str, part: float | None) -> None:
-        drawn = f"{bar(part)} " if part is not None else ""
-        self._write("\r" + f"{what} {drawn}{text}"[: _columns() - 1] + "\x1b[K")
-        self._drawn = True
 
     def clear(self) -> None:
         """Take the progress line away."""
-        if self._drawn:
-            self._write("\r\x1b[K")
-        self._drawn = False
-
-    @staticmethod
-    def _write(text: str) -> None:
-        write(2, text.encode(errors="replace"))
-
-
-def _columns() -> int:
-    return os.get_terminal_size(2).columns or 80
+        if self._progress is not None:
+            self._progress.stop()
 
 
 def write(descriptor: int, text: bytes) -> None:

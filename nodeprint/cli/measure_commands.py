@@ -18,7 +18,7 @@ _CONFIG = Path("config/config.yaml")
 @app.command(rich_help_panel=MEASURE, epilog="Example: nodeprint discover --config config/config.yaml")
 def discover(
     config: Annotated[Path, typer.Option(help="The configuration.")] = _CONFIG,
-    again: Annotated[str, typer.Option(help="Nodes to measure again as a new job, separated by commas.")] = "",
+    again: Annotated[str, typer.Option(help="Nodes to measure again as a new job, as in cn[001-004],gpu7.")] = "",
     hashes: Annotated[
         Path,
         typer.Option(
@@ -26,15 +26,12 @@ def discover(
             "gets a new one."
         ),
     ] = Path("kernels/build/hashes.tsv"),
-    slurm: Annotated[
-        bool, typer.Option("--slurm", help="Ask Slurm for the nodes even where the configuration says `launch: here`.")
-    ] = False,
 ) -> None:
     """Check the configuration and list the nodes.
 
     Writes the campaign's sample sheet (nodes.tsv) and prints the campaign's folder.
     """
-    from nodeprint import campaign
+    from nodeprint import campaign, node_lists
     from nodeprint import config as configuration
     from nodeprint import discover as sheet
     from nodeprint.discover import inventory, plans
@@ -47,10 +44,7 @@ def discover(
     settings = configuration.load(config)
     configuration.check_files(settings, config)
     acceptance.load(Path(settings["acceptance"]))
-    names = [name for name in again.replace(",", " ").split() if name]
-    if slurm and settings["launch"] == "here":
-        settings["launch"] = "slurm"
-        slurm_sheet.check_memory(by_sacct=False)  # it is for Snakemake's own executor
+    names = node_lists.expand(again, "--again")
     plans.check(configuration.plan(settings), hashes.parent, config, here=settings["launch"] == "here")
 
     def find() -> list[sheet.Node]:
@@ -60,6 +54,8 @@ def discover(
 
     folder = campaign.prepare(settings, find, names, campaign.read_hashes(hashes))
     acceptance.keep(Path(settings["acceptance"]), folder)
+    if settings["launch"] == "slurm":
+        slurm_sheet.check_jobs(settings, sheet.read_sheet(folder / "nodes.tsv"), hashes.parent, config)
     typer.echo(folder)
 
 

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from nodeprint.cli.app import SHOW, app
 from nodeprint.cli.shared import Campaign, print_result
 
+#: Those of export.TABLES, which are not imported to print the help.
+Table = Literal["pairs", "cells", "classes", "deviations"]
+
 
 @app.command(rich_help_panel=SHOW, epilog="Example: nodeprint report results/main --figures --pseudonyms")
 def report(
     campaign: Campaign,
     figures: Annotated[
-        bool, typer.Option("--figures", help="Also each figure of cluster.pdf as SVG and PDF, its numbers as CSV.")
+        bool, typer.Option("--figures", help="Also each figure of every node as SVG and PDF, its numbers as CSV.")
     ] = False,
+    width: Annotated[
+        float, typer.Option(min=0, max=1000, help="How wide these files are, in mm; 0: a column (88) or a page (180).")
+    ] = 0,
+    style: Annotated[
+        Path | None, typer.Option(help="A matplotlib style (*.mplstyle) for them, on top of the report's.")
+    ] = None,
     pseudonyms: Annotated[
         bool,
         typer.Option(
@@ -33,7 +42,9 @@ def report(
     """
     from nodeprint.report import documents
 
-    for path in documents.write(campaign, to, figures=figures, pseudonyms=pseudonyms):
+    for path in documents.write(
+        campaign, to, figures=figures, figure_width=width, figure_style=style, pseudonyms=pseudonyms
+    ):
         typer.echo(path)
 
 
@@ -65,18 +76,31 @@ def protocol(
         typer.echo(path)
 
 
-@app.command(rich_help_panel=SHOW, epilog="Example: nodeprint export results/main --to pairs.parquet")
+@app.command(
+    rich_help_panel=SHOW, epilog="Example: nodeprint export results/main --to deviations.csv --table deviations"
+)
 def export(
     campaign: Campaign,
     to: Annotated[
         Path | None,
-        typer.Option(help="A table of every measured pair: a name that ends in .parquet or .csv.", show_default=False),
+        typer.Option(help="A table as a file: a name that ends in .csv or .parquet.", show_default=False),
     ] = None,
+    hwloc: Annotated[bool, typer.Option("--hwloc", help="Write latencies and bandwidths in hwloc's XML.")] = False,
+    table: Annotated[
+        Table, typer.Option(help="Which: every measured pair, every other value, medians by class, or deviations.")
+    ] = "pairs",
 ) -> None:
-    """Write what was measured for other programs.
+    """Write what was measured and judged for other programs.
 
-    Writes node.nc (netCDF) into the folder of each node, or with --to a table with one row per pair and pass.
+    Writes node.nc (netCDF) into the folder of each node; with --to a table; with --hwloc the topology of each node as
+    hwloc.xml, with distances and memory attributes as lstopo and hwloc's functions read them.
     """
+    if hwloc:
+        from nodeprint.cards import hwloc_export
+
+        for path in hwloc_export.export(campaign):
+            typer.echo(path)
+        return
     if to is None:
         from nodeprint import netcdf
 
@@ -84,6 +108,5 @@ def export(
             typer.echo(path)
         return
     from nodeprint import export as tables
-    from nodeprint import packing
 
-    typer.echo(tables.export(packing.pack(campaign), to))
+    typer.echo(tables.write(campaign, to, table))

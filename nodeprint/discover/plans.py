@@ -14,7 +14,6 @@ from typing import Any
 
 from nodeprint.config import read_plan
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.topology.facts import cpu_list
 
 _SECONDS = 60.0
 #: The smallest group of CPUs that shares memory controllers: an L3 where each is a NUMA node.
@@ -139,6 +138,8 @@ def _asked(
 
 def _absent(answer: str) -> list[int]:
     """The CPUs of a plan that are not online here."""
+    from nodeprint.topology.facts import cpu_list  # noqa: PLC0415 (the workflow plans jobs with Snakemake alone)
+
     listed = next((line.removeprefix("cpus ") for line in answer.splitlines() if line.startswith("cpus ")), "")
     if not listed or not _ONLINE.exists():
         return []

@@ -11,12 +11,16 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from nodeprint.discover import Node, checked_name, short
-from nodeprint.errors import NodeprintError, printable
+from nodeprint import config as configuration
+from nodeprint import node_lists
+from nodeprint.discover import Node, checked_name, plans, short
+from nodeprint.errors import NodeprintError, NoServiceError, printable
 
 #: sinfo's format: a line for each node and partition; the reason is free text, so it comes last.
 SINFO_FORMAT = "%N|%P|%T|%E"
@@ -37,6 +41,15 @@ _RESERVED = frozenset({"maint", "resv", "reserved"})
 _ASLEEP = frozenset({"powered_down", "powering_down", "power_down", "pow_dn"})
 _WAKING = frozenset({"powering_up", "power_up", "pow_up"})
 _SECONDS = 60.0
+#: A controller that is away is asked again every few seconds, so long.
+_PATIENCE_S, _PAUSE_S = 600.0, 3.0
+#: After its start a controller may not have heard of a node for so long.
+_STARTING_S = 60.0
+#: What Slurm's commands say where the controller did not answer; anything else is its answer.
+NO_ANSWER = re.compile(
+    r"unable to contact|connection refused|timed out|Zero Bytes|standby mode|temporarily unable|Unexpected message",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -68,7 +81,7 @@ def find(slurm: Mapping[str, Any]) -> list[Node]:
     Raises NodeprintError where Slurm does not answer, or nothing is selected.
     """
     only = ["-p", str(slurm["partition"])] if slurm["partition"] else []
-    listed = parse_sinfo(_ask("sinfo", "-h", "-N", "-o", SINFO_FORMAT, *only))
+    listed = _listed(only)
     known = {row.partition for row in listed}
     if absent := [name for name in str(slurm["partition"]).split(",") if name and name not in known]:
         what = f"Slurm has no partition {absent[0]}, or no node in it"
@@ -77,13 +90,12 @@ def find(slurm: Mapping[str, Any]) -> list[Node]:
     ours: frozenset[str] = frozenset()
     if slurm["reservation"]:
         told = _ask("scontrol", "-o", "show", "reservation", slurm["reservation"], key="slurm.reservation")
-        ours = frozenset(_hosts(parse_reservation(told)))
-    asked = _hosts(str(slurm["nodes"]), key="slurm.nodes") if slurm["nodes"] else None
+        ours = frozenset(node_lists.expand(parse_reservation(told), "slurm.reservation"))
+    asked = node_lists.expand(str(slurm["nodes"]), "slurm.nodes") if slurm["nodes"] else None
     nodes = with_racks(sheet(listed, facts, ours=ours, slurm=slurm, asked=asked), facts, str(slurm["rack_pattern"]))
     try:
-        switches = {
-            switch: _hosts(names) for switch, names in parse_topology(_ask("scontrol", "show", "topology")).items()
-        }
+        listed_switches = parse_topology(_ask("scontrol", "show", "topology"))
+        switches = {switch: node_lists.expand(names, "topology.conf") for switch, names in listed_switches.items()}
     except NodeprintError:
         switches = {}  # a cluster without topology plugin
     nodes = selected(with_switches(nodes, switches), slurm)
@@ -91,6 +103,16 @@ def find(slurm: Mapping[str, Any]) -> list[Node]:
     for notice in confined(nodes, facts, limits, str(slurm["extra"])):
         print(f"nodeprint: {notice}", file=sys.stderr)
     return nodes
+
+
+def _listed(only: Sequence[str]) -> list[Listed]:
+    """The nodes of sinfo. A controller that has just started does not know its nodes yet, and is asked again."""
+    until = time.monotonic() + _STARTING_S
+    while True:
+        rows = parse_sinfo(_ask("sinfo", "-h", "-N", "-o", SINFO_FORMAT, *only))
+        if not any(row.state.startswith("unknown") for row in rows) or time.monotonic() > until:
+            return rows
+        time.sleep(_PAUSE_S)
 
 
 def parse_sinfo(text: str) -> list[Listed]:
@@ -284,34 +306,16 @@ def confined(nodes: Sequence[Node], facts: Mapping[str, SlurmNode], limits: Mapp
         if 0 < limits.get(node.partition, 0) < node.cpus:
             limited.setdefault(node.partition, []).append(node.node)
     said = [
-        f"{_few(names)}: Slurm keeps {count} CPU{'' if count == 1 else 's'} for the system (core specialisation), "
-        "which no job measures; where the site allows it, `--core-spec=0` in slurm.extra gives them to the jobs"
+        f"{node_lists.fold(names)}: Slurm keeps {count} CPU{'' if count == 1 else 's'} for the system (core "
+        "specialisation), which no job measures; where the site allows it, `--core-spec=0` in slurm.extra gives them "
+        "to the jobs"
         for count, names in kept.items()
     ]
     return said + [
-        f"{_few(names)}: partition {name} gives a job at most {limits[name]} CPUs of a node (MaxCPUsPerNode), and "
-        "node-run refuses a part of a node; name another partition in slurm.partition"
+        f"{node_lists.fold(names)}: partition {name} gives a job at most {limits[name]} CPUs of a node "
+        "(MaxCPUsPerNode), and node-run refuses a part of a node; name another partition in slurm.partition"
         for name, names in limited.items()
     ]
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
-def job_options(node: Node, slurm: Mapping[str, Any], minutes: int) -> str:
-    """Options of sbatch for a job of `minutes` on all of `node`, as the resource `slurm_extra` of Snakemake's plugin.
-
-    The plugin refuses what looks like an option of its own (`-c `, `-J`: parts of host names, too) and hands the rest
-    to a shell: so an empty string, gone there, follows each dash of a name. Raises NodeprintError.
-    """
-    # without --mem a job gets DefMemPerNode; as the plugin refuses an option of its own, the name is in two parts here
-    options = ["--exclusive", "--''mem=0", _deadline(slurm, minutes)]
-    if slurm["reservation"]:
-        options.append(f"--reservation={_behind_dashes(slurm['reservation'])}")
-    if slurm["extra"]:
-        options.append(slurm["extra"])
-    return " ".join([*options, f"--nodelist={_behind_dashes(node.node)}"])
 
 
 def sbatch_words(node: Node, slurm: Mapping[str, Any], minutes: int) -> list[str]:
@@ -319,6 +323,16 @@ def sbatch_words(node: Node, slurm: Mapping[str, Any], minutes: int) -> list[str
     memory. Raises NodeprintError."""
     words = ["--nodes=1", "--ntasks=1", "--exclusive", "--mem=0", "--no-requeue"]
     return [*words, *allocation_words(node.partition, slurm, minutes), f"--nodelist={node.node}"]
+
+
+def check_jobs(config: Mapping[str, Any], nodes: Sequence[Node], kernels: Path, path: Path) -> None:
+    """See that a job of each size of nodes can be asked for. Raises NodeprintError naming `path`, the configuration."""
+    plan = configuration.plan(config)
+    for node in {(node.cpus, node.cores): node for node in nodes}.values():
+        try:
+            sbatch_words(node, config["slurm"], plans.job_minutes(config, plan, node.cpus, node.cores, kernels))
+        except NodeprintError as error:
+            raise NodeprintError(str(error), where=path) from error
 
 
 def allocation_words(partition: str, slurm: Mapping[str, Any], minutes: int) -> list[str]:
@@ -366,33 +380,15 @@ def parse_accounting(text: str) -> tuple[str, str]:
     return state.split(" ")[0], code  # CANCELLED by 1000
 
 
-#: Snakemake's Slurm executor looks at most every 180 s, and once more before it believes that a job is gone.
-_EXECUTOR_LOOKS_S = 200
-
-
-def check_memory(by_sacct: bool) -> None:
-    """See that Slurm remembers ended jobs until Snakemake's own executor has looked. Raises NodeprintError.
-
-    `by_sacct`: it looks by sacct, which forgets nothing where there is accounting.
-    """
-    why = forgets_too_soon(_ask("scontrol", "show", "config"), by_sacct)
-    if why:
-        advice = "call `make run` with `launch: slurm` instead, which submits the jobs itself and does not need it"
-        raise NodeprintError(why, key="profiles/slurm", advice=advice)
-
-
-def forgets_too_soon(config: str, by_sacct: bool) -> str:
-    """Why Snakemake's executor would wait for ever, from `scontrol show config`; empty where it would not."""
-    fields = dict(line.split("=", 1) for line in config.splitlines() if "=" in line)
-    keys = {key.strip(): value.strip() for key, value in fields.items()}
-    accounting = keys.get("AccountingStorageType", "accounting_storage/none") != "accounting_storage/none"
-    if by_sacct:
-        return "" if accounting else "`slurm-status-command: sacct` needs accounting, which this Slurm does not have"
-    age = _number(keys.get("MinJobAge", "300").split(" ")[0])
-    if age >= _EXECUTOR_LOOKS_S:
-        return ""
-    instead = "; set `slurm-status-command: sacct` in the profile" if accounting else ""
-    return f"Slurm forgets a job {age} s after its end (MinJobAge), and Snakemake's executor looks every 180 s{instead}"
+def in_queue(campaign_id: str) -> dict[str, tuple[str, str]] | None:
+    """State and reason of a campaign's jobs that are in the queue, by number; None where Slurm does not answer."""
+    try:
+        code, text = _asked(["squeue", "--me", "--noheader", "--format=%j|%i|%T|%r"])
+    except NodeprintError:
+        return None
+    ours = f"nodeprint-{campaign_id}-"
+    rows = (line.split("|", 3) for line in text.splitlines() if line.startswith(ours))
+    return {row[1]: (row[2], printable(row[3], 120)) for row in rows if len(row) == 4} if code == 0 else None
 
 
 def _deadline(slurm: Mapping[str, Any], minutes: int) -> str:
@@ -405,10 +401,6 @@ def _deadline(slurm: Mapping[str, Any], minutes: int) -> str:
             advice="raise it, or set slurm.minutes",
         )
     return f"--deadline=now+{seconds}seconds"
-
-
-def _behind_dashes(name: str) -> str:
-    return name.replace("-", "-''")
 
 
 def _fields(text: str) -> dict[str, str]:
@@ -435,18 +427,34 @@ def _length(cpu_list: str) -> int:
     return total
 
 
-def _hosts(expression: str, key: str | None = None) -> list[str]:
-    """The names of a node-list expression such as cn[01-03,7], by Slurm's own reading."""
-    if not expression:
-        return []
-    return _ask("scontrol", "show", "hostnames", expression, key=key).split()
-
-
 def _ask(*command: str, key: str | None = None) -> str:
     """What a Slurm command prints; SLURM_CONF says whom to ask, the user's other settings would change the text.
 
-    `key` is what of the configuration it asks about. Raises NodeprintError where it refuses or does not answer.
+    `key` is what of the configuration it asks about. A controller that does not answer is asked again for a while.
+    Raises NoServiceError where it stays away, and NodeprintError where it refuses.
     """
+    until, waits = time.monotonic() + _PATIENCE_S, False
+    while True:
+        code, answer = _asked(command)
+        if code == 0:
+            return answer
+        if not NO_ANSWER.search(answer):
+            advice = f"call `{' '.join(command[: 4 if key else 3])}` by hand to see more"
+            raise NodeprintError(printable(answer), key=key or command[0], advice=advice)
+        if time.monotonic() > until:
+            advice = "see whether slurmctld is up, and call it again"
+            raise NoServiceError(
+                f"no answer in {_PATIENCE_S / 60:.0f} minutes ({printable(answer)})", key=command[0], advice=advice
+            )
+        if not waits:
+            said = f"no answer from Slurm ({printable(answer)}); it is asked again for {_PATIENCE_S / 60:.0f} minutes"
+            print(f"nodeprint: {said}", file=sys.stderr, flush=True)
+        waits = True
+        time.sleep(_PAUSE_S)
+
+
+def _asked(command: Sequence[str]) -> tuple[int, str]:
+    """Exit code of a command of Slurm and what it printed, or the last line of why it failed."""
     environment = {
         key: value
         for key, value in os.environ.items()
@@ -460,10 +468,9 @@ def _ask(*command: str, key: str | None = None) -> str:
         raise NodeprintError(
             f"{command[0]} is not on PATH", key="launch", advice="run it on a login node of the cluster"
         ) from error
-    except subprocess.TimeoutExpired as error:
-        raise NodeprintError(f"{command[0]}: no answer in {_SECONDS:.0f} s", advice="is slurmctld up?") from error
-    if done.returncode:
-        said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines() or ["no reason given"]
-        advice = f"call `{' '.join(command[: 4 if key else 3])}` by hand to see more"
-        raise NodeprintError(printable(said[-1]), key=key or command[0], advice=advice)
-    return done.stdout.decode(errors="replace")
+    except subprocess.TimeoutExpired:
+        return 1, f"{command[0]} timed out after {_SECONDS:.0f} s"
+    if done.returncode == 0:
+        return 0, done.stdout.decode(errors="replace")
+    lines = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
+    return done.returncode, lines[-1] if lines else "no reason given"

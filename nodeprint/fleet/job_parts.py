@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.fleet.quantity import Floats, Ints, Key, NodeLayout, Quantity, Values, models
-from nodeprint.layout import RANK, Layout, codes, distinct, slots_of
+from nodeprint.layout import RANK, Layout, codes, distinct, levels_of, slots_of
 from nodeprint.topology.model import Topology
 
 
@@ -83,13 +83,14 @@ def machine(topology: Topology, measured: Sequence[int] = ()) -> NodePlaces:
             if cpu in at:
                 numa[at[cpu]] = nodes.index(n.node)
     numbers = tuple(cpu if (core := cores.get(cpu)) is None else core for cpu in order)
-    return NodePlaces(NodeLayout(slots, numa, len(nodes)), tuple(order), numbers, tuple(nodes))
+    layout = NodeLayout(slots, numa, len(nodes), levels=levels_of(topology))
+    return NodePlaces(layout, tuple(order), numbers, tuple(nodes))
 
 
 def pair_layout(layout: Layout) -> NodeLayout:
     """The places of pairs: slots of the CPUs that they were measured of."""
     unknown = np.full(len(layout.slots), -1, dtype=np.int64)
-    return NodeLayout(layout.slots, unknown, 0, layout.harvested, layout.ordered)
+    return NodeLayout(layout.slots, unknown, 0, layout.harvested, layout.ordered, layout.levels)
 
 
 def pair_places(homes: Sequence[int], pairs: Ints) -> dict[str, Ints]:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint import config
-from nodeprint.layout import Layout
+from nodeprint.layout import LEVELS, Layout
 
 Key = int | str
 Ints = npt.NDArray[np.int64]
@@ -51,9 +51,9 @@ class Model:
 
 @cache
 def models() -> dict[str, Model]:
-    """The models of all measurements that state one, by the measurement's name, and of what is derived from them."""
+    """The models of all measurements that state one, by the measurement's name."""
     out = {}
-    for name, what in (config.measurements() | config.derived()).items():
+    for name, what in config.measurements().items():
         if stated := what.get("model"):
             given = dict(stated)
             given["terms"] = tuple(tuple(part.strip() for part in term.split(" x ")) for term in given.get("terms", ()))
@@ -78,8 +78,8 @@ class NodeLayout:
     `numa` (n) is the NUMA node of each slot by its order, -1 unknown; NUMA nodes are in the order of their first slot,
     those without CPUs after them, `numa_nodes` in all. `harvested`: fewer cores of a CCX are active than the die has,
     so that a rank says nothing of the place on the die; `ordered`: parts are numbered as they are on the chip, not by
-    OS CPU numbers. What the OS calls a slot or a NUMA node of one node is in
-    `PackedNode.numbers`.
+    OS CPU numbers. `levels` are what the first four columns of a slot hold. What the OS calls a slot or a NUMA node of
+    one node is in `PackedNode.numbers`.
     """
 
     slots: Ints
@@ -87,12 +87,14 @@ class NodeLayout:
     numa_nodes: int
     harvested: bool = False
     ordered: bool = True
+    levels: tuple[str, ...] = LEVELS
 
     @cached_property
     def key(self) -> bytes:
         """Equal for nodes that can be compared place by place."""
         shape = np.array([len(self.slots), self.numa_nodes, self.harvested, self.ordered], dtype=np.int32)
-        return shape.tobytes() + self.slots.astype(np.int32).tobytes() + self.numa.astype(np.int32).tobytes()
+        held = " ".join(self.levels).encode()
+        return shape.tobytes() + self.slots.astype(np.int32).tobytes() + self.numa.astype(np.int32).tobytes() + held
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,8 @@ class Quantity:
     @cached_property
     def pair_layout(self) -> Layout:
         """Of pairs: slots and pairs, with their classes."""
-        return Layout(self.layout.slots, self.pairs, self.layout.harvested, self.layout.ordered)
+        layout = self.layout
+        return Layout(layout.slots, self.pairs, layout.harvested, layout.ordered, layout.levels)
 
     @cached_property
     def homes(self) -> tuple[int, ...]:

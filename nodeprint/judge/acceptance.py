@@ -25,7 +25,7 @@ from nodeprint.judge.terms import FAMILIES
 
 
 @dataclass(frozen=True)
-class Limit:
+class ContractLimit:
     """An absolute limit of a contract, in the measurement's unit, on the median of a class of pairs or of a row of
     the report's table."""
 
@@ -81,7 +81,7 @@ class Acceptance:
     hard_keys: tuple[str, ...]
     soft_keys: tuple[str, ...]
     cmdline_ignored: tuple[str, ...]
-    limits: tuple[Limit, ...] = field(default=())
+    limits: tuple[ContractLimit, ...] = field(default=())
     suppressions: tuple[Suppression, ...] = field(default=())
     cells: Mapping[str, CellBound] = field(default_factory=dict)
 
@@ -161,7 +161,7 @@ def schema() -> dict[str, Any]:
     terms = ["other", *sorted({model.term for model in models().values()})]
     loaded["properties"]["cells"]["propertyNames"] = {"enum": terms}
     loaded["properties"]["decides"]["items"] = {"enum": ["core-to-core", "messages", *terms]}
-    measurements = {"enum": [*config.measurements(), *config.derived()]}
+    measurements = {"enum": [*config.measurements()]}
     loaded["properties"]["required"]["items"] = measurements
     loaded["properties"]["limits"]["items"]["properties"]["measurement"] = measurements
     loaded["properties"]["suppressions"]["items"]["properties"]["finding"] = {"enum": ["*", *finding_ids()]}
@@ -212,7 +212,9 @@ def _build(content: Mapping[str, Any]) -> Acceptance:
         soft_keys=tuple(keys["soft"]),
         cmdline_ignored=tuple(keys["cmdline_ignored"]),
         limits=tuple(
-            Limit(e["measurement"], e.get("class") or e["row"], e.get("at_most"), e.get("at_least"), e["reason"])
+            ContractLimit(
+                e["measurement"], e.get("class") or e["row"], e.get("at_most"), e.get("at_least"), e["reason"]
+            )
             for e in content["limits"]
         ),
         suppressions=tuple(Suppression(**entry) for entry in content["suppressions"]),

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from nodeprint.fleet.quantity import Key
 from nodeprint.judge.reduction import Matrix
-from nodeprint.judge.terms import FAMILIES, Terms
+from nodeprint.judge.terms import Terms, scoped
 from nodeprint.layout import Ints
 
 Floats = npt.NDArray[np.float64]
@@ -123,12 +123,6 @@ def _candidates(terms: Terms) -> list[_Candidate]:
         for number, term in enumerate(terms.terms)
     ]
     return [*several, *single]
-
-
-def scoped(family: str, where: Mapping[str, Key]) -> Mapping[str, Key]:
-    """A place with the pairs that a family of core terms counts: inside the CCX, near or across."""
-    scope = FAMILIES[family].scope if family in FAMILIES else ""
-    return {**where, scope: 1} if scope else where
 
 
 def _explaining(

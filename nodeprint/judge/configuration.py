@@ -132,7 +132,7 @@ def layouts(reduced: Sequence[Reduced]) -> dict[int, str]:
             for node in nodes:
                 keys.setdefault(node, set()).add(digest)
         else:
-            machines.setdefault(one.layout.slots.tobytes() + one.layout.numa.tobytes(), set()).update(nodes)
+            machines.setdefault(one.layout.key, set()).update(nodes)
     layouts = {node: " ".join(sorted(found)) for node, found in keys.items()}
     for machine, nodes in machines.items():
         known = Counter(layouts[node] for node in sorted(nodes) if node in layouts)

@@ -15,7 +15,7 @@ from nodeprint.fleet.quantity import Quantity
 from nodeprint.judge import naming, sets
 from nodeprint.judge.reduction import Reduced, mean_of_runs, padded
 from nodeprint.judge.verdict import CellFigure, ClassFigure
-from nodeprint.layout import CLASSES, SOCKET, Ints, codes
+from nodeprint.layout import SOCKET, Ints, codes
 from nodeprint.order_statistics import row_medians
 from nodeprint.packed import PackedNode
 
@@ -102,7 +102,7 @@ def _class_rows(one: Reduced) -> Iterator[tuple[str, int, list[Ints], dict[str, 
     own = layout.slots[of, SOCKET]
     sockets = np.where(own[:, 0] == own[:, 1], own[:, 0], -1)
     ends = codes(np.sort(own, axis=1))
-    for number, name in enumerate(CLASSES):
+    for number, name in enumerate(layout.class_names):
         pairs = np.flatnonzero(layout.classes == number)
         for part in one.parts if len(pairs) else ():
             at = pairs + part.places.start

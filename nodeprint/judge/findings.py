@@ -3,7 +3,6 @@ bound."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -20,7 +19,7 @@ from nodeprint.judge.deviations import Block
 from nodeprint.judge.outcome import State
 from nodeprint.judge.reduction import Matrix, mean_of_runs
 from nodeprint.judge.verdict import Evidence, Finding, Finer, Interval, JobEffect, Part
-from nodeprint.layout import ALL_PAIRS, CCD, CCX, RANK, codes
+from nodeprint.layout import ALL_PAIRS, LEVELS, RANK, codes
 from nodeprint.packed import PackedNode
 from nodeprint.stats import intervals
 
@@ -50,6 +49,8 @@ _CAUSES: Mapping[str, tuple[str, ...]] = {
     "cache": ("core-clock", "cache"),
     "bandwidth": ("memory-channel", "memory-speed"),
     "clock": ("cooling", "power-limit", "boost"),
+    "load": ("power-limit", "cooling", "boost"),
+    "flops": ("core-clock", "boost", "core"),
     "loaded": ("memory-channel", "memory-controller"),
     "touch": ("memory-of-other-node", "memory-speed"),
     "jitter": ("daemon", "hypervisor"),
@@ -233,14 +234,33 @@ def _same(one: Shown, other: Shown) -> bool:
 
 def _by_place(found: Sequence[Shown]) -> list[Shown]:
     """One finding a place for what is worse there than at the peers, and one for what is better."""
-    places: dict[tuple[str, Key, bool], list[Shown]] = {}
     order = {term: number for number, term in enumerate(_FIRST)}
+    out: list[Shown] = []
     for one in sorted(found, key=lambda one: (order.get(one.finding.part.term, 99), -one.finding.times_bound)):
-        where = one.finding.part.where
-        named = next((name for name in ("core", "memory_node", "ccx", "ccd", "socket") if name in where), "")
-        place = where[named] if named else str(sorted(where.items()))
-        places.setdefault((named, place, one.finding.worse), []).append(one)
-    return [functools.reduce(_with, of_place) for of_place in places.values()]
+        at = next((number for number, first in enumerate(out) if _in_one_place(first.finding, one.finding)), None)
+        if at is None:
+            out.append(one)
+        else:
+            out[at] = _with(out[at], one)
+    return out
+
+
+#: What names a place of cells, the narrowest first.
+_PLACES = ("core", "memory_node", "cpu_node", "cluster", "ccx", "ccd", "socket")
+
+
+def _in_one_place(one: Finding, other: Finding) -> bool:
+    """Whether two findings of cells are of one place: the narrowest part that either names is the same, and they
+    contradict each other in no other. The ways of two NUMA nodes to one memory are two places."""
+    if one.worse != other.worse:
+        return False
+    a, b = one.part.where, other.part.where
+    narrowest = next((part for part in _PLACES if part in a or part in b), None)
+    if narrowest is None:
+        return a == b
+    return a.get(narrowest) == b.get(narrowest) and all(
+        a[part] == b[part] for part in _PLACES if part in a and part in b
+    )
 
 
 def _with(first: Shown, other: Shown) -> Shown:
@@ -282,13 +302,12 @@ def _instruments(
 
 def _slots(shown: Shown) -> list[int]:
     """The slots of the parts that a finding names; all where it names none."""
-    slots = shown.series.matrix.terms.layout.slots
+    layout = shown.series.matrix.terms.layout
     for name, value in shown.cause.where.items():
-        if name == "core" or name in naming.LEVELS:
-            level = RANK if name == "core" else naming.LEVELS[name]
-            level = CCX if name == "ccd" and slots[:, CCD].min() < 0 else level  # where dies are unknown
-            return [int(slot) for slot in np.flatnonzero(codes(slots[:, : level + 1]) == value)]
-    return list(range(len(slots)))
+        if name == "core" or name in LEVELS:
+            column = RANK if name == "core" else layout.column(name)
+            return [int(slot) for slot in np.flatnonzero(codes(layout.slots[:, : column + 1]) == value)]
+    return list(range(len(layout.slots)))
 
 
 def _by_clock(consistent: tuple[str, ...], ratio: float | None, effect: float) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ class Cut(msgspec.Struct, frozen=True):
     bound: float
 
 
-class Group(msgspec.Struct, frozen=True):
+class PeerGroup(msgspec.Struct, frozen=True):
     """Nodes (numbers in the fleet) that are compared with each other; `cut` says what separates them from the others of
     their configuration, None where all of it is one group."""
 
@@ -48,21 +48,21 @@ class Group(msgspec.Struct, frozen=True):
     cut: Cut | None = None
 
 
-def split(nodes: Ints, matrices: Sequence[Matrix], rules: Acceptance) -> list[Group]:
+def split(nodes: Ints, matrices: Sequence[Matrix], rules: Acceptance) -> list[PeerGroup]:
     """The groups of nodes of one configuration, the largest first: one, unless no majority is alike.
 
     `matrices` are those of the first jobs.
     """
     if len(nodes) < FEWEST:
-        return [Group(nodes)]
+        return [PeerGroup(nodes)]
     candidates = [prepared for matrix in matrices if (prepared := _prepared(matrix, nodes, rules)) is not None]
     found = _parted(nodes, np.arange(len(nodes)), candidates)
     if max(len(rows) for rows, _ in found) >= MAJORITY * len(nodes):
-        return [Group(nodes)]
+        return [PeerGroup(nodes)]
     ordered = sorted(found, key=lambda entry: (-len(entry[0]), int(entry[0][0])))
     first = ordered[0][0]
     return [
-        Group(nodes[rows], None if cut is None or rows is first else _against(first, rows, cut))
+        PeerGroup(nodes[rows], None if cut is None or rows is first else _against(first, rows, cut))
         for rows, cut in ordered
     ]
 

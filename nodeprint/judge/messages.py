@@ -219,7 +219,7 @@ def _sittings(fabric: Fabric) -> list[Ints]:
     for job, start in zip(jobs, fabric.started, strict=True):
         begun.setdefault(job, []).append(start)
     of_run = np.array(jobs)
-    return [np.flatnonzero(np.isin(of_run, part)) for part in independent(begun)]
+    return [np.flatnonzero(np.isin(of_run, part)) for part in independent(begun, fabric.followed)]
 
 
 def _job(values: Floats, runs: Ints, of_runs: float, tail: float) -> _JobOfParts:

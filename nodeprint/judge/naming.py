@@ -8,12 +8,11 @@ import numpy as np
 
 from nodeprint.fleet.quantity import Key, Model
 from nodeprint.judge.reduction import Matrix
-from nodeprint.judge.terms import Term
+from nodeprint.judge.terms import Term, scoped
 from nodeprint.judge.verdict import Part
-from nodeprint.layout import CCD, CCX, QUADRANT, RANK, SOCKET, Ints, Layout
+from nodeprint.layout import CCX, LEVELS, QUADRANT, RANK, SOCKET, Ints, Layout
 from nodeprint.packed import PackedNode
 
-LEVELS: Mapping[str, int] = {"socket": SOCKET, "quadrant": QUADRANT, "ccd": CCD, "ccx": CCX}
 #: A node of which nothing is known, for places that are the same on all.
 NO_NODE = PackedNode("")
 
@@ -21,7 +20,7 @@ NO_NODE = PackedNode("")
 def part(matrix: Matrix, number: int, node: PackedNode = NO_NODE) -> Part:
     """A part of a matrix as one of a node."""
     term = matrix.terms.terms[number]
-    return Part(term.name, term.family, place(matrix, term.where, node))
+    return Part(term.name, term.family, place(matrix, scoped(term.family, term.where), node))
 
 
 def key(matrix: Matrix, term: Term) -> str:
@@ -30,7 +29,8 @@ def key(matrix: Matrix, term: Term) -> str:
 
 
 def place(matrix: Matrix, where: Mapping[str, Key], node: PackedNode) -> dict[str, Key]:
-    """A place of a matrix in a node's numbers: cores, CPUs and NUMA nodes of the system, parts machine-wide."""
+    """A place of a matrix in a node's numbers: cores, CPUs and NUMA nodes of the system, parts machine-wide. Parts are
+    called by what they are (`numa` in place of a quadrant, `cluster`), classes by name, and `inside` says of what."""
     if matrix.quantity.of_pairs:
         return _of_pairs(where, matrix.terms.layout, node)
     if not where and matrix.quantity.size == 1:  # the only place of named ones is not the whole node
@@ -47,13 +47,18 @@ def _of_pairs(where: Mapping[str, Key], layout: Layout, node: PackedNode) -> dic
             out["core"] = node.cores[slot] if slot < len(node.cores) else value
             if slot < len(node.cpus):
                 out["cpu"] = node.cpus[slot]
-        elif level in LEVELS and name != "to_others":
-            column = LEVELS[level]
+        elif name == "class":
+            out[name] = layout.class_names[int(value)]
+        elif level in LEVELS:
+            column = layout.column(level)
             number = int(layout.slots[layout.first[column][int(value)], column])
-            named = name.replace("ccd", "ccx") if level == "ccd" and number < 0 else name
-            out[named] = number if number >= 0 else value
-        elif name != "inside" or layout.slots[:, CCX].min() >= 0:
+            out[name.replace(level, layout.levels[column])] = number if number >= 0 else value
+        elif name != "inside":
             out[name] = value
+        elif held := [
+            layout.levels[column] for column in (CCX, QUADRANT, SOCKET) if layout.slots[:, column].min() >= 0
+        ]:
+            out[name] = held[0]
     return out
 
 

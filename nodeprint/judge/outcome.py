@@ -58,6 +58,7 @@ class Why(StrEnum):
     CONFIGURATION = "configured differently"
     ALONE = "no peer"
     MISSING = "planned and not measured"
+    REBOOTED = "booted again within a job"
     ONE_RUN = "one run"
     UNEXAMINED = "a part that no data examine"
     UNRESOLVED = "not resolved within the bound"
@@ -146,6 +147,7 @@ OUTCOME_OF: dict[Why, Outcome] = {
     Why.CONFIGURATION: Outcome.DIFFERENT_CONFIGURATION,
     Why.ALONE: Outcome.NO_PEER,
     Why.MISSING: Outcome.INCONCLUSIVE,
+    Why.REBOOTED: Outcome.INCONCLUSIVE,
     Why.ONE_RUN: Outcome.INCONCLUSIVE,
     Why.UNEXAMINED: Outcome.INCONCLUSIVE,
     Why.UNRESOLVED: Outcome.INCONCLUSIVE,

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.judge.terms import FAMILIES, Composite, Term, Terms
-from nodeprint.layout import CCD, CCX, OTHER_SOCKET, QUADRANT, RANK, SOCKET, Ints, Layout, codes
+from nodeprint.layout import LEVELS, OTHER_SOCKET, RANK, Ints, Layout, codes
 
 Bools = npt.NDArray[np.bool_]
 
@@ -107,13 +107,11 @@ def _distinct(terms: list[Term]) -> list[Term]:
 
 def _places(layout: Layout) -> _Places:
     slots, (a, b) = layout.slots, layout.pairs.T
-    levels = {"core": RANK, "ccx": CCX, "ccd": CCD, "quadrant": QUADRANT, "socket": SOCKET}
-    part = {name: codes(slots[:, : level + 1]) for name, level in levels.items()}
+    columns = {"core": RANK} | {name: layout.column(name) for name in LEVELS}
+    part = {name: codes(slots[:, : column + 1]) for name, column in columns.items()}
     for name in ("ccd", "quadrant"):
-        if slots[:, levels[name]].min(initial=0) < 0:
+        if slots[:, columns[name]].min(initial=0) < 0:
             part[name] = np.full_like(part[name], -1)
-    if part["ccd"].max(initial=-1) < 0 <= slots[:, CCX].min(initial=0):
-        part["ccd"] = part["ccx"]  # where dies are unknown, the CCX is the part that has a port
     both = {name: (numbers[a], numbers[b]) for name, numbers in part.items()}
     stratum = codes(np.column_stack([layout.classes, np.sort(np.column_stack(both["socket"]), axis=1)]))
     return _Places(**both, classes=layout.classes, stratum=stratum)

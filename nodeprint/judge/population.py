@@ -13,7 +13,7 @@ import numpy as np
 from nodeprint.judge import configuration, groups, quality, reduction
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.configuration import FieldDifference
-from nodeprint.judge.groups import Group
+from nodeprint.judge.groups import PeerGroup
 from nodeprint.judge.reduction import Matrix, Reduced, first_of, of_jobs
 from nodeprint.judge.verdict import Disturbance
 from nodeprint.layout import Ints
@@ -31,14 +31,14 @@ class Population(msgspec.Struct, frozen=True, dict=True):
     planned: tuple[str, ...]
     reduced: tuple[Reduced, ...]
     configurations: tuple[Ints, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[PeerGroup, ...]
     differing: Mapping[str, Sequence[FieldDifference]]
     disturbed: tuple[Mapping[int, Sequence[Disturbance]], ...]
 
     @classmethod
     def of(cls, fleet: PackedFleet, rules: Acceptance, planned: Sequence[str]) -> Population:
         """The population of a fleet, each configuration one group."""
-        reduced = [reduction.reduce(quantity, rules) for quantity in fleet.quantities]
+        reduced = [reduction.reduce(quantity, rules, fleet.nodes) for quantity in fleet.quantities]
         fleet = replace(fleet, nodes=configuration.with_homes(fleet.nodes, reduced))
         differing = configuration.differences([node for node in fleet.nodes if node.state == "measured"], rules)
         disturbed = tuple(_disturbed(i, reduced, rules) for i in range(len(fleet.nodes)))
@@ -50,7 +50,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         ]
         return cls(
             fleet, rules, tuple(planned), valid, tuple(alike),
-            tuple(Group(nodes) for nodes in usable if len(nodes) > 1), differing, disturbed,
+            tuple(PeerGroup(nodes) for nodes in usable if len(nodes) > 1), differing, disturbed,
         )  # fmt: skip
 
     def split(self) -> Population:
@@ -85,6 +85,11 @@ class Population(msgspec.Struct, frozen=True, dict=True):
                 if matrix is not None and len(matrix.nodes) > 1 and np.isfinite(matrix.values).any():
                     found.append((one, number, matrix))
         return found
+
+    @cached_property
+    def lone(self) -> bool:
+        """Whether a single node was measured."""
+        return sum(node.state == "measured" for node in self.fleet.nodes) == 1
 
     @cached_property
     def compared(self) -> int:

@@ -10,9 +10,8 @@ import numpy as np
 
 from nodeprint.fleet.quantity import Key, Quantity
 from nodeprint.judge.terms import Term, Terms
-from nodeprint.layout import CCD, CCX, QUADRANT, SOCKET, Ints, Layout
+from nodeprint.layout import SOCKET, Ints, Layout
 
-_LEVELS = {"socket": SOCKET, "quadrant": QUADRANT, "ccd": CCD, "ccx": CCX}
 #: The family of the set of all places.
 WHOLE = "whole"
 #: In place of the socket of a NUMA node that has CPUs of several sockets, or none (CXL and high-bandwidth memory).
@@ -28,9 +27,11 @@ def labels(one: Quantity) -> dict[str, list[Key | None]]:
     for dim in one.dims:
         if one.model.labels.get(dim) == "cpu":
             slots = one.layout.slots[one.places[dim]]
-            for name, level in _LEVELS.items():
-                out.setdefault(name, [int(value) if value >= 0 else None for value in slots[:, level]])
-            numa = one.layout.numa[one.places[dim]] if numa is None else numa
+            for column, name in enumerate(one.layout.levels):
+                out.setdefault(name, [int(value) if value >= 0 else None for value in slots[:, column]])
+            if numa is None:
+                numa = one.layout.numa[one.places[dim]]
+                out.setdefault("cpu_node", [int(node) if node >= 0 else None for node in numa])
     numa = one.places.get("cpu_node", numa)
     if "memory_node" in out and numa is not None:
         out.setdefault("cpu_node", [int(node) if node >= 0 else None for node in numa])
@@ -83,8 +84,9 @@ def of(one: Quantity) -> Terms:
     for row, one_term in zip(contrast, found, strict=True):
         row[one_term.covers] = 1 / len(one_term.covers)
     family_of = np.array([families.index(one_term.family) for one_term in found], dtype=np.int64)
+    layout = Layout(one.layout.slots, np.zeros((0, 2), dtype=np.int64), levels=one.layout.levels)
     return Terms(
-        Layout(one.layout.slots, np.zeros((0, 2), dtype=np.int64)), tuple(found), contrast, (), families, family_of,
+        layout, tuple(found), contrast, (), families, family_of,
         family_of, dict(enumerate(families)), (),
         np.array([share or bool({"cpu", "a", "b"} & set(one_term.where)) for one_term in found], dtype=np.bool_), share,
     )  # fmt: skip

@@ -44,6 +44,12 @@ FAMILIES: Mapping[str, Family] = {
 }
 
 
+def scoped(family: str, where: Mapping[str, Key]) -> Mapping[str, Key]:
+    """A place with the pairs that a family of core terms counts: inside the CCX, near or across."""
+    scope = FAMILIES[family].scope if family in FAMILIES else ""
+    return {**where, scope: 1} if scope else where
+
+
 class Term(msgspec.Struct, frozen=True):
     """One term: its family and the name of its findings, where it is, and the places that it covers and is compared
     with."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import multiprocessing
 import os
-import re
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cached_property
@@ -16,15 +14,15 @@ import msgspec
 from nodeprint import discover, files, packing
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import MEANING, Outcome
-from nodeprint.packed import PackedFleet
-from nodeprint.report import explorer, html, pdf, site_branding
+from nodeprint.packed import FOLDER, PackedFleet
+from nodeprint.report import explorer, html, names, pdf, site_branding
 from nodeprint.report import files as verdict_files
 from nodeprint.report.explorer import Encoded
 from nodeprint.report.pages import cluster, method
 from nodeprint.report.pages import node as node_pages
-from nodeprint.report.pages.blocks import Document, Link, Page, Site
-from nodeprint.report.pages.campaign import Campaign
+from nodeprint.report.pages.blocks import Document, Page, Reference, SiteTexts
 from nodeprint.report.pages.common import anchor
+from nodeprint.report.pages.judged_campaign import Campaign, FigureFiles
 from nodeprint.report.pages.method import How
 from nodeprint.report.pseudonyms import Pseudonyms
 
@@ -34,7 +32,7 @@ __all__ = ["write"]
 MOST_FILES = 64
 #: Nodes whose pages cluster.pdf and cluster.html hold; those of others are files of their own alone.
 _MOST_WITHIN = 64
-_MOST_IN_HTML = 8
+_MOST_IN_HTML = 2
 #: Nodes that one process takes at a time.
 _CHUNK = 8
 
@@ -45,19 +43,25 @@ def write(
     nodes: Sequence[str] | None = None,
     *,
     figures: bool = False,
+    figure_width: float = 0.0,
+    figure_style: Path | None = None,
     pseudonyms: bool = False,
 ) -> list[Path]:
     """Write cluster.pdf, the same as cluster.html, and a PDF a node into `out`; returns their paths in this order.
 
     `campaign` holds verdict.json and nodes/<node>; `out` is its report folder by default. With `nodes` only those get a
     PDF of their own; by default all, in a fleet of more than MOST_FILES those that are not the same. With `figures`
-    each figure is written as SVG, PDF and CSV, too, into its folder `figures`. With `pseudonyms` nodes and racks are
-    called by numbers, in a folder of its own by default (`published`), and pseudonyms.tsv beside that folder says which
-    is which. The same campaign gives the same bytes. Raises NodeprintError when there is no verdict, a node is not part
-    of it, or a file cannot be written.
+    each figure of every node is written as SVG, PDF and CSV, too, into its folder `figures`, `figure_width` mm wide (0:
+    a column or a page) and in a matplotlib style `figure_style` on top of the report's. With `pseudonyms` nodes and
+    racks are called by numbers, in a folder of its own by default (`published`), and pseudonyms.tsv beside that folder
+    says which is which. The same campaign gives the same bytes. Raises NodeprintError when there is no verdict, a node
+    is not part of it, or a file cannot be written.
     """
     target = out or campaign / ("published" if pseudonyms else "report")
-    task = Task(campaign, target, tuple(nodes) if nodes is not None else None, figures, pseudonyms)
+    saved_to = FigureFiles(target / "figures", figure_width, figure_style) if figures else None
+    if saved_to is not None:
+        saved_to.in_style  # noqa: B018 (one sentence where it cannot be used, before anything is drawn)
+    task = Task(campaign, target, tuple(nodes) if nodes is not None else None, saved_to, pseudonyms)
     for node in nodes or ():
         if node not in task.names:
             where, advice = campaign / "verdict.json", "name one of its nodes"
@@ -76,15 +80,8 @@ def write(
 
 
 def file_name(node: str) -> str:
-    """The PDF of `node`: its name, or one with a hash where the name cannot be a file's or would be cluster.pdf."""
-    return f"{_harmless(node)}.pdf"
-
-
-def _harmless(node: str) -> str:
-    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}", node) and node not in ("cluster", "figures"):
-        return node
-    plain = re.sub(r"[^A-Za-z0-9_-]", "_", node)[:80]
-    return f"{plain}-{hashlib.sha256(node.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    """The PDF of a node."""
+    return f"{names.file_stem(node)}.pdf"
 
 
 class Printed(msgspec.Struct, frozen=True):
@@ -104,7 +101,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
     folder: Path
     out: Path
     nodes: tuple[str, ...] | None
-    figures: bool
+    figures: FigureFiles | None
     pseudonyms: bool
 
     @cached_property
@@ -116,16 +113,17 @@ class Task(msgspec.Struct, frozen=True, dict=True):
     def source(self) -> Campaign:
         """The campaign as it is shown."""
         verdict = verdict_files.read(self.folder)
-        try:
-            fleet = packing.pack(self.folder)
-        except NodeprintError:  # a verdict alone, without what was measured
-            fleet = PackedFleet(verdict.campaign, verdict.simulated, (), ())
         sheet = self.folder / "nodes.tsv"
+        if sheet.exists() or (self.folder / FOLDER / "index.json").exists():
+            fleet = packing.pack(self.folder)
+        else:  # a verdict alone, without what was measured
+            fleet = PackedFleet(verdict.campaign, verdict.simulated, (), ())
         rows = discover.read_sheet(sheet) if sheet.is_file() and not self.pseudonyms else []
+        switches = {row.node: row.switch for row in rows if row.switch}
         return Campaign(
             self.called.verdict(verdict), self.called.fleet(fleet), None if self.pseudonyms else self.folder,
-            Site() if self.pseudonyms else site_branding.of(self.folder), {row.node: row.switch for row in rows if row.switch},
-            self.out / "figures" if self.figures else None,
+            SiteTexts() if self.pseudonyms else site_branding.of(self.folder), switches,
+            self.figures,
         )  # fmt: skip
 
     @cached_property
@@ -139,7 +137,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         if self.nodes is not None:
             return frozenset(self.called.text(node) for node in self.nodes)
         nodes = self.source.verdict.nodes
-        few = len(nodes) <= MOST_FILES
+        few = len(nodes) <= MOST_FILES or self.figures is not None
         return frozenset(
             n
             for n in nodes
@@ -190,7 +188,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
             )
             paths.append(files.write(self.out / file_name(node), printer.pdf(document)))
             if self.figures:
-                paths += sorted((self.out / "figures" / _harmless(node)).glob("*"))
+                paths += sorted((self.out / "figures" / names.file_stem(node)).glob("*"))
         matrices = explorer.encoded(source, node) if node in self.explored else ()
         return Printed(node, tuple(paths), page if node in self.within else None, methods, matrices)
 
@@ -202,7 +200,8 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         source = self.source
         pages = {one.node: one.page for one in printed if one.page is not None}
         links = {
-            n: Link(n, anchor=anchor(n)) if n in pages else Link(n, file=file_name(n)) for n in (*pages, *self.own)
+            n: Reference(n, anchor=anchor(n)) if n in pages else Reference(n, file=file_name(n))
+            for n in (*pages, *self.own)
         }
         ahead = [cluster.page(source, links)] if len(source.verdict.nodes) != 1 else []
         how = method.page(source, [one.methods for one in printed])
@@ -222,8 +221,8 @@ def _relinked(page: Page, files_of: dict[str, str]) -> Page:
     """A page whose links to pages that are not in the document lead to their files."""
 
     def walked(value: object) -> object:
-        if isinstance(value, Link):
-            return Link(value.text, file=files_of[value.anchor]) if value.anchor in files_of else value
+        if isinstance(value, Reference):
+            return Reference(value.text, file=files_of[value.anchor]) if value.anchor in files_of else value
         if isinstance(value, msgspec.Struct):
             fields = {name: walked(getattr(value, name)) for name in value.__struct_fields__}
             return type(value)(**fields)

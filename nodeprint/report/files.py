@@ -47,7 +47,7 @@ def write(verdict: Verdict, folder: Path, sheet: Mapping[str, tuple[str, str]] |
 
 def as_json(verdict: Verdict) -> str:
     """verdict.json: the same text for the same verdict on every machine, as floats have 6 significant digits."""
-    body = msgspec.json.encode(_rounded(msgspec.to_builtins(verdict, str_keys=True)), order="sorted")
+    body = msgspec.json.encode(_rounded(msgspec.to_builtins(verdict, str_keys=True, enc_hook=float)), order="sorted")
     return msgspec.json.format(body, indent=1).decode() + "\n"
 
 

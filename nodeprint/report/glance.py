@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from rich.style import Style
 from rich.text import Text
 
 from nodeprint import packed
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.fleet.homes import FAR
-from nodeprint.fleet.quantity import Quantity
+from nodeprint.judge.outcome import MEANING
+from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.layout import CCD, CCX, QUADRANT, SOCKET
-from nodeprint.packed import PackedFleet
-from nodeprint.report import formatting, scale, terminal
-from nodeprint.report.scale import Scale
-from nodeprint.verdict import outputs
-
-Floats = npt.NDArray[np.float64]
+from nodeprint.report import files, names, terminal, text
+from nodeprint.report.figures import style as styles
+from nodeprint.report.figures.matrix import drawn_slots, square_of
+from nodeprint.report.figures.node_levels import Floats, NodeLevels, levels
+from nodeprint.report.figures.pixels import value_limits
 
 #: Measurements of cells that are shown beside those of pairs, and what they are called; all are in the report.
 _CELLS = {
@@ -48,40 +47,48 @@ class Square(msgspec.Struct, frozen=True):
     values: Floats
 
 
-def text(campaign: Path) -> Text:
+class Figure(msgspec.Struct, frozen=True):
+    """A median with the ends of its interval, NaN where there is none."""
+
+    median: float
+    low: float
+    high: float
+
+
+def summary(campaign: Path) -> Text:
     """The figures of a judged campaign; no line where there is none. Raises NodeprintError without a verdict."""
-    verdict = outputs.read(campaign)
-    measured = {name: node for name, node in verdict["nodes"].items() if node.get("verdict") != "NOT MEASURED"}
-    busy = [name for name, node in measured.items() if terminal.busy(campaign, name, node)]
+    verdict = files.read(campaign)
+    measured = {name: node for name, node in verdict.nodes.items() if MEANING[node.outcome].measured}
+    busy = [name for name in measured if terminal.busy(campaign, name)]
     lines = medians(measured, marked=2 * len(busy) >= len(measured) > 0)
-    if lines and verdict.get("simulated"):
-        lines[0] = f"SIMULATED: {lines[0]}"
+    if lines and (origin := text.origin(verdict)):
+        lines[0] = f"{origin}: {lines[0]}"
     out = Text("\n").join(map(Text, lines))
     if len(measured) > _NODES:
         return out
     try:
         fleet = packed.read(campaign)
+        pairs = dict.fromkeys(quantity.measurement for quantity in fleet.pairs)
+        shown = [found for name in measured for pair in pairs if (found := square(levels(fleet, pair, name), name))]
     except NodeprintError:  # a verdict alone, without what was measured
         return out
-    for name in measured:
-        for square in squares(fleet, name):
-            out.append("\n\n" if out.plain else "").append(painted(square))
+    for matrix in shown:
+        out.append("\n\n" if out.plain else "").append(painted(matrix))
     return out
 
 
 # --- medians ---
 
 
-def medians(nodes: Mapping[str, Any], marked: bool = False) -> list[str]:
+def medians(nodes: Mapping[str, NodeVerdict], marked: bool = False) -> list[str]:
     """A line per class of pairs and per kind of memory, bandwidth and clock: its median, with the 95 % interval of one
     node, or with the lowest and the highest of several; `marked` with an asterisk, where other programs were at work.
     """
-    found: dict[tuple[str, str, str], list[tuple[float, Any, Any]]] = {}
+    found: dict[tuple[str, str, str], list[Figure]] = {}
     for node in nodes.values():
-        for key, value, low, high in _figures(node):
-            known = formatting.number(value)
-            if known is not None:
-                found.setdefault(key, []).append((known, low, high))
+        for key, figure in _figures(node):
+            if math.isfinite(figure.median):
+                found.setdefault(key, []).append(figure)
     several = len(nodes) > 1
     rows = [(label, name, *_row(values, unit, several)) for (label, name, unit), values in found.items()]
     mark = " *" if marked else ""
@@ -92,53 +99,44 @@ def medians(nodes: Mapping[str, Any], marked: bool = False) -> list[str]:
     lines, before = [printable(first, _COLUMNS)], ""
     for label, name, median, interval in rows:
         shown = "" if label == before else label
-        lines.append(
-            f"  {shown:{widths[0]}}  {name:{widths[1]}}  {median:>{widths[2]}}{mark}  {interval}".rstrip()[:_COLUMNS]
-        )
+        line = f"  {shown:{widths[0]}}  {name:{widths[1]}}  {median:>{widths[2]}}{mark}  {interval}"
+        lines.append(line.rstrip()[:_COLUMNS])
         before = label
     return lines
 
 
-def _figures(node: Mapping[str, Any]) -> Iterable[tuple[tuple[str, str, str], Any, Any, Any]]:
-    """(label, name, unit), median and the ends of its interval of all that is shown of a node."""
-    classes = [
-        row for row in node.get("classes", ()) if (formatting.number(row.get("home")) or 0) < FAR
-    ]  # pages have all
-    operations, homes = ({str(row.get(key)) for row in classes} for key in ("measurement", "home"))
-    hops = operations - set(_MESSAGES)
-    for row in classes:
-        measurement = str(row.get("measurement"))
-        label = _MESSAGES.get(measurement) or ("core to core" if len(hops) == 1 else measurement)
-        home = f", home {row.get('home')}" if len(homes) > 1 else ""
-        values = [formatting.number(row.get(key)) for key in ("median_ns", "ci_low_ns", "ci_high_ns")]
-        long = any(value is not None and value >= 1e4 for value in values)  # messages
-        median, low, high = (None if value is None else value / 1e3 if long else value for value in values)
-        yield (
-            (printable(label, 20), f"{printable(str(row.get('name')), 20)}{home}", "us" if long else "ns"),
-            median,
-            low,
-            high,
-        )
-    for row in node.get("cells", ()):
-        if kind := _CELLS.get(str(row.get("measurement"))):
-            name = "" if row.get("name") == "all" else printable(str(row.get("name")), 24)
-            yield (kind, name, str(row.get("unit"))), row.get("median"), row.get("ci_low"), row.get("ci_high")
+def _figures(node: NodeVerdict) -> Iterable[tuple[tuple[str, str, str], Figure]]:
+    """(label, name, unit) and the figure of all that is shown of a node; of a mixture of values its groups."""
+    near = [figure for figure in node.classes if figure.home < FAR]  # pages have all
+    homes, hops = {figure.home for figure in near}, {figure.measurement for figure in near} - set(_MESSAGES)
+    for figure in near:
+        known = _MESSAGES.get(figure.measurement)
+        label = printable(known or ("core to core" if len(hops) == 1 else figure.measurement), 20)
+        name = f"{printable(figure.name, 20)}{f', home {figure.home}' if len(homes) > 1 else ''}"
+        if figure.groups:
+            for group, ns in figure.groups.items():
+                yield (label, printable(f"{name}, {group}", 34), "ns"), Figure(ns, math.nan, math.nan)
+        else:
+            yield (label, name, "ns"), Figure(figure.median_ns, figure.ci_low_ns, figure.ci_high_ns)
+    for cell in node.cells:
+        if kind := _CELLS.get(cell.measurement):
+            name = "" if cell.name == "all" else printable(cell.name, 24)
+            yield (kind, name, cell.unit), Figure(cell.median, cell.ci_low, cell.ci_high)
 
 
-def _row(values: Sequence[tuple[float, Any, Any]], unit: str, several: bool) -> tuple[str, str]:
+def _row(values: Sequence[Figure], unit: str, several: bool) -> tuple[str, str]:
     """The median, and the interval of one node or the range over several."""
-    of = [median for median, _, _ in values]
-    if several:
-        ends, what = (min(of), max(of)), ""
-    else:
-        ends, what = (values[0][1], values[0][2]), "95 %: "
-    low, high = (formatting.with_unit(end, unit).partition(" ")[0] for end in ends)
-    return formatting.with_unit(float(np.median(of)), unit), f"{what}{low} to {high}" if low and high else ""
+    of_nodes = [figure.median for figure in values]
+    ends = (min(of_nodes), max(of_nodes)) if several else (values[0].low, values[0].high)
+    if not all(map(math.isfinite, ends)):
+        return names.quantity(float(np.median(of_nodes)), unit), ""
+    low, high = (names.quantity(end, unit).partition(" ")[0] for end in ends)
+    return names.quantity(float(np.median(of_nodes)), unit), f"{'' if several else '95 %: '}{low} to {high}"
 
 
-def _machine(nodes: Mapping[str, Any]) -> str:
+def _machine(nodes: Mapping[str, NodeVerdict]) -> str:
     (name, node), *_ = nodes.items()
-    facts = node.get("fingerprint", {})
+    facts = node.fingerprint
     cpus = f"{facts['cpus']} CPUs" if facts.get("cpus") else ""
     return ", ".join(filter(None, (f"node {name}", str(facts.get("cpu", "")), cpus)))
 
@@ -146,81 +144,57 @@ def _machine(nodes: Mapping[str, Any]) -> str:
 # --- matrices ---
 
 
-def squares(fleet: PackedFleet, node: str) -> list[Square]:
-    """The matrices of a node's newest job, of the first home: CPU by CPU, or block medians where there are too many."""
-    number = next((i for i, known in enumerate(fleet.nodes) if known.name == node), None)
-    out = []
-    for one in fleet.pairs:
-        rows = one.newest_rows.get(number) if number is not None else None
-        if rows is not None and len(rows):
-            cpus = fleet.nodes[number].cpus if number is not None else ()
-            found = _square(one, _matrix(one, np.asarray(rows)), cpus, f"{node}: {one.measurement}, median in ns")
-            out += [found] if found else []
-    return out
-
-
-def _matrix(one: Quantity, rows: npt.NDArray[np.int64]) -> Floats:
-    """The medians over runs and passes of `rows`, symmetric (n x n), NaN where not measured."""
-    n = len(one.layout.slots)
-    runs = np.asarray(one.by_home[rows, :, 0], dtype=np.float64).reshape(-1, len(one.pairs))
-    known = np.isfinite(runs).any(axis=0)
-    a, b = one.pairs[known].T
-    out = np.full((n, n), np.nan)
-    out[a, b] = out[b, a] = np.nanmedian(runs[:, known], axis=0)
-    return out
-
-
-def _square(one: Quantity, matrix: Floats, cpus: Sequence[int], title: str) -> Square | None:
-    """CPU by CPU, or part by part; None where there is nothing to see, as of a single pair or part."""
-    # a CPU that was measured with its own sibling alone is no row
-    rows = np.flatnonzero(np.isfinite(matrix).sum(axis=1) > 1).tolist()
-    if len(rows) < 3:
+def square(known: NodeLevels, node: str) -> Square | None:
+    """A node's matrix of the first home, CPU by CPU, or part by part where there are too many; None where there is
+    nothing to see, as of a single pair or part."""
+    quantity = known.quantity
+    slots = drawn_slots(quantity)
+    if len(slots) < 3:
         return None
-    if len(rows) <= _CPUS:
-        names = tuple(str(cpus[row]) if row < len(cpus) else str(row) for row in rows)
-        return Square(f"{title}, CPU by CPU", names, matrix[np.ix_(rows, rows)])
+    title = f"{node}: {quantity.measurement}, median in {known.unit.name}"
+    values = square_of(quantity, known.of(node), quantity.homes[0], slots) / known.unit.size
+    if len(slots) <= _CPUS:
+        cpus = known.nodes[known.rows[node]].cpus or tuple(range(len(quantity.layout.slots)))
+        return Square(f"{title}, CPU by CPU", tuple(str(cpus[slot]) for slot in slots.tolist()), values)
     for level, name in _LEVELS:
-        parts = one.layout.slots[rows][:, [SOCKET, level]]
-        found, part_of = np.unique(parts, axis=0, return_inverse=True)
-        if found.min() >= 0 and 2 <= len(found) <= _CPUS:
-            members = [np.array(rows)[part_of.ravel() == i] for i in range(len(found))]
-            blocks = np.array([[_median(matrix[np.ix_(one, other)]) for other in members] for one in members])
-            return Square(f"{title}, {name} by {name}", tuple(str(part) for _, part in found), blocks)
+        parts, part_of = np.unique(quantity.layout.slots[slots][:, [SOCKET, level]], axis=0, return_inverse=True)
+        if parts.min() >= 0 and 2 <= len(parts) <= _CPUS:
+            members = [np.flatnonzero(part_of.ravel() == number) for number in range(len(parts))]
+            blocks = np.array([[_median(values[np.ix_(row, column)]) for column in members] for row in members])
+            return Square(f"{title}, {name} by {name}", tuple(str(part) for _, part in parts.tolist()), blocks)
     return None
 
 
 def _median(block: Floats) -> float:
     finite = block[np.isfinite(block)]
-    return float(np.median(finite)) if finite.size else float("nan")
+    return float(np.median(finite)) if finite.size else math.nan
 
 
 def painted(square: Square) -> Text:
     """A matrix as text whose background is the report's colours; its numbers say the same without any colour.
 
-    Where there is no room for nanoseconds, the numbers are tens of them.
+    Where there is no room for a value, the numbers are tens of them.
     """
-    ends = scale.ends(square.values)
-    colours = scale.of_nodes([ends] if ends else [])
+    known = square.values[np.isfinite(square.values)]
+    low, high = value_limits(square.values)
     margin = max(map(len, square.names)) + 1
     room = (_COLUMNS - margin) // len(square.names)
-    digits = len(f"{np.nanmax(square.values):.0f}") if ends else 1
+    digits = len(f"{known.max():.0f}") if known.size else 1
     width, unit = (min(room, digits + 1), 1) if room > digits else (max(2, min(room, 3)), 10)
     out = Text(f"{square.title}{' / 10' if unit == 10 else ''}\n")
     step = 1 + (max(map(len, square.names)) >= width)
     heads = (name.rjust(width) if i % step == 0 else " " * width for i, name in enumerate(square.names))
     out.append(" " * margin + "".join(heads))
-    for name, row in zip(square.names, square.values, strict=True):
+    colours = styles.load().map("values")((square.values - low) / (high - low))
+    for name, row, shades in zip(square.names, square.values.tolist(), colours.tolist(), strict=True):
         out.append("\n" + name.rjust(margin - 1) + " ")
-        for value in row:
-            shown = f"{value / unit:.0f}" if np.isfinite(value) else "."
-            out.append(shown.rjust(width), _style(value, colours))
+        for value, shade in zip(row, shades, strict=True):
+            shown = f"{value / unit:.0f}" if math.isfinite(value) else "."
+            out.append(shown.rjust(width), _style(shade) if math.isfinite(value) else Style())
     return out
 
 
-def _style(value: float, colours: Scale) -> Style:
-    if not np.isfinite(value):
-        return Style()
-    entry = int(colours.index(value))
-    red, green, blue = scale.palette(colours.map)[entry]
-    ink = "white" if scale.is_dark(entry, colours.map) else "black"
+def _style(shade: Sequence[float]) -> Style:
+    red, green, blue = (round(255 * part) for part in shade[:3])
+    ink = "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 140 else "black"
     return Style(color=ink, bgcolor=f"rgb({red},{green},{blue})")

@@ -28,7 +28,12 @@ def page(document: Document, explorer: str = "") -> str:
         lstrip_blocks=True,
         finalize=_clean,
     )
-    environment.filters |= {"drawing": _drawing, "kind": lambda block: type(block).__name__, "uri": _uri}
+    environment.filters |= {
+        "drawing": _drawing,
+        "kind": lambda block: type(block).__name__,
+        "uri": _uri,
+        "lines": _lines,
+    }
     style = load()
     colours = {**style.colours, **style.outcomes}
     # what could end the script is written as an escape of JSON, which means the same
@@ -49,6 +54,11 @@ def _drawing(picture: Picture) -> Markup:
         printable(picture.alt, 600), round(picture.width * _SCALE)
     )
     return opened + Markup(picture.svg[picture.svg.index("<svg") + len("<svg ") :])
+
+
+def _lines(command: str) -> Markup:
+    """A command as it is to be typed, whatever its length."""
+    return Markup("\n").join(printable(line, len(line)) for line in command.splitlines())
 
 
 def _uri(content: bytes) -> str:

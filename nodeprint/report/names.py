@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -39,6 +40,14 @@ def listed(items: Iterable[str]) -> str:
     """`a, b and c`."""
     *first, last = list(items) or [""]
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def file_stem(node: str) -> str:
+    """The name of a node's files: its own, or one with a hash where that cannot be a file's or is the cluster's."""
+    if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}", node) and node not in ("cluster", "figures"):
+        return node
+    plain = re.sub(r"[^A-Za-z0-9_-]", "_", node)[:80]
+    return f"{plain}-{hashlib.sha256(node.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
 # --- values ---
@@ -153,8 +162,10 @@ def place(where: Where) -> str:
     for key, value in where.items():
         if key == "core":
             parts.append(f"core {value} (CPU {where['cpu']})" if "cpu" in where else f"core {value}")
-        elif key == "cpu":
-            parts += [] if "core" in where else [f"CPU {value}"]
+        elif key in ("cpu", "cpu_a", "cpu_b"):
+            parts += [] if key == "cpu" and "core" in where else [f"CPU {value}"]
+        elif key.startswith("core_") and f"cpu_{key.removeprefix('core_')}" in where:
+            continue
         elif isinstance(value, str) and key not in _LABELS:
             parts.append(printable(value, 80))
         elif key not in _FLAGS:

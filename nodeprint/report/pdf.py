@@ -16,7 +16,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import typst
@@ -24,10 +24,10 @@ import typst
 from nodeprint import sources
 from nodeprint.errors import printable
 from nodeprint.report.figures.style import load
-from nodeprint.report.pages.blocks import Document, Picture
+from nodeprint.report.pages.blocks import Command, Document, Picture
 
 #: Typst refuses a document that is not accessible by this standard.
-_STANDARD = "ua-1"
+_STANDARD: Literal["ua-1"] = "ua-1"
 #: Longer texts are cut.
 _LONGEST = 1200
 
@@ -73,8 +73,8 @@ class Printer(AbstractContextManager["Printer"]):
 
 
 def plain(value: Any, file: Any, count: list[int] | None = None) -> Any:
-    """`value` (structures all the way down) as JSON has it, what a structure is in `kind`; texts on one line with letters
-    that the fonts have, pictures by way of `file(content, number)`."""
+    """`value` (structures all the way down) as JSON has it, what a structure is in `kind`; texts on one line with
+    letters that the fonts have, pictures by way of `file(content, number)`."""
     count = [0] if count is None else count
     if isinstance(value, Picture | bytes):
         count[0] += 1
@@ -82,6 +82,9 @@ def plain(value: Any, file: Any, count: list[int] | None = None) -> Any:
             return file(value, count[0])
         words = {"alt": line(value.alt), "caption": line(value.caption), "width": value.width}
         return {"kind": "Picture", "file": file(value.svg.encode(), count[0]), **words}
+    if isinstance(value, Command):  # never cut, its lines as they are
+        lines = [line(part, keep=True) for part in value.command.splitlines()]
+        return {"kind": "Command", "lines": lines, "purpose": line(value.purpose)}
     if isinstance(value, msgspec.Struct):
         fields = {name: plain(getattr(value, name), file, count) for name in value.__struct_fields__}
         return {"kind": type(value).__name__, **fields}
@@ -90,9 +93,9 @@ def plain(value: Any, file: Any, count: list[int] | None = None) -> Any:
     return line(value) if isinstance(value, str) else value
 
 
-def line(text: str) -> str:
-    """`text` on one line, printable, of bounded length and in letters of the fonts."""
-    clean = printable(" ".join(text.split()), _LONGEST)
+def line(text: str, *, keep: bool = False) -> str:
+    """`text` on one line, printable and in letters of the fonts; cut where it is very long, unless it is to be kept."""
+    clean = printable(text, len(text)) if keep else printable(" ".join(text.split()), _LONGEST)
     return clean if clean.isascii() else "".join(c if ord(c) in _letters() else "□" for c in clean)
 
 

@@ -1,7 +1,7 @@
-"""The acceptance protocol of one or several campaigns: what was measured when, by which limits, with which outcome.
+"""The acceptance protocol of one or several campaigns: what was measured when, by which bounds, with which outcome.
 
 A PDF to sign, and MANIFEST.sha256 beside it over everything that it rests on. It decides nothing of its own: outcomes
-are those of the campaigns' verdicts.
+are those of the campaigns' verdicts, and it is accepted where every node is SAME and measured.
 """
 
 from __future__ import annotations
@@ -13,13 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
-from nodeprint import files, outcomes
+from nodeprint import files
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import jobs, store
 from nodeprint.judge import acceptance
-from nodeprint.report.pdf import Printer, breakable
-from nodeprint.verdict import outputs
+from nodeprint.judge.outcome import MEANING, Kind, Outcome
+from nodeprint.judge.verdict import NodeVerdict, Verdict
+from nodeprint.report import files as verdict_files
+from nodeprint.report import names, site_branding, text
+from nodeprint.report.pages.blocks import SiteTexts
+from nodeprint.report.pages.order import natural
+from nodeprint.report.pdf import Printer, plain
 
 #: What of a campaign the protocol rests on, and the manifest lists.
 _EVIDENCE = (
@@ -28,7 +34,7 @@ _EVIDENCE = (
     "nodes/*/job*/run*.tar.?z", "nodes/*/job*/run*/*.jsonl.gz", "nodes/*/job*/run*/*.jsonl",
     "fabric/job*/*/run*/*.jsonl.gz", "fabric/job*/outcomes.tsv",
 )  # fmt: skip
-#: What a node is over all campaigns.
+#: What a node, and the protocol, is over all campaigns.
 ACCEPTED, DEVIATION, OPEN = "accepted", "deviation", "open"
 
 
@@ -36,14 +42,10 @@ class JudgedCampaign(msgspec.Struct, frozen=True):
     """A judged campaign: its verdict, when it was measured, and the boots of its nodes."""
 
     folder: Path
-    verdict: Mapping[str, Any]
+    verdict: Verdict
     first: str
     last: str
     boots: Mapping[str, frozenset[str]]
-
-    @property
-    def name(self) -> str:
-        return str(self.verdict.get("campaign", self.folder.name))
 
 
 def write(campaigns: Sequence[Path], to: Path) -> list[Path]:
@@ -54,14 +56,14 @@ def write(campaigns: Sequence[Path], to: Path) -> list[Path]:
     """
     if len({path.resolve() for path in campaigns}) < len(campaigns):
         raise NodeprintError("a campaign is named twice", key="protocol", advice="name each once")
-    read = [_campaign(path) for path in campaigns]
-    if len({bool(one.verdict.get("simulated")) for one in read}) > 1:
+    judged = [_campaign(path) for path in campaigns]
+    if len({campaign.verdict.simulated for campaign in judged}) > 1:
         advice = "write a protocol of measured campaigns only"
         raise NodeprintError("simulated and measured campaigns are mixed", key="protocol", advice=advice)
-    text = manifest([path for one in read for path in evidence(one.folder)], to)
-    paths = [files.write(to / "MANIFEST.sha256", text)]
+    listed = manifest([path for campaign in judged for path in evidence(campaign.folder)], to)
+    paths = [files.write(to / "MANIFEST.sha256", listed)]
     with Printer("protocol.typ") as printer:
-        pdf = printer.document(_breakable(content(read, text)))
+        pdf = printer.data(content(judged, listed, site_branding.of(campaigns[-1])))
     return [*paths, files.write(to / "protocol.pdf", pdf)]
 
 
@@ -74,84 +76,105 @@ def manifest(paths: Iterable[Path], base: Path) -> str:
     """A line each as sha256sum writes it, relative to `base`: `sha256sum -c MANIFEST.sha256` there checks them."""
     lines = []
     for path in paths:
-        digest = hashlib.sha256()
         with path.open("rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
+            digest = hashlib.file_digest(file, "sha256")
         lines.append(f"{digest.hexdigest()}  {os.path.relpath(path, base)}\n")
     return "".join(lines)
 
 
-def result(words: Sequence[str]) -> str:
-    """What a node is over its outcomes in all campaigns: one accusation outweighs, one proof of sameness suffices."""
-    known = [outcomes.of(word) for word in words if word]
-    if any(one.accuses for one in known):
+def result(outcomes: Sequence[Outcome | None]) -> str:
+    """What a node is over its outcomes in all campaigns (None: not part of it): a single deviation outweighs all, and
+    accepted is what is SAME in every campaign."""
+    if any(outcome is not None and Kind.FOUND in MEANING[outcome].fails for outcome in outcomes):
         return DEVIATION
-    return ACCEPTED if any(one.same for one in known) else OPEN
+    return ACCEPTED if outcomes and all(outcome is Outcome.SAME for outcome in outcomes) else OPEN
 
 
-def content(campaigns: Sequence[JudgedCampaign], manifest_text: str) -> dict[str, Any]:
+def overall(results: Iterable[str]) -> str:
+    """What the protocol is: accepted where every node is."""
+    known = set(results)
+    return DEVIATION if DEVIATION in known else ACCEPTED if known == {ACCEPTED} else OPEN
+
+
+def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteTexts) -> dict[str, Any]:
     """What is on the pages, as plain data."""
-    names = sorted({name for one in campaigns for name in one.verdict["nodes"]})
-    rows = [_node(name, campaigns) for name in names]
+    every = sorted({name for campaign in campaigns for name in campaign.verdict.nodes}, key=natural)
+    rows = [_node(name, campaigns) for name in every]
     counts = {kind: sum(row["result"] == kind for row in rows) for kind in (ACCEPTED, DEVIATION, OPEN)}
-    return {
-        "simulated": any(one.verdict.get("simulated") for one in campaigns),
-        "campaigns": [_head(one) for one in campaigns],
-        "counts": counts,
-        "rules": [_rules(one) for one in campaigns],
-        "deviations": [row for row in rows if row["result"] == DEVIATION],
-        "open": [row for row in rows if row["result"] == OPEN],
-        "nodes": rows,
-        "versions": [
-            [one.name, key, str(value)] for one in campaigns for key, value in sorted(one.verdict["versions"].items())
+    versions = [
+        [campaign.verdict.campaign, key, value]
+        for campaign in campaigns
+        for key, value in sorted(campaign.verdict.versions.items())
+    ]
+    known: dict[str, Any] = {
+        "origin": text.origin(campaigns[0].verdict),
+        "parties": [
+            ["customer", site.customer], ["supplier", site.supplier], ["system", site.system],
+            ["contract", site.contract], ["place", site.place], ["contact", site.contact],
         ],
+        "result": overall(row["result"] for row in rows),
+        "sentence": text.say("protocol", nodes=names.counted(len(rows), "node"), **counts),
+        "campaigns": [_head(campaign) for campaign in campaigns],
+        "rules": [_rules(campaign) for campaign in campaigns],
+        "deviations": [row for row in rows if row["result"] == DEVIATION],
+        "open": _folded([row for row in rows if row["result"] == OPEN]),
+        "nodes": rows,
+        "versions": versions,
+        "signatures": [f"For the customer{_named(site.customer)}", f"For the supplier{_named(site.supplier)}"],
         "manifest": hashlib.sha256(manifest_text.encode()).hexdigest(),
         "files": manifest_text.count("\n"),
-    }
+    }  # fmt: skip
+    return {key: _plain(value) for key, value in known.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else plain(value, None)
+
+
+def _named(party: str) -> str:
+    return f", {party}" if party else ""
 
 
 def _campaign(folder: Path) -> JudgedCampaign:
-    verdict = outputs.read(folder)
+    verdict = verdict_files.read(folder)
     times, boots = [], {}
-    for name in verdict["nodes"]:
+    for name in verdict.nodes:
         node = folder / "nodes" / name
         found = [store.job(job, write=False) for job in jobs.folders(node)] if node.is_dir() else []
         times += [str(job.status[key]) for job in found for key in ("started", "ended") if job.status.get(key)]
-        runs = [run for job in found for one in job.measured.values() for run in one.runs]
+        runs = [run for job in found for measured in job.measured.values() for run in measured.runs]
         boots[name] = frozenset(run["boot_id"] for run in runs if run["boot_id"])
     return JudgedCampaign(folder, verdict, min(times, default=""), max(times, default=""), boots)
 
 
-def _head(one: JudgedCampaign) -> dict[str, Any]:
-    counts = one.verdict["fleet"].get("counts", {})
-    boots = [len(found) for found in one.boots.values() if found]
+def _head(campaign: JudgedCampaign) -> dict[str, Any]:
+    fleet = campaign.verdict.fleet
+    boots = [len(found) for found in campaign.boots.values() if found]
     return {
-        "name": one.name,
-        "measured": " to ".join(dict.fromkeys(time[:10] for time in (one.first, one.last) if time)),
+        "name": campaign.verdict.campaign,
+        "measured": " to ".join(dict.fromkeys(time[:10] for time in (campaign.first, campaign.last) if time)),
         "boots": f"{min(boots)} to {max(boots)}" if boots and min(boots) != max(boots) else str(max(boots, default=0)),
-        "outcome": one.verdict["fleet"].get("outcome", ""),
-        "text": one.verdict["fleet"].get("text", ""),
-        "counts": ", ".join(f"{count} {word}" for word, count in counts.items() if count),
+        "outcome": str(fleet.outcome),
+        "text": text.first_line(campaign.verdict),
+        "counts": ", ".join(f"{count} {word}" for word, count in fleet.counts.items() if count),
     }
 
 
-def _rules(one: JudgedCampaign) -> dict[str, Any]:
-    """Bounds with their source, and the limits of the contract, by which a campaign was judged."""
-    kept = acceptance.kept(one.folder)
-    rules = acceptance.load(kept)
-    default = acceptance.load()
-    pairs = [
-        [name, f"{bound * 100:g} %", "nodeprint's default" if default.bounds.get(name) == bound else "the site's file"]
-        for name, bound in rules.bounds.items()
-    ]
-    cells = [
+def _rules(campaign: JudgedCampaign) -> dict[str, Any]:
+    """Bounds with their reference values and source, and the limits of the contract, by which a campaign was judged."""
+    rules, default = acceptance.load(acceptance.kept(campaign.folder)), acceptance.load()
+    source = "nodeprint's default" if rules == default else "acceptance.yaml of the campaign"
+    bounds = [
         [
-            name,
-            f"{cell.bound * 100:g} %",
-            "nodeprint's default" if default.cells.get(name) == cell else "the site's file",
+            text.named("terms", limit.family),
+            limit.measurement,
+            names.bound(limit.bound),
+            names.percent(limit.effect),
+            source,
         ]
-        for name, cell in rules.cells.items()
+        for limit in campaign.verdict.fleet.limits
     ]
     limits = [
         [
@@ -161,41 +184,55 @@ def _rules(one: JudgedCampaign) -> dict[str, Any]:
         for limit in rules.limits
     ]  # fmt: skip
     return {
-        "name": one.name, "bounds": [*pairs, *cells], "limits": limits,
+        "name": campaign.verdict.campaign, "bounds": bounds, "references": _references(campaign.verdict.nodes),
+        "limits": limits,
         "suppressions": [[s.node, s.finding, s.reason, s.until.isoformat()] for s in rules.suppressions],
-        "by": str(one.verdict["versions"].get("acceptance", "the defaults")),
+        "by": campaign.verdict.versions.get("acceptance", "the defaults"),
     }  # fmt: skip
 
 
+def _references(nodes: Mapping[str, NodeVerdict]) -> list[list[str]]:
+    """The reference values: of each class of pairs and each kind of cell the median over the nodes that are SAME."""
+    known: dict[tuple[str, str, str], list[float]] = {}
+    for node in (node for node in nodes.values() if node.outcome is Outcome.SAME):
+        for figure in node.classes:
+            of = ", ".join(filter(None, (figure.name, names.home(figure.home))))
+            for group, median in (figure.groups or {"": figure.median_ns}).items():
+                key = (figure.measurement, ", ".join(filter(None, (of, group))), "ns")
+                known.setdefault(key, []).append(median)
+        for cell in node.cells:
+            known.setdefault((cell.measurement, cell.name, cell.unit), []).append(cell.median)
+    return [
+        [measurement, of, names.quantity(float(np.median(values)), unit), str(len(values))]
+        for (measurement, of, unit), values in known.items()
+    ]
+
+
 def _node(name: str, campaigns: Sequence[JudgedCampaign]) -> dict[str, Any]:
-    entries = [one.verdict["nodes"].get(name, {}) for one in campaigns]
-    words = [str(entry.get("verdict", "")) for entry in entries]
-    said = [
-        [one.name, str(found.get("text", ""))]
-        for one, entry in zip(campaigns, entries, strict=True)
-        for found in entry.get("findings", ())
-        if not found.get("suppressed")
-    ]
-    why = [
-        [one.name, str(entry.get("reason") or entry.get("text", ""))]
-        for one, entry in zip(campaigns, entries, strict=True)
-        if entry and not outcomes.of(str(entry.get("verdict", ""))).same
-    ]
-    serials = [str(entry.get("fingerprint", {}).get("serials") or "") for entry in entries]
+    entries = [campaign.verdict.nodes.get(name) for campaign in campaigns]
+    said = []
+    for campaign, entry in zip(campaigns, entries, strict=True):
+        if entry is None:
+            said.append([campaign.verdict.campaign, "not part of this campaign"])
+        elif entry.counted:
+            said += [[campaign.verdict.campaign, text.finding_sentence(finding)] for finding in entry.counted]
+        elif entry.outcome is not Outcome.SAME:
+            said.append([campaign.verdict.campaign, text.node_sentence([entry])])
+    known = [entry for entry in entries if entry is not None]
     return {
         "node": name,
-        "rack": next((str(entry["rack"]) for entry in entries if entry.get("rack")), ""),
-        "serials": next((text for text in reversed(serials) if text), ""),
-        "verdicts": [word or "not in it" for word in words],
-        "result": result(words),
-        "findings": said or why,
-        "boots": len(frozenset().union(*(one.boots.get(name, frozenset()) for one in campaigns))),
+        "rack": next((entry.rack for entry in known if entry.rack), ""),
+        "serials": next((str(e.fingerprint["serials"]) for e in reversed(known) if e.fingerprint.get("serials")), ""),
+        "verdicts": [str(entry.outcome) if entry is not None else "not in it" for entry in entries],
+        "result": result([entry.outcome if entry is not None else None for entry in entries]),
+        "findings": said,
+        "boots": len(frozenset().union(*(campaign.boots.get(name, frozenset()) for campaign in campaigns))),
     }
 
 
-def _breakable(value: Any) -> Any:
-    if isinstance(value, str):
-        return breakable(value)
-    if isinstance(value, Mapping):
-        return {key: _breakable(item) for key, item in value.items()}
-    return [_breakable(item) for item in value] if isinstance(value, list) else value
+def _folded(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of nodes of which the same is said, as one with all of their names."""
+    alike: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        alike.setdefault(repr((row["verdicts"], row["findings"])), []).append(row)
+    return [{**group[0], "node": names.nodes(row["node"] for row in group)} for group in alike.values()]

@@ -12,7 +12,7 @@ import msgspec
 
 from nodeprint.judge.verdict import Verdict
 from nodeprint.packed import PackedFleet
-from nodeprint.report.pages.common import natural
+from nodeprint.report.pages.order import natural
 
 #: Fields of a fingerprint that may name a site, and parts of a verdict that hold other programs' words.
 _DROPPED = ("serials", "ppin", "cmdline", "kernel_parameters", "log_tail", "detail")

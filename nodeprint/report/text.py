@@ -63,6 +63,11 @@ def named(table: str, key: str) -> str:
     return str(texts()[table].get(key) or key.replace("-", " ").replace("_", " "))
 
 
+def named_subject(key: str) -> str:
+    """A subject in words; a measurement as it is."""
+    return key if key in models() else named("subjects", key)
+
+
 def sentence(text: str) -> str:
     """`text` with a capital; the name of a measurement stays as it is."""
     return text if text.split(" ", 1)[0].strip("(),:") in models() else text[:1].upper() + text[1:]
@@ -111,7 +116,7 @@ def not_same(verdict: Verdict) -> list[str]:
 def rests_on(verdict: Verdict) -> list[str]:
     """What the outcome rests on, and what was not measured for it."""
     fleet = verdict.fleet
-    if not fleet.measured:
+    if not fleet.measured or not fleet.tests:  # nothing was compared
         return []
     resting = names.listed(named("subjects", subject) for subject in fleet.rests_on)
     lacking = [named("subjects", subject) for subject in verdict.decides if subject not in fleet.rests_on]
@@ -126,7 +131,8 @@ def fleet_notes(verdict: Verdict) -> list[str]:
     fleet = verdict.fleet
     groups = [group(found, fleet.groups[0]) for found in fleet.groups] if len(fleet.groups) > 1 else []
     wide = [spread(found) for found in fleet.spreads if found.wide]
-    far = [limit(found) for found in fleet.limits if found.effect > _FAR * found.bound]
+    deciding = [found for found in fleet.limits if found.subject in verdict.decides]
+    far = [limit(found) for found in deciding if found.effect > _FAR * found.bound]
     return [*groups, *map(shared, fleet.shared), *wide, *far, *map(note, fleet.notes)]
 
 
@@ -178,8 +184,9 @@ def limit(found: Limit) -> str:
 def note(found: Note) -> str:
     """A note of the campaign."""
     if found.kind in texts()["notes"]:
-        detail = printable(found.detail, 300)
-        return say("notes", found.kind, name=printable(found.name, 200), detail=detail, value=f"{found.value:.4g}")
+        detail = printable(found.detail, 300).rstrip(".")
+        brackets = f" ({detail})" if detail else ""
+        return say("notes", found.kind, name=printable(found.name, 200), detail=detail, detail_in_brackets=brackets)
     words = (printable(word, 300) for word in (found.name, found.detail) if word)
     return sentence(f"{found.kind.replace('-', ' ')}: {', '.join(words)}.")
 
@@ -192,7 +199,7 @@ def _fields(fields: Mapping[str, str]) -> str:
 # --- nodes ---
 
 
-class Line(msgspec.Struct, frozen=True):
+class NodeLine(msgspec.Struct, frozen=True):
     """What is said of one node, or at once of several that are alike."""
 
     nodes: tuple[str, ...]
@@ -205,7 +212,7 @@ class Line(msgspec.Struct, frozen=True):
         return names.nodes(self.nodes)
 
 
-def node_lines(nodes: Mapping[str, NodeVerdict]) -> list[Line]:
+def node_lines(nodes: Mapping[str, NodeVerdict]) -> list[NodeLine]:
     """A line a node by urgency and name; more than MOST_SINGLE nodes with the same reasons share one."""
     alike: dict[tuple[Any, ...], list[str]] = {}
     for name, node in nodes.items():
@@ -214,7 +221,7 @@ def node_lines(nodes: Mapping[str, NodeVerdict]) -> list[Line]:
     for of_kind in alike.values():
         sets = [of_kind] if len(of_kind) > MOST_SINGLE else [[name] for name in of_kind]
         lines += [
-            Line(tuple(members), nodes[members[0]].outcome, node_sentence([nodes[n] for n in members]))
+            NodeLine(tuple(members), nodes[members[0]].outcome, node_sentence([nodes[n] for n in members]))
             for members in sets
         ]
     return sorted(lines, key=lambda line: (MEANING[line.outcome].rank, line.nodes))
@@ -249,10 +256,10 @@ def node_sentence(alike: Sequence[NodeVerdict]) -> str:
         "suppressed": printable(findings[0].suppressed, 200) if findings else "",
         "disturbances": names.listed(_worst_disturbances(alike)) or detail or names.listed(of),
         "share": names.percent(max(reason.share for reason in reasons)),
-        "margins": _margins(alike, why) or f"{names.listed(of)}.",
+        "margins": _margins(alike, why) or f"{names.listed(named_subject(key) for key in of)}.",
         "fields": names.listed(map(fingerprint.label, of)) or say("layout"),
         "families": names.listed(named("terms", key) for key in of),
-        "measurements": names.listed(of),
+        "measurements": names.listed(named_subject(key) for key in of),
         "of": f" of {names.listed(of)}" if of else "",
         "group": _group(why, first.group),
         "detail": _detail(why, detail),
@@ -328,8 +335,12 @@ def finding_sentence(found: Finding) -> str:
         )
         added = _added(found.effect_unit, found.unit, "a message")
         return sentence(say("link", kind, direction=direction, added=added, **ends, **values))
+    if not found.measurement:
+        jobs = f" ({names.listed(job.job for job in found.by_job)})" if found.by_job else ""
+        event = texts()["events"].get(found.id, f"{found.id.replace('-', ' ')}: {{count}}")
+        return say("finding_event", event=sentence(event.format(count=f"{found.value:.4g}")), jobs=jobs)
     place = sentence(names.subject(found))
-    if found.id.startswith("limit"):
+    if found.id == "limit":
         return say("finding_limit", place=place, **{**values, "bound": names.quantity(found.bound_unit, found.unit)})
     if (model := models().get(found.measurement)) is not None and model.scale == "share":
         points = f"{abs(found.effect) * 100:.1f} percentage points"
@@ -345,9 +356,7 @@ def finding_details(found: Finding) -> list[str]:
     """What stands below a finding: its runs, what it explains, who shares it, instruments, what it may come from."""
     out = [runs_beyond(found)] if found.by_job else []
     if found.finer:
-        parts = names.listed(
-            dict.fromkeys(f"{names.part(finer.part)} ({finer.measurement})" for finer in found.finer[:6])
-        )
+        parts = names.listed(dict.fromkeys(names.scoped(finer.part) for finer in found.finer[:6]))
         more = f" and {len(found.finer) - 6} more" if len(found.finer) > 6 else ""
         count = names.counted(len(found.finer), "finer part that deviates", "finer parts that deviate")
         out.append(say("finer", count=count, parts=parts + more))
@@ -426,7 +435,8 @@ def margin_with_remedy(margin: Margin) -> str:
     if not math.isfinite(margin.within):
         return say("margin_one_run", subject=subject) + "."
     text = say(
-        "margin", subject=subject, place=names.subject(margin), within=_both(margin.within, margin.within_unit, margin.unit),
+        "margin", subject=subject, place=names.subject(margin),
+        within=_both(margin.within, margin.within_unit, margin.unit),
         bound=_both(margin.bound, margin.bound_unit, margin.unit),
     )  # fmt: skip
     remedies = texts()["margin_remedies"]

@@ -24,6 +24,17 @@ _CHANGE = r"(?P<sign>[+-])(?P<size>[0-9]{1,4}(?:\.[0-9]+)?)(?P<unit>%|ns)"
 
 
 @dataclass(frozen=True)
+class MemoryPath:
+    """Factor `by` on the latency from the CPUs of NUMA node or CCD (`level`) `number` to the memory of NUMA node
+    `memory`."""
+
+    level: str
+    number: int
+    memory: int
+    by: float
+
+
+@dataclass(frozen=True)
 class NodeDefects:
     """What is wrong with one node, apart from its chip."""
 
@@ -34,6 +45,10 @@ class NodeDefects:
     missing: bool = False
     cut: bool = False
     memory_channel: dict[int, float] = field(default_factory=dict)
+    memory_path: tuple[MemoryPath, ...] = ()
+    #: By socket what a power limit leaves of the clock with all cores at work, and bad cooling when it is hot.
+    power_limit: dict[int, float] = field(default_factory=dict)
+    cooling: dict[int, float] = field(default_factory=dict)
 
 
 Effect = Callable[[Paths, Chip, NodeDefects], tuple[Chip, NodeDefects]]
@@ -241,6 +256,22 @@ def _channel(match: re.Match[str]) -> Effect:
     )
 
 
+def _memory_path(match: re.Match[str]) -> Effect:
+    path_of = MemoryPath(match["level"], int(match["n"]), int(match["m"]), _factor(match))
+    return lambda path, chip, node: (chip, replace(node, memory_path=(*node.memory_path, path_of)))
+
+
+def _power_limit(match: re.Match[str]) -> Effect:
+    return lambda path, chip, node: (
+        chip,
+        replace(node, power_limit={**node.power_limit, int(match["n"]): _factor(match)}),
+    )
+
+
+def _cooling(match: re.Match[str]) -> Effect:
+    return lambda path, chip, node: (chip, replace(node, cooling={**node.cooling, int(match["n"]): _factor(match)}))
+
+
 _KINDS: tuple[tuple[str, Callable[[re.Match[str]], Effect]], ...] = (
     (rf"core (?P<n>\d+) {_CHANGE}", _core),
     (rf"core-clock (?P<n>\d+) {_CHANGE}", _core_clock),
@@ -260,6 +291,9 @@ _KINDS: tuple[tuple[str, Callable[[re.Match[str]], Effect]], ...] = (
     (r"missing", _node(missing=True)),
     (r"cut", _node(cut=True)),
     (rf"memory-channel node (?P<n>\d+) {_CHANGE}", _channel),
+    (rf"memory (?P<level>node|ccd)(?P<n>\d+)-to-node(?P<m>\d+) {_CHANGE}", _memory_path),
+    (rf"power-limit socket (?P<n>\d+) {_CHANGE}", _power_limit),
+    (rf"cooling socket (?P<n>\d+) {_CHANGE}", _cooling),
 )
 EXAMPLES = (
     "core 37 +6%",
@@ -282,4 +316,8 @@ EXAMPLES = (
     "missing",
     "cut",
     "memory-channel node 1 -12%",
+    "memory node1-to-node0 +20%",
+    "memory ccd2-to-node0 +20%",
+    "power-limit socket 1 -15%",
+    "cooling socket 0 -15%",
 )

@@ -18,7 +18,7 @@ from nodeprint.simulate import defects as planted
 from nodeprint.simulate import lines, silicon
 from nodeprint.simulate.lines import Modes
 from nodeprint.simulate.machines import (
-    cores_of_a_ccx,
+    cores_of_a_die,
     harvested,
     measured_places,
     one_node_a_socket,
@@ -103,7 +103,7 @@ def planned_nodes(plan: Plan) -> Iterator[NodePlan]:
             shared[harvest] = topology, places, cpus, silicon.paths(places, plan.modes)
         topology, places, cpus, path = shared[harvest]
         rng = np.random.default_rng([plan.seed, number, 0])
-        positions = cores_of_a_ccx(plan.topology) if harvest else 0
+        positions = cores_of_a_die(plan.topology) if places.harvested else 0
         chip, state = planted.apply(defects, name, path, silicon.chip(path, plan.spread, rng, positions))
         _check(name, state, topology, plan.runs_of_pairs)
         if chip.nps1:
@@ -122,10 +122,23 @@ def _check(name: str, state: planted.NodeDefects, topology: Topology, runs: int)
     if late > runs:
         raise NodeprintError(f"a defect of {name} names run {late}", advice=f"runs are 1 to {runs}")
     known = [node.node for node in topology.numa_nodes]
-    absent = sorted(set(state.memory_channel) - set(known))
+    named = {*state.memory_channel, *(path.memory for path in state.memory_path)}
+    named |= {path.number for path in state.memory_path if path.level == "node"}
+    absent = sorted(named - set(known))
     if absent:
         advice = f"NUMA nodes here are {', '.join(map(str, known)) or 'not known'}"
-        raise NodeprintError(f"a defect of {name} names memory of node {absent[0]}", advice=advice)
+        raise NodeprintError(f"a defect of {name} names NUMA node {absent[0]}", advice=advice)
+    dies = set(topology.groups("ccd"))
+    absent = sorted({path.number for path in state.memory_path if path.level == "ccd"} - dies)
+    if absent:
+        advice = f"CCDs here are {min(dies)} to {max(dies)}" if dies else "CCDs here are not known"
+        raise NodeprintError(f"a defect of {name} names CCD {absent[0]}", advice=advice)
+    sockets = sorted({cpu.socket for cpu in topology.cpus if cpu.socket is not None})
+    without = sorted({*state.power_limit, *state.cooling} - set(sockets))
+    if without:
+        raise NodeprintError(
+            f"a defect of {name} names socket {without[0]}", advice=f"sockets here are {', '.join(map(str, sockets))}"
+        )
 
 
 def draw_pairs(plan: Plan, number: int, node: NodePlan, job: int, run: int) -> npt.NDArray[np.float32]:

@@ -126,9 +126,16 @@ def part_named(name: str) -> Processor:
     if len(found) == 1:
         return found[0]
     near = [p.name for p in found] or [
-        p.name for p in _table()[1] if any(a[:3] in w for a in asked for w in words(p.name) if a[0].isdigit())
+        p.name for p in _table()[1] if any(a[:3] in w for a in asked for w in words(p.name) if _is_number(a))
     ]
     raise NodeprintError(
         f"{printable(name, 60)!r} is {'more than one part' if found else 'no part of the table'}",
-        advice=f"known are {', '.join(near[:12])}" if near else "give an lstopo XML of the machine instead",
+        advice=f"known are {', '.join(near[:12])}; of others give an lstopo XML of the machine (--xml)"
+        if near
+        else "give an lstopo XML of the machine instead (--xml)",
     )
+
+
+def _is_number(word: str) -> bool:
+    """Whether a word may be the number of a part, of which others begin alike: `7742`, `8380H`."""
+    return len(word) > 2 and word[0].isdigit()

@@ -16,7 +16,7 @@ class Nodeprint(PythonPackage):
 
     version("main", branch="main")
 
-    variant("likwid", default=True, description="pin by likwid-pin, bandwidth by likwid-bench")
+    variant("likwid", default=True, description="pin by likwid-pin")
     variant("mpi", default=True, description="LinkTest: messages between cores and nodes")
 
     depends_on("c", type="build")
@@ -29,6 +29,7 @@ class Nodeprint(PythonPackage):
     depends_on("py-h5py@3.11:", type=("build", "run"))
     depends_on("py-jinja2@3.1:", type=("build", "run"))
     depends_on("py-jsonschema@4.23:", type=("build", "run"))
+    depends_on("py-clustershell@1.9:", type=("build", "run"))
     depends_on("py-junitparser@4.0:", type=("build", "run"))
     depends_on("py-matplotlib@3.9:", type=("build", "run"))
     depends_on("py-msgspec@0.19:", type=("build", "run"))

@@ -1,65 +1,152 @@
-# The configuration (checked, with defaults) and the sample sheet, which `nodeprint discover` wrote.
+# The configuration (checked, with defaults), and what of the sample sheet the rules ask for.
 import re
 import shlex
+import socket
+import sys
+from functools import cache
+from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
-
-from nodeprint import campaign as campaigns
-from nodeprint import config as configuration
-from nodeprint import discover
-from nodeprint.errors import NodeprintError
-
-try:
-    # The file alone, as `nodeprint discover` read it: Snakemake would merge it into config/config.yaml.
-    CONFIG = Path([*workflow.overwrite_configfiles, *workflow.configfiles][0])
-    config = configuration.load(CONFIG)
-    CAMPAIGN = configuration.campaign_folder(config)
-    NODES = {node.node: node for node in discover.read_sheet(CAMPAIGN / "nodes.tsv")}
-except NodeprintError as error:
-    raise WorkflowError(str(error))
-
+from snakemake.settings.types import DeploymentMethod
 
 # the folder of the Snakefile, also where the workflow is a module of another
 WORKFLOW = Path(workflow.current_basedir.get_path_or_uri(secret_free=False)).parent
-LAUNCH = WORKFLOW / "launch"
+# its clone has nodeprint and the kernels, installed or not
+ROOT = WORKFLOW.parent
+sys.path.insert(0, str(ROOT))
+
+from nodeprint import campaign as campaigns
+from nodeprint import config as configuration
+from nodeprint import discover as sheets
+from nodeprint import recheck as rechecks
+from nodeprint.discover import plans, slurm
+from nodeprint.errors import NodeprintError
+
+# Of a module the working folder may have kernels of its own.
+SOURCES = (
+    Path("kernels").absolute()
+    if Path("kernels/node-run").exists()
+    else ROOT / "kernels"
+)
+KERNELS = SOURCES / "build"
+
+try:
+    # The file alone, as `nodeprint discover` reads it: Snakemake would merge it into config/config.yaml.
+    CONFIG = Path([*workflow.overwrite_configfiles, *workflow.configfiles][0])
+    config = configuration.load(CONFIG)
+except NodeprintError as error:
+    raise WorkflowError(str(error))
+
+CAMPAIGN = configuration.campaign_folder(config)
+# Another configuration has another name here: an edited one is noticed whatever clocks and copies do to times.
+DISCOVERED = campaigns.discovered(CAMPAIGN, config)
+SLURM = config["launch"] == "slurm"
 
 
 wildcard_constraints:
-    node="|".join(map(re.escape, NODES)),
+    node=r"[A-Za-z0-9_][A-Za-z0-9_.-]*",
     job=r"[1-9]\d*",
+    number=r"[1-9]",
 
 
-def together():
-    """Whether one job of Snakemake measures all nodes. An executor that submits jobs itself gets one for each node."""
-    return config["launch"] in campaigns.TOGETHER and workflow.local_exec
+def python():
+    """The Python of a rule's command, with the nodeprint of this clone."""
+    by_conda = DeploymentMethod.CONDA in workflow.deployment_settings.deployment_method
+    program = "python" if by_conda else shlex.quote(sys.executable)
+    return f"PYTHONPATH={shlex.quote(str(ROOT))}${{PYTHONPATH:+:$PYTHONPATH}} {program}"
 
 
-def launch_command(pending, outcomes):
-    """What measures the nodes of a list and writes what came back."""
-    if config["launch"] == "slurm":
-        program = [sys.executable, LAUNCH / "slurm.py"]
-        words = [*program, CONFIG, pending, outcomes]
+def nodeprint():
+    """The command line of nodeprint, in a rule's command."""
+    return f"{python()} -m nodeprint"
+
+
+@cache
+def read_sheet(path, changed):
+    """The rows of a sheet by node, as it was `changed` last."""
+    return {node.node: node for node in sheets.read_sheet(path)}
+
+
+def sheet():
+    """The rows of the sample sheet as it is now, by node; none before the campaign's first call."""
+    path = CAMPAIGN / "nodes.tsv"
+    try:
+        return read_sheet(path, path.stat().st_mtime_ns) if path.exists() else {}
+    except NodeprintError as error:
+        raise WorkflowError(str(error))
+
+
+def wait_for_sheet():
+    """Let Snakemake list the nodes first where that was not done. (Where it was, they are in the graph from the start:
+    `--until` and the like do not see what comes after a checkpoint.)"""
+    if not DISCOVERED.exists():
+        checkpoints.discover.get()
+
+
+def round_outcomes(number):
+    """What says how the jobs of a round came out, the first ones in round 0: status.json of each, or one list."""
+    if number:
+        checkpoints.recheck.get(number=number)
+        jobs = rechecks.jobs(CAMPAIGN, number)
     else:
-        named = {"campaign": CAMPAIGN, "nodes": pending, "out": outcomes}
-        named["inventory"] = config["inventory"]
-        words = [LAUNCH / "ansible"]
-        words += [word for key, value in named.items() for word in (f"--{key}", value)]
-    return shlex.join(map(str, words))
-
-
-def outcomes(wildcards):
-    """What says how the nodes that are to be measured came out: one list, or the status.json of each."""
-    if together():
-        pending = CAMPAIGN / "launch/pending.tsv"
-        return [CAMPAIGN / "launch/outcomes.tsv"] if pending.exists() else []
+        wait_for_sheet()
+        nodes = [node for node in sheet().values() if node.measure]
+        jobs = {node.node: node.job for node in rechecks.first_jobs(CAMPAIGN, nodes)}
+    if config["launch"] == "ansible":
+        listed = CAMPAIGN / f"launch/{f'recheck{number}' if number else 'pending'}.tsv"
+        there = listed.exists() and listed.stat().st_size
+        return [listed.with_suffix(".outcomes.tsv")] if there else []
     return [
-        campaigns.job_folder(CAMPAIGN, node) / "status.json"
-        for node in NODES.values()
-        if node.measure
+        CAMPAIGN / f"nodes/{node}/job{job}/status.json" for node, job in jobs.items()
     ]
 
 
-def fabric_outcomes():
+def outcomes(wildcards):
+    """What says how the jobs of all rounds came out."""
+    paths = round_outcomes(0)
+    for number in rechecks.rounds(config, list(sheet().values())):
+        again = round_outcomes(number)
+        paths += again
+        if not again:
+            break
+    return paths
+
+
+def outcomes_before(wildcards):
+    """What says how the jobs of the rounds before one came out."""
+    return [
+        path
+        for number in range(int(wildcards.number))
+        for path in round_outcomes(number)
+    ]
+
+
+def fabric_outcomes(wildcards):
     """What says how LinkTest between the nodes came out; nothing where it is not asked for."""
-    asked = NODES and configuration.fabric_plan(config)
-    return [campaigns.fabric_outcomes(CAMPAIGN, NODES.values())] if asked else []
+    wait_for_sheet()
+    nodes = rechecks.first_jobs(CAMPAIGN, sheet().values())
+    asked = nodes and configuration.fabric_plan(config)
+    return [campaigns.fabric_outcomes(CAMPAIGN, nodes)] if asked else []
+
+
+def node_run_words(wildcards):
+    """The arguments of node-run."""
+    node = sheet()[wildcards.node]
+    return shlex.join(campaigns.node_run(config, node, int(wildcards.job)))
+
+
+def stop_where_nodes_are_not_here():
+    """A local executor would measure this host under the nodes' names."""
+    if SLURM and workflow.local_exec:
+        raise WorkflowError(
+            f"{CONFIG}: launch: with `slurm` each node is a job of Slurm: "
+            "call `snakemake --workflow-profile profiles/slurm`"
+        )
+    here = sheets.short(socket.gethostname())
+    elsewhere = [
+        node.node for node in sheet().values() if node.measure and node.host != here
+    ]
+    if elsewhere and config["launch"] == "here":
+        raise WorkflowError(
+            f"{CAMPAIGN}/nodes.tsv: {elsewhere[0]} is not this host; set `launch` in {CONFIG}"
+        )

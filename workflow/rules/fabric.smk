@@ -9,8 +9,9 @@ rule fabric:
     conda:
         "../../environment.yml"
     params:
+        python=python(),
         script=workflow.source_path("../scripts/fabric.py"),
         config=CONFIG,
-        minutes=lambda wildcards: fabric_minutes(len(NODES)),
+        minutes=fabric_minutes,
     shell:
-        "python {params.script:q} {params.config:q} {output:q} {params.minutes} 2>&1 | tee {log:q} >&2"
+        "{params.python} {params.script:q} {params.config:q} {output:q} {params.minutes} 2>&1 | tee {log:q} >&2"

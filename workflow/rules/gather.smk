@@ -2,7 +2,7 @@
 rule gather:
     input:
         outcomes,
-        fabric_outcomes(),
+        fabric_outcomes,
     output:
         CAMPAIGN / "fleet.json",
     log:
@@ -10,8 +10,9 @@ rule gather:
     conda:
         "../../environment.yml"
     params:
+        python=python(),
         # no `script:`, as Snakemake cannot call one where its Python's path has a blank
         script=workflow.source_path("../scripts/gather.py"),
         campaign=CAMPAIGN,
     shell:
-        "python {params.script:q} {params.campaign:q} 2>&1 | tee {log:q} >&2"
+        "{params.python} {params.script:q} {params.campaign:q} 2>&1 | tee {log:q} >&2"

@@ -6,11 +6,13 @@ rule judge:
         acceptance=config["acceptance"],
     output:
         CAMPAIGN / "verdict.json",
+        CAMPAIGN / "deviations.nc",
     log:
         CAMPAIGN / "logs/judge.log",
     conda:
         "../../environment.yml"
     params:
+        nodeprint=nodeprint(),
         campaign=CAMPAIGN,
     shell:
-        "nodeprint judge {params.campaign:q} --acceptance {input.acceptance:q} >{log:q}"
+        "{params.nodeprint} judge {params.campaign:q} --acceptance {input.acceptance:q} >{log:q}"

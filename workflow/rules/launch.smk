@@ -1,15 +1,20 @@
-# Many nodes in one call: a small Slurm job each, or Ansible. `nodeprint discover` lists the nodes that are still to be
-# measured (launch/pending.tsv); a newer list is launched again.
+# Ansible measures all hosts of a list in one call, as it is the engine there: those without an outcome
+# (launch/pending.tsv, from `nodeprint discover`), and those of a recheck.
 rule launch:
     input:
-        CAMPAIGN / "launch/pending.tsv",
+        CAMPAIGN / "launch/{nodes}.tsv",
     output:
-        CAMPAIGN / "launch/outcomes.tsv",
+        CAMPAIGN / "launch/{nodes}.outcomes.tsv",
     log:
-        CAMPAIGN / "logs/launch.log",
+        CAMPAIGN / "logs/launch-{nodes}.log",
+    wildcard_constraints:
+        nodes=r"pending|recheck[1-9]",
     conda:
         "../../environment.yml"
     params:
-        command=lambda wildcards, input, output: launch_command(input[0], output[0]),
+        program=WORKFLOW / "launch/ansible",
+        campaign=CAMPAIGN,
+        inventory=config["inventory"],
     shell:
-        "{params.command} 2>&1 | tee {log:q} >&2"
+        "{params.program:q} --campaign {params.campaign:q} --nodes {input:q} --out {output:q}"
+        " --inventory {params.inventory:q} 2>&1 | tee {log:q} >&2"

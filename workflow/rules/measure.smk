@@ -1,6 +1,9 @@
 # One job per node: kernels/node-run takes the node's lock, surveys, and runs the kernels one after another.
 # The records beside status.json are its own: Snakemake deletes the declared outputs of a job that fails.
 rule measure:
+    # no file of `discover`: what comes after a checkpoint is not seen by --until
+    input:
+        ancient(KERNELS / "hashes.tsv"),
     output:
         CAMPAIGN / "nodes/{node}/job{job}/status.json",
     log:
@@ -13,8 +16,8 @@ rule measure:
     resources:
         **slurm_resources(),
     params:
-        words=lambda wildcards: shlex.join(
-            campaigns.node_run(config, NODES[wildcards.node])
-        ),
+        step=STEP,
+        node_run=SOURCES / "node-run",
+        words=node_run_words,
     shell:
-        "kernels/node-run {params.words}"
+        "{params.step}{params.node_run:q} {params.words}"

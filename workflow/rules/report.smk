@@ -6,15 +6,16 @@ rule report:
         list(CAMPAIGN.glob("config.yaml")),
         [config["site"]["logo"]] if config["site"]["logo"] else [],
     output:
-        CAMPAIGN / "report/cluster.pdf",
+        report(CAMPAIGN / "report/cluster.pdf", category="Report"),
     log:
         CAMPAIGN / "logs/report.log",
     conda:
         "../../environment.yml"
     params:
+        nodeprint=nodeprint(),
         campaign=CAMPAIGN,
     shell:
-        "nodeprint report {params.campaign:q} >{log:q}"
+        "{params.nodeprint} report {params.campaign:q} >{log:q}"
 
 
 # At the end, for other programs: node.nc of each node.
@@ -28,6 +29,28 @@ rule export:
     conda:
         "../../environment.yml"
     params:
+        nodeprint=nodeprint(),
         campaign=CAMPAIGN,
     shell:
-        "nodeprint export {params.campaign:q} >{log:q}"
+        "{params.nodeprint} export {params.campaign:q} >{log:q}"
+
+
+# The last step says whether every node has an outcome. One that was lost is tried again by the next call, also by
+# Snakemake's own: it discovers anew then.
+rule complete:
+    input:
+        CAMPAIGN / "logs/exported",
+        outcomes,
+    output:
+        touch(CAMPAIGN / "logs/complete"),
+    log:
+        CAMPAIGN / "logs/complete.log",
+    conda:
+        "../../environment.yml"
+    params:
+        nodeprint=nodeprint(),
+        campaign=CAMPAIGN,
+        discovered=DISCOVERED,
+    shell:
+        "{params.nodeprint} status {params.campaign:q} >{log:q}"
+        " || {{ cat {log:q} >&2; rm -f {params.discovered:q}; exit 1; }}"

@@ -1,101 +1,60 @@
-# What a job of Snakemake's Slurm executor asks for. Used where the sheet comes from Slurm; see config/README.md, `slurm`.
+# What the rules ask of Slurm, where `launch: slurm` measures.
 import math
-import socket
-from functools import cache
 
-from nodeprint.discover import plans, slurm
-
-SLURM = config["launch"] == "slurm" or any(node.partition for node in NODES.values())
+# Only steps of srun follow --cpu-freq (man sbatch). Since 22.05 srun does not inherit the number of CPUs.
+STEP = (
+    "srun --ntasks=1 --cpus-per-task=$SLURM_CPUS_ON_NODE --mpi=none --cpu-bind=none "
+    f"--cpu-freq={config['slurm']['cpu_freq']} "
+    if SLURM and config["slurm"]["cpu_freq"]
+    else ""
+)
 
 
 @cache
 def planned_minutes(cpus, cores):
     """Time limit of a job on a node of so many CPUs on so many cores."""
+    return plans.job_minutes(config, configuration.plan(config), cpus, cores, KERNELS)
+
+
+def sbatch_options(wildcards):
+    """What the executor submits a node's job with."""
+    node = sheet()[wildcards.node]
     try:
-        plan = configuration.plan(config)
-        return plans.job_minutes(config, plan, cpus, cores, Path("kernels/build"))
+        minutes = planned_minutes(node.cpus, node.cores)
+        return shlex.join(slurm.sbatch_words(node, config["slurm"], minutes))
     except NodeprintError as error:
         raise WorkflowError(f"{CONFIG}: {error}")
 
 
-def fabric_minutes(nodes):
-    """Time limit of a run of LinkTest over so many nodes: as planned, twice, and five minutes."""
+def slurm_name(wildcards):
+    """The job's name in Slurm: by it and its node a later call finds it."""
+    return f"nodeprint-{(CAMPAIGN / 'id').read_text().strip()}-{wildcards.job}"
+
+
+def slurm_resources():
+    """What the executor asks of a job (snakemake_executor_plugin_nodeprint)."""
+    keys = config["slurm"]
+    times = {
+        "unavailable_s": 60 * keys["unavailable_minutes"],
+        "late_s": keys["late_seconds"],
+        "silence_s": 3600 * keys["deadline_hours"],
+    }
+    words = {"sbatch": sbatch_options, "slurm_name": slurm_name}
+    return words | {key: round(value) for key, value in times.items()} if SLURM else {}
+
+
+def fabric_minutes(wildcards):
+    """Time limit of a run of LinkTest over all nodes: as planned, twice, and five minutes."""
     if config["slurm"]["minutes"]:
         return config["slurm"]["minutes"]
-    names = ",".join(f"n{i}" for i in range(max(nodes, 2)))
+    names = ",".join(f"n{i}" for i in range(max(len(sheet()), 2)))
     ranks = str(config["mpi"]["ranks_per_node"])
     times = (
         plans.seconds(
-            Path("kernels/build"),
+            KERNELS,
             "linktest",
             [*arguments.split(), "--nodes", names, "--per-node", ranks],
         )
         for _, arguments in configuration.fabric_plan(config)
     )
     return 5 + math.ceil(2 * max(times, default=0) / 60)
-
-
-def minutes_of(node):
-    """Time limit of the job of one node."""
-    return planned_minutes(node.cpus, node.cores)
-
-
-def job_options(node):
-    """Options of sbatch for the job of one node."""
-    return slurm.job_options(node, config["slurm"], minutes_of(node))
-
-
-def slurm_resources():
-    """Resources of `measure`. cpus_per_task and mem_mb leave CPUs and memory to --exclusive: all of them."""
-    if not SLURM:
-        return {}
-    names = {"slurm_account": "account", "qos": "qos"}
-    return {
-        "slurm_partition": lambda wildcards: NODES[wildcards.node].partition,
-        "runtime": lambda wildcards: minutes_of(NODES[wildcards.node]),
-        "slurm_extra": lambda wildcards: job_options(NODES[wildcards.node]),
-        "cpus_per_task": -1,
-        "mem_mb": 0,
-    } | {
-        resource: config["slurm"][key]
-        for resource, key in names.items()
-        if config["slurm"][key]
-    }
-
-
-def stop_where_nodes_are_not_here():
-    """A local executor would measure this host under the nodes' names."""
-    here = discover.short(socket.gethostname())
-    elsewhere = [
-        node.node for node in NODES.values() if node.measure and node.host != here
-    ]
-    if elsewhere and workflow.local_exec and not together():
-        raise WorkflowError(
-            f"{CAMPAIGN}/nodes.tsv: {elsewhere[0]} is not this host, and the executor is local; "
-            "run `snakemake --workflow-profile profiles/slurm`, or set `launch`"
-        )
-
-
-def guard_the_slurm_executor():
-    """Snakemake's Slurm executor must neither lose a job nor wait for one that Slurm forgot (launch/executor.py)."""
-    if workflow.local_exec or type(workflow.executor_settings).__module__ != (
-        "snakemake_executor_plugin_slurm"
-    ):
-        return
-    sys.path.insert(0, str(LAUNCH))
-    import executor
-    import snakemake_executor_plugin_slurm
-
-    executor.guard(snakemake_executor_plugin_slurm.Executor)
-    try:
-        slurm.check_memory(workflow.executor_settings.status_command == "sacct")
-    except NodeprintError as error:
-        raise WorkflowError(str(error))
-
-
-# An impossible time limit or deadline is reported before anything starts.
-try:
-    for node in {node.cpus: node for node in NODES.values()}.values() if SLURM else []:
-        job_options(node)
-except NodeprintError as error:
-    raise WorkflowError(f"{CONFIG}: {error}")

@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap, Normalize
 
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import homes
@@ -21,46 +20,48 @@ from nodeprint.report.figures.part_levels import (
     PartLevel,
     draw_brackets,
     draw_outlines,
+    names_room,
     part_levels,
     tick_step,
 )
+from nodeprint.report.figures.pixels import ColourScale, draw_cells, draw_scale, scale_room, value_limits
 from nodeprint.report.figures.render import Frame
-from nodeprint.report.figures.style import Map, Style
+from nodeprint.report.figures.style import Style
 
 #: Differences are drawn to at least this, in percent: noise looks like noise.
 LEAST_REACH = 3.0
 #: Numbers along an axis, about.
 _TICKS = 32
+#: In mm: from when on the title of a scale has one line, the most that a cell takes, and the least side of a matrix.
+_WIDE, _MOST_CELL, _LEAST_SIDE = 100.0, 14.0, 42.0
 _MM_A_POINT = 25.4 / 72
 
 
 class MatrixData(msgspec.Struct, frozen=True):
-    """`values` (n, n) of pairs of the places that `labels` name, NaN where nothing was measured, drawn from `low` to
-    `high`.
+    """`values` (n, n) of pairs of the places that `labels` name, NaN where nothing was measured, and their colours.
 
-    `title` says what they are, with the unit; `axis` what the labels are. Differences (`map`) are drawn around 0, and
-    `bound` is marked on their scale. `levels` are the parts of the machine; `marked` are places of a finding.
+    `axis` says what the labels are, `levels` are the parts of the machine, `marked` the places of a finding.
+    `directed`: from the row to the column, and not the same in both ways.
     """
 
     values: Floats
     labels: tuple[str, ...]
-    title: str
-    low: float
-    high: float
-    map: Map = "values"
+    scale: ColourScale
     axis: str = "CPU"
     levels: tuple[PartLevel, ...] = ()
-    bound: float | None = None
     marked: tuple[int, ...] = ()
     directed: bool = False
 
     def frame(self, width: float) -> Frame:
         """The square, with room for brackets above and the scale on the right."""
         longest = 1.45 * max(map(len, self.labels), default=1) + 7.5
-        left, bottom = max(13.0, longest), longest if longest > 12 else 9.0
-        right = scale_room(width - left)
+        left, bottom = max(13.0, longest, names_room(self.levels)), longest if longest > 12 else 9.0
+        lines = 1 if width > _WIDE else 2
+        right = scale_room(width - left, lines)
+        side = max(min(width - left - right, _MOST_CELL * len(self.labels)), _LEAST_SIDE)
+        width = side + left + right
         top = 2.0 + len(self.levels) * BRACKET_PT * _MM_A_POINT + (1.5 if self.levels else 0)
-        return Frame(width, width - left - right + bottom + top, left, right, bottom, top)
+        return Frame(width, side + bottom + top, left, right, bottom, top)
 
     def table(self) -> pd.DataFrame:
         """A row for each pair that was measured."""
@@ -75,7 +76,7 @@ class MatrixData(msgspec.Struct, frozen=True):
             for end, places in (("a", a), ("b", b))
         }
         ends = {f"{self.axis} a": names[a], f"{self.axis} b": names[b]}
-        return pd.DataFrame({**ends, **parts, self.title: self.values[a, b].astype(np.float64)})
+        return pd.DataFrame({**ends, **parts, self.scale.title: self.values[a, b].astype(np.float64)})
 
 
 def part_of(level: PartLevel, size: int) -> np.ndarray[tuple[int], np.dtype[np.str_]]:
@@ -91,13 +92,14 @@ def of_node(
 ) -> MatrixData:
     """The pairs of a node at a `home` of the quantity (the first where none is named), on the scale of `limits` (in
     the unit that is shown), else on its own."""
-    at_home = _home(levels.quantity, home)
+    at_home = home_of(levels.quantity, home)
     slots = drawn_slots(levels.quantity)
     square = square_of(levels.quantity, levels.of(node), at_home, slots) / levels.unit.size
     low, high = limits or value_limits(square)
     place = homes.named(at_home)
     title = f"{levels.quantity.measurement}, {f'{place}: ' if place else ''}{levels.title}"
-    return MatrixData(square, _cpus(levels, node, slots), title, low, high, levels=_parts(levels, node, slots))
+    scale = ColourScale(title, low, high)
+    return MatrixData(square, _cpus(levels, node, slots), scale, levels=_parts(levels, slots))
 
 
 def difference(
@@ -106,7 +108,7 @@ def difference(
 ) -> MatrixData:  # fmt: skip
     """By pair the difference from the median of the peers in percent, to `reach` percent; `bound` is relative (0.02 is
     2 %), `marked` are OS numbers of CPUs."""
-    at_home = _home(levels.quantity, home)
+    at_home = home_of(levels.quantity, home)
     slots = drawn_slots(levels.quantity)
     values, peer_values = levels.of(node), levels.of_peers(node, peers)
     if not len(peer_values):
@@ -122,28 +124,19 @@ def difference(
     )
     cpus = _cpus(levels, node, slots)
     wanted = set(map(str, marked))
+    text = f"bound\n±{percent:.3g} %" if percent is not None else ""
+    scale = ColourScale(title, -reach, reach, "differences", percent, text)
     return MatrixData(
-        square, cpus, title, -reach, reach, "differences", levels=_parts(levels, node, slots), bound=percent,
+        square, cpus, scale, levels=_parts(levels, slots),
         marked=tuple(place for place, cpu in enumerate(cpus) if cpu in wanted),
     )  # fmt: skip
 
 
-def value_limits(*squares: Floats) -> tuple[float, float]:
-    """The ends of one scale for matrices: all but the outermost thousandth, and never less than 10 % from end to
-    end."""
-    known = np.concatenate([square[np.isfinite(square)] for square in squares])
-    if not known.size:
-        return 0.0, 1.0
-    low, high = (float(end) for end in np.quantile(known, (0.001, 0.999)))
-    pad = max(0.0, 0.1 * abs(high) - (high - low), 1e-9) / 2
-    return low - pad, high + pad
-
-
-def difference_reach(percent: Floats, bound: float | None) -> float:
-    """How far a scale of differences (percent) reaches to both sides."""
+def difference_reach(percent: Floats, bound: float | None, least: float = LEAST_REACH) -> float:
+    """How far a scale of differences (percent) reaches to both sides, at `least`."""
     known = np.abs(percent[np.isfinite(percent)])
     far = float(np.quantile(known, 0.998)) if known.size else 0.0
-    return max(LEAST_REACH, far, 1.5 * (bound or 0.0))
+    return max(least, far, 1.5 * (bound or 0.0))
 
 
 def drawn_slots(quantity: Quantity) -> Ints:
@@ -163,7 +156,8 @@ def square_of(quantity: Quantity, places: Floats, home: int, slots: Ints) -> Flo
     return np.asarray(out[np.ix_(slots, slots)])
 
 
-def _home(quantity: Quantity, home: int | None) -> int:
+def home_of(quantity: Quantity, home: int | None) -> int:
+    """A home of a quantity of pairs, the first where none is named. Raises NodeprintError where it has none such."""
     if not quantity.of_pairs:
         advice = "name a measurement of pairs, such as coherence-cas"
         raise NodeprintError(f"{quantity.measurement} does not measure pairs of CPUs", advice=advice)
@@ -178,7 +172,7 @@ def _cpus(levels: NodeLevels, node: str, slots: Ints) -> tuple[str, ...]:
     return tuple(str(numbers[slot]) for slot in slots.tolist())
 
 
-def _parts(levels: NodeLevels, node: str, slots: Ints) -> tuple[PartLevel, ...]:
+def _parts(levels: NodeLevels, slots: Ints) -> tuple[PartLevel, ...]:
     return part_levels(levels.quantity.layout.slots[slots])
 
 
@@ -188,12 +182,8 @@ def _parts(levels: NodeLevels, node: str, slots: Ints) -> tuple[PartLevel, ...]:
 def matrix(ax: Axes, data: MatrixData, style: Style) -> None:
     """Draw a matrix with its parts and its scale; triangles mark the places of a finding."""
     size = len(data.labels)
-    image = ax.imshow(data.values, cmap=style.map(data.map), norm=Normalize(data.low, data.high), interpolation="none")
-    image.set_gid("values")
-    if not data.directed:
-        paper = ListedColormap([style.colours["paper"]]).with_extremes(bad=(0, 0, 0, 0))
-        ax.imshow(np.where(np.eye(size, dtype=np.bool_), 0.0, np.nan), cmap=paper, interpolation="none")
-    draw_outlines(ax, data.levels, size, style, "ink" if data.map == "differences" else "paper")
+    draw_cells(ax, data.values, data.scale, style, blank=None if data.directed else np.eye(size, dtype=np.bool_))
+    draw_outlines(ax, data.levels, size, style, "ink" if data.scale.map == "differences" else "paper")
     turned = max(map(len, data.labels), default=0) > 3
     step = max(tick_step(ax, data.labels, style, turned=turned), -(-size // _TICKS))
     places = range(0, size, step)
@@ -201,54 +191,16 @@ def matrix(ax: Axes, data: MatrixData, style: Style) -> None:
         axis.set_ticks(places, [data.labels[place] for place in places])
     if turned:
         ax.tick_params(axis="x", rotation=90)
-    ax.spines[:].set_visible(True)
     ax.set_xlabel(data.axis)
     ax.set_ylabel(data.axis, labelpad=2)
     if data.levels:
         draw_brackets(ax, data.levels, style)
     if data.marked:
         _mark(ax, data.marked, style)
-    draw_scale(ax, data, style)
+    draw_scale(ax, data.scale, style)
 
 
 def _mark(ax: Axes, places: Sequence[int], style: Style) -> None:
     pen: dict[str, Any] = {"linestyle": "", "color": style.colour("alarm"), "clip_on": False, "markersize": 3.2}
     ax.plot([-0.012] * len(places), places, marker=">", transform=ax.get_yaxis_transform(), **pen)
     ax.plot(places, [-0.012] * len(places), marker="^", transform=ax.get_xaxis_transform(), **pen)
-
-
-def scale_room(width: float) -> float:
-    """What the scale takes of `width` mm of axes and scale."""
-    return (0.06 * width + 12.0) / 1.06
-
-
-class Scaled(msgspec.Struct, frozen=True):
-    """What a colour scale needs to be drawn beside axes."""
-
-    title: str
-    low: float
-    high: float
-    map: Map
-    bound: float | None = None
-
-
-def draw_scale(ax: Axes, data: MatrixData | Scaled, style: Style) -> Axes:
-    """The colour scale on the right of the axes, with the bound as lines where there is one; returns its axes."""
-    scale = ax.inset_axes((1.03, 0.0, 0.03, 1.0))
-    colours = np.linspace(data.low, data.high, 256)[:, None]
-    scale.imshow(
-        colours, cmap=style.map(data.map), aspect="auto", origin="lower", extent=(0, 1, data.low, data.high),
-        interpolation="none",
-    )  # fmt: skip
-    scale.spines[:].set_visible(True)
-    scale.set_xticks([])
-    scale.yaxis.tick_right()
-    scale.yaxis.set_label_position("right")
-    scale.set_ylabel(data.title)
-    if data.bound is not None:
-        for side in (-data.bound, data.bound):
-            scale.axhline(side, color=style.colours["bound"], linewidth=1.0)
-            scale.plot([-0.5], [side], marker=">", color=style.colours["bound"], markersize=3, clip_on=False)
-        scale.set_xlim(0, 1)
-        scale.set_xlabel(f"bound\n±{data.bound:.3g} %", fontsize=style.smallest_letters_pt, labelpad=2)
-    return scale

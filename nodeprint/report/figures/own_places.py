@@ -11,12 +11,19 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet.quantity import Key, Quantity
+from nodeprint.fleet.quantity import Quantity
 from nodeprint.judge.verdict import Finding, NodeVerdict, Verdict
 from nodeprint.layout import SOCKET, Ints, codes
-from nodeprint.packed import PackedNode
+from nodeprint.packed import PackedNode, os_places
 from nodeprint.report.figures.node_levels import Floats, NodeLevels, mean_of_runs
-from nodeprint.report.figures.part_levels import BRACKET_PT, PartLevel, draw_brackets, part_levels, tick_step
+from nodeprint.report.figures.part_levels import (
+    BRACKET_PT,
+    PartLevel,
+    draw_brackets,
+    names_room,
+    part_levels,
+    tick_step,
+)
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 
@@ -61,7 +68,7 @@ class OwnPlaces(msgspec.Struct, frozen=True):
         """A strip, with the parts as brackets below."""
         below = 8.5 + len(self.levels) * BRACKET_PT * _MM_A_POINT
         below += 1.45 * max(map(len, self.places)) - 2.5 if self.turned else 0.0
-        return Frame(width, 32.0 + below + 5.0, 14.0, 3.0, below, 5.0)
+        return Frame(width, 32.0 + below + 5.0, max(14.0, names_room(self.levels)), 3.0, below, 5.0)
 
     def table(self) -> pd.DataFrame:
         """A row for each place."""
@@ -203,25 +210,11 @@ def _pair_names(
     return names, "CPU (mean over its pairs of the finding)", groups, part_levels(quantity.layout.slots[slots])
 
 
-def os_names(quantity: Quantity, node: PackedNode) -> list[dict[str, Key]]:
-    """The coordinates of every place by the numbers of the node's operating system."""
-    out = []
-    for number in range(quantity.size):
-        place = quantity.place(number)
-        for dim, value in place.items():
-            label = quantity.model.labels.get(dim, "")
-            numbers = node.numbers.get("node" if label == "node" else "cpu", ()) if label else ()
-            if isinstance(value, int) and 0 <= value < len(numbers) and label != "node_of_cpu":
-                place[dim] = numbers[value]
-        out.append(place)
-    return out
-
-
 def _cell_places(quantity: Quantity, node: PackedNode, finding: Finding) -> Ints:
     wanted = [dict(cell) for cell in finding.cells]
     found = [
         number
-        for number, place in enumerate(os_names(quantity, node))
+        for number, place in enumerate(os_places(quantity, node))
         if any(all(place.get(dim) == value for dim, value in cell.items()) for cell in wanted)
     ]
     return np.array(found, dtype=np.int64)
@@ -238,7 +231,7 @@ def dim_name(dim: str) -> str:
 def _cell_names(
     quantity: Quantity, node: PackedNode, at: Ints
 ) -> tuple[tuple[str, ...], str, list[Ints], tuple[PartLevel, ...]]:
-    every = os_names(quantity, node)
+    every = os_places(quantity, node)
     places = [every[number] for number in at.tolist()]
     varying = [dim for dim in quantity.dims if len({place[dim] for place in places}) > 1] or list(quantity.dims)
     fixed = [f"{dim_name(dim)} {places[0][dim]}" for dim in quantity.dims if dim not in varying]

@@ -87,9 +87,10 @@ def _between(level: PartLevel, size: int) -> Iterator[list[tuple[float, float]]]
         yield [(-0.5, at), (size - 0.5, at)]
 
 
-def width_pt(ax: Axes) -> float:
-    """How wide axes are, in points."""
-    return float(ax.get_position().width * root_of(ax).get_figwidth() * 72)
+def size_pt(ax: Axes) -> tuple[float, float]:
+    """Width and height of axes, in points."""
+    width, height = 72 * ax.get_position().size * root_of(ax).get_size_inches()
+    return float(width), float(height)
 
 
 def root_of(ax: Axes) -> Figure:
@@ -102,8 +103,13 @@ def root_of(ax: Axes) -> Figure:
 def tick_step(ax: Axes, labels: Sequence[str], style: Style, *, turned: bool = False) -> int:
     """Every how many places a label has room along the x axis: a power of two."""
     letters = 1.6 if turned else max(map(len, labels), default=1) * _LETTER + 0.5
-    most = max(1.0, width_pt(ax) / (letters * style.letters_pt))
+    most = max(1.0, size_pt(ax)[0] / (letters * style.letters_pt))
     return 1 << (max(1, int(np.ceil(len(labels) / most))) - 1).bit_length()
+
+
+def names_room(levels: Sequence[PartLevel]) -> float:
+    """What the names of brackets need on the left of axes, in mm."""
+    return 1.4 * max((len(level.name) for level in levels), default=0) + 2.0
 
 
 def draw_brackets(ax: Axes, levels: Sequence[PartLevel], style: Style, *, below: float | None = None) -> None:
@@ -112,7 +118,7 @@ def draw_brackets(ax: Axes, levels: Sequence[PartLevel], style: Style, *, below:
     With `below` (points) they are below the axes, from that distance on.
     """
     ends = ax.get_xlim()
-    each = width_pt(ax) / abs(ends[1] - ends[0])
+    each = size_pt(ax)[0] / abs(ends[1] - ends[0])
     letter = style.letters_pt * _LETTER
     for number, level in enumerate(levels):
         offset = 4.0 + number * BRACKET_PT if below is None else -below - number * BRACKET_PT

@@ -16,7 +16,7 @@ from nodeprint.errors import printable
 from nodeprint.fingerprint import FIELDS, label
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.judge.verdict import ClassFigure, NodeVerdict
-from nodeprint.report import names, text
+from nodeprint.report import message_rates, names, text
 from nodeprint.report.pages import pictures
 from nodeprint.report.pages.blocks import (
     Advice,
@@ -25,19 +25,21 @@ from nodeprint.report.pages.blocks import (
     Cell,
     Command,
     Contents,
+    FactList,
     Figures,
     FindingBlock,
-    Link,
     Log,
     Mark,
     Page,
+    Reference,
     Section,
     Table,
     Text,
     sections,
 )
-from nodeprint.report.pages.campaign import Campaign
-from nodeprint.report.pages.common import margin_table, natural, severity, state_mark, without_empty
+from nodeprint.report.pages.common import margin_table, state_mark, without_empty
+from nodeprint.report.pages.judged_campaign import Campaign
+from nodeprint.report.pages.order import natural, severity
 
 #: Nodes that page 1 shows with a figure each; all others are in the table of nodes.
 _MOST_SHOWN = 12
@@ -46,13 +48,15 @@ _MOST_ROWS = 120
 _MOST_NOTES = 12
 
 
-def page(campaign: Campaign, linked: Mapping[str, Link]) -> Page:
+def page(campaign: Campaign, linked: Mapping[str, Reference]) -> Page:
     """The cluster's pages; `linked` leads to the page of each node that has one."""
     verdict = campaign.verdict
     line = text.headline_of(verdict.fleet) + "."
     notes = text.fleet_notes(verdict)
+    title = f"Cluster report, campaign {printable(verdict.campaign, 80)}"
+    bounds = (Figures(tuple(pictures.bounds_map(campaign))), margin_table(verdict.fleet.margins))
     return Page(
-        "cluster", "cluster", f"Cluster report, campaign {printable(verdict.campaign, 80)}", Mark.of(verdict.fleet.outcome),
+        "cluster", "cluster", title, Mark.of(verdict.fleet.outcome),
         (text.sentence(line), " ".join(text.rests_on(verdict))),
         sections(
             Section("", (_disturbed(campaign),)),
@@ -61,8 +65,9 @@ def page(campaign: Campaign, linked: Mapping[str, Link]) -> Page:
             Section("What is to be known of the fleet", (Bullets(tuple(notes[:_MOST_NOTES])),)),
             Section("Contents", (Contents(),)),
             Section("Differences from the peers", (Figures(tuple(pictures.difference_maps(campaign))),)),
-            Section("How near nodes are to their bounds", (Figures(tuple(pictures.bounds_map(campaign))), margin_table(verdict.fleet.margins))),
-            Section("Effects and order", (Figures(tuple(pictures.fleet(campaign))),)),
+            Section("Machines side by side", (Figures(tuple(pictures.machines(campaign))),)),
+            Section("How near nodes are to their bounds", bounds),
+            Section("Effects and order", (Figures(tuple(pictures.effects_of_nodes(campaign))),)),
             Section("Medians over the fleet", (class_table(verdict.nodes), cell_table(verdict.nodes))),
             *_fabric(campaign),
             Section("Nodes without a result", tuple(_unmeasured(verdict.nodes))),
@@ -81,7 +86,7 @@ def _disturbed(campaign: Campaign) -> Block:
     return Bullets(tuple(line.strip() for line in text.disturbed(campaign.verdict)))
 
 
-def _deviating(campaign: Campaign, linked: Mapping[str, Link]) -> list[Block]:
+def _deviating(campaign: Campaign, linked: Mapping[str, Reference]) -> list[Block]:
     """Nodes with findings by severity: the sentence, a small figure of its quantity, the next command and its page."""
     nodes = campaign.verdict.nodes
     found = sorted(
@@ -117,7 +122,7 @@ def _next(campaign: Campaign, node: str) -> str:
     )
 
 
-def _lines(campaign: Campaign, linked: Mapping[str, Link]) -> Block:
+def _lines(campaign: Campaign, linked: Mapping[str, Reference]) -> Block:
     """A line for nodes that are not the same and have no finding of their own."""
     nodes = campaign.verdict.nodes
     others = {name: node for name, node in nodes.items() if not node.counted and node.outcome is not Outcome.SAME}
@@ -174,9 +179,10 @@ def cell_table(nodes: Mapping[str, NodeVerdict]) -> Table:
 
 def _extremes(values: Mapping[str, float], unit: str) -> tuple[str, ...]:
     low, high = min(values, key=lambda node: values[node]), max(values, key=lambda node: values[node])
+    middle = float(np.median(list(values.values())))
     return (
-        str(len(values)), names.quantity(float(np.median(list(values.values()))), unit), names.quantity(values[low], unit),
-        printable(low, 40), names.quantity(values[high], unit), printable(high, 40),
+        str(len(values)), names.quantity(middle, unit), names.quantity(values[low], unit), printable(low, 40),
+        names.quantity(values[high], unit), printable(high, 40),
     )  # fmt: skip
 
 
@@ -189,7 +195,12 @@ def _fabric(campaign: Campaign) -> list[Section]:
     for number, fabric in enumerate(campaign.verdict.fabric):
         slow = tuple(text.fabric_findings(fabric))
         title = f"Messages between nodes: {fabric.measurement}, partition {printable(fabric.partition, 40)}"
-        blocks = (Text(text.fabric(fabric)), Bullets(slow), Figures(tuple(pictures.fabric(campaign, number))))
+        times = {"minimum": fabric.minimum_ns, "mean": fabric.mean_ns, "maximum": fabric.maximum_ns}
+        rates = message_rates.rates(times, fabric.message_bytes, fabric.operation, fabric.at_once)
+        facts = FactList(
+            (*rates.items(), ("message", message_rates.size(fabric.message_bytes)), ("mode", fabric.operation)), 2
+        )
+        blocks = (Text(text.fabric(fabric)), Bullets(slow), facts, Figures(tuple(pictures.fabric(campaign, number))))
         out.append(Section(title, blocks))
     return out
 
@@ -236,7 +247,7 @@ def _warnings(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
     ]
 
 
-def _all_nodes(campaign: Campaign, linked: Mapping[str, Link]) -> Table:
+def _all_nodes(campaign: Campaign, linked: Mapping[str, Reference]) -> Table:
     """A row a node: outcome, place, how much of its bounds it uses, and its first finding."""
     nodes = campaign.verdict.nodes
     order = sorted(nodes, key=lambda name: (MEANING[nodes[name].outcome].rank, natural(name)))

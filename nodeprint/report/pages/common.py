@@ -7,13 +7,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from nodeprint.errors import NodeprintError
 from nodeprint.fingerprint import label
-from nodeprint.judge.outcome import MEANING
-from nodeprint.judge.verdict import CellFigure, ClassFigure, Finding, Margin, NodeVerdict
+from nodeprint.judge.verdict import CellFigure, ClassFigure, Finding, Margin
 from nodeprint.report import commands, names, text
 from nodeprint.report.pages import pictures
-from nodeprint.report.pages.blocks import Cell, Command, FactRows, FindingBlock, Link, Mark, Table
-from nodeprint.report.pages.campaign import Campaign
+from nodeprint.report.pages.blocks import Cell, Command, FactRows, FindingBlock, Mark, Table
+from nodeprint.report.pages.judged_campaign import Campaign
 
 _STATES = {
     "confirmed": ("▲", "alarm"),
@@ -47,11 +47,6 @@ def facts(values: Mapping[str, Any]) -> FactRows:
     return tuple(out)
 
 
-def natural(name: str) -> list[tuple[int, int, str]]:
-    """A key that sorts cn2 before cn10."""
-    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name)]
-
-
 def state_mark(finding: Finding) -> Mark:
     """A finding's certainty as a mark."""
     if finding.suppressed:
@@ -66,24 +61,37 @@ def finding_block(
     finding: Finding,
     number: int,
     header: Mapping[str, Any],
-    links: tuple[Link, ...] = (),
+    *,
+    told: bool = False,
 ) -> FindingBlock:
-    """A finding in full: sentence, figures over its own places and by run, expected value and the command to check it."""
+    """A finding in full: its sentence (unless the page began with it: `told`), figures over its own places and by run,
+    the expected value and the command that checks it."""
     rows = [
         ("part", _place(campaign, node, finding)),
         ("expected", commands.expected(finding)),
         ("next", text.remedy(finding)),
     ]
-    command = commands.check(finding, header)
+    command = _command(campaign, node, finding, header)
     purpose = f"To check it on {node}, in the folder of nodeprint (ends with PASS or FAIL):"
-    figures = pictures.of_finding(campaign, node, finding, number)
+    figures = pictures.of_finding(campaign, node, finding, number, pictures.MAIN)
     if len(finding.runs) > 1:
-        figures += pictures.of_runs(campaign, finding, number)
+        figures += pictures.of_runs(campaign, node, finding, number)
     return FindingBlock(
-        text.sentence(names.subject(finding)), text.finding_sentence(finding), state_mark(finding), figures,
-        tuple(text.finding_details(finding)), tuple(row for row in rows if row[1]),
-        Command(command, purpose) if command else None, links,
+        text.sentence(names.subject(finding)), "" if told else text.finding_sentence(finding), state_mark(finding),
+        figures, tuple(text.finding_details(finding)), tuple(row for row in rows if row[1]),
+        Command(command, purpose) if command else None,
     )  # fmt: skip
+
+
+def _command(campaign: Campaign, node: str, finding: Finding, header: Mapping[str, Any]) -> str:
+    """The command that checks a finding; empty where its measurement is not here."""
+    if not (finding.pairs or finding.cells):
+        return ""
+    try:
+        known = campaign.levels(finding.measurement, node)
+    except NodeprintError:
+        return ""
+    return commands.check(finding, header, known, node, campaign.peers(node, known))
 
 
 def _place(campaign: Campaign, node: str, finding: Finding) -> str:
@@ -150,7 +158,7 @@ def cell_table(cells: tuple[CellFigure, ...]) -> Table:
 
 
 def margin_table(margins: tuple[Margin, ...]) -> Table:
-    """How near a node is to its bounds by subject: the part that comes nearest, and the smallest bound that it keeps."""
+    """How near a node is to its bounds by subject: the part that comes nearest, and the least bound that it keeps."""
     rows: list[tuple[Cell, ...]] = []
     for margin in margins:
         remedy = text.texts()["margin_remedies"].get(margin.remedy, "").format(needed=margin.needed, runs=margin.runs)
@@ -184,9 +192,3 @@ def without_empty(table: Table) -> Table:
 def _without_repeats(rows: list[tuple[Cell, ...]]) -> tuple[tuple[Cell, ...], ...]:
     """Rows whose first cell is empty where it is that of the row before."""
     return tuple(("", *row[1:]) if i and row[0] == rows[i - 1][0] else row for i, row in enumerate(rows))
-
-
-def severity(node: NodeVerdict) -> tuple[int, float]:
-    """A key that sorts nodes by urgency, then by how far beyond its bound their first finding is."""
-    worst = max((finding.times_bound for finding in node.counted), default=0.0)
-    return MEANING[node.outcome].rank, -worst

@@ -12,11 +12,11 @@ from typing import Any
 from nodeprint import __version__
 from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.judge.outcome import MEANING
-from nodeprint.judge.verdict import NodeVerdict, Verdict
+from nodeprint.judge.verdict import CellFigure, ClassFigure, NodeVerdict, Verdict
 from nodeprint.report import names, text
-from nodeprint.report.pages.blocks import Block, FactRows, Facts, Page, Section, Table, Text, sections
-from nodeprint.report.pages.campaign import Campaign
+from nodeprint.report.pages.blocks import Block, FactList, FactRows, Page, Section, Table, Text, sections
 from nodeprint.report.pages.common import facts
+from nodeprint.report.pages.judged_campaign import Campaign
 
 _QUANTITIES = {
     "hop": "round trip / 2", "load": "load latency", "one-way": "one-way latency", "transfer": "transfer",
@@ -76,7 +76,7 @@ def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -
     """The last page: how everything was measured and judged."""
     verdict = campaign.verdict
     known = list(dict.fromkeys(method for node in methods for method in node))
-    blocks = [block for name, rows in known for block in (Text(name), Facts(rows, 2))]
+    blocks = [block for name, rows in known for block in (Text(name), FactList(rows, 2))]
     nodes = [verdict.nodes[subject]] if subject in verdict.nodes else list(verdict.nodes.values())
     return Page(
         subject, "method", "Method", None, (),
@@ -84,9 +84,9 @@ def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -
             Section("How it was judged", (_judged(verdict),)),
             Section("What these data can resolve", (limit_table(verdict),)),
             Section("How it was measured", tuple(blocks)),
-            Section("What a reader of a paper asks", (Facts(answers(campaign, nodes)),)),
-            Section("Versions", (Facts(facts(verdict.versions)),)),
-            Section("How to cite this", (Text(f"nodeprint {__version__}, CITATION.cff; the verdict's method: docs/method.md."),)),
+            Section("What a reader of a paper asks", (FactList(answers(campaign, nodes)),)),
+            Section("Versions", (FactList(facts(verdict.versions)),)),
+            Section("How to cite this", (Text(f"nodeprint {__version__}, CITATION.cff; its method: docs/method.md."),)),
         ),
     )  # fmt: skip
 
@@ -124,36 +124,52 @@ def limit_table(verdict: Verdict) -> Table:
 
 def answers(campaign: Campaign, nodes: Sequence[NodeVerdict]) -> FactRows:
     """The rules of Hoefler and Belli, answered for this campaign."""
-    verdict = campaign.verdict
+    verdict, fleet = campaign.verdict, campaign.verdict.fleet
     measured = [node for node in nodes if MEANING[node.outcome].measured]
-    runs = sorted({figure.runs for node in measured for figure in (*node.classes, *node.cells)})
-    few = [figure for node in measured for figure in (*node.classes, *node.cells) if figure.runs < 2]
-    disturbed = sum(bool(node.disturbances) for node in nodes)
-    unknown = len(nodes) - len(measured)
+    figures: list[ClassFigure | CellFigure] = []
+    for node in measured:
+        figures += (*node.classes, *node.cells)
+    runs = sorted({figure.runs for figure in figures})
+    single = sum(figure.runs < 2 for figure in figures)
     mixtures = sum(bool(figure.groups) for node in measured for figure in node.classes)
-    bare = sum(not node.fingerprint for node in measured)
-    several = f"{runs[0]} to {runs[-1]}" if len(runs) > 1 else str(runs[0]) if runs else "no"
-    rows = {
-        "speedups": "none are reported: all figures are times, rates and clocks in SI units, or differences from peers",
-        "subsets": f"{names.counted(len(measured), 'node')} of {len(nodes)} measured"
-        + (f"; the {unknown} others are listed with the reason" if unknown else "")
-        + (f"; planned and on no node: {names.listed(verdict.fleet.missing)}" if verdict.fleet.missing else ""),
-        "summaries": "medians of pairs or cells by run, and the median or mean over runs"
-        + (f"; {names.counted(mixtures, 'class', 'classes')} with several groups of values by these groups" if mixtures else ""),
-        "spread": f"{several} runs a figure, each a new process with new memory"
-        + (f"; {names.counted(len(few), 'figure')} of one run without an interval" if few else ""),
-        "normality": "not assumed of samples (medians); intervals over runs are Student's",
-        "comparison": f"{verdict.fleet.tests:,} tests with simultaneous intervals; a difference counts beyond its bound alone"
-        if verdict.fleet.tests
-        else "none was made: there is nothing to compare with",
-        "conditions": "CPU, firmware, kernel, memory and settings of every measured node are recorded"
-        if measured and not bare
-        else f"no settings are known of {names.counted(bare, 'node')}",
-        "environment": f"disturbances were recorded on {names.counted(disturbed, 'node')}" if disturbed else "no disturbance was recorded",
-        "figures": "each colour scale states its unit; differences are on a scale around zero with the bound marked",
-        "origin": {"": "measured by nodeprint on these machines"}.get(campaign.origin, campaign.origin),
-    }  # fmt: skip
-    return tuple(rows.items())
+    disturbed = sum(bool(node.disturbances) for node in nodes)
+    bare = sum(not node.fingerprint.get("cpu") for node in measured)
+    rows: dict[str, list[str]] = {
+        "speedups": ["none are reported: figures are times, rates and clocks, or differences from peers"],
+        "subsets": [
+            f"{names.counted(len(measured), 'node')} of {len(nodes)} measured",
+            "the others are listed with the reason" if len(measured) < len(nodes) else "",
+            f"planned and on no node: {names.listed(fleet.missing)}" if fleet.missing else "",
+        ],
+        "summaries": [
+            "medians over the pairs or cells of a run, and over runs" if figures else "",
+            f"{names.counted(mixtures, 'mixture')} of groups of values by group" if mixtures else "",
+        ],
+        "spread": [
+            f"{names.listed(map(str, runs))} {'run' if runs == [1] else 'runs'} a figure" if runs else "no run",
+            "" if verdict.imported or not runs else "each run is a new process with new memory",
+            f"{names.counted(single, 'figure')} of one run without an interval" if single else "",
+        ],
+        "normality": ["not assumed of samples (medians); intervals over runs are Student's"] if runs[-1:] > [1] else [],
+        "comparison": [
+            f"{fleet.tests:,} tests with simultaneous intervals; a difference counts beyond its bound alone"
+            if fleet.tests
+            else "none was made: there is nothing to compare with"
+        ],
+        "conditions": [
+            f"no settings are known of {names.counted(bare, 'node')}"
+            if bare
+            else "the settings of every measured node are in its fingerprint"
+        ],
+        "environment": [
+            f"disturbances were recorded on {names.counted(disturbed, 'node')}"
+            if disturbed
+            else "no disturbance was recorded"
+        ],
+        "figures": ["colour scales state their unit; differences are on a scale around zero"],
+        "origin": [campaign.origin or "measured by nodeprint"],
+    }
+    return tuple((key, "; ".join(filter(None, words))) for key, words in rows.items() if any(words))
 
 
 def tested(jobs: Sequence[Job], measurements: Sequence[str]) -> tuple[Block, ...]:

@@ -17,16 +17,19 @@ from nodeprint.errors import NodeprintError, printable
 from nodeprint.fingerprint import LISTS, label
 from nodeprint.fleet import store
 from nodeprint.fleet.jobs import Job
+from nodeprint.fleet.quantity import models
 from nodeprint.judge.verdict import NodeVerdict
-from nodeprint.report import names, readings, text
+from nodeprint.layout import SOCKET
+from nodeprint.report import message_rates, names, quadrant_words, readings, text
+from nodeprint.report.figures import matrix
 from nodeprint.report.pages import method, pictures
 from nodeprint.report.pages.blocks import (
     Advice,
     Block,
     Bullets,
     Cell,
+    FactList,
     FactRows,
-    Facts,
     Figures,
     Log,
     Mark,
@@ -36,7 +39,6 @@ from nodeprint.report.pages.blocks import (
     Text,
     sections,
 )
-from nodeprint.report.pages.campaign import Campaign
 from nodeprint.report.pages.common import (
     anchor,
     cell_table,
@@ -46,8 +48,9 @@ from nodeprint.report.pages.common import (
     margin_table,
     without_empty,
 )
+from nodeprint.report.pages.judged_campaign import Campaign
 
-#: Facts that take a line of their own.
+#: FactList that take a line of their own.
 _LONG = {label(key) for key in ("cmdline", "serials", *LISTS)}
 #: What of the fingerprint says which machine it is, for somebody who gets the page alone.
 _IDENTITY = ("product", "serials", "ppin", "dimms", "dimm_speed", "bios", "microcode", "bmc", "os", "kernel")
@@ -59,7 +62,7 @@ def page(campaign: Campaign, node: str, jobs: Sequence[Job] | None = None) -> Pa
     jobs = campaign.jobs(node) if jobs is None else jobs
     counted, others = verdict.counted, [finding for finding in verdict.findings if not finding.counts]
     blocks = [
-        finding_block(campaign, node, finding, number, method.header(jobs, finding.measurement))
+        finding_block(campaign, node, finding, number, method.header(jobs, finding.measurement), told=number == 1)
         for number, finding in enumerate(counted, 1)
     ]
     alone = text.fleet_notes(campaign.verdict) if len(campaign.verdict.nodes) == 1 else []
@@ -68,13 +71,13 @@ def page(campaign: Campaign, node: str, jobs: Sequence[Job] | None = None) -> Pa
         node, anchor(node), printable(node, 120), Mark.of(verdict.outcome), _lead(campaign, node, verdict),
         sections(
             Section("", (Bullets(tuple(alone)),)),
-            Section("The machine", (Facts(_identity(campaign, node, verdict, jobs), 2),)),
+            Section("The machine", (FactList(_identity(campaign, node, verdict, jobs), 2),)),
             Section("What was found", tuple(blocks)),
             Section("Disturbed data", (Bullets(tuple(text.further(verdict))),)),
             Section("How it was tested", method.tested(jobs, [finding.measurement for finding in counted])),
             Section("Last lines of its log", (Log(verdict.log_tail),)),
             differences,
-            Section("Core to core", tuple(_matrices(campaign, node, verdict))),
+            Section("Core to core", tuple(_matrices(campaign, node, verdict, jobs))),
             Section("Memory, caches, bandwidth, clock and lost time", tuple(_cells(campaign, node, verdict, jobs))),
             Section("How near it is to its bounds", (margin_table(verdict.margins),)),
             Section("Other findings", _others(campaign, node, others, jobs)),
@@ -134,16 +137,46 @@ def _differences(campaign: Campaign, node: str) -> tuple[Block, ...]:
     return tuple(Figures(tuple(shown)) for shown in found)
 
 
-def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict) -> list[Block]:
+def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> list[Block]:
     """Each measurement of pairs: its matrices, what is in them, medians by class."""
     blocks: list[Block] = []
     for name in campaign.measurements(node, pairs=True):
         shown = tuple(pictures.matrices(campaign, node, name))
         blocks += [Figures(shown), Text(_range(campaign, node, name), quiet=True)]
+        known = campaign.levels(name, node)
+        if known.quantity.quantity == "message":
+            blocks.append(FactList(message_rates.facts(known.of(node), method.header(jobs, name)), 2))
         blocks.append(class_table(tuple(figure for figure in verdict.classes if figure.measurement == name)))
-        blocks += pictures.structure_blocks(campaign, node, name)
+        blocks.append(Figures(tuple(pictures.around(campaign, node, name))))
+        crossing = quadrant_words.blocks(campaign.levels(name, node), node)
+        blocks.append(Bullets(tuple(quadrant_words.sentences(crossing)) if crossing is not None else ()))
+        blocks += _structure(campaign, node, name)
     left = [figure for figure in verdict.classes if figure.measurement not in campaign.measurements(node, pairs=True)]
     return [*blocks, class_table(tuple(left))]
+
+
+def _structure(campaign: Campaign, node: str, measurement: str) -> list[Block]:
+    """Groups of CPUs that are found in a matrix whose CPUs have no labels."""
+    known = campaign.levels(measurement, node)
+    slots = matrix.drawn_slots(known.quantity)
+    if len(slots) < 4 or known.quantity.layout.slots[:, SOCKET].max(initial=-1) > -1:
+        return []
+    from nodeprint import structure  # noqa: PLC0415 (half a second to import, for matrices without labels alone)
+
+    square = matrix.square_of(known.quantity, known.of(node), known.quantity.homes[0], slots)
+    cpus = campaign.packed[node].cpus or tuple(range(len(known.quantity.layout.slots)))
+    seen = structure.find(square, [cpus[slot] for slot in slots.tolist()])
+    rows = tuple(
+        (
+            level.name, str(len(level.groups)),
+            names.listed(map(str, sorted({len(group) for group in level.groups}))),
+            names.quantity(level.within_ns, "ns"), names.quantity(level.between_ns, "ns"), f"{level.stability:.2f}",
+        )
+        for level in seen.levels
+    )  # fmt: skip
+    header = ("level", "groups", "CPUs in each", "within", "to the next", "stability")
+    heading = Text("Its CPUs have no labels. Groups that are found from the latencies alone:")
+    return [heading, Table(header, rows, "lrrrrr"), *(Advice(found.text, found.advice) for found in seen.findings)]
 
 
 def _range(campaign: Campaign, node: str, measurement: str) -> str:
@@ -193,7 +226,8 @@ def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
             rows.append((
                 str(job.number), name, str(len(measured.passes)), str(len(medians)), _together(medians, unit),
                 names.percent(_spread(medians)) if len(medians) > 1 else "", names.percent(flagged) if flagged else "",
-                min(str(run["start_time"]) for run in measured.runs)[:16], f"✕ invalid: {names.listed(map(str, bad))}" if bad else "",
+                min(str(run["start_time"]) for run in measured.runs)[:16],
+                f"✕ invalid: {names.listed(map(str, bad))}" if bad else "",
             ))  # fmt: skip
     header = ("job", "measurement", "passes", "runs", "median of runs", "between runs", "flagged", "began", "")
     return without_empty(Table(header, tuple(rows), "llrrrrrll"))
@@ -201,8 +235,6 @@ def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
 
 def _values(measured: Any) -> tuple[Any, str]:
     """What a measurement is compared by, as (run, pass, place), and its unit; nothing where no model says what."""
-    from nodeprint.fleet.quantity import models  # noqa: PLC0415
-
     model = models().get(measured.name)
     if model is None or model.value not in measured.columns:
         return np.zeros((0, 0, 0)), ""
@@ -227,6 +259,6 @@ def _advice(warning: Mapping[str, str]) -> tuple[str, str]:
 def _configuration(verdict: NodeVerdict) -> tuple[Block, ...]:
     known = facts(verdict.fingerprint)
     return (
-        Facts(tuple(fact for fact in known if fact[0] not in _LONG), 2),
-        Facts(tuple(fact for fact in known if fact[0] in _LONG)),
+        FactList(tuple(fact for fact in known if fact[0] not in _LONG), 2),
+        FactList(tuple(fact for fact in known if fact[0] in _LONG)),
     )

@@ -1,0 +1,158 @@
+"""Lines over one dimension of a measurement: working set, load, number of cores, message size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from nodeprint.errors import NodeprintError
+from nodeprint.report.figures.node_levels import Floats, NodeLevels
+from nodeprint.report.figures.own_places import dim_name
+from nodeprint.report.figures.part_levels import root_of
+from nodeprint.report.figures.render import Frame
+from nodeprint.report.figures.style import Style
+
+_DASHES: Sequence[tuple[float, ...]] = ((), (4, 2), (1, 1), (6, 2, 1, 2), (3, 1, 1, 1, 1, 1))
+#: Units of dimensions, for titles.
+_UNITS = {"size_bytes": "bytes", "delay": "cycles"}
+
+
+class CurveLine(msgspec.Struct, frozen=True):
+    """A line and, where there are several values at each x, the range of these."""
+
+    name: str
+    x: Floats
+    y: Floats
+    low: Floats | None = None
+    high: Floats | None = None
+    of_peers: bool = False
+
+
+class CurveData(msgspec.Struct, frozen=True):
+    """Lines over one pair of axes; titles have units. `marks` are vertical lines with a name."""
+
+    lines: tuple[CurveLine, ...]
+    x_title: str
+    y_title: str
+    log_x: bool = False
+    log_y: bool = False
+    marks: tuple[tuple[float, str], ...] = ()
+
+    def frame(self, width: float) -> Frame:
+        """Axes, with the legend above."""
+        legend = 3.4 * (-(-len(self.lines) // _legend_columns(width, self.lines)))
+        return Frame(width, 56.0 + legend, 14.0, 3.0, 9.0, 5.0 + legend)
+
+    def table(self) -> pd.DataFrame:
+        """A row for each point of each line."""
+        none = [np.full(len(line.x), np.nan) for line in self.lines]
+        lows = [empty if line.low is None else line.low for line, empty in zip(self.lines, none, strict=True)]
+        highs = [empty if line.high is None else line.high for line, empty in zip(self.lines, none, strict=True)]
+        return pd.DataFrame({
+            "line": np.repeat([line.name for line in self.lines], [len(line.x) for line in self.lines]),
+            self.x_title: np.concatenate([line.x for line in self.lines]),
+            self.y_title: np.concatenate([line.y for line in self.lines]),
+            "lowest": np.concatenate(lows), "highest": np.concatenate(highs),
+        })  # fmt: skip
+
+
+def over(
+    levels: NodeLevels, node: str, dim: str, *, peers: Sequence[str] = (), marks: Sequence[tuple[float, str]] = ()
+) -> CurveData:
+    """A measurement over one of its dimensions, a line for each kind of word among the others (stream, scope, place);
+    over CPUs and other numbers the median, with the range. A line of the peers' medians where there are any.
+
+    Raises NodeprintError where the measurement has no such dimension.
+    """
+    quantity = levels.quantity
+    if dim not in quantity.dims or dim in quantity.names:
+        advice = f"choose from {', '.join(name for name in quantity.dims if name not in quantity.names)}"
+        raise NodeprintError(f"{quantity.measurement} has no numbers of {dim}", advice=advice)
+    values, x = levels.of(node) / levels.unit.size, quantity.places[dim].astype(np.float64)
+    others = levels.of_peers(node, peers) / levels.unit.size
+    words = [name for name in quantity.dims if name in quantity.names and len(set(quantity.places[name].tolist())) > 1]
+    kinds = np.stack([quantity.places[name] for name in words]) if words else np.zeros((1, quantity.size), np.int64)
+    lines = []
+    for kind in np.unique(kinds, axis=1).T:
+        here = (kinds == kind[:, None]).all(axis=0)
+        name = ", ".join(quantity.names[word][at] for word, at in zip(words, kind.tolist(), strict=False)) or node
+        lines.append(_line(name.replace("_", " "), x[here], values[here][None]))
+        if len(others) and len(words) == 0:
+            lines.append(_line(f"{len(others)} peers", x[here], others[:, here], of_peers=True))
+    several_sizes = dim == "size_bytes"
+    x_title = f"{'working set' if several_sizes else dim_name(dim)}{f', {_UNITS[dim]}' if dim in _UNITS else ''}"
+    return CurveData(tuple(lines), x_title, levels.title, several_sizes, several_sizes, tuple(marks))
+
+
+def _line(name: str, x: Floats, values: Floats, *, of_peers: bool = False) -> CurveLine:
+    """The median and range of `values` (node, place) at each x."""
+    at = np.unique(x)
+    found = [values[:, x == each] for each in at]
+    known = [each[np.isfinite(each)] for each in found]
+    middle, low, high = (
+        np.array([float(reduce(each)) if each.size else np.nan for each in known]) for reduce in _REDUCTIONS
+    )
+    several = max(each.size for each in known) > 1
+    return CurveLine(name, at, middle, low if several else None, high if several else None, of_peers)
+
+
+_REDUCTIONS: tuple[Callable[[Floats], float], ...] = (np.median, np.min, np.max)
+
+
+def curves(ax: Axes, data: CurveData, style: Style) -> None:
+    """Draw the lines with their ranges, told apart by colour and dashes, and the marks."""
+    own = 0
+    for line in data.lines:
+        colour = style.colours["peers"] if line.of_peers else style.series[own % len(style.series)]
+        dashes = () if line.of_peers else _DASHES[own % len(_DASHES)]
+        own += not line.of_peers
+        if line.low is not None and line.high is not None:
+            ax.fill_between(line.x, line.low, line.high, color=colour, alpha=0.18, linewidth=0)
+        ax.plot(
+            line.x, line.y, color=colour, linestyle=(0, dashes) if dashes else "-", label=line.name,
+            marker="o" if len(line.x) <= 24 else "", markersize=2,
+        )  # fmt: skip
+    if data.log_x:
+        ax.set_xscale("log", base=2)
+        ax.xaxis.set_major_formatter(FuncFormatter(_bytes))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+    if data.log_y:
+        ax.set_yscale("log")
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        ax.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else ""))
+    for at, name in data.marks:
+        ax.axvline(at, color=style.colours["hair"], linewidth=0.6, linestyle=(0, (1, 1)))
+        ax.annotate(
+            name, (at, 1), xycoords=("data", "axes fraction"), xytext=(-1.5, -1.5), textcoords="offset points",
+            ha="right", va="top", color=style.colours["quiet"], rotation=90,
+        )  # fmt: skip
+    ax.grid(visible=True)
+    ax.set_xlabel(data.x_title)
+    ax.set_ylabel(data.y_title)
+    width = size_mm(ax)
+    ax.legend(
+        loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=_legend_columns(width, data.lines), borderaxespad=0.2,
+        columnspacing=1.2, labelspacing=0.2,
+    )  # fmt: skip
+
+
+def size_mm(ax: Axes) -> float:
+    """The width of the figure that axes are on, in mm."""
+    return float(root_of(ax).get_figwidth() * 25.4)
+
+
+def _legend_columns(width: float, lines: Sequence[CurveLine]) -> int:
+    longest = max((len(line.name) for line in lines), default=1)
+    return max(1, min(len(lines), int((width - 17) / (1.5 * longest + 9))))
+
+
+def _bytes(size: float, _: object) -> str:
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit:
+            return f"{size / unit:g} {name}"
+    return f"{size:g} B"

@@ -1,0 +1,176 @@
+"""The map of an I/O die: its sites with CCDs and memory, and what the way from site to site adds."""
+
+from __future__ import annotations
+
+import msgspec
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+from nodeprint import dies
+from nodeprint.iodie import listing, sentences
+from nodeprint.iodie.die import Die
+from nodeprint.iodie.part_comparison import WORDS
+from nodeprint.report.figures.render import Frame
+from nodeprint.report.figures.style import Style
+
+#: In mm: a site, a CCD beside it, and what is between sites across and along.
+_SITE, _END, _ACROSS, _ALONG = (34.0, 15.0), (23.0, 7.0), 26.0, 12.0
+_WIDTH = 2 * (_END[0] + 3 + _SITE[0]) + _ACROSS
+#: So many sites have room for a line between every two.
+_MOST_LINKED = 6
+
+
+class DieEnd(msgspec.Struct, frozen=True):
+    """A CCD (or CCX) at a site: its own part of a hop in ns with half of its 95 % interval; `odd`: much longer than
+    that of the others."""
+
+    name: str
+    ns: float
+    half: float
+    odd: bool
+
+
+class DieSite(msgspec.Struct, frozen=True):
+    """A site of the die at its row and column, the share of lines that live there (half: of its 95 % interval), and
+    what is connected to it."""
+
+    name: str
+    row: int
+    column: int
+    share: float
+    half: float
+    ends: tuple[DieEnd, ...]
+
+
+class Way(msgspec.Struct, frozen=True):
+    """What the way between two sites (by their order) adds to the way to a line, in ns; `drawn` where it is a step."""
+
+    start: int
+    end: int
+    ns: float
+    half: float
+    drawn: bool
+
+
+class DieData(msgspec.Struct, frozen=True):
+    """The sites and the ways between them."""
+
+    title: str
+    sites: tuple[DieSite, ...]
+    ways: tuple[Way, ...]
+
+    @property
+    def row_height(self) -> float:
+        """What a row of sites takes, with the way to the next, in mm."""
+        most = max(len(site.ends) for site in self.sites)
+        return max(_SITE[1], most * (_END[1] + 1)) + _ALONG
+
+    @property
+    def rows(self) -> int:
+        """How many rows of sites there are."""
+        return 1 + max(site.row for site in self.sites)
+
+    def frame(self, width: float) -> Frame:
+        """As large as its boxes; it has no scale."""
+        return Frame(max(width, _WIDTH + 4), self.rows * self.row_height + 6.0, 2, 2, 1, 5)
+
+    def table(self) -> pd.DataFrame:
+        """A row for each way, site and end."""
+        rows = [("way", self.sites[w.start].name, self.sites[w.end].name, w.ns, w.half, "ns") for w in self.ways]
+        rows += [("lines", site.name, "", 100 * site.share, 100 * site.half, "%") for site in self.sites]
+        rows += [("own part", site.name, end.name, end.ns, end.half, "ns") for site in self.sites for end in site.ends]
+        return pd.DataFrame(rows, columns=["what", "site", "to", "value, in its unit", "half of the interval", "unit"])
+
+
+def of_die(die: Die) -> DieData | None:
+    """What is drawn of a die; None where there is no map, or too many sites without a geometry."""
+    if die.sites is None or die.distances is None or (die.geometry is None and die.sites.count > _MOST_LINKED):
+        return None
+    costs = {int(end): (float(value), float(half)) for end, value, half, _ in zip(*die.end_ns, strict=True)}
+    odd = {end for end, _ in die.odd_ends}
+    places = _places(die)
+    sites = []
+    for number in range(die.sites.count):
+        ends = tuple(
+            DieEnd(f"{WORDS[die.frame.level]} {end}", *costs[end], end in odd) for end in sentences.ends_of(die, number)
+        )
+        sites.append(DieSite(sentences.site_name(die, number), *places[number], *die.share(number), ends))
+    ways = tuple(
+        Way(p, q, float(ns), float(half), _is_step(die, p, q))
+        for (p, q), ns, half in zip(
+            die.distances.ends.tolist(), die.distances.line, die.distances.line_half, strict=True
+        )
+    )  # fmt: skip
+    shape = f"as a {sentences.shape(die.geometry)}" if die.geometry is not None else "without a named geometry"
+    return DieData(f"{sentences.title(die)}, {shape}", tuple(sites), ways)
+
+
+def _places(die: Die) -> dict[int, tuple[int, int]]:
+    """Row and column of each site."""
+    assert die.sites is not None
+    if die.geometry is None or die.geometry.kind == "crossbar":
+        return {site: (site // 2, site % 2) for site in range(die.sites.count)}
+    rows = listing.grid(die.geometry)
+    return {site: (r, c) for r, row in enumerate(rows) for c, site in enumerate(row) if site is not None}
+
+
+def _is_step(die: Die, p: int, q: int) -> bool:
+    """Whether the way between two sites is a single step of the geometry, or there is none."""
+    geometry = die.geometry
+    if geometry is None:
+        return True
+    return bool(dies.steps(geometry.kind, geometry.sites)[geometry.site[p], geometry.site[q]] == 1)
+
+
+def die(ax: Axes, data: DieData, style: Style) -> None:
+    """Draw the sites with what is connected to them, and the ways with what each adds, in mm from the upper left."""
+    ax.set_axis_off()
+    ax.set_xlim(0, _WIDTH)
+    ax.set_ylim(data.rows * data.row_height, 0)
+    ax.set_aspect("equal", anchor="NW")
+    ax.set_title(f"{data.title}: ns that a way adds, and each part's own", fontsize=style.letters_pt)
+    above = (data.row_height - _ALONG - _SITE[1]) / 2
+    top = [site.row * data.row_height + above for site in data.sites]
+    left = [_END[0] + 3 + site.column * (_SITE[0] + _ACROSS) for site in data.sites]
+    for way in data.ways:
+        if way.drawn:
+            ends = [(left[n] + _SITE[0] / 2, top[n] + _SITE[1] / 2) for n in (way.start, way.end)]
+            _draw_way(ax, ends[0], ends[1], sentences.cost(way.ns, way.half), style)
+    for site, x, y in zip(data.sites, left, top, strict=True):
+        _draw_site(ax, site, x, y, style)
+
+
+def _draw_way(ax: Axes, start: tuple[float, float], end: tuple[float, float], cost: str, style: Style) -> None:
+    """A line with its cost on it; two diagonals of a square cross in the middle, so theirs are nearer to one end."""
+    ax.plot([start[0], end[0]], [start[1], end[1]], color=style.colours["ink"], linewidth=1.2, zorder=1)
+    share = 0.5 if start[0] == end[0] or start[1] == end[1] else 0.32
+    x, y = (a + share * (b - a) for a, b in zip(start, end, strict=True))
+    ax.text(
+        x, y, cost, ha="center", va="center", fontsize=style.smallest_letters_pt, zorder=2,
+        bbox={"facecolor": style.colours["paper"], "edgecolor": "none", "pad": 1.0},
+    )  # fmt: skip
+
+
+def _draw_site(ax: Axes, site: DieSite, x: float, y: float, style: Style) -> None:
+    small, ink, quiet = style.smallest_letters_pt, style.colours["ink"], style.colours["quiet"]
+    ax.add_patch(Rectangle((x, y), *_SITE, facecolor=style.colours["wash"], edgecolor=ink, linewidth=0.8, zorder=3))
+    ax.text(x + _SITE[0] / 2, y + 3, site.name, ha="center", va="center", zorder=4, fontweight="bold")
+    text = f"{100 * site.share:.0f} ± {100 * site.half:.0f} % of lines"
+    ax.text(x + _SITE[0] / 2, y + 7.3, text, ha="center", va="center", zorder=4, fontsize=small)
+    for length, colour in ((1.0, "paper"), (min(site.share, 1.0), "quiet")):
+        bar = Rectangle((x + 3, y + 10.2), (_SITE[0] - 6) * length, 2.2, facecolor=style.colours[colour], zorder=4)
+        ax.add_patch(bar)
+    outside = x - _END[0] - 1.5 if site.column == 0 else x + _SITE[0] + 1.5
+    first = y + _SITE[1] / 2 - len(site.ends) * (_END[1] + 1) / 2
+    for number, end in enumerate(site.ends):
+        at = first + number * (_END[1] + 1)
+        edge = style.colour("alarm" if end.odd else "hair")
+        ax.add_patch(Rectangle((outside, at), *_END, facecolor=style.colours["paper"], edgecolor=edge, zorder=3))
+        mark = "\N{BLACK UP-POINTING TRIANGLE} " if end.odd else ""
+        lines = (
+            (2.1, f"{mark}{end.name}", edge if end.odd else ink),
+            (5.1, f"{sentences.cost(end.ns, end.half)} ns", quiet),
+        )
+        for below, words, colour in lines:
+            ax.text(outside + 1, at + below, words, va="center", fontsize=small, color=colour, zorder=4)

@@ -1,0 +1,205 @@
+"""How values are distributed: the pairs of each class beside those of the peers, all values, run against run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+
+from nodeprint.errors import NodeprintError
+from nodeprint.layout import CLASSES
+from nodeprint.report.figures.matrix import home_of
+from nodeprint.report.figures.node_levels import Floats, NodeLevels, median_of_passes
+from nodeprint.report.figures.pixels import ColourScale, value_limits
+from nodeprint.report.figures.render import Frame
+from nodeprint.report.figures.style import Style
+
+_BINS = 80
+#: Axes of differences reach so far at least and at most, percent.
+_LEAST_REACH, _MOST_REACH = 2.0, 60.0
+
+
+class ClassShape(msgspec.Struct, frozen=True):
+    """A class of pairs: values of the node and of all its peers in percent from the median, which is `median`."""
+
+    name: str
+    median: float
+    node: Floats
+    peers: Floats
+
+
+class ClassData(msgspec.Struct, frozen=True):
+    """The classes from near to far. `from_peers`: the median is that of the peers, else the node's own."""
+
+    node: str
+    classes: tuple[ClassShape, ...]
+    unit: str
+    from_peers: bool
+
+    @property
+    def title(self) -> str:
+        """What the values are."""
+        return f"difference from the median of the {'peers' if self.from_peers else 'node'}, %"
+
+    def frame(self, width: float) -> Frame:
+        """A row for each class."""
+        return Frame(width, 7.5 * len(self.classes) + 14.0, 22.0, 3.0, 9.0, 5.0)
+
+    def table(self) -> pd.DataFrame:
+        """A row for each pair of the node."""
+        each = [len(shape.node) for shape in self.classes]
+        medians = [shape.median for shape in self.classes]
+        return pd.DataFrame({
+            "class": np.repeat([shape.name for shape in self.classes], each),
+            f"median of the class, {self.unit}": np.repeat(medians, each),
+            self.title: np.concatenate([shape.node for shape in self.classes]),
+        })  # fmt: skip
+
+
+def by_class(levels: NodeLevels, node: str, home: int | None = None, peers: Sequence[str] = ()) -> ClassData:
+    """The pairs of each class on a node and on its peers, from the median of the peers' class; of a node without peers
+    from its own."""
+    quantity = levels.quantity
+    start = quantity.homes.index(home_of(quantity, home)) * len(quantity.pairs)
+    at = slice(start, start + len(quantity.pairs))
+    values, others = levels.of(node)[at], levels.of_peers(node, peers)[:, at]
+    shapes = []
+    for number in np.unique(quantity.pair_layout.classes).tolist():
+        pairs = quantity.pair_layout.classes == number
+        own, theirs = values[pairs], others[:, pairs].ravel()
+        own, theirs = own[np.isfinite(own)], theirs[np.isfinite(theirs)]
+        if own.size:
+            median = float(np.median(theirs if theirs.size else own))
+            percent = [np.asarray(100 * (each / median - 1)) for each in (own, theirs)]
+            shapes.append(ClassShape(CLASSES[number], median / levels.unit.size, *percent))
+    return ClassData(node, tuple(shapes), levels.unit.name, bool(len(others)))
+
+
+def classes(ax: Axes, data: ClassData, style: Style) -> None:
+    """Draw for each class the shape of the node's values, filled, over the outline of the peers', and its median."""
+    values = np.concatenate([np.concatenate([shape.node, shape.peers]) for shape in data.classes])
+    reach = float(np.clip(1.1 * np.quantile(np.abs(values), 0.995), _LEAST_REACH, _MOST_REACH))
+    edges = np.linspace(-reach, reach, _BINS + 1)
+    middles = (edges[1:] + edges[:-1]) / 2
+    ax.axvline(0, color=style.colours["hair"], linewidth=0.5)
+    for row, shape in enumerate(data.classes):
+        for part, colour, filled in ((shape.peers, "peers", False), (shape.node, "node", True)):
+            if not part.size:
+                continue
+            counts = np.histogram(np.clip(part, -reach, reach), bins=edges)[0]  # the last hold what is beyond, too
+            top = row - 0.85 * counts / counts.max()
+            ax.fill_between(
+                middles, row, top, step="mid", facecolor=style.colours[colour if filled else "wash"],
+                edgecolor=style.colours[colour], linewidth=0.6, alpha=0.55 if filled else 1.0,
+            )  # fmt: skip
+        ax.plot([np.median(shape.node)] * 2, [row, row - 0.9], color=style.colours["ink"], linewidth=1.0)
+    ax.set_xlim(-reach, reach)
+    ax.set_ylim(len(data.classes) - 0.8, -1.05)
+    names = [f"{shape.name}\n{shape.median:.4g} {data.unit}" for shape in data.classes]
+    ax.set_yticks(np.arange(len(names)) - 0.35, names)
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+    ax.set_xlabel(data.title)
+    behind = ", peers behind it in grey" if data.from_peers else ""
+    ax.set_title(f"{data.node}{behind}", fontsize=style.letters_pt)
+
+
+# --- all values ---
+
+
+class HistogramData(msgspec.Struct, frozen=True):
+    """The `values` of pairs, each once, in the colours of their matrix."""
+
+    values: Floats
+    scale: ColourScale
+    what: str = "pairs"
+    bins: int = 16
+
+    def frame(self, width: float) -> Frame:
+        """Low and wide."""
+        return Frame(width, 38.0, 13.0, 3.0, 9.0, 3.0)
+
+    def table(self) -> pd.DataFrame:
+        """A row for each value."""
+        return pd.DataFrame({self.scale.title: self.values})
+
+
+def of_square(values: Floats, scale: ColourScale, *, directed: bool = False) -> HistogramData:
+    """The values of a matrix, each pair once unless it is `directed`."""
+    start, end = np.indices(values.shape)
+    counted = np.isfinite(values) & ((start != end) if directed else (start < end))
+    return HistogramData(values[counted], scale)
+
+
+def histogram(ax: Axes, data: HistogramData, style: Style) -> None:
+    """Draw how many values there are, in the colours of their matrix; the outermost bars hold what is beyond, too."""
+    scale = data.scale
+    edges = np.linspace(scale.low, scale.high, data.bins + 1)
+    counts = np.histogram(np.clip(data.values, scale.low, scale.high), bins=edges)[0]
+    middles = (edges[1:] + edges[:-1]) / 2
+    colours = style.map(scale.map)(Normalize(scale.low, scale.high)(middles))
+    ax.bar(middles, counts, width=np.diff(edges), color=colours, edgecolor=style.colours["ink"], linewidth=0.3)
+    ax.set_xlim(scale.low, scale.high)
+    ax.set_xlabel(scale.title)
+    ax.set_ylabel(data.what)
+
+
+# --- run against run ---
+
+
+class RunPairData(msgspec.Struct, frozen=True):
+    """The same places in two runs: `first` and `second` in the unit of `title`, with what the runs are called."""
+
+    first: Floats
+    second: Floats
+    names: tuple[str, str]
+    title: str
+
+    @property
+    def change(self) -> Floats:
+        """By how much the second differs from the first, in percent."""
+        return np.asarray(100 * (self.second / self.first - 1))
+
+    def frame(self, width: float) -> Frame:
+        """A square."""
+        return Frame(width, width - 3.0, 14.0, 3.0, 9.0, 5.0)
+
+    def table(self) -> pd.DataFrame:
+        """A row for each place."""
+        unit = self.title.rpartition(", ")[2]
+        first, second = self.names
+        return pd.DataFrame({f"{first}, {unit}": self.first, f"{second}, {unit}": self.second})
+
+
+def first_and_last_run(levels: NodeLevels, node: str) -> RunPairData:
+    """The first and the last run of a node's newest job. Raises NodeprintError where there is one run."""
+    quantity = levels.quantity
+    rows = list(quantity.newest_rows.values())[levels.rows[node]]
+    if len(rows) < 2:
+        raise NodeprintError(f"{quantity.measurement} has one run on {node}", advice="measure with `runs: 2` or more")
+    ends = [rows[0], rows[-1]]
+    first, second = median_of_passes(np.stack([np.asarray(quantity.values[row]) for row in ends])) / levels.unit.size
+    known = np.isfinite(first) & np.isfinite(second)
+    names = tuple(f"job{quantity.job[row]}/run{quantity.run[row]}" for row in ends)
+    return RunPairData(first[known], second[known], (names[0], names[1]), f"{quantity.measurement}, {levels.title}")
+
+
+def run_pairs(ax: Axes, data: RunPairData, style: Style) -> None:
+    """Draw how many places fall where in both runs, with the line on which both are equal."""
+    low, high = value_limits(data.first, data.second)
+    pad = 0.03 * (high - low)
+    span = (low - pad, high + pad)
+    counts = np.histogram2d(data.second, data.first, bins=90, range=(span, span))[0]
+    shade = np.ma.masked_equal(np.log1p(counts), 0)
+    cmap = style.map("values").reversed().with_extremes(bad=style.colours["paper"])
+    ax.imshow(shade, cmap=cmap, origin="lower", extent=(*span, *span), interpolation="none", vmin=0)
+    ax.plot(span, span, color=style.colours["quiet"], linewidth=0.5, linestyle=(0, (4, 2)))
+    ax.spines[:].set_visible(True)
+    unit = data.title.rpartition(", ")[2]
+    ax.set_xlabel(f"{data.names[0]}, {unit}")
+    ax.set_ylabel(f"{data.names[1]}, {unit}")
+    ax.set_title(f"median change {np.median(data.change):+.2f} %", fontsize=style.letters_pt)

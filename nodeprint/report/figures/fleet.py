@@ -1,0 +1,344 @@
+"""The fleet: how much of each bound nodes use, their effects in one part, difference maps in small, values in order."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+
+from nodeprint.errors import NodeprintError
+from nodeprint.judge.outcome import MEANING, Outcome
+from nodeprint.judge.verdict import Interval, Verdict
+from nodeprint.layout import Ints
+from nodeprint.report.figures.grid import GridData, grid
+from nodeprint.report.figures.matrix import difference_reach, drawn_slots, home_of, square_of
+from nodeprint.report.figures.node_levels import Floats, NodeLevels
+from nodeprint.report.figures.part_levels import size_pt
+from nodeprint.report.figures.pixels import ColourScale, draw_cells, draw_scale, scale_room, wrapped
+from nodeprint.report.figures.render import Frame
+from nodeprint.report.figures.style import Style
+
+#: Maps in small: how many in a row, and their side and the room above each in shares of it.
+_MAPS_A_ROW, _HEAD, _BETWEEN = 8, 0.2, 0.1
+MOST_MAPS = 64
+#: More effects than these are drawn as columns.
+_MOST_ROWS = 48
+#: Shares of a bound are drawn up to this.
+_MOST_SHARE = 2.0
+
+
+# --- margins ---
+
+
+def margins_of(verdict: Verdict, nodes: Sequence[str] = ()) -> GridData | None:
+    """By node and subject the smallest bound at which the node would be the same as a share of the bound that applies,
+    nodes with the largest on top; up to 1 the node is the same in it. None where no node has a margin."""
+    named = nodes or [name for name, node in verdict.nodes.items() if node.margins]
+    shares = {name: {margin.subject: margin.share for margin in verdict.nodes[name].margins} for name in named}
+    subjects = list(dict.fromkeys(subject for of_node in shares.values() for subject in of_node))
+    if not subjects:
+        return None
+    order = sorted(shares, key=lambda name: (-max(shares[name].values(), default=0.0), name))
+    values = np.array([[shares[name].get(subject, np.nan) for subject in subjects] for name in order])
+    scale = ColourScale(
+        "share of the bound that is used (1: the bound)", 0.0, _MOST_SHARE, bound=1.0, bound_text="bound"
+    )
+    marked = tuple(row for row, name in enumerate(order) if is_marked(verdict.nodes[name].outcome))
+    return GridData(
+        np.minimum(values, _MOST_SHARE), values, tuple(order), tuple(subjects), "node", "subject",
+        "share of the bound, 1", scale, marked, digits=2,
+    )  # fmt: skip
+
+
+def is_marked(outcome: Outcome) -> bool:
+    """Whether an outcome asks for attention on a figure of the fleet."""
+    return MEANING[outcome].colour in ("alarm", "warning")
+
+
+margins = grid
+
+
+# --- difference maps ---
+
+
+class MapsData(msgspec.Struct, frozen=True):
+    """Difference maps of nodes in percent: `values` (node, n, n), on one scale; `marked` are rows of findings."""
+
+    nodes: tuple[str, ...]
+    values: Floats
+    scale: ColourScale
+    marked: tuple[int, ...] = ()
+
+    @property
+    def columns(self) -> int:
+        """How many maps are in a row."""
+        return min(_MAPS_A_ROW, max(len(self.nodes), 3))
+
+    @property
+    def rows(self) -> int:
+        """How many rows of maps there are."""
+        return -(-len(self.nodes) // self.columns)
+
+    def frame(self, width: float) -> Frame:
+        """Squares side by side with their names above."""
+        right = scale_room(width - 2.0, lines=3)
+        side = (width - 2.0 - right) / (self.columns + (self.columns - 1) * _BETWEEN)
+        return Frame(width, max(side * (1 + _HEAD) * self.rows, 26.0) + 10.0, 2.0, right, 8.0, 2.0)
+
+    def table(self) -> pd.DataFrame:
+        """By node the median of its differences and the largest of both signs."""
+        flat = self.values.reshape(len(self.nodes), -1)
+        return pd.DataFrame({
+            "node": self.nodes, f"median {self.scale.title}": np.nanmedian(flat, axis=1),
+            "lowest": np.nanmin(flat, axis=1), "highest": np.nanmax(flat, axis=1),
+        })  # fmt: skip
+
+
+def difference_maps(
+    levels: NodeLevels, nodes: Sequence[str], home: int | None = None, *, peers: Collection[str] = (),
+    marked: Collection[str] = (), bound: float | None = None,
+) -> MapsData:  # fmt: skip
+    """The difference of each pair from the median of the peers (all nodes where none are named), for at most 64 nodes;
+    those of large machines as means of neighbouring pairs. `bound` is relative."""
+    shown = list(nodes)[:MOST_MAPS]
+    slots, at_home = drawn_slots(levels.quantity), home_of(levels.quantity, home)
+    reference = [levels.rows[name] for name in peers if name in levels.rows] or list(range(len(levels.nodes)))
+    middle = np.nanmedian(levels.values[reference], axis=0)
+    maps = np.stack([
+        _smaller(square_of(levels.quantity, 100 * (levels.of(name) / middle - 1), at_home, slots), len(shown))
+        for name in shown
+    ])  # fmt: skip
+    percent = 100 * bound if bound is not None else None
+    reach = difference_reach(maps, percent)
+    text = f"bound\n±{percent:.3g} %" if percent is not None else ""
+    scale = ColourScale(
+        f"{levels.quantity.measurement}, difference from the median, %", -reach, reach, "differences", percent, text
+    )
+    wanted = tuple(row for row, name in enumerate(shown) if name in marked)
+    return MapsData(tuple(shown), maps, scale, wanted)
+
+
+def _smaller(square: Floats, maps: int) -> Floats:
+    """A map of at most so many cells that all `maps` have room, as the means of neighbouring cells."""
+    most = 64 if maps > 8 else 128
+    step = -(-len(square) // most)
+    if step == 1:
+        return square
+    size = -(-len(square) // step)
+    padded = np.full((size * step, size * step), np.nan)
+    padded[: len(square), : len(square)] = square
+    blocks = padded.reshape(size, step, size, step)
+    known = np.isfinite(blocks)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(known, blocks, 0).sum(axis=(1, 3)) / known.sum(axis=(1, 3)))
+
+
+def maps(ax: Axes, data: MapsData, style: Style) -> None:
+    """Draw the maps with the names of their nodes; those of findings are framed and marked."""
+    ax.set_axis_off()
+    step, down = 1 + _BETWEEN, 1 + _HEAD
+    ax.set_xlim(0, data.columns * step - _BETWEEN)
+    ax.set_ylim(data.rows * down, 0)
+    for number, (name, values) in enumerate(zip(data.nodes, data.values, strict=True)):
+        x, y = number % data.columns * step, number // data.columns * down + _HEAD
+        diagonal = np.eye(len(values), dtype=np.bool_)
+        draw_cells(ax, values, data.scale, style, blank=diagonal, extent=(x, x + 1, y + 1, y), pixels=192, shades=40)
+        alarm = number in data.marked
+        pen = {"color": style.colour("alarm" if alarm else "hair"), "linewidth": 1.3 if alarm else 0.4}
+        ax.plot([x, x + 1, x + 1, x, x], [y, y, y + 1, y + 1, y], clip_on=False, **pen)  # type: ignore[arg-type]
+        room = int(size_pt(ax)[0] / (data.columns * step) / (0.62 * style.smallest_letters_pt))
+        label = shortened(f"\N{BLACK UP-POINTING TRIANGLE} {name}" if alarm else name, room)
+        ink = style.colour("alarm" if alarm else "ink")
+        ax.text(x, y - 0.03, label, fontsize=style.smallest_letters_pt, color=ink, va="bottom")
+    ax.set_xlim(0, data.columns * step - _BETWEEN)
+    ax.set_ylim(data.rows * down, 0)
+    ax.set_aspect("auto")
+    draw_scale(ax, data.scale, style, length=min(1.0, 120 / size_pt(ax)[1]))
+
+
+def shortened(name: str, most: int) -> str:
+    """A name in at most `most` letters, without its middle, as a node's number is last."""
+    if len(name) <= most:
+        return name
+    tail = most // 2
+    return f"{name[: most - tail - 1]}\N{HORIZONTAL ELLIPSIS}{name[-tail:]}"
+
+
+# --- effects of nodes in one part ---
+
+
+class NodeEffect(msgspec.Struct, frozen=True):
+    """A node's difference in one part with its interval, in percent."""
+
+    node: str
+    effect: float
+    low: float
+    high: float
+    marked: bool
+
+
+class ForestData(msgspec.Struct, frozen=True):
+    """The effects of all nodes in one part, the smallest first, with the bound in percent."""
+
+    effects: tuple[NodeEffect, ...]
+    title: str
+    bound: float
+
+    @property
+    def in_rows(self) -> bool:
+        """Whether every node has a row with its name; else they are columns."""
+        return len(self.effects) <= _MOST_ROWS
+
+    def frame(self, width: float) -> Frame:
+        """A row of 3.2 mm a node, or columns."""
+        longest = max((len(effect.node) for effect in self.effects), default=1)
+        if not self.in_rows:
+            return Frame(width, 52.0, 17.0, 3.0, 9.0, 3.0)
+        return Frame(width, 3.2 * len(self.effects) + 14.0, min(4.0 + 1.4 * min(longest, 24), width / 3), 3.0, 9.0, 3.0)
+
+    def table(self) -> pd.DataFrame:
+        """A row for each node."""
+        rows = [(e.node, e.effect, e.low, e.high, self.bound) for e in self.effects]
+        return pd.DataFrame(rows, columns=["node", self.title, "interval from", "interval to", "bound"])
+
+
+def forest_of(
+    title: str, effects: Mapping[str, tuple[float, Interval]], bound: float, marked: Collection[str] = ()
+) -> ForestData:
+    """The effects of nodes (relative) with their intervals in one part; `title` says what it is, without its unit."""
+    rows = [
+        NodeEffect(name, 100 * effect, 100 * interval.low, 100 * interval.high, name in marked)
+        for name, (effect, interval) in effects.items()
+    ]
+    return ForestData(tuple(sorted(rows, key=lambda row: row.effect)), f"{title}, %", 100 * bound)
+
+
+def forest_of_part(
+    deviations: xr.Dataset, measurement: str, family: str, place: str, marked: Collection[str] = ()
+) -> ForestData:
+    """The difference of every node in one part, from the table of deviations: pooled over jobs where there are several,
+    with the simultaneous interval. Raises NodeprintError where the table has no such part."""
+    wanted = (deviations.measurement == measurement) & (deviations.family == family) & (deviations.place == place)
+    columns = np.flatnonzero(wanted.to_numpy())
+    if not len(columns):
+        what = f"{measurement} has no part {place!r} of family {family!r}"
+        raise NodeprintError(what, advice="choose from `measurement`, `family` and `place` of the deviations")
+    part = deviations.isel(part=int(columns[0]))
+    effects: dict[str, tuple[float, Interval]] = {}
+    for row in range(part.sizes["sample"]):  # the pooled sample of a node is its last
+        sample = part.isel(sample=row)
+        effect, half = float(sample.difference), float(sample.half_simultaneous)
+        if np.isfinite(effect):
+            half = half if np.isfinite(half) else np.nan
+            effects[str(sample.node.item())] = effect, Interval(effect - half, effect + half)
+    bound = float(np.nanmax(part.bound.to_numpy()))
+    return forest_of(f"{measurement}, {place}: difference from the peers", effects, bound, marked)
+
+
+def forest(ax: Axes, data: ForestData, style: Style) -> None:
+    """Draw each node's effect with its interval between the bounds; few nodes are rows, many are columns."""
+    at = np.arange(len(data.effects))
+    values = np.array([[e.low, e.effect, e.high] for e in data.effects])
+    marked = np.array([e.marked for e in data.effects], dtype=np.bool_)
+    rows = data.in_rows
+    span, line = (ax.axvspan, ax.axvline) if rows else (ax.axhspan, ax.axhline)
+    span(-data.bound, data.bound, color=style.colours["wash"], linewidth=0)
+    line(0, color=style.colours["hair"], linewidth=0.5)
+    for side in (-data.bound, data.bound):
+        line(side, color=style.colours["bound"], linewidth=0.7, linestyle=(0, (4, 2)))
+    ends = [np.column_stack([values[:, column], at] if rows else [at, values[:, column]]) for column in (0, 2)]
+    ax.add_collection(LineCollection(list(np.stack(ends, axis=1)), linewidths=0.9, colors=style.colours["peers"]))
+    for chosen, marker, colour in (
+        (~marked, "o", style.colours["node"]), (marked, "^", style.colour("alarm")),
+    ):  # fmt: skip
+        x, y = (values[chosen, 1], at[chosen]) if rows else (at[chosen], values[chosen, 1])
+        ax.plot(x, y, linestyle="", marker=marker, color=colour, markersize=2.4 if marker == "o" else 3.6)
+    seen = np.concatenate([values[np.isfinite(values)], [-1.1 * data.bound, 1.1 * data.bound]])
+    pad = 0.04 * float(np.ptp(seen))
+    limits = (float(seen.min()) - pad, float(seen.max()) + pad)
+    across = (-0.7, len(at) - 0.3)
+    if rows:
+        ax.set(xlim=limits, ylim=across[::-1], xlabel=data.title)
+        ax.set_yticks(at, [shortened(e.node, 24) for e in data.effects])
+        ax.tick_params(axis="y", length=0)
+        for label in (ax.get_yticklabels()[row] for row in np.flatnonzero(marked)):
+            label.set_color(style.colour("alarm"))
+    else:
+        ax.set(
+            ylim=limits,
+            xlim=across,
+            ylabel=wrapped(data.title, size_pt(ax)[1], style),
+            xlabel=f"{len(at)} nodes, the smallest first",
+        )
+        ax.set_xticks([])
+        for row in np.flatnonzero(marked).tolist():
+            right = row < 0.7 * len(at)
+            ax.annotate(
+                shortened(data.effects[row].node, 20), (row, values[row, 1]), xytext=(4 if right else -4, 0),
+                textcoords="offset points", ha="left" if right else "right", va="center", color=style.colour("alarm"),
+            )  # fmt: skip
+
+
+# --- values in an order ---
+
+
+class OrderData(msgspec.Struct, frozen=True):
+    """A value for each node in an order, such as that of time; `groups` (racks, switches) are separated by lines."""
+
+    nodes: tuple[str, ...]
+    values: Floats
+    groups: tuple[str, ...]
+    title: str
+    order: str
+    marked: tuple[int, ...] = ()
+
+    def frame(self, width: float) -> Frame:
+        """A strip."""
+        return Frame(width, 46.0, 14.0, 3.0, 12.0, 5.0)
+
+    def table(self) -> pd.DataFrame:
+        """A row for each node."""
+        return pd.DataFrame({"node": self.nodes, "group": self.groups, self.title: self.values})
+
+
+def in_order(
+    values: Mapping[str, float], order: Mapping[str, str], title: str, order_title: str, marked: Collection[str] = (),
+    *, grouped: bool = False,
+) -> OrderData:  # fmt: skip
+    """The values of nodes by what they are ordered by (a time, a rack), which makes groups where it is `grouped`."""
+    names = sorted(values, key=lambda name: (order.get(name, ""), name))
+    groups = tuple(order.get(name, "") if grouped else "" for name in names)
+    wanted = tuple(row for row, name in enumerate(names) if name in marked)
+    return OrderData(tuple(names), np.array([values[name] for name in names]), groups, title, order_title, wanted)
+
+
+def ordered(ax: Axes, data: OrderData, style: Style) -> None:
+    """Draw the values in their order, those of findings with their names, and the groups with theirs."""
+    at: Ints = np.arange(len(data.nodes))
+    marked = np.isin(at, data.marked)
+    ax.plot(at[~marked], data.values[~marked], linestyle="", marker="o", color=style.colours["node"], markersize=2.4)
+    ax.plot(at[marked], data.values[marked], linestyle="", marker="^", color=style.colour("alarm"), markersize=3.8)
+    for row in data.marked:
+        ax.annotate(
+            shortened(data.nodes[row], 16), (row, data.values[row]), xytext=(0, 4), textcoords="offset points",
+            ha="center", va="bottom", color=style.colour("alarm"),
+        )  # fmt: skip
+    ax.set_xlim(-0.7, len(at) - 0.3)
+    changes = [0, *(row for row in range(1, len(at)) if data.groups[row] != data.groups[row - 1]), len(at)]
+    if len(changes) > 2:
+        for start in changes[1:-1]:
+            ax.axvline(start - 0.5, color=style.colours["hair"], linewidth=0.4)
+        middles = [(start + stop - 1) / 2 for start, stop in pairwise(changes)]
+        names = [data.groups[start] for start in changes[:-1]]
+        room = max(1, -(-len(names) * max(map(len, names)) * 5 // int(size_pt(ax)[0])))
+        ax.set_xticks(middles[::room], names[::room])
+    else:
+        ax.set_xticks([])
+    ax.set_xlabel(data.order)
+    ax.set_ylabel(data.title)

@@ -1,0 +1,238 @@
+"""The floor plan of a machine: sockets, quadrants, CCDs, CCXs and cores as boxes, in the colours of a value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.collections import PatchCollection
+from matplotlib.colors import Normalize
+from matplotlib.patches import Rectangle
+
+from nodeprint.layout import CCD, CCX, QUADRANT, RANK, SOCKET, THREAD
+from nodeprint.report.figures.matrix import drawn_slots, home_of, square_of
+from nodeprint.report.figures.node_levels import NodeLevels
+from nodeprint.report.figures.part_levels import size_pt
+from nodeprint.report.figures.pixels import ColourScale, draw_scale, is_dark, scale_room, value_limits
+from nodeprint.report.figures.render import Frame
+from nodeprint.report.figures.style import Style
+
+#: Sizes in units of a core's side: the room around what is inside of a box, above it for its name, between boxes.
+_PAD, _HEAD, _GAP = 0.12, 0.55, 0.12
+#: In mm: the most that a core's side takes.
+_MOST_CORE = 14.0
+_NAMES = {SOCKET: "socket", QUADRANT: "quadrant", CCD: "CCD", CCX: "CCX"}
+
+
+class Core(msgspec.Struct, frozen=True):
+    """A core: the number of its CPU, its value (NaN: not measured), and its parts by level (socket, ...)."""
+
+    cpu: str
+    value: float
+    parts: Mapping[str, int]
+
+
+class Box(msgspec.Struct, frozen=True):
+    """A box of a size with what is in it, each at its place from the lower left corner; a `core` at the bottom."""
+
+    width: float
+    height: float
+    name: str = ""
+    level: str = ""
+    core: Core | None = None
+    inside: tuple[tuple[float, float, Box], ...] = ()
+
+
+class FloorplanData(msgspec.Struct, frozen=True):
+    """The machine as nested boxes, and the colours of its cores."""
+
+    machine: Box
+    cores: tuple[Core, ...]
+    scale: ColourScale
+    marked: tuple[str, ...] = ()
+
+    def frame(self, width: float) -> Frame:
+        """As high as the boxes need at their width."""
+        right = scale_room(width - 2.0, lines=2)
+        inner = min(width - 2.0 - right, _MOST_CORE * self.machine.width)
+        width = inner + 2.0 + right
+        height = max(min(inner * self.machine.height / self.machine.width, 220.0), 26.0)
+        return Frame(width, height + 4.0, 2.0, right, 2.0, 2.0)
+
+    def table(self) -> pd.DataFrame:
+        """A row for each core."""
+        parts = {name: [core.parts.get(name, -1) for core in self.cores] for name in self.cores[0].parts}
+        return pd.DataFrame({
+            "CPU": [core.cpu for core in self.cores], **parts,
+            self.scale.title: [core.value for core in self.cores],
+        })  # fmt: skip
+
+
+def of_pairs(
+    levels: NodeLevels, node: str, home: int | None = None, *, marked: Sequence[int] = (),
+    limits: tuple[float, float] | None = None,
+) -> FloorplanData:  # fmt: skip
+    """Each core in the colour of the median of its pairs with all others."""
+    quantity = levels.quantity
+    slots = drawn_slots(quantity)
+    square = square_of(quantity, levels.of(node), home_of(quantity, home), slots) / levels.unit.size
+    medians = [float(np.median(row[np.isfinite(row)])) if np.isfinite(row).any() else math.nan for row in square]
+    numbers = levels.nodes[levels.rows[node]].cpus or range(len(quantity.layout.slots))
+    values = dict(zip(slots.tolist(), medians, strict=True))
+    return _plan(levels, values, numbers, f"a core's median to all others: {levels.title}", marked, limits)
+
+
+def of_cells(
+    levels: NodeLevels, node: str, fixed: Mapping[str, int | str] | None = None, *, marked: Sequence[int] = (),
+    limits: tuple[float, float] | None = None,
+) -> FloorplanData:  # fmt: skip
+    """Each core in the colour of the median of its cells at `fixed` coordinates (words, or canonical numbers)."""
+    quantity = levels.quantity
+    here = np.ones(quantity.size, dtype=np.bool_)
+    for dim, wanted in (fixed or {}).items():
+        number = quantity.names[dim].index(wanted) if isinstance(wanted, str) else wanted
+        here &= quantity.places[dim] == number
+    of_node = levels.of(node) / levels.unit.size
+    values = {
+        int(slot): float(np.nanmedian(of_node[here & (quantity.places["cpu"] == slot)]))
+        for slot in np.unique(quantity.places["cpu"][here])
+    }
+    words = ", ".join(f"{dim.replace('_', ' ')} {value}" for dim, value in (fixed or {}).items())
+    title = f"{quantity.measurement}, {f'{words}: ' if words else ''}{levels.title}"
+    return _plan(levels, values, levels.nodes[levels.rows[node]].numbers["cpu"], title, marked, limits)
+
+
+def _plan(
+    levels: NodeLevels, values: Mapping[int, float], numbers: Sequence[int], title: str, marked: Sequence[int],
+    limits: tuple[float, float] | None,
+) -> FloorplanData:  # fmt: skip
+    slots = levels.quantity.layout.slots
+    first: dict[tuple[int, ...], int] = {}  # the first thread of each core stands for it, or the one that has a value
+    for slot in range(len(slots)):
+        key = tuple(slots[slot, :THREAD].tolist())
+        if key not in first or (first[key] not in values and slot in values):
+            first[key] = slot
+    known = [level for level in _NAMES if slots[:, level].min(initial=0) >= 0]
+    cores = {
+        slot: Core(str(numbers[slot]), values.get(slot, math.nan), {_NAMES[at]: int(slots[slot, at]) for at in known})
+        for slot in first.values()
+    }
+    low, high = limits or value_limits(np.array([core.value for core in cores.values()]))
+    places = {slot: tuple(slots[slot].tolist()) for slot in cores}
+    drawn = [level for level in known if _says_something(level, known, places)]
+    machine = _boxes(list(cores), drawn, places, cores)
+    names = tuple(str(cpu) for cpu in marked)
+    return FloorplanData(machine, tuple(cores.values()), ColourScale(title, low, high), names)
+
+
+def _says_something(level: int, known: Sequence[int], places: Mapping[int, tuple[int, ...]]) -> bool:
+    """Whether a level has several parts, and others than the next finer one."""
+    parts = {place[: level + 1] for place in places.values()}
+    finer = next((other for other in known if other > level), RANK)
+    return len(parts) > 1 and len(parts) < len({place[: finer + 1] for place in places.values()})
+
+
+def _boxes(
+    slots: Sequence[int], levels: Sequence[int], places: Mapping[int, tuple[int, ...]], cores: Mapping[int, Core]
+) -> Box:
+    """The boxes of some cores, level by level."""
+    if not levels:
+        boxes = [Box(1.0, 1.0, core=cores[slot]) for slot in slots]
+        return _arranged(boxes, _columns(len(boxes), 1.0, 1.0), 0.06)
+    level = levels[0]
+    groups: dict[int, list[int]] = {}
+    for slot in slots:
+        groups.setdefault(places[slot][level], []).append(slot)
+    boxes = []
+    for number, members in sorted(groups.items()):
+        inner = _boxes(members, levels[1:], places, cores)
+        boxes.append(
+            Box(
+                inner.width + 2 * _PAD, inner.height + 2 * _PAD + _HEAD, f"{_NAMES[level]} {number}", _NAMES[level],
+                inside=((_PAD, _PAD, inner),),
+            )
+        )  # fmt: skip
+    columns = 2 if level == QUADRANT and len(boxes) == 4 else _columns(len(boxes), boxes[0].width, boxes[0].height)
+    return _arranged(boxes, columns, _GAP)
+
+
+def _columns(count: int, width: float, height: float) -> int:
+    """Columns that make a grid about 1.6 times as wide as high, with few places empty."""
+
+    def ugliness(columns: int) -> float:
+        rows = -(-count // columns)
+        return abs(math.log(columns * width / (rows * height) / 1.6)) + 3 * (rows * columns - count) / count
+
+    return min(range(1, count + 1), key=ugliness)
+
+
+def _arranged(boxes: Sequence[Box], columns: int, gap: float) -> Box:
+    """Boxes row by row from the upper left corner."""
+    rows = [boxes[start : start + columns] for start in range(0, len(boxes), columns)]
+    width = max(sum(box.width for box in row) + gap * (len(row) - 1) for row in rows)
+    heights = [max(box.height for box in row) for row in rows]
+    height = sum(heights) + gap * (len(rows) - 1)
+    inside = []
+    top = height
+    for row, row_height in zip(rows, heights, strict=True):
+        x = 0.0
+        for box in row:
+            inside.append((x, top - box.height, box))
+            x += box.width + gap
+        top -= row_height + gap
+    return Box(width, height, inside=tuple(inside))
+
+
+# --- drawing ---
+
+
+def floorplan(ax: Axes, data: FloorplanData, style: Style) -> None:
+    """Draw the boxes, with the number of each core where there is room, and the scale."""
+    ax.set_axis_off()
+    ax.set_xlim(-0.05, data.machine.width + 0.05)
+    ax.set_ylim(-0.05, data.machine.height + 0.05)
+    ax.set_aspect("equal", anchor="NW")
+    frames: list[tuple[float, float, Box]] = []
+    cells: list[tuple[float, float, Core]] = []
+    _flat(data.machine, 0.0, 0.0, frames, cells)
+    unit = min(np.array(size_pt(ax)) / (data.machine.width, data.machine.height))
+    letter = style.smallest_letters_pt
+    for x, y, box in frames:
+        pen = style.outlines[box.level]
+        ax.add_patch(
+            Rectangle((x, y), box.width, box.height, fill=False, linewidth=pen.points, edgecolor=style.colours["quiet"])
+        )
+        label = box.name if box.width * unit > len(box.name) * letter * 0.62 else box.name.rpartition(" ")[2]
+        if _HEAD * unit > letter * 0.75 and box.width * unit > len(label) * letter * 0.62:
+            ax.text(x + _PAD, y + box.height - _HEAD / 2, label, fontsize=letter, va="center")
+    colours = style.map(data.scale.map)(
+        Normalize(data.scale.low, data.scale.high)([core.value for _, _, core in cells])
+    )
+    patches = [Rectangle((x, y), 1.0, 1.0) for x, y, _ in cells]
+    ax.add_collection(PatchCollection(patches, facecolors=colours, edgecolors="none"))
+    widest = max(len(core.cpu) for _, _, core in cells)
+    room = unit > widest * letter * 0.62 and unit > 1.2 * letter
+    for (x, y, core), colour in zip(cells, colours, strict=True):
+        if core.cpu in data.marked:
+            alarm = style.colour("alarm")
+            ax.add_patch(Rectangle((x, y), 1.0, 1.0, fill=False, edgecolor=alarm, linewidth=1.4))
+        if room:
+            ink = style.colours["paper" if is_dark(colour) else "ink"]
+            ax.text(x + 0.5, y + 0.5, core.cpu, ha="center", va="center", fontsize=letter, color=ink)
+    draw_scale(ax, data.scale, style)
+
+
+def _flat(
+    box: Box, x: float, y: float, frames: list[tuple[float, float, Box]], cells: list[tuple[float, float, Core]]
+) -> None:
+    """All boxes with names, and all cores, at their places on the page."""
+    if box.core is not None:
+        cells.append((x, y, box.core))
+    if box.name:
+        frames.append((x, y, box))
+    for dx, dy, inner in box.inside:
+        _flat(inner, x + dx, y + dy, frames, cells)

@@ -1,0 +1,143 @@
+"""A small table in colours with its numbers: NUMA node by NUMA node, quadrant by quadrant, node by subject."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+
+from nodeprint.errors import NodeprintError
+from nodeprint.report.figures.node_levels import Floats, NodeLevels
+from nodeprint.report.figures.part_levels import size_pt
+from nodeprint.report.figures.pixels import ColourScale, draw_cells, draw_scale, is_dark, scale_room, value_limits
+from nodeprint.report.figures.render import Frame
+from nodeprint.report.figures.style import Style
+
+_MM_A_LETTER = 1.45
+#: In mm: a row with a number, and the least that a row takes.
+_ROW, _LEAST_ROW = 5.0, 0.15
+#: More rows have no names, those of findings excepted.
+MOST_NAMED_ROWS = 72
+
+
+class GridData(msgspec.Struct, frozen=True):
+    """`values` (row, column) choose the colours, `numbers` are written into the cells (empty where the values
+    themselves are in no cell); `unit` is that of the numbers. Rows at `marked` are those of findings."""
+
+    values: Floats
+    numbers: Floats
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    row_title: str
+    column_title: str
+    number_title: str
+    scale: ColourScale
+    marked: tuple[int, ...] = ()
+    digits: int = 3
+
+    @property
+    def turned(self) -> bool:
+        """Whether the names of columns are turned."""
+        return max(map(len, self.columns)) > 6
+
+    @property
+    def labelled(self) -> bool:
+        """Whether each row has room for its name."""
+        return len(self.rows) <= MOST_NAMED_ROWS
+
+    def frame(self, width: float) -> Frame:
+        """Rows of 5 mm, thinner where there are many."""
+        longest = max((len(name) for name in self.rows), default=1) if self.labelled or self.marked else 4
+        left = min(_MM_A_LETTER * longest + 7.0, width / 3)
+        right = scale_room(width - left, lines=2)
+        row = max(3.2, min(_ROW, 200.0 / len(self.rows))) if self.labelled else max(_LEAST_ROW, 200.0 / len(self.rows))
+        height = max(row * len(self.rows), 26.0)
+        bottom = 8.0 + (_MM_A_LETTER * max(map(len, self.columns)) if self.turned else 2.0)
+        return Frame(width, height + bottom + 2.0, left, right, bottom, 2.0)
+
+    def table(self) -> pd.DataFrame:
+        """A row for each cell that has a value."""
+        rows, columns = np.nonzero(np.isfinite(self.values) | np.isfinite(self.numbers))
+        table = {
+            self.row_title: [self.rows[row] for row in rows], self.column_title: [self.columns[at] for at in columns],
+            self.number_title: self.numbers[rows, columns],
+        }  # fmt: skip
+        return pd.DataFrame({**table, self.scale.title: self.values[rows, columns]})
+
+
+def numa(levels: NodeLevels, node: str, stream: str = "", limits: tuple[float, float] | None = None) -> GridData:
+    """The latency or bandwidth from the CPUs of each NUMA node to the memory of each, medians over CPUs; of bandwidth
+    of one `stream`. Raises NodeprintError where the measurement has no memory nodes."""
+    quantity = levels.quantity
+    if "memory_node" not in quantity.dims:
+        advice = "name a measurement of memory, such as chase-latency"
+        raise NodeprintError(f"{quantity.measurement} does not measure memory nodes", advice=advice)
+    memory = quantity.places["memory_node"]
+    from_node = quantity.places.get("cpu_node")
+    if from_node is None:
+        from_node = quantity.layout.numa[quantity.places["cpu"]]
+    wanted = np.ones(quantity.size, dtype=np.bool_)
+    if "stream" in quantity.dims:
+        stream = stream or quantity.names["stream"][0]
+        wanted = quantity.places["stream"] == quantity.names["stream"].index(stream)
+    values = levels.of(node) / levels.unit.size
+    rows, columns = np.unique(from_node[wanted]), np.unique(memory[wanted])
+    table = np.full((len(rows), len(columns)), np.nan)
+    for i, row in enumerate(rows):
+        for j, column in enumerate(columns):
+            cell = values[wanted & (from_node == row) & (memory == column)]
+            known = cell[np.isfinite(cell)]
+            table[i, j] = np.median(known) if known.size else np.nan
+    numbers = levels.nodes[levels.rows[node]].numbers.get("node", ())
+    names = [numbers[order] if 0 <= order < len(numbers) else order for order in range(quantity.layout.numa_nodes)]
+    low, high = limits or value_limits(table)
+    title = f"{f'{stream}: ' if stream else ''}{levels.title}"
+    return GridData(
+        table, table, tuple(str(names[row]) for row in rows.tolist()), tuple(str(names[at]) for at in columns.tolist()),
+        "CPUs of NUMA node", "memory of NUMA node", title, ColourScale(title, low, high),
+    )  # fmt: skip
+
+
+def grid(ax: Axes, data: GridData, style: Style) -> None:
+    """Draw the cells in colours, with their numbers where there is room, and the scale."""
+    ax.set_aspect("auto")
+    draw_cells(ax, data.values, data.scale, style)
+    every = range(len(data.rows))
+    shown = every if data.labelled else data.marked
+    ax.set_yticks(list(shown), [data.rows[row] for row in shown])
+    for label, row in zip(ax.get_yticklabels(), shown, strict=True):
+        if row in data.marked:
+            label.set_color(style.colour("alarm"))
+            label.set_fontweight("bold")
+    ax.set_xticks(range(len(data.columns)), data.columns, rotation=90 if data.turned else 0)
+    ax.tick_params(length=0)
+    ax.set_xlabel(data.column_title)
+    ax.set_ylabel(data.row_title if data.labelled else f"{data.row_title} ({len(data.rows)})")
+    _write_numbers(ax, data, style)
+    draw_scale(ax, data.scale, style)
+
+
+def _write_numbers(ax: Axes, data: GridData, style: Style) -> None:
+    texts = [[short(value, data.digits) for value in row] for row in data.numbers.tolist()]
+    longest = max((len(text) for row in texts for text in row), default=0)
+    width, height = size_pt(ax)
+    letter = style.smallest_letters_pt
+    if not longest or width / len(data.columns) < longest * letter * 0.64 or height / len(data.rows) < 1.4 * letter:
+        return
+    colours = style.map(data.scale.map)(Normalize(data.scale.low, data.scale.high)(data.values))
+    for row, line in enumerate(texts):
+        for column, text in enumerate(line):
+            if text:
+                dark = np.isfinite(data.values[row, column]) and is_dark(colours[row, column])
+                ink = style.colours["paper" if dark else "ink"]
+                ax.text(column, row, text, ha="center", va="center", color=ink, fontsize=style.smallest_letters_pt)
+
+
+def short(value: float, digits: int = 3) -> str:
+    """A number with this many significant digits and no exponent, empty where it is none."""
+    if not np.isfinite(value):
+        return "\N{INFINITY}" if value == np.inf else ""
+    decimals = max(0, digits - 1 - int(np.floor(np.log10(abs(value))))) if value else 1
+    return f"{value:.{min(decimals, 3)}f}"

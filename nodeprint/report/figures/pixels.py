@@ -1,0 +1,108 @@
+"""Cells in the colours of a map, and the scale beside them."""
+
+from __future__ import annotations
+
+import textwrap
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize, to_rgba_array
+from matplotlib.image import AxesImage
+
+from nodeprint.report.figures.node_levels import Floats
+from nodeprint.report.figures.part_levels import size_pt
+from nodeprint.report.figures.style import Map, Style
+
+#: Pixels along an image, about: readers of PDF and SVG smooth images, which must blur no border between cells.
+PIXELS = 768
+
+
+class ColourScale(msgspec.Struct, frozen=True):
+    """From `low` to `high` over a map; `title` says what, with the unit. A `bound` is marked on both sides of 0, or, of
+    `values` (a share of a bound), on its one side; `bound_text` says what it is."""
+
+    title: str
+    low: float
+    high: float
+    map: Map = "values"
+    bound: float | None = None
+    bound_text: str = ""
+
+
+def draw_cells(
+    ax: Axes, values: Floats, scale: ColourScale, style: Style, *, blank: npt.NDArray[np.bool_] | None = None,
+    extent: tuple[float, float, float, float] | None = None, pixels: int = PIXELS,
+    shades: int = 0,
+) -> AxesImage:  # fmt: skip
+    """Draw values (rows, columns) as cells around whole numbers, the first row on top; what was not measured is grey,
+    `blank` cells are not painted. `extent` (left, right, bottom, top) is where, if not there; an image has
+    about so many `pixels` along its side, and so many `shades`, as few take less room (0: all of the map)."""
+    rows, columns = values.shape
+    shares = np.asarray(np.ma.filled(Normalize(scale.low, scale.high)(values), np.nan), dtype=np.float64)
+    if shades:
+        shares = np.round(shares * shades) / shades
+    colours = style.map(scale.map)(shares, bytes=True)
+    colours[~np.isfinite(values)] = (255 * to_rgba_array(style.colours["missing"])[0]).round()
+    if blank is not None:
+        colours[blank] = (255 * to_rgba_array(style.colours["paper"])[0]).round()
+    times = max(1, pixels // max(rows, columns))
+    aspect = ax.get_aspect()
+    image = ax.imshow(
+        colours.repeat(times, axis=0).repeat(times, axis=1), interpolation="none", aspect=aspect,
+        extent=extent or (-0.5, columns - 0.5, rows - 0.5, -0.5),
+    )  # fmt: skip
+    ax.spines[:].set_visible(True)
+    return image
+
+
+def scale_room(width: float, lines: int = 1) -> float:
+    """What the scale takes of `width` mm of axes and scale, its title having so many lines."""
+    return (0.06 * width + 10.5 + 3.0 * lines) / 1.06
+
+
+def draw_scale(ax: Axes, scale: ColourScale, style: Style, *, length: float = 1.0) -> Axes:
+    """The colour scale on the right of the axes, over a part of their height from the top; returns its axes."""
+    bar = ax.inset_axes((1.03, 1.0 - length, 0.03, length))
+    colours = style.map(scale.map)(np.linspace(0, 1, 256)[:, None], bytes=True)
+    bar.imshow(
+        colours, aspect="auto", origin="lower", extent=(0, 1, scale.low, scale.high), interpolation="none"
+    )  # fmt: skip
+    bar.spines[:].set_visible(True)
+    bar.set_xticks([])
+    bar.yaxis.tick_right()
+    bar.yaxis.set_label_position("right")
+    bar.set_ylabel(wrapped(scale.title, length * size_pt(ax)[1], style))
+    if scale.bound is not None:
+        for at in {-scale.bound, scale.bound} if scale.map == "differences" else {scale.bound}:
+            bar.axhline(at, color=style.colours["bound"], linewidth=1.0)
+            bar.plot([-0.5], [at], marker=">", color=style.colours["bound"], markersize=3, clip_on=False)
+        bar.set_xlim(0, 1)
+        bar.set_xlabel(scale.bound_text, fontsize=style.smallest_letters_pt, labelpad=2)
+    return bar
+
+
+def wrapped(title: str, points: float, style: Style) -> str:
+    """A title in lines that have room along an axis of so many points; its unit stays with its last word."""
+    kept = "\N{NO-BREAK SPACE}".join(title.rsplit(" ", 1))
+    lines = textwrap.wrap(kept, max(int(points / (0.58 * style.letters_pt)), 12))
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def value_limits(*arrays: Floats) -> tuple[float, float]:
+    """The ends of one scale for several arrays: all but the outermost thousandth, and never less than 10 % from end to
+    end, as values that are all alike must look so."""
+    known = np.concatenate([values[np.isfinite(values)] for values in arrays]) if arrays else np.zeros(0)
+    if not known.size:
+        return 0.0, 1.0
+    low, high = (float(end) for end in np.quantile(known, (0.001, 0.999)))
+    pad = max(0.0, 0.1 * abs(high) - (high - low), 1e-9) / 2
+    return low - pad, high + pad
+
+
+def is_dark(colour: npt.NDArray[np.float64]) -> bool:
+    """Whether white letters have more contrast than black ones on a colour (WCAG 2.1, relative luminance)."""
+    linear = np.where(colour[:3] <= 0.04, colour[:3] / 12.92, ((colour[:3] + 0.055) / 1.055) ** 2.4)
+    luminance = float(linear @ (0.2126, 0.7152, 0.0722))
+    return (luminance + 0.05) ** 2 < 1.05 * 0.05

@@ -1,0 +1,139 @@
+"""The Python interface opens what a campaign has: data, tables, verdict and figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from typer.testing import CliRunner
+
+import nodeprint
+from nodeprint import export
+from nodeprint.cli import app
+from nodeprint.cli.shared import judge_and_write
+from nodeprint.errors import NodeprintError
+from nodeprint.fleet.quantity import Quantity
+from nodeprint.interface import OpenCampaign
+from nodeprint.judge.outcome import Outcome
+from nodeprint.report.figures import effects, own_places
+from nodeprint.simulate import Plan, write
+from nodeprint.topology.presets import preset
+
+SLOW = "node002"
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> OpenCampaign:
+    folder = tmp_path_factory.mktemp("interface") / "sim"
+    plan = Plan(preset("rome-2x64"), nodes=5, jobs=2, runs=2, passes=1, cells=True, defects=(f"{SLOW}: core 37 +12%",))
+    judge_and_write(write(plan, folder))
+    return nodeprint.open(folder)
+
+
+def test_nodes_and_verdict(campaign: OpenCampaign) -> None:
+    assert campaign.nodes == tuple(f"node{number:03d}" for number in range(5))
+    assert campaign.verdict.nodes[SLOW].outcome is Outcome.DEVIATES
+
+
+def test_data_is_all_that_was_measured_on_a_node(campaign: OpenCampaign) -> None:
+    data = campaign.data(SLOW)
+    latency = data["job1/coherence-cas"]["latency_ns"]
+    assert latency.dims == ("run", "pass", "home", "a", "b")
+    assert latency.attrs["units"] == "ns"
+    with pytest.raises(NodeprintError, match="node099 is no node"):
+        campaign.data("node099")
+
+
+def test_deviations_are_the_table_that_the_judge_wrote(campaign: OpenCampaign) -> None:
+    dataset = campaign.deviations()
+    assert set(dataset.dims) == {"sample", "part"}
+    rows = export.deviation_rows(dataset)
+    assert {"node", "job", "measurement", "family", "place", "difference", "half_90", "bound"} <= set(rows.columns)
+    slow = rows[(rows.node == SLOW) & (rows.family == "core-near")]
+    assert float(slow.difference.max()) > 0.08
+
+
+def finite(quantity: Quantity) -> int:
+    return int(np.isfinite(np.asarray(quantity.values)).sum())
+
+
+def test_tables_have_every_value(campaign: OpenCampaign) -> None:
+    pairs, cells, classes = campaign.pairs(), campaign.cells(), campaign.classes()
+    quantities = campaign.fleet.quantities
+    measured = {kind: sum(finite(q) for q in quantities if q.of_pairs is kind) for kind in (True, False)}
+    assert (len(pairs), len(cells)) == (measured[True], measured[False])
+    assert set(pairs["class"]) > {"same CCX", "other socket"}
+    assert {"cpu", "memory_node", "stream"} <= set(cells.columns)
+    assert set(classes.node) == set(campaign.nodes)
+    assert float(classes[classes["class"] == "same CCX"].median_ns.iloc[0]) == pytest.approx(23, abs=3)
+
+
+@pytest.mark.parametrize("table", export.TABLES)
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_export_writes_each_table(campaign: OpenCampaign, tmp_path: Path, table: export.Table, ending: str) -> None:
+    to = tmp_path / f"{table}.{ending}"
+    done = CliRunner().invoke(app, ["export", str(campaign.folder), "--to", str(to), "--table", table])
+    assert done.exit_code == 0, done.output
+    read = pd.read_csv(to) if ending == "csv" else pd.read_parquet(to)
+    expected = {
+        "pairs": campaign.pairs, "cells": campaign.cells, "classes": campaign.classes,
+        "deviations": lambda: export.deviation_rows(campaign.deviations()),
+    }[table]()  # fmt: skip
+    assert list(read.columns) == list(expected.columns)
+    assert len(read) == len(expected)
+
+
+def test_export_refuses_other_endings(campaign: OpenCampaign, tmp_path: Path) -> None:
+    with pytest.raises(NodeprintError, match=r"neither \.parquet nor \.csv"):
+        export.write(campaign.folder, tmp_path / "out.xlsx")
+
+
+def test_parquet_without_its_package_says_what_to_install(
+    campaign: OpenCampaign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(NodeprintError, match=r"pip install pyarrow`, or name a file that ends in \.csv"):
+        export.write(campaign.folder, tmp_path / "out.parquet")
+    assert not list(tmp_path.glob(".out*"))
+
+
+def test_campaign_without_verdict_says_what_to_run(tmp_path: Path) -> None:
+    folder = write(Plan(preset("graviton3-64"), nodes=1, runs=1, passes=1), tmp_path / "sim")
+    fresh = nodeprint.open(folder)
+    assert len(fresh.pairs()) == 64 * 63 // 2
+    with pytest.raises(NodeprintError, match="nodeprint judge"):
+        fresh.deviations()
+    with pytest.raises(NodeprintError, match="nodeprint judge"):
+        fresh.plot.margins()
+    with pytest.raises(NodeprintError, match="no campaign is there"):
+        nodeprint.open(tmp_path / "absent")
+
+
+def test_figures_draw_on_given_axes_and_on_their_own(campaign: OpenCampaign) -> None:
+    figure = Figure(figsize=(4, 4))
+    ax = figure.add_subplot()
+    assert campaign.plot.matrix(SLOW, ax=ax) is ax
+    assert ax.images and ax.get_xlabel() == "CPU"
+    plot = campaign.plot
+    part = export.deviation_rows(campaign.deviations()).iloc[0]
+    for drawn in (
+        plot.difference(SLOW), plot.quadrants(SLOW), plot.classes(SLOW), plot.floorplan(SLOW), plot.strip(SLOW),
+        plot.floorplan(SLOW, "clock-together"), plot.numa(SLOW), plot.effect(SLOW), plot.finding(SLOW), plot.margins(),
+        plot.maps(), plot.side_by_side("node000", SLOW), plot.forest(part.measurement, part.family, part.place),
+    ):  # fmt: skip
+        assert drawn.has_data() or drawn.texts
+    with pytest.raises(NodeprintError, match="node000 has 0 findings"):
+        plot.effect("node000")
+
+
+def test_every_finding_of_the_judge_is_drawn_beyond_its_own_bound(campaign: OpenCampaign) -> None:
+    for finding in campaign.verdict.nodes[SLOW].counted:
+        levels = campaign.levels(finding.measurement, SLOW)
+        data = own_places.own_places(levels, SLOW, finding)
+        side = np.sign(finding.effect)
+        assert side * np.nanmean(data.difference) > data.bound, finding
+        assert data.bound == pytest.approx(100 * finding.bound)
+        assert effects.of_finding(finding).bound == pytest.approx(100 * finding.bound)

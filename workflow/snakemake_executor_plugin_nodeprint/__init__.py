@@ -1,0 +1,119 @@
+"""A Snakemake executor for measuring: a job of Snakemake is a job of Slurm on one whole node, and what runs there is
+the rule's own command, without Snakemake or Python.
+
+A rule says by its resources what its jobs are:
+  sbatch         options of sbatch, with one `--nodelist=NAME`
+  slurm_name     the job's name in Slurm, the same in every call: by it and its node a job of a former call is found
+  unavailable_s  so long a job waits for a node that was taken out of service, in seconds
+  late_s         so late the login node may see what the node wrote
+  silence_s      so long a controller that does not answer is asked again
+Its first output is status.json in a folder of the job's own, which gets launch.log, too; the campaign is three folders
+above. A job that ends without it is settled: status.json then says why, so that the workflow goes on with the others
+(`retries` come first).
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from snakemake_interface_common.exceptions import WorkflowError
+from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
+from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
+from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
+from snakemake_interface_executor_plugins.logging import LoggerExecutorInterface
+from snakemake_interface_executor_plugins.settings import CommonSettings
+from snakemake_interface_executor_plugins.workflow import WorkflowExecutorInterface
+
+# of a clone that is not installed; installed it is found before
+sys.path.append(str(Path(__file__).parents[2]))
+
+from nodeprint import lost_jobs
+from nodeprint.errors import NodeprintError
+
+if TYPE_CHECKING:
+    from snakemake_executor_plugin_nodeprint import jobs
+
+common_settings = CommonSettings(
+    non_local_exec=True,
+    implies_no_shared_fs=False,
+    job_deploy_sources=False,
+    pass_default_storage_provider_args=False,
+    pass_default_resources_args=False,
+    pass_envvar_declarations_to_cmd=False,
+    auto_deploy_default_storage_provider=False,
+)
+
+
+class Executor(RemoteExecutor):  # type: ignore[misc] # Snakemake has no types
+    """Hands Snakemake's jobs to `jobs.Launch`, one a campaign, in the thread that checks them, and back what came of
+    them."""
+
+    def __init__(self, workflow: WorkflowExecutorInterface, logger: LoggerExecutorInterface) -> None:
+        try:
+            from snakemake_executor_plugin_nodeprint import jobs  # noqa: PLC0415 (every Snakemake imports all plugins)
+        except ImportError as missing:
+            raise WorkflowError(f"the executor needs {missing.name} beside Snakemake: install nodeprint") from missing
+        self.jobs = jobs
+        self.launches: dict[Path, jobs.Launch] = {}
+        super().__init__(workflow, logger)  # the thread of the checks begins here
+        self.next_seconds_between_status_checks = jobs.LOOK_S
+
+    def run_job(self, job: JobExecutorInterface) -> None:
+        """Take a job of Snakemake; it is submitted when the queue is known and has room."""
+        status = Path(str(job.output[0]))
+        # what Snakemake evaluates lazily is asked for in its own thread
+        node_job = self.jobs.job_of(status.parent, job.shellcmd, job.resources)
+        self.report_job_submission(SubmittedJobInfo(job, aux={"job": node_job}))
+
+    async def check_active_jobs(self, active_jobs: list[SubmittedJobInfo]) -> AsyncIterator[SubmittedJobInfo]:
+        """Submit, look, ask, and tell Snakemake what ended."""
+        began = time.monotonic()
+        try:
+            for info in active_jobs:
+                self.launch(info.aux["job"].campaign).take(info.aux["job"])
+            for launch in self.launches.values():
+                launch.step()
+            for info in active_jobs:
+                if not self.has_ended(info):
+                    yield info
+        except NodeprintError as error:
+            raise WorkflowError(str(error)) from error
+        # with many jobs that wait it takes a hundredth of the time to look
+        submitting = any(launch.is_submitting for launch in self.launches.values())
+        pause_s = self.jobs.LOOK_S if submitting else 100 * (time.monotonic() - began)
+        self.next_seconds_between_status_checks = min(max(pause_s, self.jobs.LOOK_S), self.jobs.LONGEST_LOOK_S)
+
+    def launch(self, campaign: Path) -> jobs.Launch:
+        """The jobs of a campaign."""
+        if campaign not in self.launches:
+            self.launches[campaign] = self.jobs.Launch(campaign)
+        return self.launches[campaign]
+
+    def has_ended(self, info: SubmittedJobInfo) -> bool:
+        """Whether a job has an outcome; then Snakemake knows it, too."""
+        job, node_job = info.job, info.aux["job"]
+        if not node_job.outcome:
+            return False
+        if node_job.outcome != "absent":
+            self.report_job_success(info)
+        elif job.restart_times > job.attempt - 1:
+            self.report_job_error(info, msg=f"{node_job.why}. ")
+        else:
+            lost_jobs.settle(node_job.folder, node_job.why)
+            self.report_job_success(info)
+        return True
+
+    def cancel_jobs(self, active_jobs: list[SubmittedJobInfo]) -> None:
+        """End all that are in the queue. (`active_jobs` is empty while they are being checked.)"""
+        for launch in self.launches.values():
+            launch.cancel()
+
+    def shutdown(self) -> None:
+        """The end of the workflow."""
+        super().shutdown()
+        for launch in self.launches.values():
+            launch.end()

@@ -1,0 +1,121 @@
+"""Slurm's commands, each asked once: what they print, that they refused, or that nobody answered."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from nodeprint.discover import slurm
+from nodeprint.errors import NodeprintError, printable
+
+#: A command of Slurm may wait this long for its controller.
+ANSWER_S = 60.0
+#: sbatch refuses for good; anything else that it says may be a controller that did not answer.
+_REFUSED = re.compile(r"Batch job submission failed: (?P<why>.*)|(?P<usage>(unrecognized|invalid) option.*)")
+
+
+class NoAnswerError(Exception):
+    """Slurm did not answer, or not with what was asked: nothing is known."""
+
+
+class RefusedError(Exception):
+    """sbatch will not take this job."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A job as squeue lists it."""
+
+    id: str
+    state: str
+    reason: str
+
+
+def environment() -> dict[str, str]:
+    """The caller's, without what would change options or output; accounts and the like are the user's to set."""
+    kept = {"SLURM_CONF", "SBATCH_ACCOUNT", "SBATCH_QOS", "SBATCH_WCKEY"}
+    dropped = ("SLURM_", "SBATCH_", "SQUEUE_", "SACCT_", "SCANCEL_", "SINFO_", "SCONTROL_")
+    words = {key: value for key, value in os.environ.items() if key in kept or not key.startswith(dropped)}
+    return words | {"LC_ALL": "C"}
+
+
+def ask(*words: str, lock: int | None = None) -> str:
+    """What a command of Slurm prints; it keeps the descriptor `lock` open for as long as it lives.
+
+    Raises NoAnswerError with its last line, and NodeprintError where there is no such command.
+    """
+    # into files: a command may leave a child that holds a pipe open
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
+        try:
+            code = subprocess.run(
+                words, stdin=subprocess.DEVNULL, stdout=out, stderr=error, env=environment(), timeout=ANSWER_S,
+                check=False,
+                start_new_session=True,  # a Ctrl-C is not for it
+                pass_fds=() if lock is None else (lock,),
+            ).returncode  # fmt: skip
+        except FileNotFoundError as missing:
+            advice = "run it on a login node of the cluster"
+            raise NodeprintError(f"{words[0]} is not on PATH", key="launch", advice=advice) from missing
+        except subprocess.TimeoutExpired as late:
+            raise NoAnswerError(f"{words[0]}: no answer in {ANSWER_S:.0f} s") from late
+        out.seek(0)
+        error.seek(0)
+        if code:
+            lines = error.read().decode(errors="replace").strip().splitlines()
+            raise NoAnswerError(lines[-1] if lines else f"{words[0]} ended with {code}")
+        return out.read().decode(errors="replace")
+
+
+def submit(words: Sequence[str], lock: int) -> str:
+    """Submit a job; its number. Raises RefusedError, or NoAnswerError where the job may or may not be in the queue."""
+    try:
+        return ask("sbatch", "--parsable", *words, lock=lock).strip().partition(";")[0]
+    except NoAnswerError as silence:
+        refused = _REFUSED.search(str(silence))
+        if refused and not slurm.NO_ANSWER.search(str(silence)):
+            raise RefusedError(refused["why"] or refused["usage"]) from silence
+        raise
+
+
+def queue(names: Iterable[str]) -> dict[tuple[str, str], Listed]:
+    """The user's jobs by job name and node, ended ones too while Slurm knows them. Raises NoAnswerError."""
+    text = ask("squeue", "--me", "--states=all", "--noheader", f"--name={','.join(names)}", "--format=%j|%n|%i|%T|%r")
+    return parse_queue(text)
+
+
+def parse_queue(text: str) -> dict[tuple[str, str], Listed]:
+    """squeue's lines. Of several jobs of a node the one that is in the queue counts, then the newest."""
+    rows = [cells for line in text.splitlines() if len(cells := line.split("|", 4)) == 5 and cells[2].isdigit()]
+    rows.sort(key=lambda cells: (cells[3] not in slurm.ENDED, int(cells[2])))
+    return {(name, node): Listed(number, state, printable(why, 120)) for name, node, number, state, why in rows}
+
+
+def user_has_jobs() -> bool:
+    """Whether this user has any job in the queue."""
+    with suppress(NoAnswerError):
+        return bool(ask("squeue", "--me", "--noheader", "--format=%i").strip())
+    return True
+
+
+def how_it_ended(number: str) -> tuple[str, str]:
+    """State and exit code of a job that squeue does not list: by scontrol, then sacct; empty where nobody knows."""
+    with suppress(NoAnswerError):
+        return slurm.parse_job(ask("scontrol", "-o", "show", "job", number))
+    with suppress(NoAnswerError, NodeprintError):
+        if "accounting_storage/none" not in ask("scontrol", "show", "config"):
+            return slurm.parse_accounting(ask("sacct", "-n", "-X", "-P", "-j", number, "-o", "State,ExitCode"))
+    return "", ""
+
+
+def state_of(node: str) -> str:
+    """Slurm's state and reason of a node that is out of service; empty where it is not, or Slurm does not say."""
+    with suppress(NoAnswerError, NodeprintError):
+        for row in slurm.parse_sinfo(ask("sinfo", "-h", "-N", "-n", node, "-o", slurm.SINFO_FORMAT)):
+            if slurm.why_not(row.state, ours=True, wake=True):
+                return f"{row.state}: {row.reason}" if row.reason else row.state
+    return ""
