@@ -317,10 +317,6 @@ def test_figures_name_the_worst_cell_and_the_group(campaign):
 # --- over time ------------------------------------------------------------------------------------------------------
 
 
-CHANGES = [
-    ("memory-channel node 1 -12%", "bandwidth", {"memory_node": 1}),
-    ("core-clock 37 -15%", "clock", {"core": 37}),
-]
 
 
 # --- what was seen beside ---------------------------------------------------------------------------------------------
