@@ -87,6 +87,11 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         return found
 
     @cached_property
+    def lone(self) -> bool:
+        """Whether a single node was measured."""
+        return sum(node.state == "measured" for node in self.fleet.nodes) == 1
+
+    @cached_property
     def compared(self) -> int:
         """How many nodes are compared with others."""
         return sum(len(group.nodes) for group in self.groups)

@@ -133,6 +133,12 @@ def _check(name: str, state: planted.NodeDefects, topology: Topology, runs: int)
     if absent:
         advice = f"CCDs here are {min(dies)} to {max(dies)}" if dies else "CCDs here are not known"
         raise NodeprintError(f"a defect of {name} names CCD {absent[0]}", advice=advice)
+    sockets = sorted({cpu.socket for cpu in topology.cpus if cpu.socket is not None})
+    without = sorted({*state.power_limit, *state.cooling} - set(sockets))
+    if without:
+        raise NodeprintError(
+            f"a defect of {name} names socket {without[0]}", advice=f"sockets here are {', '.join(map(str, sockets))}"
+        )
 
 
 def draw_pairs(plan: Plan, number: int, node: NodePlan, job: int, run: int) -> npt.NDArray[np.float32]:
