@@ -36,7 +36,7 @@ def test_rows_of_cells_that_changed_are_named() -> None:
     before, after = verdict(cells=True), verdict("node002: memory-channel node 1 -30%", cells=True)
     found = compare(before, after, acceptance.load())
     changed = {(one.node, one.measurement) for one in found if one.changed}
-    assert changed == {("node002", "bandwidth-nodes")}
+    assert changed == {("node002", "bandwidth-nodes"), ("node002", "bandwidth-machine")}
     assert {one.measurement for one in found} >= {"clock-together", "jitter-detours", "chase-latency"}
 
 
