@@ -44,7 +44,7 @@ def test_every_default_is_there_once() -> None:
 def test_a_campaign_keeps_what_it_is_judged_by(tmp_path: Path) -> None:
     site, campaign = tmp_path / "site.yaml", tmp_path / "campaign"
     site.write_text(
-        "bounds: {percent: {core: 8}}\nsuppressions: [{node: a, finding: b, reason: c, until: 2026-12-31}]\n"
+        "bounds: {percent: {core: 8}}\nsuppressions: [{node: a, finding: core-slow, reason: c, until: 2026-12-31}]\n"
     )
     assert acceptance.kept(campaign) is None
     kept = acceptance.keep(site, campaign)

@@ -39,7 +39,7 @@ def test_a_planted_ccd_is_named_by_linktest_alone() -> None:
     finding = verdict.nodes["node003"].counted[0]
     assert (finding.part.term, finding.part.where["ccd"], finding.measurement) == ("ccd", 5, "linktest-node")
     assert finding.effect == pytest.approx(0.10, abs=0.02)
-    assert re.search(r", \d+(\.\d+)? us\.", text.finding_sentence(finding))
+    assert re.search(r", \d+(\.\d+)? us", text.finding_sentence(finding))
     others = [node.outcome for name, node in verdict.nodes.items() if name != "node003"]
     assert not {Outcome.DEVIATES, Outcome.SUSPECT} & set(others)
 

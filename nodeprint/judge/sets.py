@@ -34,7 +34,6 @@ def labels(one: Quantity) -> dict[str, list[Key | None]]:
                 out.setdefault("cpu_node", [int(node) if node >= 0 else None for node in numa])
     numa = one.places.get("cpu_node", numa)
     if "memory_node" in out and numa is not None:
-        out.setdefault("cpu_node", [int(node) if node >= 0 else None for node in numa])
         memory = one.places["memory_node"]
         sockets = _sockets(one, max(int(memory.max(initial=-1)), int(numa.max(initial=-1))) + 1)
         out["distance"] = [_distance(cpu, node, sockets) for cpu, node in zip(numa.tolist(), memory, strict=True)]

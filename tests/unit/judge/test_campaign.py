@@ -5,13 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import numpy as np
-import pandas
 import pytest
 
-from nodeprint import packing
-from nodeprint.errors import NodeprintError
-from nodeprint.export import COLUMNS, export
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import Kind, Outcome
 from nodeprint.report import files
@@ -55,14 +50,3 @@ def test_clocks_of_the_records_come_to_the_verdict(tmp_path: Path) -> None:
     clock = next(seen for seen in finding.evidence if seen.kind == "clock")
     assert clock.seen
     assert clock.value == pytest.approx(0.4, abs=0.01)
-
-
-def test_export_has_every_pair(campaign: Path, tmp_path: Path) -> None:
-    found = packing.pack(campaign)
-    table = pandas.read_parquet(export(found, tmp_path / "out.parquet"))
-    text = pandas.read_csv(export(found, tmp_path / "out.csv"))
-    count = sum(int(np.isfinite(np.asarray(s.values)).sum()) for s in found.pairs)
-    assert len(table) == len(text) == count
-    assert list(table.columns) == list(COLUMNS)
-    with pytest.raises(NodeprintError, match="neither"):
-        export(found, tmp_path / "out.xlsx")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nodeprint.judge import acceptance
-from nodeprint.judge.acceptance import Limit, Suppression
+from nodeprint.judge.acceptance import ContractLimit, Suppression
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome, State, Why
 
@@ -146,7 +146,10 @@ def test_a_suppression_of_one_finding_leaves_another() -> None:
 
 def test_a_limit_of_a_contract_is_held_to_every_node() -> None:
     name = judged().verdict.nodes["node000"].classes[0].name
-    strict = replace(RULES, limits=(Limit(HOPS, name, 1.0, None, "contract"), Limit(HOPS, "no class", 1.0, None, "c")))
+    strict = replace(
+        RULES,
+        limits=(ContractLimit(HOPS, name, 1.0, None, "contract"), ContractLimit(HOPS, "no class", 1.0, None, "c")),
+    )
     verdict = judge(made(), strict).verdict
     assert {node.outcome for node in verdict.nodes.values()} == {Outcome.OUTSIDE_LIMIT}
     assert verdict.fleet.outcome is FleetOutcome.DEVIATIONS

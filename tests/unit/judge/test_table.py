@@ -66,4 +66,4 @@ def test_value_and_peers_are_in_the_measurements_unit() -> None:
     table = judged(cells=True).deviations
     linear = table.isel(part=table.subject.values == "core-to-core")
     np.testing.assert_allclose(linear.value, linear.peers * (1 + linear.difference), rtol=1e-4)
-    assert set(table.unit.values.tolist()) == {"ns", "B/s", "Hz", "share"}
+    assert {"ns", "B/s", "Hz", "share"} <= set(table.unit.values.tolist())
