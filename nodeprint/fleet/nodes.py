@@ -128,7 +128,7 @@ def _state(folder: Path, node: Node, found: Sequence[Job]) -> NodeState:
 
 
 def _is_cut(node: Node, found: Sequence[Job]) -> bool:
-    """Whether the node's only job with records was cut off, or is still at work: what it has is no whole measurement."""
+    """Whether the node's only job with records was cut off, or is still at work: that is no whole measurement."""
     with_records = [job for job in found if job.measured]
     if [job.number for job in with_records] != [node.job]:
         return False
