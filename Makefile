@@ -4,7 +4,7 @@ CONFIG ?= config/config.yaml
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 LINT = python workflow shell ansible kernels
-.PHONY: help demo run cluster report setup kernels lint $(LINT:%=lint-%) format test test-pure test-emulated test-all fuzz test-fresh test-offline bench bundle pictures clean
+.PHONY: help demo run cluster report setup kernels lint $(LINT:%=lint-%) format test test-pure test-emulated test-all fuzz test-fresh test-offline bench wheel bundle pictures clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -85,6 +85,12 @@ test-offline: .venv/run.stamp ## the main job from the bundle, without network, 
 
 bench: .venv/dev.stamp kernels ## ratios against peers and limits, compared with the last time (an hour; BENCH="numa structure")
 	python -m bench $(BENCH)
+
+wheel: .venv/dev.stamp ## wheels with static kernels, for x86-64 and aarch64 (cross-compiled), in build/wheels
+	for architecture in x86_64 aarch64; do \
+		rm -rf build/lib build/bdist.*; \
+		NODEPRINT_WHEEL=$$architecture setup/pip wheel --no-deps --no-build-isolation --wheel-dir build/wheels . || exit 1; \
+	done
 
 bundle: .venv/run.stamp ## everything that a site without internet needs, as one archive
 	@setup/bundle

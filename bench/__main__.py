@@ -10,8 +10,8 @@ from bench.table import ROOT
 
 #: Names and arguments; `python -m bench.NAME --help` shows more.
 ALL = {
-    "coherence": (), "lines": (), "numa": (), "ports": (), "structure": (), "verdict": (),
-    "linktest": (), "slurm": (), "iodie": (), "report": (), "fleet": (),
+    "coherence": (), "lines": (), "fresh": (), "numa": (), "bandwidth": (), "load": (), "remap": (), "structure": (),
+    "verdict": (), "linktest": (), "slurm": (), "iodie": (), "report": (), "fleet": (),
 }  # fmt: skip
 
 

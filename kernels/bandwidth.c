@@ -1,44 +1,44 @@
-/* bandwidth: bytes a second between CPUs and memory, by likwid-bench. */
+/* bandwidth: bytes a second between cores and memory, by streams as STREAM has them. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bandwidth/flow.h"
+#include "bandwidth/streams.h"
 #include "harness/cache.h"
-#include "harness/child.h"
+#include "harness/die.h"
 #include "harness/fail.h"
-#include "harness/headroom.h"
-#include "harness/likwid.h"
 #include "harness/run.h"
 #include "harness/sample.h"
 
-static const char help[] =
-    "USAGE\n"
-    "  bandwidth --op nodes --cpus cores --out FILE [options]\n"
-    "  example: kernels/build/bandwidth --op scaling --cpus cores --streams load,triad_mem --out here.jsonl\n"
-    "\n"
-    "REQUIREMENTS\n"
-    "  likwid-bench on the PATH; without it the record says so and is complete. No root.\n"
-    "\n"
-    "OVERHEAD\n"
-    "  A process of likwid-bench for each cell, 1.3 s or more, of which likwid takes 1 s to calibrate its clock.\n"
-    "\n"
-    "WARNING\n"
-    "  With ordinary stores the bytes that are read before they are overwritten are not counted: compare the _mem\n"
-    "  streams, which store past the caches, with what vendors state.\n";
+static const char help[] = "USAGE\n"
+                           "  bandwidth --op machine --cpus cores --out FILE [options]\n"
+                           "  example: kernels/build/bandwidth --op groups --cpus cores --passes 1 --out here.jsonl\n"
+                           "\n"
+                           "REQUIREMENTS\n"
+                           "  Linux on x86-64 or aarch64; free memory on each NUMA node as --plan says. No root.\n"
+                           "\n"
+                           "OVERHEAD\n"
+                           "  The cores of a cell are busy for 70 ms a stream; others sleep.\n"
+                           "\n"
+                           "WARNING\n"
+                           "  copy and triad with ordinary stores read each line before they overwrite it, which "
+                           "STREAM does not count: compare\n"
+                           "  the _mem streams, which store past the caches, with what vendors state. A port or a link "
+                           "is shown only by cores\n"
+                           "  that can draw more than it carries: give it all of them.\n";
 
-enum { LONGEST_S = 120, MOST_STREAMS = 8 };
-static const double INITIALIZED_A_SECOND = 4e9; /* bytes that one thread touches first */
-static const double AIMED_S = 0.2, RATE_A_THREAD = 8e9, HIGHEST_RATE = 150e9;
-static const size_t LEAST_BYTES = (size_t)64 << 20;
+enum {
+    LEAST_SLICE_BYTES = 4 << 20,
+    NO_L3_SLICE_BYTES = 64 << 20, /* where no L3 is reported there may still be one (virtual machines, aarch64) */
+    MOST_SLICE_BYTES = 256 << 20,
+};
 
-/* likwid's names. _mem: non-temporal stores; there is no such load from ordinary memory. */
-static const char *const stream_words[] = {"load",      "store",    "copy",      "triad",
-                                           "store_mem", "copy_mem", "triad_mem", NULL};
-enum { STREAMS = 7 };
-static const char *const scope_words[] = {"ccx", "node", "socket", NULL};
+enum page_word { HUGE, BASE, PAGE_WORDS };
+static const char *const page_words[] = {"huge", "base", NULL};
 
-static const char *streams_word = "default";
+static const char *streams_word = "default", *pages_word = NULL;
 
 static const struct setting settings[] = {
     {.name = "streams",
@@ -46,101 +46,248 @@ static const struct setting settings[] = {
      .word = &streams_word,
      .shapes = true,
      .help =
-         "of load,store,copy,triad,store_mem,copy_mem,triad_mem; all; or default: nodes all for up to two NUMA nodes, "
-         "load and store_mem for up to four, else load; scaling and cpus load"},
+         "of load,store_mem,copy,copy_mem,triad,triad_mem; all; or default: machine all; groups load and store_mem; "
+         "nodes all for up to two NUMA nodes, load and store_mem for up to four, else load; scaling and cpus load"},
+    {.name = "pages",
+     .value = "KIND",
+     .word = &pages_word,
+     .shapes = true,
+     .help = "huge, base or both (default huge; base where the system gives no transparent huge pages)"},
     SAMPLE_SETTING,
     {0},
 };
 
-static char kernel_of[STREAMS][64]; /* likwid's kernel for a stream, with the widest vectors there are; "" for none */
-static size_t streams_of[STREAMS];  /* how many streams it has */
-static bool wanted[STREAMS];
+static bool wanted[STREAMS], kinds[PAGE_WORDS];
+static size_t *l3_bytes;                   /* of each CPU of the selection */
+static int *die;                           /* of each CPU of the selection, -1 where its CCX is all of it */
+static struct buffer *buffers[PAGE_WORDS]; /* of each NUMA node of the machine; none where it has no memory */
+static size_t *most_bytes;                 /* what each of them needs, by node */
 
-/* ---- likwid-bench ---- */
+/* ---- the cells of an operation ---- */
 
-static void ask(struct child *child, const char *option, const char *value) {
-    const char *const arguments[] = {"likwid-bench", option, value, NULL};
-    *child = (struct child){.arguments = arguments, .seconds = LONGEST_S};
-    child_run(child);
-    child->arguments = NULL;
+/* Which workers stream for a unit, and from which NUMA nodes, as indices, each of them does. */
+struct shape {
+    size_t (*members)(const struct run *run, const struct unit *unit, size_t *roles);
+    size_t (*sources)(const struct run *run, const struct unit *unit, size_t role, size_t *nodes);
+    size_t stream_key; /* the kind of pages is the next one */
+};
+static const struct shape *shape;
+
+/* Of the selection, as the workers are. */
+static size_t index_of_cpu(const struct run *run, int64_t cpu) {
+    size_t i = 0;
+    while (run->selection.cpus.cpu[i] != cpu) i++;
+    return i;
 }
 
-static bool cpu_has(const char *flag) {
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    char *line = NULL;
-    size_t capacity = 0;
-    bool found = false;
-    while (file != NULL && getline(&line, &capacity, file) > 0) {
-        if (strncmp(line, "flags", 5) != 0) continue;
-        for (char *rest = line, *word; !found && (word = strtok_r(rest, " \t\n", &rest)) != NULL;)
-            found = strcmp(word, flag) == 0;
-        break;
+static size_t index_of_node(const struct run *run, int number) {
+    size_t n = 0;
+    while (n + 1 < run->machine.nodes && run->machine.node[n].number != number) n++;
+    return n;
+}
+
+static size_t own_node(const struct run *run, const struct unit *unit, size_t role, size_t *nodes) {
+    (void)unit;
+    nodes[0] = index_of_node(run, run->selection.place[role].home);
+    return 1;
+}
+
+/* --- nodes */
+
+static size_t members_of_node(const struct run *run, const struct unit *unit, size_t *roles) {
+    size_t count = 0;
+    for (size_t i = 0; i < run->chosen.count; i++)
+        if (run->selection.place[i].node == unit->key[0]) roles[count++] = i;
+    return count;
+}
+
+static size_t named_node(const struct run *run, const struct unit *unit, size_t role, size_t *nodes) {
+    (void)role;
+    nodes[0] = index_of_node(run, (int)unit->key[1]);
+    return 1;
+}
+
+static const struct shape node_shape = {members_of_node, named_node, 2};
+
+/* --- scaling: the CPUs of the first one's CCX, NUMA node or socket, in the order of --cpus */
+
+enum { SCALING_CCX, SCALING_NODE, SCALING_SOCKET, SCALING_SCOPES };
+static const char *const scaling_words[] = {"ccx", "node", "socket", NULL};
+
+static size_t members_of_scope(const struct run *run, const struct unit *unit, size_t *roles) {
+    const struct cpu_place *place = run->selection.place;
+    size_t count = 0, first = index_of_cpu(run, run->chosen.cpu[0]);
+    for (size_t c = 0; c < run->chosen.count && (unit->key[1] == 0 || count < (size_t)unit->key[1]); c++) {
+        size_t i = index_of_cpu(run, run->chosen.cpu[c]);
+        bool inside = unit->key[0] == SCALING_CCX    ? place[i].l3 == place[first].l3
+                      : unit->key[0] == SCALING_NODE ? place[i].node == place[first].node
+                                                     : place[i].socket == place[first].socket;
+        if (inside) roles[count++] = i;
     }
-    free(line);
-    if (file != NULL) fclose(file);
-    return found;
+    return count;
 }
 
-static void find_kernels(const char *list) {
-    static const char *const vectors[][2] = {{"avx512f", "_avx512"}, {"avx", "_avx"}, {"sse2", "_sse"}, {NULL, ""}};
-    for (size_t s = 0; s < STREAMS; s++)
-        for (size_t v = 0; v < 4 && kernel_of[s][0] == '\0'; v++) {
-            char name[64];
-            snprintf(name, sizeof name, "%s%s", stream_words[s], vectors[v][1]);
-            if (vectors[v][0] != NULL && !cpu_has(vectors[v][0])) continue;
-            if (likwid_has(list, name)) strcpy(kernel_of[s], name);
+static const struct shape scaling_shape = {members_of_scope, own_node, 2};
+
+/* --- cpus */
+
+static size_t member_alone(const struct run *run, const struct unit *unit, size_t *roles) {
+    roles[0] = index_of_cpu(run, unit->key[0]);
+    return 1;
+}
+
+static const struct shape cpu_shape = {member_alone, own_node, 1};
+
+/* --- groups and machine */
+
+enum group { CCX, CCD, SOCKET, MACHINE };
+static const char *const group_words[] = {"ccx", "ccd", NULL};
+static const char *const whole_words[] = {"socket", "machine", NULL};
+enum target { OWN, OTHER, ALL };
+static const char *const target_words[] = {"own", "other_socket", "all", NULL};
+
+static bool same_group(const struct run *run, size_t i, size_t j, enum group group) {
+    const struct cpu_place *place = run->selection.place;
+    switch (group) {
+    case CCX:
+        return place[i].l3 == place[j].l3;
+    case CCD:
+        return die[i] >= 0 && die[i] == die[j];
+    case SOCKET:
+        return place[i].socket == place[j].socket;
+    case MACHINE:
+        return true;
+    }
+    return false;
+}
+
+static size_t members_of_group(const struct run *run, const struct unit *unit, enum group group, size_t *roles) {
+    size_t count = 0, first = index_of_cpu(run, unit->key[0]);
+    for (size_t i = 0; i < run->selection.cpus.count; i++)
+        if (same_group(run, i, first, group)) roles[count++] = i;
+    return count;
+}
+
+static size_t members_of_die(const struct run *run, const struct unit *unit, size_t *roles) {
+    return members_of_group(run, unit, unit->key[1] == 0 ? CCX : CCD, roles);
+}
+
+static size_t members_of_whole(const struct run *run, const struct unit *unit, size_t *roles) {
+    return members_of_group(run, unit, unit->key[1] == 0 ? SOCKET : MACHINE, roles);
+}
+
+/* No CPU of these nodes need take part. */
+static size_t target_nodes(const struct run *run, size_t role, enum target target, size_t *nodes) {
+    const struct cpu_place *place = &run->selection.place[role];
+    size_t count = 0;
+    for (size_t n = 0; n < run->machine.nodes; n++) {
+        const struct numa_node *node = &run->machine.node[n];
+        if (!node->has_memory) continue;
+        bool other = node->cpus.count > 0 && select_socket_of(node->cpus.cpu[0]) != place->socket;
+        if (target == OWN ? node->number == place->home : target == ALL || other) nodes[count++] = n;
+    }
+    return count;
+}
+
+static size_t target_of_unit(const struct run *run, const struct unit *unit, size_t role, size_t *nodes) {
+    return target_nodes(run, role, (enum target)unit->key[2], nodes);
+}
+
+static const struct shape group_shape = {members_of_die, target_of_unit, 3};
+static const struct shape whole_shape = {members_of_whole, own_node, 2};
+
+/* ---- memory ---- */
+
+/* Bytes of each thread's slice: together four times the L3s that the threads share, each at most MOST_SLICE_BYTES. */
+static size_t wanted_slice(const struct run *run, const size_t *roles, size_t count) {
+    const struct cpu_place *place = run->selection.place;
+    size_t slice = LEAST_SLICE_BYTES;
+    for (size_t i = 0; i < count; i++) {
+        size_t sharers = 0, l3 = l3_bytes[roles[i]];
+        for (size_t j = 0; j < count; j++) sharers += place[roles[j]].l3 == place[roles[i]].l3;
+        size_t bytes = l3 > 0 ? 4 * l3 / sharers : NO_L3_SLICE_BYTES;
+        if (bytes > slice) slice = bytes;
+    }
+    return slice < MOST_SLICE_BYTES ? slice : MOST_SLICE_BYTES;
+}
+
+/* Streams' shares: the slices of a buffer go to the roles that use it, in their order. `threads` gets how many there are
+ * by node. */
+static void share_out(const struct run *run, const struct unit *unit, const size_t *roles, size_t count,
+                      struct share *shares, size_t *threads) {
+    size_t *nodes = grow(NULL, run->machine.nodes, sizeof *nodes);
+    const struct buffer *own = buffers[unit->key[shape->stream_key + 1]];
+    memset(threads, 0, run->machine.nodes * sizeof *threads);
+    for (size_t i = 0; i < count; i++) {
+        size_t sources = shape->sources(run, unit, roles[i], nodes), slice = 0;
+        const struct buffer **from = grow(NULL, sources, sizeof(const struct buffer *));
+        for (size_t s = 0; s < sources; s++) {
+            from[s] = own == NULL ? NULL : &own[nodes[s]];
+            slice = threads[nodes[s]] > slice ? threads[nodes[s]] : slice;
         }
+        for (size_t s = 0; s < sources; s++) threads[nodes[s]] = slice + 1;
+        shares[i] = (struct share){from, sources, slice};
+    }
+    free(nodes);
 }
 
-/* False, with the reason, where likwid-bench cannot be used. */
-static bool find_likwid(const char **why) {
-    static struct text reason;
-    struct child child;
-    ask(&child, "-a", NULL);
-    if (child.exit_code == 127)
-        *why = "likwid-bench is not installed: no bandwidth is measured";
-    else if (child.exit_code != 0 || !likwid_has(child.said.data, "load")) {
-        text_add(&reason, "likwid-bench -a ends with %d and lists no kernel: no bandwidth is measured",
-                 child.exit_code);
-        *why = reason.data;
-    } else {
-        find_kernels(child.said.data);
-        *why = NULL;
+static void free_shares(struct share *shares, size_t count) {
+    for (size_t i = 0; i < count; i++) free((void *)shares[i].buffers);
+    free(shares);
+}
+
+/* A slice for each of `threads` in the buffer of each node. */
+static size_t slice_that_fits(const struct run *run, size_t slice, const size_t *threads) {
+    for (size_t n = 0; n < run->machine.nodes; n++)
+        if (threads[n] > 0 && most_bytes[n] / threads[n] < slice) slice = most_bytes[n] / threads[n];
+    return slice / CHUNK_BYTES * CHUNK_BYTES;
+}
+
+static size_t memory_nodes(const struct run *run) {
+    size_t count = 0;
+    for (size_t n = 0; n < run->machine.nodes; n++) count += run->machine.node[n].has_memory;
+    return count;
+}
+
+/* What the largest cell needs of each node, as far as all nodes have it at once. */
+static void choose_memory(struct run *run) {
+    size_t nodes = run->machine.nodes, kind_count = (size_t)kinds[HUGE] + kinds[BASE];
+    size_t *roles = grow(NULL, run->selection.cpus.count, sizeof *roles), *threads = grow(NULL, nodes, sizeof *threads);
+    size_t *most_threads = grow(NULL, nodes, sizeof *most_threads);
+    most_bytes = grow(NULL, nodes, sizeof *most_bytes);
+    memset(most_bytes, 0, nodes * sizeof *most_bytes);
+    memset(most_threads, 0, nodes * sizeof *most_threads);
+    for (size_t u = 0; u < run->unit_count; u++) {
+        size_t count = shape->members(run, &run->units[u], roles), slice = wanted_slice(run, roles, count);
+        struct share *shares = grow(NULL, count, sizeof *shares);
+        share_out(run, &run->units[u], roles, count, shares, threads);
+        free_shares(shares, count);
+        for (size_t n = 0; n < nodes; n++) {
+            if (threads[n] * slice > most_bytes[n]) most_bytes[n] = threads[n] * slice;
+            if (threads[n] > most_threads[n]) most_threads[n] = threads[n];
+        }
     }
-    text_free(&child.said);
-    for (size_t s = 0; *why == NULL && s < STREAMS; s++) {
-        if (kernel_of[s][0] == '\0') continue;
-        ask(&child, "-l", kernel_of[s]);
-        streams_of[s] = likwid_streams(child.said.data);
-        if (streams_of[s] == 0 || streams_of[s] > MOST_STREAMS) kernel_of[s][0] = '\0';
-        text_free(&child.said);
+    for (size_t n = 0; n < nodes; n++) {
+        int number = run->machine.node[n].number;
+        if (most_bytes[n] == 0) continue;
+        most_bytes[n] =
+            buffer_affordable(&run->machine, number, kind_count * most_bytes[n], memory_nodes(run)) / kind_count;
+        if (most_bytes[n] < most_threads[n] * LEAST_SLICE_BYTES)
+            fail(EXIT_NOT_AS_ASKED, "%zu cores need %d MiB each on NUMA node %d, and there is no room for it",
+                 most_threads[n], LEAST_SLICE_BYTES >> 20, number);
     }
-    return *why == NULL;
+    free(most_threads);
+    free(threads);
+    free(roles);
+}
+
+static uint64_t memory_planned(const struct run *run) {
+    uint64_t bytes = 0;
+    for (size_t n = 0; n < run->machine.nodes; n++) bytes += most_bytes[n] * ((size_t)kinds[HUGE] + kinds[BASE]);
+    return bytes;
 }
 
 /* ---- plans ---- */
-
-static size_t most_bytes; /* of all cells */
-
-/* Four times the last-level caches of these CPUs. */
-static size_t wanted_bytes_of(const struct cpulist *cpus) {
-    size_t bytes = 0;
-    for (size_t i = 0; i < cpus->count; i++) {
-        struct cpulist sharers = {0};
-        cache_sharers(cpus->cpu[i], &sharers);
-        bool counted = false;
-        for (size_t j = 0; j < i; j++) counted = counted || cpulist_has(&sharers, cpus->cpu[j]);
-        if (!counted) bytes += 4 * cache_bytes(cpus->cpu[i], 3);
-        cpulist_free(&sharers);
-    }
-    return bytes < LEAST_BYTES ? LEAST_BYTES : bytes;
-}
-
-static void add_cell(struct run *run, const struct cpulist *cpus, struct unit unit) {
-    size_t bytes = wanted_bytes_of(cpus);
-    if (bytes > most_bytes) most_bytes = bytes;
-    run_add_unit(run, unit);
-}
 
 static void want(const char *names) {
     char *list = strdup(names);
@@ -154,36 +301,51 @@ static void want(const char *names) {
     free(list);
 }
 
-static size_t memory_nodes(const struct run *run) {
-    size_t count = 0;
-    for (size_t n = 0; n < run->machine.nodes; n++) count += run->machine.node[n].has_memory;
-    return count;
+static void choose_streams(const char *by_default) {
+    const char *names = strcmp(streams_word, "default") == 0 ? by_default : streams_word;
+    want(strcmp(names, "all") == 0 ? "load,store_mem,copy,copy_mem,triad,triad_mem" : names);
 }
 
-static bool choose_streams(struct run *run, bool matrix) {
-    if (strcmp(streams_word, "all") == 0 || (strcmp(streams_word, "default") == 0 && matrix && memory_nodes(run) <= 2))
-        for (size_t s = 0; s < STREAMS; s++) wanted[s] = true;
-    else if (strcmp(streams_word, "default") == 0)
-        want(matrix && memory_nodes(run) <= 4 ? "load,store_mem" : "load");
-    else
-        want(streams_word);
-    if (!find_likwid(&run->not_applicable)) return false;
-    for (size_t s = 0; s < STREAMS; s++) wanted[s] = wanted[s] && kernel_of[s][0] != '\0';
-    return true;
+static void choose_pages(struct run *run) {
+    bool both = pages_word != NULL && strcmp(pages_word, "both") == 0;
+    kinds[HUGE] = both || pages_word == NULL || strcmp(pages_word, "huge") == 0;
+    kinds[BASE] = both || (pages_word != NULL && strcmp(pages_word, "base") == 0);
+    if (!kinds[HUGE] && !kinds[BASE]) fail(EXIT_BAD_INPUT, "--pages takes huge, base or both, not %s", pages_word);
+    if (!kinds[HUGE] || buffer_huge_pages_work()) return;
+    kinds[HUGE] = false;
+    run_not_measured(run, "huge pages", "the system gives no transparent huge pages of up to 32 MiB");
+    if (pages_word == NULL) kinds[BASE] = true;
 }
 
-static void cpus_of_node(const struct run *run, int node, struct cpulist *cpus) {
-    *cpus = (struct cpulist){0};
-    for (size_t i = 0; i < run->chosen.count; i++)
-        if (machine_node_of(&run->machine, run->chosen.cpu[i]) == node) cpulist_add(cpus, run->chosen.cpu[i]);
+/* A unit for each stream and kind of pages, the keys before those as given. */
+static void add_cells(struct run *run, struct unit unit) {
+    for (int64_t stream = 0; stream < STREAMS; stream++)
+        for (int64_t kind = 0; kind < PAGE_WORDS; kind++) {
+            if (!wanted[stream] || !kinds[kind]) continue;
+            unit.key[shape->stream_key] = stream;
+            unit.key[shape->stream_key + 1] = kind;
+            run_add_unit(run, unit);
+        }
+}
+
+static void begin_plan(struct run *run, const struct shape *of, const char *by_default) {
+    shape = of;
+    l3_bytes = grow(NULL, run->selection.cpus.count, sizeof *l3_bytes);
+    for (size_t i = 0; i < run->selection.cpus.count; i++) l3_bytes[i] = cache_bytes(run->selection.cpus.cpu[i], 3);
+    choose_streams(by_default);
+    choose_pages(run);
+}
+
+static void end_plan(struct run *run) {
+    if (run->unit_count > 0) choose_memory(run);
 }
 
 static void plan_nodes(struct run *run) {
-    if (!choose_streams(run, true)) return;
-    bool bind = child_may_bind();
+    begin_plan(run, &node_shape, memory_nodes(run) <= 2 ? "all" : memory_nodes(run) <= 4 ? "load,store_mem" : "load");
+    bool bind = memory_may_bind(&run->machine);
     if (!bind && memory_nodes(run) > 1)
-        run_not_measured(run, "memory of other NUMA nodes", "binding memory is not permitted (set_mempolicy)");
-    size_t nodes = run->machine.nodes, count = 0;
+        run_not_measured(run, "memory of other NUMA nodes", "binding memory is not permitted (mbind)");
+    size_t nodes = run->machine.nodes, count = 0, *roles = grow(NULL, run->chosen.count, sizeof *roles);
     struct node_pair *pairs = grow(NULL, nodes * nodes, sizeof *pairs);
     for (size_t c = 0; c < nodes; c++)
         for (size_t m = 0; m < nodes; m++)
@@ -191,254 +353,149 @@ static void plan_nodes(struct run *run) {
                 pairs[count++] = (struct node_pair){run->machine.node[c].number, run->machine.node[m].number};
     count = sample_pairs(run, pairs, count);
     for (size_t i = 0; i < count; i++) {
-        struct cpulist cpus;
-        cpus_of_node(run, pairs[i].a, &cpus);
-        for (int64_t s = 0; cpus.count > 0 && s < STREAMS; s++)
-            if (wanted[s]) add_cell(run, &cpus, (struct unit){{pairs[i].a, pairs[i].b, s}});
-        cpulist_free(&cpus);
+        struct unit unit = {{pairs[i].a, pairs[i].b}};
+        if (members_of_node(run, &unit, roles) > 0) add_cells(run, unit);
     }
     free(pairs);
-}
-
-static int package_of(int cpu) {
-    char content[32];
-    return read_sysfs(content, sizeof content, "devices/system/cpu/cpu%d/topology/physical_package_id", cpu)
-               ? atoi(content)
-               : 0;
-}
-
-/* The chosen CPUs of the first one's CCX (what shares its last-level cache), NUMA node or socket. */
-static void scope_cpus(const struct run *run, int64_t scope, struct cpulist *cpus) {
-    int first = run->chosen.cpu[0];
-    struct cpulist sharers = {0};
-    cache_sharers(first, &sharers);
-    for (size_t i = 0; i < run->chosen.count; i++) {
-        int cpu = run->chosen.cpu[i];
-        bool inside = scope == 0   ? cpulist_has(&sharers, cpu)
-                      : scope == 1 ? machine_node_of(&run->machine, cpu) == machine_node_of(&run->machine, first)
-                                   : package_of(cpu) == package_of(first);
-        if (inside) cpulist_add(cpus, cpu);
-    }
-    cpulist_free(&sharers);
+    free(roles);
+    end_plan(run);
 }
 
 /* Every number of cores in a CCX of up to 16; else the powers of two and all. A scope that has the CPUs of a smaller one is left out. */
 static void plan_scaling(struct run *run) {
-    if (!choose_streams(run, false)) return;
+    begin_plan(run, &scaling_shape, "load");
     run_begin_quietly(run);
-    size_t former = 0;
-    for (int64_t scope = 0; scope < 3; scope++) {
-        struct cpulist cpus = {0};
-        scope_cpus(run, scope, &cpus);
-        for (size_t n = 1; n <= cpus.count && cpus.count > former; n++)
-            for (int64_t s = 0; s < STREAMS; s++)
-                if (wanted[s] && ((scope == 0 && cpus.count <= 16) || n == cpus.count || (n & (n - 1)) == 0))
-                    add_cell(run, &cpus, (struct unit){{scope, (int64_t)n, s}});
-        former = cpus.count;
-        cpulist_free(&cpus);
+    size_t former = 0, *roles = grow(NULL, run->chosen.count, sizeof *roles);
+    for (int64_t scope = 0; scope < SCALING_SCOPES; scope++) {
+        size_t all = members_of_scope(run, &(struct unit){{scope}}, roles);
+        for (size_t n = 1; n <= all && all > former; n++)
+            if ((scope == SCALING_CCX && all <= 16) || n == all || (n & (n - 1)) == 0)
+                add_cells(run, (struct unit){{scope, (int64_t)n}});
+        former = all;
     }
+    free(roles);
+    end_plan(run);
 }
 
 static void plan_cpus(struct run *run) {
-    if (!choose_streams(run, false)) return;
-    for (size_t i = 0; i < run->chosen.count; i++) {
-        struct cpulist alone = {0};
-        cpulist_add(&alone, run->chosen.cpu[i]);
-        for (int64_t s = 0; s < STREAMS; s++)
-            if (wanted[s]) add_cell(run, &alone, (struct unit){{run->chosen.cpu[i], s}});
-        cpulist_free(&alone);
+    begin_plan(run, &cpu_shape, "load");
+    for (size_t i = 0; i < run->chosen.count; i++) add_cells(run, (struct unit){{run->chosen.cpu[i]}});
+    end_plan(run);
+}
+
+static bool first_of_group(const struct run *run, size_t i, enum group group) {
+    for (size_t j = 0; j < i; j++)
+        if (same_group(run, i, j, group)) return false;
+    return true;
+}
+
+static void add_group(struct run *run, size_t first, int64_t scope) {
+    size_t *nodes = grow(NULL, run->machine.nodes, sizeof *nodes);
+    for (int64_t target = OWN; target <= ALL; target++) {
+        size_t count = target_nodes(run, first, (enum target)target, nodes);
+        if (count > 0 && (target != ALL || count > 1))
+            add_cells(run, (struct unit){{run->selection.cpus.cpu[first], scope, target}});
     }
+    free(nodes);
+}
+
+static void plan_groups(struct run *run) {
+    begin_plan(run, &group_shape, "load,store_mem");
+    die = grow(NULL, run->selection.cpus.count, sizeof *die);
+    die_of_cpus(&run->selection, die);
+    for (size_t i = 0; i < run->selection.cpus.count; i++) {
+        if (first_of_group(run, i, CCX)) add_group(run, i, 0);
+        if (die[i] >= 0 && first_of_group(run, i, CCD)) add_group(run, i, 1);
+    }
+    end_plan(run);
+}
+
+/* Where there is one socket it is the machine. */
+static void plan_machine(struct run *run) {
+    begin_plan(run, &whole_shape, "all");
+    size_t sockets = 0;
+    for (size_t i = 0; i < run->selection.cpus.count; i++) sockets += first_of_group(run, i, SOCKET);
+    for (size_t i = 0; sockets > 1 && i < run->selection.cpus.count; i++)
+        if (first_of_group(run, i, SOCKET)) add_cells(run, (struct unit){{run->selection.cpus.cpu[i], 0}});
+    add_cells(run, (struct unit){{run->selection.cpus.cpu[0], 1}});
+    end_plan(run);
 }
 
 /* ---- measuring ---- */
 
-/* As far as there is memory. */
-static size_t bytes_for(const struct run *run, const struct cpulist *cpus, int node) {
-    size_t bytes = buffer_affordable(&run->machine, node, wanted_bytes_of(cpus), 1);
-    if (bytes >= LEAST_BYTES) return bytes;
-    struct limit limit = memory_limit(&run->machine, node);
-    fail(EXIT_NOT_AS_ASKED, "%zu MiB on NUMA node %d cannot be had: %llu MiB are %s", LEAST_BYTES >> 20, node,
-         (unsigned long long)(limit.bytes >> 20), limit.what);
+static struct buffer place(struct run *run, size_t n, enum page_word kind) {
+    int number = run->machine.node[n].number;
+    struct buffer buffer = buffer_create(&run->machine, &run->workers, number, most_bytes[n],
+                                         kind == HUGE ? PAGES_TRANSPARENT : PAGES_BASE);
+    if (kind == HUGE && buffer.huge_bytes < buffer.size) /* figures of mixed pages are neither's */
+        fail(EXIT_NOT_AS_ASKED,
+             "only %zu of %zu MiB on NUMA node %d are in huge pages: its memory is fragmented; free it, or use --pages "
+             "base",
+             buffer.huge_bytes >> 20, buffer.size >> 20, number);
+    return buffer;
 }
 
-/* likwid's words for so many threads on all CPUs it may use (N), each stream said to be there; the policy of the process
- * decides where that is. */
-static void add_workgroup(struct text *out, size_t bytes, size_t threads, size_t streams) {
-    text_add(out, "N:%zukB:%zu-", bytes / 1000, threads);
-    for (size_t i = 0; i < streams; i++) text_add(out, "%s%zu:N", i == 0 ? "" : ",", i);
-}
-
-static size_t iterations(size_t bytes, size_t threads) {
-    double rate = (double)threads * RATE_A_THREAD < HIGHEST_RATE ? (double)threads * RATE_A_THREAD : HIGHEST_RATE;
-    size_t count = (size_t)(AIMED_S * rate / (double)bytes) + 1;
-    return count < 4 ? 4 : count;
-}
-
-/* Whether its memory was looked at while it was there. */
-static bool was_seen(const struct child *child, size_t bytes) {
-    return child->most_bytes >= bytes / 2;
-}
-
-static void check(const struct child *child, const struct cpulist *cpus, size_t bytes, double *rate) {
-    const char *kernel = child->arguments[2];
-    if (child->exit_code == -2)
-        fail(EXIT_NOT_AS_ASKED, "likwid-bench -t %s did not end within %d s", kernel, LONGEST_S);
-    if (child->exit_code != 0 || !likwid_rate(child->said.data, rate)) {
-        size_t end = child->said.length;
-        while (end > 0 && (child->said.data[end - 1] == '\n' || child->said.data[end - 1] == '-')) end--;
-        size_t start = end;
-        while (start > 0 && child->said.data[start - 1] != '\n') start--;
-        fail(EXIT_NOT_AS_ASKED, "likwid-bench -t %s ends with %d and no rate; its last output: %.*s", kernel,
-             child->exit_code, (int)(end - start), child->said.data + start);
+static void prepare(struct run *run) {
+    for (size_t kind = 0; kind < PAGE_WORDS; kind++) {
+        if (!kinds[kind]) continue;
+        buffers[kind] = grow(NULL, run->machine.nodes, sizeof *buffers[kind]);
+        for (size_t n = 0; n < run->machine.nodes; n++) {
+            char name[32];
+            if (most_bytes[n] == 0) continue;
+            buffers[kind][n] = place(run, n, (enum page_word)kind);
+            snprintf(name, sizeof name, "%d%s", run->machine.node[n].number,
+                     kinds[HUGE] && kind == BASE ? "/base" : "");
+            run_add_placement(run, name, &buffers[kind][n]);
+        }
     }
-    struct cpulist ran = {0}, asked = {0};
-    likwid_cpus(child->said.data, &ran);
-    for (size_t i = 0; i < cpus->count; i++) cpulist_add(&asked, cpus->cpu[i]);
-    cpulist_sort(&asked);
-    if (ran.count != asked.count || memcmp(ran.cpu, asked.cpu, ran.count * sizeof *ran.cpu) != 0)
-        fail(EXIT_NOT_AS_ASKED, "likwid-bench -t %s ran %zu threads, not one on each of the %zu CPUs asked", kernel,
-             ran.count, asked.count);
-    cpulist_free(&ran);
-    cpulist_free(&asked);
-    if (was_seen(child, bytes) && (double)child->placed_bytes < 0.95 * (double)child->most_bytes)
-        fail(EXIT_NOT_AS_ASKED, "likwid-bench -t %s has %zu of %zu MiB on another NUMA node than asked", kernel,
-             (child->most_bytes - child->placed_bytes) >> 20, child->most_bytes >> 20);
 }
 
-static unsigned bench(const struct run *run, const struct cpulist *cpus, const int *nodes, size_t node_count,
-                      int64_t stream, struct text *members) {
-    size_t bytes = bytes_for(run, cpus, nodes[0]);
-    struct text workgroup = {0}, count = {0};
-    double rate = 0;
-    add_workgroup(&workgroup, bytes, cpus->count, streams_of[stream]);
-    text_add(&count, "%zu", iterations(bytes, cpus->count));
-    const char *const arguments[] = {"likwid-bench", "-t", kernel_of[stream], "-w",
-                                     workgroup.data, "-i", count.data,        NULL};
-    struct child child = {
-        .arguments = arguments, .cpus = cpus, .nodes = nodes, .node_count = node_count, .seconds = LONGEST_S};
-    child_run(&child);
-    if (child.exit_code != -1) {
-        check(&child, cpus, bytes, &rate);
-        text_add(members, ",\"rate_bytes_per_s\":%.9g,\"threads\":%zu,\"size_bytes\":%zu", rate, cpus->count, bytes);
-        if (was_seen(&child, bytes))
-            text_add(members, ",\"placed_share\":%.4f", (double)child.placed_bytes / (double)child.most_bytes);
-        text_add(members, ",\"raw\":");
-        text_add_json(members, child.said.data);
-    }
-    text_free(&workgroup);
-    text_free(&count);
-    text_free(&child.said);
-    return child.exit_code == -1 ? UNIT_STOPPED : 0;
-}
-
-static unsigned measure_nodes(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
     (void)pass;
-    int memory = (int)unit->key[1];
-    struct cpulist cpus;
-    cpus_of_node(run, (int)unit->key[0], &cpus);
-    unsigned flags = bench(run, &cpus, &memory, 1, unit->key[2], members);
-    cpulist_free(&cpus);
-    return flags;
-}
-
-/* A socket's memory is all of its nodes'. */
-static unsigned measure_scaling(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
-    (void)pass;
-    struct cpulist cpus = {0};
-    scope_cpus(run, unit->key[0], &cpus);
-    int *nodes = grow(NULL, cpus.count, sizeof *nodes);
-    size_t node_count = 0;
-    for (size_t i = 0; i < cpus.count; i++) {
-        int home = machine_home_of(&run->machine, cpus.cpu[i]);
-        bool known = unit->key[0] < 2 && node_count > 0;
-        for (size_t n = 0; n < node_count; n++) known = known || nodes[n] == home;
-        if (!known) nodes[node_count++] = home;
-    }
-    cpus.count = (size_t)unit->key[1];
-    unsigned flags = bench(run, &cpus, nodes, node_count, unit->key[2], members);
-    cpulist_free(&cpus);
-    free(nodes);
-    return flags;
-}
-
-static unsigned measure_cpu(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
-    (void)pass;
-    int cpu = (int)unit->key[0], home = machine_home_of(&run->machine, cpu);
-    struct cpulist cpus = {0};
-    cpulist_add(&cpus, cpu);
-    unsigned flags = bench(run, &cpus, &home, 1, unit->key[1], members);
-    cpulist_free(&cpus);
-    return flags;
-}
-
-static void facts(struct run *run, bool end, struct text *members) {
-    (void)run;
-    const char *separator = "";
-    if (end) return;
-    text_add(members, ",\"benchmarks\":{");
-    for (size_t s = 0; s < STREAMS; s++) {
-        if (!wanted[s]) continue;
-        text_add(members, "%s\"%s\":{\"kernel\":\"%s\",\"streams\":%zu}", separator, stream_words[s], kernel_of[s],
-                 streams_of[s]);
-        separator = ",";
-    }
-    text_add(members, "}");
-}
-
-static uint64_t memory_planned(const struct run *run) {
-    (void)run;
-    return most_bytes;
+    size_t *roles = grow(NULL, run->selection.cpus.count, sizeof *roles);
+    size_t *threads = grow(NULL, run->machine.nodes, sizeof *threads);
+    size_t count = shape->members(run, unit, roles);
+    struct share *shares = grow(NULL, count, sizeof *shares);
+    struct moved *moved = grow(NULL, count, sizeof *moved);
+    share_out(run, unit, roles, count, shares, threads);
+    size_t slice = slice_that_fits(run, wanted_slice(run, roles, count), threads);
+    flow_run(run, roles, count, (enum stream)unit->key[shape->stream_key], slice, shares, moved);
+    unsigned flags = flow_add_rates(moved, count, members);
+    text_add(members, ",\"slice_bytes\":%zu,\"page_bytes\":%zu", slice, shares[0].buffers[0]->page_bytes);
+    free(moved);
+    free_shares(shares, count);
+    free(threads);
+    free(roles);
+    return run_stopping() ? UNIT_STOPPED : flags;
 }
 
 static double plan_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
-    (void)run;
-    (void)unit;
+    static const double touched_a_second = 2e9, clock_probe_s = 1e-3;
     (void)hop_ns;
-    return 1.6 + (double)most_bytes / INITIALIZED_A_SECOND;
+    double touch_s = unit == run->units ? (double)memory_planned(run) / touched_a_second : 0;
+    return touch_s + WINDOWS * WINDOW_NS / 1e9 + clock_probe_s;
 }
 
-#define BANDWIDTH_VALUES "\"rate_bytes_per_s\":\"B/s\",\"threads\":\"1\",\"size_bytes\":\"B\",\"placed_share\":\"1\""
+#define BANDWIDTH_VALUES FLOW_VALUES ",\"slice_bytes\":\"B\",\"page_bytes\":\"B\""
+
+#define BANDWIDTH_OPERATION(op, what, planner)                                                                         \
+    .name = (op), .summary = (what), .quantity = "rate", .unit = "B/s", .record = "cell", .values = BANDWIDTH_VALUES,  \
+    .plan = (planner), .memory = memory_planned, .prepare = prepare, .measure = measure, .seconds = plan_seconds
 
 static const struct operation operations[] = {
-    {.name = "nodes",
-     .summary = "the CPUs of each NUMA node together, in the memory of each",
-     .quantity = "rate",
-     .unit = "B/s",
-     .record = "cell",
-     .values = BANDWIDTH_VALUES,
-     .keys = {"cpu_node", "memory_node", "stream"},
-     .words = {NULL, NULL, stream_words},
-     .plan = plan_nodes,
-     .memory = memory_planned,
-     .facts = facts,
-     .measure = measure_nodes,
-     .seconds = plan_seconds},
-    {.name = "scaling",
-     .summary = "by the number of cores of the first CPU's CCX, NUMA node and socket",
-     .quantity = "rate",
-     .unit = "B/s",
-     .record = "cell",
-     .values = BANDWIDTH_VALUES,
-     .keys = {"scope", "cores", "stream"},
-     .words = {scope_words, NULL, stream_words},
-     .plan = plan_scaling,
-     .memory = memory_planned,
-     .facts = facts,
-     .measure = measure_scaling,
-     .seconds = plan_seconds},
-    {.name = "cpus",
-     .summary = "each CPU alone in its own memory",
-     .quantity = "rate",
-     .unit = "B/s",
-     .record = "cell",
-     .values = BANDWIDTH_VALUES,
-     .keys = {"cpu", "stream"},
-     .words = {NULL, stream_words},
-     .plan = plan_cpus,
-     .memory = memory_planned,
-     .facts = facts,
-     .measure = measure_cpu,
-     .seconds = plan_seconds},
+    {BANDWIDTH_OPERATION("nodes", "the CPUs of each NUMA node together, in the memory of each", plan_nodes),
+     .keys = {"cpu_node", "memory_node", "stream", "pages"}, .words = {NULL, NULL, stream_words, page_words}},
+    {BANDWIDTH_OPERATION("scaling", "by the number of cores of the first CPU's CCX, NUMA node and socket",
+                         plan_scaling),
+     .keys = {"scope", "cores", "stream", "pages"}, .words = {scaling_words, NULL, stream_words, page_words}},
+    {BANDWIDTH_OPERATION("cpus", "each CPU alone in its own memory", plan_cpus), .keys = {"cpu", "stream", "pages"},
+     .words = {NULL, stream_words, page_words}},
+    {BANDWIDTH_OPERATION("groups", "the cores of each CCX and CCD together, by where the memory is", plan_groups),
+     .keys = {"cpu", "scope", "memory", "stream", "pages"},
+     .words = {NULL, group_words, target_words, stream_words, page_words}},
+    {BANDWIDTH_OPERATION("machine", "the cores of each socket and of the whole machine, each in its own memory",
+                         plan_machine),
+     .keys = {"cpu", "scope", "stream", "pages"}, .words = {NULL, whole_words, stream_words, page_words}},
 };
 
 KERNEL_MAIN("bandwidth", settings)

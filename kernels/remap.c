@@ -1,6 +1,7 @@
-/* remap: one physical space seen at two virtual addresses, written through the one and read through the other. */
+/* remap: the same memory at two addresses, written through the one and read through the other. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,29 +18,32 @@
 
 static const char help[] =
     "USAGE\n"
-    "  remap --op pairs --cpus cores --out FILE [options]\n"
-    "  example: kernels/build/remap --op pairs --cpus 0-7 --out here.jsonl\n"
+    "  remap --op ring --cpus cores --out FILE [options]\n"
+    "  example: kernels/build/remap --op ring --cpus 0-7 --out here.jsonl\n"
     "           kernels/build/remap --op pairs --cpus 0 --same-cpu --alias different --out here.jsonl\n"
     "\n"
     "REQUIREMENTS\n"
-    "  Linux on x86-64 or aarch64; --size-mib of memory, and 512 MiB of addresses. No root.\n"
+    "  Linux on x86-64 or aarch64; --size-mib of memory, and addresses for two mappings of it a pair. No root.\n"
     "\n"
     "OVERHEAD\n"
-    "  Up to all CPUs are busy; 0.1 s for each number of pairs and pass.\n"
+    "  Up to all CPUs are busy; 0.1 s for each number of pairs and pass, and a few seconds for the ring.\n"
     "\n"
     "WARNING\n"
-    "  All pairs work in the same space: the result is coherence traffic, not the bandwidth of memory.\n";
+    "  All pairs work in the same memory: the result is coherence traffic, not the bandwidth of memory. The mappings "
+    "are\n"
+    "  made once and stay (double mapping): it does not measure what changing a mapping costs.\n";
 
 enum {
-    WINDOWS = 9,
-    WORDS_A_CHUNK = 512, /* 4 KiB between two looks at the clock */
+    LINES_A_CHUNK = 256, /* 16 KiB between two looks at the clock */
+    MOST_CHUNKS = 32768, /* whose times are kept */
     FARTHEST = 1 << 28,  /* addresses a multiple of this apart look alike to an L1 that guesses by them (Zen) */
+    EACH_NUMBER_UP_TO = 16,
 };
-static const double WINDOW_S = 10e-3;
+static const double PAIRS_S = 0.1;
 
 static bool same_cpu;
 static const char *alias_word = NULL;
-static uint64_t size_mib = 64;
+static uint64_t size_mib;
 
 static const struct setting settings[] = {
     {.name = "same-cpu", .on = &same_cpu, .shapes = true, .help = "writer and reader of a pair take turns on one CPU"},
@@ -47,6 +51,7 @@ static const struct setting settings[] = {
      .value = "HOW",
      .word = &alias_word,
      .shapes = true,
+     .only = "pairs",
      .help =
          "same: the second address a multiple of 2^28 on; different: a page behind the first; only within one core"},
     {.name = "size-mib",
@@ -55,93 +60,176 @@ static const struct setting settings[] = {
      .lowest = 1,
      .highest = 1 << 16,
      .shapes = true,
-     .help = "the space (default 64); with --alias each pair has half an L1 of it"},
+     .help = "the memory (default 64, ring 4); with --alias each pair has half an L1 of it"},
     {0},
 };
 
 typedef _Atomic uint64_t word_t;
+enum { WORDS_A_LINE = LINE_BYTES / sizeof(word_t), CHUNK_BYTES = LINES_A_CHUNK * LINE_BYTES };
 
-static word_t *written, *seen; /* the same words at two addresses */
+/* A writer and a reader, each with a mapping of its own that it may only write or only read. Both are workers. */
+struct pair_of_mappings {
+    word_t *written;
+    const word_t *seen;
+    size_t writer, reader;
+};
+
+static struct pair_of_mappings *pairs;
+static size_t pair_count;
 static size_t space_bytes;
-static size_t slice_bytes; /* of a pair: the whole space, or what its L1 holds */
+static size_t slice_bytes;   /* of a pair: the whole memory, or what its L1 holds */
+static size_t address_bytes; /* from the one address of a pair to the other */
 
 static const char NOT_ONE_CORE[] = "two addresses of a line can only be in each other's way in the L1 of one core: "
                                    "--alias needs --same-cpu, or pairs of sibling threads";
 
-struct contest {
-    struct gate gate[WINDOWS];
-    double (*bytes_per_s)[2]; /* by role and window: [0] written, [1] read; role * WINDOWS + window */
+/* ---- what a worker does ---- */
+
+/* The times of chunks that one worker wrote or read, in ticks. */
+struct way {
+    double ticks[MOST_CHUNKS];
+    size_t kept;
+    uint64_t chunks;
+    double own_s, end_s,
+        staggered_s; /* in it; to the end of its last chunk from the common start, from its own waking */
 };
 
-/* Relaxed atomics: the reader may see a word before or after the writer's pass, and both is fine. */
-static size_t write_chunk(size_t at, size_t end, uint64_t value) {
-    size_t to = at + WORDS_A_CHUNK < end ? at + WORDS_A_CHUNK : end;
-    for (; at < to; at++) atomic_store_explicit(&written[at], value, memory_order_relaxed);
-    return to;
-}
+struct side {
+    struct way written, seen;
+};
 
-static size_t read_chunk(size_t at, size_t end) {
-    size_t to = at + WORDS_A_CHUNK < end ? at + WORDS_A_CHUNK : end;
-    for (; at < to; at++) (void)atomic_load_explicit(&seen[at], memory_order_relaxed);
-    return to;
-}
+struct contest {
+    struct gate gate;
+    size_t pairs;      /* those with lower numbers take part */
+    double duration_s; /* 0: until all of the memory was gone through */
+    const size_t *workers;
+    struct side **sides; /* by role */
+};
 
-/* One window of one worker, from the beginning of its slice, round and round. */
-static void work(struct contest *contest, size_t role, size_t window) {
-    bool writes = same_cpu || role % 2 == 0, reads = same_cpu || role % 2 == 1;
-    size_t pair = same_cpu ? role : role / 2;
-    size_t first = slice_bytes < space_bytes ? pair * slice_bytes / sizeof(word_t) : 0;
-    size_t end = first + slice_bytes / sizeof(word_t), at = first;
-    uint64_t words = 0, duration = (uint64_t)(WINDOW_S * clock_facts.hz);
-    gate_pass(&contest->gate[window]);
-    uint64_t start = clock_ticks(), now = start;
-    while (now - start < duration) {
-        size_t to = at;
-        if (writes) to = write_chunk(at, end, words);
-        if (reads) to = read_chunk(at, end);
-        words += to - at;
-        at = to == end ? first : to;
-        now = clock_ticks();
+/* A word of each line and a full fence: the other words of a line cost nothing more. Relaxed atomics: the reader may see
+ * a word before or after the writer's pass, and both is fine. */
+static void write_chunk(word_t *at, uint64_t value) {
+    for (size_t line = 0; line < LINES_A_CHUNK; line++) {
+        atomic_store_explicit(&at[line * WORDS_A_LINE], value, memory_order_relaxed);
+        cache_fence();
     }
-    double rate = (double)(words * sizeof(word_t)) / ((double)(now - start) * clock_facts.ns_per_tick / 1e9);
-    contest->bytes_per_s[role * WINDOWS + window][0] = writes ? rate : 0;
-    contest->bytes_per_s[role * WINDOWS + window][1] = reads ? rate : 0;
 }
 
+static void read_chunk(const word_t *at) {
+    for (size_t line = 0; line < LINES_A_CHUNK; line++) {
+        (void)atomic_load_explicit(&at[line * WORDS_A_LINE], memory_order_relaxed);
+        cache_fence();
+    }
+}
+
+static void count_chunk(struct way *way, uint64_t begin, uint64_t start, uint64_t woken) {
+    uint64_t now = clock_ticks();
+    double seconds_a_tick = clock_facts.ns_per_tick / 1e9;
+    if (way->kept < MOST_CHUNKS) way->ticks[way->kept++] = (double)(now - begin);
+    way->chunks++;
+    way->own_s += (double)(now - begin) * seconds_a_tick;
+    way->end_s = (double)(now - start) * seconds_a_tick;
+    way->staggered_s = (double)(now - woken) * seconds_a_tick;
+}
+
+/* By chunks in turns: writes for the pair whose writer it is, reads for the one whose reader it is. */
 static void take_part(size_t role, void *argument) {
-    for (size_t window = 0; window < WINDOWS; window++) work(argument, role, window);
+    struct contest *contest = argument;
+    uint64_t woken = clock_ticks();
+    size_t worker = contest->workers[role], words_a_chunk = CHUNK_BYTES / sizeof(word_t);
+    struct side *side = contest->sides[role];
+    const struct pair_of_mappings *writes = NULL, *reads = NULL;
+    for (size_t p = 0; p < contest->pairs; p++) {
+        if (pairs[p].writer == worker) writes = &pairs[p];
+        if (pairs[p].reader == worker) reads = &pairs[p];
+    }
+    size_t chunks = slice_bytes / CHUNK_BYTES, slices = slice_bytes < space_bytes;
+    gate_pass(&contest->gate);
+    uint64_t start = clock_ticks();
+    double duration = contest->duration_s * clock_facts.hz;
+    for (uint64_t turn = 0; duration > 0 ? turn == 0 || (double)(clock_ticks() - start) < duration : turn < chunks;
+         turn++) {
+        size_t at = turn % chunks * words_a_chunk;
+        uint64_t begin = clock_ticks();
+        if (writes != NULL) {
+            write_chunk(writes->written + at + slices * (size_t)(writes - pairs) * slice_bytes / sizeof(word_t), turn);
+            count_chunk(&side->written, begin, start, woken);
+            begin = clock_ticks();
+        }
+        if (reads != NULL) {
+            read_chunk(reads->seen + at + slices * (size_t)(reads - pairs) * slice_bytes / sizeof(word_t));
+            count_chunk(&side->seen, begin, start, woken);
+        }
+    }
 }
 
 /* ---- plan ---- */
 
+static bool same_core(const struct run *run, size_t i, size_t j) {
+    return run->selection.place[i].core == run->selection.place[j].core;
+}
+
+static size_t index_of_cpu(const struct run *run, int cpu) {
+    size_t i = 0;
+    while (run->selection.cpus.cpu[i] != cpu) i++;
+    return i;
+}
+
+/* The ring: every CPU writes for a pair of its own, and reads for that of a CPU before it on another core: the next but
+ * as many as a core has threads. With --alias beyond one CPU pairs are of siblings. */
+static void make_pairs(struct run *run) {
+    size_t cpus = run->chosen.count, step = 0, first = index_of_cpu(run, run->chosen.cpu[0]);
+    while (!same_cpu && alias_word == NULL && step + 1 < cpus &&
+           (step == 0 || same_core(run, first, index_of_cpu(run, run->chosen.cpu[step]))))
+        step++;
+    pairs = grow(NULL, cpus, sizeof *pairs);
+    bool siblings = alias_word != NULL && !same_cpu;
+    for (size_t i = 0; i < cpus; i += siblings ? 2 : 1) {
+        size_t reader = siblings ? i + 1 : (i + step) % cpus;
+        if (reader >= cpus) break;
+        pairs[pair_count++] = (struct pair_of_mappings){.writer = index_of_cpu(run, run->chosen.cpu[i]),
+                                                        .reader = index_of_cpu(run, run->chosen.cpu[reader])};
+    }
+}
+
 static bool siblings_pairwise(const struct run *run) {
     bool siblings = run->chosen.count >= 2;
-    for (size_t i = 0; siblings && i + 1 < run->chosen.count; i += 2) {
-        struct cpulist threads = {0};
-        machine_siblings(run->chosen.cpu[i], &threads);
-        siblings = cpulist_has(&threads, run->chosen.cpu[i + 1]);
-        cpulist_free(&threads);
-    }
+    for (size_t i = 0; siblings && i + 1 < run->chosen.count; i += 2)
+        siblings = same_core(run, index_of_cpu(run, run->chosen.cpu[i]), index_of_cpu(run, run->chosen.cpu[i + 1]));
     return siblings;
 }
 
-static void plan(struct run *run) {
+static void begin_plan(struct run *run, uint64_t default_mib) {
     run_begin_quietly(run);
-    size_t most = same_cpu ? run->chosen.count : run->chosen.count / 2;
     if (alias_word != NULL && strcmp(alias_word, "same") != 0 && strcmp(alias_word, "different") != 0)
         fail(EXIT_BAD_INPUT, "--alias takes same or different, not %s", alias_word);
-    if (most == 0) run->not_applicable = "only one CPU takes part: there is no pair";
+    if (!same_cpu && run->chosen.count < 2) run->not_applicable = "only one CPU takes part: there is no pair";
     if (alias_word != NULL && !same_cpu && !siblings_pairwise(run)) run->not_applicable = NOT_ONE_CORE;
     if (run->not_applicable != NULL) return;
-    space_bytes = (size_t)size_mib << 20;
+    make_pairs(run);
+    space_bytes = (size_t)(size_mib > 0 ? size_mib : default_mib) << 20;
     slice_bytes = space_bytes;
     if (alias_word != NULL) {
         size_t l1 = cache_bytes(run->chosen.cpu[0], 1);
         slice_bytes = (l1 > 0 ? l1 : 32 << 10) / 2;
-        if (space_bytes < slice_bytes * most) space_bytes = slice_bytes * most;
+        if (space_bytes < slice_bytes * pair_count) space_bytes = slice_bytes * pair_count;
     }
     if (space_bytes > FARTHEST) fail(EXIT_BAD_INPUT, "--size-mib must be %d at most", FARTHEST >> 20);
-    for (size_t pairs = most; pairs >= 1; pairs--) run_add_unit(run, (struct unit){{(int64_t)pairs}});
+}
+
+static void plan_pairs(struct run *run) {
+    begin_plan(run, 64);
+    for (size_t n = 1; n <= pair_count; n++)
+        if (n <= EACH_NUMBER_UP_TO || n == pair_count || (n & (n - 1)) == 0)
+            run_add_unit(run, (struct unit){{(int64_t)n}});
+}
+
+/* All pairs are measured at once, with the first unit of a pass. */
+static void plan_ring(struct run *run) {
+    begin_plan(run, 4);
+    for (size_t p = 0; p < pair_count; p++)
+        run_add_unit(
+            run, (struct unit){{run->selection.cpus.cpu[pairs[p].writer], run->selection.cpus.cpu[pairs[p].reader]}});
 }
 
 static uint64_t memory_planned(const struct run *run) {
@@ -149,113 +237,212 @@ static uint64_t memory_planned(const struct run *run) {
     return space_bytes;
 }
 
-/* ---- measuring ---- */
+/* ---- memory ---- */
 
-static void touch(size_t role, void *argument) {
+static void touch_first(size_t role, void *argument) {
     (void)role;
     (void)argument;
-    for (size_t at = 0; at < space_bytes / sizeof(word_t); at++)
-        atomic_store_explicit(&written[at], at, memory_order_relaxed);
-    for (size_t at = 0; at < space_bytes / sizeof(word_t); at++)
-        (void)atomic_load_explicit(&seen[at], memory_order_relaxed); /* no fault is left for the timed part */
+    for (size_t at = 0; at < space_bytes / sizeof(word_t); at += WORDS_A_LINE)
+        atomic_store_explicit(&pairs[0].written[at], at, memory_order_relaxed);
 }
 
-static void *map_at(unsigned char *address, int fd) {
-    void *mapped = mmap(address, space_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
-    if (mapped == MAP_FAILED) fail(EXIT_NOT_AS_ASKED, "the space cannot be mapped: %s", strerror(errno));
+/* Each through its own mappings, so that no fault is left for the timed part. */
+static void touch_own(size_t role, void *argument) {
+    enum { PAGE_WORDS = 4096 / sizeof(word_t) };
+    (void)argument;
+    for (size_t p = 0; p < pair_count; p++)
+        for (size_t at = 0; at < space_bytes / sizeof(word_t); at += PAGE_WORDS) {
+            if (pairs[p].writer == role) atomic_store_explicit(&pairs[p].written[at], at, memory_order_relaxed);
+            if (pairs[p].reader == role) (void)atomic_load_explicit(&pairs[p].seen[at], memory_order_relaxed);
+        }
+}
+
+static void *map_at(unsigned char *address, int protection, int fd) {
+    void *mapped = mmap(address, space_bytes, protection, MAP_SHARED | MAP_FIXED, fd, 0);
+    if (mapped == MAP_FAILED) fail(EXIT_NOT_AS_ASKED, "the memory cannot be mapped: %s", strerror(errno));
     return mapped;
+}
+
+static void map_pair(struct pair_of_mappings *pair, int fd) {
+    size_t bytes = address_bytes + space_bytes;
+    unsigned char *reserved = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (reserved == MAP_FAILED)
+        fail(EXIT_NOT_AS_ASKED, "%zu MiB of addresses cannot be had: %s", bytes >> 20, strerror(errno));
+    pair->written = map_at(reserved, PROT_WRITE, fd);
+    pair->seen = map_at(reserved + address_bytes, PROT_READ, fd);
 }
 
 static void prepare(struct run *run) {
     int home = machine_home_of(&run->machine, run->chosen.cpu[0]);
     size_t page = (size_t)sysconf(_SC_PAGESIZE), mapped = (space_bytes + page - 1) / page * page;
-    size_t distance = alias_word != NULL && strcmp(alias_word, "different") == 0 ? mapped + page : FARTHEST;
+    address_bytes = alias_word != NULL && strcmp(alias_word, "same") == 0 ? FARTHEST : mapped + page;
     buffer_require_room(&run->machine, home, space_bytes);
     int fd = memfd_create("nodeprint-remap", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, (off_t)space_bytes) != 0)
         fail(EXIT_NOT_AS_ASKED, "no shared memory of %zu MiB: %s", space_bytes >> 20, strerror(errno));
-    unsigned char *reserved =
-        mmap(NULL, distance + space_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (reserved == MAP_FAILED)
-        fail(EXIT_NOT_AS_ASKED, "%zu MiB of addresses cannot be had: %s", (distance + space_bytes) >> 20,
-             strerror(errno));
-    written = map_at(reserved, fd);
-    seen = map_at(reserved + distance, fd);
+    for (size_t p = 0; p < pair_count; p++) map_pair(&pairs[p], fd);
     close(fd);
-    struct buffer space = {.bytes = (unsigned char *)reserved, .size = space_bytes, .home = home, .pages = "base"};
-    space.bound = memory_bind(&run->machine, reserved, space_bytes, home);
+    unsigned char *bytes = (unsigned char *)pairs[0].written;
+    struct buffer space = {.bytes = bytes, .size = space_bytes, .home = home, .pages = "base"};
+    space.bound = memory_bind(&run->machine, bytes, space_bytes, home);
     size_t toucher = memory_toucher(&run->machine, &run->workers, home);
-    workers_run(&run->workers, &toucher, 1, touch, NULL);
-    space.verified_by = memory_verify(&run->machine, reserved, space_bytes, page, home, space.bound);
+    workers_run(&run->workers, &toucher, 1, touch_first, NULL);
+    space.verified_by = memory_verify(&run->machine, bytes, space_bytes, page, home, space.bound);
     run_add_placement(run, "space", &space);
+    size_t *all = grow(NULL, run->workers.count, sizeof *all);
+    for (size_t i = 0; i < run->workers.count; i++) all[i] = i;
+    workers_run(&run->workers, all, run->workers.count, touch_own, NULL);
+    free(all);
 }
 
 static void facts(struct run *run, bool end, struct text *members) {
     (void)run;
     if (end) return;
     text_add(members, ",\"same_cpu\":%s,\"alias\":\"%s\",\"slice_bytes\":%zu,\"address_distance_bytes\":%zu",
-             same_cpu ? "true" : "false", alias_word != NULL ? alias_word : "none", slice_bytes,
-             (size_t)((const unsigned char *)seen - (const unsigned char *)written));
+             same_cpu ? "true" : "false", alias_word != NULL ? alias_word : "none", slice_bytes, address_bytes);
 }
 
-static void add_rates(const struct contest *contest, size_t workers, struct text *members) {
-    double total[WINDOWS], sum[2] = {0};
-    size_t low, high;
-    for (size_t window = 0; window < WINDOWS; window++) {
-        total[window] = 0;
-        for (size_t role = 0; role < workers; role++)
-            for (size_t i = 0; i < 2; i++) {
-                total[window] += contest->bytes_per_s[role * WINDOWS + window][i];
-                sum[i] += contest->bytes_per_s[role * WINDOWS + window][i] / WINDOWS;
-            }
-    }
-    sort_ascending(total, WINDOWS);
-    median_interval(WINDOWS, 0.95, &low, &high);
-    text_add(members,
-             ",\"rate_bytes_per_s\":%.6g,\"ci_low_bytes_per_s\":%.6g,\"ci_high_bytes_per_s\":%.6g,"
-             "\"written_bytes_per_s\":%.6g,\"read_bytes_per_s\":%.6g",
-             median_sorted(total, WINDOWS), total[low], total[high], sum[0], sum[1]);
+/* ---- measuring ---- */
+
+/* What a worker wrote or read: by the median chunk, which does not change where it is taken away now and then. */
+struct rate {
+    double bytes_per_s, end_s, staggered_s;
+    double taken_share; /* of its time beyond what all chunks would have taken at the median */
+};
+
+static struct rate rate_of(struct way *way) {
+    struct rate rate = {.end_s = way->end_s, .staggered_s = way->staggered_s};
+    if (way->kept == 0) return rate;
+    sort_ascending(way->ticks, way->kept);
+    double chunk_s = median_sorted(way->ticks, way->kept) * clock_facts.ns_per_tick / 1e9;
+    rate.bytes_per_s = CHUNK_BYTES / chunk_s;
+    rate.taken_share = fmax(0, 1 - chunk_s * (double)way->chunks / way->own_s);
+    return rate;
 }
 
-static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
-    (void)pass;
-    size_t pairs = (size_t)unit->key[0], workers = same_cpu ? pairs : 2 * pairs;
+struct pair_rate {
+    struct rate written, seen;
+};
+
+/* The first `count` pairs at once. `results` gets what each did. */
+static void run_contest(struct run *run, size_t count, double duration_s, struct pair_rate *results) {
     struct contest *contest = aligned_alloc(alignof(struct contest), sizeof *contest);
-    size_t *roles = grow(NULL, workers, sizeof *roles);
+    size_t *workers = grow(NULL, run->workers.count, sizeof *workers), members = 0;
+    struct side **sides = grow(NULL, run->workers.count, sizeof(struct side *));
     if (contest == NULL) fail(EXIT_NOT_AS_ASKED, "out of memory");
-    contest->bytes_per_s = grow(NULL, workers * WINDOWS, sizeof *contest->bytes_per_s);
-    for (size_t window = 0; window < WINDOWS; window++) gate_set(&contest->gate[window], workers);
-    for (size_t i = 0; i < workers; i++) roles[i] = workers_on(&run->workers, run->chosen.cpu[i]);
-    workers_run(&run->workers, roles, workers, take_part, contest);
-    add_rates(contest, workers, members);
-    free(contest->bytes_per_s);
+    for (size_t w = 0; w < run->workers.count; w++) {
+        bool takes_part = false;
+        for (size_t p = 0; p < count; p++) takes_part = takes_part || pairs[p].writer == w || pairs[p].reader == w;
+        if (!takes_part) continue;
+        workers[members] = w;
+        sides[members] = grow(NULL, 1, sizeof *sides[members]);
+        memset(sides[members++], 0, sizeof *sides[0]);
+    }
+    gate_set(&contest->gate, members);
+    contest->pairs = count;
+    contest->duration_s = duration_s;
+    contest->workers = workers;
+    contest->sides = sides;
+    workers_run(&run->workers, workers, members, take_part, contest);
+    for (size_t m = 0; m < members; m++)
+        for (size_t p = 0; p < count; p++) {
+            if (pairs[p].writer == workers[m]) results[p].written = rate_of(&sides[m]->written);
+            if (pairs[p].reader == workers[m]) results[p].seen = rate_of(&sides[m]->seen);
+        }
+    for (size_t m = 0; m < members; m++) free(sides[m]);
+    free(sides);
+    free(workers);
     free(contest);
-    free(roles);
-    return 0;
 }
 
-static double plan_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
+static unsigned flags_of(const struct pair_rate *rate) {
+    static const double most_taken = 0.25;
+    return rate->written.taken_share > most_taken || rate->seen.taken_share > most_taken ? FLAG_DISTURBED : 0;
+}
+
+static unsigned measure_pairs(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+    (void)pass;
+    size_t count = (size_t)unit->key[0];
+    struct pair_rate *rates = grow(NULL, count, sizeof *rates);
+    double written = 0, seen = 0, through = 0;
+    unsigned flags = 0;
+    run_contest(run, count, PAIRS_S, rates);
+    for (size_t p = 0; p < count; p++) {
+        written += rates[p].written.bytes_per_s;
+        seen += rates[p].seen.bytes_per_s;
+        through += fmin(rates[p].written.bytes_per_s, rates[p].seen.bytes_per_s);
+        flags |= flags_of(&rates[p]);
+    }
+    text_add(members, ",\"rate_bytes_per_s\":%.6g,\"written_bytes_per_s\":%.6g,\"read_bytes_per_s\":%.6g", through,
+             written, seen);
+    free(rates);
+    return run_stopping() ? UNIT_STOPPED : flags;
+}
+
+static struct pair_rate *ring; /* of the pass that is measured */
+static int64_t ring_pass = -1;
+
+static unsigned measure_ring(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+    if (ring_pass != (int64_t)pass) {
+        if (ring == NULL) ring = grow(NULL, pair_count, sizeof *ring);
+        run_contest(run, pair_count, 0, ring);
+        ring_pass = pass;
+    }
+    if (run_stopping()) return UNIT_STOPPED;
+    size_t p = 0;
+    while (run->selection.cpus.cpu[pairs[p].writer] != unit->key[0]) p++;
+    const struct rate *written = &ring[p].written, *seen = &ring[p].seen;
+    text_add(members,
+             ",\"rate_bytes_per_s\":%.6g,\"written_bytes_per_s\":%.6g,\"read_bytes_per_s\":%.6g,\"writer_s\":%.6f,"
+             "\"reader_s\":%.6f,\"writer_staggered_s\":%.6f,\"reader_staggered_s\":%.6f",
+             fmin(written->bytes_per_s, seen->bytes_per_s), written->bytes_per_s, seen->bytes_per_s, written->end_s,
+             seen->end_s, written->staggered_s, seen->staggered_s);
+    return flags_of(&ring[p]);
+}
+
+static double pairs_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     (void)run;
     (void)unit;
     (void)hop_ns;
-    return WINDOWS * WINDOW_S * 1.1;
+    return PAIRS_S * 1.1;
 }
+
+/* Each line goes from each writer to the next, and is read by each reader. */
+static double ring_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
+    if (unit != run->units) return 0;
+    return (double)space_bytes / LINE_BYTES * (double)pair_count * hop_ns / 1e9 + 0.1;
+}
+
+#define REMAP_RATES "\"rate_bytes_per_s\":\"B/s\",\"written_bytes_per_s\":\"B/s\",\"read_bytes_per_s\":\"B/s\""
 
 static const struct operation operations[] = {
     {.name = "pairs",
-     .summary = "a writer and a reader a pair, on neighbours in --cpus, from all pairs down to one",
+     .summary = "a writer and a reader a pair, from one pair to all: how much goes through all of them",
      .quantity = "rate",
      .unit = "B/s",
      .record = "cell",
-     .values = "\"rate_bytes_per_s\":\"B/s\",\"ci_low_bytes_per_s\":\"B/s\",\"ci_high_bytes_per_s\":\"B/s\","
-               "\"written_bytes_per_s\":\"B/s\",\"read_bytes_per_s\":\"B/s\"",
+     .values = REMAP_RATES,
      .keys = {"pairs"},
-     .plan = plan,
+     .plan = plan_pairs,
      .memory = memory_planned,
      .prepare = prepare,
      .facts = facts,
-     .measure = measure,
-     .seconds = plan_seconds},
+     .measure = measure_pairs,
+     .seconds = pairs_seconds},
+    {.name = "ring",
+     .summary = "every CPU writes in one pair and reads in another, all at once: each pair's rates and seconds",
+     .quantity = "rate",
+     .unit = "B/s",
+     .record = "cell",
+     .values = REMAP_RATES ",\"writer_s\":\"s\",\"reader_s\":\"s\",\"writer_staggered_s\":\"s\","
+                           "\"reader_staggered_s\":\"s\"",
+     .keys = {"writer", "reader"},
+     .plan = plan_ring,
+     .memory = memory_planned,
+     .prepare = prepare,
+     .facts = facts,
+     .measure = measure_ring,
+     .seconds = ring_seconds},
 };
 
 KERNEL_MAIN("remap", settings)

@@ -71,7 +71,7 @@ _PROGRAMS = (
     _Program("make", ("--version",), "kernels cannot be built here", "install make, or bring static kernels"),
     _Program("likwid-pin", ("-v",), "the kernels pin themselves", "apt-get install likwid, Spack, EasyBuild"),
     _Program("likwid-topology", ("-v",), "its topology is not in the survey", "comes with likwid"),
-    _Program("likwid-bench", (), "no bandwidth by likwid", "comes with likwid"),
+    _Program("likwid-bench", (), "`python -m bench bandwidth` has nothing to compare with", "comes with likwid"),
     _Program("lscpu", ("--version",), "its output is not in the survey", "install util-linux"),
     _Program("lstopo-no-graphics", ("--version",), "no topology XML in the survey", "install hwloc or hwloc-nox"),
     _Program("dmidecode", ("--version",), "memory modules are unknown", "install dmidecode; it needs root"),

@@ -22,7 +22,7 @@ PAIR_CLOCKS = ("clock_a_ghz", "clock_b_ghz")
 FLAGS: Mapping[str, int] = {"mixed_lines": 1, "disturbed": 2, "moved": 4, "oversubscribed": 8}
 
 #: Records beside the pairs: what else was seen while they were measured (docs/formats.md).
-COMPANIONS = frozenset({"sentinel", "second", "again", "census", "clusters", "offset"})
+COMPANIONS = frozenset({"sentinel", "second", "again", "census", "clusters", "offset", "load_second"})
 
 _HEADER_KEYS: Mapping[str, type | tuple[type, ...]] = {
     "schema": int,

@@ -22,6 +22,15 @@ def folder() -> Path:
     )
 
 
+def kernels() -> Path:
+    """The folder of the built kernels; static ones are in `static/` below it. Raises NodeprintError without any."""
+    built = folder() / "kernels" / "build"
+    if any((place / "coherence").is_file() for place in (built, built / "static")):
+        return built
+    advice = "install a wheel that has them, or a C compiler and then nodeprint again; in a checkout: make kernels"
+    raise NodeprintError("this installation has no kernels", advice=advice)
+
+
 def copy(to: Path) -> Path:
     """Copy them into the new or empty folder `to`, without what was built. Raises NodeprintError where it holds
     something or cannot be written; returns it.

@@ -9,8 +9,6 @@ from __future__ import annotations
 import base64
 import itertools
 import json
-import math
-import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,7 +82,7 @@ def measured_by(command: list[str], out: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def initramfs() -> Path:
-    need("qemu-system-x86_64", "busybox", "flock", "apt-get", "dpkg-deb", "gcc", "make", "likwid-bench")
+    need("qemu-system-x86_64", "busybox", "flock", "apt-get", "dpkg-deb", "gcc", "make")
     folder = ROOT / "build" / "emulated"
     done = subprocess.run([ROOT / "tests/emulated/initramfs", folder], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -212,40 +210,48 @@ def test_every_measurement_of_cells_is_there(emulated: Emulated) -> None:
         "mapped-twice",
         "clocks",
         "jitter",
-    } | {*("bandwidth", "bandwidth-scaling", "ports", "hops-loaded", "oneway", "payload", "contend", "state")}
+    } | {
+        *(
+            "bandwidth",
+            "bandwidth-scaling",
+            "bandwidth-machine",
+            "bandwidth-ccx",
+            "hops-loaded",
+            "oneway",
+            "payload",
+            "contend",
+            "state",
+        )
+    }
     assert not job.not_applicable
 
 
-def ran_on(raw: str) -> list[int]:
-    """The CPUs that likwid-bench's threads say they ran on."""
-    return sorted(int(cpu) for cpu in re.findall(r"^Group: .* running on hwthread (\d+) ", raw, re.MULTILINE))
-
-
-def bandwidths(emulated: Emulated, measurement: str) -> list[dict[str, Any]]:
-    """The cell records, whose rates and placement are checked."""
-    assert measured(emulated, measurement).complete
-    lines = [json.loads(line) for line in record_texts(emulated.node / "job1")[f"run1/{measurement}"].splitlines()]
-    cells = [line for line in lines if line["record"] == "cell"]
-    for cell in cells:
-        assert 0 < cell["rate_bytes_per_s"] < math.inf and cell["placed_share"] >= 0.95
-        assert cell["threads"] == len(ran_on(cell["raw"]))
-    return cells
+def threads_by_cell(emulated: Emulated, measurement: str, *keys: str) -> dict[tuple[Any, ...], int]:
+    """How many threads streamed in each cell, whose rate and memory are checked."""
+    file = measured(emulated, measurement)
+    assert file.complete
+    assert ((file.cells["rate_bytes_per_s"] > 0) & np.isfinite(file.cells["rate_bytes_per_s"])).all()
+    for name, where in file.header["placement"].items():
+        assert int(name) == where["home"] and where["verified_by"] == "move_pages"
+    columns = [file.cells[key].tolist() for key in keys]
+    return dict(zip(zip(*columns, strict=True), file.cells["threads"].astype(int).tolist(), strict=True))
 
 
 def test_bandwidth_of_every_node_from_the_cpus_of_every_node(emulated: Emulated) -> None:
-    cells = bandwidths(emulated, "bandwidth")
-    found = {(c["cpu_node"], c["memory_node"], c["stream"]): ran_on(c["raw"]) for c in cells}
-    cpus = {0: [0, 1], 1: [5], 2: [10], 3: [15]}
-    assert found == {(c, m, "load"): cpus[c] for c in range(NODES) for m in range(NODES)}
-    assert len(cells) == NODES * NODES
+    found = threads_by_cell(emulated, "bandwidth", "cpu_node", "memory_node", "stream")
+    assert found == {(c, m, "load"): 2 if c == 0 else 1 for c in range(NODES) for m in range(NODES)}
 
 
 def test_bandwidth_by_cores_of_a_node_and_of_two(emulated: Emulated) -> None:
-    """The L3 is the node, which is left out as no larger; a socket's memory is that of both its nodes."""
-    cells = bandwidths(emulated, "bandwidth-scaling")
-    found = {(c["scope"], c["cores"], c["stream"]): ran_on(c["raw"]) for c in cells}
-    steps = {("ccx", 1): [0], ("ccx", 2): [0, 1], ("socket", 1): [0], ("socket", 2): [0, 1], ("socket", 3): [0, 1, 5]}
-    assert found == {(*step, stream): cpus for step, cpus in steps.items() for stream in ("load", "copy")}
+    """The L3 is the node, which is left out as no larger; a socket's cores have the memory of both its nodes."""
+    found = threads_by_cell(emulated, "bandwidth-scaling", "scope", "cores", "stream")
+    steps = [("ccx", 1), ("ccx", 2), ("socket", 1), ("socket", 2), ("socket", 3)]
+    assert found == {(*step, stream): step[1] for step in steps for stream in ("load", "copy")}
+
+
+def test_bandwidth_of_each_socket_and_of_the_machine(emulated: Emulated) -> None:
+    found = threads_by_cell(emulated, "bandwidth-machine", "cpu", "scope")
+    assert found == {(0, "socket"): 8, (8, "socket"): 8, (0, "machine"): 16}
 
 
 @VENDORS
@@ -356,9 +362,9 @@ def test_hops_beside_the_traffic_of_another_l3(emulated: Emulated) -> None:
         assert ((file.cells["rate_bytes_per_s"][mine] > 0) == (injectors > 0)).all()
 
 
-def test_ports_of_every_ccx(emulated: Emulated) -> None:
+def test_bandwidth_of_every_ccx(emulated: Emulated) -> None:
     """Memory of the own node, of the other socket's two nodes, and of all four; no die is more than an L3 here."""
-    file = measured(emulated, "ports")
+    file = measured(emulated, "bandwidth-ccx")
     assert set(file.cells["cpu"].tolist()) == {0, 4, 8, 12}
     assert set(file.cells["scope"].tolist()) == {"ccx"}
     assert len(file.cells["cpu"]) == 4 * 3 * 2

@@ -1,28 +1,29 @@
 """Lines at home in the pair's own socket and in the other: never in one median, matrix or term."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from nodeprint.report.shown import Shown
-from nodeprint.verdict.campaign_verdict import judge
 from typer.testing import CliRunner
 
+from nodeprint import packed
 from nodeprint.cli import app
 from nodeprint.fleet import homes
 from nodeprint.fleet.jobs import Measured
 from nodeprint.fleet.quantity import Quantity, models
 from nodeprint.judge import acceptance
+from nodeprint.judge import figures as judged_figures
+from nodeprint.judge.campaign import judge
+from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.reduction import reduce
 from nodeprint.layout import CLASSES, SOCKET
 from nodeprint.packed import PackedFleet
-from nodeprint.report import glance
+from nodeprint.report import files, glance
+from nodeprint.report.figures import matrix
+from nodeprint.report.figures.node_levels import levels
 from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import from_part
-from nodeprint.words import node_values
 
 MACHINE = from_part("EPYC 7302", 2, False)
 
@@ -34,38 +35,37 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
     defects = ("node001: renumbered", "node003: core 7 +9%")
     plan = Plan(MACHINE, 4, 2, 3, 2, 1, Spread(), defects, homes=(homes.NEAR, homes.FAR), cells=False)
     write(plan, where)
-    judge(where)
+    files.write(judge(where).verdict, where)
     return where
 
 
-def said(campaign: Path) -> Any:
-    return json.loads((campaign / "verdict.json").read_text())
-
-
 def test_a_class_has_near_lines_or_far_ones(both: Path) -> None:
-    medians = {(c["home"], c["name"]): c["median_ns"] for c in said(both)["nodes"]["node000"]["classes"]}
+    nodes = files.read(both).nodes
+    medians = {(figure.home, figure.name): figure.median_ns for figure in nodes["node000"].classes}
     near, far = medians[homes.NEAR, "same socket"], medians[homes.FAR, "same socket"]
     assert far > 1.5 * near  # the median over both would be between them
-    assert {node["fingerprint"]["homes"] for node in said(both)["nodes"].values()} == {"near, far"}
+    assert {node.fingerprint["homes"] for node in nodes.values()} == {"near, far"}
     assert medians[homes.NEAR, "other socket"] == pytest.approx(medians[homes.FAR, "other socket"], rel=0.02)
 
 
 def test_a_core_is_named_once_and_nobody_else(both: Path) -> None:
-    verdicts = {name: node["verdict"] for name, node in said(both)["nodes"].items()}
-    assert verdicts.pop("node003") == "DEVIATES" and "DEVIATES" not in verdicts.values()
-    assert "core 7 (CPU 7)" in said(both)["nodes"]["node003"]["text"]
+    nodes = files.read(both).nodes
+    assert [name for name, node in nodes.items() if node.outcome is Outcome.DEVIATES] == ["node003"]
+    assert nodes["node003"].counted[0].part.where == {"core": 7, "cpu": 7}
 
 
 def test_each_matrix_is_symmetric_between_its_sockets(both: Path) -> None:
-    shown = Shown.of(both / "nodes/node000")
-    assert [one.home for one in shown.matrices] == [homes.NEAR, homes.FAR]
-    for one in shown.matrices:
-        sockets = [one.values[start : start + 16, start : start + 16] for start in (0, 16)]
+    known = levels(packed.read(both), "coherence-cas", "node000")
+    assert known.quantity.homes == (homes.NEAR, homes.FAR)
+    slots = matrix.drawn_slots(known.quantity)
+    for home in known.quantity.homes:
+        values = matrix.square_of(known.quantity, known.of("node000"), home, slots)
+        sockets = [values[start : start + 16, start : start + 16] for start in (0, 16)]
         assert np.nanmedian(sockets[0]) == pytest.approx(np.nanmedian(sockets[1]), rel=0.02)
 
 
 def test_the_terminal_has_the_near_ones_and_pages_have_both(both: Path) -> None:
-    lines = "\n".join(glance.medians({"node000": said(both)["nodes"]["node000"]}))
+    lines = "\n".join(glance.medians({"node000": files.read(both).nodes["node000"]}))
     assert "same socket" in lines and "home" not in lines
     assert CliRunner().invoke(app, ["report", str(both)]).exit_code == 0
     assert "far home" in (both / "report/cluster.html").read_text()
@@ -83,7 +83,7 @@ def at_each() -> PackedFleet:
 
 def test_at_one_node_a_class_is_the_mean_of_its_sockets(at_each: PackedFleet) -> None:
     pairs = at_each.pairs[0]
-    figures = node_values.of_classes([reduce(pairs, acceptance.load())], 2)[0]
+    figures = judged_figures.of_classes([reduce(pairs, acceptance.load())], 2)[0]
     (mine,) = [one for one in figures if (one.home, one.name) == (0, "same socket")]
     same = pairs.pair_layout.classes == CLASSES.index("same socket")
     socket = pairs.layout.slots[pairs.pairs[:, 0], SOCKET]
@@ -103,11 +103,11 @@ def test_a_row_of_cells_is_the_mean_of_the_homes_it_names(at_each: PackedFleet) 
         {"a": np.zeros(4, np.int64), "b": np.array([1, 1, 2, 2]), "home": home, "size_bytes": sizes}, values,
         np.array([0]), np.array([1]), np.array([1]), ("",), np.zeros(1),
     )  # fmt: skip
-    (row,) = node_values.of_rows([reduce(one, acceptance.load())], at_each.nodes)[0]
+    (row,) = judged_figures.of_rows([reduce(one, acceptance.load())], at_each.nodes)[0]
     assert (row.name, row.median, row.worst_value) == ("64, mean of homes 0+1", (11 + 92) / 2, 94)
-    assert row.worst.endswith("home 1")
+    assert row.worst["home"] == 1
     apart = replace(one, places={**one.places, "home": np.array([0, 0, 1, 1]), "b": np.arange(4) + 1})
-    assert [r.name for r in node_values.of_rows([reduce(apart, acceptance.load())], at_each.nodes)[0]] == ["64"]
+    assert [r.name for r in judged_figures.of_rows([reduce(apart, acceptance.load())], at_each.nodes)[0]] == ["64"]
 
 
 def measured(policy: str, a: list[int], b: list[int], home: list[int]) -> Measured:

@@ -206,6 +206,60 @@ def test_plan_on_a_wide_machine(coherence: Path, tmp_path: Path, home: str, pool
 
 
 @needs_two_cpus
+def test_the_plan_has_the_ramp_of_the_clock(coherence: Path, tmp_path: Path) -> None:
+    """That of this machine's cores; of a tree that stands for another machine it is not known."""
+
+    def planned(**more: str) -> dict[str, str]:
+        done = run(coherence, None, "--plan", "--passes", "1", env=os.environ | more)
+        return dict(line.split(" ", 1) for line in done.stdout.splitlines())
+
+    here = planned()
+    pairs, ramp_s = int(here["pairs"]), float(here["ramp_us"]) / 1e6
+    assert 0 <= ramp_s <= 2e-3
+    assert float(here["seconds"]) >= pairs * ramp_s
+    assert planned(NODEPRINT_SYSFS=str(fake_sysfs(tmp_path / "sys", max(ALLOWED) + 1, 1, 1)))["ramp_us"] == "0.0"
+
+
+@needs_two_cpus
+def test_the_figure_is_printed_where_somebody_reads(coherence: Path, tmp_path: Path) -> None:
+    """On a terminal as a matrix, with --csv to any standard output, else not at all; again of a complete file."""
+    out = tmp_path / "r.jsonl"
+    assert run(coherence, out, "--passes", "2").stdout == ""
+    header, *rows = run(coherence, out, "--passes", "2", "--csv").stdout.splitlines()
+    assert header == "a,b,home,latency_ns"
+    by_pair: dict[tuple[int, int, int], list[float]] = {}
+    for pair in records(out, "pair"):
+        by_pair.setdefault((pair["a"], pair["b"], pair["home"]), []).append(pair["latency_ns"])
+    expected = [(*key, pytest.approx(statistics.median(values))) for key, values in sorted(by_pair.items())]
+    assert [(int(a), int(b), int(home), float(ns)) for a, b, home, ns in (row.split(",") for row in rows)] == expected
+    ours, theirs = os.openpty()
+    command = [coherence, "--op", "cas", "--passes", "2", "--out", out]
+    subprocess.run(command, stdout=theirs, stderr=subprocess.DEVNULL, check=True)
+    os.close(theirs)
+    said = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert "coherence cas: ns, medians over 2 passes" in said and "lowest" in said
+
+
+@needs_two_cpus
+@pytest.mark.parametrize("how", ["flush", "page"])
+@pytest.mark.parametrize("operation", ["cas", "flag2"])
+def test_fresh_lines_are_played_on_and_recorded(coherence: Path, tmp_path: Path, how: str, operation: str) -> None:
+    out = tmp_path / "r.jsonl"
+    assert run(coherence, out, "--op", operation, "--fresh", how, "--passes", "2").returncode == 0
+    header = json.loads(out.read_text().splitlines()[0])
+    assert header["arguments"][header["arguments"].index("--fresh") + 1] == how
+    assert all(pair["latency_ns"] > 0 for pair in records(out, "pair"))
+
+
+def test_fresh_lines_are_for_hand_overs_alone(coherence: Path, tmp_path: Path) -> None:
+    out = tmp_path / "r.jsonl"
+    refused(run(coherence, out, "--op", "state", "--fresh", "flush"), 2, "--fresh is for operation cas,faa,flag1,flag2")
+    refused(run(coherence, out, "--fresh", "new"), 2, "flush or page")
+    refused(run(coherence, out, "--fresh", "page", "--parallel", "2"), 2, "--parallel")
+
+
+@needs_two_cpus
 def test_cores_takes_one_thread_of_each_and_siblings_add_theirs(coherence: Path, tmp_path: Path) -> None:
     """Two CPUs that sysfs calls threads of one core: `cores` has one, and `--siblings` makes the pair."""
     root = fake_sysfs(tmp_path / "sys", max(ALLOWED) + 1, 1, 1)

@@ -8,15 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nodeprint.report.fleet_figures import Overview
-from nodeprint.report.scale import Scale
-from nodeprint.verdict.campaign_verdict import judge_fleet
 
 from nodeprint import records
 from nodeprint.fleet.quantity import Quantity
+from nodeprint.judge import acceptance
+from nodeprint.judge.judge import judge
+from nodeprint.judge.outcome import Outcome
 from nodeprint.layout import pair_classes
-from nodeprint.report import cluster, distribution_plots, linktest
-from nodeprint.report.pages import Table
+from nodeprint.report import message_rates, text
 from nodeprint.simulate import Plan, Spread, fleet, write
 from nodeprint.topology.presets import preset
 
@@ -34,19 +33,15 @@ def test_a_planted_ccd_is_named_by_linktest_alone() -> None:
     plan = Plan(ROME, nodes=6, jobs=2, runs=2, passes=1, spread=Spread(core=0.004), linktest=True,
                 defects=("node003: ccd 5 +10%",))  # fmt: skip
     whole = fleet(plan)
-    verdict = judge_fleet(replace(whole, quantities=tuple(s for s in whole.pairs if s.measurement == "linktest-node")))
-    assert verdict.nodes["node003"].verdict == "DEVIATES"
-    (finding,) = verdict.nodes["node003"].findings
-    assert (finding.term, dict(finding.where)["ccd"], finding.measurement) == ("ccd", 5, "linktest-node")
+    alone = replace(whole, quantities=tuple(s for s in whole.pairs if s.measurement == "linktest-node"))
+    verdict = judge(alone, acceptance.load()).verdict
+    assert verdict.nodes["node003"].outcome is Outcome.DEVIATES
+    finding = verdict.nodes["node003"].counted[0]
+    assert (finding.part.term, finding.part.where["ccd"], finding.measurement) == ("ccd", 5, "linktest-node")
     assert finding.effect == pytest.approx(0.10, abs=0.02)
-    assert re.search(r"\(\+\d+\.\d+ us a message\) slower", finding.text), finding.text
-    page = cluster.cluster_page(verdict.to_dict(), {}, 0, Overview())
-    (section,) = [one for one in page.sections if one.title == "Class medians over the fleet"]
-    (table,) = section.blocks
-    assert isinstance(table, Table) and table.header[:3] == ("linktest-node", "nodes", "median us")
-    assert all(float(str(row[2])) < 1000 for row in table.rows if row[2])
-    others = [node.verdict for name, node in verdict.nodes.items() if name != "node003"]
-    assert not {"DEVIATES", "SUSPECT"} & set(others)
+    assert re.search(r", \d+(\.\d+)? us\.", text.finding_sentence(finding))
+    others = [node.outcome for name, node in verdict.nodes.items() if name != "node003"]
+    assert not {Outcome.DEVIATES, Outcome.SUSPECT} & set(others)
 
 
 def test_a_message_takes_longer_the_further_it_goes() -> None:
@@ -68,48 +63,33 @@ def test_records_and_arrays_are_of_the_same_draws(tmp_path: Path) -> None:
     assert np.sort(file.pairs["latency_ns"]) == pytest.approx(np.sort(stack_of(plan).values.ravel()), abs=0.1)
 
 
-def test_the_colours_of_the_matrix_are_the_bins_of_the_histogram() -> None:
-    values = np.array([[np.nan, 10.0, 100.0], [10.0, np.nan, 100.0], [100.0, 100.0, np.nan]])
-    colours = linktest.in_us(Scale(10e3, 100e3))
-
-    def pairs(operation: str) -> list[int]:
-        each = linktest.each_once(values, operation)
-        return list(distribution_plots.histogram(each, colours, name="", caption="", unit="us").data["pairs"])
-
-    counts = pairs("semidirectional")  # each of three pairs is in both triangles
-    assert (len(counts), counts[0], counts[-1], sum(counts)) == (colours.bins, 1, 2, 3)
-    assert sum(pairs("unidirectional")) == 6
-    fine = np.linspace(colours.low, colours.high, 10_000)
-    assert len(np.unique(colours.index(fine))) == colours.bins
-
-
-def test_the_facts_are_minimum_mean_maximum_and_how() -> None:
+def test_facts_are_minimum_mean_maximum_and_how() -> None:
     header = {
         "quantity": "message", "message_bytes": 1 << 20, "operation": "semidirectional", "batches": 16,
-        "arguments": ["--mode", "semidirectional", "--schedule", "serial"], "directed": False,
+        "arguments": ["--mode", "semidirectional", "--schedule", "serial"],
         "transport": {"library": "Open MPI v4.1.4", "pml": ["ob1"], "btl": ["vader"], "single_copy": "cma"},
     }  # fmt: skip
-    facts = dict(linktest.facts(np.array([[np.nan, 100.0], [100.0, np.nan]]), header))
-    assert facts["minimum"] == facts["maximum"] == "100 us"
+    facts = dict(message_rates.facts(np.array([np.nan, 1e5]), header))
+    assert facts["minimum"] == facts["maximum"] == "100 us, 10.5 GB/s"
     assert (facts["pairs"], facts["schedule"], facts["message"]) == ("1", "serial", "1 MiB")
-    assert facts["transport"] == "ob1"
+    assert facts["transport"] == "ob1/vader"
+    assert message_rates.facts(np.array([np.nan]), header) == ()
 
 
 @pytest.mark.parametrize(
     ("operation", "at_once", "rates"),
     [
-        ("semidirectional", 1, ["10.5 GB/s", "5.24 GB/s", "2.62 GB/s"]),
-        ("unidirectional", 4, ["10.5 GB/s", "5.24 GB/s", "2.62 GB/s", "21.0 GB/s"]),
-        ("bidirectional", 4, ["21.0 GB/s", "10.5 GB/s", "5.24 GB/s", "41.9 GB/s"]),  # two messages in that time
+        ("semidirectional", 1, ["10.5", "5.24", "2.62"]),
+        ("unidirectional", 4, ["10.5", "5.24", "2.62", "21"]),
+        ("bidirectional", 4, ["21", "10.5", "5.24", "41.9"]),  # two messages in that time
     ],
 )
-def test_a_rate_counts_all_messages_of_its_time(operation: str, at_once: int, rates: list[str]) -> None:
-    times = {"minimum": 100.0, "mean": 200.0, "maximum": 400.0}
-    rows = linktest.figures(times, 1 << 20, operation, at_once)
-    assert [value for _, value in rows if value.endswith("GB/s")] == rates
-    assert [name for name, _ in rows if "pairs" in name] == (["4 pairs"] if at_once > 1 else [])
+def test_rate_counts_all_messages_of_its_time(operation: str, at_once: int, rates: list[str]) -> None:
+    times = {"minimum": 1e5, "mean": 2e5, "maximum": 4e5}
+    rows = message_rates.rates(times, 1 << 20, operation, at_once)
+    assert [value.removesuffix(" GB/s").split(", ")[-1] for value in rows.values()] == rates
 
 
 @pytest.mark.parametrize(("size", "text"), [(1 << 20, "1 MiB"), (3 << 16, "192 KiB"), (100, "100 B"), (None, "")])
-def test_the_size_of_a_message_is_short(size: int | None, text: str) -> None:
-    assert linktest.size_text(size) == text
+def test_size_of_a_message_is_short(size: int | None, text: str) -> None:
+    assert message_rates.size(size) == text

@@ -886,3 +886,37 @@ def test_the_folder_of_a_killed_node_run_goes_with_the_next_one_and_that_of_anot
         words = [ROOT / "kernels/node-run", "--campaign", tmp_path / "c", "--node", "n", "--job", "1", "--runs", "1"]
         subprocess.run(words, check=True, capture_output=True, timeout=120)
     assert sorted(path.name.rpartition(".")[2] for path in tmp_path.glob("node-run.*")) == ["lives", "strange"]
+
+
+def test_what_heats_the_node_comes_last_and_the_node_cools(tmp_path: Path, tools: Path) -> None:
+    campaign = Campaign(tmp_path / "campaign", tools, "dash")
+    shutil.copy(FAKE, campaign.kernels / "load")
+    campaign.plan("hot\tload\t--steps 2 --pause 0.7", "warm\tload\t--steps 1", "a\tfake\t--steps 1")
+    hwmon = tmp_path / "sys/class/hwmon/hwmon0"
+    hwmon.mkdir(parents=True)
+    (hwmon / "temp1_input").write_text("41000\n")
+    code, said = campaign.run("--runs", "2", NODEPRINT_SYSFS=str(tmp_path / "sys"))
+    assert code == 0
+    order = re.findall(r"run (\d) of 2: (\w+)", said)
+    assert order == [("1", "a"), ("2", "a"), ("1", "hot"), ("2", "hot"), ("1", "warm"), ("2", "warm")]
+    assert said.count("heats the node") == 1 and "it cools" not in said
+    assert campaign.status()["outcome"] == "complete"
+
+
+@pytest.mark.parametrize("reported", [True, False])
+def test_a_node_that_stays_hot_is_waited_for_no_longer_than_it_was_heated(
+    tmp_path: Path, tools: Path, reported: bool
+) -> None:
+    campaign = Campaign(tmp_path / "campaign", tools, "dash")
+    sensor = tmp_path / "sys/class/hwmon/hwmon0/temp1_input"
+    sensor.parent.mkdir(parents=True)
+    heats = f"case $1 in --help) ;; *) echo 70000 >{sensor} ;; esac" if reported else ""
+    (campaign.kernels / "load").write_text(f"#!/bin/sh\n{heats}\n. {FAKE}\n")
+    (campaign.kernels / "load").chmod(0o755)
+    if reported:
+        sensor.write_text("41000\n")
+    campaign.plan("hot\tload\t--steps 3 --pause 0.9")
+    code, said = campaign.run("--runs", "2", NODEPRINT_SYSFS=str(tmp_path / "sys"))
+    assert code == 0, said
+    assert ("the node has 70 degrees and had 41 before" in said) == reported
+    assert ("no temperature is reported: the node cools for" in said) == (not reported)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import signal
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.machine
 
 KERNELS = ROOT / "kernels"
 MIB = 2**20
-NAMES = ("bandwidth", "chase", "clock", "jitter", "loaded", "ports", "remap", "touch")
+NAMES = ("bandwidth", "chase", "clock", "jitter", "load", "loaded", "remap", "touch")
 
 needs_two_cpus = pytest.mark.usefixtures("two_cpus")
 
@@ -36,13 +35,18 @@ SHORT = {
     "loaded latency": ["--op", "latency"],
     "touch ratio": ["--op", "ratio"],
     "remap pairs": ["--op", "pairs", "--size-mib", "1"],
+    "remap ring": ["--op", "ring", "--size-mib", "1"],
     "jitter detours": ["--op", "detours", "--seconds", "1"],
     "clock alone": ["--op", "alone"],
     "clock together": ["--op", "together", "--seconds", "1"],
-    "ports bandwidth": ["--op", "bandwidth"],
+    "load alone": ["--op", "alone"],
+    "load ladder": ["--op", "ladder"],
+    "load together": ["--op", "together", "--seconds", "1"],
     "bandwidth nodes": ["--op", "nodes", "--streams", "load,copy_mem"],
     "bandwidth scaling": ["--op", "scaling"],
-    "bandwidth cpus": ["--op", "cpus"],
+    "bandwidth cpus": ["--op", "cpus", "--streams", "triad"],
+    "bandwidth groups": ["--op", "groups"],
+    "bandwidth machine": ["--op", "machine", "--pages", "both"],
 }
 
 
@@ -97,8 +101,6 @@ def test_every_operation_writes_what_its_plan_says(
     request: pytest.FixtureRequest, tmp_path: Path, how: str, what: str
 ) -> None:
     kernel = what.split(maxsplit=1)[0]
-    if kernel == "bandwidth":
-        need("likwid-bench")
     folder = request.getfixturevalue(how)
     emulator = "qemu-aarch64" if how == "aarch64" else ""
     arguments = [*SHORT[what], "--cpus", f"{ALLOWED[0]},{ALLOWED[1]}", "--passes", "1", "--seed", "7"]
@@ -113,7 +115,7 @@ def test_every_operation_writes_what_its_plan_says(
     assert float(facts["seconds"]) > 0
     for name, values in file.cells.items():
         if values.dtype.kind == "f":
-            assert np.isfinite(values).all() or name in {"median_ns", "p90_ns", "p99_ns", "placed_share"}
+            assert np.isfinite(values).all() or name in {"median_ns", "p90_ns", "p99_ns", "flops_per_s"}
             assert (values[np.isfinite(values)] >= 0).all()
     for value in file.header["placement"].values():
         assert value["verified_by"] in {"move_pages", "numa_maps", "one_node"}
@@ -127,15 +129,14 @@ def test_every_operation_writes_what_its_plan_says(
     [
         ("touch", ["--op", "ratio", "--passes", "60"]),
         ("clock", ["--op", "together", "--seconds", "3", "--passes", "3"]),
+        ("load", ["--op", "together", "--seconds", "2", "--passes", "3"]),
         ("jitter", ["--op", "detours", "--seconds", "3", "--passes", "3"]),
-        ("bandwidth", ["--op", "cpus", "--passes", "4"]),
+        ("bandwidth", ["--op", "cpus", "--streams", "all", "--passes", "20"]),
     ],
 )
 def test_a_signal_leaves_a_readable_file_that_is_continued(
     plain: Path, tmp_path: Path, kernel: str, arguments: list[str]
 ) -> None:
-    if kernel == "bandwidth":
-        need("likwid-bench")
     out = tmp_path / "r.jsonl"
     command = [str(plain / kernel), *arguments, "--out", str(out)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE)
@@ -345,13 +346,23 @@ def test_on_one_node_the_ratio_is_one(plain: Path, tmp_path: Path, load: tuple[i
 @needs_two_cpus
 def test_remap_goes_from_all_pairs_to_one(plain: Path, tmp_path: Path) -> None:
     arguments = ("--op", "pairs", "--size-mib", "1", "--passes", "3")
-    file = measured(plain, "remap", tmp_path / "two.jsonl", *arguments)
-    assert set(file.cells["pairs"]) == set(range(1, len(file.header["cpus"]) // 2 + 1))
-    same = measured(plain, "remap", tmp_path / "one.jsonl", *arguments, "--same-cpu")
-    assert set(same.cells["pairs"]) == set(range(1, len(same.header["cpus"]) + 1))
-    for cells in (file.cells, same.cells):
-        assert (cells["ci_low_bytes_per_s"] <= cells["rate_bytes_per_s"]).all()
-        assert (cells["written_bytes_per_s"] > 0).all() and (cells["read_bytes_per_s"] > 0).all()
+    for name, more in {"two": (), "one": ("--same-cpu",)}.items():
+        file = measured(plain, "remap", tmp_path / f"{name}.jsonl", *arguments, *more)
+        numbers = set(file.cells["pairs"])
+        assert numbers >= {1, len(file.header["cpus"])} and max(numbers) == len(file.header["cpus"])
+        through, written, read = (file.cells[f"{what}_bytes_per_s"] for what in ("rate", "written", "read"))
+        assert (through > 0).all() and (through <= np.minimum(written, read) * 1.00001).all()
+
+
+@needs_two_cpus
+def test_in_the_ring_every_cpu_writes_and_reads(plain: Path, tmp_path: Path) -> None:
+    file = measured(plain, "remap", tmp_path / "r.jsonl", "--op", "ring", "--size-mib", "1", "--passes", "2")
+    cpus, cells = set(file.header["cpus"]), file.cells
+    assert set(cells["writer"]) == set(cells["reader"]) == cpus
+    assert len(cells["writer"]) == 2 * len(cpus) and (cells["writer"] != cells["reader"]).all()
+    for side in ("writer", "reader"):
+        assert (cells[f"{side}_staggered_s"] >= cells[f"{side}_s"] * 0.999).all() and (cells[f"{side}_s"] > 0).all()
+    assert call(plain, "remap", tmp_path / "x.jsonl", "--op", "ring", "--alias", "same").returncode == 2
 
 
 def test_two_addresses_are_as_far_apart_as_asked(plain: Path, tmp_path: Path) -> None:
@@ -407,6 +418,7 @@ def test_sensors_are_those_of_the_system(plain: Path, tmp_path: Path) -> None:
         "devices/system/edac/mc/mc0/ue_count": "0",
         f"devices/system/cpu/cpu{ALLOWED[0]}/thermal_throttle/core_throttle_count": "5",
         f"devices/system/cpu/cpu{ALLOWED[0]}/thermal_throttle/package_throttle_count": "0",
+        "class/powercap/intel-rapl:0/name": "package-0", "class/powercap/intel-rapl:0/energy_uj": "12500000",
     }  # fmt: skip
     for path, content in tree.items():
         file = tmp_path / "sys" / path
@@ -418,7 +430,7 @@ def test_sensors_are_those_of_the_system(plain: Path, tmp_path: Path) -> None:
     )
     expected = {
         "temperatures_c": {"k10temp0/Tctl": 45.2}, "edac": {"mc0": {"ce": 3, "ue": 0}},
-        "throttle_core": {str(ALLOWED[0]): 5}, "throttle_package": {},
+        "throttle_core": {str(ALLOWED[0]): 5}, "throttle_package": {}, "energy_j": {"intel-rapl:0/package-0": 12.5},
     }  # fmt: skip
     assert found.trailer is not None
     for sensors in (found.header["sensors"], found.trailer["sensors"]):
@@ -432,71 +444,69 @@ def test_what_the_system_does_not_report_is_unknown_and_not_none(plain: Path, tm
     arguments = ("--op", "alone", "--cpus", str(ALLOWED[0]), "--passes", "1")
     environment = os.environ | {"NODEPRINT_SYSFS": str(tmp_path / "sys")}
     found = measured(plain, "clock", tmp_path / "r.jsonl", *arguments, env=environment)
-    assert found.header["sensors"] == dict.fromkeys(("temperatures_c", "edac", "throttle_core", "throttle_package"))
+    assert found.header["sensors"] == dict.fromkeys(
+        ("temperatures_c", "edac", "throttle_core", "throttle_package", "energy_j")
+    )
+
+
+# ---- load ----
+
+
+def test_a_core_does_whole_vectors_in_a_cycle(plain: Path, tmp_path: Path) -> None:
+    """Two to four units of two to eight numbers, two operations each; beside other programs too."""
+    file = measured(plain, "load", tmp_path / "r.jsonl", "--op", "alone", "--cpus", str(ALLOWED[0]), "--passes", "3")
+    vectors = {
+        "sse2": (3, 8.5),
+        "avx2": (7, 17),
+        "avx512": (14, 34),
+        "neon": (3, 18),
+        "sve": (3, 66),
+        "scalar": (0.5, 9),
+    }
+    low, high = vectors[file.header["vector"]]
+    assert ((file.cells["flops_per_cycle"] > low) & (file.cells["flops_per_cycle"] < high)).all()
+    assert (file.cells["mean_flops_per_s"] <= 1.05 * file.cells["flops_per_s"]).all()
+
+
+@needs_two_cpus
+def test_the_ladder_has_every_step(plain: Path, tmp_path: Path) -> None:
+    cpus = f"{ALLOWED[0]},{ALLOWED[1]}"
+    cells = measured(plain, "load", tmp_path / "r.jsonl", "--op", "ladder", "--cpus", cpus, "--passes", "1").cells
+    for work in ("scalar", "vector"):
+        steps = cells["cores"][(cells["work"] == work) & (cells["scope"] == cells["scope"][0])]
+        assert 1 in steps
+    assert (cells["lowest_core_hz"] <= cells["core_hz"]).all()
+    assert (np.isfinite(cells["flops_per_s"]) == (cells["work"] == "vector")).all()
+
+
+@needs_two_cpus
+def test_each_second_of_the_load_is_there(plain: Path, tmp_path: Path) -> None:
+    """With energy where the system counts it: here a counter that stands still, and begins anew."""
+    for path, content in {"name": "package-0", "energy_uj": "5000000", "max_energy_range_uj": "9000000"}.items():
+        file = tmp_path / "sys/class/powercap/intel-rapl:0" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content + "\n")
+    cpus = f"{ALLOWED[0]},{ALLOWED[1]}"
+    arguments = ("--op", "together", "--cpus", cpus, "--passes", "2", "--seconds", "2")
+    environment = os.environ | {"NODEPRINT_SYSFS": str(tmp_path / "sys")}
+    found = measured(plain, "load", tmp_path / "r.jsonl", *arguments, env=environment)
+    seconds = [r for r in found.companions if r["record"] == "load_second"]
+    assert [(r["pass"], r["second"]) for r in seconds] == [(p, s) for p in range(2) for s in range(2)]
+    for second in seconds:
+        assert second["power_w"] == {"intel-rapl:0/package-0": 0.0}
+        for socket in second["sockets"]:
+            assert 0 < socket["lowest_core_hz"] <= socket["core_hz"] and socket["lowest_cpu"] in ALLOWED
+    assert set(found.cells["phase"].tolist()) == {"ramp", "first", "steady"}
+    assert "energy" not in found.header["not_measured"]
 
 
 # ---- bandwidth ----
 
 
-def fake_likwid(folder: Path, output: str) -> dict[str, str]:
-    """An environment in which likwid-bench lists its kernels and prints `output` for whatever it is to measure."""
-    listed = KERNELS / "tests/data/likwid-bench-a.txt"
-    (folder / "output").write_text(output)
-    script = folder / "likwid-bench"
-    script.write_text(
-        f'#!/bin/sh\ncase $1 in -a) cat {listed} ;; -l) echo "Number of streams: 1" ;; *) cat {folder}/output ;; esac\n'
-    )
-    script.chmod(0o755)
-    return os.environ | {"PATH": f"{folder}:/usr/bin:/bin"}
-
-
-ONE_THREAD = f"Group: 0 Thread 0 Global Thread 0 running on hwthread {ALLOWED[0]} - Vector length 1 Offset 0\n"
-
-
-def test_without_likwid_bench_the_record_says_so(plain: Path, tmp_path: Path) -> None:
-    file = measured(plain, "bandwidth", tmp_path / "r.jsonl", "--op", "nodes", env={"PATH": str(tmp_path)})
-    assert file.not_applicable is not None and "likwid-bench is not installed" in file.not_applicable
-
-
-def test_the_rate_is_the_one_printed_and_the_text_is_kept(plain: Path, tmp_path: Path) -> None:
-    output = ONE_THREAD + "MByte/s:\t\t12345.67\n"
-    arguments = ("--op", "cpus", "--cpus", str(ALLOWED[0]), "--passes", "1")
-    out = tmp_path / "r.jsonl"
-    file = measured(plain, "bandwidth", out, *arguments, env=fake_likwid(tmp_path, output))
-    assert list(file.cells["rate_bytes_per_s"]) == [pytest.approx(12345.67e6)]
-    cell = next(r for r in map(json.loads, out.read_text().splitlines()) if r["record"] == "cell")
-    assert cell["raw"].split() == output.split()
-
-
-@pytest.mark.parametrize(
-    ("output", "word"),
-    [
-        (ONE_THREAD, "no rate"),
-        ("", "no rate"),
-        (ONE_THREAD + "MByte/s:\t\tnan\n", "no rate"),
-        ("MByte/s:\t\t12345.67\n", "ran 0 threads"),
-        (ONE_THREAD + ONE_THREAD + "MByte/s:\t\t12345.67\n", "ran 2 threads"),
-    ],
-)
-def test_output_that_does_not_say_what_was_asked_is_a_failure(
-    plain: Path, tmp_path: Path, output: str, word: str
-) -> None:
-    arguments = ("--op", "cpus", "--cpus", str(ALLOWED[0]), "--passes", "1")
-    result = call(plain, "bandwidth", tmp_path / "r.jsonl", *arguments, env=fake_likwid(tmp_path, output))
-    refused(result, word, "likwid-bench")
-    assert not records.read(tmp_path / "r.jsonl").complete
-
-
 @needs_two_cpus
-def test_streams_are_named_placed_and_counted(plain: Path, tmp_path: Path) -> None:
-    need("likwid-bench")
+def test_streams_are_chosen_by_name(plain: Path, tmp_path: Path) -> None:
     out = tmp_path / "r.jsonl"
     file = measured(plain, "bandwidth", out, "--op", "nodes", "--streams", "triad,store_mem", "--passes", "1")
-    assert set(file.header["benchmarks"]) == {"triad", "store_mem"}
-    assert file.header["benchmarks"]["triad"]["streams"] == 4
-    cells = [r for r in map(json.loads, out.read_text().splitlines()) if r["record"] == "cell"]
-    for cell in cells:
-        assert f"Test: {file.header['benchmarks'][cell['stream']]['kernel']}" in cell["raw"]
-        assert f"Using {cell['threads']} threads" in cell["raw"]
-        assert cell.get("placed_share", 1) > 0.95
+    assert set(file.cells["stream"].tolist()) == {"triad", "store_mem"}
     assert call(plain, "bandwidth", out, "--op", "nodes", "--streams", "lode").returncode == 2
+    assert call(plain, "bandwidth", out, "--op", "nodes", "--pages", "large").returncode == 2

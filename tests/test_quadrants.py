@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nodeprint.report.quadrants import Blocks, sentences
+from nodeprint.report.quadrant_words import Blocks, sentences
 
 PAIRS = tuple((a, b) for a in range(8) for b in range(a, 8))
 

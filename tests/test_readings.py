@@ -88,13 +88,13 @@ def test_ports_and_the_fabric_clock_that_they_imply() -> None:
     rate[:, 0, 0] = [40e9, 20e9]
     rate[0, 1, 0] = [46.9e9, 23.5e9]
     rate[:, :, 1] = 30e9
-    data = cells("ports", "bandwidth", coords, {"rate_bytes_per_s": rate})
+    data = cells("bandwidth", "groups", coords, {"rate_bytes_per_s": rate})
     (both,) = said("bandwidth-ccx", data, preset("rome-2x64"))
     assert both.startswith("bandwidth-ccx: the cores of one CCD load 46.9 GB/s and store 23.5 GB/s")
     assert both.endswith("the fabric clock is at least 1.47 GHz")
     for other in (None, preset("icelake-2x40"), preset("turin-2x64"), preset("naples-2x32")):
         assert "fabric" not in said("bandwidth-ccx", data, other)[0], "what its port reads is not known"
-    one = cells("ports", "bandwidth", coords | {"scope": ["ccx"]}, {"rate_bytes_per_s": rate[:, :1]})
+    one = cells("bandwidth", "groups", coords | {"scope": ["ccx"]}, {"rate_bytes_per_s": rate[:, :1]})
     (alone,) = said("bandwidth-ccx", one)
     assert "the cores of one CCX load 40.0 GB/s" in alone
     assert "(medians of 2)" in alone

@@ -18,9 +18,9 @@ from nodeprint.judge.verdict import Part, Reason, Verdict
 from nodeprint.report import commands, documents, files, names, pdf
 from nodeprint.report.pages import cluster, method
 from nodeprint.report.pages import node as node_pages
-from nodeprint.report.pages.blocks import FindingBlock, Link, Page
-from nodeprint.report.pages.campaign import Campaign
+from nodeprint.report.pages.blocks import FindingBlock, Page, Reference
 from nodeprint.report.pages.common import class_table
+from nodeprint.report.pages.judged_campaign import Campaign
 
 from . import verdicts
 from .conftest import need
@@ -46,7 +46,7 @@ def written(folder: Path) -> list[Path]:
 
 
 def source(folder: Path) -> Campaign:
-    return documents.Task(folder, folder / "report", None, figures=False, pseudonyms=False).source
+    return documents.Task(folder, folder / "report", None, figures=None, pseudonyms=False).source
 
 
 def words(path: Path, *, page: int = 0) -> str:
@@ -200,7 +200,7 @@ def test_mixtures_are_named_by_group_and_have_no_median() -> None:
 
 
 def test_first_page_says_who_deviates_with_figure_command_and_link(folder: Path) -> None:
-    page = cluster.page(source(folder), {"node001": Link("node001", anchor="node-node001")})
+    page = cluster.page(source(folder), {"node001": Reference("node001", anchor="node-node001")})
     assert page.lead[0].startswith("3 of 4 nodes are the same: core to core within")
     (block,) = findings(page)
     assert block.figures and block.links[0].anchor == "node-node001"

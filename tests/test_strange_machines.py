@@ -79,7 +79,7 @@ OF_ALL_NODES = {
 
 @pytest.mark.parametrize("kernel", OF_ALL_NODES)
 def test_nodes_that_are_full_or_not_allowed_are_left_out_and_listed(tmp_path: Path, kernel: str) -> None:
-    need(*(["likwid-bench"] if kernel == "bandwidth" else []), cpus=2)
+    need(cpus=2)
     file = measured(
         kernel, tmp_path / "r.jsonl", *OF_ALL_NODES[kernel], env=strange(tmp_path, (4000, 12, 4000), allowed="0-1")
     )
@@ -156,7 +156,7 @@ def without_placement() -> Callable[[], None]:
     ],
 )
 def test_memory_is_measured_where_it_may_not_be_bound(tmp_path: Path, kernel: str, arguments: list[str]) -> None:
-    need(*(["likwid-bench"] if kernel == "bandwidth" else []), cpus=2)
+    need(cpus=2)
     file = measured(kernel, tmp_path / "r.jsonl", *arguments, preexec_fn=without_placement())
     for where in file.header["placement"].values():
         assert not where["bound"] and where["verified_by"] in {"numa_maps", "one_node"}
@@ -277,7 +277,6 @@ def planned(environment: Mapping[str, str], kernel: str, *arguments: str) -> dic
 
 
 def test_above_eight_nodes_each_distance_is_sampled(tmp_path: Path) -> None:
-    need("likwid-bench")
     eight, many = layout(tmp_path / "eight", 2, 4, 4), layout(tmp_path / "many", 2, 16, 8)
 
     def cells(environment: Mapping[str, str], kernel: str, op: str, *more: str) -> int:
@@ -400,7 +399,6 @@ def test_the_check_from_another_ccd_is_not_made_on_the_own_one(tmp_path: Path) -
 
 def test_a_job_of_the_standard_preset_takes_minutes_on_any_layout(tmp_path: Path) -> None:
     """By the kernels' own plans at 195 ns a hop: the times of docs/method.md."""
-    need("likwid-bench")
     rows = configuration.read_plan(configuration.plan(configuration.load(ROOT / "config/config.yaml")))
     for sockets, nodes, cpus, most_minutes in ((2, 1, 64, 11), (2, 4, 16, 14), (2, 16, 8, 20)):
         environment = layout(tmp_path / f"{nodes}x{cpus}", sockets, nodes, cpus)
@@ -414,7 +412,6 @@ def test_a_job_of_the_standard_preset_takes_minutes_on_any_layout(tmp_path: Path
 
 def test_a_time_limit_is_planned_for_any_layout_of_the_node(tmp_path: Path) -> None:
     """Not for that of the login node, which has one NUMA node here."""
-    need("likwid-bench")
     config = configuration.load(ROOT / "config/config.yaml")
     config["measure"] = ["touch-ratio", "chase-latency"]
     plan = configuration.plan(config)

@@ -15,6 +15,8 @@ extern const struct operation operation_oneway, operation_payload, operation_con
 
 enum { MOST_ROUND_TRIPS = 1 << 20 };
 
+extern const char *fresh_word; /* --fresh; NULL where it was not given */
+
 /* How many round trips a batch needs, after some of `round_trips` each took `ticks`: as many where all were long enough.
  * In shorter batches the clock's grain and the reading of it show. */
 uint32_t round_trips_needed(uint32_t round_trips, const double *ticks, size_t batches);

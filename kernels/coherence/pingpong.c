@@ -1,14 +1,20 @@
 /* cas, faa, flag1, flag2: a line goes to and fro between two CPUs; a hop is half a round trip. */
+#define _GNU_SOURCE
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "coherence/operations.h"
+#include "harness/cache.h"
 #include "harness/clock.h"
 #include "harness/clusters.h"
 #include "harness/frequency.h"
+#include "harness/options.h"
 
 enum { LINES = 32, BATCHES = DUEL_BATCHES, ROUND_TRIPS = 25, LEAD_IN = 3, MORE_LINES = 32, RETRIES = 2 };
 static const double DISTURBED_SHARE = 0.25;
@@ -102,6 +108,33 @@ static const struct protocol {
     {&operation_flag2, flag2_initiate, flag2_respond},
 };
 
+/* What makes a line fresh before a pair plays on it: no CPU of a pair before has left a trace in caches and directories. */
+enum fresh { FRESH_NOT, FRESH_FLUSH, FRESH_PAGE };
+const char *fresh_word = NULL;
+static enum fresh fresh;
+
+static void choose_fresh(void) {
+    if (fresh_word == NULL) return;
+    fresh = strcmp(fresh_word, "flush") == 0 ? FRESH_FLUSH : FRESH_PAGE;
+    if (fresh == FRESH_PAGE && strcmp(fresh_word, "page") != 0)
+        fail(EXIT_BAD_INPUT, "--fresh takes flush or page, not %s", fresh_word);
+    if (fresh == FRESH_PAGE && (options.parallel > 0 || options.huge_pages))
+        fail(EXIT_BAD_INPUT, "--fresh page takes pages anew that other pairs of --parallel use, and splits huge ones");
+}
+
+/* Called by the initiator while nobody else has the line. A page that is taken anew is zeroed and touched by it. */
+static void freshen(line_t *line) {
+    if (fresh == FRESH_FLUSH) {
+        cache_flush_pair((const void *)line);
+        cache_fence();
+    } else if (fresh == FRESH_PAGE) {
+        size_t page = (size_t)sysconf(_SC_PAGESIZE);
+        unsigned char *byte = (unsigned char *)line;
+        if (madvise(byte - (uintptr_t)byte % page, page, MADV_DONTNEED) != 0)
+            fail(EXIT_NOT_AS_ASKED, "a page cannot be given back: %s", strerror(errno));
+    }
+}
+
 /* Two workers and the lines they play on. The initiator says which line is next and how often it goes to and fro. */
 struct duel {
     alignas(256) atomic_uint turn; /* counts the plays; the rest of this line is written before it */
@@ -138,6 +171,8 @@ static void respond(struct duel *duel) {
 static void play(struct duel *duel, line_t *there, line_t *back, uint32_t round_trips, double ticks[BATCHES]) {
     player *initiate = duel->protocol->initiate;
     uint32_t all = LEAD_IN + BATCHES * round_trips;
+    freshen(there);
+    if (back != there) freshen(back);
     atomic_store_explicit(there, 0, memory_order_relaxed);
     atomic_store_explicit(back, 0, memory_order_relaxed);
     hand_over(duel, there, back, all);
@@ -341,18 +376,19 @@ static void measure_pairs(struct run *run, const struct unit *const *units, size
 }
 
 static void plan_pairs(struct run *run) {
+    choose_fresh();
     run->lines = LINES;
     run->batches = BATCHES;
     run->round_trips = ROUND_TRIPS;
     run_add_pairs(run);
 }
 
-/* Round trips, three hops a line to hand it over, a clock probe, and two workers woken. */
+/* Round trips, three hops a line to hand it over, the ramp of both clocks, a probe of them, and two workers woken. */
 static double pair_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     (void)unit;
     static const double probe_and_wake_s = 50e-6;
     double hops = (double)run->lines * (2.0 * (double)(LEAD_IN + run->batches * run->round_trips) + 3);
-    return hops * hop_ns / 1e9 + probe_and_wake_s;
+    return (hops * hop_ns + run->ramp_ns) / 1e9 + probe_and_wake_s;
 }
 
 #define PINGPONG(NAME, SUMMARY, TWO_LINES)                                                                             \

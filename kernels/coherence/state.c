@@ -43,6 +43,13 @@ const struct setting coherence_settings[] = {
      .shapes = true,
      .only = "state",
      .help = "state: the owner's cache that keeps the lines: l1 (default), l2 or l3"},
+    {.name = "fresh",
+     .value = "HOW",
+     .word = &fresh_word,
+     .shapes = true,
+     .only = "cas,faa,flag1,flag2",
+     .help =
+         "flush: before a pair plays on a line it is in no cache; page: on a page that was given back and taken anew"},
     {0},
 };
 

@@ -120,6 +120,21 @@ static size_t huge_bytes(const unsigned char *bytes) {
     return found << 10;
 }
 
+bool buffer_huge_pages_work(void) {
+    enum { MOST_BYTES = 32 << 20 };
+    char content[64];
+    if (!read_sysfs(content, sizeof content, "kernel/mm/transparent_hugepage/hpage_pmd_size")) return false;
+    size_t size = strtoul(content, NULL, 10);
+    if (size == 0 || size > MOST_BYTES) return false;
+    unsigned char *bytes = map_between_guards(size, size);
+    if (bytes == NULL) return false;
+    bool work = madvise(bytes, size, MADV_HUGEPAGE) == 0;
+    memset(bytes, 1, size);
+    work = work && huge_bytes(bytes) == size;
+    munmap(bytes, size);
+    return work;
+}
+
 static void touch(size_t role, void *argument) {
     (void)role;
     const struct buffer *buffer = argument;

@@ -26,6 +26,9 @@ struct buffer {
     size_t page_bytes;       /* of its pages; where there are some of both those of a base page */
 };
 
+/* Whether this system gives transparent huge pages of up to 32 MiB: it is asked for one. */
+bool buffer_huge_pages_work(void);
+
 /* Of `wanted` bytes what memory of `node` allows with room to spare, for `buffers` such buffers at once, one a node. */
 size_t buffer_affordable(const struct machine *machine, int node, size_t wanted, size_t buffers);
 

@@ -45,7 +45,7 @@ void *cycle_follow(void *at, size_t steps) {
 void *cycle_flush(void *at, size_t steps) {
     for (size_t i = 0; i < steps; i++) {
         void *next = *(void **)at;
-        cache_flush(at);
+        cache_flush_pair(at);
         at = next;
     }
     cache_fence();
@@ -80,7 +80,7 @@ void chase_run(struct chase *chase) {
 static void translate_all(const unsigned char *bytes, size_t size) {
     for (size_t at = 0; at < size; at += BASE_PAGE_BYTES) {
         (void)*(const volatile unsigned char *)(bytes + at);
-        cache_flush(bytes + at);
+        cache_flush_pair(bytes + at);
     }
     cache_fence();
 }

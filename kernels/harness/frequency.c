@@ -84,8 +84,8 @@ struct ramp ramp_of(const double *hz, const double *end_ns, size_t windows) {
 }
 
 double ramp_wait_ns(const struct ramp *ramp) {
-    static const double worth_waiting_ns = 100e3, longest_ns = 2e6;
-    return ramp->after_ns >= worth_waiting_ns ? fmin(ramp->after_ns, longest_ns) : 0;
+    static const double worth_waiting_ns = 100e3;
+    return ramp->after_ns >= worth_waiting_ns ? fmin(ramp->after_ns, RAMP_LONGEST_NS) : 0;
 }
 
 static int by_time(const void *a, const void *b) {

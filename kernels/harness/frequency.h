@@ -23,7 +23,9 @@ struct ramp {
  * quarter is settled. Only windows at the beginning count: a low one later was interrupted. */
 struct ramp ramp_of(const double *hz, const double *end_ns, size_t windows);
 
-/* How long a core works before anything is timed: for its ramp, 2 ms at most; nothing where that takes less than 0.1 ms,
+#define RAMP_LONGEST_NS 2e6
+
+/* How long a core works before anything is timed: for its ramp, RAMP_LONGEST_NS at most; nothing where that takes less than 0.1 ms,
  * which a probe of the clock takes anyway. */
 double ramp_wait_ns(const struct ramp *ramp);
 

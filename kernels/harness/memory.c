@@ -42,6 +42,10 @@ static bool may_bind(int node) {
     return error != EPERM && error != ENOSYS;
 }
 
+bool memory_may_bind(const struct machine *machine) {
+    return !machine->numa || may_bind(machine->node[0].number);
+}
+
 static bool has_allowed_cpu(const struct machine *machine, const struct numa_node *node) {
     for (size_t i = 0; i < node->cpus.count; i++)
         if (cpulist_has(&machine->allowed, node->cpus.cpu[i])) return true;

@@ -30,6 +30,9 @@ struct pool {
  * node with the most free memory is never left out for being full. */
 void memory_leave_out(struct machine *machine);
 
+/* Whether memory can be bound to a node, or there is nothing to bind to. */
+bool memory_may_bind(const struct machine *machine);
+
 /* Map `size` bytes of base pages on node `home`, touched first by a pinned worker (one on that node where there is one)
  * and verified. Ends the process with 3 when the node has not so much free memory or the pages are elsewhere. */
 struct pool pool_create(const struct machine *machine, struct workers *workers, int home, size_t size);

@@ -64,9 +64,16 @@ static bool was_given(const struct setting *s) {
     return s->word != NULL ? *s->word != NULL : *s->number >= s->lowest;
 }
 
+static bool lists(const char *names, const char *name) {
+    size_t length = strlen(name);
+    for (const char *at = names; (at = strstr(at, name)) != NULL; at += length)
+        if ((at == names || at[-1] == ',') && (at[length] == ',' || at[length] == '\0')) return true;
+    return false;
+}
+
 void settings_check(const struct setting *table, const char *operation) {
     for (const struct setting *s = table; s != NULL && s->name != NULL; s++)
-        if (s->only != NULL && strcmp(s->only, operation) != 0 && was_given(s))
+        if (s->only != NULL && !lists(s->only, operation) && was_given(s))
             fail(EXIT_BAD_INPUT, "--%s is for operation %s, not %s", s->name, s->only, operation);
 }
 

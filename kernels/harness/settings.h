@@ -13,7 +13,7 @@ struct setting {
     const char *value; /* what its value is called in --help; NULL for a switch */
     const char *help;
     bool shapes;      /* it shapes the measurement: recorded, and a continuation must have the same */
-    const char *only; /* the one operation that it is for; NULL: all */
+    const char *only; /* the operations that it is for, separated by commas; NULL: all */
     /* one of these is where the value goes */
     bool *on;
     uint64_t *number;

@@ -11,6 +11,7 @@
 
 #include "clock.h"
 #include "fail.h"
+#include "machine.h"
 
 enum { STACK_BYTES = 256 * 1024 };
 static const double AWAKE_S = 0.0005; /* a worker woken ahead whose task does not come sleeps again */
@@ -196,10 +197,18 @@ size_t workers_on(const struct workers *workers, int cpu) {
     fail(EXIT_NOT_AS_ASKED, "no worker runs on CPU %d", cpu);
 }
 
+/* The system moves the thread of a CPU that is taken out to any other. */
+static bool went_offline(int cpu) {
+    char content[8];
+    return read_sysfs(content, sizeof content, "devices/system/cpu/cpu%d/online", cpu) && strcmp(content, "0") == 0;
+}
+
 void workers_run(struct workers *workers, const size_t *members, size_t count, worker_task *task, void *argument) {
     run_task(workers, members, count, task, argument);
     for (size_t i = 0; i < count; i++) {
         const struct worker *worker = &workers->worker[members[i]];
+        if (worker->seen_cpu != worker->cpu && went_offline(worker->cpu))
+            fail(EXIT_NOT_AS_ASKED, "CPU %d went offline while it was measured", worker->cpu);
         if (worker->seen_cpu != worker->cpu)
             fail(EXIT_NOT_AS_ASKED,
                  "the worker of CPU %d was moved to CPU %d: something changes the affinity of this process",

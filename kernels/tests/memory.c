@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "harness/child.h"
 #include "harness/cycle.h"
 #include "harness/headroom.h"
 #include "harness/schedule.h"
@@ -119,23 +118,7 @@ static void test_control_groups(void) {
     CHECK(nftw(root, drop, 8, FTW_DEPTH | FTW_PHYS) == 0);
 }
 
-/* Pages are as large as the end of the line says, and only those of the nodes asked are placed. */
-static void test_pages_of_a_child(void) {
-    static const int nodes[] = {0, 2};
-    char small[] = "7f00 bind:0 anon=10 dirty=10 N0=4 N1=5 N2=1 kernelpagesize_kB=4\n";
-    char large[] = "7f00 default anon=10 dirty=10 N0=10 kernelpagesize_kB=64\n";
-    char of_file[] = "7f00 default file=/lib/libc.so.6 mapped=9 N0=9 kernelpagesize_kB=4\n";
-    size_t bytes = 0, placed = 0;
-    child_count_line(small, nodes, 2, &bytes, &placed);
-    CHECK(bytes == (size_t)10 * 4096 && placed == (size_t)5 * 4096);
-    child_count_line(large, nodes, 2, &bytes, &placed);
-    CHECK(bytes == (size_t)10 * 4096 + (size_t)10 * 65536);
-    child_count_line(of_file, nodes, 2, &bytes, &placed);
-    CHECK(bytes == (size_t)10 * 4096 + (size_t)10 * 65536);
-}
-
 int main(void) {
-    test_pages_of_a_child();
     test_cycle();
     test_cycle_is_drawn_by_seed();
     test_cycle_length_sees_faults();

@@ -1,6 +1,24 @@
 """The command line. Each command is thin: read its arguments, call one function, print."""
 
-from nodeprint.cli import data_commands, judge_commands, machine_commands, measure_commands, show_commands
+from nodeprint.cli import (
+    card_commands,
+    data_commands,
+    here_commands,
+    judge_commands,
+    machine_commands,
+    measure_commands,
+    show_commands,
+)
 from nodeprint.cli.app import app, main
 
-__all__ = ["app", "data_commands", "judge_commands", "machine_commands", "main", "measure_commands", "show_commands"]
+__all__ = [
+    "app",
+    "card_commands",
+    "data_commands",
+    "here_commands",
+    "judge_commands",
+    "machine_commands",
+    "main",
+    "measure_commands",
+    "show_commands",
+]

@@ -44,6 +44,13 @@ app = typer.Typer(
 )
 
 
+#: Packages that a plain installation lacks, and the extra that has each (pyproject.toml).
+_EXTRAS = dict.fromkeys(
+    ("cmcrameri", "h5netcdf", "h5py", "junitparser", "matplotlib", "pandas", "PIL", "typst", "xarray"), "report"
+)
+_EXTRAS |= dict.fromkeys(("snakemake", "mpi4py"), "workflow")
+
+
 def main() -> None:
     """Run the command line; bad input ends with one sentence and 2."""
     gc.set_threshold(100_000)  # what is read and judged stays: looking for cycles at every 700 objects is a tenth of it
@@ -52,6 +59,13 @@ def main() -> None:
     except NodeprintError as error:
         print(f"nodeprint: {error}", file=sys.stderr)
         sys.exit(1 if isinstance(error, NoServiceError) else 2)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in _EXTRAS:
+            raise
+        advice = f"`pip install 'nodeprint[{_EXTRAS[package]}]'` installs it"
+        print(f"nodeprint: this command needs {package}, which is not installed; {advice}", file=sys.stderr)
+        sys.exit(2)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nodeprint.cli.app import DATA, app
-from nodeprint.cli.shared import Format, judge_and_write, print_result, print_text
+from nodeprint.cli.shared import Format, input_file, judge_and_write, print_result, print_text
 from nodeprint.errors import NodeprintError
 
 #: Those of topology/presets.py, which is not imported to print the help.
@@ -41,7 +41,7 @@ def import_(
     from nodeprint.structure import layout_misfit
 
     machine = labels.read_xml(xml) if xml else labels.from_part(part, sockets, smt) if part else None
-    imported = [importers.read(file, format) for file in files]
+    imported = [importers.read(input_file(file), format) for file in files]
     names = importers.write_campaign(imported, out, machine)
     for warning in layout_misfit.warnings(imported, machine) if machine else ():
         typer.echo(f"warning: {warning}", err=True)

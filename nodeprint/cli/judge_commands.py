@@ -36,6 +36,10 @@ def judge(
             " not-measured, invalid or nothing; several separated by commas."
         ),
     ] = "",
+    reference: Annotated[
+        bool,
+        typer.Option("--reference", help="For nodes with NO PEER: how published machines of their processor are."),
+    ] = False,
     recheck: Annotated[Path | None, typer.Option(help="Write the nodes to measure again as a second job.")] = None,
     json: Json = False,
 ) -> None:
@@ -54,6 +58,15 @@ def judge(
     if recheck:
         files.write(recheck, written.recheck(verdict))
     typer.echo(written.as_json(verdict).rstrip("\n") if json else text.summary(verdict))
+    if reference and not json:
+        from nodeprint.cards import of_campaign
+        from nodeprint.cards import reference as published
+
+        for name, node in verdict.nodes.items():
+            if node.outcome is outcome.Outcome.NO_PEER:
+                card = of_campaign.Measured(campaign, name).card
+                for sentence in published.sentences(published.standing(card)):
+                    typer.echo(f"{name}: {sentence}")
     if verdict.fails(kinds):
         raise typer.Exit(3)
 

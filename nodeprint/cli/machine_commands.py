@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nodeprint.cli.app import MACHINES, app
-from nodeprint.cli.shared import Format, Json, print_json, print_text, say_origin
+from nodeprint.cli.shared import Format, Json, input_file, print_json, print_text, say_origin
 from nodeprint.topology.model import Topology
 
 
@@ -46,12 +46,17 @@ def topology(
 @app.command(rich_help_panel=MACHINES, epilog="Example: nodeprint structure 'AMD EPYC 7773X.csv'")
 def structure(
     file: Annotated[
-        Path, typer.Argument(help="A matrix: a file of another tool, a record file, a node's folder or its node.nc.")
+        Path,
+        typer.Argument(
+            help="A matrix: a file of another tool, a record file, a node's folder or its node.nc; - reads a pipe."
+        ),
     ],
     format: Format = None,
     root: Annotated[Path | None, typer.Option(help="Compare it with the labels of this root or survey.")] = None,
     xml: Annotated[Path | None, typer.Option(help="Or of this XML file of lstopo.")] = None,
     cpuid: Annotated[Path | None, typer.Option(help="Or of this folder of CPUID dumps.")] = None,
+    pdf: Annotated[Path | None, typer.Option(help="Draw the matrix in the order of its groups into this PDF.")] = None,
+    svg: Annotated[Path | None, typer.Option(help="The same as SVG.")] = None,
     json: Json = False,
 ) -> None:
     """Find CCXs, quadrants and sockets in a latency matrix.
@@ -59,10 +64,15 @@ def structure(
     The labels are not used; with a topology the result is compared with them. Irregularities are reported.
     """
     from nodeprint import structure as structures
+    from nodeprint.report import matrix_files
 
-    source = structures.read(file, format)
+    pictures = matrix_files.check(pdf, svg)
+    source = structures.read(input_file(file), format)
     labels = _topology(root or Path("/"), xml, cpuid) if root or xml or cpuid else source.topology
     found = structures.find(source.latency_ns, source.cpus, labels, source.home_controlled)
+    if pictures:
+        drawn = matrix_files.of_structure(source, found)
+        matrix_files.write(drawn, pictures, file.name, simulated=source.simulated)
     if json:
         print_json({"simulated": source.simulated, **found.as_json()})
         return
@@ -85,9 +95,9 @@ def iodie(
 
     found = campaign_dies.read(where)
     if pdf is not None:
-        from nodeprint.report.pages import dies
+        from nodeprint.report.pages import die_pages
 
-        dies.write(found, where.resolve().name, pdf)
+        die_pages.write(found, where.resolve().name, pdf)
     if json:
         print_json(found.as_json())
         return

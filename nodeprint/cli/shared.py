@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import sys
+import tempfile
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,10 +20,25 @@ if TYPE_CHECKING:
 Campaign = Annotated[Path, typer.Argument(help="A campaign's folder, e.g. results/main", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 #: Those of importers.FORMATS, which are not imported to print the help.
-FORMATS = ("intel-mlc", "multichase-pingpong", "c2clat", "core-to-core-latency")
+FORMATS = (
+    "nodeprint", "intel-mlc", "multichase-pingpong", "c2clat", "chips-and-cheese", "core-to-core-latency-terminal",
+    "long-table", "core-to-core-latency",
+)  # fmt: skip
 Format = Annotated[
     str | None, typer.Option(help=f"The format of a matrix, where it cannot be recognised: {', '.join(FORMATS)}.")
 ]
+
+
+def input_file(path: Path) -> Path:
+    """A file to read: where `path` is `-` or a pipe, what comes out of it, as readers look at a file more than once."""
+    if str(path) != "-" and not path.is_fifo():
+        return path
+    folder = tempfile.mkdtemp(prefix="nodeprint-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    kept = Path(folder, "standard-input")
+    with kept.open("wb") as file, sys.stdin.buffer if str(path) == "-" else path.open("rb") as source:
+        shutil.copyfileobj(source, file)
+    return kept
 
 
 def print_json(facts: object) -> None:

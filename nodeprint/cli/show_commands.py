@@ -85,14 +85,22 @@ def export(
         Path | None,
         typer.Option(help="A table as a file: a name that ends in .csv or .parquet.", show_default=False),
     ] = None,
+    hwloc: Annotated[bool, typer.Option("--hwloc", help="Write latencies and bandwidths in hwloc's XML.")] = False,
     table: Annotated[
         Table, typer.Option(help="Which: every measured pair, every other value, medians by class, or deviations.")
     ] = "pairs",
 ) -> None:
     """Write what was measured and judged for other programs.
 
-    Writes node.nc (netCDF) into the folder of each node, or with --to a table.
+    Writes node.nc (netCDF) into the folder of each node; with --to a table; with --hwloc the topology of each node as
+    hwloc.xml, with distances and memory attributes as lstopo and hwloc's functions read them.
     """
+    if hwloc:
+        from nodeprint.cards import hwloc_export
+
+        for path in hwloc_export.export(campaign):
+            typer.echo(path)
+        return
     if to is None:
         from nodeprint import netcdf
 

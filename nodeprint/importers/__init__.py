@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import Protocol
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.importers import c2clat, core_to_core_latency, intel_mlc, multichase
+from nodeprint.importers import (
+    c2clat,
+    chips_and_cheese,
+    core_to_core_latency,
+    intel_mlc,
+    long_table,
+    multichase,
+    record_file,
+    terminal_table,
+)
 from nodeprint.importers.campaign_writer import write_campaign
 from nodeprint.importers.imported import CoreMatrix, Imported, ImportedTable
 from nodeprint.importers.parsing import lines_of
@@ -26,7 +35,9 @@ class _Format(Protocol):
     def read(self, path: Path, lines: list[str]) -> Imported: ...
 
 
-_MODULES: tuple[_Format, ...] = (intel_mlc, multichase, c2clat, core_to_core_latency)
+_MODULES: tuple[_Format, ...] = (
+    record_file, intel_mlc, multichase, c2clat, chips_and_cheese, terminal_table, long_table, core_to_core_latency,
+)  # fmt: skip
 #: By name; in the order in which a file is tried, the surest marks first.
 FORMATS = {module.NAME: module for module in _MODULES}
 
@@ -41,9 +52,6 @@ def read(path: Path, format: str | None = None) -> Imported:
             f"unknown format {printable(repr(format), 60)}", key="--format", advice=f"known are {', '.join(FORMATS)}"
         )
     lines = lines_of(path)
-    if lines[0].startswith('{"record"'):
-        advice = "`nodeprint structure` reads it alone; a report is of a campaign, which `make run` measures"
-        raise NodeprintError("a record of nodeprint's own kernels", where=path, line=1, advice=advice)
     if format is None:
         format = next((name for name, module in FORMATS.items() if module.matches(lines)), None)
     if format is None:

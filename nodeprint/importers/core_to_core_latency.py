@@ -9,6 +9,7 @@ with CPU numbers.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,8 @@ from nodeprint.importers.parsing import filled, latencies, missing, nothing
 
 NAME = "core-to-core-latency"
 _SEPARATORS = (",", ";", "\t")
+#: What may stand before a CPU's number.
+_CPU_NAME = re.compile(r"^(?:cpu|core|thread)[ _]?(?=\d+$)", re.IGNORECASE)
 
 #: A line's number from 1, and its text. Cells are split where they are read: as strings, those of 2,048 CPUs take
 #: 250 MB.
@@ -26,9 +29,7 @@ Row = tuple[int, str]
 
 
 def matches(lines: list[str]) -> bool:
-    """Whether most lines are cells with a separator or numbers alone, or it is this tool's output on a terminal."""
-    if any(line.startswith("Num cores:") for line in lines[:5]):
-        return True
+    """Whether most lines are cells with a separator or numbers alone."""
     some = [line for line in lines if line.strip()]
     table = [line for line in some if any(separator in line for separator in _SEPARATORS)]
     numbers = [line for line in some if set(line.lower()) <= set("0123456789.+-e xna")]
@@ -37,15 +38,6 @@ def matches(lines: list[str]) -> bool:
 
 def read(path: Path, lines: list[str]) -> Imported:
     """Parse the file's lines. Raises NodeprintError with line and column of the first fault."""
-    for number, line in enumerate(lines, start=1):
-        if line.startswith("Num cores:") or "round-trip-time" in line:
-            raise NodeprintError(
-                "output for a terminal, not a table",
-                where=path,
-                line=number,
-                column=1,
-                advice="run core-to-core-latency with --csv and keep its standard output",
-            )
     separator = _separator(path, lines)
     rows, numbers = _without_numbers(path, list(enumerate(lines, start=1)), separator)
     skip = int(numbers is not None)
@@ -91,14 +83,20 @@ def _without_numbers(path: Path, rows: list[Row], separator: str | None) -> tupl
     """The table without a first row of CPU numbers, and those numbers, which its first column repeats; None where there
     are none.
 
-    They are taken for numbers where the corner holds a word, or nothing and the numbers start at 0, which no latency
-    is.
+    They are taken for numbers where the corner holds a word, or nothing and the first column is the same row once more,
+    as pandas writes a table with its index; or where there is no corner, and they count from 0. CPUs may be called
+    `cpu4`.
     """
-    corner, *heads = (cell.strip() for cell in _split(rows[0][1], separator))
+    cells = [cell.strip().strip('"') for cell in _split(rows[0][1], separator)]
+    corner, *heads = [_CPU_NAME.sub("", cell) if _CPU_NAME.match(cell) else cell for cell in cells]
     if heads and heads[-1] == "" and len(heads) == len(rows):
         heads.pop()
-    whole = all(head.isdecimal() for head in heads) and len(heads) > 0
-    if not whole or not ((corner.isalpha() and corner.lower() != "x") or (corner == "" and heads[0] == "0")):
+    if _without_index(rows, [corner, *heads], separator):
+        return rows[1:], None
+    if not heads or not all(head.isdecimal() for head in heads):
+        return rows, None
+    word = corner.isalpha() and corner.lower() != "x"
+    if not (word or (corner == "" and (heads[0] == "0" or _first_column(rows[1:], separator) == heads))):
         return rows, None
     numbers = [int(head) for head in heads]
     line = rows[0][0]
@@ -106,7 +104,7 @@ def _without_numbers(path: Path, rows: list[Row], separator: str | None) -> tupl
         raise NodeprintError("a CPU is listed twice", where=path, line=line, advice="give each CPU one column")
     body = [row for row in rows[1:] if row[1].strip(f" {separator or ''}")]
     for (line, text), number in zip(body, numbers, strict=False):
-        if _split(text, separator)[0].strip() != str(number):
+        if _CPU_NAME.sub("", _split(text, separator)[0].strip().strip('"')) != str(number):
             raise NodeprintError(
                 f"the row is not that of CPU {number}", where=path, line=line, column=1, advice="order rows as columns"
             )
@@ -115,6 +113,19 @@ def _without_numbers(path: Path, rows: list[Row], separator: str | None) -> tupl
             f"{len(body)} rows for {len(numbers)} columns", where=path, line=line, advice="give each CPU a row"
         )
     return body, numbers
+
+
+def _first_column(rows: list[Row], separator: str | None) -> list[str]:
+    """The first cell of each line that is not empty, without the word CPU."""
+    return [_CPU_NAME.sub("", _split(text, separator)[0].strip().strip('"')) for _, text in rows if text.strip()]
+
+
+def _without_index(rows: list[Row], heads: list[str], separator: str | None) -> bool:
+    """Whether the first line counts the columns of a square below it, as pandas writes a table without its index."""
+    if len(rows) < 3:
+        return False
+    square = len([text for _, text in rows[1:] if text.strip()]) == len(heads) == len(_split(rows[1][1], separator))
+    return square and heads == [str(number) for number in range(len(heads))]
 
 
 def _square(path: Path, rows: list[Row], separator: str | None, skip: int) -> tuple[list[Row], int, int]:

@@ -57,6 +57,10 @@ def positive(text: str, path: Path, line: int, column: int, what: str = "latency
     )
 
 
+#: No hop between CPUs takes a second: such a figure is in another unit, or of a broken clock.
+_MOST_NS = 1e9
+
+
 def nothing(text: str) -> bool:
     """Whether a cell says that nothing was measured: a word for it, or zero in any form."""
     cell = text.strip().lower()
@@ -65,7 +69,13 @@ def nothing(text: str) -> bool:
 
 def latency(text: str, path: Path, line: int, column: int) -> float:
     """The latency in a cell, NaN where it says that nothing was measured; as `positive` otherwise."""
-    return np.nan if nothing(text) else positive(text, path, line, column)
+    value = np.nan if nothing(text) else positive(text, path, line, column)
+    if value > _MOST_NS:
+        raise NodeprintError(
+            f"a latency of {printable(text.strip(), 40)} ns is more than a second", where=path, line=line,
+            column=column, advice="give latencies in nanoseconds",
+        )  # fmt: skip
+    return value
 
 
 def latencies(cells: list[str], path: Path, line: int, column: int) -> npt.NDArray[np.float64]:
@@ -77,7 +87,7 @@ def latencies(cells: list[str], path: Path, line: int, column: int) -> npt.NDArr
             values = np.array([float(cell or "nan") for cell in cells])
     if values is None:
         return np.array([latency(cell, path, line, column + i) for i, cell in enumerate(cells)])
-    for i in np.flatnonzero(~(np.isfinite(values) & (values > 0))).tolist():
+    for i in np.flatnonzero(~((values > 0) & (values <= _MOST_NS))).tolist():
         values[i] = latency(cells[i], path, line, column + i)
     return values
 

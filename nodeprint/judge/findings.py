@@ -49,6 +49,8 @@ _CAUSES: Mapping[str, tuple[str, ...]] = {
     "cache": ("core-clock", "cache"),
     "bandwidth": ("memory-channel", "memory-speed"),
     "clock": ("cooling", "power-limit", "boost"),
+    "load": ("power-limit", "cooling", "boost"),
+    "flops": ("core-clock", "boost", "core"),
     "loaded": ("memory-channel", "memory-controller"),
     "touch": ("memory-of-other-node", "memory-speed"),
     "jitter": ("daemon", "hypervisor"),

@@ -14,15 +14,15 @@ import msgspec
 from nodeprint import discover, files, packing
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import MEANING, Outcome
-from nodeprint.packed import PackedFleet
+from nodeprint.packed import FOLDER, PackedFleet
 from nodeprint.report import explorer, html, names, pdf, site_branding
 from nodeprint.report import files as verdict_files
 from nodeprint.report.explorer import Encoded
 from nodeprint.report.pages import cluster, method
 from nodeprint.report.pages import node as node_pages
-from nodeprint.report.pages.blocks import Document, Link, Page, Site
-from nodeprint.report.pages.campaign import Campaign, FigureFiles
+from nodeprint.report.pages.blocks import Document, Page, Reference, SiteTexts
 from nodeprint.report.pages.common import anchor
+from nodeprint.report.pages.judged_campaign import Campaign, FigureFiles
 from nodeprint.report.pages.method import How
 from nodeprint.report.pseudonyms import Pseudonyms
 
@@ -32,7 +32,7 @@ __all__ = ["write"]
 MOST_FILES = 64
 #: Nodes whose pages cluster.pdf and cluster.html hold; those of others are files of their own alone.
 _MOST_WITHIN = 64
-_MOST_IN_HTML = 8
+_MOST_IN_HTML = 2
 #: Nodes that one process takes at a time.
 _CHUNK = 8
 
@@ -113,16 +113,16 @@ class Task(msgspec.Struct, frozen=True, dict=True):
     def source(self) -> Campaign:
         """The campaign as it is shown."""
         verdict = verdict_files.read(self.folder)
-        try:
-            fleet = packing.pack(self.folder)
-        except NodeprintError:  # a verdict alone, without what was measured
-            fleet = PackedFleet(verdict.campaign, verdict.simulated, (), ())
         sheet = self.folder / "nodes.tsv"
+        if sheet.exists() or (self.folder / FOLDER / "index.json").exists():
+            fleet = packing.pack(self.folder)
+        else:  # a verdict alone, without what was measured
+            fleet = PackedFleet(verdict.campaign, verdict.simulated, (), ())
         rows = discover.read_sheet(sheet) if sheet.is_file() and not self.pseudonyms else []
         switches = {row.node: row.switch for row in rows if row.switch}
         return Campaign(
             self.called.verdict(verdict), self.called.fleet(fleet), None if self.pseudonyms else self.folder,
-            Site() if self.pseudonyms else site_branding.of(self.folder), switches,
+            SiteTexts() if self.pseudonyms else site_branding.of(self.folder), switches,
             self.figures,
         )  # fmt: skip
 
@@ -200,7 +200,8 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         source = self.source
         pages = {one.node: one.page for one in printed if one.page is not None}
         links = {
-            n: Link(n, anchor=anchor(n)) if n in pages else Link(n, file=file_name(n)) for n in (*pages, *self.own)
+            n: Reference(n, anchor=anchor(n)) if n in pages else Reference(n, file=file_name(n))
+            for n in (*pages, *self.own)
         }
         ahead = [cluster.page(source, links)] if len(source.verdict.nodes) != 1 else []
         how = method.page(source, [one.methods for one in printed])
@@ -220,8 +221,8 @@ def _relinked(page: Page, files_of: dict[str, str]) -> Page:
     """A page whose links to pages that are not in the document lead to their files."""
 
     def walked(value: object) -> object:
-        if isinstance(value, Link):
-            return Link(value.text, file=files_of[value.anchor]) if value.anchor in files_of else value
+        if isinstance(value, Reference):
+            return Reference(value.text, file=files_of[value.anchor]) if value.anchor in files_of else value
         if isinstance(value, msgspec.Struct):
             fields = {name: walked(getattr(value, name)) for name in value.__struct_fields__}
             return type(value)(**fields)

@@ -23,7 +23,7 @@ from nodeprint.judge.outcome import MEANING, Kind, Outcome
 from nodeprint.judge.verdict import NodeVerdict, Verdict
 from nodeprint.report import files as verdict_files
 from nodeprint.report import names, site_branding, text
-from nodeprint.report.pages.blocks import Site
+from nodeprint.report.pages.blocks import SiteTexts
 from nodeprint.report.pages.order import natural
 from nodeprint.report.pdf import Printer, plain
 
@@ -96,7 +96,7 @@ def overall(results: Iterable[str]) -> str:
     return DEVIATION if DEVIATION in known else ACCEPTED if known == {ACCEPTED} else OPEN
 
 
-def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: Site) -> dict[str, Any]:
+def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteTexts) -> dict[str, Any]:
     """What is on the pages, as plain data."""
     every = sorted({name for campaign in campaigns for name in campaign.verdict.nodes}, key=natural)
     rows = [_node(name, campaigns) for name in every]

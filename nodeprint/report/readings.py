@@ -44,7 +44,7 @@ def readings(job: Job, topology: Topology | None = None) -> tuple[str, ...]:
     for one in job.cells:
         reader = _READERS.get((one.header["kernel"], one.header["operation"]))
         said += [f"{one.name}: {sentence}" for sentence in reader(one)] if reader else []
-        if one.header["kernel"] == "ports":
+        if (one.header["kernel"], one.header["operation"]) == ("bandwidth", "groups"):
             said += [f"{one.name}: {sentence}" for sentence in _ports(one, known)]
     return tuple(said)
 

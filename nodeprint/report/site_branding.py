@@ -6,12 +6,12 @@ from pathlib import Path
 
 from nodeprint import checked_yaml
 from nodeprint.errors import NodeprintError, unreadable
-from nodeprint.report.pages.blocks import Site
+from nodeprint.report.pages.blocks import SiteTexts
 
 _TEXTS = ("contact", "contract", "customer", "supplier", "system", "place")
 
 
-def of(campaign: Path) -> Site:
+def of(campaign: Path) -> SiteTexts:
     """The logo and texts of the campaign's `site` keys; empty where it has no configuration.
 
     Raises NodeprintError where the logo cannot be read, or is neither PNG nor SVG.
@@ -20,7 +20,7 @@ def of(campaign: Path) -> Site:
     site = checked_yaml.read(path).get("site") if path.is_file() else None
     known = site if isinstance(site, dict) else {}
     logo = str(known.get("logo") or "")
-    return Site(_image(logo, path) if logo else None, **{key: str(known.get(key) or "") for key in _TEXTS})
+    return SiteTexts(_image(logo, path) if logo else None, **{key: str(known.get(key) or "") for key in _TEXTS})
 
 
 def _image(logo: str, config_path: Path) -> bytes:

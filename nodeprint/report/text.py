@@ -199,7 +199,7 @@ def _fields(fields: Mapping[str, str]) -> str:
 # --- nodes ---
 
 
-class Line(msgspec.Struct, frozen=True):
+class NodeLine(msgspec.Struct, frozen=True):
     """What is said of one node, or at once of several that are alike."""
 
     nodes: tuple[str, ...]
@@ -212,7 +212,7 @@ class Line(msgspec.Struct, frozen=True):
         return names.nodes(self.nodes)
 
 
-def node_lines(nodes: Mapping[str, NodeVerdict]) -> list[Line]:
+def node_lines(nodes: Mapping[str, NodeVerdict]) -> list[NodeLine]:
     """A line a node by urgency and name; more than MOST_SINGLE nodes with the same reasons share one."""
     alike: dict[tuple[Any, ...], list[str]] = {}
     for name, node in nodes.items():
@@ -221,7 +221,7 @@ def node_lines(nodes: Mapping[str, NodeVerdict]) -> list[Line]:
     for of_kind in alike.values():
         sets = [of_kind] if len(of_kind) > MOST_SINGLE else [[name] for name in of_kind]
         lines += [
-            Line(tuple(members), nodes[members[0]].outcome, node_sentence([nodes[n] for n in members]))
+            NodeLine(tuple(members), nodes[members[0]].outcome, node_sentence([nodes[n] for n in members]))
             for members in sets
         ]
     return sorted(lines, key=lambda line: (MEANING[line.outcome].rank, line.nodes))

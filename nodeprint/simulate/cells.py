@@ -7,7 +7,7 @@ seed, and runs apart from each other, as for pairs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.fleet.quantity import Key
-from nodeprint.layout import CCD, Ints, codes
+from nodeprint.layout import CCD, SOCKET, Ints, codes
 from nodeprint.simulate.defects import MemoryPath, NodeDefects
 from nodeprint.simulate.silicon import Chip, Paths
 from nodeprint.simulate.silicon import latency as latency_of
@@ -25,7 +25,9 @@ Floats = npt.NDArray[np.float64]
 
 #: DRAM latency by distance: a part in the core's clock, a part of the fabric and memory.
 _CORE_NS, _DRAM_NS = 12.0, {"own": 83.0, "near": 98.0, "far": 188.0}
-_RATE, _LINK_RATE = {"load": 150e9, "store": 75e9, "copy": 110e9, "triad": 115e9}, 70e9
+_RATE, _LINK_RATE = {"load": 150e9, "store_mem": 75e9, "copy": 110e9, "triad": 115e9}, 70e9
+#: What base pages leave of a rate: address translations that huge pages do not need.
+_PAGES = {"huge": 1.0, "base": 0.9}
 #: A CCD's port: 32 and 16 bytes in a cycle of a fabric of 1.467 GHz; what a CCX draws where it shares one; what is left
 #: of it from another socket and from all memory.
 _PORT = {"load": 46.9e9, "store_mem": 23.5e9}
@@ -40,11 +42,16 @@ _CYCLES = {"l1": 4.0, "l2": 14.0, "l3": 46.0}
 _MEMORY, _CORE, _RUN, _CELL, _PASS = 0.004, 0.0015, 0.003, 0.005, 0.006
 #: Of a clock probe: between runs, between probes of a run.
 _CLOCK_RUN, _PROBE = 0.001, 0.003
+#: Operations in a cycle by vectors of 256 bits in two units; what all cores at work leave of a core's clock at first
+#: and when the node is hot; standard deviation between processors.
+_FLOPS_A_CYCLE, _PHASES = 16.0, {"ramp": 0.97, "first": 0.93, "steady": 0.9}
+_PROCESSOR, _LOAD_CELL = 0.015, 0.3
 _LOST, _LOST_SD, _FIRST_CORE, _BUSY = 2e-4, 0.6, 5.0, 0.45
 
 #: What `draw` gives.
 MEASUREMENTS = (
     "chase-latency", "chase-levels", "jitter-detours", "clock-together", "bandwidth-nodes", "bandwidth-ccx",
+    "bandwidth-machine", "load-alone", "load-ladder", "load-together",
     "coherence-loaded",
 )  # fmt: skip
 
@@ -80,7 +87,7 @@ def probed_ghz(chip: Chip, cores: Ints, seeds: Sequence[int]) -> Floats:
     return np.asarray(core_hz(chip, seeds)[cores] / 1e9 * run * (1 + _PROBE * rng.standard_normal(cores.shape)))
 
 
-def draw(
+def draw(  # noqa: PLR0915 (a measurement after the other)
     topology: Topology, cpus: list[int], path: Paths, chip: Chip, state: NodeDefects, *,
     seeds: tuple[int, int, int, int], passes: int,
 ) -> list[DrawnRun]:  # fmt: skip
@@ -142,7 +149,9 @@ def draw(
     chase = seen(latency * chip.whole)
     caches = seen(levels * chip.whole)
     rate = seen(rates / chip.whole)[:1]
-    ports = seen(_ports(path, chip, first, len(numbers)), 0.3)[:1]
+    ports = seen(_ports(path, chip, first, len(numbers)), 0.3)[:1, ..., None]
+    own_rates = np.diagonal(rates).T / chip.whole
+    machine = seen(_machine(own_rates, [of_node.get(number) for number in numbers]), 0.3)
     beside = _hops_beside(path, latency_of(path, chip), home_of_core=of_core)
     hops = seen(np.array([[[list(hop.values())] for hop in beside.values()]]))
     drawn = np.array([0.0, 5e9, _PORT["load"]]) / (chip.port * chip.fabric).mean()
@@ -166,13 +175,20 @@ def draw(
         }),
         DrawnRun(
             "bandwidth-nodes", "bandwidth", "nodes", "rate", "B/s",
-            {"cpu_node": memories, "memory_node": memories, "stream": streams}, {"rate_bytes_per_s": ("B/s", rate)},
+            {"cpu_node": memories, "memory_node": memories, "stream": streams, "pages": ["huge"]},
+            {"rate_bytes_per_s": ("B/s", rate[..., None])},
         ),
         DrawnRun(
-            "bandwidth-ccx", "ports", "bandwidth", "rate", "B/s",
+            "bandwidth-ccx", "bandwidth", "groups", "rate", "B/s",
             {"cpu": [first[core] for core in _first_of_ccx(path)], "scope": ["ccx", "ccd"], "memory": list(_FROM),
-             "stream": list(_PORT)}, {"rate_bytes_per_s": ("B/s", ports)},
+             "stream": list(_PORT), "pages": ["huge"]}, {"rate_bytes_per_s": ("B/s", ports)},
         ),
+        DrawnRun(
+            "bandwidth-machine", "bandwidth", "machine", "rate", "B/s",
+            {"cpu": _first_of_socket(path, first), "scope": ["socket", "machine"], "stream": streams,
+             "pages": list(_PAGES)}, {"rate_bytes_per_s": ("B/s", machine)},
+        ),
+        *_loads(path, first, hertz, _under_load(path.layout.slots[path.core_slots, SOCKET], state, silicon), seen),
         DrawnRun(
             "coherence-loaded", "coherence", "loaded", "hop", "ns",
             {"a": cores[:1], "b": [first[core] for core in beside], "home": [numbers[of_core[0]]],
@@ -196,6 +212,64 @@ def _memory_paths(
     return factor
 
 
+def _under_load(socket_of_core: Ints, state: NodeDefects, silicon: np.random.Generator) -> Floats:
+    """What of a core's clock is left with all cores at work: (core, phase)."""
+    sockets = int(socket_of_core.max()) + 1
+    processor = 1 + _PROCESSOR * silicon.standard_normal(sockets)
+    limit = np.array([state.power_limit.get(socket, 1.0) for socket in range(sockets)])
+    cooling = np.array([state.cooling.get(socket, 1.0) for socket in range(sockets)])
+    phases = np.outer(processor * limit, list(_PHASES.values()))
+    phases[:, -1] *= cooling
+    return np.asarray(phases[socket_of_core])
+
+
+def _loads(
+    path: Paths, first: Sequence[int], hertz: Floats, left: Floats, seen: Callable[[Floats, float], Floats],
+) -> list[DrawnRun]:  # fmt: skip
+    """Each core alone, by the number of cores, and all together; `left` of the clocks `hertz` (core) is what all leave
+    (core, phase)."""
+    socket_of_core = path.layout.slots[path.core_slots, SOCKET]
+    cores: list[Key] = list(first)
+    steps = _steps(int(np.bincount(socket_of_core).max()))
+    alone = seen(hertz, _LOAD_CELL)[:1]
+    together = seen(hertz[:, None] * left, _LOAD_CELL)[:1]
+    ladder = seen(_ladder(hertz, left[:, 1], socket_of_core, steps), _LOAD_CELL)[:1]
+    return [
+        DrawnRun("load-alone", "load", "alone", "rate", "1/s", {"cpu": cores}, {
+            "flops_per_s": ("1/s", alone * _FLOPS_A_CYCLE), "core_hz": ("Hz", alone),
+        }),
+        DrawnRun(
+            "load-ladder", "load", "ladder", "frequency", "Hz",
+            {"cpu": _first_of_socket(path, first), "scope": ["socket"], "cores": steps, "work": ["scalar", "vector"]},
+            {"core_hz": ("Hz", ladder)},
+        ),
+        DrawnRun("load-together", "load", "together", "rate", "1/s", {"cpu": cores, "phase": list(_PHASES)}, {
+            "flops_per_s": ("1/s", together * _FLOPS_A_CYCLE), "core_hz": ("Hz", together),
+        }),
+    ]  # fmt: skip
+
+
+def _steps(cores: int) -> list[Key]:
+    """How many cores are at work: the powers of two, and all."""
+    return [count for count in range(1, cores + 1) if count == cores or count & (count - 1) == 0]
+
+
+def _ladder(hertz: Floats, left: Floats, socket_of_core: Ints, steps: Sequence[Key]) -> Floats:
+    """The clock of each socket by the cores at work: (socket, scope, step, work); half of what all cost by scalars.
+
+    `left` is what is left of a core's clock (core) when all are at work.
+    """
+    sockets = np.unique(socket_of_core)
+    out = np.empty((len(sockets), 1, len(steps), 2))
+    for row, socket in enumerate(sockets):
+        members = socket_of_core == socket
+        clock, loss = float(hertz[members].mean()), 1 - float(left[members].mean())
+        for column, count in enumerate(steps):
+            share = (int(count) - 1) / max(int(members.sum()) - 1, 1)
+            out[row, 0, column] = [clock * (1 - loss * share / 2), clock * (1 - loss * share)]
+    return out
+
+
 def _hops_beside(path: Paths, hop_ns: Floats, home_of_core: Sequence[int]) -> dict[int, dict[str, float]]:
     """Of the first core and one other of each distance: the hop in ns by load, by that other core."""
     out: dict[int, dict[str, float]] = {}
@@ -215,6 +289,28 @@ def _hops_beside(path: Paths, hop_ns: Floats, home_of_core: Sequence[int]) -> di
 def _first_of_ccx(path: Paths) -> list[int]:
     """The first core of each CCX."""
     return [int(core) for core in np.unique(path.ccx_of_core, return_index=True)[1]]
+
+
+def _first_of_socket(path: Paths, first: Sequence[int]) -> list[Key]:
+    """The first core of each socket, by its CPU."""
+    sockets = path.layout.slots[path.core_slots, SOCKET]
+    return [first[int(core)] for core in np.unique(sockets, return_index=True)[1]]
+
+
+def _machine(own_rates: Floats, socket_of_node: Sequence[int | None]) -> Floats:
+    """What all cores draw from their own memory: (socket, scope, stream, pages) of `own_rates` (NUMA node, stream).
+
+    NaN for the machine at other sockets than the first, and for the only socket, which is the machine.
+    """
+    sockets = sorted({socket or 0 for socket in socket_of_node})
+    out = np.full((len(sockets), 2, own_rates.shape[1], len(_PAGES)), np.nan)
+    pages = np.array(list(_PAGES.values()))
+    for row, socket in enumerate(sockets):
+        members = [number for number, its_socket in enumerate(socket_of_node) if (its_socket or 0) == socket]
+        if len(sockets) > 1:
+            out[row, 0] = own_rates[members].sum(axis=0)[:, None] * pages
+    out[0, 1] = own_rates.sum(axis=0)[:, None] * pages
+    return out
 
 
 def _ports(path: Paths, chip: Chip, first: Sequence[int], memories: int) -> Floats:

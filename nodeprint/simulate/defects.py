@@ -46,6 +46,9 @@ class NodeDefects:
     cut: bool = False
     memory_channel: dict[int, float] = field(default_factory=dict)
     memory_path: tuple[MemoryPath, ...] = ()
+    #: By socket what a power limit leaves of the clock with all cores at work, and bad cooling when it is hot.
+    power_limit: dict[int, float] = field(default_factory=dict)
+    cooling: dict[int, float] = field(default_factory=dict)
 
 
 Effect = Callable[[Paths, Chip, NodeDefects], tuple[Chip, NodeDefects]]
@@ -258,6 +261,17 @@ def _memory_path(match: re.Match[str]) -> Effect:
     return lambda path, chip, node: (chip, replace(node, memory_path=(*node.memory_path, path_of)))
 
 
+def _power_limit(match: re.Match[str]) -> Effect:
+    return lambda path, chip, node: (
+        chip,
+        replace(node, power_limit={**node.power_limit, int(match["n"]): _factor(match)}),
+    )
+
+
+def _cooling(match: re.Match[str]) -> Effect:
+    return lambda path, chip, node: (chip, replace(node, cooling={**node.cooling, int(match["n"]): _factor(match)}))
+
+
 _KINDS: tuple[tuple[str, Callable[[re.Match[str]], Effect]], ...] = (
     (rf"core (?P<n>\d+) {_CHANGE}", _core),
     (rf"core-clock (?P<n>\d+) {_CHANGE}", _core_clock),
@@ -278,6 +292,8 @@ _KINDS: tuple[tuple[str, Callable[[re.Match[str]], Effect]], ...] = (
     (r"cut", _node(cut=True)),
     (rf"memory-channel node (?P<n>\d+) {_CHANGE}", _channel),
     (rf"memory (?P<level>node|ccd)(?P<n>\d+)-to-node(?P<m>\d+) {_CHANGE}", _memory_path),
+    (rf"power-limit socket (?P<n>\d+) {_CHANGE}", _power_limit),
+    (rf"cooling socket (?P<n>\d+) {_CHANGE}", _cooling),
 )
 EXAMPLES = (
     "core 37 +6%",
@@ -300,6 +316,8 @@ EXAMPLES = (
     "missing",
     "cut",
     "memory-channel node 1 -12%",
-    "memory node1-to-node3 +20%",
+    "memory node1-to-node0 +20%",
     "memory ccd2-to-node0 +20%",
+    "power-limit socket 1 -15%",
+    "cooling socket 0 -15%",
 )

@@ -18,7 +18,7 @@ from nodeprint.simulate import defects as planted
 from nodeprint.simulate import lines, silicon
 from nodeprint.simulate.lines import Modes
 from nodeprint.simulate.machines import (
-    cores_of_a_ccx,
+    cores_of_a_die,
     harvested,
     measured_places,
     one_node_a_socket,
@@ -103,7 +103,7 @@ def planned_nodes(plan: Plan) -> Iterator[NodePlan]:
             shared[harvest] = topology, places, cpus, silicon.paths(places, plan.modes)
         topology, places, cpus, path = shared[harvest]
         rng = np.random.default_rng([plan.seed, number, 0])
-        positions = cores_of_a_ccx(plan.topology) if harvest else 0
+        positions = cores_of_a_die(plan.topology) if places.harvested else 0
         chip, state = planted.apply(defects, name, path, silicon.chip(path, plan.spread, rng, positions))
         _check(name, state, topology, plan.runs_of_pairs)
         if chip.nps1:
@@ -133,6 +133,12 @@ def _check(name: str, state: planted.NodeDefects, topology: Topology, runs: int)
     if absent:
         advice = f"CCDs here are {min(dies)} to {max(dies)}" if dies else "CCDs here are not known"
         raise NodeprintError(f"a defect of {name} names CCD {absent[0]}", advice=advice)
+    sockets = sorted({cpu.socket for cpu in topology.cpus if cpu.socket is not None})
+    without = sorted({*state.power_limit, *state.cooling} - set(sockets))
+    if without:
+        raise NodeprintError(
+            f"a defect of {name} names socket {without[0]}", advice=f"sockets here are {', '.join(map(str, sockets))}"
+        )
 
 
 def draw_pairs(plan: Plan, number: int, node: NodePlan, job: int, run: int) -> npt.NDArray[np.float32]:

@@ -13,10 +13,11 @@ Ints = npt.NDArray[np.int64]
 #: Below this many nodes the centre is that of the others; above, a node in the median of all is of no matter.
 LEAVE_OUT_BELOW = 16
 #: A centre is the mean of values that are moved to so many standard deviations from their median (Huber 1964, one
-#: step): two outliers of seven move it by less than one, and its variance is TEMPLATE_ERROR times that of a mean.
+#: step): two outliers of seven move it by about one, and its variance is TEMPLATE_ERROR times that of a mean.
 HUBER, TEMPLATE_ERROR = 1.5, 1.1
-#: From a median absolute deviation to the standard deviation of a normal distribution.
-_MAD = 1.4826
+#: From a median absolute deviation to the standard deviation of a normal distribution, and from the mean of the squares
+#: of values that are moved to HUBER standard deviations to its variance.
+_MAD, _OF_CLIPPED = 1.4826, 0.7785
 
 
 class Peers(msgspec.Struct, frozen=True):
@@ -62,12 +63,17 @@ def _centre_and_spread(means: Floats, family: Ints) -> tuple[Floats, Floats, Flo
     correction = count / (count - 1)
     for number in np.unique(family):
         columns = family == number
-        scale = _MAD * float(np.median(np.abs(residual[:, columns])))
+        scale = _MAD * _typical(residual[:, columns])
         step = np.mean(np.clip(residual[:, columns], -HUBER * scale, HUBER * scale), axis=0)
         centre[columns] += step
         rest = residual[:, columns] - step
-        scale = _MAD * float(np.median(np.abs(rest)))
-        clipped = np.clip(rest, -HUBER * scale, HUBER * scale) if scale > 0 else rest
-        of_part[columns] = np.mean(clipped**2, axis=0) * correction
-        of_family[columns] = max(scale**2, float(np.mean(clipped**2))) * correction
+        squares = np.clip(rest, -HUBER * scale, HUBER * scale) ** 2 / _OF_CLIPPED if scale > 0 else rest**2
+        of_part[columns] = np.mean(squares, axis=0) * correction
+        of_family[columns] = float(np.mean(squares)) * correction
     return centre, of_part, of_family
+
+
+def _typical(residual: Floats) -> float:
+    """The median of the distances (node, part) from each part's median over the nodes, but the smallest one: of an odd
+    number of nodes the median is one of them, at no distance. So the scale of three is that of many."""
+    return float(np.median(np.sort(np.abs(residual), axis=0)[1:]))

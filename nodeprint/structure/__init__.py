@@ -23,7 +23,7 @@ from nodeprint.topology.model import Topology
 __all__ = ["FoundLevel", "LabelAgreement", "Source", "Structure", "StructureFinding", "Symmetry", "find", "read"]
 
 RESAMPLES = 5
-KEPT = 0.8  # of the cores in a resample
+KEPT = 0.8  # of the cores of each of the finest groups in a resample, two at least
 
 
 def find(
@@ -117,6 +117,16 @@ def _within_between(matrix: Matrix, levels: Sequence[Partition], index: int) -> 
     return median(own & ~finer), median(coarser & ~own)
 
 
+def _most_of_each(groups: Labels, generator: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Rows of which every group has kept its share: a level above must not change because a part below lost all."""
+    shuffled = generator.permutation(len(groups))
+    kept = []
+    for group in range(int(groups.max()) + 1):
+        rows = shuffled[groups[shuffled] == group]
+        kept.append(rows[: max(2, math.floor(KEPT * len(rows)))])
+    return np.sort(np.concatenate(kept))
+
+
 def _stability(matrix: Matrix, detected: Detected, seed: int) -> list[float]:
     """Mean adjusted Rand index of each level with the nearest one that is found where some cores are left out."""
     if not detected.levels:
@@ -124,11 +134,11 @@ def _stability(matrix: Matrix, detected: Detected, seed: int) -> list[float]:
     generator = np.random.default_rng(seed)
     cores = len(detected.between_cores)
     core_of = detected.levels[0].labels if detected.threads else np.arange(cores)
-    count = math.ceil(KEPT * cores)
+    finest = detected.of_cores[0].labels if detected.of_cores else np.zeros(cores, dtype=np.int64)
     scores = np.zeros((RESAMPLES, len(detected.levels)))
     first = int(detected.threads)
     for run in range(RESAMPLES):
-        keep = np.sort(generator.choice(cores, count, replace=False))
+        keep = _most_of_each(finest, generator)
         again = levels_of_cores(detected.between_cores[np.ix_(keep, keep)], detected.threads)
         for index, level in enumerate(detected.of_cores):
             mine = numbered(level.labels[keep])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from nodeprint.topology.facts import list_text
 from nodeprint.topology.model import Level
 
 #: From fine to coarse. `group` is a level of the matrix whose name is unknown.
@@ -113,12 +115,18 @@ class Structure:
         }
 
     def as_text(self) -> str:
-        """For a terminal: a line per level, what labels say of it, and the findings."""
-        lines = [
-            f"{level.name}: {len(level.groups)} groups of {sizes_said(level.groups)} CPUs, {level.within_ns:.1f} ns "
-            f"within and {level.between_ns:.1f} ns between, stability {level.stability:.2f}"
-            for level in self.levels
-        ] or ["no groups found"]
+        """For a terminal: a line per level with the CPUs of its groups, what labels say of it, and the findings."""
+        lines = []
+        for level in self.levels:
+            lines.append(
+                f"{level.name}: {len(level.groups)} groups of {sizes_said(level.groups)} CPUs, "
+                f"{level.within_ns:.1f} ns within and {level.between_ns:.1f} ns between, "
+                f"stability {level.stability:.2f}"
+            )
+            lines += textwrap.wrap(
+                "; ".join(list_text(group) for group in level.groups), 100, initial_indent="  ", subsequent_indent="  "
+            )
+        lines = lines or ["no groups found"]
         lines += [f"labels: {item.level} {item.relation} {item.label or ''}".rstrip() for item in self.agreement]
         lines += [f"{item.severity}: {item.text} {item.advice}" for item in self.findings]
         return "\n".join(lines)

@@ -8,6 +8,7 @@ by the likeness of rows. docs/method.md has the reasons and figures.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,6 +54,7 @@ MANY_CCX, MANY_CCX_CORES = 4, 3  # groups and cores of each; then the ratio deci
 CCX_RATIO = 2.5  # a hop to the nearest other CCX over one inside
 MANY_CCX_NS = 40.0  # up to here they are CCXs also where they are as far from each other as packages
 MIN_PACKAGE_CORES = 5  # smaller groups are clusters
+SURE_PACKAGE_CORES = 6  # groups with fewer are packages only where they are as far apart as packages are
 SOCKET_NS = 100.0  # hop between packages
 CCX_SOCKET_NS = 150.0  # the same for parts of several CCXs, which may be parts of one package below that
 DIE_SOCKET_NS = 180.0  # the same for parts of up to three CCXs and ten cores, which are dies below that
@@ -118,6 +120,11 @@ def levels_of_cores(between: Matrix, threads: bool) -> list[Partition]:
     cells = Cells.of(between)
     whole = np.zeros(len(between), dtype=np.int64)
     nested = _nested([_refined(cells, labels) for labels in separated_groups(between, cells)])
+    finest: list[Labels] = [np.arange(len(between))]
+    nested = [
+        labels for labels, finer in zip(nested, finest + nested, strict=False)
+        if _nearer_in_every_group(cells, labels, finer)
+    ]  # fmt: skip
     if not nested and len(between) >= 2 * MIN_PACKAGE_CORES and (sides := sockets_of(between)) is not None:
         nested = [sides]
     if nested and sizes(nested[0]).max() == 2:
@@ -203,11 +210,34 @@ def _paired_by_elimination(matrix: Matrix, cores: Labels, groups: Labels) -> Lab
     candidates = inside[np.ix_(single, single)] & ~(matrix[np.ix_(single, single)] < 2 * np.nanmedian(others))
     np.fill_diagonal(candidates, False)
     out = cores.copy()
+    for i, j in _mutual_nearest(matrix, single, cores, groups):
+        out[max(i, j)] = out[min(i, j)]
     for i, row in enumerate(candidates):
         partners = np.flatnonzero(row)
         if len(partners) == 1 and candidates[partners[0]].sum() == 1:
             out[single[max(i, partners[0])]] = out[single[min(i, partners[0])]]
     return numbered(out)
+
+
+def _mutual_nearest(
+    matrix: Matrix, single: npt.NDArray[np.int64], cores: Labels, groups: Labels
+) -> list[tuple[int, int]]:
+    """Of rows that have no partner those that are each other's nearest of them, in one group, and nearer to each other
+    than half-way from partners to others."""
+    inside = groups[:, None] == groups[None, :]
+    own, same = matrix[cores[:, None] == cores[None, :]], matrix[inside & (cores[:, None] != cores[None, :])]
+    own = own[np.isfinite(own)]
+    if not len(own):
+        return []
+    limit = float(np.sqrt(np.median(own) * np.nanmedian(same)))
+    rest = np.where(inside[np.ix_(single, single)], matrix[np.ix_(single, single)], np.nan)
+    rest = np.where(np.isnan(rest), np.inf, rest)
+    nearest = rest.argmin(axis=1)
+    return [
+        (int(single[i]), int(single[j]))
+        for i, j in enumerate(nearest.tolist())
+        if i < j and nearest[j] == i and rest[i, j] < limit
+    ]
 
 
 def separated_groups(matrix: Matrix, cells: Cells) -> list[Labels]:
@@ -229,23 +259,63 @@ def separated_groups(matrix: Matrix, cells: Cells) -> list[Labels]:
     kept: list[Labels] = []
     for k in sorted(np.flatnonzero(steps > CLEAN_GAP), key=lambda k: -steps[k]):
         labels = numbered(fcluster(tree, (heights[k] + heights[k + 1]) / 2, "distance"))
-        gap = min(max(CLEAN_GAP, GAP_SPREAD * _spread_inside(cells, labels)), LINKAGE_GAP)
+        gap = min(max(CLEAN_GAP, GAP_SPREAD * _spread_inside(matrix, cells, labels)), LINKAGE_GAP)
         if steps[k] > gap and _separates(matrix, labels) and all(_distinct(labels, one) for one in kept):
             kept.append(labels)
     return sorted(kept, key=lambda labels: -int(labels.max()))
 
 
-def _spread_inside(cells: Cells, labels: Labels) -> float:
+def _spread_inside(matrix: Matrix, cells: Cells, labels: Labels) -> float:
     """Relative standard deviation of cells about the median of their block (from quartiles), blocks being all pairs of
-    groups: groups that are no more than neighbours on a mesh have a wide one. Infinite where blocks have too few cells
-    to tell.
+    groups: groups that are no more than neighbours on a mesh have a wide one. Where blocks have too few cells, by how
+    much the rows of one group differ.
     """
     groups = int(labels.max()) + 1
     if len(cells.values) < BLOCK_CELLS * groups * (groups + 1) / 2:
-        return float("inf")
+        return _spread_of_rows(matrix, labels)
     medians = cells.block_medians(labels)[labels[cells.rows], labels[cells.columns]]
     low, high = np.quantile(np.log(cells.values / medians), [0.25, 0.75])
     return float(high - low) / 1.349
+
+
+def _spread_of_rows(matrix: Matrix, labels: Labels) -> float:
+    """Relative standard deviation of a cell, by the differences between the rows of neighbours in a group, at least
+    that of the grid that the values are rounded to; infinite without such rows."""
+    order = np.argsort(labels, kind="stable")
+    together = labels[order[1:]] == labels[order[:-1]]
+    first, second = order[:-1][together], order[1:][together]
+    with np.errstate(invalid="ignore"):
+        difference = np.log(matrix[first] / matrix[second])
+    known = difference[np.isfinite(difference)]
+    if not len(known):
+        return float("inf")
+    low, high = np.quantile(known, [0.25, 0.75])
+    values = matrix[np.isfinite(matrix)]
+    rounding = _grid(values) / math.sqrt(12) / float(np.median(values))
+    return max(float(high - low) / 1.349 / math.sqrt(2), rounding)
+
+
+def _grid(values: npt.NDArray[np.float64]) -> float:
+    """The step that all values are multiples of: 10, 1 or 0.1 ns; 0 where they are finer."""
+    for step in (10.0, 1.0, 0.1):
+        if np.allclose(values / step, np.rint(values / step), rtol=0, atol=1e-6):
+            return step
+    return 0.0
+
+
+def _nearer_in_every_group(cells: Cells, labels: Labels, finer: Labels) -> bool:
+    """Whether in every group the pairs that share none of a finer one are nearer, by the median, than its pairs with
+    other groups."""
+    blocks = cells.block_medians(finer)
+    of = group_of(labels, finer)
+    for group in range(int(labels.max()) + 1):
+        own = of == group
+        inside = blocks[np.ix_(own, own)][np.triu_indices(int(own.sum()), 1)]
+        outside = blocks[np.ix_(own, ~own)]
+        known = np.isfinite(inside).any() and np.isfinite(outside).any()
+        if known and np.nanmedian(inside) >= np.nanmedian(outside):
+            return False
+    return True
 
 
 def _separates(matrix: Matrix, labels: Labels) -> bool:
@@ -314,7 +384,8 @@ def _spans_package(between: float, cores: npt.NDArray[np.int64], smt: bool) -> b
     or mesh over the package, however near the other one is; without, dies of one package (SCCL) look the same.
     """
     far = between >= (SOCKET_NS if len(cores) < 8 else 1.5 * SOCKET_NS)
-    return bool(cores.max() >= MIN_PACKAGE_CORES and (far or (smt and len(cores) == 2)))
+    ring = smt and len(cores) == 2 and cores.max() >= SURE_PACKAGE_CORES
+    return bool(cores.max() >= MIN_PACKAGE_CORES and (far or ring))
 
 
 def _package_or_die(cells: Cells, parts: Labels, ccx: Labels) -> LevelName:

@@ -13,6 +13,7 @@ from nodeprint import importers, run_files, topology
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import jobs, store
 from nodeprint.fleet.jobs import Job, Measured
+from nodeprint.importers import record_file
 from nodeprint.topology.model import Topology
 
 _RECORD = b'{"record"'
@@ -85,17 +86,9 @@ def _of_folder(path: Path) -> tuple[list[Job], str]:
 
 def _of_measured(one: Measured, labels: Topology | None) -> Source:
     """The median over runs and passes, each pair at the home that is nearest to it."""
-    cpus = one.cpus
-    a, b = (np.searchsorted(cpus, one.places[dim]) for dim in "ab")
-    latency = one.columns["latency_ns"].astype(np.float64)
-    middle = np.nanmedian(latency.reshape(-1, latency.shape[2]), axis=0)
-    matrix = np.full((len(cpus), len(cpus)), np.inf)
-    np.minimum.at(matrix, (a, b), middle)
-    if not one.header.get("directed"):
-        np.minimum.at(matrix, (b, a), middle)
-    matrix[np.isinf(matrix)] = np.nan
+    matrix = record_file.matrix(one)
     home = _controlled(one.header.get("home"))
-    return Source(matrix, tuple(cpus), labels, home, one.header.get("simulated") is True)
+    return Source(matrix, tuple(one.cpus), labels, home, one.header.get("simulated") is True)
 
 
 def _controlled(home: object) -> bool | None:

@@ -16,7 +16,7 @@ class Nodeprint(PythonPackage):
 
     version("main", branch="main")
 
-    variant("likwid", default=True, description="pin by likwid-pin, bandwidth by likwid-bench")
+    variant("likwid", default=True, description="pin by likwid-pin")
     variant("mpi", default=True, description="LinkTest: messages between cores and nodes")
 
     depends_on("c", type="build")

@@ -39,6 +39,7 @@ class Style(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     colours: Mapping[str, str]
     series: tuple[str, ...]
     maps: Mapping[Map, str]
+    terminal: tuple[str, ...]
     outlines: Mapping[str, Outline]
     widths_mm: Mapping[str, float]
     smallest_letters_pt: float

@@ -40,7 +40,7 @@ class Picture(msgspec.Struct, frozen=True):
     caption: str = ""
 
 
-class Link(msgspec.Struct, frozen=True):
+class Reference(msgspec.Struct, frozen=True):
     """A reference: to a page of the document by its anchor, or to a file beside it."""
 
     text: str
@@ -48,7 +48,7 @@ class Link(msgspec.Struct, frozen=True):
     file: str = ""
 
 
-Cell = str | Mark | Picture | Link
+Cell = str | Mark | Picture | Reference
 
 
 class Text(msgspec.Struct, frozen=True, tag=True):
@@ -64,7 +64,7 @@ class Bullets(msgspec.Struct, frozen=True, tag=True):
     items: tuple[str, ...]
 
 
-class Facts(msgspec.Struct, frozen=True, tag=True):
+class FactList(msgspec.Struct, frozen=True, tag=True):
     """Keys and values, in so many columns."""
 
     rows: FactRows
@@ -97,7 +97,7 @@ class FindingBlock(msgspec.Struct, frozen=True, tag=True):
     details: tuple[str, ...] = ()
     facts: FactRows = ()
     command: Command | None = None
-    links: tuple[Link, ...] = ()
+    links: tuple[Reference, ...] = ()
 
 
 class Figures(msgspec.Struct, frozen=True, tag=True):
@@ -124,7 +124,7 @@ class Contents(msgspec.Struct, frozen=True, tag=True):
     """The contents of the document: its pages and their sections."""
 
 
-Block = Text | Bullets | Facts | Table | Command | FindingBlock | Figures | Advice | Log | Contents
+Block = Text | Bullets | FactList | Table | Command | FindingBlock | Figures | Advice | Log | Contents
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -160,7 +160,7 @@ class Page(msgspec.Struct, frozen=True):
                 yield from (cell for row in block.rows for cell in row if isinstance(cell, Picture))
 
 
-class Site(msgspec.Struct, frozen=True):
+class SiteTexts(msgspec.Struct, frozen=True):
     """What a site adds to its reports: a logo (PNG or SVG), whom to ask, and for the protocol what was agreed on."""
 
     logo: bytes | None = None
@@ -179,7 +179,7 @@ class Document(msgspec.Struct, frozen=True):
     campaign: str
     origin: str
     pages: tuple[Page, ...]
-    site: Site = Site()
+    site: SiteTexts = SiteTexts()
 
 
 def sections(*parts: Section | None) -> tuple[Section, ...]:
@@ -194,7 +194,7 @@ def sections(*parts: Section | None) -> tuple[Section, ...]:
 
 def _says(block: Block) -> bool:
     match block:
-        case Text(text=content) | Bullets(items=content) | Facts(rows=content) | Table(rows=content):
+        case Text(text=content) | Bullets(items=content) | FactList(rows=content) | Table(rows=content):
             return bool(content)
         case Figures(pictures=content) | Log(lines=content):
             return bool(content)

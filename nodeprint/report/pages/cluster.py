@@ -16,7 +16,7 @@ from nodeprint.errors import printable
 from nodeprint.fingerprint import FIELDS, label
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.judge.verdict import ClassFigure, NodeVerdict
-from nodeprint.report import names, text
+from nodeprint.report import message_rates, names, text
 from nodeprint.report.pages import pictures
 from nodeprint.report.pages.blocks import (
     Advice,
@@ -25,19 +25,20 @@ from nodeprint.report.pages.blocks import (
     Cell,
     Command,
     Contents,
+    FactList,
     Figures,
     FindingBlock,
-    Link,
     Log,
     Mark,
     Page,
+    Reference,
     Section,
     Table,
     Text,
     sections,
 )
-from nodeprint.report.pages.campaign import Campaign
 from nodeprint.report.pages.common import margin_table, state_mark, without_empty
+from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.pages.order import natural, severity
 
 #: Nodes that page 1 shows with a figure each; all others are in the table of nodes.
@@ -47,7 +48,7 @@ _MOST_ROWS = 120
 _MOST_NOTES = 12
 
 
-def page(campaign: Campaign, linked: Mapping[str, Link]) -> Page:
+def page(campaign: Campaign, linked: Mapping[str, Reference]) -> Page:
     """The cluster's pages; `linked` leads to the page of each node that has one."""
     verdict = campaign.verdict
     line = text.headline_of(verdict.fleet) + "."
@@ -85,7 +86,7 @@ def _disturbed(campaign: Campaign) -> Block:
     return Bullets(tuple(line.strip() for line in text.disturbed(campaign.verdict)))
 
 
-def _deviating(campaign: Campaign, linked: Mapping[str, Link]) -> list[Block]:
+def _deviating(campaign: Campaign, linked: Mapping[str, Reference]) -> list[Block]:
     """Nodes with findings by severity: the sentence, a small figure of its quantity, the next command and its page."""
     nodes = campaign.verdict.nodes
     found = sorted(
@@ -121,7 +122,7 @@ def _next(campaign: Campaign, node: str) -> str:
     )
 
 
-def _lines(campaign: Campaign, linked: Mapping[str, Link]) -> Block:
+def _lines(campaign: Campaign, linked: Mapping[str, Reference]) -> Block:
     """A line for nodes that are not the same and have no finding of their own."""
     nodes = campaign.verdict.nodes
     others = {name: node for name, node in nodes.items() if not node.counted and node.outcome is not Outcome.SAME}
@@ -194,7 +195,12 @@ def _fabric(campaign: Campaign) -> list[Section]:
     for number, fabric in enumerate(campaign.verdict.fabric):
         slow = tuple(text.fabric_findings(fabric))
         title = f"Messages between nodes: {fabric.measurement}, partition {printable(fabric.partition, 40)}"
-        blocks = (Text(text.fabric(fabric)), Bullets(slow), Figures(tuple(pictures.fabric(campaign, number))))
+        times = {"minimum": fabric.minimum_ns, "mean": fabric.mean_ns, "maximum": fabric.maximum_ns}
+        rates = message_rates.rates(times, fabric.message_bytes, fabric.operation, fabric.at_once)
+        facts = FactList(
+            (*rates.items(), ("message", message_rates.size(fabric.message_bytes)), ("mode", fabric.operation)), 2
+        )
+        blocks = (Text(text.fabric(fabric)), Bullets(slow), facts, Figures(tuple(pictures.fabric(campaign, number))))
         out.append(Section(title, blocks))
     return out
 
@@ -241,7 +247,7 @@ def _warnings(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
     ]
 
 
-def _all_nodes(campaign: Campaign, linked: Mapping[str, Link]) -> Table:
+def _all_nodes(campaign: Campaign, linked: Mapping[str, Reference]) -> Table:
     """A row a node: outcome, place, how much of its bounds it uses, and its first finding."""
     nodes = campaign.verdict.nodes
     order = sorted(nodes, key=lambda name: (MEANING[nodes[name].outcome].rank, natural(name)))

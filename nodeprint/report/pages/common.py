@@ -13,7 +13,7 @@ from nodeprint.judge.verdict import CellFigure, ClassFigure, Finding, Margin
 from nodeprint.report import commands, names, text
 from nodeprint.report.pages import pictures
 from nodeprint.report.pages.blocks import Cell, Command, FactRows, FindingBlock, Mark, Table
-from nodeprint.report.pages.campaign import Campaign
+from nodeprint.report.pages.judged_campaign import Campaign
 
 _STATES = {
     "confirmed": ("▲", "alarm"),

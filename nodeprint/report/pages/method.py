@@ -14,9 +14,9 @@ from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.judge.outcome import MEANING
 from nodeprint.judge.verdict import CellFigure, ClassFigure, NodeVerdict, Verdict
 from nodeprint.report import names, text
-from nodeprint.report.pages.blocks import Block, FactRows, Facts, Page, Section, Table, Text, sections
-from nodeprint.report.pages.campaign import Campaign
+from nodeprint.report.pages.blocks import Block, FactList, FactRows, Page, Section, Table, Text, sections
 from nodeprint.report.pages.common import facts
+from nodeprint.report.pages.judged_campaign import Campaign
 
 _QUANTITIES = {
     "hop": "round trip / 2", "load": "load latency", "one-way": "one-way latency", "transfer": "transfer",
@@ -76,7 +76,7 @@ def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -
     """The last page: how everything was measured and judged."""
     verdict = campaign.verdict
     known = list(dict.fromkeys(method for node in methods for method in node))
-    blocks = [block for name, rows in known for block in (Text(name), Facts(rows, 2))]
+    blocks = [block for name, rows in known for block in (Text(name), FactList(rows, 2))]
     nodes = [verdict.nodes[subject]] if subject in verdict.nodes else list(verdict.nodes.values())
     return Page(
         subject, "method", "Method", None, (),
@@ -84,8 +84,8 @@ def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -
             Section("How it was judged", (_judged(verdict),)),
             Section("What these data can resolve", (limit_table(verdict),)),
             Section("How it was measured", tuple(blocks)),
-            Section("What a reader of a paper asks", (Facts(answers(campaign, nodes)),)),
-            Section("Versions", (Facts(facts(verdict.versions)),)),
+            Section("What a reader of a paper asks", (FactList(answers(campaign, nodes)),)),
+            Section("Versions", (FactList(facts(verdict.versions)),)),
             Section("How to cite this", (Text(f"nodeprint {__version__}, CITATION.cff; its method: docs/method.md."),)),
         ),
     )  # fmt: skip

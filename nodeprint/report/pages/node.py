@@ -20,7 +20,7 @@ from nodeprint.fleet.jobs import Job
 from nodeprint.fleet.quantity import models
 from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.layout import SOCKET
-from nodeprint.report import names, quadrants, readings, text
+from nodeprint.report import message_rates, names, quadrant_words, readings, text
 from nodeprint.report.figures import matrix
 from nodeprint.report.pages import method, pictures
 from nodeprint.report.pages.blocks import (
@@ -28,8 +28,8 @@ from nodeprint.report.pages.blocks import (
     Block,
     Bullets,
     Cell,
+    FactList,
     FactRows,
-    Facts,
     Figures,
     Log,
     Mark,
@@ -39,7 +39,6 @@ from nodeprint.report.pages.blocks import (
     Text,
     sections,
 )
-from nodeprint.report.pages.campaign import Campaign
 from nodeprint.report.pages.common import (
     anchor,
     cell_table,
@@ -49,8 +48,9 @@ from nodeprint.report.pages.common import (
     margin_table,
     without_empty,
 )
+from nodeprint.report.pages.judged_campaign import Campaign
 
-#: Facts that take a line of their own.
+#: FactList that take a line of their own.
 _LONG = {label(key) for key in ("cmdline", "serials", *LISTS)}
 #: What of the fingerprint says which machine it is, for somebody who gets the page alone.
 _IDENTITY = ("product", "serials", "ppin", "dimms", "dimm_speed", "bios", "microcode", "bmc", "os", "kernel")
@@ -71,13 +71,13 @@ def page(campaign: Campaign, node: str, jobs: Sequence[Job] | None = None) -> Pa
         node, anchor(node), printable(node, 120), Mark.of(verdict.outcome), _lead(campaign, node, verdict),
         sections(
             Section("", (Bullets(tuple(alone)),)),
-            Section("The machine", (Facts(_identity(campaign, node, verdict, jobs), 2),)),
+            Section("The machine", (FactList(_identity(campaign, node, verdict, jobs), 2),)),
             Section("What was found", tuple(blocks)),
             Section("Disturbed data", (Bullets(tuple(text.further(verdict))),)),
             Section("How it was tested", method.tested(jobs, [finding.measurement for finding in counted])),
             Section("Last lines of its log", (Log(verdict.log_tail),)),
             differences,
-            Section("Core to core", tuple(_matrices(campaign, node, verdict))),
+            Section("Core to core", tuple(_matrices(campaign, node, verdict, jobs))),
             Section("Memory, caches, bandwidth, clock and lost time", tuple(_cells(campaign, node, verdict, jobs))),
             Section("How near it is to its bounds", (margin_table(verdict.margins),)),
             Section("Other findings", _others(campaign, node, others, jobs)),
@@ -137,16 +137,19 @@ def _differences(campaign: Campaign, node: str) -> tuple[Block, ...]:
     return tuple(Figures(tuple(shown)) for shown in found)
 
 
-def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict) -> list[Block]:
+def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> list[Block]:
     """Each measurement of pairs: its matrices, what is in them, medians by class."""
     blocks: list[Block] = []
     for name in campaign.measurements(node, pairs=True):
         shown = tuple(pictures.matrices(campaign, node, name))
         blocks += [Figures(shown), Text(_range(campaign, node, name), quiet=True)]
+        known = campaign.levels(name, node)
+        if known.quantity.quantity == "message":
+            blocks.append(FactList(message_rates.facts(known.of(node), method.header(jobs, name)), 2))
         blocks.append(class_table(tuple(figure for figure in verdict.classes if figure.measurement == name)))
         blocks.append(Figures(tuple(pictures.around(campaign, node, name))))
-        crossing = quadrants.blocks(campaign.levels(name, node), node)
-        blocks.append(Bullets(tuple(quadrants.sentences(crossing)) if crossing is not None else ()))
+        crossing = quadrant_words.blocks(campaign.levels(name, node), node)
+        blocks.append(Bullets(tuple(quadrant_words.sentences(crossing)) if crossing is not None else ()))
         blocks += _structure(campaign, node, name)
     left = [figure for figure in verdict.classes if figure.measurement not in campaign.measurements(node, pairs=True)]
     return [*blocks, class_table(tuple(left))]
@@ -256,6 +259,6 @@ def _advice(warning: Mapping[str, str]) -> tuple[str, str]:
 def _configuration(verdict: NodeVerdict) -> tuple[Block, ...]:
     known = facts(verdict.fingerprint)
     return (
-        Facts(tuple(fact for fact in known if fact[0] not in _LONG), 2),
-        Facts(tuple(fact for fact in known if fact[0] in _LONG)),
+        FactList(tuple(fact for fact in known if fact[0] not in _LONG), 2),
+        FactList(tuple(fact for fact in known if fact[0] in _LONG)),
     )

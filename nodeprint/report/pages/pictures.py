@@ -31,7 +31,7 @@ from nodeprint.report.figures import fabric as fabric_figures
 from nodeprint.report.figures import fleet as fleet_figures
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.pages.blocks import Picture
-from nodeprint.report.pages.campaign import Campaign
+from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.pages.order import natural, severity
 
 #: The subject of figures of the fleet.
@@ -185,7 +185,7 @@ def _of_cells(campaign: Campaign, node: str, known: NodeLevels) -> Iterator[tupl
     if "memory_node" in sizes:
         if sizes["memory_node"] > 1:
             streams = quantity.names.get("stream", ("",))
-            for stream in [name for name in ("load", "store", "triad") if name in streams][:2] or streams[:1]:
+            for stream in [name for name in ("load", "store_mem", "triad") if name in streams][:2] or streams[:1]:
                 yield (f"-{stream}" if stream else "", grid.grid, grid.numa(known, node, stream), HALF)
     elif list(sizes) == ["cpu"] and sizes["cpu"] > 2:
         yield ("", strips.strip, strips.by_cpu(known, node, peers=peers), HALF if sizes["cpu"] < 65 else PAGE)

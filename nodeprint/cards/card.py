@@ -1,0 +1,124 @@
+"""The card of a node: what was measured on which processor, for people and programs that have nothing else of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+SCHEMA = 1
+#: Matrices are kept in tenths of a nanosecond.
+TENTH_NS = 0.1
+#: Levels of places, from coarse to fine, as `Places` has them.
+LEVELS = ("socket", "numa", "quadrant", "ccd", "ccx", "core")
+
+
+class Processor(msgspec.Struct, frozen=True):
+    """What machine it is: the processor's name and generation, how many of everything; 0 or empty is unknown."""
+
+    name: str
+    generation: str = ""
+    sockets: int = 0
+    cores: int = 0
+    cpus: int = 0
+    numa_nodes: int = 0
+    virtual: bool | None = None
+
+
+class Places(msgspec.Struct, frozen=True):
+    """The CPUs of a matrix in the order of its rows, and for each level the number of the part that each is in, -1
+    where that is unknown. `provenance` says where a level's labels come from."""
+
+    cpus: tuple[int, ...]
+    parts: Mapping[str, tuple[int, ...]] = {}
+    provenance: Mapping[str, str] = {}
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """A median in `unit` with its 95 % interval over `runs`, None where there are too few of them.
+
+    `name` is the class of pairs, or the row of a measurement's table; `groups` are medians by socket where the median
+    of all is a mixture.
+    """
+
+    measurement: str
+    name: str
+    unit: str
+    median: float
+    low: float | None = None
+    high: float | None = None
+    runs: int = 1
+    home: int = -1
+    groups: Mapping[str, float] = {}
+
+
+class Matrix(msgspec.Struct, frozen=True, dict=True):
+    """Core-to-core latencies: the upper triangle row by row in tenths of a nanosecond, -1 where nothing was measured.
+
+    `home` is the policy of the line's home, empty where it is unknown.
+    """
+
+    measurement: str
+    operation: str
+    quantity: str
+    home: str
+    places: Places
+    tenths_ns: tuple[int, ...]
+
+    @cached_property
+    def latency_ns(self) -> Floats:
+        """(n, n) in ns, both triangles, NaN on the diagonal and where nothing was measured."""
+        n = len(self.places.cpus)
+        out = np.full((n, n), np.nan)
+        values = np.array(self.tenths_ns, dtype=np.float64) * TENTH_NS
+        out[np.triu_indices(n, 1)] = np.where(values < 0, np.nan, values)
+        return np.where(np.isnan(out), out.T, out)
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Where it comes from: the day of measuring (ISO 8601, empty where unknown), with which program and versions, and
+    for another tool's matrix its file and what that does not say."""
+
+    program: str
+    measured: str = ""
+    versions: Mapping[str, str] = {}
+    file: str = ""
+    unknown: tuple[str, ...] = ()
+    simulated: bool = False
+
+
+class Card(msgspec.Struct, frozen=True):
+    """All of a node. `disturbed` are kinds of disturbances that its records show, `settings` fields of its
+    configuration that change figures. `sha256` is of all fields above it, `signature` (ssh-keygen's) of `sha256`."""
+
+    processor: Processor
+    origin: Origin
+    figures: tuple[Figure, ...] = ()
+    matrix: Matrix | None = None
+    settings: Mapping[str, str | int | float | bool | None] = {}
+    disturbed: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    schema: int = SCHEMA
+    sha256: str = ""
+    signature: str = ""
+
+
+def tenths(latency_ns: Floats) -> tuple[int, ...]:
+    """The upper triangle of an (n, n) matrix in ns as `Matrix` has it."""
+    upper = latency_ns[np.triu_indices(len(latency_ns), 1)]
+    return tuple(np.where(np.isnan(upper), -1, np.rint(np.nan_to_num(upper) / TENTH_NS)).astype(int).tolist())
+
+
+def rounded(value: float) -> float:
+    """To five figures: more than any measurement has."""
+    return float(f"{value:.5g}")
+
+
+def finite(value: float) -> float | None:
+    """A figure for JSON, None where it is not known."""
+    return rounded(value) if np.isfinite(value) else None

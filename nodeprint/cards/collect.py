@@ -1,0 +1,74 @@
+"""python -m nodeprint.cards.collect FOLDER --out reference.json: the table of published machines, from the figures of
+core-to-core-latency's matrices in FOLDER (a file for each machine, named after its processor) and from cards there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from nodeprint import files, importers
+from nodeprint.cards import hashing, of_matrix
+from nodeprint.cards.reference import Machine, Source, Table
+from nodeprint.errors import NodeprintError
+
+_PUBLISHED = "core-to-core-latency"
+_SOURCES = {
+    _PUBLISHED: Source("https://github.com/nviennot/core-to-core-latency", "96a943a", "MIT"),
+    "card": Source("sent by users", "", ""),
+}
+
+
+def collect(folder: Path) -> Table:
+    """The table of all matrices and cards below `folder`; files that hold neither are named on standard error."""
+    machines = []
+    for path in sorted(folder.iterdir()):
+        try:
+            if path.suffix == ".csv":
+                machines.append(_published(path))
+            elif path.suffix == ".json":
+                machines.append(_sent(path))
+        except NodeprintError as error:
+            print(f"left out: {error}", file=sys.stderr)
+    return Table({name: _SOURCES[name] for name in sorted({one.source for one in machines})}, tuple(machines))
+
+
+def _published(path: Path) -> Machine:
+    dual = re.match(r"Dual (.*)", path.stem)
+    card = of_matrix.card(importers.read(path), dual[1] if dual else path.stem, sockets=2 if dual else 0)
+    assert card.matrix is not None
+    medians = {figure.name: round(figure.median, 1) for figure in card.figures}
+    of = card.processor
+    return Machine(of.name, max(of.sockets, 1), of.cpus, card.matrix.operation, False, medians, _PUBLISHED, path.name)
+
+
+def _sent(path: Path) -> Machine:
+    card = hashing.read(path)
+    if card.matrix is None or card.origin.simulated:
+        raise NodeprintError("no measured matrix", where=path, advice="take it out")
+    measurement = card.matrix.measurement
+    medians = {one.name: round(one.median, 1) for one in card.figures if one.measurement == measurement}
+    of = card.processor
+    return Machine(
+        of.name, of.sockets, of.cpus, card.matrix.operation, bool(card.matrix.home), medians, "card", path.name
+    )
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """The script."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("reference.json"))
+    arguments = parser.parse_args(words)
+    table = collect(arguments.folder)
+    files.write(arguments.out, msgspec.json.format(msgspec.json.encode(table), indent=1) + b"\n")
+    print(f"{arguments.out}: {len(table.machines)} machines")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""The card of a node that was measured: from a campaign's records, without judging it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from nodeprint import __version__, packing, topology
+from nodeprint.cards.card import LEVELS, Card, Figure, Matrix, Origin, Places, Processor, finite, rounded, tenths
+from nodeprint.commit import commit
+from nodeprint.errors import NodeprintError
+from nodeprint.fleet import store
+from nodeprint.judge import acceptance, figures, quality, reduction
+from nodeprint.judge.reduction import Reduced
+from nodeprint.judge.verdict import Disturbance
+from nodeprint.packed import PackedFleet, PackedNode
+from nodeprint.topology.model import Topology
+
+#: Fields of the fingerprint that change figures and name nobody (no command line, no product, no serial).
+_SETTINGS = (
+    "cpu", "microcode", "kernel", "os", "bios", "governor", "boost", "smt", "thp", "numa_balancing", "clocksource",
+    "mitigations", "memory_gib", "virtual", "numa_nodes", "nps",
+)  # fmt: skip
+_OF_PAIRS = "coherence-cas"
+
+
+class Measured:
+    """A node of a campaign, read: its card and what keeps its figures from being its hardware's."""
+
+    def __init__(self, campaign: Path, node: str = "") -> None:
+        """Read `node`, which may be left out where there is one. Raises NodeprintError where it is not measured."""
+        fleet = packing.pack(campaign)
+        names = [one.name for one in fleet.nodes]
+        if node == "" and len(names) != 1:
+            advice = f"name one of them: a folder below {campaign / 'nodes'}"
+            raise NodeprintError(f"is a campaign of {len(names)} nodes", where=campaign, advice=advice)
+        if node and node not in names:
+            raise NodeprintError(
+                "no such node in its campaign", where=campaign / "nodes" / node, advice="see nodes.tsv"
+            )
+        number = names.index(node) if node else 0
+        rules = acceptance.load(acceptance.kept(campaign))
+        self.fleet: PackedFleet = fleet
+        self.node: PackedNode = fleet.nodes[number]
+        if self.node.state != "measured":
+            raise NodeprintError(self.node.reason or "was not measured", where=campaign, advice="measure it first")
+        self.reduced: tuple[Reduced, ...] = tuple(
+            reduction.reduce(quantity, rules) for quantity in fleet.quantities if number in quantity.newest_rows
+        )
+        newest = max(max(one.quantity.rows[number]) for one in self.reduced)
+        #: What makes it invalid, and all that disturbed it.
+        self.invalid: list[Disturbance] = quality.of_job(number, newest, self.reduced, rules)
+        self.disturbances: list[Disturbance] = [
+            *self.invalid, *quality.beside(self.node, number, fleet.quantities, self.reduced, rules)
+        ]  # fmt: skip
+        labels = store.survey(campaign / "nodes" / self.node.name).topology
+        self.topology: Topology | None = topology.from_text(labels) if labels else None
+        self.number = number
+
+    @property
+    def card(self) -> Card:
+        """Its card, neither hashed nor signed."""
+        began = min((start for one in self.reduced for start in one.quantity.started if start), default="")
+        versions = {"nodeprint": __version__, "commit": commit(), **self.fleet.versions}
+        return Card(
+            processor=self._processor(),
+            origin=Origin("nodeprint", began[:10], versions, simulated=self.fleet.simulated),
+            figures=tuple(self._figures()),
+            matrix=self._matrix(),
+            settings={key: self.node.fingerprint[key] for key in _SETTINGS if key in self.node.fingerprint},
+            disturbed=tuple(sorted({one.kind for one in self.disturbances})),
+            warnings=tuple(str(warning.get("id", "")) for warning in self.node.warnings),
+        )
+
+    def _processor(self) -> Processor:
+        facts, machine = self.node.fingerprint, self.topology.machine if self.topology else None
+        counts = {key: int(facts.get(key) or 0) for key in ("sockets", "cores", "cpus", "numa_nodes")}
+        return Processor(
+            name=str(facts.get("cpu") or ""), generation=(machine.generation or "") if machine else "",
+            virtual=machine.virtual if machine else None, **counts,
+        )  # fmt: skip
+
+    def _figures(self) -> list[Figure]:
+        classes = figures.of_classes(self.reduced, len(self.fleet.nodes))[self.number]
+        rows = figures.of_rows(self.reduced, self.fleet.nodes)[self.number]
+        of_pairs = [
+            Figure(
+                one.measurement, one.name, "ns", rounded(one.median_ns), finite(one.ci_low_ns), finite(one.ci_high_ns),
+                one.runs, one.home, {name: rounded(value) for name, value in one.groups.items()},
+            )
+            for one in classes
+        ]  # fmt: skip
+        of_cells = [
+            Figure(
+                one.measurement, one.name, one.unit, rounded(one.median), finite(one.ci_low), finite(one.ci_high),
+                one.runs,
+            )
+            for one in rows
+        ]  # fmt: skip
+        return of_pairs + of_cells
+
+    def _matrix(self) -> Matrix | None:
+        """The first home's pairs, of compare-exchange where they were measured."""
+        of_pairs = sorted(
+            (one for one in self.reduced if one.quantity.of_pairs),
+            key=lambda one: (one.quantity.measurement != _OF_PAIRS, one.quantity.measurement),
+        )
+        if not of_pairs:
+            return None
+        quantity, part = of_pairs[0].quantity, of_pairs[0].parts[0]
+        rows = quantity.newest_rows[self.number]
+        values = np.nanmean(of_pairs[0].level[rows][:, part.places], axis=0)
+        slots = len(quantity.layout.slots)
+        square = np.full((slots, slots), np.nan)
+        a, b = quantity.pairs.T
+        square[a, b] = square[b, a] = values
+        kept = _rows_shown(square)
+        cpus = [self.node.cpus[slot] if self.node.cpus else slot for slot in kept]
+        return Matrix(
+            quantity.measurement, quantity.operation, quantity.quantity, self._home(quantity.measurement),
+            places(cpus, self.topology), tenths(square[np.ix_(kept, kept)]),
+        )  # fmt: skip
+
+    def _home(self, measurement: str) -> str:
+        """The policy of the line's home, as the first words of the plan say; the kernel's default otherwise."""
+        return "first" if measurement.startswith("coherence") else ""
+
+
+def measured(folder: Path) -> Measured:
+    """The node of a folder below a campaign's nodes/, or the only one of a campaign. Raises NodeprintError."""
+    if (folder / "nodes.tsv").exists():
+        return Measured(folder)
+    campaign = folder.parent.parent
+    if folder.parent.name != "nodes" or not (campaign / "nodes.tsv").exists():
+        raise NodeprintError("is no node of a campaign", where=folder, advice="name a folder below nodes/")
+    return Measured(campaign, folder.name)
+
+
+def _rows_shown(square: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> list[int]:
+    """The rows with more than one pair: a second thread, of which its core's own pair alone is measured, takes none.
+    Of a machine with one pair both."""
+    count = np.isfinite(square).sum(axis=1)
+    return [int(row) for row in np.flatnonzero(count > (1 if count.max(initial=0) > 1 else 0))]
+
+
+def places(cpus: Sequence[int], labels: Topology | None) -> Places:
+    """Where CPUs are by the labels; of a level that is known for none of them nothing is kept."""
+    if labels is None:
+        return Places(tuple(cpus))
+    by_number = {cpu.cpu: cpu for cpu in labels.cpus}
+    parts: dict[str, tuple[int, ...]] = {}
+    for level in LEVELS:
+        numbers = [getattr(by_number.get(cpu), level, None) for cpu in cpus]
+        if any(number is not None for number in numbers):
+            parts[level] = tuple(-1 if number is None else int(number) for number in numbers)
+    provenance: Mapping[str, str] = {
+        level: str(origin) for level, origin in labels.provenance.items() if level in parts
+    }
+    return Places(tuple(cpus), parts, provenance)

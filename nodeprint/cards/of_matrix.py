@@ -1,0 +1,62 @@
+"""The card of a matrix of another tool: its classes are those of the structure that is found in it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nodeprint.cards.card import Card, Figure, Matrix, Origin, Places, Processor, rounded, tenths
+from nodeprint.importers import Imported
+from nodeprint.structure import Structure, find
+
+#: The class of pairs whose nearest common part is of a level that was found.
+_CLASS = {
+    "smt": "same core",
+    "ccx": "same CCX",
+    "quadrant": "same quadrant",
+    "half": "same half",
+    "group": "same group",
+}
+_SOCKET, _BEYOND = "same socket", "other socket"
+
+
+def card(imported: Imported, name: str, sockets: int = 0) -> Card:
+    """The card of an imported core-to-core matrix of the processor `name` (as /proc/cpuinfo has it, or as people write
+    it). Raises NodeprintError where the file has no such matrix."""
+    cores = imported.core_matrix()
+    found = find(cores.latency_ns, cores.cpus)
+    order = np.argsort(cores.cpus)
+    cpus = tuple(int(cores.cpus[row]) for row in order)
+    latency = cores.latency_ns[np.ix_(order, order)]
+    measurement = f"coherence-{cores.operation}"
+    levels = {level.name: level for level in found.levels}
+    parts = {"core" if level.name == "smt" else str(level.name): _numbers(level.groups, cpus) for level in found.levels}
+    return Card(
+        processor=Processor(
+            name, sockets=sockets or (len(levels["socket"].groups) if "socket" in levels else 0),
+            cores=len(levels["smt"].groups) if "smt" in levels else 0, cpus=len(cpus),
+        ),
+        origin=Origin(imported.format, file=imported.source.name, unknown=imported.unknown),
+        figures=tuple(
+            Figure(measurement, name, "ns", rounded(value)) for name, value in classes(found, latency).items()
+        ),
+        matrix=Matrix(
+            measurement, cores.operation, cores.quantity, cores.home or "",
+            Places(cpus, parts, dict.fromkeys(parts, "matrix")), tenths(latency),
+        ),
+    )  # fmt: skip
+
+
+def classes(found: Structure, latency_ns: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> dict[str, float]:
+    """The median of each class in ns, from near to far."""
+    if not found.levels:
+        return {_SOCKET: float(np.nanmedian(latency_ns))}
+    out = {_SOCKET if level.name == "socket" else _CLASS[level.name]: level.within_ns for level in found.levels}
+    coarsest = found.levels[-1]
+    out[_BEYOND if coarsest.name == "socket" else _SOCKET] = coarsest.between_ns
+    return {name: value for name, value in out.items() if np.isfinite(value)}
+
+
+def _numbers(groups: tuple[tuple[int, ...], ...], cpus: tuple[int, ...]) -> tuple[int, ...]:
+    """The number of each CPU's group, -1 where it is in none."""
+    number = {cpu: index for index, group in enumerate(groups) for cpu in group}
+    return tuple(number.get(cpu, -1) for cpu in cpus)

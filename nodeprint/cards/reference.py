@@ -1,0 +1,162 @@
+"""Published machines: the table reference.json, and how a card's figures stand to it. It never accuses anybody.
+
+The table has figures alone, by machine: medians of classes of pairs, and where they are from.
+`python -m nodeprint.cards.collect` makes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+from nodeprint.cards.card import Card
+from nodeprint.errors import NodeprintError
+from nodeprint.topology import processors
+
+#: Figures of one processor vary so much with the clock alone.
+_ALIKE = 0.1
+#: Classes of which the home of the line makes no difference, as the line stays in one cache; and how they are called.
+_INSIDE = {"same core": "inside a core", "same CCX": "inside the CCX", "same socket": "inside the socket"}
+
+
+class Machine(msgspec.Struct, frozen=True):
+    """A published machine: medians of its classes of pairs in ns, its `source` (a key of the table) and what it is
+    called there. `home_known`: where the lines had their home was controlled."""
+
+    processor: str
+    sockets: int
+    cpus: int
+    operation: str
+    home_known: bool
+    classes: Mapping[str, float]
+    source: str
+    file: str = ""
+
+
+class Source(msgspec.Struct, frozen=True):
+    """Where figures are from: an address, a version there, its licence."""
+
+    url: str
+    version: str = ""
+    licence: str = ""
+
+
+class Table(msgspec.Struct, frozen=True):
+    """The whole reference."""
+
+    sources: Mapping[str, Source]
+    machines: tuple[Machine, ...]
+    schema: int = 1
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """A class of a card beside `machines` published ones, whose medians are from `low_ns` to `high_ns`. `kin` is what
+    they have in common with it: processor, or generation. `alike`: it is among them, or as near as clocks explain."""
+
+    name: str
+    value_ns: float
+    low_ns: float
+    high_ns: float
+    machines: int
+    kin: str
+    alike: bool
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """How a card stands to the reference: what is compared, and what is not, each with the reason."""
+
+    compared: tuple[Comparison, ...] = ()
+    not_compared: tuple[str, ...] = ()
+
+
+@cache
+def table() -> Table:
+    """The reference in this package."""
+    return msgspec.json.decode(files("nodeprint.cards").joinpath("reference.json").read_bytes(), type=Table)
+
+
+def key(name: str) -> str:
+    """A processor's name without what people and kernels add to it: `amd epyc 7742`."""
+    words = re.sub(r"\((r|tm)\)|,.*|@.*|\b\d+-core\b|\bdual\b|\b\w+-core processor\b", " ", name.lower())
+    return " ".join(word for word in words.split() if word not in ("cpu", "processor"))
+
+
+def standing(card: Card, reference: Table | None = None) -> Standing:
+    """What the reference says of a card."""
+    reference = reference or table()
+    matrix = card.matrix
+    if matrix is None:
+        return Standing(not_compared=("no core-to-core latencies were measured",))
+    if card.origin.simulated:
+        return Standing(not_compared=("a simulated node has no published ones of its kind",))
+    if card.processor.virtual:
+        reason = "this is a virtual machine, and they are not"
+        return Standing(not_compared=(reason,))
+    same_way = [machine for machine in reference.machines if machine.operation == matrix.operation]
+    if not same_way:
+        return Standing(not_compared=(f"no published machine was measured by {matrix.operation}",))
+    kin, machines = _kin(card.processor.name, same_way)
+    if not machines:
+        return Standing(not_compared=("no machine with this processor, or of its generation, is published",))
+    compared, apart = [], []
+    for figure in card.figures:
+        values = [machine.classes[figure.name] for machine in machines if figure.name in machine.classes]
+        if figure.measurement != matrix.measurement or not values:
+            continue
+        if figure.name not in _comparable(card):
+            apart.append(figure.name)
+            continue
+        low, high = min(values), max(values)
+        alike = low * (1 - _ALIKE) <= figure.median <= high * (1 + _ALIKE)
+        compared.append(Comparison(figure.name, figure.median, low, high, len(values), kin, alike))
+    why = (f"{', '.join(apart)}: where the line has its home decides it, which the published tool did not control",)
+    return Standing(tuple(compared), why if apart else ())
+
+
+def _comparable(card: Card) -> Sequence[str]:
+    """The classes inside one cache; a whole socket where that has one."""
+    parts = card.matrix.places.parts if card.matrix else {}
+    caches, sockets = (len({part for part in parts.get(level, ()) if part >= 0}) for level in ("ccx", "socket"))
+    return list(_INSIDE) if sockets and caches == sockets else list(_INSIDE)[:2]
+
+
+def _kin(name: str, machines: Sequence[Machine]) -> tuple[str, list[Machine]]:
+    """Machines with the same processor; where there are none, those of its generation."""
+    wanted = key(name)
+    same = [machine for machine in machines if key(machine.processor) == wanted]
+    if same:
+        return "processor", same
+    generation = generation_of(name)
+    return "generation", [
+        machine for machine in machines if generation and generation_of(machine.processor) == generation
+    ]
+
+
+@cache
+def generation_of(name: str) -> str:
+    """The generation of a processor that the table of processors has, else empty."""
+    try:
+        return processors.part_named(key(name)).generation.name
+    except NodeprintError:
+        return ""
+
+
+def sentences(found: Standing) -> tuple[str, ...]:
+    """The standing in words: no figure is called wrong."""
+    return tuple(_sentence(one) for one in found.compared) + tuple(
+        f"Not compared with published machines: {reason}." for reason in found.not_compared
+    )
+
+
+def _sentence(one: Comparison) -> str:
+    machines = f"{one.machines} published machine{'s' * (one.machines > 1)} of this {one.kin}"
+    span = f"{one.low_ns:.0f} to {one.high_ns:.0f}" if round(one.low_ns) != round(one.high_ns) else f"{one.low_ns:.0f}"
+    begin = f"Core to core {_INSIDE[one.name]} {one.value_ns:.0f} ns:"
+    if one.alike:
+        return f"{begin} as {machines} ({span})."
+    has = "has" if one.machines == 1 else "have"
+    return f"{begin} {machines} {has} {span} ns; clock, load and settings differ between machines."

@@ -1,0 +1,80 @@
+"""Commands for cards: small files of single nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nodeprint.cli.app import SHOW, app
+from nodeprint.cli.shared import Json, print_json
+from nodeprint.errors import NodeprintError
+
+
+@app.command(rich_help_panel=SHOW, epilog="Example: nodeprint publish results/main/nodes/cn017 --to card.json")
+def publish(
+    where: Annotated[
+        Path | None,
+        typer.Argument(help="A node's folder below nodes/; the last measurement of `nodeprint here` without it."),
+    ] = None,
+    to: Annotated[Path, typer.Option(help="The card's file.")] = Path("card.json"),
+    sign: Annotated[Path | None, typer.Option(help="Sign it with this ssh key.")] = None,
+) -> None:
+    """Write a node as one small file to send around.
+
+    It has the medians of all parts, the matrix to a tenth of a nanosecond, settings and versions, and a hash; no name
+    of a host, user or site.
+    """
+    from nodeprint.cards import hashing, of_campaign, signing
+    from nodeprint.here import measure
+
+    card = of_campaign.measured(where or measure.newest(measure.cache())).card
+    if card.matrix is None and not card.figures:
+        raise NodeprintError("nothing was measured", where=where, advice="measure it first: `nodeprint here`")
+    hashing.write(signing.sign(card, sign) if sign else card, to)
+    typer.echo(f"{to}: {card.processor.name}, {to.stat().st_size} bytes; `nodeprint verify {to}` checks it")
+
+
+@app.command(rich_help_panel=SHOW, epilog="Example: nodeprint verify card.json --signers allowed_signers")
+def verify(
+    cards: Annotated[list[Path], typer.Argument(help="Files of `nodeprint publish`.", show_default=False)],
+    signers: Annotated[
+        Path | None, typer.Option(help="Accept signatures of these alone: a file of allowed signers (ssh-keygen).")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Check that cards are as they were made, and who signed them.
+
+    Ends with 2 where one was changed or a signature does not hold.
+    """
+    from nodeprint.cards import hashing, signing
+
+    found = {}
+    for path in cards:
+        card = hashing.read(path)
+        by = signing.signer(card, signers)
+        if signers is not None and not by:
+            raise NodeprintError("is not signed", where=path, advice="ask its author for a signed one")
+        found[str(path)] = {"processor": card.processor.name, "sha256": card.sha256, "signed_by": by}
+        if not json:
+            typer.echo(f"{path}: as it was made ({card.processor.name}), {f'signed by {by}' if by else 'not signed'}")
+    if json:
+        print_json(found)
+
+
+@app.command(rich_help_panel=SHOW, epilog="Example: nodeprint atlas cards --to site")
+def atlas(
+    folder: Annotated[Path, typer.Argument(help="Cards, and matrices of other tools named after their processors.")],
+    to: Annotated[Path, typer.Option(help="The folder of the site.")] = Path("atlas"),
+) -> None:
+    """Make a static site of many machines.
+
+    One can search it by processor and see any two machines on one scale, their classes, structure and origin.
+    """
+    from nodeprint.report import atlas as sites
+
+    made, refused = sites.write(folder, to)
+    for reason in refused:
+        typer.echo(f"left out: {reason}", err=True)
+    typer.echo(made)

@@ -1,0 +1,62 @@
+"""The command that measures this machine alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nodeprint.cli.app import MEASURE, app
+from nodeprint.cli.shared import Json, print_json, print_text
+
+
+@app.command(rich_help_panel=MEASURE, epilog="Example: nodeprint here --pdf matrix.pdf")
+def here(
+    csv: Annotated[Path | None, typer.Option(help="Write every measured pair as a table into this file.")] = None,
+    pdf: Annotated[Path | None, typer.Option(help="Write the matrix as PDF.")] = None,
+    svg: Annotated[Path | None, typer.Option(help="Write the matrix as SVG.")] = None,
+    fail_on: Annotated[
+        str,
+        typer.Option(help="End with 3 for such an outcome: not-measured, invalid or not-same; several by commas."),
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Measure this machine, in half a minute.
+
+    Core to core, memory latency, bandwidth and clock; prints the matrix, medians, labels, what disturbs the measurement
+    and how published machines of the same processor are. Two minutes on 256 CPUs. What is interrupted is continued by
+    the next call.
+    """
+    from rich.console import Console
+
+    from nodeprint.here import measure, result, view
+    from nodeprint.judge import outcome
+    from nodeprint.report import matrix_files
+
+    kinds = outcome.kinds(fail_on)
+    pictures = matrix_files.check(pdf, svg)
+    console = Console(stderr=True, highlight=False)
+    folder = measure.prepare(measure.cache())
+    with console.status("starting") as status:
+
+        def show(measurement: str, run: str) -> None:
+            status.update(f"measuring {view.shown(measurement)}, run {run}")
+
+        try:
+            measure.measure(folder, show)
+        except KeyboardInterrupt:
+            typer.echo(f"stopped; the next `nodeprint here` continues it ({folder})", err=True)
+            raise typer.Exit(130) from None
+    found = result.read(folder)
+    if csv:
+        from nodeprint import export
+
+        export.write(folder, csv)
+    if pictures and found.card.matrix is not None:
+        name = found.card.processor.name
+        for path in matrix_files.write(matrix_files.of_card(found.card.matrix), pictures, name):
+            typer.echo(path, err=True)
+    print_json(found) if json else print_text(view.as_text(found))
+    if outcome.counts(kinds, [outcome.MEANING[found.outcome]]):
+        raise typer.Exit(3)

@@ -1,0 +1,59 @@
+"""What came of measuring this machine: its card, and what keeps the figures from being the hardware's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from nodeprint import preflight
+from nodeprint.cards.card import Card
+from nodeprint.cards.of_campaign import Measured
+from nodeprint.cards.reference import Standing, standing
+from nodeprint.config import read_plan
+from nodeprint.errors import NodeprintError
+from nodeprint.judge.outcome import Outcome
+from nodeprint.judge.verdict import Disturbance
+from nodeprint.topology.model import Warning
+from nodeprint.tree import open_tree
+
+
+class Result(msgspec.Struct, frozen=True):
+    """A measurement of this machine. `unmeasured` says why a measurement of the plan is not there, `warnings` what the
+    machine shows that is in the way, `standing` how its figures are beside those of published machines."""
+
+    folder: str
+    outcome: Outcome
+    card: Card
+    disturbances: tuple[Disturbance, ...]
+    warnings: tuple[Warning, ...]
+    unmeasured: Mapping[str, str]
+    standing: Standing
+
+
+def read(folder: Path) -> Result:
+    """The result of a measured campaign of this room. Raises NodeprintError where nothing was measured."""
+    unmeasured = _unmeasured(folder)
+    try:
+        measured = Measured(folder)
+    except NodeprintError as error:
+        why = "; ".join(f"{name}: {reason}" for name, reason in unmeasured.items())
+        raise NodeprintError(why or str(error), where=folder, advice="see node-run.log there") from error
+    outcome = Outcome.NOT_MEASURED if unmeasured else Outcome.INVALID if measured.invalid else Outcome.NO_PEER
+    warnings = tuple(preflight.check(open_tree(Path("/"))))
+    card = measured.card
+    disturbances = tuple(measured.disturbances)
+    return Result(str(folder), outcome, card, disturbances, warnings, unmeasured, standing(card))
+
+
+def _unmeasured(folder: Path) -> dict[str, str]:
+    """Why measurements of the plan are missing, by name."""
+    planned = [row.name for row in read_plan((folder / "plan.tsv").read_text())]
+    out: dict[str, str] = {}
+    for path in folder.glob("nodes/*/job1/status.json"):
+        for step in json.loads(path.read_text())["measurements"]:
+            if step["outcome"] != "done" and step["name"] in planned:
+                out[step["name"]] = step["message"] or step["outcome"]
+    return out

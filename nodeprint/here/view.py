@@ -1,0 +1,98 @@
+"""What was measured here, for a terminal: matrix, medians, labels, and what disturbs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from nodeprint.cards import reference
+from nodeprint.cards.card import Card, Figure
+from nodeprint.errors import printable
+from nodeprint.here.matrix_text import painted, square
+from nodeprint.here.plan import STEPS
+from nodeprint.here.result import Result
+from nodeprint.report import names, text
+
+_SHOWN = {step.measurement: step.shown for step in STEPS}
+_LABELS = {"socket": "socket", "numa": "NUMA node", "quadrant": "quadrant", "ccd": "CCD", "ccx": "CCX", "core": "core"}
+
+
+def shown(measurement: str) -> str:
+    """What a measurement is called."""
+    return _SHOWN.get(measurement, measurement)
+
+
+def as_text(result: Result) -> Text:
+    """Everything, the matrix first and what is to be done last."""
+    card = result.card
+    out = Text(f"{heading(card)}\n{labels(card)}\n")
+    if card.matrix is not None and len(card.matrix.places.cpus) > 2:
+        out.append("\ncore to core, ").append_text(painted(square(card.matrix))).append("\n")
+    out.append("\n" + "\n".join(medians(card.figures)) + "\n")
+    for sentence in reference.sentences(result.standing):
+        out.append(f"\n{sentence}")
+    notes = [f"Not measured: {shown(name)} ({why})." for name, why in result.unmeasured.items()]
+    notes += [text.sentence(text.disturbance(found)) for found in result.disturbances]
+    notes += [f"{text.sentence(f'{warning.text}; {warning.advice}')}" for warning in result.warnings]
+    if notes:
+        out.append("\n\nWhat disturbs the measurement, or is good to know:")
+        out.append("".join(f"\n- {note}" for note in notes))
+    out.append(f"\n\nrecords: {result.folder}")
+    return out
+
+
+def heading(card: Card) -> str:
+    """The processor and what there is of it."""
+    made_of = card.processor
+    counts = [
+        names.counted(made_of.sockets, "socket"), names.counted(made_of.cores, "core"),
+        names.counted(made_of.cpus, "CPU"),
+    ]  # fmt: skip
+    machine = ", a virtual machine" if made_of.virtual else ""
+    return f"{printable(made_of.name) or 'unknown processor'}: {', '.join(counts)}{machine}"
+
+
+def labels(card: Card) -> str:
+    """How many parts of each level the measured CPUs are in, and where that is known from."""
+    places = card.matrix.places if card.matrix else None
+    if places is None or not places.parts:
+        return "no labels"
+    said = []
+    for level, name in _LABELS.items():
+        parts = {part for part in places.parts.get(level, ()) if part >= 0}
+        origin = places.provenance.get(level, "")
+        if parts and level != "core":
+            said.append(f"{names.counted(len(parts), name)}{f' ({origin})' if origin else ''}")
+    return "labels: " + ", ".join(said)
+
+
+def medians(figures: Sequence[Figure]) -> list[str]:
+    """A line for each figure: what it is of, its median, its interval."""
+    rows = [row for figure in figures for row in _rows(figure)]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
+    lines, before = [], ""
+    for label, name, median, interval in rows:
+        once = "" if label == before else label
+        lines.append(f"{once:{widths[0]}}  {name:{widths[1]}}  {median:>{widths[2]}}  {interval}".rstrip())
+        before = label
+    return lines
+
+
+def _rows(figure: Figure) -> list[tuple[str, str, str, str]]:
+    label = shown(figure.measurement)
+    name = "" if figure.name == "all" else printable(figure.name, 40)
+    if figure.groups:
+        return [
+            (label, f"{name}, {group}", names.quantity(value, figure.unit), "")
+            for group, value in figure.groups.items()
+        ]
+    return [(label, name, names.quantity(figure.median, figure.unit), _interval(figure))]
+
+
+def _interval(figure: Figure) -> str:
+    if figure.low is None or figure.high is None or not math.isfinite(figure.low):
+        return "one run, no interval" if figure.runs == 1 else ""
+    low, high = (names.quantity(end, figure.unit).partition(" ")[0] for end in (figure.low, figure.high))
+    return f"95 % over {figure.runs} runs: {low} to {high}"

@@ -1,0 +1,48 @@
+"""A record file of nodeprint's own kernels: the matrix of its pairs, with what its header says of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from nodeprint.errors import NodeprintError
+from nodeprint.fleet import jobs
+from nodeprint.fleet.jobs import Measured
+from nodeprint.importers.imported import CoreMatrix, Imported, Matrix
+from nodeprint.importers.parsing import missing
+
+NAME = "nodeprint"
+
+
+def matches(lines: list[str]) -> bool:
+    """Whether it begins as records do."""
+    return lines[0].startswith('{"record"')
+
+
+def read(path: Path, lines: list[str]) -> Imported:
+    """Read the file. Raises NodeprintError with the line of the first fault, or where it has no pairs."""
+    measured = jobs.of_file(path)
+    if measured is None:
+        raise NodeprintError("no pair of CPUs", where=path, advice="give the records of a core-to-core kernel")
+    header = measured.header
+    values = matrix(measured)
+    cores = CoreMatrix(
+        tuple(measured.cpus), values, str(header.get("operation", "unknown")), str(header.get("quantity", "hop")),
+        home=header.get("home"),
+    )  # fmt: skip
+    return Imported(path, NAME, cores, unknown=("topology",), notes=missing(values))
+
+
+def matrix(measured: Measured) -> Matrix:
+    """The median over runs and passes, each pair at the home that is nearest to it, (n, n) for its CPUs."""
+    cpus = measured.cpus
+    a, b = (np.searchsorted(cpus, measured.places[dim]) for dim in "ab")
+    latency = measured.columns["latency_ns"].astype(np.float64)
+    middle = np.nanmedian(latency.reshape(-1, latency.shape[2]), axis=0)
+    out = np.full((len(cpus), len(cpus)), np.inf)
+    np.minimum.at(out, (a, b), middle)
+    if not measured.header.get("directed"):
+        np.minimum.at(out, (b, a), middle)
+    out[np.isinf(out)] = np.nan
+    return out

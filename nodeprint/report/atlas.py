@@ -1,0 +1,100 @@
+"""The atlas: a static site of cards and imported matrices, of which any two are shown on one scale."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import jinja2
+import msgspec
+
+from nodeprint import __version__, checked_yaml, files, importers, sources
+from nodeprint.cards import hashing, of_matrix, reference, signing
+from nodeprint.cards.card import Card
+from nodeprint.errors import NodeprintError
+
+_MATRICES = (".csv", ".txt", ".gz")
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A machine of the site: `id` is its file's name there, `origin` says where its figures are from."""
+
+    id: str
+    card: Card
+    generation: str
+    origin: str
+    signed_by: str
+
+    @property
+    def levels(self) -> str:
+        """The parts that its CPUs are in, and how many of each."""
+        places = self.card.matrix.places.parts if self.card.matrix else {}
+        counts = {level: len({part for part in parts if part >= 0}) for level, parts in places.items()}
+        return ", ".join(f"{count} {level}" for level, count in counts.items())
+
+
+def write(folder: Path, to: Path) -> tuple[Path, list[str]]:
+    """Write the site of all cards and matrices in `folder` into the folder `to`, which it replaces; returns its first
+    page, and what was left out and why. Raises NodeprintError where there is nothing to show."""
+    if not folder.is_dir():
+        raise NodeprintError("is no folder", where=folder, advice="name one with cards and matrices")
+    entries, refused = read(folder)
+    if not entries:
+        reason = refused[0] if refused else "it is empty"
+        raise NodeprintError(f"there is nothing to show ({reason})", where=folder, advice="put cards into it")
+    if to.exists() and not (to / "machines").is_dir() and any(to.iterdir()):
+        raise NodeprintError("holds something else", where=to, key="--to", advice="name a new folder")
+    templates = sources.folder() / "reports"
+    colours = checked_yaml.read(templates / "style.yaml")["terminal"]
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(templates), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    page = environment.get_template("atlas.html").render(entries=entries, colours=colours, version=__version__)
+    with files.replacing_folder(to) as partial:
+        (partial / "machines").mkdir()
+        (partial / "index.html").write_text(page, encoding="utf-8")
+        for name in ("atlas.js", "atlas.css"):
+            (partial / name).write_text((templates / name).read_text(encoding="utf-8"), encoding="utf-8")
+        for entry in entries:
+            content = hashing.text(hashing.hashed(entry.card))
+            (partial / "machines" / f"{entry.id}.json").write_bytes(content)
+            # a script is loaded from a disk, too, where browsers refuse to fetch a file
+            script = b"atlas.add(" + msgspec.json.encode(entry.id) + b"," + _for_script(content) + b");\n"
+            (partial / "machines" / f"{entry.id}.js").write_bytes(script)
+    return to / "index.html", refused
+
+
+def read(folder: Path) -> tuple[list[Entry], list[str]]:
+    """The machines of a folder by processor, and why others are none."""
+    entries: list[Entry] = []
+    refused: list[str] = []
+    for path in sorted(folder.iterdir()):
+        if path.suffix not in (*_MATRICES, ".json"):
+            continue
+        try:
+            entries.append(_entry(path, {entry.id for entry in entries}))
+        except NodeprintError as error:
+            refused.append(str(error))
+    return sorted(entries, key=lambda entry: reference.key(entry.card.processor.name)), refused
+
+
+def _entry(path: Path, taken: set[str]) -> Entry:
+    if path.suffix == ".json":
+        card = hashing.read(path)
+        origin, signed_by = f"measured by {card.origin.program}", signing.signer(card)
+    else:
+        dual = re.match(r"Dual (.*)", path.stem)
+        card = of_matrix.card(importers.read(path), dual[1] if dual else path.stem, sockets=2 if dual else 0)
+        origin, signed_by = f"{card.origin.program}, not known: {', '.join(card.origin.unknown)}", ""
+    base = re.sub(r"[^a-z0-9]+", "-", reference.key(card.processor.name)).strip("-") or "machine"
+    name, number = base, 1
+    while name in taken:
+        number += 1
+        name = f"{base}-{number}"
+    generation = card.processor.generation or reference.generation_of(card.processor.name)
+    return Entry(name, card, generation, origin, signed_by)
+
+
+def _for_script(content: bytes) -> bytes:
+    """JSON as it may stand in a script."""
+    return content.strip().replace(b"<", b"\\u003c").replace("\u2028".encode(), b"\\u2028")

@@ -1,0 +1,93 @@
+"""A matrix that belongs to no campaign, as a figure in a file: of a card, or of the structure of any tool's matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint import __version__, files
+from nodeprint.cards.card import Matrix
+from nodeprint.errors import NodeprintError
+from nodeprint.structure import Source, Structure
+
+if TYPE_CHECKING:
+    from nodeprint.report.figures.matrix import MatrixData
+
+#: Levels that outline parts of a matrix, from fine to coarse, and what they are called.
+_OUTLINES = {"ccx": "CCX", "ccd": "CCD", "quadrant": "quadrant", "group": "group", "socket": "socket"}
+_ENDINGS = (".pdf", ".svg")
+
+Floats = npt.NDArray[np.float64]
+
+
+def check(pdf: Path | None, svg: Path | None) -> list[Path]:
+    """The files that are asked for. Raises NodeprintError where one does not have its ending or cannot be replaced,
+    or where what draws is not installed."""
+    asked = [path for path in (pdf, svg) if path is not None]
+    for path, ending in zip((pdf, svg), _ENDINGS, strict=True):
+        if path is not None and path.suffix != ending:
+            raise NodeprintError(
+                f"is no name of such a file: it must end in {ending}", where=path, key=f"--{ending[1:]}"
+            )
+        if path is not None:
+            files.check(path)
+    if asked:
+        from nodeprint.report.figures import matrix  # noqa: F401, PLC0415 (says what to install, before measuring)
+    return asked
+
+
+def of_card(matrix: Matrix) -> MatrixData:
+    """The matrix of a card in the order of its places, with their outlines."""
+    title = f"{matrix.operation}, latency (round trip / 2), ns"
+    return _data(matrix.latency_ns, matrix.places.cpus, matrix.places.parts, title)
+
+
+def of_structure(source: Source, found: Structure) -> MatrixData:
+    """Any matrix, its CPUs ordered by the levels that were found in it."""
+    parts: dict[str, dict[int, int]] = {}
+    for level in found.levels:
+        parts.setdefault(level.name, {cpu: number for number, group in enumerate(level.groups) for cpu in group})
+    coarse_first = [parts[level.name] for level in reversed(found.levels)]
+    order = sorted(source.cpus, key=lambda cpu: ([part.get(cpu, -1) for part in coarse_first], cpu))
+    place = {cpu: row for row, cpu in enumerate(source.cpus)}
+    rows = [place[cpu] for cpu in order]
+    labels = {name: tuple(part.get(cpu, -1) for cpu in order) for name, part in parts.items() if name != "smt"}
+    return _data(source.latency_ns[np.ix_(rows, rows)], order, labels, "latency, ns")
+
+
+def write(data: MatrixData, paths: Iterable[Path], name: str, *, simulated: bool = False) -> list[Path]:
+    """Draw the matrix into files by their endings; returns them. Raises CannotWriteError."""
+    from nodeprint.report.figures import matrix, render, style  # noqa: PLC0415 (matplotlib takes half a second)
+
+    look = style.load()
+    origin = render.Origin(name, "", __version__, simulated=simulated)
+    out = []
+    for path in paths:
+        drawn = render.figure(matrix.matrix, data, look, look.widths_mm["page"], origin)
+        content = render.pdf(drawn, look) if path.suffix == ".pdf" else render.svg(drawn, look, outlines=True)
+        out.append(files.write(path, content))
+    return out
+
+
+def _data(values: Floats, cpus: Sequence[int], parts: Mapping[str, Sequence[int]], title: str) -> MatrixData:
+    from nodeprint.report.figures.matrix import MatrixData  # noqa: PLC0415 (matplotlib takes half a second)
+    from nodeprint.report.figures.part_levels import PartGroup, PartLevel  # noqa: PLC0415
+    from nodeprint.report.figures.pixels import ColourScale, value_limits  # noqa: PLC0415
+
+    levels = []
+    for level, name in _OUTLINES.items():
+        numbers = parts.get(level, ())
+        if len(set(numbers)) < 2 or min(numbers) < 0:
+            continue
+        starts = [0, *(row for row in range(1, len(numbers)) if numbers[row] != numbers[row - 1]), len(numbers)]
+        groups = tuple(PartGroup(start, stop, str(numbers[start])) for start, stop in pairwise(starts))
+        levels.append(PartLevel(name, name, groups))
+    values = values.copy()
+    np.fill_diagonal(values, np.nan)
+    low, high = value_limits(values)
+    return MatrixData(values, tuple(map(str, cpus)), ColourScale(title, low, high), levels=tuple(levels))

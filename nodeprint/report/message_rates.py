@@ -1,0 +1,59 @@
+"""What stands beside a LinkTest matrix: minimum, mean and maximum as times and rates, and how they were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from nodeprint.report import names
+from nodeprint.report.figures.node_levels import Floats
+
+
+def size(message_bytes: float | None) -> str:
+    """A message's size: `1 MiB`, `64 KiB`, `1000 B`; empty where it is not known."""
+    if not message_bytes:
+        return ""
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if message_bytes % unit == 0:
+            return f"{int(message_bytes) // unit:,} {name}"
+    return f"{int(message_bytes):,} B"
+
+
+def rates(times_ns: Mapping[str, float], message_bytes: float | None, operation: str, at_once: int) -> dict[str, str]:
+    """Times by name, each with its rate: of both messages where both ways are measured at once. Of several pairs at
+    once also the rate of all together, at the mean time."""
+    messages = 2 if operation == "bidirectional" else 1
+    rows = {}
+    for name, time in times_ns.items():
+        rate = f", {messages * message_bytes / time:.3g} GB/s" if message_bytes else ""
+        rows[name] = f"{names.duration(time)}{rate}"
+    if message_bytes and at_once > 1:
+        rows[f"{at_once} pairs together"] = f"{at_once * messages * message_bytes / times_ns['mean']:.3g} GB/s"
+    return rows
+
+
+def facts(values_ns: Floats, header: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Minimum, mean and maximum of the pairs' values, and how they were measured; nothing without a value."""
+    known = values_ns[np.isfinite(values_ns)]
+    if not known.size:
+        return ()
+    times = {"minimum": float(known.min()), "mean": float(known.mean()), "maximum": float(known.max())}
+    message, operation = header.get("message_bytes"), str(header.get("operation", ""))
+    words = [str(word) for word in header.get("arguments") or ()]
+    given, transport = dict(pairwise(words)), header.get("transport") or {}
+    rows = {
+        **rates(times, message, operation, int(header.get("parallel", 1))),
+        "pairs": f"{known.size:,}",
+        "message": size(message),
+        "mode": operation,
+        "schedule": given.get("--schedule", ""),
+        "order": "by seed" if "--mix" in words else "",
+        "samples": str(header.get("batches", "")),
+        "MPI": str(transport.get("library", "")),
+        "transport": "/".join([*(transport.get("pml") or ()), *(transport.get("btl") or ())]),
+        "copies": str(transport.get("single_copy", "")),
+    }
+    return tuple((key, value) for key, value in rows.items() if value)

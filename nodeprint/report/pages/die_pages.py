@@ -1,0 +1,115 @@
+"""Pages of the maps of I/O dies: a floor plan of each with its costs, the parts as tables, and the fleet's parts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from nodeprint import files
+from nodeprint.iodie import sentences
+from nodeprint.iodie.analysis import NodeDies
+from nodeprint.iodie.campaign_dies import Found
+from nodeprint.iodie.die import Die
+from nodeprint.iodie.part_comparison import WORDS, Comparison
+from nodeprint.report import pdf, text
+from nodeprint.report.figures import die as die_figures
+from nodeprint.report.figures import render, style
+from nodeprint.report.pages.blocks import (
+    Block,
+    Bullets,
+    Document,
+    Figures,
+    Page,
+    Picture,
+    Section,
+    Table,
+    Text,
+    sections,
+)
+from nodeprint.report.pages.common import anchor
+
+_WIDTH = 128.0
+
+
+def write(found: Found, campaign: str, to: Path) -> Path:
+    """Write the pages of all nodes as a PDF. Raises CannotWriteError."""
+    origin = text.say("origin", "simulated") if found.simulated else ""
+    document = Document(f"I/O dies, campaign {campaign}", campaign, origin, tuple(pages(found)))
+    with pdf.Printer() as printer:
+        return files.write(to, printer.pdf(document))
+
+
+def pages(found: Found) -> list[Page]:
+    """A page for each node, and before them the comparison where there are several."""
+    nodes = [_node(node) for node in found.nodes]
+    if found.fleet is None:
+        return nodes
+    lead = (f"{len(found.fleet.nodes)} nodes with the same dies, part by part.",)
+    compared = sections(Section("Parts of the I/O dies", _fleet(found.fleet)))
+    return [Page("cluster", "cluster", "I/O dies of all nodes", None, lead, compared), *nodes]
+
+
+def _node(node: NodeDies) -> Page:
+    lead = (f"What its I/O dies look like from the hops of {node.measurement} alone (docs/iodie.md).",)
+    missing = Section("Missing data", (Bullets(node.missing),))
+    each = [_die(die) for die in node.dies]
+    return Page(node.node, anchor(node.node), f"{node.node}: I/O dies", None, lead, sections(missing, *each))
+
+
+def _die(die: Die) -> Section:
+    title = sentences.title(die)
+    where = Text(f"{len(die.clusters.label)} lines, {sentences.lines_sentence(die)}.")
+    parts = sentences.part_sentences(die)
+    if die.sites is None:
+        said = Bullets(tuple(map(sentences.sentence, parts)))
+        return Section(title, (where, Text(f"No map: {sentences.no_map_sentence(die)}"), said))
+    drawn = floorplan(die)
+    facts = Bullets(tuple(map(sentences.sentence, (*sentences.map_sentences(die), *parts))))
+    return Section(title, (where, Figures((drawn,) if drawn is not None else ()), facts, _ways(die)))
+
+
+def floorplan(die: Die) -> Picture | None:
+    """The sites of a die with their CCDs and memory, and what each step adds; None where there are too many ways."""
+    data = die_figures.of_die(die)
+    if data is None or die.sites is None:
+        return None
+    of_figures = style.load()
+    svg = render.svg(render.figure(die_figures.die, data, of_figures, _WIDTH), of_figures)
+    shape = f"as a {sentences.shape(die.geometry)}" if die.geometry is not None else "without a named geometry"
+    caption = (
+        f"The I/O die {shape}: ns (with half of the 95 % interval) that a step adds on the way to a line; beside a "
+        f"{WORDS[die.frame.level]} its own part of a hop."
+    )
+    if die.agrees != 1:
+        caption += " The plan holds up to reflection and rotation."
+    alt = f"Floor plan of an I/O die with {die.sites.count} sites."
+    return Picture(f"iodie-socket{die.frame.socket}", svg, data.frame(_WIDTH).width, alt, caption)
+
+
+def _ways(die: Die) -> Block:
+    """What the way between two sites adds."""
+    assert die.distances is not None
+    ways = die.distances
+    rows = tuple(
+        (
+            sentences.site_name(die, int(p)), sentences.site_name(die, int(q)),
+            sentences.interval(ways.line[i], ways.line_half[i]), sentences.interval(ways.pair[i], ways.pair_half[i]),
+        )
+        for i, (p, q) in enumerate(ways.ends)
+    )  # fmt: skip
+    return Table(("from", "to", "way to a line", "way from CPU to CPU"), rows, "llrr")
+
+
+def _fleet(compared: Comparison) -> tuple[Block, ...]:
+    rows = tuple(
+        (
+            part.name, sentences.in_unit(part, float(np.median(part.value))),
+            sentences.in_unit(part, float(part.value.min())), compared.nodes[int(part.value.argmin())],
+            sentences.in_unit(part, float(part.value.max())), compared.nodes[int(part.value.argmax())],
+        )
+        for part in compared.parts
+    )  # fmt: skip
+    table = Table(("part", "median", "lowest", "on", "highest", "on"), rows, "lrrlrl", 0)
+    others = tuple(f"{node}: not compared: {reason}" for node, reason in compared.others.items())
+    return Bullets(others), table

@@ -1,0 +1,129 @@
+"""What pages are made from: a campaign's verdict and packed fleet, and of each node how its records say it was
+measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import msgspec
+
+from nodeprint import __version__
+from nodeprint.errors import NodeprintError
+from nodeprint.fleet import jobs, store
+from nodeprint.fleet.jobs import Job
+from nodeprint.judge.outcome import MEANING, Outcome
+from nodeprint.judge.verdict import NodeVerdict, Verdict
+from nodeprint.packed import PackedFleet, PackedNode
+from nodeprint.report import text
+from nodeprint.report.figures import style as styles
+from nodeprint.report.figures.node_levels import NodeLevels, levels
+from nodeprint.report.figures.render import Origin
+from nodeprint.report.figures.style import Style
+from nodeprint.report.pages.blocks import SiteTexts
+
+#: Peers that a node is drawn against: more would not change a median that is looked at.
+_MOST_PEERS = 15
+
+
+class FigureFiles(msgspec.Struct, frozen=True):
+    """Where figures are saved as files, how wide in mm (0: a column or a page, as on the page), and a matplotlib style
+    on top of the report's."""
+
+    folder: Path
+    width: float = 0.0
+    style: Path | None = None
+
+    @property
+    def in_style(self) -> Style:
+        """The style that they are drawn in. Raises NodeprintError where it cannot be used."""
+        return styles.load(self.style)
+
+    def width_of(self, on_page: float) -> float:
+        """The width of the file of a figure that has this width on a page."""
+        widths = self.in_style.widths_mm
+        return self.width or widths["column" if on_page <= widths["column"] else "page"]
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A judged campaign. `folder` holds nodes/<node> with their jobs, where these are here; `figures` is where every
+    figure that is drawn is saved, too."""
+
+    verdict: Verdict
+    fleet: PackedFleet
+    folder: Path | None = None
+    site: SiteTexts = field(default_factory=SiteTexts)
+    switches: dict[str, str] = field(default_factory=dict)
+    figures: FigureFiles | None = None
+    _levels: dict[tuple[str, int], NodeLevels] = field(default_factory=dict)
+
+    @cached_property
+    def style(self) -> Style:
+        """Colours and sizes of figures."""
+        return styles.load()
+
+    @cached_property
+    def packed(self) -> dict[str, PackedNode]:
+        """The fleet's nodes by name."""
+        return {node.name: node for node in self.fleet.nodes}
+
+    @property
+    def origin(self) -> str:
+        """SIMULATED, IMPORTED or nothing."""
+        return text.origin(self.verdict)
+
+    def of_figures(self, node: str = "") -> Origin:
+        """Where the numbers of a figure are from."""
+        version = self.verdict.versions.get("nodeprint", __version__)
+        return Origin(self.verdict.campaign, node, version, self.verdict.simulated, self.verdict.imported)
+
+    def measurements(self, node: str, *, pairs: bool) -> list[str]:
+        """Names of what was measured on a node, of pairs of CPUs or of cells; the kernels' order of the fleet."""
+        number = next((i for i, known in enumerate(self.fleet.nodes) if known.name == node), None)
+        if number is None or not MEANING[self.verdict.nodes[node].outcome].measured:
+            return []
+        found = (q for q in self.fleet.quantities if q.of_pairs == pairs and number in q.newest_rows)
+        return list(dict.fromkeys(quantity.measurement for quantity in found))
+
+    def levels(self, measurement: str, node: str) -> NodeLevels:
+        """A measurement on all nodes of the layout of `node`, read once. Raises NodeprintError where it has none."""
+        number = next((i for i, known in enumerate(self.fleet.nodes) if known.name == node), -1)
+        for at, quantity in enumerate(self.fleet.quantities):
+            if quantity.measurement == measurement and number in quantity.newest_rows:
+                if (measurement, at) not in self._levels:
+                    self._levels[measurement, at] = levels(self.fleet, measurement, node)
+                return self._levels[measurement, at]
+        raise NodeprintError(f"{node} has no values of {measurement}")
+
+    def peers(self, node: str, known: NodeLevels, group: str | None = None) -> tuple[str, ...]:
+        """Nodes of a node's group that have no finding of the measurement, SAME ones first, spread over the fleet; the
+        others of the group where that leaves none."""
+        nodes, measurement = self.verdict.nodes, known.quantity.measurement
+        group = nodes[node].group if group is None else group
+        usable = [n for n in known.rows if n != node and n in nodes and nodes[n].group == group and _usable(nodes[n])]
+        clear = [n for n in usable if not any(f.measurement == measurement for f in nodes[n].counted)] or usable
+        same = [n for n in clear if nodes[n].outcome is Outcome.SAME]
+        return _spread(same if len(same) > 2 else clear)
+
+    def jobs(self, node: str) -> list[Job]:
+        """The jobs of a node by its records; none where these are not here or cannot be read."""
+        place = self.folder / "nodes" / node if self.folder is not None else None
+        if place is None or not place.is_dir():
+            return []
+        try:
+            return [store.job(job, write=False) for job in jobs.folders(place)]
+        except NodeprintError:
+            return []
+
+
+def _usable(node: NodeVerdict) -> bool:
+    return node.outcome not in (Outcome.NOT_MEASURED, Outcome.INVALID, Outcome.DIFFERENT_CONFIGURATION)
+
+
+def _spread(names: Sequence[str]) -> tuple[str, ...]:
+    """At most _MOST_PEERS names, evenly over the list."""
+    count = min(len(names), _MOST_PEERS)
+    return tuple(names[i * len(names) // count] for i in range(count))

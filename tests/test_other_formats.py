@@ -1,0 +1,151 @@
+"""Tables of other tools that are no square CSV: terminals, long tables, Chips and Cheese, records and pipes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nodeprint import importers, structure
+from nodeprint.errors import NodeprintError
+
+TRIANGLE = np.array([[np.nan, 25.5, 90.25], [25.5, np.nan, 91], [90.25, 91, np.nan]])
+TERMINAL = """CPU: AMD EPYC 7742 64-Core Processor
+Num cores: 3
+Num iterations per samples: 5000
+Num samples: 300
+
+1) CAS latency on a single shared cache line
+
+           0       1       2   \n      0
+      1   25±0 \n      2   90±0    91±12\n
+    Min  latency: 25.2ns ±0.0 cores: (1,0)
+    Max  latency: 91.0ns ±0.3 cores: (2,1)
+    Mean latency: 68.6ns
+"""
+OFFSETS = "Cache line offset: {}\nx,25.5,90.25\n25.5,x,91\n90.25,91,x\n"
+PAIRS = "a,b,ns\n0,1,25.5\n0,2,90.25\n1,2,91\n"
+FILES = {
+    "long-table": PAIRS,
+    "chips-and-cheese": OFFSETS.format(0),
+    "core-to-core-latency-terminal": TERMINAL,
+    "core-to-core-latency": ",0,1,2\n0,0.0,25.5,90.25\n1,25.5,0.0,91.0\n2,90.25,91.0,0.0\n",
+    "c2clat": " CPU    0    1    2\n   0    0   92   66\n   1   92    0   50\n   2   66   50    0\n",
+}
+
+
+def read(tmp_path: Path, text: str) -> importers.Imported:
+    path = tmp_path / "m.txt"
+    path.write_text(text)
+    return importers.read(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PAIRS,
+        PAIRS.replace(",", ";"),
+        PAIRS.replace(",", "\t"),
+        "0,1,25.5\n0,2,90.25\n1,2,91.0\n1,0,25.5\n",
+        "# made by hand\ncore_a,core_b,latency_ns,samples\n0,1,25.5,9\n0,2,90.25,9\n1,2,91,9\n",
+        "core_a,core_b,address,mean,median\n0,1,0,99,25\n0,1,1,99,26\n0,2,0,99,90.25\n1,2,0,99,91\n",
+        ",0,1,2\n0,0.0,25.5,90.25\n1,25.5,0.0,91.0\n2,90.25,91.0,0.0\n",
+        ",cpu0,cpu1,cpu2\ncpu0,0.0,25.5,90.25\ncpu1,25.5,0.0,91.0\ncpu2,90.25,91.0,0.0\n",
+        "0,1,2\n0.0,25.5,90.25\n25.5,0.0,91.0\n90.25,91.0,0.0\n",
+        "0,,\n25.5,0,\n90.25,91,0\n",
+        OFFSETS.format(0),
+        "Number of CPUs: 3\n0 to 1: 51.0 ns\n" + OFFSETS.format(0) + OFFSETS.format(1),
+    ],
+)
+def test_one_matrix_in_many_forms(tmp_path: Path, text: str) -> None:
+    assert np.array_equal(read(tmp_path, text).core_matrix().latency_ns, TRIANGLE, equal_nan=True)
+
+
+def test_numbers_of_cpus_with_gaps_are_a_head_and_no_latencies(tmp_path: Path) -> None:
+    """As pandas writes a table of CPUs 4, 5 and 9: read as latencies, they made a fourth CPU."""
+    cores = read(tmp_path, ",4,5,9\n4,0.0,25.5,90.25\n5,25.5,0.0,91.0\n9,90.25,91.0,0.0\n").core_matrix()
+    assert cores.cpus == (4, 5, 9)
+    assert np.array_equal(cores.latency_ns, TRIANGLE, equal_nan=True)
+
+
+def test_the_terminal_table(tmp_path: Path) -> None:
+    imported = read(tmp_path, TERMINAL)
+    assert (imported.format, imported.core_matrix().operation) == ("core-to-core-latency-terminal", "cas")
+    assert np.array_equal(imported.core_matrix().latency_ns[2, :2], [90, 91])
+    assert "rounded" in imported.notes[0]
+
+
+def test_a_csv_after_the_terminal_table_is_taken(tmp_path: Path) -> None:
+    imported = read(tmp_path, TERMINAL + ",,\n25.5,,\n90.25,91,\n")
+    assert np.array_equal(imported.core_matrix().latency_ns, TRIANGLE, equal_nan=True)
+
+
+def test_the_median_over_addresses(tmp_path: Path) -> None:
+    text = "cpu1,cpu2,addr,latency_ns\n" + "".join(f"0,1,{n},{ns}\n" for n, ns in enumerate((20, 30, 900)))
+    imported = read(tmp_path, text)
+    assert imported.core_matrix().latency_ns[0, 1] == 30
+    assert "median of up to 3" in imported.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "what"),
+    [
+        (PAIRS + "1,x,3\n", 5, 2, "no CPU"),
+        (PAIRS + "1,2\n", 5, 2, "2 cells"),
+        (PAIRS.replace("91", "1e300"), 4, 3, "more than a second"),
+        (",,\n25.5,,\n2e9,91,\n", 3, 1, "more than a second"),
+        (OFFSETS.format(0) + "1,2\n", 2, 3, "3 latencies for 4 CPUs"),
+        (TERMINAL.replace("91±12", ""), 11, 2, "CPU 2"),
+    ],
+)
+def test_faults_are_named_by_their_place(tmp_path: Path, text: str, line: int, column: int, what: str) -> None:
+    with pytest.raises(NodeprintError) as error:
+        read(tmp_path, text)
+    assert f", line {line}, column {column}: " in str(error.value) and what in str(error.value)
+
+
+def test_a_record_of_our_own_kernels_is_imported(tmp_path: Path) -> None:
+    header = {
+        "record": "header", "schema": 1, "segment": 0, "kernel": "coherence", "operation": "cas", "quantity": "hop",
+        "unit": "ns", "host": "vm", "job": 1, "run": 1, "arguments": [], "cpus": [0, 1], "home": "first", "passes": 1,
+    }  # fmt: skip
+    records = [header, {"record": "pass", "pass": 0, "home": 0, "line_set": []}]
+    records.append({"record": "pair", "a": 0, "b": 1, "home": 0, "pass": 0, "latency_ns": 50.0, "flags": []})
+    records.append({"record": "trailer", "elapsed_s": 1.0, "pairs": 1, "complete": True})
+    path = tmp_path / "coherence-cas.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    cores = importers.read(path).core_matrix()
+    assert (cores.operation, cores.home, cores.latency_ns[0, 1]) == ("cas", "first", 50.0)
+    assert importers.write_campaign([importers.read(path)], tmp_path / "campaign") == ["coherence-cas-jsonl"]
+
+
+@pytest.mark.parametrize("argument", ["-", "/dev/stdin"])
+def test_a_pipe(argument: str) -> None:
+    command = [sys.executable, "-m", "nodeprint", "structure", argument, "--json"]
+    done = subprocess.run(command, input=PAIRS, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["levels"] == []
+
+
+@settings(max_examples=2000)
+@given(st.sampled_from(sorted(FILES)), st.data())
+def test_mutated_files_end_in_one_sentence(
+    tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
+) -> None:
+    content = bytearray(FILES[name].encode())
+    for _ in range(data.draw(st.integers(0, 4))):
+        place = data.draw(st.integers(0, len(content)))
+        content[place : place + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=6))
+    path = tmp_path_factory.getbasetemp() / "mutated.txt"
+    path.write_bytes(content)
+    try:
+        cores = importers.read(path).core_matrix()
+        structure.find(cores.latency_ns, cores.cpus)
+    except NodeprintError as error:
+        assert "\n" not in str(error)

@@ -1,0 +1,72 @@
+"""The peers' centre and spread: precise where all are alike, and hardly moved by those that are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodeprint.stats.peers import LEAVE_OUT_BELOW, TEMPLATE_ERROR, peers
+
+PARTS = 400
+FAMILY = np.zeros(PARTS, dtype=np.int64)
+
+
+def _normal(nodes: int, seed: int = 1) -> np.ndarray:
+    return np.random.default_rng(seed).normal(0.0, 1.0, (nodes, PARTS))
+
+
+def _all(nodes: int) -> np.ndarray:
+    return np.ones(nodes, dtype=np.bool_)
+
+
+@pytest.mark.parametrize("nodes", [3, 8, LEAVE_OUT_BELOW - 1, LEAVE_OUT_BELOW, 64])
+def test_centre_varies_no_more_than_the_template_error_says(nodes: int) -> None:
+    compared = peers(_normal(nodes), FAMILY, _all(nodes))
+    variance = float(np.var(compared.centre[0]))
+    assert variance <= 1.25 * TEMPLATE_ERROR / compared.count[0]
+    assert compared.count[0] == nodes - 1
+
+
+@pytest.mark.parametrize("nodes", [3, 4, 6, 8, 32])
+def test_spread_of_normal_nodes_is_theirs(nodes: int) -> None:
+    compared = peers(_normal(nodes), FAMILY, _all(nodes))
+    assert np.median(compared.of_family) == pytest.approx(1.0, rel=0.35)
+    assert np.mean(compared.of_part[0]) == pytest.approx(1.0, rel=0.3)
+
+
+@given(st.integers(3, LEAVE_OUT_BELOW - 1), st.floats(-1e3, 1e3))
+def test_a_node_of_a_small_fleet_has_no_share_in_its_own_centre(nodes: int, off: float) -> None:
+    means = _normal(nodes)[:, :8]
+    moved = means.copy()
+    moved[0] += off
+    family, trusted = FAMILY[:8], _all(nodes)
+    np.testing.assert_array_equal(peers(means, family, trusted).centre[0], peers(moved, family, trusted).centre[0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("size", [5.0, 1e6])
+def test_two_outliers_of_seven_move_the_centre_by_about_one_deviation(size: float, seed: int) -> None:
+    means = _normal(8, seed)
+    moved = means.copy()
+    moved[1:3] += size
+    trusted = _all(8)
+    apart = peers(moved, FAMILY, trusted).centre[0] - peers(means, FAMILY, trusted).centre[0]
+    assert np.median(np.abs(apart)) < 1.25
+
+
+def test_nodes_that_are_not_trusted_are_no_peers() -> None:
+    means = _normal(8)
+    means[7] += 100
+    trusted = _all(8)
+    trusted[7] = False
+    compared = peers(means, FAMILY, trusted)
+    assert np.abs(compared.centre[:7]).max() < 5
+    assert compared.count.tolist() == [6.0] * 7 + [7.0]
+
+
+def test_two_nodes_are_each_others_peers_of_unknown_spread() -> None:
+    compared = peers(np.array([[1.0], [2.0]]), FAMILY[:1], _all(2))
+    assert compared.centre.tolist() == [[2.0], [1.0]]
+    assert not compared.of_family.any()

@@ -1,0 +1,98 @@
+"""The spread over runs: that of drawn variances, moderated as far as they differ by chance, larger for noisy nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodeprint.stats.runs import MOST_DEGREES, PRIOR_DEGREES, moderation, run_spread
+
+PARTS = 300
+FAMILY = np.zeros(PARTS, dtype=np.int64)
+
+
+def _values(nodes: int, runs: int, sd: np.ndarray | float = 1.0, seed: int = 1) -> np.ndarray:
+    return np.random.default_rng(seed).normal(0.0, 1.0, (nodes, runs, PARTS)) * sd
+
+
+@pytest.mark.parametrize(("nodes", "runs"), [(2, 2), (8, 2), (8, 6), (64, 2)])
+def test_pooled_variance_is_that_which_was_drawn(nodes: int, runs: int) -> None:
+    spread = run_spread(_values(nodes, runs, 0.003), FAMILY, np.full(PARTS, 0.01))
+    assert np.median(spread.pooled) == pytest.approx(0.003**2, rel=0.2)
+
+
+def test_parts_of_one_variance_share_it() -> None:
+    spread = run_spread(_values(8, 2), FAMILY, np.ones(PARTS))
+    assert np.ptp(spread.pooled) < 0.2
+    assert spread.degrees.min() > 100
+
+
+def test_parts_of_different_variances_keep_theirs() -> None:
+    sd = np.exp(np.random.default_rng(2).normal(0.0, 1.0, PARTS))
+    spread = run_spread(_values(16, 6, sd), FAMILY, np.ones(PARTS))
+    assert np.corrcoef(np.log(spread.pooled), np.log(sd**2))[0, 1] > 0.97
+    assert spread.degrees.max() < 200
+
+
+def test_one_run_leaves_what_was_assumed() -> None:
+    spread = run_spread(_values(8, 1), FAMILY, np.full(PARTS, 0.5))
+    assert np.all(spread.pooled == 0.25)
+    assert np.all(spread.degrees == PRIOR_DEGREES)
+    assert np.all(spread.ratio == 1)
+
+
+def test_a_noisier_node_has_its_own_variance() -> None:
+    values = _values(8, 3)
+    values[3] *= 4
+    spread = run_spread(values, FAMILY, np.ones(PARTS))
+    assert np.median(spread.variance[3]) == pytest.approx(16.0, rel=0.3)
+    assert np.median(np.delete(spread.ratio, 3, axis=0)) < 1.5
+
+
+def test_a_part_that_comes_and_goes_has_a_wider_interval_on_its_node_alone() -> None:
+    values = _values(8, 6)
+    values[2, 4, 17] += 20
+    ratio = run_spread(values, FAMILY, np.ones(PARTS)).ratio
+    assert ratio[2, 17] > 10
+    assert np.delete(ratio[:, 17], 2).max() < 3
+
+
+def test_bursts_of_a_few_do_not_widen_all() -> None:
+    values = _values(8, 6)
+    values[np.random.default_rng(3).random(values.shape) < 0.005] += 30
+    assert np.median(run_spread(values, FAMILY, np.ones(PARTS)).pooled) < 2.5
+
+
+@given(st.integers(1, 5))
+def test_missing_runs_change_nothing_of_others(seed: int) -> None:
+    values = _values(6, 3, seed=seed)
+    values[0, 1] = np.nan
+    spread = run_spread(values, FAMILY, np.ones(PARTS))
+    assert np.isfinite(spread.variance).all()
+    assert np.median(spread.pooled) == pytest.approx(1.0, rel=0.3)
+
+
+def test_moderation_recovers_the_prior_that_variances_were_drawn_from() -> None:
+    rng = np.random.default_rng(4)
+    weight, degrees = 6.0, 8
+    true = weight / rng.chisquare(weight, 20_000)
+    common, found = moderation(true * rng.chisquare(degrees, 20_000) / degrees, np.full(20_000, float(degrees)))
+    assert found == pytest.approx(weight, rel=0.15)
+    assert common == pytest.approx(1.0, rel=0.1)
+
+
+@pytest.mark.parametrize(("parts", "degrees"), [(56, 1), (12, 8), (300, 8)])
+def test_moderation_of_few_equal_variances_does_not_take_chance_for_a_difference(parts: int, degrees: int) -> None:
+    rng = np.random.default_rng(6)
+    of_each = np.full(parts, float(degrees))
+    weights = [moderation(rng.chisquare(degrees, parts) / degrees, of_each)[1] for _ in range(200)]
+    assert np.quantile(weights, 0.05) > 10 * degrees
+
+
+def test_moderation_of_equal_variances_trusts_all_of_them() -> None:
+    variances = np.random.default_rng(5).chisquare(8, 4000) / 8
+    _, weight = moderation(variances, np.full(4000, 8.0))
+    assert weight > 100
+    assert weight <= MOST_DEGREES
