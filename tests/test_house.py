@@ -60,7 +60,7 @@ FLOORS = [
     },
     {"stats"},
     {"sources"},
-    {"tree", "tar", "files", "commit", "node_lists"},
+    {"tree", "tar", "files", "commit", "followed", "node_lists"},
     {"errors"},
 ]
 
