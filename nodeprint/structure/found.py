@@ -115,12 +115,13 @@ class Structure:
         }
 
     def as_text(self) -> str:
-        """For a terminal: a line per level with the CPUs of its groups, what labels say of it, and the findings."""
+        """For a terminal: a line per level and the CPUs of its groups, what labels say of it, and the findings."""
         lines = []
         for level in self.levels:
             lines.append(
                 f"{level.name}: {len(level.groups)} groups of {sizes_said(level.groups)} CPUs, "
-                f"{level.within_ns:.1f} ns within and {level.between_ns:.1f} ns between, stability {level.stability:.2f}"
+                f"{level.within_ns:.1f} ns within and {level.between_ns:.1f} ns between, "
+                f"stability {level.stability:.2f}"
             )
             lines += textwrap.wrap(
                 "; ".join(list_text(group) for group in level.groups), 100, initial_indent="  ", subsequent_indent="  "
