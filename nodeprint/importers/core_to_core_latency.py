@@ -116,8 +116,8 @@ def _without_numbers(path: Path, rows: list[Row], separator: str | None) -> tupl
 
 
 def _is_index(rows: list[Row], heads: list[str], separator: str | None) -> bool:
-    """Whether the first cells of the lines below a head are its numbers once more, and the other cells no whole numbers:
-    the first line of a symmetric matrix of whole ns looks the same."""
+    """Whether the first cells of the lines below a head are its numbers once more, and the other cells no whole
+    numbers: the first line of a symmetric matrix of whole ns looks the same."""
     first = [_CPU_NAME.sub("", _split(text, separator)[0].strip().strip('"')) for _, text in rows if text.strip()]
     return first == heads and any("." in text for _, text in rows)
 
