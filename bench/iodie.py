@@ -2,7 +2,6 @@
 
     python -m bench.iodie                 nodes of nodeprint's simulator and of bench/die.py, which was written apart
     python -m bench.iodie --break         the same with the method broken on purpose, one way at a time: rows must miss
-    python -m bench.iodie --fleets 10     fleets of eight nodes: what the verdict says of the parts of their dies
     python -m bench.iodie --here 200      lines of this machine, which have no geometry
 
 All but the last simulated, at the noise of docs/method.md.
@@ -12,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,7 +24,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from msgspec import structs
-from nodeprint.verdict.campaign_verdict import judge, judge_fleet
 
 from bench import coherence, table
 from bench import die as apart
@@ -35,19 +32,16 @@ from nodeprint import dies, simulate
 from nodeprint.iodie import (
     analysis,
     die,
-    die_quantities,
     geometry,
     line_clusters,
     node_lines,
-    part_comparison,
     paths,
     sites,
 )
 from nodeprint.iodie.data import Pass
 from nodeprint.iodie.die import Die
-from nodeprint.packed import PackedFleet, PackedNode
 from nodeprint.simulate.line_values import detailed
-from nodeprint.simulate.lines import STEP_NS, Hashing
+from nodeprint.simulate.lines import Hashing
 from nodeprint.structure.matrix_arithmetic import rand_index
 from nodeprint.topology.model import Topology
 from nodeprint.topology.presets import from_part, preset
@@ -284,46 +278,6 @@ def repeats(nodes: int) -> list[Row]:
     return rows
 
 
-def fleets(count: int) -> list[Row]:
-    """Of fleets of eight nodes with two runs: healthy ones with a finding of the verdict on a part of a die; slow
-    ports and missing memory channels that it does not name, or not alone."""
-    rows = []
-    label = "fleets of 8"
-    slow_port = {("node3", "die-port-slow", "socket 0: own part of CCD 1")}
-    for name, make in GENERATORS.items():
-        false, missed = [], []
-        for fleet in range(count):
-            more: dict[str, Any] = {"design": fleet} if name == "apart" else {}
-            for port, expected, wrong in ((0.0, set(), false), (3.0, slow_port, missed)):
-                made = [make(CASES[0], 2.0, 100 * fleet + n, port_ns=port * (n == 3), **more) for n in range(8)]
-                nodes = [structs.replace(analysis.analyse(one.source()), node=f"node{n}") for n, one in enumerate(made)]
-                wrong.append(named(nodes) != expected)
-        rows.append(row(f"{label}, {name}, healthy: any finding", float(np.mean(false)), 0.05))
-        rows.append(row(f"{label}, {name}, port 3 ns slow: not it alone named", float(np.mean(missed)), 0.05))
-    fewer = [short_of_memory(fleet) != {("node003", "die-lines-few")} for fleet in range(count)]
-    rows.append(row(f"{label}, memory channel missing: not it alone named", float(np.mean(fewer)), 0.05))
-    return rows
-
-
-def short_of_memory(seed: int) -> set[tuple[str, str]]:
-    """The findings of a campaign's verdict, node and finding, where one node lacks one of eight memory channels."""
-    even = simulate.Modes(STEP_NS, (0.25,) * 4, die="mesh")
-    plan = simulate.Plan(SMALL, nodes=8, runs=2, detail=True, modes=even, seed=seed)
-    with tempfile.TemporaryDirectory() as folder:
-        campaign = simulate.write(plan, Path(folder) / "even")
-        less = replace(plan, modes=replace(even, shares=(1 / 7, 2 / 7, 2 / 7, 2 / 7)))
-        shutil.rmtree(campaign / "nodes/node003")
-        shutil.move(simulate.write(less, Path(folder) / "less") / "nodes/node003", campaign / "nodes/node003")
-        return {(name, one.id) for name, told in judge(campaign).nodes.items() for one in told.findings}
-
-
-def named(nodes: list[analysis.NodeDies]) -> set[tuple[str, str, str]]:
-    """The verdict's findings on the parts of the nodes' dies, from nothing else: node, finding and part."""
-    fleet = PackedFleet("bench", True, tuple(PackedNode(node.node) for node in nodes), ())
-    found = judge_fleet(die_quantities.with_parts(fleet, part_comparison.alike(nodes)))
-    return {(name, one.id, str(one.where.get("part"))) for name, told in found.nodes.items() for one in told.findings}
-
-
 def seconds() -> list[Row]:
     """What it costs: of a run by --plan, and the analysis of a node's records."""
     kernel = ROOT / "kernels/build/coherence"
@@ -409,14 +363,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, default=12, help="nodes of each case and generator (default 12)")
     parser.add_argument("--nulls", type=int, default=200, help="nodes of each kind without geometry (default 200)")
-    parser.add_argument("--fleets", type=int, default=0, help="only fleets of eight nodes, so many of each kind")
     parser.add_argument("--here", type=int, default=0, help="only the null of this machine's lines, so many times")
     parser.add_argument("--break", dest="broken", action="store_true", help="break the method on purpose")
     chosen = parser.parse_args()
     load = os.getloadavg()[0]
-    if chosen.fleets:
-        table.keep("iodie-fleets", fleets(chosen.fleets), load)
-        return 0
     if chosen.here:
         table.keep("iodie-here", here(chosen.here), load)
         return 0

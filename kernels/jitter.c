@@ -164,6 +164,7 @@ static const struct operation operations[] = {
      .quantity = "detour",
      .unit = "ns",
      .record = "cell",
+     .figure = "share",
      .values = "\"detours\":\"1\",\"share\":\"1\",\"longest_ns\":\"ns\",\"median_ns\":\"ns\",\"p90_ns\":\"ns\",\"p99_"
                "ns\":\"ns\","
                "\"quantum_ns\":\"ns\",\"elapsed_s\":\"s\",\"faults\":\"1\"",

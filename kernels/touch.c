@@ -224,6 +224,7 @@ static const struct operation operations[] = {
      .quantity = "ratio",
      .unit = "1",
      .record = "cell",
+     .figure = "ratio",
      .values = "\"a_own_ns\":\"ns\",\"a_other_ns\":\"ns\",\"b_own_ns\":\"ns\",\"b_other_ns\":\"ns\",\"ratio\":\"1\","
                "\"ratio_low\":\"1\",\"ratio_high\":\"1\"",
      .keys = {"a", "b", "together"},

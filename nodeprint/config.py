@@ -229,12 +229,6 @@ def measurements() -> dict[str, Any]:
 
 
 @cache
-def derived() -> dict[str, Any]:
-    """Every quantity that is derived from records of a measurement, by name (nodeprint/derived.yaml)."""
-    return _package_yaml("derived.yaml")
-
-
-@cache
 def _package_yaml(name: str) -> dict[str, Any]:
     content = yaml.safe_load((files("nodeprint") / name).read_text())
     assert isinstance(content, dict)

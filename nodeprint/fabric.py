@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint import config, records
+from nodeprint.campaign import Followed, read_followed
 from nodeprint.discover import Node, read_sheet
 from nodeprint.errors import NodeprintError, printable
 
@@ -30,7 +31,8 @@ class Fabric:
     """A measurement over the nodes of a partition: `values` (run, from, to) in ns a message, NaN where not measured.
 
     A value is the median over pairs of ranks and passes. Nodes are in the order of their `places` (switch or rack,
-    empty where unknown). `runs` are named job1/run1, `started` when they began.
+    empty where unknown). `runs` are named job1/run1, `started` when they began; `followed` has by job when it was
+    submitted and ended, by the login node's clock.
     """
 
     measurement: str
@@ -41,6 +43,7 @@ class Fabric:
     started: tuple[str, ...]
     values: Floats
     header: Mapping[str, Any]
+    followed: Mapping[int, Followed] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,12 @@ def read(campaign: Path) -> Fabrics:
             notes.append(f"{name}, {run}: {wrong}")
         elif len(file.pairs["a"]):
             found[name, partition] = [*same, (run, file)]
-    measured = tuple(_fabric(*key, files, nodes) for key, files in sorted(found.items()))
+    followed = {
+        int(folder.name.removeprefix("job")): known
+        for folder in (campaign / FOLDER).glob("job*")
+        if folder.name.removeprefix("job").isdecimal() and (known := read_followed(folder)).submitted
+    }
+    measured = tuple(_fabric(*key, files, nodes, followed) for key, files in sorted(found.items()))
     return Fabrics(measured, (*notes, *_missing(campaign, measured, nodes, asked)))
 
 
@@ -124,7 +132,10 @@ def _what(file: records.Records) -> tuple[str, ...]:
     return tuple(arguments[: arguments.index(_WHERE)] if _WHERE in arguments else arguments)
 
 
-def _fabric(name: str, partition: str, files: list[tuple[str, records.Records]], sheet: Sequence[Node]) -> Fabric:
+def _fabric(
+    name: str, partition: str, files: list[tuple[str, records.Records]], sheet: Sequence[Node],
+    followed: Mapping[int, Followed],
+) -> Fabric:  # fmt: skip
     names = {node.host: node.node for node in sheet}
     places = {node.node: node.switch or node.rack for node in sheet}
     ranks = [[names.get(host, printable(host)) for host, _ in file.header["ranks"]] for _, file in files]
@@ -146,7 +157,7 @@ def _fabric(name: str, partition: str, files: list[tuple[str, records.Records]],
     started = tuple(str(file.header.get("start_time", "")) for _, file in files)
     runs = tuple(run for run, _ in files)
     where = tuple(places.get(node, "") for node in nodes)
-    return Fabric(name, partition, tuple(nodes), where, runs, started, values, files[0][1].header)
+    return Fabric(name, partition, tuple(nodes), where, runs, started, values, files[0][1].header, followed)
 
 
 def _missing(campaign: Path, measured: Sequence[Fabric], sheet: Sequence[Node], asked: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from nodeprint import files
+from nodeprint.campaign import Followed
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import job_parts
 from nodeprint.fleet.quantity import Key, NodeLayout, Quantity, models
@@ -35,8 +36,9 @@ class PackedNode:
 
     `quality` is what is wrong with its records, `unusable` what keeps all of them from being compared; both are
     texts of readers, which are shown. `not_applicable` are measurements that have nothing to measure on it,
-    `rebooted` jobs that runs of several boots are in: one survey cannot be of all of them. `imported`: its records
-    are another tool's; `identified`: it is known what machine it is.
+    `rebooted` jobs that runs of several boots are in: one survey cannot be of all of them. `followed` has by job
+    when it was submitted and ended, by the login node's clock. `imported`: its records are another tool's;
+    `identified`: it is known what machine it is.
     """
 
     name: str
@@ -51,6 +53,7 @@ class PackedNode:
     unusable: tuple[str, ...] = ()
     not_applicable: tuple[str, ...] = ()
     rebooted: tuple[str, ...] = ()
+    followed: Mapping[int, Followed] = field(default_factory=dict)
     imported: bool = False
     identified: bool = True
     warnings: tuple[Mapping[str, str], ...] = ()
@@ -208,6 +211,7 @@ def _node(entry: Mapping[str, Any]) -> PackedNode:
         numbers={key: tuple(numbers) for key, numbers in entry.get("numbers", {}).items()},
         senses=dict(entry.get("senses", {})),
         run_minutes=dict(entry.get("run_minutes", {})),
+        followed=msgspec.convert(entry.get("followed", {}), dict[int, Followed], strict=False),
         imported=bool(entry.get("imported", False)),
         identified=bool(entry.get("identified", True)),
         **(lists | texts),

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from nodeprint import discover, files, senses, topology
+from nodeprint.campaign import read_followed
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import homes, job_parts, nodes, store
 from nodeprint.fleet.job_parts import JobPart, NodePlaces
@@ -205,6 +206,7 @@ def _of_node(
         # without its topology a node that has a survey would be taken for one of another configuration
         unusable=() if survey.topology else tuple(survey.problems),
         not_applicable=tuple(sorted({name for job in found for name in job.not_applicable})),
+        followed={job.number: known for job in found if (known := read_followed(place / f"job{job.number}")).submitted},
         rebooted=tuple(f"job{job.number}" for job in found if len(_boots(job)) > 1),
         imported=any("imported" in one.header for job in found for one in job.measured.values()),
         identified=bool(survey.topology),

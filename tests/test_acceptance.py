@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from nodeprint.verdict.campaign_verdict import judge
 
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
+from nodeprint.judge.campaign import judge
 
 from .conftest import ROOT, environment, need
 from .test_workflow import config, run

@@ -73,7 +73,7 @@ def main_job(house: Path, slurm: Path, config: dict[str, Any], *more: str) -> su
     path = house / f"{config['campaign']}.yaml"
     path.write_text(json.dumps({"preset": "test", "measure": ["coherence-cas"], "recheck": False} | config))
     return subprocess.run(
-        [CLUSTER, "exec", "login", house / "workflow/run", "--config", path.name, *more],
+        [CLUSTER, "exec", "login", house / "workflow/run", "--config", path.name, "--fail-on", "nothing", *more],
         cwd=house, env=environment() | {"CLUSTER_STATE": str(slurm)}, capture_output=True, text=True, timeout=600,
         check=False,
     )  # fmt: skip

@@ -221,6 +221,27 @@ def test_the_plan_has_the_ramp_of_the_clock(coherence: Path, tmp_path: Path) -> 
 
 
 @needs_two_cpus
+def test_the_figure_is_printed_where_somebody_reads(coherence: Path, tmp_path: Path) -> None:
+    """On a terminal as a matrix, with --csv to any standard output, else not at all; again of a complete file."""
+    out = tmp_path / "r.jsonl"
+    assert run(coherence, out, "--passes", "2").stdout == ""
+    header, *rows = run(coherence, out, "--passes", "2", "--csv").stdout.splitlines()
+    assert header == "a,b,home,latency_ns"
+    by_pair: dict[tuple[int, int, int], list[float]] = {}
+    for pair in records(out, "pair"):
+        by_pair.setdefault((pair["a"], pair["b"], pair["home"]), []).append(pair["latency_ns"])
+    expected = [(*key, pytest.approx(statistics.median(values))) for key, values in sorted(by_pair.items())]
+    assert [(int(a), int(b), int(home), float(ns)) for a, b, home, ns in (row.split(",") for row in rows)] == expected
+    ours, theirs = os.openpty()
+    command = [coherence, "--op", "cas", "--passes", "2", "--out", out]
+    subprocess.run(command, stdout=theirs, stderr=subprocess.DEVNULL, check=True)
+    os.close(theirs)
+    said = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert "coherence cas: ns, medians over 2 passes" in said and "lowest" in said
+
+
+@needs_two_cpus
 @pytest.mark.parametrize("how", ["flush", "page"])
 @pytest.mark.parametrize("operation", ["cas", "flag2"])
 def test_fresh_lines_are_played_on_and_recorded(coherence: Path, tmp_path: Path, how: str, operation: str) -> None:

@@ -129,7 +129,7 @@ def test_two_campaigns_from_one_checkout_and_node_lists(house: Path, slurm: Path
     for campaign in (first, second):
         campaign.once(*NODES)
     again = subprocess.run(
-        [CLUSTER, "exec", "login", "workflow/run", "--config", first.config.name, "--again", "cn-n,cn[03]"],
+        [CLUSTER, "exec", "login", *first.command, "--again", "cn-n,cn[03]"],
         cwd=house, env=environment() | {"CLUSTER_STATE": str(slurm)}, capture_output=True, text=True, timeout=300,
         check=False,
     )  # fmt: skip

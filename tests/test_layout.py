@@ -75,7 +75,7 @@ def test_cores_without_an_l3_are_in_no_ccx_of_the_others() -> None:
 
 def test_a_slow_core_of_a_harvested_part_is_named_by_its_cpu() -> None:
     """Other cores are fused off on each chip: cores of a CCX are compared as sorted profiles."""
-    spread = Spread(core=0.002, fused=True)
+    spread = Spread(core=0.002)
     made = fleet(Plan(from_part("EPYC 7402", 2), nodes=16, jobs=2, spread=spread, defects=("node003: core 7 +6%",)))
     assert made.pairs[0].layout.harvested
     nodes = judge(made).verdict.nodes

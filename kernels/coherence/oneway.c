@@ -196,6 +196,7 @@ const struct operation operation_oneway = {
     .quantity = "one-way",
     .unit = "ns",
     .record = "cell",
+    .figure = "round_trip_ns",
     .values =
         "\"ab_ns\":\"ns\",\"ba_ns\":\"ns\",\"round_trip_ns\":\"ns\",\"offset_ns\":\"ns\",\"offset_low_ns\":\"ns\","
         "\"offset_high_ns\":\"ns\"",

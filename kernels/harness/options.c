@@ -39,6 +39,7 @@ const struct setting common_settings[] = {
     {.name = "plan",
      .on = &options.plan_only,
      .help = "print what would be measured, its time and memory; CPUs need not be here"},
+    {.name = "csv", .on = &options.csv, .help = "print the figure of each pair or cell as CSV to standard output"},
     {.name = "help", .on = &options.help_only, .help = "print this"},
     {0},
 };
@@ -107,7 +108,8 @@ void options_print_help(const struct kernel *kernel) {
         text_add(&text, "  %-9s%c %s; quantity %s\n", kernel->operations[i].name,
                  kernel->operations[i].measure_pairs != NULL ? '*' : ' ', kernel->operations[i].summary,
                  kernel->operations[i].quantity);
-    text_add(&text, "\nEXIT CODES\n"
+    text_add(&text, "\nOn a terminal the figure is printed at the end: a matrix of up to 32 CPUs, else by class.\n"
+                    "\nEXIT CODES\n"
                     "  0 done, also when FILE was complete before   2 bad arguments or input\n"
                     "  3 could not measure as asked                 128 + signal: stopped; the same call continues "
                     "FILE\n                                               (a second signal stops it at once)\n");

@@ -14,7 +14,7 @@ enum { MOST_LINES = 512 };
 /* As given, or their defaults; 0 or NULL where an option has none. */
 struct options {
     const char *out, *operation;
-    bool plan_only, help_only;
+    bool plan_only, help_only, csv;
     uint64_t passes, seed, job, run; /* seed: UINT64_MAX where none was given */
     /* of pairs */
     bool share_l3, detail, census, any_lines, huge_pages;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fail.h"
+#include "figure.h"
 
 struct reading {
     struct former *former;
@@ -94,6 +95,9 @@ static void take_unit(const struct json_object *object, size_t line, struct read
     if (run->operation->measure_pairs != NULL) {
         former->half_width[first + index] = (float)((high - low) / 2 / value);
     }
+    char name[FIGURE_NAME_BYTES];
+    figure_name(run->operation, name);
+    former->figure[first + index] = json_number(object, name, &value) ? value : NAN;
     former->done_in_pass[pass]++;
     former->count++;
 }
@@ -131,6 +135,7 @@ void resume_read(struct former *former, struct run *run, const struct identity *
     memset(former->done_in_pass, 0, run->passes * sizeof(size_t));
     if (run->operation->measure_pairs != NULL || run->operation->kept != NULL)
         former->value = grow(NULL, count, sizeof *former->value);
+    former->figure = grow(NULL, count, sizeof *former->figure);
     if (run->operation->measure_pairs != NULL) {
         former->half_width = grow(NULL, count, sizeof *former->half_width);
     }

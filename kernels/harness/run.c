@@ -16,6 +16,7 @@
 #include "census.h"
 #include "clock.h"
 #include "fail.h"
+#include "figure.h"
 #include "options.h"
 #include "output.h"
 #include "resume.h"
@@ -238,6 +239,12 @@ static void start_clock(size_t role, void *argument) {
     clock_start();
 }
 
+/* Where somebody reads along; whoever keeps the output has the record. */
+static void print_figure(const struct run *run, const struct former *former) {
+    if (run->not_applicable == NULL && (options.csv || isatty(STDOUT_FILENO) == 1))
+        figure_print(run, former->figure, options.csv);
+}
+
 static int measure(struct run *run) {
     static struct identity identity; /* these live as long as the process, and so does all they point to */
     static struct former former;
@@ -247,6 +254,7 @@ static int measure(struct run *run) {
     resume_read(&former, run, &identity);
     if (former.complete) {
         note("%s is complete: nothing is left to measure", options.out);
+        print_figure(run, &former);
         return EXIT_DONE;
     }
     if (former.segments > 0) {
@@ -275,6 +283,7 @@ static int measure(struct run *run) {
     fail_set_hook(NULL);
     records_close(&run->records);
     if (complete && options.budget_s > 0) note("the widest interval is now +-%.2f %%", 100 * sweep.widest);
+    if (complete) print_figure(run, &former);
     if (complete) return EXIT_DONE;
     note("stopped by signal %d; the same call continues %s", stopped_by(), options.out);
     return 128 + stopped_by();

@@ -48,6 +48,7 @@ struct operation {
     const char *values;             /* of a cell: JSON members of the header, "latency_ns":"ns",... (docs/formats.md) */
     const char *keys[MAX_KEYS + 1]; /* NULL-terminated; a key named "home" makes the harness place a pool there */
     const char *const *words[MAX_KEYS]; /* where a key is a word: the words by number, NULL-terminated */
+    const char *figure;                 /* the value that is printed for a unit; NULL: the first of `values` */
     const char *kept;              /* a member of each record that finish() needs, also of former calls, in run->kept */
     bool two_lines;                /* a unit uses a line and the one half a pool further */
     bool line_a_page;              /* no two lines of a pass are in one page of 4 KiB */

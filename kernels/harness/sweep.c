@@ -10,6 +10,7 @@
 
 #include "clock.h"
 #include "fail.h"
+#include "figure.h"
 #include "options.h"
 #include "output.h"
 #include "progress.h"
@@ -191,16 +192,16 @@ static void announce_next(struct sweep *sweep, uint32_t pass, size_t at) {
     }
 }
 
-/* What second looks and finish() need of this unit. */
+/* What second looks, finish() and the figure on the terminal need of this unit. */
 static void keep_value(const struct run *run, struct former *former, size_t index, const struct result *result) {
+    char figure[FIGURE_NAME_BYTES];
+    figure_name(run->operation, figure);
+    former->figure[index] = figure_in(result->members.data, figure);
     if (run->operation->measure_pairs != NULL) {
         former->value[index] = result->value;
         former->half_width[index] = (float)result->half_width;
     } else if (run->operation->kept != NULL) {
-        char name[64];
-        snprintf(name, sizeof name, ",\"%s\":", run->operation->kept);
-        const char *found = strstr(result->members.data, name);
-        former->value[index] = found != NULL ? strtod(found + strlen(name), NULL) : 0;
+        former->value[index] = figure_in(result->members.data, run->operation->kept);
     }
 }
 

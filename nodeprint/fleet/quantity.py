@@ -51,9 +51,9 @@ class Model:
 
 @cache
 def models() -> dict[str, Model]:
-    """The models of all measurements that state one, by the measurement's name, and of what is derived from them."""
+    """The models of all measurements that state one, by the measurement's name."""
     out = {}
-    for name, what in (config.measurements() | config.derived()).items():
+    for name, what in config.measurements().items():
         if stated := what.get("model"):
             given = dict(stated)
             given["terms"] = tuple(tuple(part.strip() for part in term.split(" x ")) for term in given.get("terms", ()))

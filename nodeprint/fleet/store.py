@@ -195,8 +195,12 @@ def _of_survey(node_dir: Path) -> list[Path]:
 
 def sources(node_dir: Path) -> Sources:
     """All files that what is known of a node is made of."""
-    made_of = [path for folder in jobs.folders(node_dir) for path in (*_of_job(folder), folder / "submission.txt")]
+    made_of = [path for folder in jobs.folders(node_dir) for path in _beside(folder)]
     return _sources([*made_of, *_of_survey(node_dir)])
+
+
+def _beside(job_dir: Path) -> list[Path]:
+    return [*_of_job(job_dir), job_dir / "submission.txt", job_dir / "followed.json"]
 
 
 def _sources(paths: Iterable[Path]) -> Sources:

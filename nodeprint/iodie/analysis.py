@@ -20,14 +20,11 @@ Key = tuple[str, int, tuple[tuple[int, ...], ...]]
 
 
 class Costs(msgspec.Struct, frozen=True):
-    """What the parts of a node's dies cost, ns (of "share" the share): `value` with `half` of its 95 % interval (p),
-    and `by_run` (run, p) with the sites and clusters of all `runs`, in order, as job1/run2."""
+    """What the parts of a node's dies cost, ns (of "share" the share): `value` with `half` of its 95 % interval (p)."""
 
     parts: tuple[Key, ...]
     value: Floats
     half: Floats
-    runs: tuple[str, ...]
-    by_run: Floats
 
 
 class NodeDies(msgspec.Struct, frozen=True):
@@ -53,11 +50,9 @@ def analyse(source: NodeLines) -> NodeDies:
     dies = tuple(die.find(tensor, source.censuses, source.topology) for tensor in found)
     if not source.censuses:
         missing.append("no census of lines, so that hops alone say where they live")
-    runs = tuple(sorted({run for one in dies for run, _, _ in one.frame.lines.parts}))
-    of_runs = [_linked([die.by_run(one, of, run) for one, of in zip(dies, found, strict=True)]) for run in runs]
     dies = _linked(dies)
     return NodeDies(
-        source.node, source.measurement, source.topology, dies, _costs(dies, runs, of_runs),
+        source.node, source.measurement, source.topology, dies, _costs(dies),
         (*source.missing, *missing), source.simulated,
     )  # fmt: skip
 
@@ -70,20 +65,15 @@ def site_ends(of: Die) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(ends[of.sites.of_end == site].tolist()) for site in range(of.sites.count))
 
 
-def _costs(dies: Sequence[Die], runs: Sequence[str], of_runs: Sequence[Sequence[Die]]) -> Costs:
-    """The parts of dies, and of the same by run; a run that lacks one has that of all runs."""
-    of_all = _parts(dies)
-    value, half = (np.array([of[i] for of in of_all.values()]) for i in (0, 1))
-    by_run = np.array([value] * len(runs)).reshape(len(runs), len(value))
-    for row, (run, mine) in enumerate(zip(runs, of_runs, strict=True)):
-        known = _parts(mine, run)
-        own = np.array([known[key][0] if key in known else np.nan for key in of_all])
-        by_run[row] = np.where(np.isfinite(own), own, value)
-    return Costs(tuple(of_all), value, half, tuple(runs), by_run)
+def _costs(dies: Sequence[Die]) -> Costs:
+    """What the parts of dies cost."""
+    parts = _parts(dies)
+    value, half = (np.array([cost[i] for cost in parts.values()]) for i in (0, 1))
+    return Costs(tuple(parts), value, half)
 
 
-def _parts(dies: Sequence[Die], run: str = "") -> dict[Key, tuple[float, float]]:
-    """What each part costs with half of its interval; shares by the lines of one run or of all."""
+def _parts(dies: Sequence[Die]) -> dict[Key, tuple[float, float]]:
+    """What each part costs with half of its interval."""
     out: dict[Key, tuple[float, float]] = {}
     for one in dies:
         socket = one.homes[0] if len(dies) > len({of.frame.socket for of in dies}) else one.frame.socket
@@ -94,7 +84,7 @@ def _parts(dies: Sequence[Die], run: str = "") -> dict[Key, tuple[float, float]]
             for (p, q), ns, half in zip(one.distances.ends, one.distances.line, one.distances.line_half, strict=True):
                 out["way", socket, (sites[p], sites[q])] = (float(ns), float(half))
             for site in range(one.sites.count):
-                out["share", socket, (sites[site],)] = one.share(site, run)
+                out["share", socket, (sites[site],)] = one.share(site)
         for link in one.links:
             out["link", socket, ((link.socket,),)] = (link.ns, link.half)
     return out

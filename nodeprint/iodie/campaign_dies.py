@@ -22,11 +22,11 @@ from nodeprint.fleet import store
 from nodeprint.fleet.waiting import counted
 from nodeprint.iodie import analysis, json_output, listing, node_lines, part_comparison
 from nodeprint.iodie.analysis import NodeDies
-from nodeprint.iodie.part_comparison import Comparison, Judged
+from nodeprint.iodie.part_comparison import Comparison
 from nodeprint.topology import processors
 
 #: Of what is kept of a node, and of the method that finds it: one more where either changes.
-SCHEMA = 1
+SCHEMA = 2
 _FILE = "dies.msgpack"
 
 
@@ -58,8 +58,8 @@ class Found(msgspec.Struct, frozen=True):
         return "\n".join([*said, *(["", *listing.fleet_rows(self.fleet)] if self.fleet is not None else ())])
 
 
-def read(where: Path, judged: Judged | None = None) -> Found:
-    """The dies of the node whose folder it is, or of the campaign's nodes, beside what the verdict says of them.
+def read(where: Path) -> Found:
+    """The dies of the node whose folder it is, or of the campaign's nodes.
 
     Raises NodeprintError where it is neither, or no node has the records, CannotWriteError.
     """
@@ -79,9 +79,7 @@ def read(where: Path, judged: Judged | None = None) -> Found:
     failed = {name: error for name in folders if isinstance(error := found[name], NodeprintError)}
     if not nodes:
         raise next(iter(failed.values()), NodeprintError("lists no node", where=sheet, advice="measure one first"))
-    return Found(
-        tuple(nodes), {name: str(error) for name, error in failed.items()}, part_comparison.compare(nodes, judged)
-    )
+    return Found(tuple(nodes), {name: str(error) for name, error in failed.items()}, part_comparison.compare(nodes))
 
 
 def _made(folder: Path) -> tuple[store.Sources, NodeDies | NodeprintError]:

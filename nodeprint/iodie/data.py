@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.distributions import robust_sd
+from nodeprint.topology.facts import list_text
 from nodeprint.topology.model import Level, Topology
 
 Floats = npt.NDArray[np.float64]
@@ -213,6 +214,15 @@ def _tensor(passes: Sequence[Pass], topology: Topology, level: Level, socket: in
     half = (group + block) % 2 == 0 if group.any() else np.random.default_rng(1).random(len(group)) < 0.5
     labels = [{by_cpu[cpu].quadrant for cpu in measured if end_of[cpu] == at} for at in range(len(ends))]
     here = [min(by_cpu[cpu].socket or 0 for cpu in measured if end_of[cpu] == at) == socket for at in range(len(ends))]
+    own = set(np.flatnonzero(here).tolist())
+    joined = own & set(between[np.array(here)[between].all(axis=1)].ravel().tolist())
+    if len(joined) < max(len(own), FEWEST_ENDS):
+        homes = list_text(sorted({one.home for one in passes}))
+        missing.append(
+            f"socket {socket}: on lines of NUMA node {homes} hops were measured between {len(joined)} parts of level "
+            f"{level}, of {max(len(own), FEWEST_ENDS)} that are needed; measure with --home each"
+        )
+        return None
     labels_of = np.array(
         [next(iter(one)) if len(one) == 1 and None not in one else -1 for one in labels], dtype=np.int64
     )

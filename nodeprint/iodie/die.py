@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 
 from nodeprint.distributions import stdtrit
 from nodeprint.iodie import data, geometry, hashing, line_clusters, paths, sites
@@ -70,10 +69,9 @@ class Die(msgspec.Struct, frozen=True):
         half = np.array([self.fit.half(i) for i in index])
         return self.frame.ends[own], ns, half, above_others(ns)
 
-    def share(self, site: int, run: str = "") -> tuple[float, float]:
-        """The share of lines at a site with half of its 95 % interval, of one run or of all; NaN without lines."""
-        of = self.counted_lines
-        mine = np.array([run in ("", name) for name, *_ in of.parts])[of.part] & (self.counted >= 0)
+    def share(self, site: int) -> tuple[float, float]:
+        """The share of lines at a site with half of its 95 % interval; NaN without lines."""
+        mine = self.counted >= 0
         if self.sites is None or not mine.any():
             return float("nan"), float("nan")
         share = float((self.sites.of_cluster[self.counted[mine]] == site).mean())
@@ -141,23 +139,6 @@ def find(tensor: Tensor, censuses: Sequence[Census], topology: Topology) -> Die:
         paths.far(tensor, clusters, known, fit), distances, shape if isinstance(shape, Geometry) else None,
         shape if isinstance(shape, str) else "", *counted, agrees, paths.core(tensor),
     )  # fmt: skip
-
-
-def by_run(found: Die, tensor: Tensor, run: str) -> Die:
-    """A die by the lines of one run alone: the same sites and clusters, costs of its own. Itself where the run has no
-    line of one of the clusters."""
-    clusters, lines_of = found.clusters, tensor.lines
-    mine = np.array([lines_of.parts[part][0] == run for part in lines_of.part])
-    label = clusters.label[mine]
-    if not mine.any() or (clusters.count > 1 and len(np.unique(label[label >= 0])) < clusters.count):
-        return found
-    part = replace(
-        tensor, ns=tensor.ns[:, mine], lines=Lines(lines_of.parts, lines_of.part[mine], lines_of.number[mine])
-    )
-    of_lines = replace(clusters, label=label, probability=clusters.probability[mine])
-    fit = paths.fit(part, of_lines, found.sites)
-    distances = geometry.distances(fit, found.sites) if found.sites is not None else None
-    return replace(found, fit=fit, distances=distances, far=paths.far(part, of_lines, found.sites, fit))
 
 
 def _census(

@@ -113,7 +113,6 @@ def of_fleet(found: Comparison) -> dict[str, Any]:
     return {
         "nodes": list(found.nodes),
         "others": dict(found.others),
-        "judged": found.smallest is not None,
         "parts": [
             {
                 "kind": part.key[0],
@@ -121,7 +120,6 @@ def of_fleet(found: Comparison) -> dict[str, Any]:
                 "where": [list(ends) for ends in part.key[2]],
                 "unit": part.unit,
                 "median": _figure(np.median(part.value)),
-                "findings": dict(part.findings),
                 "values": [_figure(value) for value in part.value],
                 "half": [_figure(value) for value in part.half],
             }

@@ -42,16 +42,17 @@ def listing(nodes: Sequence[NodeDies]) -> list[str]:
 
 
 def fleet_rows(found: Comparison) -> list[str]:
-    """The comparison for a terminal: a line for each part, and what the verdict says of them."""
+    """The comparison for a terminal: a line for each part, and the nodes where it costs least and most."""
     said = [f"{len(found.nodes)} nodes with the same dies"]
     said += [f"{node}: not compared: {reason}" for node, reason in found.others.items()]
     width = max((len(part.name) for part in found.parts), default=0)
-    said.append(f"  {'part':<{width}}  {'median':>9}  {'lowest':>9}  {'highest':>9}  finding")
+    said.append(f"  {'part':<{width}}  {'median':>9}  {'lowest':>9}  {'highest':>9}  lowest and highest on")
     for part in found.parts:
         figures = (np.median(part.value), part.value.min(), part.value.max())
         columns = "  ".join(f"{sentences.in_unit(part, float(value)):>9}" for value in figures)
-        said.append(f"  {part.name:<{width}}  {columns}  {', '.join(part.findings)}".rstrip())
-    return [*said, *sentences.verdict_sentences(found)]
+        ends = [found.nodes[at] for at in (int(part.value.argmin()), int(part.value.argmax()))]
+        said.append(f"  {part.name:<{width}}  {columns}  {', '.join(ends)}")
+    return said
 
 
 def plan(die: Die) -> list[str]:

@@ -1,4 +1,4 @@
-"""The same parts of the dies of many nodes: what each costs on every node, and what the verdict says of it.
+"""The same parts of the dies of many nodes: what each costs on every node.
 
 Parts are aligned by the numbers of the labels, over nodes whose dies have the same ends and the same sites.
 """
@@ -15,58 +15,43 @@ from nodeprint.iodie.data import Floats
 from nodeprint.topology.facts import list_text
 from nodeprint.topology.model import Level
 
-#: Which quantity (nodeprint/derived.yaml) has the parts of a kind.
-QUANTITY = {"end": "die-ports", "way": "die-ways", "link": "die-links", "share": "die-lines"}
 #: What the ends of a way are called.
 WORDS = {"ccd": "CCD", "ccx": "CCX", "cluster": "cluster", "core": "core"}
 
 
-class Judged(msgspec.Struct, frozen=True):
-    """What the verdict says of the parts of dies: its findings, the sentence by node and name of the part, or of the
-    quantity where all of its parts deviate, and by term the smallest effect that it finds, as a share."""
-
-    findings: Mapping[str, Mapping[str, str]]
-    smallest: Mapping[str, float]
-
-
 class ComparedPart(msgspec.Struct, frozen=True):
     """One part on all nodes: what it is (`key`), its `name`, its `unit`, ns or share, and by node its `value` and
-    `half`, half of the 95 % interval. `findings` are the verdict's, the sentence by node."""
+    `half`, half of the 95 % interval."""
 
     key: Key
     name: str
     unit: str
     value: Floats
     half: Floats
-    findings: Mapping[str, str]
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """The parts of all nodes that have the same dies, `nodes` in order, and the `others` with the reason. `smallest` as
-    of `Judged`, None where the campaign has not been judged."""
+    """The parts of all nodes that have the same dies, `nodes` in order, and the `others` with the reason."""
 
     nodes: tuple[str, ...]
     parts: tuple[ComparedPart, ...]
     others: Mapping[str, str]
-    smallest: Mapping[str, float] | None
 
 
-def compare(nodes: Sequence[NodeDies], judged: Judged | None) -> Comparison | None:
+def compare(nodes: Sequence[NodeDies]) -> Comparison | None:
     """The parts of the nodes, None where fewer than two have the same dies. Of several kinds the most frequent one."""
     same = alike(nodes)
     if len(same) < 2:
         return None
     others = {node.node: "it has other ends or sites than most nodes" for node in nodes if node not in same}
     names = tuple(node.node for node in same)
-    found = judged.findings if judged is not None else {}
     parts = []
     for key, at in shared(same):
         name = part_name(same[0].level, key)
         value = np.array([node.costs.value[i] for node, i in zip(same, at, strict=True)])
         half = np.array([node.costs.half[i] for node, i in zip(same, at, strict=True)])
-        told = {node: said[what] for node, said in found.items() for what in (name, QUANTITY[key[0]]) if what in said}
-        parts.append(ComparedPart(key, name, "share" if key[0] == "share" else "ns", value, half, told))
-    return Comparison(names, tuple(parts), others, judged.smallest if judged is not None else None)
+        parts.append(ComparedPart(key, name, "share" if key[0] == "share" else "ns", value, half))
+    return Comparison(names, tuple(parts), others)
 
 
 def alike(nodes: Sequence[NodeDies]) -> list[NodeDies]:

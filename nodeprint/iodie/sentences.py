@@ -7,7 +7,7 @@ import numpy as np
 from nodeprint.iodie.die import Die
 from nodeprint.iodie.geometry import Geometry
 from nodeprint.iodie.hashing import Rule
-from nodeprint.iodie.part_comparison import WORDS, ComparedPart, Comparison
+from nodeprint.iodie.part_comparison import WORDS, ComparedPart
 from nodeprint.topology.facts import list_text
 
 _KINDS = {"ring": "ring of {0}", "crossbar": "crossbar of {0}"}
@@ -148,13 +148,3 @@ def part_sentences(die: Die) -> list[str]:
 def in_unit(part: ComparedPart, value: float) -> str:
     """A value of a part with its unit."""
     return f"{100 * value:.1f} %" if part.unit == "share" else f"{value:.2f} ns"
-
-
-def verdict_sentences(found: Comparison) -> list[str]:
-    """What the verdict says of the parts of all nodes, or that it has not been asked."""
-    if found.smallest is None:
-        return ["the campaign has not been judged: `nodeprint judge` says which nodes deviate"]
-    said = list(dict.fromkeys(f"{node}: {text}" for part in found.parts for node, text in part.findings.items()))
-    limits = ", ".join(f"{100 * share:.1f} % ({term})" for term, share in sorted(found.smallest.items()))
-    said = said or ["the verdict has no finding on these parts"]
-    return [*said, f"detection limits: {limits}"] if limits else said

@@ -161,7 +161,7 @@ def schema() -> dict[str, Any]:
     terms = ["other", *sorted({model.term for model in models().values()})]
     loaded["properties"]["cells"]["propertyNames"] = {"enum": terms}
     loaded["properties"]["decides"]["items"] = {"enum": ["core-to-core", "messages", *terms]}
-    measurements = {"enum": [*config.measurements(), *config.derived()]}
+    measurements = {"enum": [*config.measurements()]}
     loaded["properties"]["required"]["items"] = measurements
     loaded["properties"]["limits"]["items"]["properties"]["measurement"] = measurements
     loaded["properties"]["suppressions"]["items"]["properties"]["finding"] = {"enum": ["*", *finding_ids()]}

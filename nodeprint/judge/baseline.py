@@ -153,9 +153,9 @@ def _series(fleet: PackedFleet, past: Sequence[PackedFleet], rules: Acceptance) 
         whole = [_part(one, number, level) for number in range(len(one.parts))]
         if not any(matrix.terms.terms for matrix in whole):
             continue
-        bounds = np.concatenate([bounds(matrix, rules) for matrix in whole])
+        bound = np.concatenate([bounds(matrix, rules) for matrix in whole])
         earlier = [_values(point, reduced, whole) for point, reduced in zip(past, before, strict=True)]
-        out.append(_Series(whole, bounds, _values(fleet, [one], whole), earlier))
+        out.append(_Series(whole, bound, _values(fleet, [one], whole), earlier))
     return out
 
 

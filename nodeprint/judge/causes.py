@@ -77,7 +77,7 @@ def causes(matrix: Matrix, node: Deviation) -> list[Cause]:
         share = np.where(open_parts, np.abs(left) / node.bound, 0.0)
         head = _head(share, left, node.bound, terms)
         candidate, effect = _explaining(head, candidates, left, node, levels, terms)
-        if candidate.term == "core" and not _own(candidate, float(left[head]), beside):
+        if candidate.term == "core" and not _own(terms.terms[head].covers, float(left[head]), beside):
             open_parts[head] = False
             continue
         left = left - _shown_in(terms, candidate, effect, matrix)
@@ -182,7 +182,8 @@ def _beside_class(residual: Floats, terms: Terms) -> Floats:
     return out
 
 
-def _own(candidate: _Candidate, effect: float, beside: Floats) -> bool:
-    """Whether a core's own pairs deviate, and not only those of the cores that it is compared with."""
-    own = float(np.mean(beside[candidate.covers])) * np.sign(effect)
+def _own(pairs: Ints, effect: float, beside: Floats) -> bool:
+    """Whether a core's own pairs deviate, of those that show its effect, and not only those of the cores that it is
+    compared with."""
+    own = float(np.mean(beside[pairs])) * np.sign(effect)
     return bool(own >= _OWN_SHARE * abs(effect))

@@ -219,7 +219,7 @@ def _sittings(fabric: Fabric) -> list[Ints]:
     for job, start in zip(jobs, fabric.started, strict=True):
         begun.setdefault(job, []).append(start)
     of_run = np.array(jobs)
-    return [np.flatnonzero(np.isin(of_run, part)) for part in independent(begun)]
+    return [np.flatnonzero(np.isin(of_run, part)) for part in independent(begun, fabric.followed)]
 
 
 def _job(values: Floats, runs: Ints, of_runs: float, tail: float) -> _JobOfParts:
@@ -228,12 +228,14 @@ def _job(values: Floats, runs: Ints, of_runs: float, tail: float) -> _JobOfParts
         difference = np.nanmean(mine, axis=0)
     parts = mine.shape[1]
     spread = run_spread(mine[None], np.zeros(parts, dtype=np.int64), np.full(parts, np.sqrt(of_runs)))
-    count = np.maximum(np.isfinite(mine).sum(axis=0), 1)
-    # bursts of other traffic are in some runs of some links: their own spread widens their interval
-    variance = np.maximum(spread.pooled, of_runs) * spread.ratio[0] / count
+    present = np.isfinite(mine).sum(axis=0)
+    # medians leave some terms without any spread: all links together say how far runs differ, and bursts of other
+    # traffic, which are in some runs of some links, widen the interval of these
+    variance = max(float(np.median(spread.pooled)), of_runs) * spread.ratio[0] / np.maximum(present, 1)
+    of_all = np.full(parts, max(float(np.maximum(present - 1, 0).sum()), 1.0))
     known = np.abs(difference[np.isfinite(difference)])
     centre = (1.4826 * float(np.median(known))) ** 2 * _OF_MEDIAN / max(len(known), 1) if len(known) else 0.0
-    error, degrees = intervals.combined([(variance, spread.degrees), (np.full(parts, centre), np.full(parts, 50.0))])
+    error, degrees = intervals.combined([(variance, of_all), (np.full(parts, centre), np.full(parts, 50.0))])
     return _JobOfParts(difference, error, degrees, intervals.half_width(error, degrees, tail), runs)
 
 

@@ -171,6 +171,10 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             yield Reason(Why.UNUSABLE, detail=node.unusable[0])
             return
         invalid = population.disturbed[i]
+        # a lone machine is compared with nothing: the quality of its data is beside its only outcome
+        if population.lone:
+            yield Reason(Why.ALONE)
+            return
         if invalid and not set(population.jobs(i)) - set(invalid):
             worst = max((one for job in invalid.values() for one in job), key=lambda one: one.share)
             kind = Why.DISTURBED if worst.kind == "disturbed" else Why.MISSING_PAIRS
@@ -193,14 +197,13 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         """Why a node is compared with no other."""
         population = self.population
         node = population.fleet.nodes[i]
-        measured = [other for other in population.fleet.nodes if other.state == "measured"]
         hard = tuple(d.key for d in population.differing.get(node.name, ()) if d.hard)
         mine = next(nodes for nodes in population.configurations if i in nodes)
         if node.imported and not node.identified:
             return Reason(
                 Why.ALONE, detail="the processor of an imported matrix is not known; name it by --part or --xml"
             )
-        if len(measured) == 1 or len(mine) > 1:
+        if len(mine) > 1:
             return Reason(Why.ALONE)
         return Reason(Why.CONFIGURATION, hard)
 

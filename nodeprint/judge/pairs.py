@@ -243,9 +243,9 @@ def _together(terms: Sequence[Term], at: _Places) -> Iterator[tuple[str, Mapping
     for ccd, ports in _by("ccd", ("ccd",), terms).items():
         inside = [i for mine in ccxs.values() for i in mine if at.ccd[0][terms[i].covers[0]] == ccd]
         inside += [i for i in blocks.get(ccd, ()) if terms[i].where["to_ccd"] == ccd]
+        yield "ccd", {"ccd": ccd}, ports + inside
         yield "ccd", {"ccd": ccd, "to_others": 1}, ports
         yield "ccd", {"ccd": ccd, "inside": 1}, inside
-        yield "ccd", {"ccd": ccd}, ports + inside
     cores_in = _by("core", ("core-in",), terms)
     for core, outside in _by("core", ("core-near", "core-far"), terms).items():
         own = (at.core[0] == core) | (at.core[1] == core)

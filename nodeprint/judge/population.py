@@ -38,7 +38,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
     @classmethod
     def of(cls, fleet: PackedFleet, rules: Acceptance, planned: Sequence[str]) -> Population:
         """The population of a fleet, each configuration one group."""
-        reduced = [reduction.reduce(quantity, rules) for quantity in fleet.quantities]
+        reduced = [reduction.reduce(quantity, rules, fleet.nodes) for quantity in fleet.quantities]
         fleet = replace(fleet, nodes=configuration.with_homes(fleet.nodes, reduced))
         differing = configuration.differences([node for node in fleet.nodes if node.state == "measured"], rules)
         disturbed = tuple(_disturbed(i, reduced, rules) for i in range(len(fleet.nodes)))
@@ -85,6 +85,11 @@ class Population(msgspec.Struct, frozen=True, dict=True):
                 if matrix is not None and len(matrix.nodes) > 1 and np.isfinite(matrix.values).any():
                     found.append((one, number, matrix))
         return found
+
+    @cached_property
+    def lone(self) -> bool:
+        """Whether a single node was measured."""
+        return sum(node.state == "measured" for node in self.fleet.nodes) == 1
 
     @cached_property
     def compared(self) -> int:

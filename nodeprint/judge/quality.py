@@ -13,20 +13,21 @@ import numpy as np
 
 from nodeprint.fleet.quantity import Quantity
 from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.margins import subject
 from nodeprint.judge.reduction import Reduced
 from nodeprint.judge.verdict import Disturbance
 from nodeprint.packed import PackedNode
 
 
 def of_job(i: int, job: int, reduced: Sequence[Reduced], rules: Acceptance) -> list[Disturbance]:
-    """The measurements of a node's job that too few or disturbed pairs make invalid."""
+    """The measurements of a node's job that too few or disturbed pairs make invalid, of those that decide."""
     return [found for one in reduced for found in _of_measurement(i, job, one, rules)]
 
 
 def _of_measurement(i: int, job: int, one: Reduced, rules: Acceptance) -> Iterator[Disturbance]:
     quantity = one.quantity
     rows = quantity.rows.get(i, {}).get(job, [])
-    if not quantity.of_pairs or not rows:
+    if not quantity.of_pairs or not rows or subject(quantity) not in rules.decides:
         return
     missing = one.missing[rows]
     measured = missing.min(axis=0) < 1  # at other homes the job was not measured: another configuration, and no gap

@@ -11,11 +11,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint.campaign import Followed
 from nodeprint.fleet.quantity import Quantity
 from nodeprint.judge import pairs, sets
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.terms import Terms
 from nodeprint.layout import Ints
+from nodeprint.packed import PackedNode
 
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
@@ -118,9 +120,9 @@ class Matrix(msgspec.Struct, frozen=True, dict=True):
         return np.array([template[term.covers].mean() for term in self.terms.terms])
 
 
-def reduce(quantity: Quantity, rules: Acceptance) -> Reduced:
-    """The median over passes, a few rows at a time, so that memory stays bounded."""
-    began = sittings(quantity)
+def reduce(quantity: Quantity, rules: Acceptance, nodes: Sequence[PackedNode] = ()) -> Reduced:
+    """The median over passes, a few rows at a time, so that memory stays bounded; `nodes` are the fleet's."""
+    began = sittings(quantity, nodes)
     if not quantity.of_pairs:
         level = over_passes(quantity.values).astype(np.float64)
         part = PlaceSet(-1, slice(0, quantity.size), sets.of(quantity))
@@ -138,30 +140,42 @@ def reduce(quantity: Quantity, rules: Acceptance) -> Reduced:
     return Reduced(quantity, parts, EffectScale("linear"), latency.reshape(rows, -1), missing, began)
 
 
-def sittings(quantity: Quantity) -> dict[int, list[list[int]]]:
+def sittings(quantity: Quantity, nodes: Sequence[PackedNode] = ()) -> dict[int, list[list[int]]]:
     """By node, its independent jobs."""
     return {
-        node: independent({job: [quantity.started[row] for row in rows] for job, rows in jobs.items()})
+        node: independent(
+            {job: [quantity.started[row] for row in rows] for job, rows in jobs.items()},
+            nodes[node].followed if nodes else {},
+        )
         for node, jobs in quantity.rows.items()
     }
 
 
-def independent(begun: Mapping[int, Sequence[str]]) -> list[list[int]]:
-    """Jobs, each with when its runs began, in order, those together that began less than APART after the one before.
+def independent(begun: Mapping[int, Sequence[str]], followed: Mapping[int, Followed]) -> list[list[int]]:
+    """Jobs in order, those together that follow less than APART after the one before.
 
     The cause of a disturbance may persist for some minutes, so that a job that soon after the first is not independent
-    of it. A job whose time is not known counts as independent.
+    of it. Clocks of nodes may be wrong: when jobs that were `followed` by the login node ended and were submitted its
+    clock decides, and when their runs `began` only of those that nobody followed.
     """
     parts: list[list[int]] = []
-    before: datetime | None = None
     for job in sorted(begun):
-        known = [moment for moment in map(_moment, begun[job]) if moment is not None]
-        if parts and before is not None and known and min(known) - before < APART:
+        earlier = parts[-1][-1] if parts else job
+        if parts and not _apart(earlier, job, begun, followed):
             parts[-1].append(job)
         else:
             parts.append([job])
-        before = max(known, default=None)
     return parts
+
+
+def _apart(earlier: int, later: int, begun: Mapping[int, Sequence[str]], followed: Mapping[int, Followed]) -> bool:
+    """Whether a job follows APART after an earlier one. Without any times it does; where the login node did not see
+    the earlier one's end, it does not."""
+    if earlier in followed and later in followed:
+        ended, submitted = _moment(followed[earlier].ended), _moment(followed[later].submitted)
+        return ended is not None and submitted is not None and submitted - ended >= APART
+    before, after = ([moment for moment in map(_moment, begun[job]) if moment is not None] for job in (earlier, later))
+    return not before or not after or min(after) - max(before) >= APART
 
 
 def _moment(text: str) -> datetime | None:

@@ -14,7 +14,7 @@ import msgspec
 from nodeprint import discover, files, packing
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import MEANING, Outcome
-from nodeprint.packed import PackedFleet
+from nodeprint.packed import FOLDER, PackedFleet
 from nodeprint.report import explorer, html, names, pdf, site_branding
 from nodeprint.report import files as verdict_files
 from nodeprint.report.explorer import Encoded
@@ -32,7 +32,7 @@ __all__ = ["write"]
 MOST_FILES = 64
 #: Nodes whose pages cluster.pdf and cluster.html hold; those of others are files of their own alone.
 _MOST_WITHIN = 64
-_MOST_IN_HTML = 8
+_MOST_IN_HTML = 2
 #: Nodes that one process takes at a time.
 _CHUNK = 8
 
@@ -113,11 +113,11 @@ class Task(msgspec.Struct, frozen=True, dict=True):
     def source(self) -> Campaign:
         """The campaign as it is shown."""
         verdict = verdict_files.read(self.folder)
-        try:
-            fleet = packing.pack(self.folder)
-        except NodeprintError:  # a verdict alone, without what was measured
-            fleet = PackedFleet(verdict.campaign, verdict.simulated, (), ())
         sheet = self.folder / "nodes.tsv"
+        if sheet.exists() or (self.folder / FOLDER / "index.json").exists():
+            fleet = packing.pack(self.folder)
+        else:  # a verdict alone, without what was measured
+            fleet = PackedFleet(verdict.campaign, verdict.simulated, (), ())
         rows = discover.read_sheet(sheet) if sheet.is_file() and not self.pseudonyms else []
         switches = {row.node: row.switch for row in rows if row.switch}
         return Campaign(

@@ -29,6 +29,8 @@ from nodeprint.report.pages.order import natural, severity
 MOST_NODES = 64
 #: A value is a whole number of steps; this stands for nothing.
 _NOTHING = 65535
+#: The largest value has so many steps, which keeps four digits: more would be noise that cannot be compressed.
+_STEPS = 8000
 #: Colours of a map.
 _COLOURS = 128
 #: Labels of a CPU, by the columns of its slot.
@@ -81,11 +83,11 @@ def encoded(campaign: Campaign, node: str) -> tuple[Encoded, ...]:
 
 
 def encode(values: Floats) -> tuple[float, str]:
-    """The step (ns, a power of ten) and the text of a matrix (n x n, NaN where nothing)."""
+    """The step (ns) and the text of a matrix (n x n, NaN where nothing)."""
     flat = values[np.triu_indices(len(values), 1)]
     known = flat[np.isfinite(flat)]
     highest = float(known.max()) if known.size else 1.0
-    step = 10.0 ** np.ceil(np.log10(max(highest, 1e-3) / (_NOTHING - 1)))
+    step = float(f"{max(highest, 1e-3) / _STEPS:.3g}")
     whole = np.where(np.isfinite(flat), np.round(flat / step), _NOTHING).astype(np.uint16)
     planes = np.concatenate([whole >> 8, whole & 255]).astype(np.uint8)
     return float(step), base64.b64encode(zlib.compress(planes.tobytes(), 6)).decode("ascii")

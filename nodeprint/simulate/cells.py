@@ -87,7 +87,7 @@ def probed_ghz(chip: Chip, cores: Ints, seeds: Sequence[int]) -> Floats:
     return np.asarray(core_hz(chip, seeds)[cores] / 1e9 * run * (1 + _PROBE * rng.standard_normal(cores.shape)))
 
 
-def draw(
+def draw(  # noqa: PLR0915 (a measurement after the other)
     topology: Topology, cpus: list[int], path: Paths, chip: Chip, state: NodeDefects, *,
     seeds: tuple[int, int, int, int], passes: int,
 ) -> list[DrawnRun]:  # fmt: skip

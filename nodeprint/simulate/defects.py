@@ -316,7 +316,7 @@ EXAMPLES = (
     "missing",
     "cut",
     "memory-channel node 1 -12%",
-    "memory node1-to-node3 +20%",
+    "memory node1-to-node0 +20%",
     "memory ccd2-to-node0 +20%",
     "power-limit socket 1 -15%",
     "cooling socket 0 -15%",

@@ -11,6 +11,7 @@ from nodeprint import layout
 from nodeprint.errors import NodeprintError
 from nodeprint.layout import Layout
 from nodeprint.topology.model import Cpu, NumaNode, Topology
+from nodeprint.topology.processors import generation_of
 
 
 def measured_places(topology: Topology) -> tuple[Layout, list[int]]:
@@ -37,6 +38,13 @@ def harvested(topology: Topology, count: int) -> Topology:
 def cores_of_a_ccx(topology: Topology) -> int:
     """How many cores a CCX of `topology` has."""
     return 1 + max((cpu.rank or 0 for cpu in topology.cpus), default=0)
+
+
+def cores_of_a_die(topology: Topology) -> int:
+    """How many cores a CCX of `topology` has on the die, active or not; those that are active where that is unknown."""
+    generation = generation_of(topology.machine)
+    on_die = generation.cores_per_ccx if generation is not None else None
+    return max(on_die or 0, cores_of_a_ccx(topology))
 
 
 def renumbered(topology: Topology, cpus: list[int], rng: np.random.Generator) -> tuple[Topology, list[int]]:

@@ -18,7 +18,7 @@ from nodeprint.simulate import defects as planted
 from nodeprint.simulate import lines, silicon
 from nodeprint.simulate.lines import Modes
 from nodeprint.simulate.machines import (
-    cores_of_a_ccx,
+    cores_of_a_die,
     harvested,
     measured_places,
     one_node_a_socket,
@@ -103,7 +103,7 @@ def planned_nodes(plan: Plan) -> Iterator[NodePlan]:
             shared[harvest] = topology, places, cpus, silicon.paths(places, plan.modes)
         topology, places, cpus, path = shared[harvest]
         rng = np.random.default_rng([plan.seed, number, 0])
-        positions = cores_of_a_ccx(plan.topology) if harvest else 0
+        positions = cores_of_a_die(plan.topology) if places.harvested else 0
         chip, state = planted.apply(defects, name, path, silicon.chip(path, plan.spread, rng, positions))
         _check(name, state, topology, plan.runs_of_pairs)
         if chip.nps1:

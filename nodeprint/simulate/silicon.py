@@ -24,6 +24,11 @@ Floats = npt.NDArray[np.float64]
 CORE_NS, SMT_NS, RING_NS, RING_STEP_NS = 7.0, 3.0, 8.5, 0.6
 PORT_NS, MESH_NS, HOME_DETOUR_NS, LINK_NS = 45.0, 53.0, 90.0, 88.0
 
+#: Where cores are fused off, means inside CCXs have this standard deviation, and the more the more cores are off: of
+#: published parts 0.43 ns with six of eight cores (EPYC 9454) and 0.78 ns with three (EPYC 74F3). None is beyond
+#: 1.26 ns, so that they are drawn evenly and not normally.
+HARVESTED_NS, HARVESTED_SLOPE_NS = 0.2, 0.93
+
 #: A message: what MPI takes for itself, and how many cache lines a core copies at a time.
 START_NS, LINES_UNDERWAY = 1500.0, 24.0
 
@@ -34,8 +39,7 @@ class Spread:
 
     Defaults follow docs/method.md: lines differ by 3.1 % (32 a pass), half of it common and half per CCX; a run moves
     by 0.3 %. `tail` and `chip_tail` are the degrees of freedom of Student's t for cells and silicon, 0 for normal.
-    `pass_rho` is the correlation of neighbouring passes of a pair. `fused` draws ring positions from twice as many,
-    so that ranks say nothing of the place.
+    `pass_rho` is the correlation of neighbouring passes of a pair.
     """
 
     node: float = 0.002
@@ -54,7 +58,6 @@ class Spread:
     burst: float = 0.3
     tail: float = 4.0
     chip_tail: float = 0.0
-    fused: bool = False
 
     def times(self, factor: float) -> Spread:
         """All standard deviations so many times as large."""
@@ -130,12 +133,14 @@ def paths(layout: Layout, modes: lines.Modes | None = None) -> Paths:
 
 @dataclass(frozen=True)
 class Chip:
-    """Factors of a node's parts (1 is nominal), added ns of its cores, ring positions, where its memory is."""
+    """Factors of a node's parts (1 is nominal), added ns of its cores, ring positions, what a hop inside each CCX takes
+    longer (`ring_ns`), where its memory is."""
 
     core: Floats
     core_add_ns: Floats
     core_clock: Floats
     ring: Floats
+    ring_ns: Floats
     ccx: Floats
     port: Floats
     quadrant_link: Floats
@@ -157,27 +162,23 @@ def _draw(rng: np.random.Generator, tail: float, size: int | tuple[int, ...]) ->
 
 
 def chip(path: Paths, spread: Spread, rng: np.random.Generator, positions: int) -> Chip:
-    """Silicon drawn for one node; of a harvested part each CCX has cores at some of its `positions` (0: at all)."""
+    """Silicon drawn for one node; each CCX of a harvested part has its cores at some of `positions` (0: at all)."""
 
     def factor(sd: float, size: int | tuple[int, ...]) -> Floats:
         return np.asarray(1.0 + sd * _draw(rng, spread.chip_tail, size))
 
-    slots = path.layout.slots[path.core_slots]
-    ranks = slots[:, RANK].astype(float)
-    if spread.fused or positions:  # which positions are active differs between chips
-        ring = np.empty(path.n_cores)
-        for ccx in np.unique(codes(slots[:, : CCX + 1])):
-            mine = codes(slots[:, : CCX + 1]) == ccx
-            count = int(mine.sum())
-            ring[mine] = np.sort(rng.permutation(positions or max(count + 2, 8))[:count])
-    else:
-        ring = ranks
+    ring = path.layout.slots[path.core_slots, RANK].astype(float)
+    ring_ns, ccx_of_core = np.zeros(path.n_ccx), path.ccx_of_core
+    for ccx in range(path.n_ccx if positions else 0):  # which are active differs between chips
+        mine = ccx_of_core == ccx
+        ring[mine], ring_ns[ccx] = _harvested(int(mine.sum()), positions, rng)
     link = factor(spread.link, (path.n_quadrants, path.n_quadrants))
     return Chip(
         core=factor(spread.core, path.n_cores),
         core_add_ns=np.zeros(path.n_cores),
         core_clock=np.ones(path.n_cores),
         ring=ring,
+        ring_ns=ring_ns,
         ccx=factor(spread.port, path.n_ccx),
         port=factor(spread.port, path.n_ccx),
         quadrant_link=(link + link.T) / 2,
@@ -187,12 +188,22 @@ def chip(path: Paths, spread: Spread, rng: np.random.Generator, positions: int) 
     )
 
 
+def _harvested(cores: int, positions: int, rng: np.random.Generator) -> tuple[Floats, float]:
+    """Positions of the active cores of a CCX, and what its hops take longer, so that its mean differs from those of
+    other CCXs as on published parts."""
+    ring = np.sort(rng.permutation(positions)[:cores]).astype(float)
+    widest = np.sqrt(3) * (HARVESTED_NS + HARVESTED_SLOPE_NS * (1 - cores / positions))
+    steps = np.abs(np.subtract.outer(ring, ring)).sum() / max(cores * (cores - 1), 1)
+    return ring, float(rng.uniform(-widest, widest) - RING_STEP_NS * (steps - (positions + 1) / 3))
+
+
 def latency(path: Paths, chip: Chip, home: Ints | None = None) -> Floats:
     """True hop latency of each pair in ns (p), for lines at home on these sockets (p), by default its first CPU's."""
     a, b = path.core_a, path.core_b
     work = CORE_NS * (1 / chip.core_clock[a] + 1 / chip.core_clock[b]) + chip.core_add_ns[a] + chip.core_add_ns[b]
-    ring = RING_NS + RING_STEP_NS * np.abs(chip.ring[a] - chip.ring[b])
-    inside = (work + ring) * chip.ccx[np.maximum(path.ccx, 0)]
+    own = np.maximum(path.ccx, 0)
+    ring = RING_NS + RING_STEP_NS * np.abs(chip.ring[a] - chip.ring[b]) + chip.ring_ns[own]
+    inside = (work + ring) * chip.ccx[own]
     core_factor = chip.core[a] + chip.core[b] - 1
     qa, qb = path.quadrant_a, path.quadrant_b
     mesh = (MESH_NS + path.apart_ns * (not chip.nps1)) * chip.quadrant_link[qa, qb]

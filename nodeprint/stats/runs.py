@@ -17,6 +17,8 @@ PRIOR_DEGREES = 8.0
 #: Weight of the pooled variance against that of one node in one part. With two runs its own hardly counts; a burst in
 #: one of six runs, or a part that comes and goes, is seen.
 _OWN_DEGREES = 10.0
+#: Variances of parts differ where they do by so many standard errors.
+_SURE = 2.0
 #: Degrees of freedom beyond which a variance counts as known.
 MOST_DEGREES = 1e4
 
@@ -77,15 +79,19 @@ def _clipped(squares: Floats, spare: Floats) -> Floats:
 def moderation(variances: Floats, degrees: Floats) -> tuple[float, float]:
     """The common variance of a family and its weight in degrees of freedom, from each part's variance.
 
-    Moments of the logarithms of variances that follow a scaled F distribution (Smyth 2004, section 6.2). Where they
-    differ no more than chance makes them, the weight is MOST_DEGREES.
+    Moments of the logarithms of variances that follow a scaled F distribution (Smyth 2004, section 6.2). Of how much
+    they differ beyond chance the lower end counts, so many standard errors below: a few variances of one degree of
+    freedom would appear to differ in half of all cases, and every interval would be ten times as wide. Where they
+    differ no more, the weight is MOST_DEGREES.
     """
     usable = (variances > 0) & (degrees > 0)
     if usable.sum() < 3:
         return float(np.mean(variances)) if len(variances) else 0.0, PRIOR_DEGREES
     half = degrees[usable] / 2
     logs = np.log(variances[usable]) - special.digamma(half) + np.log(half)
-    excess = float(np.var(logs, ddof=1) - np.mean(special.polygamma(1, half)))
+    by_chance = special.polygamma(1, half)
+    of_excess = np.sqrt(np.mean(special.polygamma(3, half) + 2 * by_chance**2) / len(logs))
+    excess = float(np.var(logs, ddof=1) - np.mean(by_chance) - _SURE * of_excess)
     if excess <= special.polygamma(1, MOST_DEGREES / 2):
         return float(np.exp(np.mean(logs))), MOST_DEGREES
     weight = 2 * _inverse_trigamma(excess)

@@ -105,12 +105,11 @@ def _fleet(compared: Comparison) -> tuple[Block, ...]:
     rows = tuple(
         (
             part.name, sentences.in_unit(part, float(np.median(part.value))),
-            sentences.in_unit(part, float(part.value.min())), sentences.in_unit(part, float(part.value.max())),
-            ", ".join(part.findings),
+            sentences.in_unit(part, float(part.value.min())), compared.nodes[int(part.value.argmin())],
+            sentences.in_unit(part, float(part.value.max())), compared.nodes[int(part.value.argmax())],
         )
         for part in compared.parts
     )  # fmt: skip
-    table = Table(("part", "median", "lowest", "highest", "finding"), rows, "lrrrl", 0)
+    table = Table(("part", "median", "lowest", "on", "highest", "on"), rows, "lrrlrl", 0)
     others = tuple(f"{node}: not compared: {reason}" for node, reason in compared.others.items())
-    said = tuple(f"{words}." for words in sentences.verdict_sentences(compared))  # they begin with a node's name
-    return Bullets(others), table, Bullets(said)
+    return Bullets(others), table

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.fleet.quantity import Quantity
 from nodeprint.judge.judge import Judged, judge
 from nodeprint.packed import PackedFleet
 from nodeprint.simulate import Plan, fleet
@@ -18,12 +22,12 @@ FULL, HARVESTED = "naples-2x32", "EPYC 9454"
 @lru_cache(maxsize=64)
 def made(
     *defects: str, nodes: int = 8, jobs: int = 1, runs: int = 2, pair_runs: int = 6, seed: int = 1, cells: bool = False,
-    machine: str = FULL,
+    machine: str = FULL, passes: int = 1,
 ) -> PackedFleet:  # fmt: skip
     """A simulated fleet with `defects`, as many runs as the standard preset makes."""
     topology = from_part(machine, 2) if machine.startswith("EPYC") else preset(machine)
     plan = Plan(
-        topology, nodes=nodes, jobs=jobs, runs=runs, pair_runs=pair_runs, passes=1, seed=seed, cells=cells,
+        topology, nodes=nodes, jobs=jobs, runs=runs, pair_runs=pair_runs, passes=passes, seed=seed, cells=cells,
         defects=defects,
     )  # fmt: skip
     return fleet(plan)
@@ -44,14 +48,32 @@ def without(found: PackedFleet, measurement: str, *nodes: int) -> PackedFleet:
     """The fleet as if some nodes (all if none is named) had not made a measurement."""
     kept = []
     for quantity in found.quantities:
+        here = quantity.measurement == measurement
+        rows = [row for row, node in enumerate(quantity.node.tolist()) if not here or (nodes and node not in nodes)]
+        if rows:
+            kept.append(of_rows(quantity, rows))
+    return replace(found, quantities=tuple(kept))
+
+
+def of_rows(quantity: Quantity, rows: list[int]) -> Quantity:
+    """The quantity with some of its runs."""
+    return replace(
+        quantity, values=quantity.values[rows], node=quantity.node[rows], job=quantity.job[rows],
+        run=quantity.run[rows], started=tuple(quantity.started[row] for row in rows),
+        disturbed=quantity.disturbed[rows],
+    )  # fmt: skip
+
+
+def times(
+    found: PackedFleet, measurement: str, factor: Callable[[int, int], float | npt.NDArray[np.float64]]
+) -> PackedFleet:
+    """The fleet with the values of a measurement multiplied by `factor` of the node and job."""
+    kept = []
+    for quantity in found.quantities:
         if quantity.measurement == measurement:
-            rows = [row for row, node in enumerate(quantity.node.tolist()) if nodes and node not in nodes]
-            if not rows:
-                continue
-            quantity = replace(
-                quantity, values=quantity.values[rows], node=quantity.node[rows], job=quantity.job[rows],
-                run=quantity.run[rows], started=tuple(quantity.started[row] for row in rows),
-                disturbed=quantity.disturbed[rows],
-            )  # fmt: skip
-        kept.append(quantity)
+            rows = zip(quantity.node.tolist(), quantity.job.tolist(), quantity.values, strict=True)
+            values = np.stack([np.asarray(value * factor(node, job)) for node, job, value in rows])
+            kept.append(replace(quantity, values=values.astype(np.float32)))
+        else:
+            kept.append(quantity)
     return replace(found, quantities=tuple(kept))

@@ -83,6 +83,14 @@ def test_moderation_recovers_the_prior_that_variances_were_drawn_from() -> None:
     assert common == pytest.approx(1.0, rel=0.1)
 
 
+@pytest.mark.parametrize(("parts", "degrees"), [(56, 1), (12, 8), (300, 8)])
+def test_moderation_of_few_equal_variances_does_not_take_chance_for_a_difference(parts: int, degrees: int) -> None:
+    rng = np.random.default_rng(6)
+    of_each = np.full(parts, float(degrees))
+    weights = [moderation(rng.chisquare(degrees, parts) / degrees, of_each)[1] for _ in range(200)]
+    assert np.quantile(weights, 0.05) > 10 * degrees
+
+
 def test_moderation_of_equal_variances_trusts_all_of_them() -> None:
     variances = np.random.default_rng(5).chisquare(8, 4000) / 8
     _, weight = moderation(variances, np.full(4000, 8.0))

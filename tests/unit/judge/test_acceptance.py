@@ -1,0 +1,47 @@
+"""Acceptance files: what is wrong in one is named by its key."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from nodeprint.errors import NodeprintError
+from nodeprint.judge import acceptance
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("bounds: {percent: {core: -1}}", "bounds.percent.core"),
+        ("bounds: {percnt: 1}", "bounds"),
+        ("limits: [{measurement: coherence-cas, class: other socket, reason: x}]", "limits[0]"),
+        ("priors: {core: {percent: 1}}", "priors.core"),
+        ("priors: {core: 1}", "priors.core: must be keys with values"),
+        ("required: coherence-cas", "required: must be a list"),
+        ("required: [coherence-cass]", "required[0]: 'coherence-cass' is not allowed; did you mean coherence-cas?"),
+        (
+            "limits: [{measurement: bandwidth-nods, row: x, at_least: 300e9, reason: x}]",
+            "limits[0].measurement: 'bandwidth-nods' is not allowed; did you mean bandwidth-nodes?",
+        ),
+        ("false_alarm_percent: often", "false_alarm_percent: must be a number"),
+        ("fingerprint: {hard: [cpu, colour]}", "fingerprint.hard[1]: 'colour' is not allowed"),
+        ("cells: {bandwith: {percent: 5, prior: 1, source: x}}", "cells: 'bandwith' is not allowed"),
+        (
+            "limits: [{measurement: coherence-cas, class: same CCX, row: x, at_most: 1, reason: x}]",
+            "limits[0]: class and row are both given",
+        ),
+        ("suppressions: [{node: a, finding: b, until: 2026-12-31}]", "suppressions[0]: reason is missing"),
+        ("suppressions: [{node: a, finding: core-slow, reason: '', until: 2026-12-31}]", "suppressions[0].reason"),
+        (
+            "suppressions: [{node: a, finding: core-slow, reason: c, until: soon}]",
+            "suppressions[0].until: 'soon' is not a date",
+        ),
+    ],
+)
+def test_wrong_keys_are_named(tmp_path: Path, text: str, key: str) -> None:
+    path = tmp_path / "acceptance.yaml"
+    path.write_text(text)
+    with pytest.raises(NodeprintError, match=re.escape(key)):
+        acceptance.load(path)

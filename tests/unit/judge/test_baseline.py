@@ -1,0 +1,146 @@
+"""What changed since a baseline: found where no peer shows it, and not said of a baseline that is too thin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pytest
+from msgspec import structs
+
+from nodeprint import packed
+from nodeprint.errors import NodeprintError
+from nodeprint.judge import acceptance, baseline, reduction
+from nodeprint.judge.campaign import judge
+from nodeprint.judge.judge import judge as judge_fleet
+from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome
+from nodeprint.judge.verdict import Finding, Verdict
+from nodeprint.packed import PackedFleet
+
+from .fleets import made
+
+
+def written(folder: Path, *defects: str, boots: Iterable[str] = (), only_cells: bool = False) -> Path:
+    """A packed campaign of six nodes; by default each node was booted for it."""
+    found: PackedFleet = made(*defects, nodes=6, runs=3, pair_runs=3, cells=only_cells)
+    nodes = tuple(replace(node, boots=tuple(boots) or (f"of {folder.name}",)) for node in found.nodes)
+    quantities = found.others if only_cells else found.quantities
+    packed.write(replace(found, campaign=folder.name, nodes=nodes, quantities=quantities), folder)
+    return folder
+
+
+def changes(of: Verdict) -> dict[str, list[Finding]]:
+    """The findings since the baseline, by node."""
+    found = {name: [one for one in node.findings if one.id == "changed"] for name, node in of.nodes.items()}
+    return {name: findings for name, findings in found.items() if findings}
+
+
+def note(of: Verdict) -> str:
+    """What is said of the baseline."""
+    (text,) = (one.detail for one in of.fleet.notes if one.kind == "baseline")
+    return text
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A baseline of two campaigns of pairs, each of another boot."""
+    folder = tmp_path_factory.mktemp("baseline")
+    for name in ("a", "b"):
+        baseline.save(written(folder / name), folder / "base")
+    return folder / "base"
+
+
+def test_a_node_that_changed_is_named_and_the_others_are_not(base: Path, tmp_path: Path) -> None:
+    calm = judge(written(tmp_path / "c"), baseline=base).verdict
+    assert not changes(calm) and note(calm) == "a, 2026-01-01; b, 2026-01-01"
+    later = judge(written(tmp_path / "d", "node001: global +15%"), baseline=base).verdict
+    assert set(changes(later)) == {"node001"}
+    (found,) = changes(later)["node001"]
+    assert found.effect == pytest.approx(0.15, abs=0.02) and found.worse
+    assert found.interval.low < found.effect < found.interval.high
+    assert found.times_bound == pytest.approx(found.effect / found.bound)
+
+
+def test_nodes_that_changed_alike_are_seen_though_no_peer_shows_it(base: Path, tmp_path: Path) -> None:
+    everyone = tuple(f"node{number:03d}: global +10%" for number in range(6))
+    later = judge(written(tmp_path / "d", *everyone), baseline=base).verdict
+    assert len(changes(later)) == 6
+    assert {node.outcome for node in later.nodes.values()} == {Outcome.SUSPECT}
+    assert later.fleet.outcome is FleetOutcome.SUSPECTS and later.fails([Kind.FOUND])
+    assert set(later.recheck) == set(later.nodes)
+
+
+def test_a_campaign_is_in_a_baseline_once(base: Path) -> None:
+    with pytest.raises(NodeprintError, match="is in the baseline already"):
+        baseline.save(base.parent / "a", base)
+
+
+def test_a_baseline_that_is_not_there_is_named(base: Path, tmp_path: Path) -> None:
+    with pytest.raises(NodeprintError, match="no such baseline"):
+        judge(base.parent / "a", baseline=tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(NodeprintError, match="holds no campaign"):
+        judge(base.parent / "a", baseline=tmp_path / "empty")
+
+
+def test_a_node_with_another_layout_is_compared_with_nothing(base: Path, tmp_path: Path) -> None:
+    later = judge(written(tmp_path / "d", "node002: harvest 1"), baseline=base).verdict
+    assert "in it with another layout or other measurements: node002" in note(later)
+
+
+def test_a_baseline_that_is_too_thin_is_not_trusted(tmp_path: Path) -> None:
+    """Six runs, but all of one boot."""
+    for name in ("a", "b"):
+        baseline.save(written(tmp_path / name, boots=("1",)), tmp_path / "base")
+    later = written(tmp_path / "d", "node001: global +15%")
+    thin = judge(later, baseline=tmp_path / "base").verdict
+    assert not changes(thin)
+    assert "fewer than 3 runs or 2 boots in it, so that no change is reported: node000, node001" in note(thin)
+    baseline.save(written(tmp_path / "c", boots=("2",)), tmp_path / "base")
+    assert set(changes(judge(later, baseline=tmp_path / "base").verdict)) == {"node001"}
+
+
+def test_cells_are_held_against_a_baseline(tmp_path: Path) -> None:
+    """A memory channel that all nodes lost, and a suppressed change."""
+    for name in ("a", "b"):
+        baseline.save(written(tmp_path / name, only_cells=True), tmp_path / "base")
+    calm = judge(written(tmp_path / "c", only_cells=True), baseline=tmp_path / "base").verdict
+    assert not changes(calm)
+    lost = tuple(f"node{number:03d}: memory-channel node 1 -12%" for number in range(6))
+    rules = acceptance.load()
+    campaign = written(tmp_path / "d", *lost, only_cells=True)
+    found = changes(judge(campaign, baseline=tmp_path / "base").verdict)
+    assert len(found) == 6
+    for of_node in found.values():
+        (memory,) = (one for one in of_node if one.measurement == "bandwidth-nodes")
+        assert memory.part.where["memory_node"] == 1 and memory.effect == pytest.approx(-0.12, abs=0.02)
+    known = acceptance.Suppression("node001", "changed", "ticket 1", date(2999, 12, 31))
+    fleet = packed.read(campaign)
+    since = baseline.against(fleet, tmp_path / "base", rules)
+    verdict = judge_fleet(fleet, replace(rules, suppressions=(known,)), since=since).verdict
+    assert verdict.nodes["node001"].outcome is Outcome.INCONCLUSIVE
+    assert verdict.nodes["node002"].outcome is Outcome.SUSPECT
+
+
+def test_cells_of_a_baseline_are_matched_by_their_places() -> None:
+    """A cell that a campaign lacks is a gap; another unit is another quantity."""
+    clocks = next(one for one in made(nodes=2, cells=True).others if one.measurement == "clock-together")
+    fewer = replace(
+        clocks,
+        places={dim: column[1:] for dim, column in clocks.places.items()},
+        values=np.asarray(clocks.values)[..., 1:],
+    )
+    whole, less = (reduction.reduce(each, acceptance.load()) for each in (clocks, fewer))
+    again = baseline._at_places(whole.quantity, less)
+    assert again is not None and np.isnan(again[:, 0]).all()
+    assert np.array_equal(again[:, 1:], whole.level[:, 1:])
+    other = structs.replace(less, quantity=replace(less.quantity, unit="ns"))
+    assert baseline._at_places(whole.quantity, other) is None
+
+
+def test_simulated_and_measured_campaigns_do_not_mix(base: Path) -> None:
+    with pytest.raises(NodeprintError, match="mixes simulated and measured"):
+        baseline.against(replace(made(nodes=6, runs=3, pair_runs=3), simulated=False), base, acceptance.load())

@@ -1,0 +1,77 @@
+"""The part that a finding names: the coarsest one that explains the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodeprint.judge.judge import judge
+from nodeprint.judge.pairs import build
+from nodeprint.simulate.machines import measured_places
+from nodeprint.topology.presets import preset
+
+from .fleets import judged, made, times
+
+ROME = "rome-2x64"
+
+
+@pytest.mark.parametrize(
+    ("machine", "text", "term", "where"),
+    [
+        ("naples-2x32", "core 17 +10%", "core", {"core": 17}),
+        ("naples-2x32", "core-clock 17 -40%", "core", {"core": 17}),
+        ("naples-2x32", "ccd 3 +7%", "ccd", {"ccd": 3}),
+        ("naples-2x32", "ccd 3 to-others +7%", "ccd", {"ccd": 3}),
+        ("naples-2x32", "socket 1 +6%", "socket", {"socket": 1}),
+        ("naples-2x32", "socket-link +6%", "class", {"to_socket": 1}),
+        ("naples-2x32", "fabric +6%", "class", {"beyond_class": 1}),
+        ("naples-2x32", "global +6%", "node", {}),
+        (ROME, "link q0-q2 +7%", "link", {"quadrant": 0, "to_quadrant": 2}),
+    ],
+)
+def test_a_planted_part_is_the_only_finding(machine: str, text: str, term: str, where: dict[str, int]) -> None:
+    found = judged(f"node001: {text}", machine=machine, jobs=1).verdict.nodes["node001"].findings
+    assert [finding.part.term for finding in found] == [term]
+    assert where.items() <= dict(found[0].part.where).items()
+
+
+def test_finer_parts_are_listed_under_the_finding() -> None:
+    (finding,) = judged("node001: global +6%").verdict.nodes["node001"].findings
+    assert finding.finer
+    assert all(finer.effect > 0 for finer in finding.finer)
+
+
+def test_two_causes_are_two_findings() -> None:
+    found = judged("node001: core 17 +10%", "node001: ccd 6 +8%").verdict.nodes["node001"].findings
+    assert {finding.part.term for finding in found} == {"core", "ccd"}
+
+
+def test_faster_is_found_and_no_fault() -> None:
+    (finding,) = judged("node001: core 17 -10%").verdict.nodes["node001"].findings
+    assert (finding.id, finding.worse) == ("core-fast", False)
+
+
+def test_a_memory_channel_is_one_finding_of_its_memory() -> None:
+    (finding, *others) = judged("node001: memory-channel node 1 -12%", cells=True).verdict.nodes["node001"].findings
+    assert (finding.part.term, finding.part.where["memory_node"]) == ("bandwidth", 1)
+    assert not others
+
+
+def test_a_cell_of_memory_is_found_at_its_place() -> None:
+    found = made(cells=True)
+    chase = next(q for q in found.quantities if q.measurement == "chase-latency")
+    ccd = chase.layout.slots[chase.places["cpu"], 2]
+    cell = (ccd == 2) & (chase.places["memory_node"] == 1)
+    slow = times(found, "chase-latency", lambda node, job: 1 + 0.2 * cell * (node == 1))
+    (finding,) = judge(slow).verdict.nodes["node001"].findings
+    assert (finding.part.term, dict(finding.part.where)) == ("numa", {"ccd": 2, "memory_node": 1})
+    assert finding.effect == pytest.approx(0.2, abs=0.02)
+
+
+@pytest.mark.parametrize("name", ["naples-2x32", ROME, "icelake-2x40", "graviton3-64"])
+def test_no_two_terms_are_of_the_same_pairs_and_a_contrast_ignores_a_common_shift(name: str) -> None:
+    layout, _ = measured_places(preset(name))
+    terms = build(layout)
+    assert len({term.covers.tobytes() for term in terms.terms}) == len(terms.terms)
+    for term, row in zip(terms.terms, terms.contrast, strict=True):
+        assert row.sum() == pytest.approx(0.0 if len(term.against) else 1.0, abs=1e-3)
+        assert row[term.covers].sum() == pytest.approx(1.0, abs=1e-3)

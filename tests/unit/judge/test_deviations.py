@@ -1,0 +1,82 @@
+"""The columns of the table: what an error is made of, and how bounds follow from percent, ns and ticks."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+
+from nodeprint.judge import acceptance, deviations
+from nodeprint.judge.deviations import Block, Levels
+from nodeprint.judge.judge import judge
+
+from .fleets import HARVESTED, judged, made
+
+HOPS = "coherence-cas"
+
+
+def _block(*defects: str, **changes: int | str) -> Block:
+    return next(s.first for s in judged(*defects, **changes).series if s.matrix.name == HOPS)
+
+
+def test_error_falls_with_runs_and_with_nodes() -> None:
+    assert np.median(_block(pair_runs=8).error) < np.median(_block(pair_runs=2).error)
+    few, many = (_block(nodes=nodes) for nodes in (4, 16))
+    assert np.median(many.of_template) < np.median(few.of_template)
+
+
+def test_one_run_shows_no_equivalence_and_still_finds() -> None:
+    block = _block("node001: core 17 +20%", runs=1, pair_runs=1, passes=3)
+    assert np.isinf(block.half_90).all()
+    assert not block.inside.any()
+    assert block.outside[1].any()
+    assert not np.delete(block.outside, 1, axis=0).any()
+
+
+def test_simultaneous_intervals_share_the_level_over_a_familys_parts_and_all_nodes() -> None:
+    block = _block()
+    tail = Levels(0.05, 0.01, 8).tail(block.terms)
+    for _, columns in block.terms.by_family:
+        assert 2 * 8 * tail[columns].sum() == pytest.approx(0.05)
+    assert np.all(block.half_simultaneous > block.half_90)
+
+
+def test_nodes_outside_a_bound_are_no_peers() -> None:
+    healthy, slow = _block(), _block("node001: global +20%", "node002: global +20%")
+    others = [0, 3, 4, 5, 6, 7]
+    np.testing.assert_allclose(slow.difference[others], healthy.difference[others], atol=0.01)
+    assert slow.peers[0] == 5
+
+
+def test_difference_is_that_which_was_planted() -> None:
+    block = _block("node001: global +5%")
+    classes = block.terms.indices("class")
+    np.testing.assert_allclose(block.difference[1, classes], 0.05, atol=0.015)
+
+
+def test_bounds_are_the_largest_of_percent_and_ns() -> None:
+    block, rules = _block(), acceptance.load()
+    terms, levels = block.terms, block.matrix.levels
+    near, inside = terms.indices("core-near"), terms.indices("core-in")
+    np.testing.assert_allclose(block.bound[near], rules.bounds["core"])
+    np.testing.assert_allclose(block.bound[inside], np.maximum(0.04, 2.0 / levels[inside]))
+
+
+def test_bounds_of_harvested_ccxs_are_their_own_and_their_cores_have_no_rank() -> None:
+    block = _block(machine=HARVESTED)
+    terms, levels = block.terms, block.matrix.levels
+    assert not len(terms.indices("core-in"))
+    ccx = terms.indices("ccx")
+    np.testing.assert_allclose(block.bound[ccx], np.maximum(0.03, 2.5 / levels[ccx]))
+
+
+def test_bounds_are_at_least_two_ticks_of_the_clock() -> None:
+    block, rules = _block(), acceptance.load()
+    coarse = deviations.pair_bounds(block.terms, block.matrix.levels, rules, tick_ns=10.0)
+    assert np.all(coarse >= 20.0 / block.matrix.levels - 1e-12)
+
+
+def test_a_fleet_is_judged_the_same_again() -> None:
+    found = made("node001: core 17 +10%")
+    first, again = (msgspec.json.encode(judge(found).verdict) for _ in range(2))
+    assert first == again

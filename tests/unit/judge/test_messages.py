@@ -1,0 +1,101 @@
+"""Messages between nodes: slow nodes and links by the same intervals, and what cannot be concluded."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nodeprint.fabric import Fabric, Fabrics
+from nodeprint.judge import acceptance, messages
+from nodeprint.judge.deviations import Levels
+from nodeprint.judge.judge import judge
+from nodeprint.judge.outcome import Kind, Outcome, State
+from nodeprint.judge.verdict import FabricVerdict
+
+from .fleets import made, with_outcomes
+
+RULES = acceptance.load()
+
+
+def fabric(nodes: int = 8, runs: int = 2, seed: int = 1, noise: float = 0.01, hours: tuple[int, ...] = ()) -> Fabric:
+    """A healthy fabric of two switches; `hours` is when each run begins, two runs a job."""
+    rng = np.random.default_rng(seed)
+    places = tuple("leaf0" if i < nodes // 2 else "leaf1" for i in range(nodes))
+    near = np.array(places)[:, None] == np.array(places)[None, :]
+    node = 1 + 0.005 * rng.standard_normal((2, nodes))
+    values = (
+        100e3 * np.where(near, 1, 1.5) * np.outer(*node) * np.exp(noise * rng.standard_normal((runs, nodes, nodes)))
+    )
+    values[:, np.arange(nodes), np.arange(nodes)] = np.nan
+    started = tuple(f"2026-01-01T{hour:02d}:00:00Z" for hour in hours) or ("2026-01-01T00:00:00Z",) * runs
+    return Fabric(
+        "linktest-fabric", "main", tuple(f"node{i:03d}" for i in range(nodes)), places,
+        tuple(f"job{1 + i // 2}/run{1 + i % 2}" for i in range(runs)), started, values,
+        {"directed": True, "operation": "unidirectional"},
+    )  # fmt: skip
+
+
+def judged(of: Fabric) -> FabricVerdict:
+    return messages.judge(of, RULES, Levels(0.05, RULES.false_alarm, len(of.nodes)))
+
+
+@pytest.mark.parametrize("nodes", [4, 5, 8])
+def test_healthy_fabrics_have_no_finding(nodes: int) -> None:
+    assert sum(bool(judged(fabric(nodes, seed=seed)).findings) for seed in range(50)) <= 4
+
+
+def test_a_slow_node_is_named_and_none_of_its_links() -> None:
+    slow = fabric()
+    slow.values[:, 2, :] *= 1.3
+    slow.values[:, :, 2] *= 1.3
+    (finding,) = judged(slow).findings
+    assert finding.part.where == {"node": "node002", "sends": 1, "receives": 1}
+    assert finding.effect == pytest.approx(0.3, abs=0.03)
+    assert finding.times_bound == pytest.approx(np.log1p(finding.effect) / np.log1p(RULES.fabric_node), rel=1e-6)
+
+
+def test_a_slow_link_is_named_with_its_direction() -> None:
+    slow = fabric()
+    slow.values[:, 2, 5] *= 1.5
+    (finding,) = judged(slow).findings
+    assert finding.part.where == {"node": "node002", "to": "node005", "sends": 1, "receives": 0}
+
+
+@pytest.mark.parametrize(
+    ("by_job", "state"),
+    [((1.5, 1.5), State.CONFIRMED), ((1.5, 1.0), State.REFUTED), ((1.0, 1.5), State.SUSPECTED)],
+)
+def test_a_later_job_confirms_or_refutes(by_job: tuple[float, ...], state: State) -> None:
+    slow = fabric(runs=4, hours=(0, 0, 1, 1))
+    slow.values[:2, 2, 5] *= by_job[0]
+    slow.values[2:, 2, 5] *= by_job[1]
+    (finding,) = judged(slow).findings
+    assert finding.state is state
+    assert len(finding.by_job) == 2
+
+
+@pytest.mark.parametrize(
+    ("of", "why"),
+    [(fabric(3), "too-few-nodes"), (fabric(8, runs=1), "one-run"), (fabric(noise=0.3), "beyond-bound")],
+)
+def test_what_cannot_be_concluded_is_said(of: Fabric, why: str) -> None:
+    assert judged(of).inconclusive == why
+    verdict = judge(made(), fabrics=Fabrics((of,))).verdict
+    assert verdict.fails([Kind.NOT_SAME])
+    assert not verdict.fails([Kind.FOUND])
+
+
+def test_a_slow_node_is_suspect_and_a_slow_link_is_of_the_fabric() -> None:
+    node, link = fabric(), fabric()
+    node.values[:, 2, :] *= 1.5
+    link.values[:, 2, 5] *= 1.5
+    of_node = judge(made(), fabrics=Fabrics((node,)))
+    assert with_outcomes(of_node)["node002"] == Outcome.SUSPECT
+    of_link = judge(made(), fabrics=Fabrics((link,)))
+    assert set(with_outcomes(of_link).values()) == {"SAME"}
+    assert of_link.verdict.fails([Kind.FOUND])
+
+
+def test_detection_limits_fall_with_runs() -> None:
+    few, many = (judged(fabric(runs=runs)).limits for runs in (2, 8))
+    assert all(b.effect < a.effect for a, b in zip(few, many, strict=True))

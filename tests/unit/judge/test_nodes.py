@@ -1,0 +1,191 @@
+"""Outcomes of nodes and fleets, each from what led to it."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nodeprint.judge import acceptance
+from nodeprint.judge.acceptance import Limit, Suppression
+from nodeprint.judge.judge import judge
+from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome, State, Why
+
+from .fleets import HARVESTED, judged, made, times, with_outcomes, without
+
+HOPS = "coherence-cas"
+RULES = acceptance.load()
+CELLS = ("coherence-cas", "chase-latency", "bandwidth-nodes", "bandwidth-ccx", "clock-together")
+
+
+def test_a_healthy_fleet_is_uniform_and_says_what_that_rests_on() -> None:
+    verdict = judge(made(cells=True), planned=CELLS).verdict
+    assert verdict.fleet.outcome is FleetOutcome.UNIFORM
+    assert verdict.fleet.rests_on == ("core-to-core", "numa", "bandwidth", "clock")
+    assert [m.subject for m in verdict.fleet.margins][:4] == list(verdict.fleet.rests_on)
+    assert all(margin.share <= 1 for margin in verdict.fleet.margins if margin.decides)
+    assert not verdict.fails(list(Kind))
+
+
+@pytest.mark.parametrize("nodes", [(), (2,)])
+def test_a_planned_measurement_that_is_missing_is_inconclusive_and_named(nodes: tuple[int, ...]) -> None:
+    verdict = judge(without(made(cells=True), HOPS, *nodes), planned=CELLS).verdict
+    lacking = verdict.nodes["node002"]
+    assert lacking.outcome is Outcome.INCONCLUSIVE
+    assert next(r for r in lacking.reasons if r.why is Why.MISSING).of == (HOPS,)
+    assert verdict.fleet.missing == (() if nodes else (HOPS,))
+    assert verdict.fleet.outcome is FleetOutcome.INCONCLUSIVE
+    assert verdict.fails([Kind.NOT_SAME])
+
+
+def test_what_decides_nothing_alone_makes_nobody_same() -> None:
+    found = made(cells=True)
+    loud = replace(found, quantities=tuple(q for q in found.quantities if q.measurement == "jitter-detours"))
+    assert set(with_outcomes(judge(loud)).values()) == {"INCONCLUSIVE"}
+
+
+def test_one_run_is_inconclusive() -> None:
+    node = judged(runs=1, pair_runs=1).verdict.nodes["node000"]
+    assert (node.outcome, node.reasons[0].why) == (Outcome.INCONCLUSIVE, Why.ONE_RUN)
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 4])
+def test_of_few_healthy_nodes_none_is_accused(nodes: int) -> None:
+    assert set(with_outcomes(judged(nodes=nodes)).values()) <= {"SAME", "INCONCLUSIVE"}
+
+
+def test_two_nodes_that_differ_blame_neither() -> None:
+    found = judged("node001: core 17 +15%", nodes=2, jobs=2)
+    assert with_outcomes(found) == {"node000": "DIFFERS", "node001": "DIFFERS"}
+
+
+@pytest.mark.parametrize("nodes", [3, 4])
+def test_one_of_three_or_four_is_named_where_the_others_agree(nodes: int) -> None:
+    found = with_outcomes(judged("node001: core 17 +15%", nodes=nodes, jobs=2))
+    assert found["node001"] == "DEVIATES"
+    assert not {found[name] for name in found if name != "node001"} & {"DEVIATES", "SUSPECT"}
+
+
+def test_alone_has_no_peer() -> None:
+    verdict = judged(nodes=1).verdict
+    assert (verdict.fleet.outcome, verdict.nodes["node000"].outcome) == (FleetOutcome.NO_PEER, Outcome.NO_PEER)
+
+
+def test_three_of_ten_with_one_difference_keep_their_findings_and_share_it() -> None:
+    defects = [f"node{i:03d}: core 17 +9%" for i in (1, 4, 8)]
+    verdict = judged(*defects, nodes=10, jobs=2).verdict
+    named = tuple(f"node{i:03d}" for i in (1, 4, 8))
+    assert {verdict.nodes[name].outcome for name in named} == {Outcome.DEVIATES}
+    assert verdict.fleet.outcome is FleetOutcome.DEVIATIONS
+    shared = verdict.fleet.shared[0]
+    assert shared.nodes == named
+    assert shared.part.where["core"] == 17
+    assert shared.effect == pytest.approx(0.09, abs=0.01)
+    assert shared.interval.low < shared.effect < shared.interval.high
+
+
+def test_many_nodes_beyond_their_bounds_in_different_places_are_not_uniform() -> None:
+    verdict = judged(*[f"node{i:03d}: core {7 * i + 3} +10%" for i in (1, 2, 4, 6)]).verdict
+    assert verdict.fleet.outcome is FleetOutcome.NOT_UNIFORM
+    wide = [spread for spread in verdict.fleet.spreads if spread.wide]
+    assert wide
+    assert all(spread.smallest_bound > spread.bound for spread in wide)
+    assert verdict.fails([Kind.FOUND])
+
+
+def test_harvested_parts_are_the_same_and_a_slow_core_of_one_is_named() -> None:
+    found = judged("node001: core 17 +10%", machine=HARVESTED, jobs=2)
+    assert with_outcomes(found)["node001"] == "DEVIATES"
+    (finding, *_) = found.verdict.nodes["node001"].findings
+    assert (finding.part.term, finding.part.where["core"]) == ("core", 17)
+    assert list(with_outcomes(found).values()).count("SAME") >= 6
+
+
+def test_a_finding_is_complete() -> None:
+    (finding,) = judged("node001: core 17 +9%", jobs=2).verdict.nodes["node001"].findings
+    assert (finding.id, finding.state) == ("core-slow", State.CONFIRMED)
+    assert finding.part.where == {"core": 17, "cpu": 17}
+    assert finding.times_bound == pytest.approx(finding.effect / finding.bound)
+    assert finding.effect_unit == pytest.approx(finding.value - finding.peers, rel=1e-6)
+    assert {17} <= {cpu for a, partners in finding.pairs.items() for cpu in (a, *partners)}
+    assert all(17 in (a, b) for a, partners in finding.pairs.items() for b in partners)
+    assert (len(finding.by_job), len(finding.runs)) == (2, 12)
+    assert finding.consistent_with
+    assert finding.remedy == "core"
+
+
+def _suppressing(finding: str, until: int) -> acceptance.Acceptance:
+    known = Suppression("node001", finding, "ticket 42", datetime.date(until, 1, 1))
+    return replace(RULES, suppressions=(known,))
+
+
+@pytest.mark.parametrize(
+    ("finding", "until", "outcome", "note"),
+    [
+        ("core-slow", 2999, Outcome.INCONCLUSIVE, None),
+        ("*", 2999, Outcome.INCONCLUSIVE, None),
+        ("core-slow", 2020, Outcome.DEVIATES, "suppression-ended"),
+        ("ccd-slow", 2999, Outcome.DEVIATES, "suppression-without-effect"),
+    ],
+)
+def test_a_suppressed_finding_counts_no_more_until_its_day(
+    finding: str, until: int, outcome: Outcome, note: str | None
+) -> None:
+    verdict = judge(made("node001: core 17 +9%", jobs=2), _suppressing(finding, until)).verdict
+    assert verdict.nodes["node001"].outcome is outcome
+    assert bool(verdict.nodes["node001"].findings[0].suppressed) == (outcome is Outcome.INCONCLUSIVE)
+    assert [n.kind for n in verdict.fleet.notes] == ([note] if note else [])
+
+
+def test_a_suppression_of_one_finding_leaves_another() -> None:
+    found = made("node001: core 17 +9%", "node001: ccd 6 +8%", jobs=2)
+    assert judge(found, _suppressing("core-slow", 2999)).verdict.nodes["node001"].outcome is Outcome.DEVIATES
+
+
+def test_a_limit_of_a_contract_is_held_to_every_node() -> None:
+    name = judged().verdict.nodes["node000"].classes[0].name
+    strict = replace(RULES, limits=(Limit(HOPS, name, 1.0, None, "contract"), Limit(HOPS, "no class", 1.0, None, "c")))
+    verdict = judge(made(), strict).verdict
+    assert {node.outcome for node in verdict.nodes.values()} == {Outcome.OUTSIDE_LIMIT}
+    assert verdict.fleet.outcome is FleetOutcome.DEVIATIONS
+    assert [note.kind for note in verdict.fleet.notes] == ["limit-not-applied"]
+    assert verdict.nodes["node000"].findings[0].id == "limit"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_invalid_job_accuses_and_confirms_nothing(jobs: int) -> None:
+    gaps = np.where(np.arange(made().pairs[0].size) % 3 == 0, np.nan, 1.0)
+    found = times(
+        made("node001: core 17 +10%", jobs=jobs), HOPS, lambda node, job: gaps if (node, job) == (1, jobs) else 1.0
+    )
+    verdict = judge(found).verdict
+    expected = Outcome.INVALID if jobs == 1 else Outcome.SUSPECT
+    assert verdict.nodes["node001"].outcome is expected
+    assert any(one.invalid and one.kind == "missing" for one in verdict.nodes["node001"].disturbances)
+    assert "node001" in verdict.recheck
+    assert set(with_outcomes(judge(found)).values()) == {"SAME", expected.value}
+
+
+def test_another_configuration_is_compared_with_none() -> None:
+    verdict = judged("node005: fingerprint governor=powersave").verdict
+    node = verdict.nodes["node005"]
+    assert (node.outcome, node.reasons[0].of) == (Outcome.DIFFERENT_CONFIGURATION, ("governor",))
+
+
+def test_a_node_that_was_not_measured_is_never_the_same() -> None:
+    verdict = judged("node005: missing").verdict
+    assert verdict.nodes["node005"].outcome is Outcome.NOT_MEASURED
+    assert verdict.fails([Kind.NOT_MEASURED])
+    assert not verdict.fails([Kind.FOUND])
+
+
+def test_detection_limits_fall_with_runs_and_nodes_and_are_near_in_a_fleet_of_eight() -> None:
+    def limits(**changes: int) -> dict[str, float]:
+        return {limit.family: limit.effect / limit.bound for limit in judged(**changes).verdict.fleet.limits}
+
+    usual, runs, nodes = limits(), limits(pair_runs=12), limits(nodes=16)
+    assert max(usual.values()) <= 2.5
+    assert all(runs[family] <= 1.02 * usual[family] for family in usual)
+    assert sum(nodes.values()) <= 1.02 * sum(usual.values())

@@ -1,0 +1,32 @@
+"""Packed fleets come back as they were, and bad ones are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nodeprint import packed
+from nodeprint.errors import NodeprintError
+from nodeprint.simulate import Plan, fleet
+from nodeprint.topology.presets import preset
+
+
+def test_packed_fleets_come_back_and_bad_ones_are_named(tmp_path: Path) -> None:
+    found = fleet(Plan(preset("naples-2x32"), nodes=3, passes=1))
+    packed.write(found, tmp_path)
+    back = packed.read(tmp_path)
+    assert back.nodes == found.nodes
+    assert np.array_equal(back.pairs[0].values, found.pairs[0].values)
+    index = tmp_path / "packed/index.json"
+    whole = index.read_text()
+    index.write_text(whole.replace('"name":"node001"', '"name":"node002"'))
+    with pytest.raises(NodeprintError, match="node002 is there twice"):
+        packed.read(tmp_path)
+    index.write_text(whole.replace('"dims":["home","a","b"]', '"dims":["a","b"]'))
+    with pytest.raises(NodeprintError, match="shape"):
+        packed.read(tmp_path)
+    index.write_text("{")
+    with pytest.raises(NodeprintError, match="not a packed fleet"):
+        packed.read(tmp_path)
