@@ -121,6 +121,12 @@ def outcomes_before(wildcards):
     ]
 
 
+def kept_configuration(wildcards):
+    """The campaign's copy of the configuration, which changes where the site edits its own."""
+    wait_for_sheet()
+    return [CAMPAIGN / "config.yaml"]
+
+
 def fabric_outcomes(wildcards):
     """What says how LinkTest between the nodes came out; nothing where it is not asked for."""
     wait_for_sheet()
