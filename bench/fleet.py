@@ -117,10 +117,9 @@ def warm(campaign: Path) -> list[float]:
         "import gc, json, sys, time\n"
         "from pathlib import Path\n"
         "from nodeprint.report import documents as pages\n"
-        "from nodeprint.verdict import outputs\n"
         "gc.set_threshold(100_000)  # as nodeprint.cli does\n"
         "folder, took = Path(sys.argv[1]), []\n"
-        "task = pages.prepared(folder, outputs.read(folder), folder / 'report')\n"
+        "task = pages.Task(folder, folder / 'report', None, None, False)\n"
         "for name in sorted(path.name for path in (folder / 'nodes').iterdir())[:12]:\n"
         "    begun = time.process_time()\n"
         "    task.chunk([name])\n"
@@ -142,7 +141,7 @@ def main() -> int:
     nodes, every = arguments.nodes, arguments.nodes <= 128
     rows: list[Row] = []
     load = os.getloadavg()[0]
-    for module in ("nodeprint.verdict.campaign_verdict", "nodeprint.report.documents"):
+    for module in ("nodeprint.judge.campaign", "nodeprint.report.documents"):
         _, *took = [timed("-c", f"import {module}")[1] for _ in range(4)]  # the first compiles
         rows.append(row(f"import {module}", took, 0.5, "s CPU"))
     with tempfile.TemporaryDirectory(prefix="nodeprint-bench-") as folder:
@@ -156,7 +155,8 @@ def main() -> int:
             row(f"{nodes} nodes: report, a node", report[1] / nodes, None, "s CPU"),  # the goal is of warm pages
             row(f"{nodes} nodes, records to pages", judge[0] + report[0], 40 if every else 360, "s wall"),
             row(f"{nodes} nodes, records to pages, CPU", judge[1] + report[1], None, "s CPU"),
-            row(f"{nodes} nodes, judged again", again[1], None, "s CPU"),
+            row(f"{nodes} nodes, judged from the store", again[1], 15, "s CPU"),
+            row("of it the memory", again[2], 1.5, "GiB"),
         ]
         if every:  # a larger fleet has no pages of nodes without findings
             rows.append(row("pages of a node, warm", warm(campaign), 0.15, "s CPU"))

@@ -52,7 +52,7 @@ def test_the_plan_fits_the_time(cpus: int, pair_s: float, most: float) -> None:
 
 
 def test_richer_arguments_where_there_is_time() -> None:
-    small, large = plan.rows(16, seconds(0.1))[0], plan.rows(256, seconds(40.0))[0]
+    small, large = plan.rows(16, seconds(0.02))[0], plan.rows(256, seconds(100.0))[0]
     assert "--passes 3" in small.arguments and small.runs >= 3
     assert "--lines 8" in large.arguments
 
