@@ -55,7 +55,8 @@ def prepare(
     nodes = [_refreshed(folder, node, plan, hashes) for node in nodes]
     _set_fabric_aside(fabric_outcomes(folder, nodes), config)
     _note_changes(folder / "config.yaml", former, config, added)
-    files.write(folder / "config.yaml", yaml.safe_dump(config, sort_keys=True))
+    if former != config:  # the report is made again where it is newer
+        files.write(folder / "config.yaml", yaml.safe_dump(config, sort_keys=True))
     files.write(folder / "plan.tsv", plan)
     discover.write_sheet(sheet, nodes)
     if config["launch"] == "slurm" and not (folder / "id").exists():
