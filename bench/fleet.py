@@ -117,7 +117,6 @@ def warm(campaign: Path) -> list[float]:
         "import gc, json, sys, time\n"
         "from pathlib import Path\n"
         "from nodeprint.report import documents as pages\n"
-        
         "gc.set_threshold(100_000)  # as nodeprint.cli does\n"
         "folder, took = Path(sys.argv[1]), []\n"
         "task = pages.Task(folder, folder / 'report', None, None, False)\n"
