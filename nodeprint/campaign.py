@@ -8,11 +8,9 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import yaml
 
 from nodeprint import checked_yaml, discover, files, recheck, run_files
@@ -22,42 +20,6 @@ from nodeprint.errors import NodeprintError
 
 #: By what a way of launching reaches its nodes. (A sweep was one Slurm allocation over all nodes.)
 _REACHED = {"here": "here", "slurm": "Slurm", "sweep": "Slurm", "ansible": "Ansible"}
-
-
-#: What is known of a job by the clock of the login node, in the job's folder.
-_FOLLOWED = "followed.json"
-
-
-class Followed(msgspec.Struct, frozen=True):
-    """When a job was submitted and when it had ended, by the clock of the login node or Slurm's, never the node's: ISO
-    8601, empty where it is not known."""
-
-    submitted: str = ""
-    ended: str = ""
-
-
-def followed(job_folder: Path, *, submitted: datetime | None = None, ended: datetime | None = None) -> None:
-    """Note when a job was submitted, or had ended, as whoever launches it knows; what was noted before stays.
-
-    Of a job that is continued the first submission and the last end count. Times have a time zone. Raises
-    NodeprintError where it cannot be written.
-    """
-    noted = read_followed(job_folder)
-    first = noted.submitted or (_iso(submitted) if submitted else "")
-    last = _iso(ended) if ended else "" if submitted else noted.ended
-    files.write(job_folder / _FOLLOWED, msgspec.json.encode(Followed(first, last)) + b"\n")
-
-
-def read_followed(job_folder: Path) -> Followed:
-    """What was noted of a job; nothing where nothing was, or nothing that can be read."""
-    try:
-        return msgspec.json.decode((job_folder / _FOLLOWED).read_bytes(), type=Followed)
-    except (OSError, ValueError, RecursionError):
-        return Followed()
-
-
-def _iso(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="seconds")
 
 
 def prepare(
@@ -93,7 +55,8 @@ def prepare(
     nodes = [_refreshed(folder, node, plan, hashes) for node in nodes]
     _set_fabric_aside(fabric_outcomes(folder, nodes), config)
     _note_changes(folder / "config.yaml", former, config, added)
-    files.write(folder / "config.yaml", yaml.safe_dump(config, sort_keys=True))
+    if former != config:  # the report is made again where it is newer
+        files.write(folder / "config.yaml", yaml.safe_dump(config, sort_keys=True))
     files.write(folder / "plan.tsv", plan)
     discover.write_sheet(sheet, nodes)
     if config["launch"] == "slurm" and not (folder / "id").exists():

@@ -14,6 +14,7 @@ from nodeprint import discover, node_lists
 from nodeprint.discover import slurm
 from nodeprint.discover.slurm import ENDED
 from nodeprint.errors import NodeprintError, printable
+from nodeprint.lost_jobs import NOT_RUN
 from nodeprint.progress import (
     RUNS,
     NodeProgress,
@@ -41,8 +42,6 @@ STANDINGS = (
 UNFINISHED = ("failed", "interrupted", "running", "queued", "not begun")
 #: The status for scripts while nodes run or are queued.
 AT_WORK = 3
-#: The exit code of a measurement that was not begun.
-_NOT_RUN = -1
 #: Slurm's states of a job that does not run yet.
 _QUEUED = ("PENDING", "CONFIGURING")
 _MOST_ROWS, _MOST_NAMED = 12, 3
@@ -216,7 +215,7 @@ def _outcome(path: Path) -> tuple[str, str]:
         content = json.loads(path.read_text())
         missing = [m for m in content["measurements"] if m["outcome"] != "done"]
         message = f"{missing[0]['name']}: {missing[0]['message']}" if missing else ""
-        cut = any(m["exit_code"] == _NOT_RUN for m in missing)
+        cut = any(m["exit_code"] == NOT_RUN for m in missing)
         standings = {"complete": "measured", "partial": "interrupted" if cut else "partly measured"}
         return standings.get(str(content["outcome"]), "failed"), printable(message)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint import config, records
-from nodeprint.campaign import Followed, read_followed
 from nodeprint.discover import Node, read_sheet
 from nodeprint.errors import NodeprintError, printable
+from nodeprint.followed import Followed
+from nodeprint.followed import read as read_followed
 
 #: Below a campaign: job<J>/<partition>/run<R>/<measurement>.jsonl[.gz]
 FOLDER = "fabric"

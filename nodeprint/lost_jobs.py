@@ -9,6 +9,8 @@ from typing import Any
 from nodeprint import config as configuration
 from nodeprint import discover, files, run_files
 
+#: The exit code of a measurement that was not begun, or whose job ended before it did.
+NOT_RUN = -1
 #: node-run writes ASCII alone.
 _LONGEST = 400
 
@@ -38,6 +40,6 @@ def settle(job: Path, reason: str) -> None:
 def _row(run: int, name: str, done: bool, reason: str) -> dict[str, Any]:
     """What came of a run of a measurement."""
     return {
-        "name": name, "run": run, "outcome": "done" if done else "failed", "exit_code": 0 if done else -1,
+        "name": name, "run": run, "outcome": "done" if done else "failed", "exit_code": 0 if done else NOT_RUN,
         "seconds": 0.0, "pinned_by": "native", "message": "" if done else reason,
     }  # fmt: skip

@@ -15,10 +15,10 @@ import msgspec
 import numpy as np
 
 from nodeprint import files
-from nodeprint.campaign import Followed
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import job_parts
 from nodeprint.fleet.quantity import Key, NodeLayout, Quantity, models
+from nodeprint.followed import Followed
 
 SCHEMA = 4
 FOLDER = "packed"

@@ -14,13 +14,13 @@ import msgspec
 import numpy as np
 
 from nodeprint import discover, files, senses, topology
-from nodeprint.campaign import read_followed
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet import homes, job_parts, nodes, store
 from nodeprint.fleet.job_parts import JobPart, NodePlaces
 from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.fleet.quantity import NodeLayout, Quantity, Values, cell_models, models
 from nodeprint.fleet.store import Survey
+from nodeprint.followed import read as read_followed
 from nodeprint.layout import layout_of, slots_of
 from nodeprint.packed import FOLDER, SCHEMA, PackedFleet, PackedNode, read, write_index
 from nodeprint.record_lines import FLAGS

@@ -11,10 +11,11 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from nodeprint import discover, files
+from nodeprint import discover, files, followed
 from nodeprint.discover import Node
 
 #: A node has at most three jobs: after two more its outcome is what it is.
@@ -66,16 +67,19 @@ def begin(campaign: Path, number: int, names: Sequence[str]) -> None:
 
 
 def wait_s(campaign: Path, names: Sequence[str], minutes: float) -> float:
-    """Seconds until the last job of `names` ended so many minutes ago; by our clock or the nodes', whichever is
-    less."""
+    """Seconds until the last job of `names` ended so many minutes ago: by our clock where somebody followed it, else by
+    its node's, and never longer than these minutes."""
     sheet = [node for node in discover.read_sheet(campaign / "nodes.tsv") if node.node in set(names)]
-    ends = [_ended(campaign / f"nodes/{node.node}/job{node.job}/status.json") for node in sheet]
+    ends = [_ended(campaign / f"nodes/{node.node}/job{node.job}") for node in sheet]
     return min(60 * minutes, max(0.0, max(ends, default=0.0) + 60 * minutes - time.time()))
 
 
-def _ended(status: Path) -> float:
+def _ended(job: Path) -> float:
     """When a job ended, in seconds since 1970; 0 where that is not known."""
+    status = job / "status.json"
     try:
+        if noted := followed.read(job).ended:
+            return datetime.fromisoformat(noted).timestamp()
         return calendar.timegm(time.strptime(json.loads(status.read_text())["ended"], "%Y-%m-%dT%H:%M:%SZ"))
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return 0.0

@@ -12,6 +12,7 @@ from typing import Any
 import jsonschema
 
 from nodeprint import run_files
+from nodeprint.judge import verdict
 
 #: Files of a campaign that are one JSON object, and their schema.
 _OBJECTS = {"status.json": "status", "topology.json": "topology", "fleet.json": "fleet", "verdict.json": "verdict"}
@@ -21,7 +22,9 @@ _MOST = 200
 
 @cache
 def schema(name: str) -> dict[str, Any]:
-    """The schema nodeprint/schemas/<name>.json."""
+    """The schema nodeprint/schemas/<name>.json; that of the verdict is made from its types."""
+    if name == "verdict":
+        return verdict.schema()
     content = json.loads((files("nodeprint") / "schemas" / f"{name}.json").read_text())
     assert isinstance(content, dict)
     return content

@@ -18,7 +18,7 @@ from nodeprint import node_configuration, simulate
 from nodeprint.topology.presets import from_part
 
 from .conftest import ROOT, built, environment, need, record_texts
-from .test_cluster import cluster, hosts, outcome, scontrol, text_of, up, verdicts
+from .test_cluster import caller, cluster, hosts, outcome, scontrol, text_of, up, verdicts
 from .test_node_run import wait_for
 
 pytestmark = pytest.mark.machine
@@ -349,8 +349,7 @@ def test_an_interrupted_call_stops_the_hosts_and_is_continued(house: Path, site:
         wait_for(
             lambda: cluster(*look, state=site, check=False).returncode == 0 or call.done(), "cn01 has records", 300
         )
-        pid = (house / ".snakemake/nodeprint.lock").read_text().split()[1]
-        cluster("exec", "login", "kill", "-INT", pid, state=site)
+        cluster("exec", "login", "kill", "-INT", caller(house, "stopped"), state=site)
         assert "stays on the nodes" in call.result()
     log = ("exec", "cn01", "sh", "-c", f"cat {there}/node-run.log")
     wait_for(lambda: "stopped by SIGHUP" in cluster(*log, state=site).stdout, "node-run has stopped", 60)

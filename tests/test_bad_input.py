@@ -94,7 +94,7 @@ COMMANDS = [
     [
         ("judge . --fail-on foo", "--fail-on: 'foo' is not known; choose from not-measured, deviates, invalid, any"),
         ("show nowhere", "nowhere: no campaign is there; name a folder of results/"),
-        ("discover --slurm", "config/config.yaml: --config: there is no configuration; call it in"),
+        ("discover", "config/config.yaml: --config: there is no configuration; call it in"),
     ],
 )
 def test_bad_usage_is_one_sentence(

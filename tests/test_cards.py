@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
-import os
+import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +20,12 @@ from typer.testing import CliRunner
 from nodeprint import importers
 from nodeprint import simulate as simulator
 from nodeprint import topology as labels
-from nodeprint.cards import hashing, of_campaign, of_matrix, reference, signing
+from nodeprint.cards import hashing, hwloc_export, of_campaign, of_matrix, reference, signing
 from nodeprint.cards.card import Card, Figure, Matrix, Origin, Places, Processor, tenths
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.report import atlas
+from nodeprint.tree import open_tree
 
 from .conftest import need
 
@@ -209,11 +211,8 @@ def test_one_key_for_all_names_of_a_processor(name: str, key: str) -> None:
 
 
 @pytest.fixture
-def published() -> Iterator[Path]:
-    data = os.environ.get("NODEPRINT_DATA")
-    if not data:
-        pytest.skip("NODEPRINT_DATA names no folder of reference data")
-    yield Path(data) / "c2c" / "core-to-core-latency"
+def published(data: Path) -> Path:
+    return data / "c2c" / "core-to-core-latency"
 
 
 def test_an_atlas_of_cards_and_matrices(tmp_path: Path, campaign: Path) -> None:
@@ -258,3 +257,44 @@ def test_the_card_of_a_published_matrix_is_as_the_reference(published: Path) -> 
     made = of_matrix.card(importers.read(published / "AMD EPYC 7773X.csv"), "AMD EPYC 7773X")
     found = reference.standing(made)
     assert [one.alike for one in found.compared] == [True, True]
+
+
+# --- hwloc ---
+
+
+def test_lstopo_reads_what_was_measured(tmp_path: Path) -> None:
+    """The XML of this machine's own lstopo with a simulated node's figures on its CPUs."""
+    need("lstopo-no-graphics", cpus=2)
+    folder = tmp_path / "main"
+    simulator.write(simulator.Plan(labels.read(open_tree(Path("/"))), 1, cells=True), folder)
+    (node,) = (folder / "nodes").iterdir()
+    xml = subprocess.run(["lstopo-no-graphics", "--of", "xml"], capture_output=True, check=True).stdout
+    survey = node / "job1/survey.tar.gz"
+    with tarfile.open(survey) as archive:
+        files = {member.name: archive.extractfile(member) for member in archive if member.isfile()}
+        contents = {name: file.read() for name, file in files.items() if file is not None}
+    with tarfile.open(survey, "w:gz") as archive:
+        for name, content in (contents | {"nodeprint/lstopo.xml": xml}).items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    (path,) = hwloc_export.export(folder)
+
+    def shown(what: str) -> str:
+        command = ["lstopo-no-graphics", "--input", path, f"--{what}"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert "nodeprint-hop-ps" in shown("distances")
+    figure = next(one for one in of_campaign.Measured(folder).card.figures if one.measurement == "chase-latency")
+    latencies = re.findall(r"NUMANode L#0 = (\d+) from cpuset", shown("memattrs").partition("Latency")[2])
+    assert latencies and all(abs(int(ns) - figure.median) < 0.2 * figure.median for ns in latencies)
+
+
+def test_without_an_xml_in_the_survey_there_is_a_sentence(campaign: Path) -> None:
+    with pytest.raises(NodeprintError, match="no XML of lstopo"):
+        hwloc_export.export(campaign)
+
+
+@pytest.mark.parametrize(("cpus", "text"), [([0], "0x00000001"), ([33, 0], "0x00000002,0x00000001"), ([], "0x0")])
+def test_cpusets_as_hwloc_writes_them(cpus: list[int], text: str) -> None:
+    assert hwloc_export.cpuset(cpus) == text

@@ -22,7 +22,6 @@ from nodeprint.tree import open_tree
 from .conftest import environment, need, record_texts, small_file_system
 from .schemas import valid_campaign
 from .test_bad_input import call
-from .test_report import assert_harmless, page_count
 
 
 def run(house: Path, config: Path) -> subprocess.CompletedProcess[str]:
@@ -134,9 +133,9 @@ def test_hostile_firmware_through_survey_fingerprint_and_report(text: str, tmp_p
     assert "verdict.json" in valid_campaign(folder)
     for path in paths:
         if path.suffix == ".html":
-            assert_harmless(path, "")
+            assert not ("<" in text and text in path.read_text()), "markup of a node's firmware is in the page"
         else:
-            assert page_count(path) >= 1
+            assert subprocess.run(["pdfinfo", path], check=True, capture_output=True).stdout
     assert not list(tmp_path.rglob("owned"))
 
 

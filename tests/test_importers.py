@@ -222,7 +222,7 @@ def test_numbers_on_the_diagonal_are_left_out_and_said(write: Write) -> None:
         (",,,\n25,,,\n90,91,,\n90,91,92,\n90,91,92,93\n", 1, 4, "4 cells in a table of 5 lines"),
         (",,\n25,?,\n90,91,\n", 2, 2, "not a number"),
         ("CPU,0,1\n0,,\n2,25,\n", 3, 1, "CPU 1"),
-        ("Num cores: 2\nUsing RDTSC to measure time: false\n", 1, 1, "--csv"),
+        ("Num cores: 2\nUsing RDTSC to measure time: false\n", 2, 1, "no line of CPU numbers"),
         ("hello\nworld\n", 1, 1, "format"),
     ],
 )
@@ -239,7 +239,7 @@ def test_what_is_no_text(write: Write, text: bytes) -> None:
 def test_absent_file_and_unknown_format(tmp_path: Path, write: Write) -> None:
     with pytest.raises(NodeprintError, match="cannot be read"):
         importers.read(tmp_path / "absent")
-    with pytest.raises(NodeprintError, match="known are intel-mlc"):
+    with pytest.raises(NodeprintError, match="known are nodeprint, intel-mlc"):
         importers.read(write(LOWER), "excel")
 
 

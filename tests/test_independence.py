@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint import campaign, packing
-from nodeprint.campaign import Followed
+from nodeprint import followed as notes
+from nodeprint import packing
+from nodeprint.followed import Followed
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.reduction import independent
@@ -51,16 +52,16 @@ def test_jobs_that_nobody_followed_go_by_their_records() -> None:
 
 
 def test_what_is_noted_of_a_job_is_its_first_submission_and_last_end(tmp_path: Path) -> None:
-    assert campaign.read_followed(tmp_path) == Followed()
-    campaign.followed(tmp_path, submitted=NOON)
-    assert campaign.read_followed(tmp_path) == Followed("2026-11-01T12:00:00+00:00", "")
-    campaign.followed(tmp_path, ended=NOON + timedelta(minutes=5))
-    campaign.followed(tmp_path, submitted=NOON + timedelta(hours=1))  # continued: at work again
-    assert campaign.read_followed(tmp_path) == Followed("2026-11-01T12:00:00+00:00", "")
-    campaign.followed(tmp_path, ended=NOON + timedelta(hours=2))
-    assert campaign.read_followed(tmp_path) == Followed("2026-11-01T12:00:00+00:00", "2026-11-01T14:00:00+00:00")
+    assert notes.read(tmp_path) == Followed()
+    notes.note(tmp_path, submitted=NOON)
+    assert notes.read(tmp_path) == Followed("2026-11-01T12:00:00+00:00", "")
+    notes.note(tmp_path, ended=NOON + timedelta(minutes=5))
+    notes.note(tmp_path, submitted=NOON + timedelta(hours=1))  # continued: at work again
+    assert notes.read(tmp_path) == Followed("2026-11-01T12:00:00+00:00", "")
+    notes.note(tmp_path, ended=NOON + timedelta(hours=2))
+    assert notes.read(tmp_path) == Followed("2026-11-01T12:00:00+00:00", "2026-11-01T14:00:00+00:00")
     (tmp_path / "followed.json").write_text("{")
-    assert campaign.read_followed(tmp_path) == Followed()
+    assert notes.read(tmp_path) == Followed()
 
 
 def with_clocks(job: Path, change: Callable[[datetime], datetime]) -> None:
@@ -93,8 +94,8 @@ def test_a_suspect_is_confirmed_by_a_job_that_followed_late_enough(
     for node in (slow_core / "nodes").iterdir():
         for job, began in (("job1", NOON), ("job2", NOON + timedelta(minutes=5 + minutes))):
             (node / job / "followed.json").unlink(missing_ok=True)
-            campaign.followed(node / job, submitted=began)
-            campaign.followed(node / job, ended=began + timedelta(minutes=5))
+            notes.note(node / job, submitted=began)
+            notes.note(node / job, ended=began + timedelta(minutes=5))
     nodes = judge(slow_core).verdict.nodes
     assert nodes["node003"].outcome is outcome
     assert {node.outcome for name, node in nodes.items() if name != "node003"} == {Outcome.SAME}

@@ -25,7 +25,8 @@ def test_recipes_are_python(path: Path) -> None:
 
 def test_spack_asks_for_what_pip_asks_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    pip = {re.split(r"[<>=]", spec)[0].lower() for spec in project["dependencies"]}
+    specs = project["dependencies"] + project["optional-dependencies"]["report"]
+    pip = {re.split(r"[<>=]", spec)[0].lower() for spec in specs}
     spack = set(re.findall(r'depends_on\("py-([a-z0-9-]+)@', (PACKAGING / "spack/package.py").read_text()))
     assert pip == spack - {"setuptools"}
 

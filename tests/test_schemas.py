@@ -14,10 +14,12 @@ import jsonschema
 import numpy as np
 import pytest
 import xarray as xr
-from nodeprint.verdict.campaign_verdict import judge
 
-from nodeprint import outcomes, record_lines, simulate, structure, topology
+from nodeprint import record_lines, simulate, structure, topology
 from nodeprint.fleet.nodes import gather
+from nodeprint.judge.campaign import judge
+from nodeprint.judge.outcome import FleetOutcome, Outcome
+from nodeprint.report import files as verdict_files
 from nodeprint.structure.found import LevelName, Relation
 from nodeprint.topology.model import LEVELS, Cpu, Machine, Provenance
 
@@ -39,9 +41,6 @@ def test_a_schema_is_one_and_is_documented(name: str) -> None:
 
 
 def test_the_words_are_those_of_the_code() -> None:
-    judged = schema("verdict")["properties"]
-    assert judged["nodes"]["additionalProperties"]["properties"]["verdict"]["enum"] == list(outcomes.NODE)
-    assert judged["fleet"]["properties"]["outcome"]["enum"] == list(outcomes.FLEET)
     labels = schema("topology")["properties"]
     assert set(labels["cpus"]["items"]["properties"]) == {field.name for field in fields(Cpu)}
     assert set(labels["machine"]["properties"]) == {field.name for field in fields(Machine)} | {"numa_nodes"}
@@ -55,6 +54,30 @@ def test_the_words_are_those_of_the_code() -> None:
     others = {"header", "pass", "pair", "cell", "trailer", "flags"}
     assert set(schema("record")["$defs"]) == record_lines.COMPANIONS | others
     assert set(schema("record")["$defs"]["flags"]["items"]["enum"]) == set(record_lines.FLAGS)
+
+
+def test_the_schema_of_a_verdict_is_made_from_its_types() -> None:
+    made = schema("verdict")
+    jsonschema.Draft202012Validator.check_schema(made)
+    assert set(made["$defs"]["Outcome"]["enum"]) == {outcome.value for outcome in Outcome}
+    assert set(made["$defs"]["FleetOutcome"]["enum"]) == {outcome.value for outcome in FleetOutcome}
+    assert made["$defs"]["Margin"]["properties"]["within"]["type"] == ["number", "null"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"outcome": "GOOD"}, "'GOOD' is not one of"), ({"odd": 1}, "Additional properties"),
+        ({"findings": [{"id": "core-slow"}]}, "is a required property"),
+    ],
+)  # fmt: skip
+def test_a_verdict_that_is_not_as_its_types_is_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    plan = simulate.Plan(topology.preset("graviton3-64"), nodes=3, runs=2, passes=1, defects=("node001: global +9%",))
+    verdict = json.loads(verdict_files.as_json(judge(simulate.write(plan, tmp_path / "c")).verdict))
+    valid(verdict, "verdict")
+    verdict["nodes"]["node001"] |= change
+    with pytest.raises(AssertionError, match=said):
+        valid(verdict, "verdict")
 
 
 def test_every_key_of_a_header_is_explained() -> None:
@@ -105,7 +128,7 @@ def test_a_simulated_campaign(tmp_path: Path) -> None:
     plan = simulate.Plan(topology.preset("graviton3-64"), nodes=3, runs=1, passes=1, defects=("node002: missing",))
     folder = simulate.write(plan, tmp_path / "c")
     gather(folder, 1)
-    judge(folder)
+    verdict_files.write(judge(folder).verdict, folder)
     assert valid_campaign(folder) == ["fleet.json", "records", "status.json", "verdict.json"]
     arrays = {*folder.glob("packed/*")} - {folder / "packed/index.json"}  # which says it for them
     unmarked = [
@@ -119,8 +142,7 @@ def test_a_simulated_campaign(tmp_path: Path) -> None:
 def _content(path: Path) -> str:
     """What a file says; of an archive its members' names, of a netCDF file its attributes."""
     if path.suffix == ".nc":
-        job = xr.open_datatree(path)["job1"]
-        return str([job.attrs, *(child.attrs for child in job.children.values())])
+        return str([group.attrs for group in xr.open_datatree(path).subtree])
     if path.suffix == ".arrays":
         return path.read_bytes().partition(b"\n")[0].decode()
     if path.name.endswith(".tar.gz"):

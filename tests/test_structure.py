@@ -491,3 +491,56 @@ def test_command(tmp_path: Path) -> None:
         assert [level["name"] for level in printed["levels"]] == ["smt", "ccx", "quadrant"]
         assert {item["relation"] for item in printed["agreement"]} == agreed
         assert "ccx: 8 groups of 16 CPUs" in CliRunner().invoke(app, ["structure", str(file)]).output
+
+
+def test_no_level_is_further_inside_than_outside() -> None:
+    """In every group; the socket that does not own the line is the exception that has a finding of its own."""
+    for machine, _ in LEVELS.values():
+        for noise, seed in ((0.0, 0), (0.08, 1), (0.15, 2)):
+            matrix, cpus = spoiled(machine, noise=noise, spikes=0.0, missing=0.0, gone=0.0, seed=seed)
+            for level in structure.find(matrix, cpus).levels:
+                assert level.name == "socket" or level.within_ns < level.between_ns
+
+
+@pytest.mark.parametrize("noise", [0.005, 0.01])
+@pytest.mark.parametrize("rounded", [False, True])
+def test_pairs_that_stand_out_are_found_by_the_noise_of_their_rows(noise: float, rounded: bool) -> None:
+    """Groups of two have no spread inside; the gap to the others is 15 %, below what large groups need."""
+    machine = made({"group": np.arange(24) // 2}, {"group": 52.0}, 61.0, spread=noise)
+    matrix = np.round(machine.matrix) if rounded else machine.matrix
+    assert machine.groups("group") in found(matrix).values()
+
+
+def test_clusters_of_five_cores_are_no_sockets() -> None:
+    near = made(
+        {"group": np.tile(np.arange(10) // 5, 2), "smt": np.tile(np.arange(10), 2)}, {"group": 32.0, "smt": 8.0}, 60.0
+    )
+    assert "socket" not in found(near.matrix)
+
+
+def test_two_left_over_neighbours_are_a_pair() -> None:
+    machine = made({"group": np.arange(16) // 2}, {"group": 30.0}, 70.0, spread=0.01)
+    matrix = machine.matrix.copy()
+    matrix[4, 5] = matrix[5, 4] = 44.0  # disturbed, and still nearest to each other
+    assert machine.groups("group") in found(matrix).values()
+
+
+@pytest.mark.parametrize("name", ["rome", "milan", "genoa without threads"])
+def test_right_levels_are_stable(name: str) -> None:
+    for seed in range(3):
+        result = structure.find(LEVELS[name][0].matrix, range(len(LEVELS[name][0].matrix)), seed=seed)
+        assert min(level.stability for level in result.levels) >= 0.9
+
+
+def test_cpus_of_groups_are_printed() -> None:
+    text = structure.find(MILAN.matrix, range(128)).as_text()
+    assert "0-7,64-71; 8-15,72-79" in text
+
+
+def test_a_picture_of_the_matrix(tmp_path: Path) -> None:
+    file = tmp_path / "m.csv"
+    np.savetxt(file, np.nan_to_num(MILAN.matrix), delimiter=",")
+    done = CliRunner().invoke(app, ["structure", str(file), "--svg", str(tmp_path / "m.svg")])
+    assert done.exit_code == 0 and "CCX" in (tmp_path / "m.svg").read_text()
+    done = CliRunner().invoke(app, ["structure", str(file), "--pdf", str(tmp_path / "m.svg")])
+    assert isinstance(done.exception, NodeprintError)

@@ -108,6 +108,18 @@ class Card(msgspec.Struct, frozen=True):
     signature: str = ""
 
 
+def pairs_csv(matrix: Matrix) -> str:
+    """The pairs of a matrix as a table that every program reads, and `nodeprint structure` again; its first line names
+    the columns with their unit."""
+    cpus, latency = matrix.places.cpus, matrix.latency_ns
+    rows = [
+        f"{cpus[a]},{cpus[b]},{latency[a, b]:.1f}"
+        for a, b in zip(*np.triu_indices(len(cpus), 1), strict=True)
+        if np.isfinite(latency[a, b])
+    ]
+    return "\n".join(["cpu_a,cpu_b,latency_ns", *rows]) + "\n"
+
+
 def tenths(latency_ns: Floats) -> tuple[int, ...]:
     """The upper triangle of an (n, n) matrix in ns as `Matrix` has it."""
     upper = latency_ns[np.triu_indices(len(latency_ns), 1)]

@@ -99,7 +99,7 @@ def _latencies(measured: Measured) -> Iterator[Value]:
     """ns from each CPU to each NUMA node."""
     for place, value in _places(measured, "chase-latency"):
         cpu = _number(measured, "cpu", place["cpu"])
-        yield _cpuset([cpu]), _number(measured, "node", place["memory_node"]), round(value)
+        yield cpuset([cpu]), _number(measured, "node", place["memory_node"]), round(value)
 
 
 def _bandwidths(measured: Measured, nodes: dict[int, ET.Element]) -> Iterator[Value]:
@@ -107,8 +107,8 @@ def _bandwidths(measured: Measured, nodes: dict[int, ET.Element]) -> Iterator[Va
     for place, value in _places(measured, "bandwidth-nodes"):
         cpu_node = _number(measured, "node", place["cpu_node"])
         if place.get("stream") == "load" and place.get("pages", "huge") == "huge" and cpu_node in nodes:
-            cpuset = nodes[cpu_node].get("cpuset", "0x0")
-            yield cpuset, _number(measured, "node", place["memory_node"]), round(value / _MIB)
+            initiator = nodes[cpu_node].get("cpuset", "0x0")
+            yield initiator, _number(measured, "node", place["memory_node"]), round(value / _MIB)
 
 
 def _places(measured: Measured, measurement: str) -> Iterator[tuple[dict[str, int | str], float]]:
@@ -127,7 +127,7 @@ def _number(measured: Measured, kind: str, place: int | str) -> int:
     return measured.node.numbers[kind][int(place)]
 
 
-def _cpuset(cpus: Iterable[int]) -> str:
+def cpuset(cpus: Iterable[int]) -> str:
     """CPUs as hwloc writes them: hexadecimal words of 32, the highest first."""
     mask = sum(1 << cpu for cpu in set(cpus))
     words = []

@@ -13,7 +13,9 @@ from nodeprint.cli.shared import Json, print_json, print_text
 
 @app.command(rich_help_panel=MEASURE, epilog="Example: nodeprint here --pdf matrix.pdf")
 def here(
-    csv: Annotated[Path | None, typer.Option(help="Write every measured pair as a table into this file.")] = None,
+    csv: Annotated[
+        Path | None, typer.Option(help="Write the pairs' medians as a table: cpu_a, cpu_b, latency_ns.")
+    ] = None,
     pdf: Annotated[Path | None, typer.Option(help="Write the matrix as PDF.")] = None,
     svg: Annotated[Path | None, typer.Option(help="Write the matrix as SVG.")] = None,
     fail_on: Annotated[
@@ -30,6 +32,8 @@ def here(
     """
     from rich.console import Console
 
+    from nodeprint import files
+    from nodeprint.cards.card import pairs_csv
     from nodeprint.here import measure, result, view
     from nodeprint.judge import outcome
     from nodeprint.report import matrix_files
@@ -49,10 +53,8 @@ def here(
             typer.echo(f"stopped; the next `nodeprint here` continues it ({folder})", err=True)
             raise typer.Exit(130) from None
     found = result.read(folder)
-    if csv:
-        from nodeprint import export
-
-        export.write(folder, csv)
+    if csv and found.card.matrix is not None:
+        typer.echo(files.write(csv, pairs_csv(found.card.matrix)), err=True)
     if pictures and found.card.matrix is not None:
         name = found.card.processor.name
         for path in matrix_files.write(matrix_files.of_card(found.card.matrix), pictures, name):

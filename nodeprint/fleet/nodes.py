@@ -19,6 +19,7 @@ from nodeprint.errors import printable
 from nodeprint.fleet import jobs, store
 from nodeprint.fleet.jobs import Job
 from nodeprint.fleet.waiting import counted
+from nodeprint.lost_jobs import NOT_RUN
 
 State = Literal["measured", "refused", "not measured"]
 _LOG_LINES = 8
@@ -114,15 +115,26 @@ def _state(folder: Path, node: Node, found: Sequence[Job]) -> NodeState:
     ]
     submission = _submission(campaign.job_folder(folder, node))
     problems = (*(text for job in found for text in job.problems), *failed, *([submission] if submission else []))
-    if any(job.measured for job in found):
+    if any(job.measured for job in found) and not _is_cut(node, found):
         tail = _log_tail(campaign.job_folder(folder, node)) if problems else ()
         return NodeState(node.node, node.host, "measured", problems=problems, log_tail=tail)
-    known = (submission, *failed, *problems, "its job ended before anything was measured")
+    known = (submission, *failed, *problems, "its job ended, or is at work, before all was measured")
     reason = next(text for text in known if text)
     if not node.measure:
         reason = _not_begun(node)
     return NodeState(
         node.node, node.host, "not measured", reason, _log_tail(campaign.job_folder(folder, node)), problems
+    )
+
+
+def _is_cut(node: Node, found: Sequence[Job]) -> bool:
+    """Whether the node's only job with records was cut off, or is still at work: that is no whole measurement."""
+    with_records = [job for job in found if job.measured]
+    if [job.number for job in with_records] != [node.job]:
+        return False
+    status = with_records[0].status
+    return not status or any(
+        m.get("outcome") != "done" and m.get("exit_code") == NOT_RUN for m in status.get("measurements", [])
     )
 
 

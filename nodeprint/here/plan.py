@@ -73,11 +73,14 @@ def rows(cpus: int, seconds: Seconds, start_s: float = START_S) -> list[PlanRow]
     """
     chosen = {step: (step.arguments[0], 1) for step in STEPS}
     needed = {
-        arguments: seconds(step.kernel, arguments.split()) + start_s for step in STEPS for arguments in step.arguments
+        (step, arguments): seconds(step.kernel, arguments.split()) + start_s
+        for step in STEPS
+        for arguments in step.arguments
     }
     for step, arguments, runs in _improvements():
         better = chosen | {step: (arguments or chosen[step][0], runs or chosen[step][1])}
-        if sum(needed[words] * count for words, count in better.values()) <= budget_s(cpus):
+        total = sum(needed[of, words] * count for of, (words, count) in better.items())
+        if total <= budget_s(cpus):
             chosen = better
     return [PlanRow(step.measurement, step.kernel, *chosen[step]) for step in STEPS]
 

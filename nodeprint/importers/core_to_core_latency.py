@@ -96,7 +96,7 @@ def _without_numbers(path: Path, rows: list[Row], separator: str | None) -> tupl
     if not heads or not all(head.isdecimal() for head in heads):
         return rows, None
     word = corner.isalpha() and corner.lower() != "x"
-    if not (word or (corner == "" and (heads[0] == "0" or _first_column(rows[1:], separator) == heads))):
+    if not (word or (corner == "" and (heads[0] == "0" or _is_index(rows[1:], heads, separator)))):
         return rows, None
     numbers = [int(head) for head in heads]
     line = rows[0][0]
@@ -115,9 +115,11 @@ def _without_numbers(path: Path, rows: list[Row], separator: str | None) -> tupl
     return body, numbers
 
 
-def _first_column(rows: list[Row], separator: str | None) -> list[str]:
-    """The first cell of each line that is not empty, without the word CPU."""
-    return [_CPU_NAME.sub("", _split(text, separator)[0].strip().strip('"')) for _, text in rows if text.strip()]
+def _is_index(rows: list[Row], heads: list[str], separator: str | None) -> bool:
+    """Whether the first cells of the lines below a head are its numbers once more, and the other cells no whole
+    numbers: the first line of a symmetric matrix of whole ns looks the same."""
+    first = [_CPU_NAME.sub("", _split(text, separator)[0].strip().strip('"')) for _, text in rows if text.strip()]
+    return first == heads and any("." in text for _, text in rows)
 
 
 def _without_index(rows: list[Row], heads: list[str], separator: str | None) -> bool:

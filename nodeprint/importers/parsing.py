@@ -14,6 +14,7 @@ from nodeprint.errors import NodeprintError, printable
 from nodeprint.tree import contents
 
 _NUMBER = re.compile(r"\+?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_ZERO = re.compile(r"\+?(0+(\.0*)?|\.0+)(e[+-]?\d+)?")
 #: What stands on the diagonal instead of a latency, and where a pair was not measured.
 NOTHING = ("", "x", "-", "nan", "0")
 
@@ -64,7 +65,7 @@ _MOST_NS = 1e9
 def nothing(text: str) -> bool:
     """Whether a cell says that nothing was measured: a word for it, or zero in any form."""
     cell = text.strip().lower()
-    return cell in NOTHING or (cell.replace(".", "").strip("0") == "" and "0" in cell)
+    return cell in NOTHING or _ZERO.fullmatch(cell) is not None
 
 
 def latency(text: str, path: Path, line: int, column: int) -> float:

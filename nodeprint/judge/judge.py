@@ -39,11 +39,11 @@ class Judged(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def deviations(self) -> xr.Dataset:
-        """The table of all differences (`judge.table`)."""
+        """The table of all differences (`judge.table`); its attributes name the campaign and say if it is simulated."""
         group_of = {i: number for number, group in enumerate(self.population.groups) for i in group.nodes.tolist()}
-        return table.dataset(
-            table.Rows(self.series, self.pooled, self.population.fleet.nodes, group_of, self.confirming)
-        )
+        fleet = self.population.fleet
+        rows = table.Rows(self.series, self.pooled, fleet.nodes, group_of, self.confirming)
+        return table.dataset(rows).assign_attrs(campaign=fleet.campaign, simulated=int(fleet.simulated))
 
 
 def judge(

@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.campaign import Followed
 from nodeprint.fleet.quantity import Quantity
+from nodeprint.followed import Followed
 from nodeprint.judge import pairs, sets
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.terms import Terms

@@ -115,7 +115,7 @@ class Structure:
         }
 
     def as_text(self) -> str:
-        """For a terminal: a line per level with the CPUs of its groups, what labels say of it, and the findings."""
+        """For a terminal: a line per level and the CPUs of its groups, what labels say of it, and the findings."""
         lines = []
         for level in self.levels:
             lines.append(

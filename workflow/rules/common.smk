@@ -77,10 +77,16 @@ def sheet():
 
 
 def wait_for_sheet():
-    """Let Snakemake list the nodes first where that was not done. (Where it was, they are in the graph from the start:
-    `--until` and the like do not see what comes after a checkpoint.)"""
-    if not DISCOVERED.exists():
-        checkpoints.discover.get()
+    """Let Snakemake list the nodes first where that was not done. Where it was, they are in the graph from the start:
+    --until does not see what comes after a checkpoint, and would do nothing without a word.
+    """
+    if DISCOVERED.exists():
+        return
+    if set(workflow.dag_settings.until) - {"kernels", "discover"}:
+        raise WorkflowError(
+            f"{CONFIG}: the nodes are not listed yet: call `snakemake --until discover` first"
+        )
+    checkpoints.discover.get()
 
 
 def round_outcomes(number):
@@ -119,6 +125,12 @@ def outcomes_before(wildcards):
         for number in range(int(wildcards.number))
         for path in round_outcomes(number)
     ]
+
+
+def kept_configuration(wildcards):
+    """The campaign's copy of the configuration, which changes where the site edits its own."""
+    wait_for_sheet()
+    return [CAMPAIGN / "config.yaml"]
 
 
 def fabric_outcomes(wildcards):

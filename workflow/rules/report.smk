@@ -2,8 +2,7 @@
 rule report:
     input:
         CAMPAIGN / "verdict.json",
-        # where `nodeprint discover` has not written nodes.tsv there is none
-        list(CAMPAIGN.glob("config.yaml")),
+        kept_configuration,
         [config["site"]["logo"]] if config["site"]["logo"] else [],
     output:
         report(CAMPAIGN / "report/cluster.pdf", category="Report"),

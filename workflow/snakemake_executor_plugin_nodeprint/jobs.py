@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nodeprint import files, node_lists
+from nodeprint import files, followed, node_lists
 from nodeprint.discover import slurm
 from nodeprint.errors import NodeprintError, printable
 from snakemake_executor_plugin_nodeprint import commands
@@ -292,7 +292,7 @@ class Launch:
     def came_back(self, job: Job, found: str) -> None:
         """Its node wrote an outcome."""
         job.outcome = found
-        self.changed()
+        self.follow(job, ended=True)
 
     def absent(self, job: Job, why: str) -> None:
         """No outcome will come, and this is why."""
@@ -302,7 +302,7 @@ class Launch:
         nodes.append(job.node)
         if len(nodes) <= NAMED:
             say(f"{job.node}: {job.why}")
-        self.changed()
+        self.follow(job, ended=True)
 
     def fill(self) -> None:
         """Submit as many as may be in the queue, or for a second."""
@@ -326,7 +326,14 @@ class Launch:
                 self.silence(time.monotonic(), str(silence))  # it may be in the queue: squeue knows it by its name
                 return
             job.state, queued = "PENDING", queued + 1
-            self.changed()
+            self.follow(job, ended=False)
+
+    def follow(self, job: Job, *, ended: bool) -> None:
+        """Note when a job was submitted or had ended by our clock; a full disk must not end the call."""
+        now = datetime.now(UTC)
+        with suppress(NodeprintError):
+            followed.note(job.folder, ended=now) if ended else followed.note(job.folder, submitted=now)
+        self.changed()
 
     def enough(self, queued: int, refusal: str) -> None:
         """The user may have no more jobs for now: some are to end first."""
