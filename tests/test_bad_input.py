@@ -158,7 +158,7 @@ def test_no_file_of_a_campaign_gives_a_traceback(
             assert said.err.count("\n") == 1, (command, said.err)
 
 
-KNOWN = "suppressions: [{node: a, finding: b, reason: c, until: %s}]"
+KNOWN = "suppressions: [{node: a, finding: core-slow, reason: c, until: %s}]"
 
 
 @pytest.mark.parametrize("number", ["300e9", "300.0e9", "300E+9", "3.e11", "300_000_000_000", "+300e+9"])

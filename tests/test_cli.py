@@ -80,7 +80,7 @@ def test_the_demo_names_the_slow_core_and_says_that_it_is_simulated(tmp_path: Pa
     *_, last = lines = output("demo", "--out", str(out)).splitlines()
     assert lines[0].startswith("SIMULATED")
     assert any(line.startswith("SIMULATED: ") and "7 of 8 nodes" in line for line in lines)
-    assert any("node005" in line and "core 37" in line for line in lines)
+    assert any("node005" in line and "Core 37" in line for line in lines)
     assert last == f"report: {out}/report/cluster.pdf"
     assert Path(out, "report/cluster.pdf").read_bytes().startswith(b"%PDF")
     assert [path.name for path in out.parent.iterdir()] == ["demo"]

@@ -300,8 +300,11 @@ def test_conda_is_asked_once_for_the_environment(bare: Path, tool: str, command:
     (folder / lock).write_text("some==1\n")
     add(folder / "made", "python", f'echo python "$@" >>{called}')
     add(folder / "made", "snakemake", "exit 1")
-    (bare / "cp").symlink_to("/bin/cp")
-    add(bare, tool, f'echo {tool} "$@" >>{called}; cp -r made .venv && cp -r made .venv/bin')
+    for program in ("cp", "mkdir", "ln"):
+        if not (bare / program).exists():
+            (bare / program).symlink_to(f"/bin/{program}")
+    site = ".venv/lib/python3.11/site-packages"
+    add(bare, tool, f'echo {tool} "$@" >>{called}; cp -r made .venv && cp -r made .venv/bin && mkdir -p {site}')
 
     def venv() -> list[str]:
         called.unlink(missing_ok=True)
