@@ -95,7 +95,7 @@ wheel: .venv/dev.stamp ## wheels with static kernels, for x86-64 and aarch64 (cr
 bundle: .venv/run.stamp ## everything that a site without internet needs, as one archive
 	@setup/bundle
 
-pictures: .venv/dev.stamp ## the pictures in the README, simulated but for results/main
+pictures: .venv/dev.stamp ## the picture in the README and those of each page, simulated
 	PYTHONPATH=. python docs/pictures.py
 
 clean: ## remove what was built (not what was measured)

@@ -1,8 +1,6 @@
-"""The pictures in the README and of each page in reports/pictures: `make pictures`.
+"""The picture in the README and those of each page in reports/pictures, of the simulated demo: `make pictures`.
 
-Simulated nodes, marked so on each page, but for page-real.png, which needs results/main.
-
-Needs pdftoppm (poppler-utils) and Chromium.
+Needs pdftoppm (poppler-utils).
 """
 
 from __future__ import annotations
@@ -12,19 +10,15 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from nodeprint.verdict.campaign_verdict import judge
 from PIL import Image
 
-from nodeprint.report import documents as report
-from nodeprint.simulate import Plan, write
-from nodeprint.topology.presets import preset
-from tests.browser import browser
+from nodeprint.cli.shared import judge_and_write
+from nodeprint.report import documents
+from nodeprint.simulate import demo
 
 DOCS = Path(__file__).parent
 #: A small picture of each page, beside the templates.
 EACH = DOCS.parent / "reports/pictures"
-#: A real campaign of this machine, where there is one.
-REAL = DOCS.parent / "results/main"
 
 
 def pages(pdf: Path, *numbers: int, dots: int = 80) -> list[Image.Image]:
@@ -42,8 +36,8 @@ def each(pdf: Path, name: str) -> None:
     EACH.mkdir(exist_ok=True)
     for old in EACH.glob(f"{name}-*.png"):
         old.unlink()
-    said = subprocess.run(["pdfinfo", pdf], check=True, capture_output=True, text=True).stdout
-    for number in range(1, int(said.split("Pages:")[1].split()[0]) + 1):
+    facts = subprocess.run(["pdfinfo", pdf], check=True, capture_output=True, text=True).stdout
+    for number in range(1, int(facts.split("Pages:")[1].split()[0]) + 1):
         (image,) = pages(pdf, number, dots=45)
         image.quantize(48).save(EACH / f"{name}-{number}.png", optimize=True)
     print(EACH / f"{name}-*.png")
@@ -51,12 +45,12 @@ def each(pdf: Path, name: str) -> None:
 
 def save(name: str, images: list[Image.Image]) -> None:
     """Images side by side, in 256 colours."""
-    width = sum(one.width for one in images) + 12 * (len(images) - 1)
+    width = sum(image.width for image in images) + 12 * (len(images) - 1)
     both = Image.new("RGB", (width, images[0].height), "lightgrey")
     at = 0
-    for one in images:
-        both.paste(one, (at, 0))
-        at += one.width + 12
+    for image in images:
+        both.paste(image, (at, 0))
+        at += image.width + 12
     both.quantize(256).save(DOCS / name, optimize=True)
     print(DOCS / name)
 
@@ -64,26 +58,13 @@ def save(name: str, images: list[Image.Image]) -> None:
 def main() -> None:
     """Make all of them."""
     with tempfile.TemporaryDirectory(prefix="nodeprint-pictures-") as folder:
-        plan = Plan(
-            preset("rome-2x64"), nodes=8, jobs=2, runs=3, cells=True, defects=("node005: core 37 +6%",)
-        )  # fmt: skip
-        campaign = write(plan, Path(folder) / "sim")
-        judge(campaign)
-        report.write(campaign)
+        campaign = Path(folder) / "demo"
+        demo.write(campaign)
+        judge_and_write(campaign)
+        documents.write(campaign)
         save("page.png", pages(campaign / "report/node005.pdf", 1, 2))
-        save("cluster.png", pages(campaign / "report/cluster.pdf", 1, 2))
         each(campaign / "report/node005.pdf", "node")
         each(campaign / "report/cluster.pdf", "cluster")
-        with browser() as page:
-            page.open(campaign / "report/cluster.html", "document.body?.dataset.ready === 'yes'")
-            page.run("document.getElementById('explorer').scrollIntoView()")
-            x, y = page.run(
-                "(() => { const r = document.getElementById('map').getBoundingClientRect(); return [r.x, r.y] })()"
-            )
-            page.move(x + 187, y + 430)
-            save("explorer.png", [Image.open(io.BytesIO(page.picture())).convert("RGB").resize((960, 735))])
-    if (REAL / "report/cluster.pdf").exists():
-        save("page-real.png", pages(REAL / "report/cluster.pdf", 1))
 
 
 if __name__ == "__main__":

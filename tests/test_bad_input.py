@@ -92,7 +92,10 @@ COMMANDS = [
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("judge . --fail-on foo", "--fail-on: 'foo' is not known; choose from not-measured, deviates, invalid, any"),
+        (
+            "judge . --fail-on foo",
+            "--fail-on: 'foo' is no kind of outcome; choose from found, not-same, ",
+        ),
         ("show nowhere", "nowhere: no campaign is there; name a folder of results/"),
         ("discover", "config/config.yaml: --config: there is no configuration; call it in"),
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -14,7 +13,9 @@ import pytest
 from nodeprint import other_load
 from nodeprint.errors import NodeprintError
 from nodeprint.other_load import OtherLoad, Process
-from nodeprint.report import glance, terminal
+from nodeprint.report import files, glance, terminal
+
+from . import verdicts
 
 TICKS_A_S = os.sysconf("SC_CLK_TCK")
 
@@ -101,26 +102,12 @@ def test_what_is_kept_is_of_the_newest_job(tmp_path: Path) -> None:
         other_load.kept(tmp_path)
 
 
-def test_the_last_lines_say_it_and_mark_the_figures(tmp_path: Path) -> None:
-    row = {"measurement": "coherence-cas", "name": "same socket", "home": 0, "median_ns": 60.0}
-    node = {"verdict": "NO PEER", "text": "", "classes": [row]}
-    (tmp_path / "verdict.json").write_text(json.dumps({"nodes": {"vm": node}, "fleet": {"text": "1 of 1 nodes"}}))
-    assert "*" not in glance.text(tmp_path).plain + terminal.summary(tmp_path)[0]
+def test_the_last_lines_and_page_one_say_it_and_mark_the_figures(tmp_path: Path) -> None:
+    found = verdicts.verdict({"vm": verdicts.node(classes=verdicts.classes())})
+    files.write(found, tmp_path)
+    assert "*" not in glance.summary(tmp_path).plain + terminal.summary(tmp_path)[0]
     other_load.keep(OtherLoad(30.0, (Process("stress", 4711, 0.98, (1,)),)), tmp_path / "nodes/vm/job1")
-    assert "60 ns *" in glance.text(tmp_path).plain
-    said = (
-        "* other programs were at work while vm was measured: stress (pid 4711) took 98 % of CPU 1; `make run NODES=vm`"
-    )
-    assert said in terminal.summary(tmp_path)[0]
-
-
-def test_of_other_nodes_the_jitter_kernel_knows(tmp_path: Path) -> None:
-    loud = {"id": "loud-cpus", "text": "time was taken from CPU 5 (12.0 %); it explains nothing", "advice": "x"}
-    nodes = {f"n{number}": {"verdict": "SAME", "text": "", "warnings": [loud]} for number in (1, 2)}
-    nodes["n3"] = {"verdict": "SAME", "text": ""}
-    (tmp_path / "verdict.json").write_text(json.dumps({"nodes": nodes, "fleet": {"text": "3 of 3 nodes"}}))
-    text = terminal.summary(tmp_path)[0]
-    assert (
-        "while 2 nodes (n1, n2) were measured, on n1: time was taken from CPU 5 (12.0 %); `make run NODES=n1,n2`"
-        in text
-    )
+    assert " ns *" in glance.summary(tmp_path).plain
+    told = "other programs were at work while vm was measured: stress (pid 4711) took 98 % of CPU 1"
+    assert f"* {told}; `make run NODES=vm`" in terminal.summary(tmp_path)[0]
+    assert told in terminal.beside(tmp_path, "vm")

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 from msgspec.structs import replace
 
 from nodeprint.judge import figures, findings, limits, margins, messages, quality
@@ -247,17 +248,25 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         wanted = dict.fromkeys((*population.planned, *population.rules.required))
         missing = [name for name in wanted if name not in measured]
         for number in self.standings.get(i, ()):
-            one = self.series[number]
-            usual = np.isfinite(one.first.difference).mean(axis=0) >= _USUAL
-            if np.any(usual & ~np.isfinite(self.pooled[number][i].difference)):
-                missing.append(one.matrix.name)
-        peers = population.groups[population.group_of[i]].nodes.tolist()
-        for reduced in population.reduced:
-            name = reduced.quantity.measurement
-            having = sum(node in reduced.quantity.rows for node in peers)
-            if name not in measured and having >= _USUAL * len(peers):
-                missing.append(name)
+            if np.any(self._usual_parts[number] & ~np.isfinite(self.pooled[number][i].difference)):
+                missing.append(self.series[number].matrix.name)
+        missing += [name for name in self._usual_measurements[population.group_of[i]] if name not in measured]
         return tuple(dict.fromkeys(missing))
+
+    @cached_property
+    def _usual_parts(self) -> list[npt.NDArray[np.bool_]]:
+        """By series the parts that most nodes have."""
+        return [np.isfinite(one.first.difference).mean(axis=0) >= _USUAL for one in self.series]
+
+    @cached_property
+    def _usual_measurements(self) -> list[list[str]]:
+        """By group the measurements that most of its nodes have."""
+        out = []
+        for group in self.population.groups:
+            nodes = set(group.nodes.tolist())
+            quantities = [one.quantity for one in self.population.reduced]
+            out.append([q.measurement for q in quantities if len(nodes & q.rows.keys()) >= _USUAL * len(nodes)])
+        return out
 
 
 _RANK = {why: number for number, why in enumerate(OUTCOME_OF)}

@@ -92,6 +92,8 @@ def interval(low: float, high: float, effect: float) -> str:
 _LABELS: Mapping[str, str] = {
     "ccd": "CCD",
     "ccx": "CCX",
+    "numa": "NUMA node",
+    "cluster": "cluster",
     "cpu_node": "CPUs of NUMA node",
     "memory_node": "memory of NUMA node",
     "home": "home NUMA node",
@@ -137,7 +139,9 @@ def scope(of: Part) -> str:
     """Which of the part's pairs are compared: `to the other cores of its socket`; empty where all are."""
     if of.term == "core":
         flags = (flag for flag in _SCOPES if of.where.get(flag))
-        return _SCOPES.get(of.family) or next((_SCOPES[flag] for flag in flags), "")
+        words = _SCOPES.get(of.family) or next((_SCOPES[flag] for flag in flags), "")
+        level = str(of.where.get("inside", "ccx"))
+        return words.replace("CCX", _LABELS.get(level, level))
     if of.where.get("across"):
         return "to the other socket"
     alone = of.term in ("quadrant", "ccd") and not any(key.startswith("to_") for key in of.where if key != "to_others")

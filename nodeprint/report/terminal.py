@@ -48,6 +48,12 @@ def busy(campaign: Path, name: str) -> str:
     return load.text("took") if load is not None and load.processes else ""
 
 
+def beside(campaign: Path, name: str) -> str:
+    """The sentence of other programs that were at work while a node was measured; empty where none is known."""
+    load = busy(campaign, name)
+    return f"other programs were at work while {printable(name)} was measured: {load}" if load else ""
+
+
 def _remarks(campaign: Path, nodes: Mapping[str, NodeVerdict]) -> list[str]:
     """What no outcome says: settings that differ, nodes to be measured again, and records that were refused."""
     differing: dict[str, list[str]] = {}
@@ -62,11 +68,8 @@ def _remarks(campaign: Path, nodes: Mapping[str, NodeVerdict]) -> list[str]:
         for key, on in sorted(differing.items())
     ]
     for name in nodes:
-        if load := busy(campaign, name):
-            remarks.append(
-                f"* other programs were at work while {printable(name)} was measured: {load}; "
-                f"`make run NODES={printable(name)}` measures it again"
-            )
+        if load := beside(campaign, name):
+            remarks.append(f"* {load}; `make run NODES={printable(name)}` measures it again")
     if again := [name for name, node in nodes.items() if node.outcome is Outcome.INVALID]:
         remarks.append(f"`make run NODES={names.nodes(again)}` measures {names.nodes(again)} again")
     if aside := sum(1 for _ in campaign.glob("nodes/*/job*/run*/*.bad*")):

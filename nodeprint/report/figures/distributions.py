@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
 from nodeprint.errors import NodeprintError
-from nodeprint.layout import CLASSES
 from nodeprint.report.figures.matrix import home_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels, median_of_passes
 from nodeprint.report.figures.pixels import ColourScale, value_limits
@@ -75,7 +74,7 @@ def by_class(levels: NodeLevels, node: str, home: int | None = None, peers: Sequ
         if own.size:
             median = float(np.median(theirs if theirs.size else own))
             percent = [np.asarray(100 * (each / median - 1)) for each in (own, theirs)]
-            shapes.append(ClassShape(CLASSES[number], median / levels.unit.size, *percent))
+            shapes.append(ClassShape(quantity.pair_layout.class_names[number], median / levels.unit.size, *percent))
     return ClassData(node, tuple(shapes), levels.unit.name, bool(len(others)))
 
 

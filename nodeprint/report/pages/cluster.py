@@ -16,7 +16,7 @@ from nodeprint.errors import printable
 from nodeprint.fingerprint import FIELDS, label
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.judge.verdict import ClassFigure, NodeVerdict
-from nodeprint.report import message_rates, names, text
+from nodeprint.report import message_rates, names, terminal, text
 from nodeprint.report.pages import pictures
 from nodeprint.report.pages.blocks import (
     Advice,
@@ -83,7 +83,10 @@ def page(campaign: Campaign, linked: Mapping[str, Reference]) -> Page:
 
 
 def _disturbed(campaign: Campaign) -> Block:
-    return Bullets(tuple(line.strip() for line in text.disturbed(campaign.verdict)))
+    folder, nodes = campaign.folder, campaign.verdict.nodes
+    loads = [terminal.beside(folder, name) for name in nodes] if folder is not None else []
+    told = (text.sentence(f"{load}.") for load in loads if load)
+    return Bullets((*told, *(line.strip() for line in text.disturbed(campaign.verdict))))
 
 
 def _deviating(campaign: Campaign, linked: Mapping[str, Reference]) -> list[Block]:

@@ -20,7 +20,7 @@ from nodeprint.fleet.jobs import Job
 from nodeprint.fleet.quantity import models
 from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.layout import SOCKET
-from nodeprint.report import message_rates, names, quadrant_words, readings, text
+from nodeprint.report import message_rates, names, quadrant_words, readings, terminal, text
 from nodeprint.report.figures import matrix
 from nodeprint.report.pages import method, pictures
 from nodeprint.report.pages.blocks import (
@@ -94,7 +94,9 @@ def _lead(campaign: Campaign, node: str, verdict: NodeVerdict) -> tuple[str, ...
     place = [f"{key} {value}" for key, value in (("group", verdict.group), ("rack", verdict.rack)) if value]
     host = campaign.packed[node].host if node in campaign.packed else ""
     place += [f"host {printable(host, 80)}"] if host and host != node else []
-    return tuple(filter(None, (text.node_sentence([verdict]), f"({', '.join(place)})" if place else "")))
+    load = terminal.beside(campaign.folder, node) if campaign.folder is not None else ""
+    where = f"({', '.join(place)})" if place else ""
+    return tuple(filter(None, (text.node_sentence([verdict]), where, text.sentence(f"{load}.") if load else "")))
 
 
 def _identity(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> FactRows:
