@@ -123,8 +123,8 @@ def test_three_nodes_one_of_which_has_a_crashing_kernel(house: Path, slurm: Path
     assert [outcome(campaign, node) for node in NODES] == ["complete", "failed", "complete"]
     assert all(hosts(campaign, node) == {node} for node in ("cn01", "cn03"))
     found = verdicts(campaign)
-    assert found["cn02"]["verdict"] == "NOT MEASURED"
-    assert all(found[node]["verdict"] != "NOT MEASURED" for node in ("cn01", "cn03"))
+    assert found["cn02"]["outcome"] == "NOT MEASURED"
+    assert all(found[node]["outcome"] != "NOT MEASURED" for node in ("cn01", "cn03"))
     page = text_of(campaign)
     assert "cn02" in page
     assert "killed by signal 11" in page
@@ -139,7 +139,7 @@ def test_three_nodes_one_of_which_has_a_crashing_kernel(house: Path, slurm: Path
     assert second.returncode == 0, second.stdout + second.stderr
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert outcome(campaign, "cn02") == "complete"
-    assert verdicts(campaign)["cn02"]["verdict"] != "NOT MEASURED"
+    assert verdicts(campaign)["cn02"]["outcome"] != "NOT MEASURED"
 
     # A node that was taken out of service, asked for by name, waits until the deadline and not for ever.
     scontrol(slurm, "update", "nodename=cn03", "state=drain", "reason=taken out")
@@ -166,14 +166,14 @@ def test_a_drained_node_and_a_bundle_of_another_host(house: Path, slurm: Path, c
     rows = (line.split("\t") for line in (campaign / "launch/jobs.tsv").read_text().splitlines())
     assert sorted((row[0], row[3]) for row in rows) == [("cn01", "complete"), ("cn02", "complete")]
     assert all(hosts(campaign, node) == {node} for node in ("cn01", "cn02"))
-    assert verdicts(campaign)["cn03"]["verdict"] == "NOT MEASURED"
+    assert verdicts(campaign)["cn03"]["outcome"] == "NOT MEASURED"
     assert "DIMM 7 is bad" in text_of(campaign)
     assert not (campaign / "nodes/cn03").exists()
 
     shutil.copytree(campaign / "nodes/cn01", campaign / "nodes/cn03")
     for command in (["judge", campaign], ["report", campaign]):
         subprocess.run(["nodeprint", *command], cwd=house, env=environment(), check=True, capture_output=True)
-    assert "written on host cn01" in verdicts(campaign)["cn03"]["reason"]
+    assert "written on host cn01" in verdicts(campaign)X
     page = text_of(campaign)
     assert "cn03" in page
     assert "written on host cn01, not on cn03" in page

@@ -120,7 +120,7 @@ def test_a_slow_node_is_named_with_its_direction_and_confirmed_by_a_second_job(h
     assert twice["fabric"][0]["findings"][0]["severity"] == "error"
     assert severities(twice, "cn02")["fabric-node"] == "error"
     # cores measured on a busy machine may make a node INVALID, which then says nothing of draining it
-    assert ("NodeName='cn02'" in drain.read_text()) == (twice["nodes"]["cn02"]["verdict"] == "DEVIATES")
+    assert ("NodeName='cn02'" in drain.read_text()) == (twice["nodes"]["cn02"]["outcome"] == "DEVIATES")
 
 
 def test_a_slow_link_is_named_with_its_direction_by_two_ranks_a_node(house: Path, slurm: Path) -> None:

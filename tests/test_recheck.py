@@ -97,27 +97,27 @@ def test_a_suspicion_is_confirmed_by_a_second_job_beside_unsuspected_nodes(house
     assert {name for name, of_node in found.items() if len(of_node) == 1} == set(found) - again
     assert SUSPECT in again
     assert len(again) == 3, "the suspect and two unsuspected ones"
-    assert "recheck 1 of at most 2, in " in done.stderr
+    assert "nodeprint: recheck 1 of at most 2, " in done.stderr and "node[" in done.stderr
     assert "recheck 2 of" not in done.stderr
     first = max(moment(of_node[0]["ended"]) for of_node in found.values())
     second = min(moment(found[name][1]["started"]) for name in again)
     assert (second - first).total_seconds() >= MINUTES * 60 - 1, "the stamps are of whole seconds"
     verdict = json.loads((folder / "verdict.json").read_text())
-    assert verdict["nodes"][SUSPECT]["verdict"] == "DEVIATES"
-    assert all(node["verdict"] != "DEVIATES" for name, node in verdict["nodes"].items() if name != SUSPECT)
+    assert verdict["nodes"][SUSPECT]["outcome"] == "DEVIATES"
+    assert all(node["outcome"] != "DEVIATES" for name, node in verdict["nodes"].items() if name != SUSPECT)
     assert "DEVIATES" in done.stdout
     assert judge_and_write(folder).recheck == ()
 
 
 @pytest.mark.usefixtures("replaying")
 def test_what_stays_suspect_is_measured_twice_more_and_no_more(house: Path) -> None:
-    folder, done = campaign(house, "recheck-soon")
+    folder, done = campaign(house, "recheck-soon", code=3)
     assert "recheck 2 of at most 2" in done.stderr
     found = jobs(folder)
     assert len(found[SUSPECT]) == 3
     assert max(map(len, found.values())) == 3
     assert sum(len(of_node) > 1 for of_node in found.values()) >= 3
-    assert json.loads((folder / "verdict.json").read_text())["nodes"][SUSPECT]["verdict"] == "SUSPECT"
+    assert json.loads((folder / "verdict.json").read_text())["nodes"][SUSPECT]["outcome"] == "SUSPECT"
 
 
 def test_ten_minutes_lie_between_by_default(tmp_path: Path) -> None:

@@ -170,8 +170,8 @@ def test_a_node_is_measured_again_as_a_new_job(house: Path, done: subprocess.Com
 
 
 def processes(campaign: Path) -> dict[str, list[int]]:
-    """Processes of these tests at work on a campaign, by what they are: snakemake, node-run, coherence."""
-    found: dict[str, list[int]] = {"snakemake": [], "node-run": [], "coherence": []}
+    """Processes of these tests at work on a campaign, by what they are: run.py, snakemake, node-run, coherence."""
+    found: dict[str, list[int]] = {"run.py": [], "snakemake": [], "node-run": [], "coherence": []}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid() or not is_ours(int(entry.name)):
             continue
@@ -214,7 +214,7 @@ def started(house: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Path,
 
 
 # node-run or the kernel alone: test_node_run
-@pytest.mark.parametrize("victims", [("snakemake",), ("snakemake", "node-run", "coherence")], ids="+".join)
+@pytest.mark.parametrize("victims", [("run.py",), ("snakemake",), ("snakemake", "node-run", "coherence")], ids="+".join)
 def test_killed_in_the_middle_then_continued(
     house: Path, started: tuple[Path, Path, subprocess.Popen[str]], victims: tuple[str, ...]
 ) -> None:

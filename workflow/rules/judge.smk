@@ -6,6 +6,9 @@ rule judge:
         acceptance=config["acceptance"],
     output:
         CAMPAIGN / "verdict.json",
+        CAMPAIGN / "verdict.prom",
+        CAMPAIGN / "drain.sh",
+        report(CAMPAIGN / "verdict.xml", category="Verdict (JUnit)"),
         CAMPAIGN / "deviations.nc",
     log:
         CAMPAIGN / "logs/judge.log",

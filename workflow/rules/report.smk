@@ -6,6 +6,7 @@ rule report:
         [config["site"]["logo"]] if config["site"]["logo"] else [],
     output:
         report(CAMPAIGN / "report/cluster.pdf", category="Report"),
+        report(CAMPAIGN / "report/cluster.html", category="Report"),
     log:
         CAMPAIGN / "logs/report.log",
     conda:
