@@ -240,7 +240,7 @@ def test_figure_of_cells_shows_them_beyond_their_bound() -> None:
     finding = finding_of_cells(levels, part, [{"memory_node": 1}], effect=-0.2, bound=0.05)
     data = own_places.own_places(levels, "node002", finding)
     assert len(data.places) == 8
-    assert data.axis == "cpu node, stream (memory node 1)"
+    assert data.axis == "cpu node, stream (memory node 1, pages huge)"
     assert data.value_title == "bandwidth, GB/s"
     assert beyond_bound(data)
 
