@@ -45,6 +45,6 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
         fleet=replace(verdict.fleet, notes=notes),
     )  # fmt: skip
     judged = replace(judged, verdict=verdict)
-    with files.replacing(place / DEVIATIONS) as partial:
-        judged.deviations.to_netcdf(partial, engine="h5netcdf")
+    # made in memory: HDF5 ends the process where its disk is full
+    files.write(place / DEVIATIONS, bytes(judged.deviations.to_netcdf(engine="h5netcdf")))
     return judged
