@@ -81,7 +81,7 @@ def test_the_main_job_with_a_host_that_is_down(house: Path, site: Path) -> None:
     assert "Not finished: cn03 failed (unreachable: ssh: connect to host cn03" in said
     assert [outcome(campaign, node) for node in ("cn01", "cn02")] == ["complete", "complete"]
     assert all(hosts(campaign, node) == {node} for node in ("cn01", "cn02"))
-    assert "unreachable: ssh: connect to host cn03" in verdicts(campaign)
+    assert "unreachable: ssh: connect to host cn03" in json.dumps(verdicts(campaign)["cn03"]["reasons"])
     assert "unreachable: ssh: connect to host cn03" in text_of(campaign)
 
     # The next call measures what is missing, and nothing else.

@@ -173,7 +173,7 @@ def test_a_drained_node_and_a_bundle_of_another_host(house: Path, slurm: Path, c
     shutil.copytree(campaign / "nodes/cn01", campaign / "nodes/cn03")
     for command in (["judge", campaign], ["report", campaign]):
         subprocess.run(["nodeprint", *command], cwd=house, env=environment(), check=True, capture_output=True)
-    assert "written on host cn01" in verdicts(campaign)
+    assert "written on host cn01" in json.dumps(verdicts(campaign)["cn03"]["reasons"])
     page = text_of(campaign)
     assert "cn03" in page
     assert "written on host cn01, not on cn03" in page
