@@ -17,10 +17,9 @@ from pathlib import Path
 
 from bench import fleet, table
 from bench.table import Row, row
-from nodeprint.report import documents
+from nodeprint.report import documents, files
 from nodeprint.simulate import Plan, write
 from nodeprint.topology.presets import preset
-from nodeprint.verdict import outputs
 from tests.browser import browser
 
 #: Only cluster.pdf and cluster.html.
@@ -34,8 +33,8 @@ def node_page(folder: Path) -> list[Row]:
     """A page of a node with 256 cores, in a process that has printed some."""
     campaign = write(Plan(preset("bergamo-2x128"), nodes=8, jobs=1, cells=True), folder / "large-nodes")
     fleet.nodeprint("judge", campaign)
-    task = documents.prepared(campaign, outputs.read(campaign), folder / "pages")
-    names = sorted(task.folders)
+    task = documents.Task(campaign, folder / "pages", None, None, False)
+    names = sorted(task.names)
     took = []
     for name in names:  # no node twice, as Typst keeps what it has laid out
         begun = time.process_time()
@@ -79,7 +78,7 @@ def hover(campaign: Path, folder: Path) -> list[Row]:
 
 def of_fleet(campaign: Path, folder: Path, wall: float, html: float | None) -> list[Row]:
     """cluster.pdf and cluster.html of a judged campaign."""
-    nodes = len(outputs.read(campaign)["nodes"])
+    nodes = len(files.read(campaign).nodes)
     took, cpu, memory = fleet.timed("-c", _CLUSTER, campaign, folder / f"of-{nodes}")
     size = (folder / f"of-{nodes}" / "cluster.html").stat().st_size
     return [
@@ -107,7 +106,7 @@ def main() -> int:
         if arguments.large:
             rows += of_fleet(arguments.large, folder, 20, None)
     table.keep("report", rows, 0.0)
-    return int(any(one.missed for one in rows))
+    return int(any(result.missed for result in rows))
 
 
 if __name__ == "__main__":

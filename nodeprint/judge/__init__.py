@@ -1,1 +1,1 @@
-"""Which nodes are not like the others: numbers and places only; nodeprint.words puts them into sentences."""
+"""Which nodes are not like the others: numbers and places only; messages.py puts them into sentences."""
