@@ -14,7 +14,6 @@ from nodeprint import discover, node_lists
 from nodeprint.discover import slurm
 from nodeprint.discover.slurm import ENDED
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.lost_jobs import NOT_RUN
 from nodeprint.progress import (
     RUNS,
     NodeProgress,
@@ -215,8 +214,8 @@ def _outcome(path: Path) -> tuple[str, str]:
         content = json.loads(path.read_text())
         missing = [m for m in content["measurements"] if m["outcome"] != "done"]
         message = f"{missing[0]['name']}: {missing[0]['message']}" if missing else ""
-        cut = any(m["exit_code"] == NOT_RUN for m in missing)
-        standings = {"complete": "measured", "partial": "interrupted" if cut else "partly measured"}
+        partial = "interrupted" if content.get("lost") else "partly measured"
+        standings = {"complete": "measured", "partial": partial}
         return standings.get(str(content["outcome"]), "failed"), printable(message)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return "failed", "status.json cannot be read"

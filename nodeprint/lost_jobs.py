@@ -9,8 +9,6 @@ from typing import Any
 from nodeprint import config as configuration
 from nodeprint import discover, files, run_files
 
-#: The exit code of a measurement that was not begun, or whose job ended before it did.
-NOT_RUN = -1
 #: node-run writes ASCII alone.
 _LONGEST = 400
 
@@ -18,7 +16,8 @@ _LONGEST = 400
 def settle(job: Path, reason: str) -> None:
     """Write status.json of the folder `job` (<campaign>/nodes/<node>/job<J>), as node-run does where it cannot measure.
 
-    What the records have complete is done, and all else failed for `reason`. Raises NodeprintError.
+    What the records have complete is done, and all else failed for `reason`; `lost` says that the job did not write it.
+    Raises NodeprintError.
     """
     campaign, node = job.parents[2], job.parent.name
     sheet = {row.node: row for row in discover.read_sheet(campaign / "nodes.tsv")}
@@ -32,7 +31,8 @@ def settle(job: Path, reason: str) -> None:
         "schema": 1, "node": node, "host": sheet[node].host if node in sheet else node,
         "job": int(job.name.removeprefix("job")), "started": None, "ended": None, "runs": max(row.runs for row in plan),
         "outcome": "complete" if done == len(rows) else "partial" if done else "failed", "cpus_allowed": 0,
-        "cpus_expected": sheet[node].cpus if node in sheet else 0, "simulated": False, "measurements": rows,
+        "cpus_expected": sheet[node].cpus if node in sheet else 0, "simulated": False, "lost": True,
+        "measurements": rows,
     }  # fmt: skip
     files.write(job / "status.json", json.dumps(status, indent=1) + "\n")
 
@@ -40,6 +40,6 @@ def settle(job: Path, reason: str) -> None:
 def _row(run: int, name: str, done: bool, reason: str) -> dict[str, Any]:
     """What came of a run of a measurement."""
     return {
-        "name": name, "run": run, "outcome": "done" if done else "failed", "exit_code": 0 if done else NOT_RUN,
+        "name": name, "run": run, "outcome": "done" if done else "failed", "exit_code": 0 if done else -1,
         "seconds": 0.0, "pinned_by": "native", "message": "" if done else reason,
     }  # fmt: skip

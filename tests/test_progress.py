@@ -87,13 +87,17 @@ def test_what_nobody_is_at_work_on_is_interrupted(folder: Path) -> None:
     found = campaign_status.read(folder)
     assert [node.standing for node in found.nodes if node.node == "runs"] == ["interrupted"]
     assert found.code == 1 and "runs interrupted" in found.unfinished()
-    status = {"outcome": "partial", "measurements": [
+    status = {"outcome": "partial", "lost": True, "measurements": [
         {"name": "a", "run": 1, "outcome": "done", "exit_code": 0, "message": ""},
         {"name": "a", "run": 2, "outcome": "failed", "exit_code": -1, "message": "Slurm job 7: CANCELLED"},
     ]}  # fmt: skip
     (folder / "nodes/runs/job1/status.json").write_text(json.dumps(status))
     cut = next(node for node in campaign_status.read(folder).nodes if node.node == "runs")
     assert (cut.standing, cut.reason) == ("interrupted", "a: Slurm job 7: CANCELLED")
+    # a job that wrote it itself did what it could: a kernel that is missing here is no interruption
+    (folder / "nodes/runs/job1/status.json").write_text(json.dumps(status | {"lost": False}))
+    without = next(node for node in campaign_status.read(folder).nodes if node.node == "runs")
+    assert without.standing == "partly measured"
 
 
 def test_status_ends_with_what_a_script_can_use(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,6 @@ from nodeprint.errors import printable
 from nodeprint.fleet import jobs, store
 from nodeprint.fleet.jobs import Job
 from nodeprint.fleet.waiting import counted
-from nodeprint.lost_jobs import NOT_RUN
 
 State = Literal["measured", "refused", "not measured"]
 _LOG_LINES = 8
@@ -133,9 +132,7 @@ def _is_cut(node: Node, found: Sequence[Job]) -> bool:
     if [job.number for job in with_records] != [node.job]:
         return False
     status = with_records[0].status
-    return not status or any(
-        m.get("outcome") != "done" and m.get("exit_code") == NOT_RUN for m in status.get("measurements", [])
-    )
+    return not status or (bool(status.get("lost")) and status.get("outcome") != "complete")
 
 
 def _not_begun(node: Node) -> str:
