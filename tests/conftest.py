@@ -159,7 +159,7 @@ def built(flavour: str = "") -> Path:
 
 def copy_programs(folder: Path) -> None:
     """The kernels that measure in `folder`, new, without objects and other flavours."""
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     for path in built().iterdir():
         if path.is_file():
             shutil.copy2(path, folder)

@@ -85,14 +85,14 @@ def test_the_main_job_judges_by_the_sites_file_and_again_when_it_changes(house: 
     campaign = house / "results/limited"
     verdict_file, pdf = campaign / "verdict.json", campaign / "report/cluster.pdf"
     ((name, node),) = json.loads(verdict_file.read_text())["nodes"].items()
-    assert node["verdict"] == "NO PEER"
+    assert node["outcome"] == "NO PEER"
     measured = {path: path.stat().st_mtime_ns for path in campaign.glob("nodes/*/job1/**/*") if path.is_file()}
 
     sites_file.write_text(LIMIT.format(name=node["classes"][0]["name"]))
     second = run(house, settings)
     assert second.returncode == 0, second.stderr
     judged = json.loads(verdict_file.read_text())
-    assert judged["nodes"][name]["verdict"] == "OUTSIDE LIMIT", judged
+    assert judged["nodes"][name]["outcome"] == "OUTSIDE LIMIT", judged
     assert {path: path.stat().st_mtime_ns for path in measured} == measured, "nothing is measured for it"
     digest = hashlib.sha256((campaign / "acceptance.yaml").read_bytes()).hexdigest()
     assert judged["versions"]["acceptance"] == f"acceptance.yaml of the campaign, SHA-256 {digest}"

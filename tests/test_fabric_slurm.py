@@ -81,10 +81,10 @@ def job(house: Path, slurm: Path, campaign: str, changes: Mapping[str, object], 
     return verdict
 
 
-def severities(verdict: Mapping[str, Any], node: str) -> dict[str, str]:
-    """What was found in a node's messages, and how certain that is."""
-    found = verdict["nodes"][node]["findings"]
-    return {one["id"]: one["severity"] for one in found if one["id"].startswith("fabric-")}
+def states(verdict: Mapping[str, Any], node: str) -> dict[str, str]:
+    """The findings in a node's messages, and how certain each is."""
+    findings = verdict["nodes"][node]["findings"]
+    return {finding["id"]: finding["state"] for finding in findings if finding["id"].startswith("fabric-")}
 
 
 def outcomes(house: Path, campaign: str, number: int = 1) -> list[list[str]]:
@@ -109,16 +109,16 @@ def test_a_slow_node_is_named_with_its_direction_and_confirmed_by_a_second_job(h
         (fabric,) = once["fabric"]
         assert fabric["nodes"] == list(NODES)
         assert fabric["places"] == ["leaf0", "leaf0", "leaf1", "leaf1"]
-        found = fabric["findings"][0]
-        assert (found["term"], found["node"], found["sends"], found["receives"]) == ("fabric-node", "cn02", True, False)
-        assert severities(once, "cn02")["fabric-node"] == "warning"
+        part = fabric["findings"][0]["part"]
+        assert (part["term"], part["where"]) == ("fabric-node", {"node": "cn02", "sends": 1, "receives": 0})
+        assert states(once, "cn02") == {"fabric-node-slow": "suspected"}
         assert "cn02" in once["recheck"]
         assert "NodeName='cn02'" not in drain.read_text()
         an_hour_before(house / "results/slow-node/fabric/job1")
         twice = job(house, slurm, "slow-node", {}, "--again", "cn02")
     assert [row[3] for row in outcomes(house, "slow-node", 2)] == ["done", "done"]
-    assert twice["fabric"][0]["findings"][0]["severity"] == "error"
-    assert severities(twice, "cn02")["fabric-node"] == "error"
+    assert twice["fabric"][0]["findings"][0]["state"] == "confirmed"
+    assert states(twice, "cn02") == {"fabric-node-slow": "confirmed"}
     # cores measured on a busy machine may make a node INVALID, which then says nothing of draining it
     assert ("NodeName='cn02'" in drain.read_text()) == (twice["nodes"]["cn02"]["outcome"] == "DEVIATES")
 
@@ -134,11 +134,10 @@ def test_a_slow_link_is_named_with_its_direction_by_two_ranks_a_node(house: Path
         verdict = job(house, slurm, "slow-link", changes)
     assert {row[3] for row in outcomes(house, "slow-link")} == {"done"}, outcomes(house, "slow-link")
     serial, parallel = verdict["fabric"]
-    found = serial["findings"][0]
-    named = (found["term"], found["node"], found["to"], found["receives"])
-    assert named == ("fabric-link", "cn03", "cn04", False), serial
-    assert "from cn03 to cn04" in found["text"]
-    assert [severities(verdict, name)["fabric-link"] for name in ("cn03", "cn04")] == ["warning", "warning"]
+    part = serial["findings"][0]["part"]
+    between = {"node": "cn03", "to": "cn04", "sends": 1, "receives": 0}
+    assert (part["term"], part["where"]) == ("fabric-link", between), serial
+    assert [states(verdict, name) for name in ("cn03", "cn04")] == [{}, {}], "which end it is cannot be known"
     assert [[median is None for median in row] for row in parallel["median_ns"]] == [
         [a == b for b in NODES] for a in NODES
     ]
@@ -160,9 +159,9 @@ def test_each_partition_is_measured_and_a_missing_pmix_is_named(house: Path, slu
     launcher = "srun --mpi=pmix_v9 -p {partition} --nodelist={nodes} --ntasks-per-node={per_node}"
     missing = job(house, slurm, "partitions", common | {"mpi": {"fabric_launcher": launcher}})
     assert {row[3] for row in outcomes(house, "partitions")} == {"refused"}
-    said = [note for note in missing["fleet"]["notes"] if "linktest-fabric" in note]
-    assert [note.partition(": ")[0] for note in said] == [f"linktest-fabric, partition {p}" for p in ("left", "right")]
-    assert all("`srun --mpi=list` names those that it has" in note for note in said)
+    notes = [note["detail"] for note in missing["fleet"]["notes"] if note["kind"] == "fabric"]
+    assert [note.partition(": ")[0] for note in notes] == [f"linktest-fabric, partition {p}" for p in ("left", "right")]
+    assert all("`srun --mpi=list` names those that it has" in note for note in notes)
     measured = job(house, slurm, "partitions", common)
     assert [row[:4] for row in outcomes(house, "partitions")] == [
         [partition, "1", "linktest-fabric", "done"] for partition in ("left", "right")
@@ -170,7 +169,7 @@ def test_each_partition_is_measured_and_a_missing_pmix_is_named(house: Path, slu
     assert [(one["partition"], one["nodes"]) for one in measured["fabric"]] == [
         ("left", ["cn01", "cn02"]), ("right", ["cn03", "cn04"]),
     ]  # fmt: skip
-    assert "cannot be distinguished from a slow node" in measured["fabric"][0]["text"]
+    assert measured["fabric"][0]["inconclusive"] == "too-few-nodes"
     path = house / "results/partitions/fabric/job1/left/run1/linktest-fabric.jsonl.gz"
     assert records.read(path).header["transport"]["environment"] == {"OMPI_MCA_btl": "self,vader,tcp"}
 

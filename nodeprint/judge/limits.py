@@ -28,7 +28,8 @@ def outside(
             interval = Interval(effect - relative_half, effect + relative_half)
             yield Finding(
                 id="limit", state=State.CONFIRMED, measurement=measurement, home=home,
-                part=Part("limit", "limit", {"figure": name}), effect=effect, effect_unit=median - allowed,
+                part=Part("limit", "limit", {"figure": name, "reason": limit.reason}), effect=effect,
+                effect_unit=median - allowed,
                 interval=interval, half_95=relative_half, bound=0.0, bound_unit=allowed, times_bound=median / allowed,
                 value=median, peers=allowed, unit=unit, worse=True, by_job=(JobEffect(job, effect, interval, {}),),
                 remedy="limit",

@@ -111,7 +111,7 @@ _SCOPES: Mapping[str, str] = {
     "across": "to the cores of the other socket",
     "outside": "to the cores outside its CCX",
 }
-_FLAGS: Collection[str] = ("inside", "near", "across", "outside", "to_others", "beyond_class")
+_FLAGS: Collection[str] = ("reason", "inside", "near", "across", "outside", "to_others", "beyond_class")
 #: Terms whose places are parts of the machine between which pairs of CPUs are.
 _OF_PAIRS: Collection[str] = ("node", "socket", "class", "quadrant", "link", "ccd", "ccx", "block", "core")
 
@@ -170,7 +170,7 @@ def place(where: Where) -> str:
             parts += [] if key == "cpu" and "core" in where else [f"CPU {value}"]
         elif key.startswith("core_") and f"cpu_{key.removeprefix('core_')}" in where:
             continue
-        elif isinstance(value, str) and key not in _LABELS:
+        elif isinstance(value, str) and key not in _LABELS and key not in _FLAGS:
             parts.append(printable(value, 80))
         elif key not in _FLAGS:
             parts.append(f"{_LABELS.get(key, key.replace('_', ' '))} {printable(str(value), 80)}")

@@ -334,14 +334,16 @@ def finding_sentence(found: Finding) -> str:
             (bool(where.get("sends")), bool(where.get("receives"))), "when it receives"
         )
         added = _added(found.effect_unit, found.unit, "a message")
-        return sentence(say("link", kind, direction=direction, added=added, **ends, **values))
+        return say("link", kind, direction=direction, added=added, **ends, **values)  # begins with a name as it is
     if not found.measurement:
         jobs = f" ({names.listed(job.job for job in found.by_job)})" if found.by_job else ""
         event = texts()["events"].get(found.id, f"{found.id.replace('-', ' ')}: {{count}}")
         return say("finding_event", event=sentence(event.format(count=f"{found.value:.4g}")), jobs=jobs)
     place = sentence(names.subject(found))
     if found.id == "limit":
-        return say("finding_limit", place=place, **{**values, "bound": names.quantity(found.bound_unit, found.unit)})
+        reason = printable(str(where["reason"]), 80)
+        allowed = names.quantity(found.bound_unit, found.unit)
+        return say("finding_limit", place=place, reason=reason, **{**values, "bound": allowed})
     if (model := models().get(found.measurement)) is not None and model.scale == "share":
         points = f"{abs(found.effect) * 100:.1f} percentage points"
         return say("finding_share", place=place, **{**values, "effect": points})
