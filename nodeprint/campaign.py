@@ -59,7 +59,7 @@ def prepare(
         files.write(folder / "config.yaml", yaml.safe_dump(config, sort_keys=True))
     files.write(folder / "plan.tsv", plan)
     discover.write_sheet(sheet, nodes)
-    if config["launch"] == "slurm" and not (folder / "id").exists():
+    if config["launch"] != "here" and not (folder / "id").exists():  # by it jobs and folders on nodes are known
         files.write(folder / "id", os.urandom(6).hex() + "\n")
     pending = [node for node in nodes if node.measure and not (job_folder(folder, node) / "status.json").exists()]
     if pending:

@@ -269,6 +269,18 @@ def test_a_failed_outcome_is_set_aside_and_a_complete_one_stays(settings: dict[s
     assert [(campaign.job_folder(folder, node) / "status.json").exists() for node in nodes] == [True, False, False]
 
 
+@pytest.mark.parametrize(("launch", "known"), [("here", False), ("slurm", True), ("ansible", True)])
+def test_what_is_measured_elsewhere_is_known_by_the_campaigns_id(
+    settings: dict[str, object], launch: str, known: bool
+) -> None:
+    settings |= {"launch": launch}
+    folder = campaign.prepare(settings, lambda: [Node("a", "a", state="inventory")], [], {})
+    assert (folder / "id").exists() is known
+    before = (folder / "id").read_text() if known else ""
+    campaign.prepare(settings, lambda: [Node("a", "a", state="inventory")], [], {})
+    assert not known or (folder / "id").read_text() == before
+
+
 def test_nodes_that_all_failed_are_tried_again(settings: dict[str, object]) -> None:
     """Snakemake makes no list again that is older than the nodes' list, where that has the same content as before."""
     settings |= {"launch": "ansible"}
