@@ -90,7 +90,7 @@ def test_the_main_job_judges_by_the_sites_file_and_again_when_it_changes(house: 
 
     sites_file.write_text(LIMIT.format(name=node["classes"][0]["name"]))
     second = run(house, settings)
-    assert second.returncode == 0, second.stderr
+    assert second.returncode == 3, "a limit that is not met is found"
     judged = json.loads(verdict_file.read_text())
     assert judged["nodes"][name]["outcome"] == "OUTSIDE LIMIT", judged
     assert {path: path.stat().st_mtime_ns for path in measured} == measured, "nothing is measured for it"
