@@ -101,7 +101,7 @@ def test_the_main_job_judges_by_the_sites_file_and_again_when_it_changes(house: 
 
     # What is called by hand goes by the campaign's copy; the next call by the site's file again.
     alone = shutil.copytree(campaign, house / "alone")
-    assert judge(alone).nodes[name].outcome == "OUTSIDE LIMIT"
+    assert judge(alone).verdict.nodes[name].outcome == "OUTSIDE LIMIT"
     sites_file.write_text("limits: []\n")
     again = subprocess.run(
         [house / "workflow/run", "--config", settings.name, "--report-only"],
