@@ -15,7 +15,6 @@ above. A job that ends without it is settled: status.json then says why, so that
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,7 +70,6 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # Snakemake has no types
 
     async def check_active_jobs(self, active_jobs: list[SubmittedJobInfo]) -> AsyncIterator[SubmittedJobInfo]:
         """Submit, look, ask, and tell Snakemake what ended."""
-        began = time.monotonic()
         try:
             for info in active_jobs:
                 self.launch(info.aux["job"].campaign).take(info.aux["job"])
@@ -84,7 +82,7 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # Snakemake has no types
             raise WorkflowError(str(error)) from error
         # with many jobs that wait it takes a hundredth of the time to look
         submitting = any(launch.is_submitting for launch in self.launches.values())
-        pause_s = self.jobs.LOOK_S if submitting else 100 * (time.monotonic() - began)
+        pause_s = self.jobs.LOOK_S if submitting else 100 * sum(launch.cost_s for launch in self.launches.values())
         self.next_seconds_between_status_checks = min(max(pause_s, self.jobs.LOOK_S), self.jobs.LONGEST_LOOK_S)
 
     def launch(self, campaign: Path) -> jobs.Launch:
