@@ -228,24 +228,6 @@ def beside_sentence(light: Interval, full: Interval) -> str:
     )
 
 
-def explained_by_jitter(share: Sequence[float], outlier: Sequence[float]) -> float:
-    """How far the CPUs that jitter most are those whose values elsewhere stand out (any measure of that, per CPU):
-    Spearman's rank correlation, NaN where either is constant or fewer than three CPUs have both."""
-    x, y = np.asarray(share, dtype=np.float64), np.asarray(outlier, dtype=np.float64)
-    good = np.isfinite(x) & np.isfinite(y)
-    x, y = x[good], y[good]
-    if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return float("nan")
-    return float(np.corrcoef(_ranks(x), _ranks(y))[0, 1])  # scipy.stats takes a second to import
-
-
-def _ranks(values: Array) -> Array:
-    """The rank of each value, of equal ones their mean."""
-    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: Array = (np.cumsum(counts) - (counts - 1) / 2)[which]
-    return ranks
-
-
 def _size(size_bytes: int) -> str:
     """Bytes as KiB, MiB or GiB, without a needless fraction."""
     for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):

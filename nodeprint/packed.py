@@ -31,8 +31,7 @@ class PackedNode:
 
     `numbers` are those of the whole machine, which all else is on: OS numbers of CPUs (`cpu`) and cores (`core`) by
     slot, of NUMA nodes (`node`) by their order. `seen` is what the kernels saw beside, a mapping a run that has any.
-    `senses` as of `nodeprint.senses`: what its clocks, thermometers and memory controllers said. `run_minutes` is how
-    long a run of each measurement took.
+    `senses` as of `nodeprint.senses`: what its clocks, thermometers and memory controllers said.
 
     `quality` is what is wrong with its records, `unusable` what keeps all of them from being compared; both are
     texts of readers, which are shown. `not_applicable` are measurements that have nothing to measure on it,
@@ -63,7 +62,6 @@ class PackedNode:
     numbers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     senses: Mapping[str, Any] = field(default_factory=dict)
     seen: tuple[Mapping[str, Any], ...] = ()
-    run_minutes: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -210,7 +208,6 @@ def _node(entry: Mapping[str, Any]) -> PackedNode:
         fingerprint=dict(entry.get("fingerprint", {})),
         numbers={key: tuple(numbers) for key, numbers in entry.get("numbers", {}).items()},
         senses=dict(entry.get("senses", {})),
-        run_minutes=dict(entry.get("run_minutes", {})),
         followed=msgspec.convert(entry.get("followed", {}), dict[int, Followed], strict=False),
         imported=bool(entry.get("imported", False)),
         identified=bool(entry.get("identified", True)),

@@ -195,13 +195,8 @@ def _of_node(
         of_node += [_pairs(number, place, job.number, one, kind) for one in job.pairs]
         of_node += [_cells(number, job.number, one, kind.whole) for one in job.cells if one.name in cell_models()]
     boots = {boot for job in found for boot in _boots(job)}
-    took: dict[str, list[float]] = {}
-    for one in (one for job in found for one in job.measured.values()):
-        times = [float(run["trailer"].get("elapsed_s") or 0.0) for run in one.runs]
-        took.setdefault(one.name, []).extend(seconds / 60 for seconds in times if seconds > 0)
     known = replace(
         node,
-        run_minutes={name: round(float(np.median(times)), 3) for name, times in sorted(took.items()) if times},
         quality=(*node.quality, *(survey.problems if survey.topology else ())),
         # without its topology a node that has a survey would be taken for one of another configuration
         unusable=() if survey.topology else tuple(survey.problems),

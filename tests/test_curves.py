@@ -126,15 +126,3 @@ def test_touch_on_one_node_says_so() -> None:
     assert "1.00 (1.00 to 1.00), 1, as expected" in curves.touch_sentence(curves.Interval(0.998, 0.996, 0.9996, 31), 1)
     assert "0.99 (0.98 to 0.99), not 1" in curves.touch_sentence(curves.Interval(0.987, 0.984, 0.991, 31), 1)
     assert "1.50" in curves.touch_sentence(curves.Interval(1.5, 1.45, 1.56, 31), 2)
-
-
-def test_what_jitter_explains() -> None:
-    share = [0.001] * 20
-    share[7], share[3] = 0.5, 0.1
-    generator = np.random.default_rng(3)
-    noisy = list(generator.uniform(0, 1, 20))
-    assert curves.explained_by_jitter(noisy, [2 * x + 0.01 for x in noisy]) == pytest.approx(1)
-    assert abs(curves.explained_by_jitter(noisy, list(generator.uniform(0, 1, 20)))) < 0.5
-    assert math.isnan(curves.explained_by_jitter(share, [1.0] * 20))
-    # equal values have the mean of their ranks: 1, 2.5, 2.5, 4 against 1, 3, 2, 4
-    assert curves.explained_by_jitter([0, 5, 5, 9], [1, 8, 2, 9]) == pytest.approx(4.5 / math.sqrt(4.5 * 5))

@@ -98,7 +98,6 @@ def figures(machine: str) -> dict[str, tuple[Draw[FigureData], FigureData]]:
         "difference": (matrix.matrix, matrix.difference(pairs, "node002", bound=BOUND, marked=[17])),
         "effect": (effects.effect, effects.of_finding(finding)),
         "own pairs": (own_places.own_differences, own_places.own_places(pairs, "node002", finding)),
-        "own values": (own_places.own_values, own_places.own_places(pairs, "node002", finding)),
         "own cells": (own_places.own_differences, own_places.own_places(memory, "node002", cells)),
     }  # type: ignore[assignment]
     if crossing is not None:

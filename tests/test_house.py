@@ -57,7 +57,6 @@ FLOORS = [
         "checked_yaml",
         "curves",
         "dies",
-        "distributions",
         "order_statistics",
     },
     {"stats"},

@@ -23,8 +23,3 @@ def test_medians_of_rows_leave_out_what_was_not_measured(values: np.ndarray) -> 
     for row, found in zip(values, by_sorting.row_medians(values), strict=True):
         known = row[~np.isnan(row)]
         np.testing.assert_allclose(found, np.median(known) if known.size else np.nan, atol=1e-6)
-
-
-@given(arrays(float, st.tuples(st.integers(1, 7), st.integers(1, 7)), elements=GAPS))
-def test_medians_over_peers_need_all_of_them(values: np.ndarray) -> None:  # type: ignore[type-arg]
-    np.testing.assert_allclose(by_sorting.median_over(values), np.median(values, axis=0), atol=1e-6)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from msgspec.structs import replace
 
-from nodeprint.fleet.jobs import Array, Job, Measured
+from nodeprint.fleet.jobs import Array, Measured
 from nodeprint.topology.model import Topology
 
 #: The home follows from the policy; of `sockets`, the one that is near.
@@ -16,14 +15,14 @@ NEAR = -1
 FAR = 10_000
 
 
-def of_pairs(one: Measured, topology: Topology | None) -> Array:
+def of_pairs(measured: Measured, topology: Topology | None) -> Array:
     """The home of each place of pairs of CPUs: its NUMA node, or, with the policy `sockets`, NEAR or FAR and more.
 
     Near is in the socket of the pair, of a pair between sockets in the lower one: so no home holds pairs whose line is
     in their socket beside pairs whose line is not. Where sockets are unknown it stays the NUMA node.
     """
-    places = one.places
-    if one.header.get("home") != "sockets" or topology is None:
+    places = measured.places
+    if measured.header.get("home") != "sockets" or topology is None:
         return places["home"]
     of_cpu = {cpu.cpu: cpu.socket for cpu in topology.cpus if cpu.socket is not None}
     of_node = {node.node: of_cpu[cpu] for node in topology.numa_nodes for cpu in node.cpus[:1] if cpu in of_cpu}
@@ -40,15 +39,6 @@ def _looked_up(known: Mapping[int, int], keys: Array) -> Array:
     table = np.full(max([*known, int(keys.max(initial=0))]) + 1, -1, dtype=np.int64)
     table[list(known)] = list(known.values())
     return np.asarray(table[keys])
-
-
-def seen_from_pairs(job: Job, topology: Topology | None) -> Job:
-    """A job whose measurements of pairs have these homes."""
-    measured = {
-        name: replace(one, places={**one.places, "home": of_pairs(one, topology)}) if one.pairs else one
-        for name, one in job.measured.items()
-    }
-    return replace(job, measured=measured)
 
 
 def named(home: float) -> str:

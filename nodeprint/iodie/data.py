@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.distributions import robust_sd
+from nodeprint.order_statistics import robust_sd
 from nodeprint.topology.facts import list_text
 from nodeprint.topology.model import Level, Topology
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
+from scipy.special import stdtrit
 
-from nodeprint.distributions import stdtrit
 from nodeprint.iodie import data, geometry, hashing, line_clusters, paths, sites
 from nodeprint.iodie.data import Bools, Census, Floats, Frame, Ints, Lines, Tensor
 from nodeprint.iodie.geometry import Distances, Geometry
@@ -34,8 +34,8 @@ class Die(msgspec.Struct, frozen=True):
     """What was found of the lines at home in one socket, or in one of its NUMA nodes (`homes`).
 
     `no_map` says why there is no map of sites; `no_geometry` why none of the known geometries is named. `counted` has
-    the cluster of each of `counted_lines`, by which shares are counted: those of the census, which are drawn from all
-    of the pool, where its clusters are those of hops. `agrees` says whether the sites are the labelled quadrants, as
+    the cluster of each line by which shares are counted: of the lines of the census, which are drawn from all of the
+    pool, where its clusters are those of hops. `agrees` says whether the sites are the labelled quadrants, as
     adjusted Rand index, None where either is unknown.
     """
 
@@ -53,7 +53,6 @@ class Die(msgspec.Struct, frozen=True):
     geometry: Geometry | None
     no_geometry: str
     counted: Ints
-    counted_lines: Lines
     agrees: float | None
     core: Core | None
     links: tuple[Link, ...] = ()
@@ -127,17 +126,17 @@ def find(tensor: Tensor, censuses: Sequence[Census], topology: Topology) -> Die:
         no_map, known, distances = "the sites that the lines suggest coincide", None, None
         fit = paths.fit(tensor, clusters, None)
     shape = geometry.find(distances, known.count) if known and distances else "there is no map"
-    counted = (clusters.label, tensor.lines)
+    counted = clusters.label
     if of_census is not None and census_lines is not None:
         label = line_clusters.in_hops(clusters, tensor.lines, of_census, census_lines)
-        counted = (label, census_lines) if label is not None else counted
+        counted = label if label is not None else counted
     labels = tensor.labels[tensor.here]
     agrees = rand_index(known.of_end, labels) if known and (labels >= 0).all() else None
     rules = _rules(clusters, tensor.lines, of_census, census_lines, bits)
     return Die(
         tensor.frame, homes, clusters, of_census, both, tuple(rules), known, no_map, fit,
         paths.far(tensor, clusters, known, fit), distances, shape if isinstance(shape, Geometry) else None,
-        shape if isinstance(shape, str) else "", *counted, agrees, paths.core(tensor),
+        shape if isinstance(shape, str) else "", counted, agrees, paths.core(tensor),
     )  # fmt: skip
 
 

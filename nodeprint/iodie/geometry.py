@@ -9,9 +9,9 @@ from math import lgamma, log, pi
 
 import msgspec
 import numpy as np
+from scipy.special import stdtrit
 
 from nodeprint import dies
-from nodeprint.distributions import stdtrit
 from nodeprint.iodie.data import Floats, Ints
 from nodeprint.iodie.paths import Fit
 from nodeprint.iodie.sites import Sites

@@ -138,13 +138,3 @@ def _censuses(run: str, found: Detail) -> list[Census]:
                 Census(run, home, np.array(list(of)), lines, ns.swapaxes(0, 1), int(clusters.get("address_bits") or 0))
             )
     return out
-
-
-def has_lines(node_dir: Path) -> bool:
-    """Whether a node has records, and the first that a map could be made of was measured with `--detail`."""
-    for folder in jobs.folders(node_dir) if node_dir.is_dir() else ():
-        measured = store.job(folder).measured
-        for name in MEASUREMENTS:
-            if name in measured:
-                return "--detail" in measured[name].header.get("arguments", ())
-    return False

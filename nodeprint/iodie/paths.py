@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 import numpy as np
+from scipy.special import stdtrit
 
-from nodeprint.distributions import stdtrit
 from nodeprint.iodie.data import Bools, Floats, Ints, Tensor
 from nodeprint.iodie.line_clusters import Clusters, less_pass_means
 from nodeprint.iodie.sites import Sites

@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtrit
 
 from nodeprint import files, packed, packing
-from nodeprint.distributions import stdtrit
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.fleet.quantity import Quantity
 from nodeprint.judge import naming

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from nodeprint.fleet.quantity import Key
 from nodeprint.judge.reduction import Matrix
-from nodeprint.judge.terms import Terms, scoped
+from nodeprint.judge.terms import Candidate, Terms, scoped
 from nodeprint.layout import Ints
 
 Floats = npt.NDArray[np.float64]
@@ -54,15 +54,6 @@ class Cause(msgspec.Struct, frozen=True):
     members: Ints
     covers: Ints
     finer: Ints
-
-
-class _Candidate(msgspec.Struct, frozen=True):
-    """A part, or several that may have one cause, with the places that it covers."""
-
-    term: str
-    where: Mapping[str, Key]
-    members: Ints
-    covers: Ints
 
 
 def causes(matrix: Matrix, node: Deviation) -> list[Cause]:
@@ -115,19 +106,18 @@ def _weight(terms: Terms, part: int, of: int) -> float:
     return float(terms.contrast[part, terms.terms[of].covers].sum())
 
 
-def _candidates(terms: Terms) -> list[_Candidate]:
+def _candidates(terms: Terms) -> list[Candidate]:
     """What may be a cause, the coarsest first: several parts together, then each part by itself."""
-    several = [_Candidate(c.term, c.where, c.members, c.covers) for c in terms.composites]
     single = [
-        _Candidate(term.name, scoped(term.family, term.where), np.array([number]), term.covers)
+        Candidate(term.name, scoped(term.family, term.where), np.array([number]), term.covers)
         for number, term in enumerate(terms.terms)
     ]
-    return [*several, *single]
+    return [*terms.composites, *single]
 
 
 def _explaining(
-    head: int, candidates: list[_Candidate], left: Floats, node: Deviation, levels: Floats, terms: Terms
-) -> tuple[_Candidate, Floats]:
+    head: int, candidates: list[Candidate], left: Floats, node: Deviation, levels: Floats, terms: Terms
+) -> tuple[Candidate, Floats]:
     """The coarsest candidate that the head part is of and whose parts all agree with one effect, and that effect in
     each of its parts. Of cells also a wider set with the same difference."""
     for candidate in candidates:
@@ -161,7 +151,7 @@ def _common(difference: Floats, error: Floats, levels: Floats, head: int) -> Flo
     return best[1] if best else None
 
 
-def _shown_in(terms: Terms, candidate: _Candidate, effect: Floats, matrix: Matrix) -> Floats:
+def _shown_in(terms: Terms, candidate: Candidate, effect: Floats, matrix: Matrix) -> Floats:
     """What the effect of a candidate on the places that it covers is in every part."""
     if terms.share:
         # a median over places shows nothing of a few of them

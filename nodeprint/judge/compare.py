@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import msgspec
 import numpy as np
+from scipy.special import stdtrit
 
 from nodeprint import fingerprint
-from nodeprint.distributions import stdtrit
 from nodeprint.errors import printable
 from nodeprint.fingerprint import label
 from nodeprint.fleet.quantity import models

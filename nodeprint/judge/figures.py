@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtrit
 
-from nodeprint.distributions import stdtrit
 from nodeprint.fleet.homes import FAR
 from nodeprint.fleet.quantity import Quantity
 from nodeprint.judge import naming, sets

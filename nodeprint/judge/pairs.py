@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.judge.terms import FAMILIES, Composite, Term, Terms
+from nodeprint.judge.terms import FAMILIES, Candidate, Term, Terms
 from nodeprint.layout import LEVELS, OTHER_SOCKET, RANK, Ints, Layout, codes
 
 Bools = npt.NDArray[np.bool_]
@@ -62,7 +62,6 @@ def build(layout: Layout) -> Terms:
         layout, tuple(found), contrast, tuple(_composites(found, at)), families, family, pool,
         {int(number): families[number // 2] for number in np.unique(pool)},
         tuple(family for family in _unwitnessed(found, contrast, at) if not (layout.harvested and family == "core-in")),
-        np.array([1 in (len(term.covers), len(term.against)) for term in found], dtype=np.bool_),
     )  # fmt: skip
 
 
@@ -214,14 +213,14 @@ def _contrast_row(term: Term, stratum: Ints) -> npt.NDArray[np.float32]:
     return row.astype(np.float32)
 
 
-def _composites(terms: Sequence[Term], at: _Places) -> Iterator[Composite]:
+def _composites(terms: Sequence[Term], at: _Places) -> Iterator[Candidate]:
     """Causes that show in several terms at once; of those in the same terms the first."""
     seen: set[frozenset[int]] = set()
     for name, where, members in _together(terms, at):
         if len(members) > 1 and frozenset(members) not in seen:
             seen.add(frozenset(members))
             covers = np.unique(np.concatenate([terms[i].covers for i in members]))
-            yield Composite(name, where, np.array(members, dtype=np.int64), covers)
+            yield Candidate(name, where, np.array(members, dtype=np.int64), covers)
 
 
 def _together(terms: Sequence[Term], at: _Places) -> Iterator[tuple[str, Mapping[str, int], list[int]]]:

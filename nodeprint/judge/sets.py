@@ -86,6 +86,5 @@ def of(one: Quantity) -> Terms:
     layout = Layout(one.layout.slots, np.zeros((0, 2), dtype=np.int64), levels=one.layout.levels)
     return Terms(
         layout, tuple(found), contrast, (), families, family_of,
-        family_of, dict(enumerate(families)), (),
-        np.array([share or bool({"cpu", "a", "b"} & set(one_term.where)) for one_term in found], dtype=np.bool_), share,
+        family_of, dict(enumerate(families)), (), share,
     )  # fmt: skip

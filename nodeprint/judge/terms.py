@@ -61,8 +61,8 @@ class Term(msgspec.Struct, frozen=True):
     against: Ints
 
 
-class Composite(msgspec.Struct, frozen=True):
-    """A cause that shows in several terms: its name, place, the numbers of its terms and all places it covers."""
+class Candidate(msgspec.Struct, frozen=True):
+    """What may be one cause: its name, place, the numbers of the terms that it shows in and all places it covers."""
 
     term: str
     where: Mapping[str, Key]
@@ -75,21 +75,19 @@ class Terms(msgspec.Struct, frozen=True, dict=True):
 
     `families` are from coarse to fine, `family` is each term's number among them, `pool` (term) a number for the terms
     that share a scale, `pools` its family's name by number. `unwitnessed` are families whose kind of part is there and
-    examined by no term: where there is one, no node is SAME. `passing` are terms of one pair or one CPU, or
-    compared with one pair: a disturbance of a single run is no instability of the node there. With `share` values are
-    shares of the time: a term is the median of its places, and only more is a deviation.
+    examined by no term: where there is one, no node is SAME. With `share` values are shares of the time: a term is the
+    median of its places, and only more is a deviation.
     """
 
     layout: Layout
     terms: tuple[Term, ...]
     contrast: npt.NDArray[np.floating]
-    composites: tuple[Composite, ...]
+    composites: tuple[Candidate, ...]
     families: tuple[str, ...]
     family: Ints
     pool: Ints
     pools: Mapping[int, str]
     unwitnessed: tuple[str, ...]
-    passing: Bools
     share: bool = False
 
     @cached_property

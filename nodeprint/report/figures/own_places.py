@@ -8,7 +8,6 @@ import msgspec
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 
 from nodeprint.errors import NodeprintError
 from nodeprint.fleet.quantity import Quantity
@@ -25,6 +24,7 @@ from nodeprint.report.figures.part_levels import (
     tick_step,
 )
 from nodeprint.report.figures.render import Frame
+from nodeprint.report.figures.strips import peer_ranges
 from nodeprint.report.figures.style import Style
 
 #: More pairs than these are shown as the means of each CPU's.
@@ -249,7 +249,7 @@ def own_differences(ax: Axes, data: OwnPlaces, style: Style) -> None:
     x = np.arange(len(data.places))
     ax.axhspan(-data.bound, data.bound, color=style.colours["wash"], linewidth=0)
     ax.axhline(0, color=style.colours["hair"], linewidth=0.5)
-    _ranges(ax, x, data.peer_difference_low, data.peer_difference_high, style)
+    peer_ranges(ax, x, data.peer_difference_low, data.peer_difference_high, style)
     for side in (-data.bound, data.bound):
         ax.axhline(side, color=style.colours["bound"], linewidth=0.7, linestyle=(0, (4, 2)))
     ax.axhspan(*data.interval, color=style.colour("alarm"), alpha=0.15, linewidth=0)
@@ -268,25 +268,6 @@ def own_differences(ax: Axes, data: OwnPlaces, style: Style) -> None:
         f"\N{BLACK UP-POINTING TRIANGLE} {data.node}: {data.effect:+.1f} %    | {data.peers} peers    "
         f"- - bound ±{data.bound:.3g} %", fontsize=style.letters_pt,
     )  # fmt: skip
-
-
-def own_values(ax: Axes, data: OwnPlaces, style: Style) -> None:
-    """Draw by place the values of the node (triangles) and of its peers (lines from lowest to highest)."""
-    x = np.arange(len(data.places))
-    _ranges(ax, x, data.peer_low, data.peer_high, style)
-    ax.plot(x, data.peer_median, linestyle="", marker="_", color=style.colours["quiet"], markersize=3)
-    _node_marks(ax, x, data.values, style)
-    _finish(ax, data, style)
-    ax.set_ylabel(data.value_title)
-    ax.set_title(
-        f"\N{BLACK UP-POINTING TRIANGLE} {data.node}    | {data.peers} peers", fontsize=style.letters_pt,
-
-    )  # fmt: skip
-
-
-def _ranges(ax: Axes, x: Ints, low: Floats, high: Floats, style: Style) -> None:
-    lines = np.stack([np.column_stack([x, low]), np.column_stack([x, high])], axis=1)
-    ax.add_collection(LineCollection(list(lines), linewidths=1.2, colors=style.colours["peers"], alpha=0.7))
 
 
 def _node_marks(ax: Axes, x: Ints, values: Floats, style: Style) -> None:

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 from nodeprint.errors import NodeprintError
+from nodeprint.layout import Ints
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.part_levels import (
     BRACKET_PT,
@@ -96,12 +97,17 @@ def _coordinate(levels: NodeLevels, dim: str, wanted: int | str | None) -> int:
     return int(quantity.places[dim].min()) if wanted is None else wanted
 
 
+def peer_ranges(ax: Axes, x: Ints, low: Floats, high: Floats, style: Style) -> None:
+    """Draw by place a line from the lowest to the highest of the peers."""
+    lines = np.stack([np.column_stack([x, low]), np.column_stack([x, high])], axis=1)
+    ax.add_collection(LineCollection(list(lines), linewidths=1.2, colors=style.colours["peers"], alpha=0.7))
+
+
 def strip(ax: Axes, data: StripData, style: Style) -> None:
     """Draw the values as dots, those of a finding as triangles, before the range of the peers."""
     x = np.arange(len(data.labels))
     if data.peers:
-        lines = np.stack([np.column_stack([x, data.peer_low]), np.column_stack([x, data.peer_high])], axis=1)
-        ax.add_collection(LineCollection(list(lines), linewidths=1.2, colors=style.colours["peers"], alpha=0.7))
+        peer_ranges(ax, x, data.peer_low, data.peer_high, style)
     size = float(np.clip(200 / max(len(x), 1), 1.6, 3.5))
     quiet = np.setdiff1d(x, data.marked)
     ax.plot(quiet, data.values[quiet], linestyle="", marker="o", color=style.colours["node"], markersize=size)
