@@ -64,8 +64,8 @@ def of_bandwidth() -> Ours:
         command = [ROOT / "kernels/build/bandwidth", "--op", "groups", "--cpus", "cores", "--passes", "1"]
         streams = ["--streams", ",".join(KERNELS), "--pages", "base"]
         subprocess.run([*command, *streams, "--out", out], capture_output=True, check=True)
-        found = [json.loads(line) for line in out.read_text().splitlines()]
-    cells = [r for r in found if r["record"] == "cell" and (r["scope"], r["memory"]) == ("ccx", "own")]
+        lines = [json.loads(line) for line in out.read_text().splitlines()]
+    cells = [r for r in lines if r["record"] == "cell" and (r["scope"], r["memory"]) == ("ccx", "own")]
     return Ours(
         {r["stream"]: r["threads"] * r["slowest_thread_bytes_per_s"] for r in cells},
         {r["stream"]: r["mean_bytes_per_s"] for r in cells},

@@ -294,10 +294,10 @@ def _groups(quantity: Quantity, label: str) -> Ints | None:
     """The number of the values of labels at each place; None where the quantity has no such labels."""
     key = (quantity.measurement, quantity.layout.key, label)
     if key not in _GROUPS:
-        known, names = sets.labels(quantity), label.split(" x ")
+        labels, names = sets.labels(quantity), label.split(" x ")
         _GROUPS[key] = None
-        if set(names) <= set(known):
-            values = [tuple(known[name][place] for name in names) for place in range(quantity.size)]
+        if set(names) <= set(labels):
+            values = [tuple(labels[name][place] for name in names) for place in range(quantity.size)]
             order = {value: number for number, value in enumerate(dict.fromkeys(values))}
             _GROUPS[key] = np.array([order[value] for value in values])
     return _GROUPS[key]

@@ -29,11 +29,11 @@ KINDS = {"used": (), "flush": ("--fresh", "flush"), "page": ("--fresh", "page")}
 
 def cpus() -> list[int]:
     """Up to four allowed CPUs: of different L3s first, as the lines of a third cache are what it is about."""
-    found: dict[str, list[int]] = {}
+    by_line: dict[str, list[int]] = {}
     for cpu in sorted(os.sched_getaffinity(0)):
         path = Path(f"/sys/devices/system/cpu/cpu{cpu}/cache/index3/shared_cpu_list")
-        found.setdefault(path.read_text() if path.exists() else "", []).append(cpu)
-    turns = [members[turn] for turn in range(4) for members in found.values() if turn < len(members)]
+        by_line.setdefault(path.read_text() if path.exists() else "", []).append(cpu)
+    turns = [members[turn] for turn in range(4) for members in by_line.values() if turn < len(members)]
     return sorted(turns[:4])
 
 

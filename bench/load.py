@@ -55,14 +55,14 @@ def of_load(cpu: int) -> Alone:
 def of_likwid_bench(kernel: str, iterations: int, cpu: int) -> float:
     """Its operations in a second on that core."""
     command = ["taskset", "-c", str(cpu), "likwid-bench", "-t", kernel, "-w", "N:16kB:1", "-i", str(iterations)]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return 1e6 * float(re.findall(r"MFlops/s:\s+([\d.]+)", said)[0])
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return 1e6 * float(re.findall(r"MFlops/s:\s+([\d.]+)", output)[0])
 
 
 def iterations_for(kernel: str, flops_per_s: float) -> int:
     """How many times it goes through its 16 kB in RUN_S; the operations of one are counted by it."""
-    said = subprocess.run(["likwid-bench", "-l", kernel], capture_output=True, text=True, check=True).stdout
-    flops_per_element = int(re.findall(r"Flops per element: (\d+)", said)[0])
+    listing = subprocess.run(["likwid-bench", "-l", kernel], capture_output=True, text=True, check=True).stdout
+    flops_per_element = int(re.findall(r"Flops per element: (\d+)", listing)[0])
     return max(1, round(RUN_S * flops_per_s / (flops_per_element * 16000 / 8)))
 
 
@@ -91,17 +91,17 @@ def main() -> int:
                 ours.append(of_load(cpu))
             else:
                 theirs.append(of_likwid_bench(kernel, iterations, cpu))
-    means = agreement([one.mean for one in ours], theirs)
+    means = agreement([burst.mean for burst in ours], theirs)
     # at real-time priority others are no reason to doubt: they had the other CPUs
-    said = f"{alone.vector}: ours / likwid-bench, {means.words(LIMIT, 0.0 if first else others.share())}"
+    title = f"{alone.vector}: ours / likwid-bench, {means.words(LIMIT, 0.0 if first else others.share())}"
     rows = [
-        row(f"{alone.vector}: ours, median over bursts", [one.median / 1e9 for one in ours], None, "Gflop/s"),
-        row(f"{alone.vector}: ours, mean over all", [one.mean / 1e9 for one in ours], None, "Gflop/s"),
+        row(f"{alone.vector}: ours, median over bursts", [burst.median / 1e9 for burst in ours], None, "Gflop/s"),
+        row(f"{alone.vector}: ours, mean over all", [burst.mean / 1e9 for burst in ours], None, "Gflop/s"),
         row(f"{alone.vector}: likwid-bench", [value / 1e9 for value in theirs], None, "Gflop/s"),
         row("flops against likwid-bench: farthest end of the interval", means.farthest, LIMIT),
     ]
-    table.keep("load", rows, load, said=said, real_time=first)
-    print(said)
+    table.keep("load", rows, load, said=title, real_time=first)
+    print(title)
     return 0
 
 

@@ -114,13 +114,13 @@ def _not_same(name: str, counts: Mapping[str, int], least: float | None) -> Row:
 
 def planted_parts(made: Made, rng: np.random.Generator, times: float) -> dict[str, Planted]:
     """A defect of each kind that the machine has, somewhere."""
-    found = {}
+    findings = {}
     for kind, (measurement, family) in PARTS.items():
         matrix = next((m for m in made.truth if m.name == measurement), None)
         chosen = None if matrix is None else _chosen(matrix, family, rng, times)
         if chosen is not None:
-            found[kind] = chosen
-    return found
+            findings[kind] = chosen
+    return findings
 
 
 def _chosen(matrix: Matrix, family: str, rng: np.random.Generator, times: float) -> Planted | None:
@@ -165,26 +165,26 @@ def planted(fleets: int) -> Iterator[Row]:
         rng = np.random.default_rng([seed, 77])
         chosen: dict[int, tuple[str, Planted]] = {}
         for node, size in zip((3,) if few else (3, 8, 13), SIZES if not few else (SIZES[seed // 4 % 3],), strict=True):
-            known = planted_parts(clean, rng, size)
+            parts = planted_parts(clean, rng, size)
             kind = list(PARTS)[turn % len(PARTS)]
             turn += 1
-            if kind in known and clean.reach[node] < 1:  # else what nature did to it may come first
-                chosen[node] = kind, known[kind]
-        made = replace(clean, planted={node: one for node, (_, one) in chosen.items()})
+            if kind in parts and clean.reach[node] < 1:  # else what nature did to it may come first
+                chosen[node] = kind, parts[kind]
+        made = replace(clean, planted={node: part for node, (_, part) in chosen.items()})
         first = judge(made.fleet())
-        for node, (kind, one) in chosen.items():
+        for node, (kind, part) in chosen.items():
             outcome = outcomes(first)[node]
-            found = outcome in (Outcome.SUSPECT, Outcome.DIFFERS)
-            counts[kind, one.times, "all"] += 1
-            counts[kind, one.times, "same"] += outcome is Outcome.SAME
-            counts[kind, one.times, "found"] += found
-            counts[kind, one.times, "headed"] += found and headed(first, node, one)
-            if (one.times == SIZES[0] and outcome is Outcome.SAME) or (one.times > SIZES[0] and not found) or (
-                found and not headed(first, node, one)
+            is_found = outcome in (Outcome.SUSPECT, Outcome.DIFFERS)
+            counts[kind, part.times, "all"] += 1
+            counts[kind, part.times, "same"] += outcome is Outcome.SAME
+            counts[kind, part.times, "found"] += is_found
+            counts[kind, part.times, "headed"] += is_found and headed(first, node, part)
+            if (part.times == SIZES[0] and outcome is Outcome.SAME) or (part.times > SIZES[0] and not is_found) or (
+                is_found and not headed(first, node, part)
             ):  # fmt: skip
                 heads = [(s.cause.term, dict(s.cause.where)) for s in first.shown.get(node, ())[:2]]
                 print(f"planted: seed {seed}, {made.machine}, {name}, {len(outcomes(first))} nodes: {kind} "
-                      f"{dict(one.where)} {one.times} bounds: {outcome.value} {heads}", flush=True)  # fmt: skip
+                      f"{dict(part.where)} {part.times} bounds: {outcome.value} {heads}", flush=True)  # fmt: skip
     yield from _planted_rows(counts)
 
 
@@ -207,9 +207,9 @@ def _planted_rows(counts: Mapping[tuple[str, float, str], int]) -> Iterator[Row]
         every, missed = of(size, "all"), of(size, "all") - of(size, "found")
         yield row(f"planted, {size} bounds: missed of {every}", _percent(missed, every), 100 - least, "%")
         yield row(f"planted, {size} bounds: missed, at most", 100 * upper(missed, every), None, "%")
-    found = of(middle, "found") + of(largest, "found")
-    wrong = found - of(middle, "headed") - of(largest, "headed")
-    yield row(f"planted: {found} found, headed by another part", _percent(wrong, found), 5.0, "%")
+    found_of = of(middle, "found") + of(largest, "found")
+    wrong = found_of - of(middle, "headed") - of(largest, "headed")
+    yield row(f"planted: {found_of} found, headed by another part", _percent(wrong, found_of), 5.0, "%")
 
 
 def _percent(count: int, of: int) -> float:
@@ -238,7 +238,7 @@ def main() -> int:
         else:
             rows += healthy(fleets, MACHINES, names, section)
     table.keep("verdict", rows, load)
-    return int(any(one.missed for one in rows))
+    return int(any(result.missed for result in rows))
 
 
 if __name__ == "__main__":

@@ -160,38 +160,41 @@ def _made(folder: Path, row: discover.Node) -> Standing:
     return Standing(row.node, row.state if there else "not begun", row.reason, row.job)
 
 
-def _standing(
+def _standing(  # noqa: PLR0911 -- the first that holds
     folder: Path, row: discover.Node, seen: NodeProgress | None, queued: Sequence[str], state: State
 ) -> Standing:
     """How a node stands; `queued` is its row of jobs.tsv, or empty."""
     job = campaigns.job_folder(folder, row)
-    number, slurm_state, why = queued[2:5] if queued and queued[1] == str(row.job) else ("", "", "")
     none = Standing(row.node, "not begun", job=row.job, of=state.places, done=len(seen.done) if seen else 0)
-    current = seen.current if seen else None
-    found = none
     if (job / "status.json").exists():
         standing, message = _outcome(job / "status.json")
-        found = replace(none, standing=standing, reason=message, done=len(complete(job, state.steps)))
-    elif not row.measure:
-        found = replace(none, standing="left out", reason=": ".join(filter(None, (row.state, row.reason))))
-    elif submission := text_of(job / "submission.txt").strip():
-        found = replace(none, standing="failed", reason=printable(submission, 400))
-    elif slurm_state in _QUEUED:
-        found = replace(none, standing="queued", reason="" if why == "None" else why, slurm_job=number)
-    elif slurm_state in RUNS and by_ansible(queued):
-        found = replace(none, standing="running", reason=f"since {why}")
-    elif slurm_state in RUNS or _held(folder / f"locks/{row.host}.lock"):
-        reason = "" if current else "it begins"
-        measurement, run = (current.name, current.run) if current else ("", 0)
-        left_s = state.left_of(seen) if current and seen else None
-        found = replace(none, standing="running", reason=reason, slurm_job=number, measurement=measurement, run=run,
-                        left_s=left_s)  # fmt: skip
-    elif slurm_state.isupper():  # a state of Slurm, and no outcome of a former call
-        why = f"its Slurm job is {slurm_state}; waiting for its status.json"
-        found = replace(none, standing="running", reason=why, slurm_job=number)
-    elif (job / "node-run.log").exists():
-        found = replace(none, standing="interrupted")
-    return found
+        return replace(none, standing=standing, reason=message, done=len(complete(job, state.steps)))
+    if not row.measure:
+        return replace(none, standing="left out", reason=": ".join(filter(None, (row.state, row.reason))))
+    if submission := text_of(job / "submission.txt").strip():
+        return replace(none, standing="failed", reason=printable(submission, 400))
+    number, slurm_state, why = queued[2:5] if queued and queued[1] == str(row.job) else ("", "", "")
+    if slurm_state in _QUEUED:
+        return replace(none, standing="queued", reason="" if why == "None" else why, slurm_job=number)
+    if slurm_state in RUNS or _held(folder / f"locks/{row.host}.lock"):
+        since = f"since {why}" if slurm_state in RUNS and by_ansible(queued) else ""
+        return _running(none, seen, state, number, since)
+    if slurm_state.isupper():  # a state of Slurm, and no outcome of a former call
+        reason = f"its Slurm job is {slurm_state}; waiting for its status.json"
+        return replace(none, standing="running", reason=reason, slurm_job=number)
+    return replace(none, standing="interrupted") if (job / "node-run.log").exists() else none
+
+
+def _running(node: Standing, seen: NodeProgress | None, state: State, number: str, since: str) -> Standing:
+    """The standing of a node that runs: what it measures now, as far as it tells (`since` is what Ansible tells)."""
+    if since:
+        return replace(node, standing="running", reason=since)
+    if not seen or not seen.current:
+        return replace(node, standing="running", reason="it begins", slurm_job=number)
+    return replace(
+        node, standing="running", slurm_job=number, measurement=seen.current.name, run=seen.current.run,
+        left_s=state.left_of(seen),
+    )  # fmt: skip
 
 
 def _words(node: Standing) -> str:

@@ -130,8 +130,8 @@ class Plot:
 
     def floorplan(self, node: str, measurement: str = "coherence-cas", *, ax: Axes | None = None) -> Axes:
         """The machine with each core in the colour of its median."""
-        known = self._levels(measurement, node)
-        data = floorplan.of_pairs(known, node) if known.quantity.of_pairs else floorplan.of_cells(known, node)
+        levels = self._levels(measurement, node)
+        data = floorplan.of_pairs(levels, node) if levels.quantity.of_pairs else floorplan.of_cells(levels, node)
         return _drawn(floorplan.floorplan, data, ax)
 
     def strip(self, node: str, measurement: str = "clock-together", *, ax: Axes | None = None) -> Axes:
@@ -148,15 +148,15 @@ class Plot:
 
     def effect(self, node: str, finding: int = 0, *, ax: Axes | None = None) -> Axes:
         """A finding's effect in each job and run against its bound, by its number among the node's findings."""
-        found = self._finding(node, finding)
-        return _drawn(effects.effect, effects.of_finding(found, share=found.unit == "share"), ax)
+        deviation = self._finding(node, finding)
+        return _drawn(effects.effect, effects.of_finding(deviation, share=deviation.unit == "share"), ax)
 
     def finding(self, node: str, finding: int = 0, *, ax: Axes | None = None) -> Axes:
         """The pairs or cells that a finding is of, beside those of peers, with its effect and bound."""
-        found = self._finding(node, finding)
-        known = self._levels(found.measurement, node)
-        peers = own_places.unsuspected_peers(self._campaign.verdict, known, node)
-        return _drawn(own_places.own_differences, own_places.own_places(known, node, found, peers), ax)
+        deviation = self._finding(node, finding)
+        levels = self._levels(deviation.measurement, node)
+        peers = own_places.unsuspected_peers(self._campaign.verdict, levels, node)
+        return _drawn(own_places.own_differences, own_places.own_places(levels, node, deviation, peers), ax)
 
     def margins(self, *, ax: Axes | None = None) -> Axes:
         """How much of each bound every node uses."""
@@ -167,8 +167,8 @@ class Plot:
 
     def maps(self, measurement: str = "coherence-cas", *, ax: Axes | None = None) -> Axes:
         """The difference maps of the nodes that can be compared with the first."""
-        known = self._levels(measurement, self._campaign.nodes[0])
-        return _drawn(fleet.maps, fleet.difference_maps(known, list(known.rows)), ax)
+        levels = self._levels(measurement, self._campaign.nodes[0])
+        return _drawn(fleet.maps, fleet.difference_maps(levels, list(levels.rows)), ax)
 
     def forest(self, measurement: str, family: str, place: str, *, ax: Axes | None = None) -> Axes:
         """The difference of every node in one part with its interval and the bound, as `deviations` has them."""
@@ -176,16 +176,18 @@ class Plot:
 
     def fabric(self, number: int = 0, *, ax: Axes | None = None) -> Axes:
         """Messages between the nodes."""
-        found = self._campaign.verdict.fabric
-        if number >= len(found):
-            raise NodeprintError(f"the campaign has {len(found)} measurements between nodes", advice="measure LinkTest")
-        return _drawn(fabric.fabric, fabric.medians(found[number]), ax)
+        fabrics = self._campaign.verdict.fabric
+        if number >= len(fabrics):
+            raise NodeprintError(
+                f"the campaign has {len(fabrics)} measurements between nodes", advice="measure LinkTest"
+            )
+        return _drawn(fabric.fabric, fabric.medians(fabrics[number]), ax)
 
     def side_by_side(self, *nodes: str, measurement: str = "coherence-cas", ax: Axes | None = None) -> Axes:
         """The matrices of several nodes, of the same machine or not, on one scale."""
-        known = [self._levels(measurement, node) for node in nodes]
-        matrices = [matrix.of_node(of_node, node) for of_node, node in zip(known, nodes, strict=True)]
-        return _drawn(side_by_side.side_by_side, side_by_side.on_one_scale(nodes, matrices, known[0].title), ax)
+        levels = [self._levels(measurement, node) for node in nodes]
+        matrices = [matrix.of_node(of_node, node) for of_node, node in zip(levels, nodes, strict=True)]
+        return _drawn(side_by_side.side_by_side, side_by_side.on_one_scale(nodes, matrices, levels[0].title), ax)
 
     def _levels(self, measurement: str, node: str) -> NodeLevels:
         return self._campaign.levels(measurement, node)

@@ -195,15 +195,17 @@ def _of_node(
         of_node += [_pairs(number, place, job.number, one, kind) for one in job.pairs]
         of_node += [_cells(number, job.number, one, kind.whole) for one in job.cells if one.name in cell_models()]
     boots = {boot for job in found for boot in _boots(job)}
-    known = replace(
+    described = replace(
         node,
         quality=(*node.quality, *(survey.problems if survey.topology else ())),
         # without its topology a node that has a survey would be taken for one of another configuration
         unusable=() if survey.topology else tuple(survey.problems),
         not_applicable=tuple(sorted({name for job in found for name in job.not_applicable})),
-        followed={job.number: known for job in found if (known := read_followed(place / f"job{job.number}")).submitted},
+        followed={
+            job.number: times for job in found if (times := read_followed(place / f"job{job.number}")).submitted
+        },
         rebooted=tuple(f"job{job.number}" for job in found if len(_boots(job)) > 1),
-        imported=any("imported" in one.header for job in found for one in job.measured.values()),
+        imported=any("imported" in measured.header for job in found for measured in job.measured.values()),
         identified=bool(survey.topology),
         cpus=kind.cpus,
         cores=kind.cores,
@@ -216,12 +218,12 @@ def _of_node(
             run for job in found for one in (*job.pairs, *job.cells) for run in _seen(job.number, one)
         ),
     )  # fmt: skip
-    return known, of_node
+    return described, of_node
 
 
 def _boots(job: Job) -> set[str]:
     """The boots that runs of a job are of; of an imported one there is none."""
-    return {str(run["boot_id"]) for one in job.measured.values() for run in one.runs} - {""}
+    return {str(run["boot_id"]) for measured in job.measured.values() for run in measured.runs} - {""}
 
 
 @dataclass(frozen=True)
@@ -324,13 +326,13 @@ def _sensors(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def _fingerprint(found: Sequence[Job], survey: Survey, machine: Machine) -> dict[str, Any]:
+def _fingerprint(jobs: Sequence[Job], survey: Survey, machine: Machine) -> dict[str, Any]:
     """The survey's fields, and what the newest records say of the kernel that wrote them. The processor of an imported
     matrix is that of its topology."""
     fields = dict(survey.fingerprint)
     if machine.name:
         fields.setdefault("cpu", machine.name)
-    headers = [one.header for job in found for one in job.pairs]
+    headers = [one.header for job in jobs for one in job.pairs]
     if headers:
         fields |= {key: headers[-1][key] for key in ("kernel_hash", "compiler") if headers[-1].get(key)}
     return fields

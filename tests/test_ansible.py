@@ -77,8 +77,8 @@ def test_the_main_job_with_a_host_that_is_down(house: Path, site: Path) -> None:
     campaign = house / "results/ansible"
     inventory(site, house / "hosts.yml", nodes=NODES[:3])
     cluster("crash", "cn03", state=site)
-    said = main_job(site, house, {"campaign": "ansible"}, code=1)
-    assert "Not finished: cn03 failed (unreachable: ssh: connect to host cn03" in said
+    output = main_job(site, house, {"campaign": "ansible"}, code=1)
+    assert "Not finished: cn03 failed (unreachable: ssh: connect to host cn03" in output
     assert [outcome(campaign, node) for node in ("cn01", "cn02")] == ["complete", "complete"]
     assert all(hosts(campaign, node) == {node} for node in ("cn01", "cn02"))
     assert "unreachable: ssh: connect to host cn03" in json.dumps(verdicts(campaign)["cn03"]["reasons"])

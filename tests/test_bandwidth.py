@@ -152,10 +152,10 @@ def test_a_stream_is_nothing_but_its_loads_sums_and_stores(stream: str) -> None:
     command = ["objdump", "-d", "--no-show-raw-insn", built() / "bandwidth"]
     listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     body = re.findall(rf"<{stream}>:\n(.*?)\n\n", listing, re.DOTALL)[0]
-    found = [(int(at, 16), text) for at, text in re.findall(r"^\s*([0-9a-f]+):\t(.*)$", body, re.MULTILINE)]
-    jumps = [(at, int(m[1], 16)) for at, text in found if (m := re.match(r"[jb]\S+\s+([0-9a-f]+)", text))]
+    instructions = [(int(at, 16), text) for at, text in re.findall(r"^\s*([0-9a-f]+):\t(.*)$", body, re.MULTILINE)]
+    jumps = [(at, int(m[1], 16)) for at, text in instructions if (m := re.match(r"[jb]\S+\s+([0-9a-f]+)", text))]
     back, to = next(jump for jump in jumps if jump[1] < jump[0])
-    loop = [text for at, text in found if to <= at <= back]
+    loop = [text for at, text in instructions if to <= at <= back]
     kinds = {
         kind: [text for text in loop if re.match(pattern, text)] for kind, pattern in MOVES[platform.machine()].items()
     }
@@ -196,8 +196,8 @@ def test_kinds_of_pages_are_cells_of_their_own(tmp_path: Path) -> None:
     out = tmp_path / "r.jsonl"
     command = [built() / "bandwidth", "--op", "cpus", "--cpus", str(ALLOWED[0]), "--passes", "1", "--pages", "both"]
     subprocess.run([*command, "--out", out], check=True, capture_output=True)
-    header, *found = map(json.loads, out.read_text().splitlines())
-    pages = {cell["pages"]: cell["page_bytes"] for cell in found if cell["record"] == "cell"}
+    header, *records = map(json.loads, out.read_text().splitlines())
+    pages = {cell["pages"]: cell["page_bytes"] for cell in records if cell["record"] == "cell"}
     assert pages["base"] == os.sysconf("SC_PAGE_SIZE")
     assert ("huge" in pages) != ("huge pages" in header["not_measured"])
     if huge:

@@ -271,14 +271,14 @@ def test_a_failed_outcome_is_set_aside_and_a_complete_one_stays(settings: dict[s
 
 @pytest.mark.parametrize(("launch", "known"), [("here", False), ("slurm", True), ("ansible", True)])
 def test_what_is_measured_elsewhere_is_known_by_the_campaigns_id(
-    settings: dict[str, object], launch: str, known: bool
+    settings: dict[str, object], launch: str, has_id: bool
 ) -> None:
     settings |= {"launch": launch}
     folder = campaign.prepare(settings, lambda: [Node("a", "a", state="inventory")], [], {})
-    assert (folder / "id").exists() is known
-    before = (folder / "id").read_text() if known else ""
+    assert (folder / "id").exists() is has_id
+    before = (folder / "id").read_text() if has_id else ""
     campaign.prepare(settings, lambda: [Node("a", "a", state="inventory")], [], {})
-    assert not known or (folder / "id").read_text() == before
+    assert not has_id or (folder / "id").read_text() == before
 
 
 def test_nodes_that_all_failed_are_tried_again(settings: dict[str, object]) -> None:

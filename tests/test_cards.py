@@ -71,7 +71,7 @@ def test_the_matrix_is_that_of_the_records_to_a_tenth(card: Card) -> None:
     assert card.matrix is not None
     same = np.array(card.matrix.places.parts["ccx"])
     inside = (same[:, None] == same[None, :]) & ~np.eye(len(same), dtype=bool)
-    figure = next(one for one in card.figures if one.name == "same CCX")
+    figure = next(figure for figure in card.figures if figure.name == "same CCX")
     assert np.nanmedian(card.matrix.latency_ns[inside]) == pytest.approx(figure.median, rel=0.02)
     assert np.array_equal(card.matrix.latency_ns, card.matrix.latency_ns.T, equal_nan=True)
 
@@ -143,8 +143,8 @@ def machines(*medians: float, **of: object) -> reference.Table:
 
 
 def test_as_published_machines_of_this_processor() -> None:
-    found = reference.standing(bare(ccx_ns=23.0), machines(22.0, 23.0, 24.0))
-    (sentence, rest) = (*reference.sentences(found), "")[:2]
+    standing = reference.standing(bare(ccx_ns=23.0), machines(22.0, 23.0, 24.0))
+    (sentence, rest) = (*reference.sentences(standing), "")[:2]
     assert sentence == "Core to core inside the CCX 23 ns: as 3 published machines of this processor (22 to 24)."
     assert rest == ""
 
@@ -156,8 +156,8 @@ def test_an_unusual_figure_is_never_an_accusation() -> None:
 
 
 def test_the_generation_where_the_processor_is_not_published() -> None:
-    (one,) = reference.standing(bare("AMD EPYC 7702 64-Core Processor"), machines(25.0)).compared
-    assert (one.kin, one.machines) == ("generation", 1)
+    (comparison,) = reference.standing(bare("AMD EPYC 7702 64-Core Processor"), machines(25.0)).compared
+    assert (comparison.kin, comparison.machines) == ("generation", 1)
 
 
 @pytest.mark.parametrize(
@@ -171,18 +171,18 @@ def test_the_generation_where_the_processor_is_not_published() -> None:
     ],
 )
 def test_what_is_not_comparable_is_said(changes: dict[str, object], reason: str) -> None:
-    found = reference.standing(bare(**changes), machines(25.0))
-    assert not found.compared
-    assert reason in " ".join(found.not_compared)
+    standing = reference.standing(bare(**changes), machines(25.0))
+    assert not standing.compared
+    assert reason in " ".join(standing.not_compared)
 
 
 def test_classes_that_the_home_decides_are_not_compared() -> None:
     table = machines(25.0)
     (machine,) = table.machines
     table = replace(table, machines=(replace(machine, classes={"same CCX": 25.0, "other socket": 100.0}),))
-    found = reference.standing(bare(), table)
-    assert [one.name for one in found.compared] == ["same CCX"]
-    assert "other socket" in found.not_compared[0]
+    standing = reference.standing(bare(), table)
+    assert [comparison.name for comparison in standing.compared] == ["same CCX"]
+    assert "other socket" in standing.not_compared[0]
 
 
 def test_the_table_in_the_package() -> None:
@@ -255,8 +255,8 @@ def test_published_matrices_make_an_atlas(tmp_path: Path, published: Path) -> No
 
 def test_the_card_of_a_published_matrix_is_as_the_reference(published: Path) -> None:
     made = of_matrix.card(importers.read(published / "AMD EPYC 7773X.csv"), "AMD EPYC 7773X")
-    found = reference.standing(made)
-    assert [one.alike for one in found.compared] == [True, True]
+    standing = reference.standing(made)
+    assert [comparison.alike for comparison in standing.compared] == [True, True]
 
 
 # --- hwloc ---
@@ -285,7 +285,9 @@ def test_lstopo_reads_what_was_measured(tmp_path: Path) -> None:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
     assert "nodeprint-hop-ps" in shown("distances")
-    figure = next(one for one in of_campaign.Measured(folder).card.figures if one.measurement == "chase-latency")
+    figure = next(
+        figure for figure in of_campaign.Measured(folder).card.figures if figure.measurement == "chase-latency"
+    )
     latencies = re.findall(r"NUMANode L#0 = (\d+) from cpuset", shown("memattrs").partition("Latency")[2])
     assert latencies and all(abs(int(ns) - figure.median) < 0.2 * figure.median for ns in latencies)
 

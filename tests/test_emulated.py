@@ -238,20 +238,20 @@ def threads_by_cell(emulated: Emulated, measurement: str, *keys: str) -> dict[tu
 
 
 def test_bandwidth_of_every_node_from_the_cpus_of_every_node(emulated: Emulated) -> None:
-    found = threads_by_cell(emulated, "bandwidth", "cpu_node", "memory_node", "stream")
-    assert found == {(c, m, "load"): 2 if c == 0 else 1 for c in range(NODES) for m in range(NODES)}
+    threads = threads_by_cell(emulated, "bandwidth", "cpu_node", "memory_node", "stream")
+    assert threads == {(c, m, "load"): 2 if c == 0 else 1 for c in range(NODES) for m in range(NODES)}
 
 
 def test_bandwidth_by_cores_of_a_node_and_of_two(emulated: Emulated) -> None:
     """The L3 is the node, which is left out as no larger; a socket's cores have the memory of both its nodes."""
-    found = threads_by_cell(emulated, "bandwidth-scaling", "scope", "cores", "stream")
+    threads = threads_by_cell(emulated, "bandwidth-scaling", "scope", "cores", "stream")
     steps = [("ccx", 1), ("ccx", 2), ("socket", 1), ("socket", 2), ("socket", 3)]
-    assert found == {(*step, stream): step[1] for step in steps for stream in ("load", "copy")}
+    assert threads == {(*step, stream): step[1] for step in steps for stream in ("load", "copy")}
 
 
 def test_bandwidth_of_each_socket_and_of_the_machine(emulated: Emulated) -> None:
-    found = threads_by_cell(emulated, "bandwidth-machine", "cpu", "scope")
-    assert found == {(0, "socket"): 8, (8, "socket"): 8, (0, "machine"): 16}
+    threads = threads_by_cell(emulated, "bandwidth-machine", "cpu", "scope")
+    assert threads == {(0, "socket"): 8, (8, "socket"): 8, (0, "machine"): 16}
 
 
 @VENDORS

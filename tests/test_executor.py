@@ -202,8 +202,10 @@ def test_a_job_that_slurm_has_forgotten_has_time_to_show_its_outcome(
         (of(call, 0).folder / "launch.log").write_text("node-run: run 1 of 2: coherence-cas\ncas: 3 of 9\r")
     call.poll(70.0)
     assert of(call, 0).outcome == ("complete" if late else "absent")
-    said = "does not know any more how (MinJobAge is short, no accounting); the node is drained: DIMM 7 is bad; node"
-    assert late or said in of(call, 0).why
+    expected = (
+        "does not know any more how (MinJobAge is short, no accounting); the node is drained: DIMM 7 is bad; node"
+    )
+    assert late or expected in of(call, 0).why
 
 
 @pytest.mark.parametrize(
@@ -218,7 +220,7 @@ def test_a_job_that_slurm_has_forgotten_has_time_to_show_its_outcome(
     ],
 )
 def test_slurms_reason_and_node_runs_are_both_said(
-    begin: Callable[..., Any], fake: Path, state: str, said: str
+    begin: Callable[..., Any], fake: Path, state: str, expected: str
 ) -> None:
     call = begin(1)
     call.poll(0.0)
@@ -230,7 +232,7 @@ def test_slurms_reason_and_node_runs_are_both_said(
     call.poll(10.0)
     assert of(call, 0).outcome == "", "what was just written on the node may come"
     call.poll(20.0)
-    assert said in of(call, 0).why and of(call, 0).why.endswith("; node-run: run 1 of 2: a")
+    assert expected in of(call, 0).why and of(call, 0).why.endswith("; node-run: run 1 of 2: a")
 
 
 def test_an_outcome_is_true_whatever_slurm_says(begin: Callable[..., Any], fake: Path) -> None:
@@ -291,10 +293,10 @@ def test_many_nodes_of_the_same_reason_are_counted(
         call.polled = call.looked = -1e9
         call.step()
     call.end()
-    said = capsys.readouterr().err.splitlines()
-    assert len(said) == 5
-    assert said[-2].startswith("slurm: cn[04-20]: for the same reason (sbatch refused it: Invalid account")
-    assert said[-1].startswith("slurm: 0 of 20 nodes came back in ")
+    messages = capsys.readouterr().err.splitlines()
+    assert len(messages) == 5
+    assert messages[-2].startswith("slurm: cn[04-20]: for the same reason (sbatch refused it: Invalid account")
+    assert messages[-1].startswith("slurm: 0 of 20 nodes came back in ")
 
 
 def test_names_and_states_of_squeues_lines() -> None:

@@ -70,9 +70,9 @@ def chosen(page: Page) -> list[str]:
 
 
 def content(html: Path) -> dict[str, Any]:
-    found = re.search(r'id="data">(.*?)</script>', html.read_text(), re.DOTALL)
-    assert found is not None
-    data: dict[str, Any] = json.loads(found[1])
+    match = re.search(r'id="data">(.*?)</script>', html.read_text(), re.DOTALL)
+    assert match is not None
+    data: dict[str, Any] = json.loads(match[1])
     return data
 
 

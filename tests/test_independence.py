@@ -41,8 +41,8 @@ def test_the_login_nodes_clock_decides(wrong_by: float, submitted: float, parts:
 
 def test_a_job_whose_end_was_not_seen_is_no_witness_for_the_next() -> None:
     begun = {1: [at(1)], 2: [at(100)], 3: [at(200)]}
-    known = followed((0, 5), (99, 105), (199, 205)) | {1: Followed(at(0))}
-    assert independent(begun, known) == [[1, 2], [3]]
+    jobs = followed((0, 5), (99, 105), (199, 205)) | {1: Followed(at(0))}
+    assert independent(begun, jobs) == [[1, 2], [3]]
 
 
 def test_jobs_that_nobody_followed_go_by_their_records() -> None:

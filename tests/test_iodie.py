@@ -482,13 +482,13 @@ def test_two_cores_are_too_few() -> None:
      ("EPYC 7742", (-1,), "between 2 parts of level ccd"), ("EPYC 9174F", (-1,), "")],
 )  # fmt: skip
 def test_a_numa_node_with_too_few_ccds_is_said_to_have_them(
-    tmp_path: Path, part: str, homes: tuple[int, ...], said: str
+    tmp_path: Path, part: str, homes: tuple[int, ...], expected: str
 ) -> None:
     """With one CCD a node lines at home with their pair's first CPU leave the last nodes one end, or none."""
     topology = from_part(part, 1, smt=False, nps=1 if part == "EPYC 9174F" else 4)
     folder = write(Plan(topology, nodes=2, runs=1, passes=2, detail=True, homes=homes), tmp_path / "a")
     result = CliRunner().invoke(app, ["iodie", str(folder)], catch_exceptions=False)
-    assert result.exit_code == 0 and (said in result.output if said else "that are needed" not in result.output)
+    assert result.exit_code == 0 and (expected in result.output if expected else "that are needed" not in result.output)
     assert CliRunner().invoke(app, ["judge", str(folder)], catch_exceptions=False).exit_code == 0
     facts = CliRunner().invoke(app, ["iodie", str(folder), "--json"], catch_exceptions=False)
     valid(json.loads(facts.stdout), "iodie")

@@ -236,9 +236,9 @@ def test_the_figure_is_printed_where_somebody_reads(coherence: Path, tmp_path: P
     command = [coherence, "--op", "cas", "--passes", "2", "--out", out]
     subprocess.run(command, stdout=theirs, stderr=subprocess.DEVNULL, check=True)
     os.close(theirs)
-    said = os.read(ours, 65536).decode()
+    output = os.read(ours, 65536).decode()
     os.close(ours)
-    assert "coherence cas: ns, medians over 2 passes" in said and "lowest" in said
+    assert "coherence cas: ns, medians over 2 passes" in output and "lowest" in output
 
 
 @needs_two_cpus

@@ -73,13 +73,13 @@ def test_a_killed_process_costs_nothing(house: Path, slurm: Path, victim: str, p
     process = campaign.call()
     reached(campaign, phase)
     kill(campaign, victim)
-    said = process.communicate(timeout=300)[0]
-    assert "Traceback" not in said
+    output = process.communicate(timeout=300)[0]
+    assert "Traceback" not in output
     if victim in ("run", "snakemake"):
         assert process.returncode != 0
     elif process.returncode:
-        assert process.returncode == campaign_status.read(campaign.folder).code == 1, said
-        assert "Not finished: rack-J01 " in said.splitlines()[-1]
+        assert process.returncode == campaign_status.read(campaign.folder).code == 1, output
+        assert "Not finished: rack-J01 " in output.splitlines()[-1]
     if victim == "slurmd":
         cluster("exec", "rack-J01", "slurmd", "-b", "-N", "rack-J01", state=slurm)
         reach(slurm, {"rack-J01": "idle"})
@@ -97,10 +97,10 @@ def test_cancelled_jobs_are_not_measured(house: Path, slurm: Path) -> None:
     process = campaign.call()
     campaign.measuring(*NODES)
     login(slurm, "scancel -u $(id -un)")
-    said = campaign.done(process, code=1)
-    assert "0 of 3 nodes came back" in said and "NOT MEASURED" not in said.splitlines()[-1]
-    found = campaign_status.read(campaign.folder)
-    assert set(found.counts) <= {"failed", "interrupted"} and found.code == 1
+    output = campaign.done(process, code=1)
+    assert "0 of 3 nodes came back" in output and "NOT MEASURED" not in output.splitlines()[-1]
+    status = campaign_status.read(campaign.folder)
+    assert set(status.counts) <= {"failed", "interrupted"} and status.code == 1
     nothing_is_left(campaign)
 
 
@@ -110,9 +110,9 @@ def test_a_hang_up_leaves_the_jobs_to_the_next_call(house: Path, slurm: Path) ->
     campaign.measuring(*NODES)
     jobs = login(slurm, "squeue --noheader -o %i").split()
     cluster("exec", "login", "kill", "-HUP", caller(house, "hung-up"), state=slurm)
-    said = process.communicate(timeout=120)[0]
+    output = process.communicate(timeout=120)[0]
     assert process.returncode == 128 + signal.SIGHUP
-    assert "Its Slurm jobs go on, and the next call follows them." in said.splitlines()[-1]
+    assert "Its Slurm jobs go on, and the next call follows them." in output.splitlines()[-1]
     assert login(slurm, "squeue --noheader -o %i").split() == jobs
     shown = json.loads(login(slurm, f"cd {house} && nodeprint status {campaign.folder} --json"))
     assert shown["counts"] == {"running": 3} and not shown["followed"]
@@ -124,8 +124,8 @@ def test_a_hang_up_leaves_the_jobs_to_the_next_call(house: Path, slurm: Path) ->
 def test_two_campaigns_from_one_checkout_and_node_lists(house: Path, slurm: Path) -> None:
     first, second = (Campaign(house, slurm, name, passes=10) for name in ("both-1", "both-2"))
     calls = [first.call(), second.call()]
-    said = [campaign.done(call) for campaign, call in zip((first, second), calls, strict=True)]
-    assert not any("another call is at work" in text for text in said)
+    output = [campaign.done(call) for campaign, call in zip((first, second), calls, strict=True)]
+    assert not any("another call is at work" in text for text in output)
     for campaign in (first, second):
         campaign.once(*NODES)
     again = subprocess.run(

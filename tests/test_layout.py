@@ -80,7 +80,7 @@ def test_a_slow_core_of_a_harvested_part_is_named_by_its_cpu() -> None:
     assert made.pairs[0].layout.harvested
     nodes = judge(made).verdict.nodes
     assert {name for name, node in nodes.items() if node.findings} == {"node003"}
-    assert [(one.part.term, one.part.where["cpu"]) for one in nodes["node003"].findings] == [("core", 7)]
+    assert [(finding.part.term, finding.part.where["cpu"]) for finding in nodes["node003"].findings] == [("core", 7)]
 
 
 # --- what the columns hold ---

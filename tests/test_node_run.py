@@ -252,9 +252,9 @@ def test_a_kernel_that_is_deaf_to_sigterm_is_killed_and_named(campaign: Campaign
     records_of = campaign.job / "run1/a.jsonl"
     wait_for(lambda: records_of.exists() and records_of.stat().st_size, "records")
     process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=120)
+    _, output = process.communicate(timeout=120)
     assert process.returncode == -signal.SIGTERM
-    assert "node-run: fake does not stop on SIGTERM: killed" in said
+    assert "node-run: fake does not stop on SIGTERM: killed" in output
     before = records_of.read_bytes()
     time.sleep(0.5)
     assert records_of.read_bytes() == before
@@ -895,11 +895,11 @@ def test_what_heats_the_node_comes_last_and_the_node_cools(tmp_path: Path, tools
     hwmon = tmp_path / "sys/class/hwmon/hwmon0"
     hwmon.mkdir(parents=True)
     (hwmon / "temp1_input").write_text("41000\n")
-    code, said = campaign.run("--runs", "2", NODEPRINT_SYSFS=str(tmp_path / "sys"))
+    code, output = campaign.run("--runs", "2", NODEPRINT_SYSFS=str(tmp_path / "sys"))
     assert code == 0
-    order = re.findall(r"run (\d) of 2: (\w+)", said)
+    order = re.findall(r"run (\d) of 2: (\w+)", output)
     assert order == [("1", "a"), ("2", "a"), ("1", "hot"), ("2", "hot"), ("1", "warm"), ("2", "warm")]
-    assert said.count("heats the node") == 1 and "it cools" not in said
+    assert output.count("heats the node") == 1 and "it cools" not in output
     assert campaign.status()["outcome"] == "complete"
 
 
@@ -916,7 +916,7 @@ def test_a_node_that_stays_hot_is_waited_for_no_longer_than_it_was_heated(
     if reported:
         sensor.write_text("41000\n")
     campaign.plan("hot\tload\t--steps 3 --pause 0.9")
-    code, said = campaign.run("--runs", "2", NODEPRINT_SYSFS=str(tmp_path / "sys"))
-    assert code == 0, said
-    assert ("the node has 70 degrees and had 41 before" in said) == reported
-    assert ("no temperature is reported: the node cools for" in said) == (not reported)
+    code, output = campaign.run("--runs", "2", NODEPRINT_SYSFS=str(tmp_path / "sys"))
+    assert code == 0, output
+    assert ("the node has 70 degrees and had 41 before" in output) == reported
+    assert ("no temperature is reported: the node cools for" in output) == (not reported)

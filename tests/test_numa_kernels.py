@@ -489,15 +489,15 @@ def test_each_second_of_the_load_is_there(plain: Path, tmp_path: Path) -> None:
     cpus = f"{ALLOWED[0]},{ALLOWED[1]}"
     arguments = ("--op", "together", "--cpus", cpus, "--passes", "2", "--seconds", "2")
     environment = os.environ | {"NODEPRINT_SYSFS": str(tmp_path / "sys")}
-    found = measured(plain, "load", tmp_path / "r.jsonl", *arguments, env=environment)
-    seconds = [r for r in found.companions if r["record"] == "load_second"]
+    records = measured(plain, "load", tmp_path / "r.jsonl", *arguments, env=environment)
+    seconds = [r for r in records.companions if r["record"] == "load_second"]
     assert [(r["pass"], r["second"]) for r in seconds] == [(p, s) for p in range(2) for s in range(2)]
     for second in seconds:
         assert second["power_w"] == {"intel-rapl:0/package-0": 0.0}
         for socket in second["sockets"]:
             assert 0 < socket["lowest_core_hz"] <= socket["core_hz"] and socket["lowest_cpu"] in ALLOWED
-    assert set(found.cells["phase"].tolist()) == {"ramp", "first", "steady"}
-    assert "energy" not in found.header["not_measured"]
+    assert set(records.cells["phase"].tolist()) == {"ramp", "first", "steady"}
+    assert "energy" not in records.header["not_measured"]
 
 
 # ---- bandwidth ----

@@ -103,11 +103,11 @@ def test_what_is_kept_is_of_the_newest_job(tmp_path: Path) -> None:
 
 
 def test_the_last_lines_and_page_one_say_it_and_mark_the_figures(tmp_path: Path) -> None:
-    found = verdicts.verdict({"vm": verdicts.node(classes=verdicts.classes())})
-    files.write(found, tmp_path)
+    judged = verdicts.verdict({"vm": verdicts.node(classes=verdicts.classes())})
+    files.write(judged, tmp_path)
     assert "*" not in glance.summary(tmp_path).plain + terminal.summary(tmp_path)[0]
     other_load.keep(OtherLoad(30.0, (Process("stress", 4711, 0.98, (1,)),)), tmp_path / "nodes/vm/job1")
     assert " ns *" in glance.summary(tmp_path).plain
-    told = "other programs were at work while vm was measured: stress (pid 4711) took 98 % of CPU 1"
-    assert f"* {told}; `make run NODES=vm`" in terminal.summary(tmp_path)[0]
-    assert told in terminal.beside(tmp_path, "vm")
+    expected = "other programs were at work while vm was measured: stress (pid 4711) took 98 % of CPU 1"
+    assert f"* {expected}; `make run NODES=vm`" in terminal.summary(tmp_path)[0]
+    assert expected in terminal.beside(tmp_path, "vm")

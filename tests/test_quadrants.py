@@ -19,9 +19,9 @@ def blocks(rng: np.random.Generator, runs: int = 6, noise: float = 0.3, slow: fl
 
 
 def test_slow_path_is_named_and_the_others_are_not() -> None:
-    said = " ".join(sentences(blocks(np.random.default_rng(1), slow=8.0)))
-    assert "Socket 0, paths between quadrants: the slowest is 0 to 1 (120 ns)." in said
-    assert "Socket 1: no path between two quadrants is apart from the others" in said
+    words = " ".join(sentences(blocks(np.random.default_rng(1), slow=8.0)))
+    assert "Socket 0, paths between quadrants: the slowest is 0 to 1 (120 ns)." in words
+    assert "Socket 1: no path between two quadrants is apart from the others" in words
 
 
 def test_sockets_are_apart() -> None:
@@ -32,8 +32,8 @@ def test_sockets_are_apart() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_healthy_twins_name_no_path(seed: int) -> None:
-    said = sentences(blocks(np.random.default_rng(seed)))
-    assert not any("slowest" in text or "fastest" in text for text in said)
+    words = sentences(blocks(np.random.default_rng(seed)))
+    assert not any("slowest" in text or "fastest" in text for text in words)
 
 
 def test_one_run_says_nothing() -> None:

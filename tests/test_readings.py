@@ -94,8 +94,8 @@ def test_ports_and_the_fabric_clock_that_they_imply() -> None:
     assert both.endswith("the fabric clock is at least 1.47 GHz")
     for other in (None, preset("icelake-2x40"), preset("turin-2x64"), preset("naples-2x32")):
         assert "fabric" not in said("bandwidth-ccx", data, other)[0], "what its port reads is not known"
-    one = cells("bandwidth", "groups", coords | {"scope": ["ccx"]}, {"rate_bytes_per_s": rate[:, :1]})
-    (alone,) = said("bandwidth-ccx", one)
+    bandwidth = cells("bandwidth", "groups", coords | {"scope": ["ccx"]}, {"rate_bytes_per_s": rate[:, :1]})
+    (alone,) = said("bandwidth-ccx", bandwidth)
     assert "the cores of one CCX load 40.0 GB/s" in alone
     assert "(medians of 2)" in alone
 

@@ -106,8 +106,12 @@ def test_html_has_contents_and_the_same_sentences(written: list[Path]) -> None:
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_hostile_names_and_settings_print_harmlessly(hostile: str, tmp_path: Path) -> None:
     node = verdicts.node(fingerprint={"cpu": hostile, "bios": hostile}, rack=hostile, log_tail=(hostile,))
-    found = verdicts.node(Outcome.NOT_MEASURED, Why.NOT_MEASURED, reasons=(Reason(Why.NOT_MEASURED, detail=hostile),))
-    files.write(verdicts.verdict({hostile: node, "cn2": found, "cn3": verdicts.node()}, campaign=hostile), tmp_path)
+    hostile_node = verdicts.node(
+        Outcome.NOT_MEASURED, Why.NOT_MEASURED, reasons=(Reason(Why.NOT_MEASURED, detail=hostile),)
+    )
+    files.write(
+        verdicts.verdict({hostile: node, "cn2": hostile_node, "cn3": verdicts.node()}, campaign=hostile), tmp_path
+    )
     written = documents.write(tmp_path)
     assert all(path.resolve().is_relative_to(tmp_path / "report") and path.stat().st_size for path in written)
     html = written[1].read_text()
@@ -154,10 +158,10 @@ def test_every_finding_has_a_figure_of_its_own_places(folder: Path, tmp_path: Pa
 
 def test_command_passes_what_the_peers_have_and_fails_what_was_found(folder: Path, tmp_path: Path) -> None:
     campaign = source(folder)
-    found = campaign.verdict.nodes["node001"].findings[0]
-    known = campaign.levels(found.measurement, "node001")
+    finding = campaign.verdict.nodes["node001"].findings[0]
+    levels = campaign.levels(finding.measurement, "node001")
     header = {"kernel": "coherence", "arguments": ["--op", "cas", "--passes", "3", "--seed", "7"]}
-    command = commands.check(found, header, known, "node001", campaign.peers("node001", known))
+    command = commands.check(finding, header, levels, "node001", campaign.peers("node001", levels))
     listed, run, *judged = command.splitlines()
     assert run == "kernels/build/coherence --op cas --passes 3 --pairs pairs.txt --out check.jsonl"
     subprocess.run(["sh", "-c", listed], cwd=tmp_path, check=True)

@@ -78,12 +78,12 @@ def installed(bare: Path) -> list[str]:
 
 
 def test_dnf_is_asked_for_the_names_of_rhel(bare: Path) -> None:
-    said = system(bare, "python", "run", "emulated", os_release='PLATFORM_ID="platform:el9"')
+    output = system(bare, "python", "run", "emulated", os_release='PLATFORM_ID="platform:el9"')
     called = (bare.parent / "called").read_text().split()
     packages = ["python3.11", "gcc", "glibc-devel", "kernel-headers", "likwid"]
     packages += ["openmpi", "openmpi-devel", "util-linux", "qemu-kvm"]
     assert called == [*DNF, *packages]
-    assert f"will run: dnf {' '.join(called)}" in said
+    assert f"will run: dnf {' '.join(called)}" in output
 
 
 UBUNTU_22, DEBIAN_12 = 'ID=ubuntu\nVERSION_ID="22.04"', 'ID=debian\nVERSION_ID="12"'
@@ -195,12 +195,12 @@ def test_the_system_is_left_alone(bare: Path, environment: dict[str, str]) -> No
 
 def test_who_may_not_is_given_the_line_for_the_administrator(bare: Path) -> None:
     add(bare, "id", "echo 1000")
-    said = system(bare, "run")
-    assert "ask your administrator" in said and "go on without what is missing" in said
-    assert "dnf install -y --setopt=strict=0 gcc" in said
-    said = system(bare, "python", "run", os_release=ROCKY_9, code=1)
-    assert "dnf install -y --setopt=strict=0 python3.11 gcc" in said
-    assert said.endswith("setup: nothing goes on without a Python of 3.11 or newer that has venv and pip\n")
+    output = system(bare, "run")
+    assert "ask your administrator" in output and "go on without what is missing" in output
+    assert "dnf install -y --setopt=strict=0 gcc" in output
+    output = system(bare, "python", "run", os_release=ROCKY_9, code=1)
+    assert "dnf install -y --setopt=strict=0 python3.11 gcc" in output
+    assert output.endswith("setup: nothing goes on without a Python of 3.11 or newer that has venv and pip\n")
     assert not (bare.parent / "called").exists()
 
 

@@ -150,14 +150,14 @@ def test_a_node_that_crashes_costs_itself_alone_and_is_continued(house: Path, sl
     campaign.measuring("cn-n")
     kept = len(campaign.cut("cn-n"))
     cluster("crash", "cn-n", state=slurm)
-    said = campaign.done(process, code=1)
+    output = campaign.done(process, code=1)
     assert kept == 1
     assert [outcome(campaign.folder, node) for node in ("rack-J01", "cn03")] == ["complete", "complete"]
     # Slurm forgets in two seconds: its own word where a poll came in time, else the state of the node
     lost = ("NODE_FAIL, the node was lost", "the node is down*: Not responding")
     assert any(text in campaign.reason("cn-n") for text in lost), campaign.reason("cn-n")
     assert "node-run: run 1 of 1: coherence-cas" in campaign.reason("cn-n")
-    assert "2 of 3 nodes came back" in said
+    assert "2 of 3 nodes came back" in output
     fleet = {node["node"]: node for node in json.loads((campaign.folder / "fleet.json").read_text())["nodes"]}
     problems = " ".join(fleet["cn-n"]["problems"])
     assert any(text in problems for text in lost), "also where a part is judged"
@@ -187,11 +187,11 @@ def test_a_read_only_folder_a_late_outcome_and_a_node_without_python(house: Path
         time.sleep(4)
         assert process.poll() is None, "a job that left the queue has time to show its outcome"
         cluster("exec", "login", "umount", hidden, state=slurm)
-        said = campaign.done(process, code=1)
+        output = campaign.done(process, code=1)
     finally:
         cluster("exec", "cn03", "umount", folder, state=slurm)
         cluster("exec", "cn-n", "umount", python, state=slurm)
-    assert "2 of 3 nodes came back" in said
+    assert "2 of 3 nodes came back" in output
     why = campaign.reason("cn03")
     assert f"it wrote nothing; does the node see {folder}/nodes/cn03/job1, and may it write there?" in why
     campaign.once("rack-J01", "cn-n")
@@ -209,11 +209,11 @@ def test_nodes_that_crash_before_a_call_and_between_two_runs(house: Path, slurm:
         wait_for(packed.exists)
         cluster("crash", "cn-n", state=slurm)
         before = packed.read_bytes()
-        said = campaign.done(process, code=1)
+        output = campaign.done(process, code=1)
     finally:
         for node in ("cn03", "cn-n"):
             cluster("start", node, state=slurm, check=False)
-    assert "1 of 3 nodes came back" in said and outcome(campaign.folder, "rack-J01") == "complete"
+    assert "1 of 3 nodes came back" in output and outcome(campaign.folder, "rack-J01") == "complete"
     for node in ("cn03", "cn-n"):
         words = ("NODE_FAIL, the node was lost", "the node is down*", "for the node, which is down")
         assert any(text in campaign.reason(node) for text in words), campaign.reason(node)
@@ -352,9 +352,9 @@ def test_a_node_drained_while_its_job_waits(house: Path, slurm: Path) -> None:
     wait_for(lambda: "cn03\t1\t" in login(slurm, f"cat {campaign.folder}/launch/jobs.tsv 2>/dev/null"))
     cluster("exec", "login", "scontrol", "update", "nodename=cn03", "state=drain", "reason=fan 2", state=slurm)
     login(slurm, f"scancel {before}")
-    said = campaign.done(process, code=1)
+    output = campaign.done(process, code=1)
     cluster("exec", "login", "scontrol", "update", "nodename=cn03", "state=resume", state=slurm)
-    assert "2 of 3 nodes came back" in said
+    assert "2 of 3 nodes came back" in output
     assert "which is drained: fan 2; it was cancelled" in campaign.reason("cn03")
     campaign.done()
     campaign.once(*NODES)
@@ -394,8 +394,8 @@ def test_accounting_knows_what_slurm_forgot(house: Path, tmp_path: Path) -> None
         login(state, f"scancel {job}")
         wait_for(lambda: "JobState" not in login(state, f"scontrol show job {job}"))
         login(state, "pkill -CONT -f 'bin/[s]nakemake'")
-        said = campaign.done(process, code=1)
-        assert "2 of 3 nodes came back" in said, said
+        output = campaign.done(process, code=1)
+        assert "2 of 3 nodes came back" in output, output
         assert f"Slurm job {job}: CANCELLED" in campaign.reason("cn01"), campaign.reason("cn01")
         assert "does not know any more" not in campaign.reason("cn01")
         campaign.done()

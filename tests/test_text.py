@@ -61,9 +61,9 @@ def test_alike_nodes_are_described_by_the_worst_of_them() -> None:
 
 @pytest.mark.parametrize("why", list(Why))
 def test_every_reason_has_a_sentence(why: Why) -> None:
-    found = (verdicts.finding(suppressed="ticket 42"),)
+    findings = (verdicts.finding(suppressed="ticket 42"),)
     reason = Reason(why, of=("core-far",), share=0.2, detail="bad fan")
-    words = text.node_sentence([verdicts.node(reasons=(reason,), findings=found)])
+    words = text.node_sentence([verdicts.node(reasons=(reason,), findings=findings)])
     assert words and "{" not in words
     assert words.endswith(".") or why is Why.NOT_MEASURED
 

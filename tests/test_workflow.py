@@ -171,7 +171,7 @@ def test_a_node_is_measured_again_as_a_new_job(house: Path, done: subprocess.Com
 
 def processes(campaign: Path) -> dict[str, list[int]]:
     """Processes of these tests at work on a campaign, by what they are: run.py, snakemake, node-run, coherence."""
-    found: dict[str, list[int]] = {"run.py": [], "snakemake": [], "node-run": [], "coherence": []}
+    processes: dict[str, list[int]] = {"run.py": [], "snakemake": [], "node-run": [], "coherence": []}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid() or not is_ours(int(entry.name)):
             continue
@@ -184,10 +184,10 @@ def processes(campaign: Path) -> dict[str, list[int]]:
             continue
         if campaign.name not in " ".join(words) and not cwd.is_relative_to(campaign):
             continue
-        for name, pids in found.items():
+        for name, pids in processes.items():
             if any(Path(word).name == name for word in words[:3]):
                 pids.append(int(entry.name))
-    return found
+    return processes
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ MEMORY = Part("numa", "numa", {"cpu_node": 1, "memory_node": 3})
 
 def margin(subject: str = "core-to-core", within: float = 0.014, bound: float = 0.04, **changes: Any) -> Margin:
     """How alike a node is; within its bound unless `changes` say otherwise."""
-    known = {
+    defaults = {
         "core-to-core": ("coherence-cas", Part("core", "core-near", {"core": 12, "cpu": 12}), "ns", 112.0),
         "memory": ("chase-latency", MEMORY, "ns", 120.0),
         "bandwidth": (
@@ -50,7 +50,7 @@ def margin(subject: str = "core-to-core", within: float = 0.014, bound: float = 
         ),
         "clock": ("clock-together", Part("clock", "clock", {"core": 5, "cpu": 5}), "Hz", 3.2e9),
     }
-    measurement, part, unit, level = known[subject]
+    measurement, part, unit, level = defaults[subject]
     made = Margin(subject, True, measurement, part, within, bound, unit, within * level, bound * level, within / 3, 18)
     return replace(made, **changes)
 
@@ -234,8 +234,8 @@ def campaign(folder: Path, topology: str = "milan-2x64", nodes: int = 8, **chang
         slot = fleet.nodes[1].cpus.index(37)
         near = [s for s in range(len(pairs.layout.slots)) if pairs.layout.slots[s, 0] == pairs.layout.slots[slot, 0]]
         own = {37: tuple(fleet.nodes[1].cpus[s] for s in near if s != slot)}
-        found = finding(pairs=own, measurement=pairs.measurement)
-        members["node001"] = node(Outcome.DEVIATES, Why.CONFIRMED, findings=(found,), jobs=("job1", "job2"))
+        finding_of_pairs = finding(pairs=own, measurement=pairs.measurement)
+        members["node001"] = node(Outcome.DEVIATES, Why.CONFIRMED, findings=(finding_of_pairs,), jobs=("job1", "job2"))
     made = verdict(members, campaign=folder.name, simulated=True, **changes)
     files.write(made, folder)
     return made

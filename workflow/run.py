@@ -124,9 +124,9 @@ class Call:
         """Let Snakemake do all that is missing. Returns why it failed, or nothing."""
         log = Log(self.campaign / "logs/run.log")
         watched = progress.watch(self.campaign)
-        there = terminal.already(watched.there(), len(watched.jobs), len(watched.steps), len(watched.unfinished()))
-        if there:
-            self.say(there)
+        lines = terminal.already(watched.there(), len(watched.jobs), len(watched.steps), len(watched.unfinished()))
+        if lines:
+            self.say(lines)
         if self.config["launch"] == "here" and watched.unfinished():
             self.look_around()
         profile = "slurm" if self.config["launch"] == "slurm" else "default"

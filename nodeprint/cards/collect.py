@@ -35,7 +35,7 @@ def collect(folder: Path) -> Table:
                 machines.append(_sent(path))
         except NodeprintError as error:
             print(f"left out: {error}", file=sys.stderr)
-    return Table({name: _SOURCES[name] for name in sorted({one.source for one in machines})}, tuple(machines))
+    return Table({name: _SOURCES[name] for name in sorted({machine.source for machine in machines})}, tuple(machines))
 
 
 def _published(path: Path) -> Machine:
@@ -52,7 +52,7 @@ def _sent(path: Path) -> Machine:
     if card.matrix is None or card.origin.simulated:
         raise NodeprintError("no measured matrix", where=path, advice="take it out")
     measurement = card.matrix.measurement
-    medians = {one.name: round(one.median, 1) for one in card.figures if one.measurement == measurement}
+    medians = {figure.name: round(figure.median, 1) for figure in card.figures if figure.measurement == measurement}
     of = card.processor
     return Machine(
         of.name, of.sockets, of.cpus, card.matrix.operation, bool(card.matrix.home), medians, "card", path.name

@@ -57,15 +57,19 @@ def annotated(folder: Path, measured: Measured) -> bytes:
         root = ET.fromstring(surveyed)
     except ET.ParseError as error:
         raise NodeprintError("the XML of lstopo in its survey is not XML", where=folder, advice=advice) from error
-    nodes = {int(one.get("os_index", -1)): one for one in root.iter("object") if one.get("type") == "NUMANode"}
-    cpus = {int(one.get("os_index", -1)) for one in root.iter("object") if one.get("type") == "PU"}
+    nodes = {
+        int(element.get("os_index", -1)): element
+        for element in root.iter("object")
+        if element.get("type") == "NUMANode"
+    }
+    cpus = {int(element.get("os_index", -1)) for element in root.iter("object") if element.get("type") == "PU"}
     matrix = measured.card.matrix
     if matrix is not None and len(matrix.places.cpus) > 1 and cpus.issuperset(matrix.places.cpus):
         root.append(_distances(matrix))
     for (name, flags), values in ((_BANDWIDTH, _bandwidths(measured, nodes)), (_LATENCY, _latencies(measured))):
-        known = [(initiator, nodes[node], value) for initiator, node, value in values if node in nodes]
-        if known:
-            root.append(_attribute(name, flags, known))
+        on_nodes = [(initiator, nodes[node], value) for initiator, node, value in values if node in nodes]
+        if on_nodes:
+            root.append(_attribute(name, flags, on_nodes))
     ET.indent(root)
     head = b'<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n'
     return head + ET.tostring(root) + b"\n"
@@ -113,13 +117,13 @@ def _bandwidths(measured: Measured, nodes: dict[int, ET.Element]) -> Iterator[Va
 
 def _places(measured: Measured, measurement: str) -> Iterator[tuple[dict[str, int | str], float]]:
     """The places of a measurement with their values, the mean over runs."""
-    for one in measured.reduced:
-        if one.quantity.measurement == measurement:
-            rows = one.quantity.newest_rows[measured.number]
-            values = np.asarray(one.level[rows], dtype=np.float64).mean(axis=0)
+    for reduced in measured.reduced:
+        if reduced.quantity.measurement == measurement:
+            rows = reduced.quantity.newest_rows[measured.number]
+            values = np.asarray(reduced.level[rows], dtype=np.float64).mean(axis=0)
             for number, value in enumerate(values.tolist()):
                 if np.isfinite(value):
-                    yield one.quantity.place(number), value
+                    yield reduced.quantity.place(number), value
 
 
 def _number(measured: Measured, kind: str, place: int | str) -> int:

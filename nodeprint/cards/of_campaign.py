@@ -32,7 +32,7 @@ class Measured:
     def __init__(self, campaign: Path, node: str = "") -> None:
         """Read `node`, which may be left out where there is one. Raises NodeprintError where it is not measured."""
         fleet = packing.pack(campaign)
-        names = [one.name for one in fleet.nodes]
+        names = [node.name for node in fleet.nodes]
         if node == "" and len(names) != 1:
             advice = f"name one of them: a folder below {campaign / 'nodes'}"
             raise NodeprintError(f"is a campaign of {len(names)} nodes", where=campaign, advice=advice)
@@ -49,7 +49,7 @@ class Measured:
         self.reduced: tuple[Reduced, ...] = tuple(
             reduction.reduce(quantity, rules) for quantity in fleet.quantities if number in quantity.newest_rows
         )
-        newest = max(max(one.quantity.rows[number]) for one in self.reduced)
+        newest = max(max(reduced.quantity.rows[number]) for reduced in self.reduced)
         #: What makes it invalid, and all that disturbed it.
         self.invalid: list[Disturbance] = quality.of_job(number, newest, self.reduced, rules)
         self.disturbances: list[Disturbance] = [
@@ -62,7 +62,7 @@ class Measured:
     @property
     def card(self) -> Card:
         """Its card, neither hashed nor signed."""
-        began = min((start for one in self.reduced for start in one.quantity.started if start), default="")
+        began = min((start for reduced in self.reduced for start in reduced.quantity.started if start), default="")
         versions = {"nodeprint": __version__, "commit": commit(), **self.fleet.versions}
         return Card(
             processor=self._processor(),
@@ -70,7 +70,7 @@ class Measured:
             figures=tuple(self._figures()),
             matrix=self._matrix(),
             settings={key: self.node.fingerprint[key] for key in _SETTINGS if key in self.node.fingerprint},
-            disturbed=tuple(sorted({one.kind for one in self.disturbances})),
+            disturbed=tuple(sorted({disturbance.kind for disturbance in self.disturbances})),
             warnings=tuple(str(warning.get("id", "")) for warning in self.node.warnings),
         )
 
@@ -87,25 +87,26 @@ class Measured:
         rows = figures.of_rows(self.reduced, self.fleet.nodes)[self.number]
         of_pairs = [
             Figure(
-                one.measurement, one.name, "ns", rounded(one.median_ns), finite(one.ci_low_ns), finite(one.ci_high_ns),
-                one.runs, one.home, {name: rounded(value) for name, value in one.groups.items()},
+                figure.measurement, figure.name, "ns", rounded(figure.median_ns), finite(figure.ci_low_ns),
+                finite(figure.ci_high_ns), figure.runs, figure.home,
+                {name: rounded(value) for name, value in figure.groups.items()},
             )
-            for one in classes
+            for figure in classes
         ]  # fmt: skip
         of_cells = [
             Figure(
-                one.measurement, one.name, one.unit, rounded(one.median), finite(one.ci_low), finite(one.ci_high),
-                one.runs,
+                row.measurement, row.name, row.unit, rounded(row.median), finite(row.ci_low), finite(row.ci_high),
+                row.runs,
             )
-            for one in rows
+            for row in rows
         ]  # fmt: skip
         return of_pairs + of_cells
 
     def _matrix(self) -> Matrix | None:
         """The first home's pairs, of compare-exchange where they were measured."""
         of_pairs = sorted(
-            (one for one in self.reduced if one.quantity.of_pairs),
-            key=lambda one: (one.quantity.measurement != _OF_PAIRS, one.quantity.measurement),
+            (reduced for reduced in self.reduced if reduced.quantity.of_pairs),
+            key=lambda reduced: (reduced.quantity.measurement != _OF_PAIRS, reduced.quantity.measurement),
         )
         if not of_pairs:
             return None

@@ -23,13 +23,15 @@ def card(imported: Imported, name: str, sockets: int = 0) -> Card:
     """The card of an imported core-to-core matrix of the processor `name` (as /proc/cpuinfo has it, or as people write
     it). Raises NodeprintError where the file has no such matrix."""
     cores = imported.core_matrix()
-    found = find(cores.latency_ns, cores.cpus)
+    structure = find(cores.latency_ns, cores.cpus)
     order = np.argsort(cores.cpus)
     cpus = tuple(int(cores.cpus[row]) for row in order)
     latency = cores.latency_ns[np.ix_(order, order)]
     measurement = f"coherence-{cores.operation}"
-    levels = {level.name: level for level in found.levels}
-    parts = {"core" if level.name == "smt" else str(level.name): _numbers(level.groups, cpus) for level in found.levels}
+    levels = {level.name: level for level in structure.levels}
+    parts = {
+        "core" if level.name == "smt" else str(level.name): _numbers(level.groups, cpus) for level in structure.levels
+    }
     return Card(
         processor=Processor(
             name, sockets=sockets or (len(levels["socket"].groups) if "socket" in levels else 0),
@@ -37,7 +39,7 @@ def card(imported: Imported, name: str, sockets: int = 0) -> Card:
         ),
         origin=Origin(imported.format, file=imported.source.name, unknown=imported.unknown),
         figures=tuple(
-            Figure(measurement, name, "ns", rounded(value)) for name, value in classes(found, latency).items()
+            Figure(measurement, name, "ns", rounded(value)) for name, value in classes(structure, latency).items()
         ),
         matrix=Matrix(
             measurement, cores.operation, cores.quantity, cores.home or "",
@@ -46,12 +48,12 @@ def card(imported: Imported, name: str, sockets: int = 0) -> Card:
     )  # fmt: skip
 
 
-def classes(found: Structure, latency_ns: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> dict[str, float]:
+def classes(structure: Structure, latency_ns: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> dict[str, float]:
     """The median of each class in ns, from near to far."""
-    if not found.levels:
+    if not structure.levels:
         return {_SOCKET: float(np.nanmedian(latency_ns))}
-    out = {_SOCKET if level.name == "socket" else _CLASS[level.name]: level.within_ns for level in found.levels}
-    coarsest = found.levels[-1]
+    out = {_SOCKET if level.name == "socket" else _CLASS[level.name]: level.within_ns for level in structure.levels}
+    coarsest = structure.levels[-1]
     out[_BEYOND if coarsest.name == "socket" else _SOCKET] = coarsest.between_ns
     return {name: value for name, value in out.items() if np.isfinite(value)}
 

@@ -145,18 +145,22 @@ def generation_of(name: str) -> str:
         return ""
 
 
-def sentences(found: Standing) -> tuple[str, ...]:
+def sentences(standing: Standing) -> tuple[str, ...]:
     """The standing in words: no figure is called wrong."""
-    return tuple(_sentence(one) for one in found.compared) + tuple(
-        f"Not compared with published machines: {reason}." for reason in found.not_compared
+    return tuple(_sentence(comparison) for comparison in standing.compared) + tuple(
+        f"Not compared with published machines: {reason}." for reason in standing.not_compared
     )
 
 
-def _sentence(one: Comparison) -> str:
-    machines = f"{one.machines} published machine{'s' * (one.machines > 1)} of this {one.kin}"
-    span = f"{one.low_ns:.0f} to {one.high_ns:.0f}" if round(one.low_ns) != round(one.high_ns) else f"{one.low_ns:.0f}"
-    begin = f"Core to core {_INSIDE[one.name]} {one.value_ns:.0f} ns:"
-    if one.alike:
+def _sentence(comparison: Comparison) -> str:
+    machines = f"{comparison.machines} published machine{'s' * (comparison.machines > 1)} of this {comparison.kin}"
+    span = (
+        f"{comparison.low_ns:.0f} to {comparison.high_ns:.0f}"
+        if round(comparison.low_ns) != round(comparison.high_ns)
+        else f"{comparison.low_ns:.0f}"
+    )
+    begin = f"Core to core {_INSIDE[comparison.name]} {comparison.value_ns:.0f} ns:"
+    if comparison.alike:
         return f"{begin} as {machines} ({span})."
-    has = "has" if one.machines == 1 else "have"
+    has = "has" if comparison.machines == 1 else "have"
     return f"{begin} {machines} {has} {span} ns; clock, load and settings differ between machines."

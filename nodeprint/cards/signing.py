@@ -40,10 +40,10 @@ def signer(card: Card, signers: Path | None = None) -> str:
         signature.write_text(card.signature)
         of = ("-n", _NAMESPACE, "-s", str(signature))
         if signers is None:
-            said = _ssh_keygen("check-novalidate", *of, message=card.sha256)
-            return said.rpartition("with ")[2].strip()
-        found = _ssh_keygen("find-principals", "-f", str(signers), "-s", str(signature), where=signers)
-        principal = found.splitlines()[0].split(",")[0]
+            answer = _ssh_keygen("check-novalidate", *of, message=card.sha256)
+            return answer.rpartition("with ")[2].strip()
+        principals = _ssh_keygen("find-principals", "-f", str(signers), "-s", str(signature), where=signers)
+        principal = principals.splitlines()[0].split(",")[0]
         _ssh_keygen("verify", *of, "-f", str(signers), "-I", principal, message=card.sha256, where=signers)
         return principal
 
@@ -59,7 +59,9 @@ def _ssh_keygen(action: str, *words: str, message: str = "", where: Path | None 
     except subprocess.TimeoutExpired as error:
         raise NodeprintError("ssh-keygen does not answer", where=where, advice="name another key") from error
     if done.returncode:
-        said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+        messages = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
         advice = "name an ssh key" if action == "sign" else "the card is not by whom it says, or was changed"
-        raise NodeprintError(f"ssh-keygen: {printable(said[-1] if said else 'failed')}", where=where, advice=advice)
+        raise NodeprintError(
+            f"ssh-keygen: {printable(messages[-1] if messages else 'failed')}", where=where, advice=advice
+        )
     return done.stdout

@@ -95,21 +95,21 @@ def drift(
     else:
         fleet = packing.pack(campaign)
         nodes, simulated = list(fleet.nodes), fleet.simulated
-    found = comparison.drift(nodes, rules.load(acceptance or rules.kept(campaign)))
+    changes = comparison.drift(nodes, rules.load(acceptance or rules.kept(campaign)))
     unknown = {node.name: node.reason or "it has no survey" for node in nodes if not node.fingerprint}
     if json:
-        print_json({"simulated": simulated, "nodes": found, "unknown": unknown})
+        print_json({"simulated": simulated, "nodes": changes, "unknown": unknown})
         return
     say_origin(simulated)
     for name, reason in unknown.items():
         typer.echo(f"{name}: unknown: {reason}")
-    for name, differing in found.items():
+    for name, differing in changes.items():
         for d in differing:
             kind = "hard" if d.hard else "soft"
             typer.echo(f"{name}: {d.text} ({kind})")
     rule = "different hard fields mean another configuration, soft ones a warning (acceptance.yaml)"
     none = f"no field differs on {len(nodes) - len(unknown)} of {len(nodes)} nodes"
-    typer.echo(rule if found else none)
+    typer.echo(rule if changes else none)
 
 
 @baselines.command(epilog="Example: nodeprint baseline save results/main --to baselines/cluster")

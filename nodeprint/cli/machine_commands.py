@@ -35,12 +35,12 @@ def topology(
     from nodeprint import topology as labels
     from nodeprint.topology.text import as_text
 
-    found = _topology(root, xml, cpuid)
+    machine = _topology(root, xml, cpuid)
     if json:
-        print_json(labels.as_json(found))
+        print_json(labels.as_json(machine))
         return
-    say_origin(found.machine.simulated)
-    print_text(as_text(found))
+    say_origin(machine.machine.simulated)
+    print_text(as_text(machine))
 
 
 @app.command(rich_help_panel=MACHINES, epilog="Example: nodeprint structure 'AMD EPYC 7773X.csv'")
@@ -69,15 +69,15 @@ def structure(
     pictures = matrix_files.check(pdf, svg)
     source = structures.read(input_file(file), format)
     labels = _topology(root or Path("/"), xml, cpuid) if root or xml or cpuid else source.topology
-    found = structures.find(source.latency_ns, source.cpus, labels, source.home_controlled)
+    structure = structures.find(source.latency_ns, source.cpus, labels, source.home_controlled)
     if pictures:
-        drawn = matrix_files.of_structure(source, found)
+        drawn = matrix_files.of_structure(source, structure)
         matrix_files.write(drawn, pictures, file.name, simulated=source.simulated)
     if json:
-        print_json({"simulated": source.simulated, **found.as_json()})
+        print_json({"simulated": source.simulated, **structure.as_json()})
         return
     say_origin(source.simulated)
-    print_text(found.as_text())
+    print_text(structure.as_text())
 
 
 @app.command(rich_help_panel=MACHINES, epilog="Example: nodeprint iodie results/main/nodes/cn017")
@@ -93,13 +93,13 @@ def iodie(
     """
     from nodeprint.iodie import campaign_dies
 
-    found = campaign_dies.read(where)
+    dies = campaign_dies.read(where)
     if pdf is not None:
         from nodeprint.report.pages import die_pages
 
-        die_pages.write(found, where.resolve().name, pdf)
+        die_pages.write(dies, where.resolve().name, pdf)
     if json:
-        print_json(found.as_json())
+        print_json(dies.as_json())
         return
-    say_origin(found.simulated)
-    typer.echo(found.as_text())
+    say_origin(dies.simulated)
+    typer.echo(dies.as_text())

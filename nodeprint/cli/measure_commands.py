@@ -64,8 +64,8 @@ def doctor(json: Json = False) -> None:
     """Print what can be measured here and what is missing."""
     from nodeprint import doctor as examination
 
-    found = examination.examine()
-    print_json(found) if json else print_text(examination.as_text(found))
+    checks = examination.examine()
+    print_json(checks) if json else print_text(examination.as_text(checks))
 
 
 @app.command(
@@ -86,11 +86,11 @@ def status(
 
     from nodeprint import campaign_status
 
-    found = campaign_status.read(campaign)
-    while watch and found.code == campaign_status.AT_WORK:
-        typer.echo(("\x1b[H\x1b[J" if sys.stdout.isatty() else "") + found.as_text())
+    status = campaign_status.read(campaign)
+    while watch and status.code == campaign_status.AT_WORK:
+        typer.echo(("\x1b[H\x1b[J" if sys.stdout.isatty() else "") + status.as_text())
         time.sleep(2 if sys.stdout.isatty() else 60)
-        found = campaign_status.read(campaign)
-    print_json(found.as_json()) if json else typer.echo(found.as_text())
-    if found.code:
-        raise typer.Exit(found.code)
+        status = campaign_status.read(campaign)
+    print_json(status.as_json()) if json else typer.echo(status.as_text())
+    if status.code:
+        raise typer.Exit(status.code)

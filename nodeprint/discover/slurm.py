@@ -447,8 +447,10 @@ def _ask(*command: str, key: str | None = None) -> str:
                 f"no answer in {_PATIENCE_S / 60:.0f} minutes ({printable(answer)})", key=command[0], advice=advice
             )
         if not waits:
-            said = f"no answer from Slurm ({printable(answer)}); it is asked again for {_PATIENCE_S / 60:.0f} minutes"
-            print(f"nodeprint: {said}", file=sys.stderr, flush=True)
+            message = (
+                f"no answer from Slurm ({printable(answer)}); it is asked again for {_PATIENCE_S / 60:.0f} minutes"
+            )
+            print(f"nodeprint: {message}", file=sys.stderr, flush=True)
         waits = True
         time.sleep(_PAUSE_S)
 

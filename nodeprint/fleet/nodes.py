@@ -117,8 +117,8 @@ def _state(folder: Path, node: Node, found: Sequence[Job]) -> NodeState:
     if any(job.measured for job in found) and not _is_cut(node, found):
         tail = _log_tail(campaign.job_folder(folder, node)) if problems else ()
         return NodeState(node.node, node.host, "measured", problems=problems, log_tail=tail)
-    known = (submission, *failed, *problems, "its job ended, or is at work, before all was measured")
-    reason = next(text for text in known if text)
+    reasons = (submission, *failed, *problems, "its job ended, or is at work, before all was measured")
+    reason = next(text for text in reasons if text)
     if not node.measure:
         reason = _not_begun(node)
     return NodeState(
@@ -126,9 +126,9 @@ def _state(folder: Path, node: Node, found: Sequence[Job]) -> NodeState:
     )
 
 
-def _is_cut(node: Node, found: Sequence[Job]) -> bool:
+def _is_cut(node: Node, jobs: Sequence[Job]) -> bool:
     """Whether the node's only job with records was cut off, or is still at work: that is no whole measurement."""
-    with_records = [job for job in found if job.measured]
+    with_records = [job for job in jobs if job.measured]
     if [job.number for job in with_records] != [node.job]:
         return False
     status = with_records[0].status

@@ -38,11 +38,11 @@ def square(matrix: Matrix) -> Square:
         return Square("CPU by CPU, ns", tuple(map(str, cpus)), values)
     for level, name in _LEVELS:
         parts = np.array(matrix.places.parts.get(level, ()))
-        known = np.unique(parts[parts >= 0]) if parts.size else parts
-        if 2 <= len(known) <= _MOST_ROWS:
-            rows = [np.flatnonzero(parts == part) for part in known]
+        labelled = np.unique(parts[parts >= 0]) if parts.size else parts
+        if 2 <= len(labelled) <= _MOST_ROWS:
+            rows = [np.flatnonzero(parts == part) for part in labelled]
             medians = np.array([[_median(values[np.ix_(a, b)]) for b in rows] for a in rows])
-            return Square(f"{name} by {name}, medians in ns", tuple(map(str, known.tolist())), medians)
+            return Square(f"{name} by {name}, medians in ns", tuple(map(str, labelled.tolist())), medians)
     size = -(-len(cpus) // _MOST_ROWS)  # no labels: neighbours in the order of the system
     rows = [np.arange(start, min(start + size, len(cpus))) for start in range(0, len(cpus), size)]
     medians = np.array([[_median(values[np.ix_(a, b)]) for b in rows] for a in rows])
@@ -50,16 +50,16 @@ def square(matrix: Matrix) -> Square:
 
 
 def _median(block: Floats) -> float:
-    known = block[np.isfinite(block)]
-    return float(np.median(known)) if known.size else float("nan")
+    finite = block[np.isfinite(block)]
+    return float(np.median(finite)) if finite.size else float("nan")
 
 
 def painted(shown: Square) -> Text:
     """A row of text for each row of the matrix; the numbers say the same without any colour."""
-    known = shown.values[np.isfinite(shown.values)]
-    if not known.size:
+    finite = shown.values[np.isfinite(shown.values)]
+    if not finite.size:
         return Text("no pair was measured")
-    low, high = float(known.min()), float(known.max())
+    low, high = float(finite.min()), float(finite.max())
     digits = len(f"{high:.0f}")
     margin = max(map(len, shown.names)) + 1
     width = max(2, min((_COLUMNS - margin) // len(shown.names), digits + 1))

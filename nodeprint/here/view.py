@@ -34,7 +34,7 @@ def as_text(result: Result) -> Text:
     for sentence in reference.sentences(result.standing):
         out.append(f"\n{sentence}")
     notes = [f"Not measured: {shown(name)} ({why})." for name, why in result.unmeasured.items()]
-    notes += [text.sentence(text.disturbance(found)) for found in result.disturbances]
+    notes += [text.sentence(text.disturbance(disturbance)) for disturbance in result.disturbances]
     notes += [f"{text.sentence(f'{warning.text}; {warning.advice}')}" for warning in result.warnings]
     if notes:
         out.append("\n\nWhat disturbs the measurement, or is good to know:")
@@ -59,13 +59,13 @@ def labels(card: Card) -> str:
     places = card.matrix.places if card.matrix else None
     if places is None or not places.parts:
         return "no labels"
-    said = []
+    lines = []
     for level, name in _LABELS.items():
         parts = {part for part in places.parts.get(level, ()) if part >= 0}
         origin = places.provenance.get(level, "")
         if parts and level != "core":
-            said.append(f"{names.counted(len(parts), name)}{f' ({origin})' if origin else ''}")
-    return "labels: " + ", ".join(said)
+            lines.append(f"{names.counted(len(parts), name)}{f' ({origin})' if origin else ''}")
+    return "labels: " + ", ".join(lines)
 
 
 def medians(figures: Sequence[Figure]) -> list[str]:

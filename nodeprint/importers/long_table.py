@@ -52,7 +52,7 @@ def read(path: Path, lines: list[str]) -> Imported:
             )  # fmt: skip
         columns = (0, 1, 2)
     width = len(table[0][1])
-    found: dict[tuple[int, int], list[float]] = {}
+    by_pair: dict[tuple[int, int], list[float]] = {}
     for number, cells in body:
         if len(cells) != width:
             raise NodeprintError(
@@ -68,23 +68,23 @@ def read(path: Path, lines: list[str]) -> Imported:
                 )  # fmt: skip
         value = latency(cells[columns[2]], path, number, columns[2] + 1)
         if ends[0] != ends[1]:
-            found.setdefault((int(ends[0]), int(ends[1])), []).append(value)
-    return _imported(path, found)
+            by_pair.setdefault((int(ends[0]), int(ends[1])), []).append(value)
+    return _imported(path, by_pair)
 
 
-def _imported(path: Path, found: dict[tuple[int, int], list[float]]) -> Imported:
-    cpus = sorted({cpu for ends in found for cpu in ends})
+def _imported(path: Path, by_pair: dict[tuple[int, int], list[float]]) -> Imported:
+    cpus = sorted({cpu for ends in by_pair for cpu in ends})
     if len(cpus) < 2:
         raise NodeprintError("less than two CPUs", where=path, advice="give a line for each pair")
     place = {cpu: row for row, cpu in enumerate(cpus)}
     values = np.full((len(cpus), len(cpus)), np.nan)
-    for (a, b), of_pair in found.items():
-        known = [value for value in of_pair if np.isfinite(value)]
-        values[place[a], place[b]] = np.median(known) if known else np.nan
+    for (a, b), of_pair in by_pair.items():
+        finite = [value for value in of_pair if np.isfinite(value)]
+        values[place[a], place[b]] = np.median(finite) if finite else np.nan
     if np.isnan(values).all():
         raise NodeprintError("no latency at all", where=path, advice="run the tool again and keep what it prints")
     values = np.where(np.isnan(values), values.T, values)
-    most = max(map(len, found.values()))
+    most = max(map(len, by_pair.values()))
     notes = (f"the median of up to {most} lines a pair",) if most > 1 else ()
     cores = CoreMatrix(tuple(cpus), values, "unknown")
     unknown = ("operation", "home", "topology", *(() if most > 1 else ("spread",)))

@@ -217,7 +217,7 @@ def _tensor(passes: Sequence[Pass], topology: Topology, level: Level, socket: in
     own = set(np.flatnonzero(here).tolist())
     joined = own & set(between[np.array(here)[between].all(axis=1)].ravel().tolist())
     if len(joined) < max(len(own), FEWEST_ENDS):
-        homes = list_text(sorted({one.home for one in passes}))
+        homes = list_text(sorted({census.home for census in passes}))
         missing.append(
             f"socket {socket}: on lines of NUMA node {homes} hops were measured between {len(joined)} parts of level "
             f"{level}, of {max(len(own), FEWEST_ENDS)} that are needed; measure with --home each"

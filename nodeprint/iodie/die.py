@@ -70,11 +70,11 @@ class Die(msgspec.Struct, frozen=True):
 
     def share(self, site: int) -> tuple[float, float]:
         """The share of lines at a site with half of its 95 % interval; NaN without lines."""
-        mine = self.counted >= 0
-        if self.sites is None or not mine.any():
+        in_cluster = self.counted >= 0
+        if self.sites is None or not in_cluster.any():
             return float("nan"), float("nan")
-        share = float((self.sites.of_cluster[self.counted[mine]] == site).mean())
-        return share, 1.96 * float(np.sqrt(share * (1 - share) / mine.sum()))
+        share = float((self.sites.of_cluster[self.counted[in_cluster]] == site).mean())
+        return share, 1.96 * float(np.sqrt(share * (1 - share) / in_cluster.sum()))
 
     @property
     def odd_ends(self) -> list[tuple[int, float]]:

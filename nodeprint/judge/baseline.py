@@ -239,8 +239,8 @@ def _changes(
             changed = np.abs(jump) > np.maximum(one.bound, z * sd)
             changed &= _in_every_run(values, reference, _RUN_SHARE * jump)
             most = int(np.argmax(np.where(changed, np.abs(jump) / one.bound, 0.0)))
-            found = (most, float(jump[most]), z * float(sd[most]))
-            out.append((node, found if changed[most] else None))
+            largest = (most, float(jump[most]), z * float(sd[most]))
+            out.append((node, largest if changed[most] else None))
     return out
 
 

@@ -90,12 +90,12 @@ class OtherMachine(msgspec.Struct, frozen=True):
 def machines_apart(before: Verdict, after: Verdict) -> list[OtherMachine]:
     """Which nodes of two campaigns are other machines under the same name. Without fingerprints (imported matrices) by
     how many pairs each class has."""
-    found: dict[tuple[str, str, str], list[str]] = {}
+    by_row: dict[tuple[str, str, str], list[str]] = {}
     for name in sorted(set(before.nodes) & set(after.nodes)):
         difference = _other_machine(before.nodes[name], after.nodes[name])
         if difference is not None:
-            found.setdefault(difference, []).append(name)
-    return [OtherMachine(tuple(names), *difference) for difference, names in found.items()]
+            by_row.setdefault(difference, []).append(name)
+    return [OtherMachine(tuple(names), *difference) for difference, names in by_row.items()]
 
 
 def _other_machine(old: NodeVerdict, new: NodeVerdict) -> tuple[str, str, str] | None:
@@ -140,6 +140,6 @@ def _known(spread: float) -> float:
 
 def drift(nodes: Iterable[PackedNode], rules: Acceptance) -> dict[str, list[configuration.FieldDifference]]:
     """By node, the fields of its fingerprint that differ from the majority; nodes without any are left out."""
-    known = [node for node in nodes if node.fingerprint]
-    found = configuration.differences(known, rules, fingerprint.DRIFT)
-    return {name: differing for name, differing in found.items() if differing}
+    identified = [node for node in nodes if node.fingerprint]
+    differences = configuration.differences(identified, rules, fingerprint.DRIFT)
+    return {name: differing for name, differing in differences.items() if differing}

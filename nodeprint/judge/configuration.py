@@ -99,20 +99,20 @@ def with_homes(nodes: Sequence[PackedNode], reduced: Sequence[Reduced]) -> tuple
     The home decides a pair's latency, so that nodes measured with other homes are other configurations.
     """
     homes: dict[int, set[str]] = {}
-    hops = [one for one in reduced if one.quantity.quantity == "hop" and one.quantity.of_pairs]
+    hops = [latency for latency in reduced if latency.quantity.quantity == "hop" and latency.quantity.of_pairs]
     nodes_of: dict[str, set[int]] = {}
-    for one in hops:
-        nodes_of.setdefault(one.quantity.measurement, set()).update(one.sittings)
+    for hop in hops:
+        nodes_of.setdefault(hop.quantity.measurement, set()).update(hop.sittings)
     everyone = set().union(*nodes_of.values())
     # a measurement that a node lacks is no other home
-    common = {name for name, mine in nodes_of.items() if mine == everyone} or set(nodes_of)
-    for one in (one for one in hops if one.quantity.measurement in common):
-        quantity = one.quantity
+    common = {name for name, measured_on in nodes_of.items() if measured_on == everyone} or set(nodes_of)
+    for hop in (hop for hop in hops if hop.quantity.measurement in common):
+        quantity = hop.quantity
         near = "near" if FAR in quantity.homes else "not controlled"
         names = [near if home < 0 else "far" if home >= FAR else str(home) for home in quantity.homes]
-        for node, sittings in one.sittings.items():
+        for node, sittings in hop.sittings.items():
             rows = [row for job in first_of(sittings) for row in quantity.rows[node][job]]
-            measured = [name for name, missing in zip(names, one.missing[rows].min(axis=0), strict=True) if missing < 1]
+            measured = [name for name, missing in zip(names, hop.missing[rows].min(axis=0), strict=True) if missing < 1]
             if measured:
                 homes.setdefault(node, set()).add(", ".join(measured))
     return tuple(
@@ -125,17 +125,17 @@ def layouts(reduced: Sequence[Reduced]) -> dict[int, str]:
     """By node what its places look like; a node without pairs is like those that have its CPUs and NUMA nodes."""
     keys: dict[int, set[str]] = {}
     machines: dict[bytes, set[int]] = {}
-    for one in (one.quantity for one in reduced):
-        nodes = np.unique(one.node).tolist()
-        if one.of_pairs:
-            digest = hashlib.sha256(one.pair_layout.key).hexdigest()
+    for quantity in (measurement.quantity for measurement in reduced):
+        nodes = np.unique(quantity.node).tolist()
+        if quantity.of_pairs:
+            digest = hashlib.sha256(quantity.pair_layout.key).hexdigest()
             for node in nodes:
                 keys.setdefault(node, set()).add(digest)
         else:
-            machines.setdefault(one.layout.key, set()).update(nodes)
-    layouts = {node: " ".join(sorted(found)) for node, found in keys.items()}
+            machines.setdefault(quantity.layout.key, set()).update(nodes)
+    layouts = {node: " ".join(sorted(homes)) for node, homes in keys.items()}
     for machine, nodes in machines.items():
-        known = Counter(layouts[node] for node in sorted(nodes) if node in layouts)
-        common = known.most_common(1)[0][0] if known else hashlib.sha256(machine).hexdigest()
+        layout_counts = Counter(layouts[node] for node in sorted(nodes) if node in layouts)
+        common = layout_counts.most_common(1)[0][0] if layout_counts else hashlib.sha256(machine).hexdigest()
         layouts |= {node: common for node in nodes if node not in layouts}
     return layouts

@@ -131,8 +131,8 @@ def pooled(blocks: Sequence[Block], node: int) -> Pooled:
     own = np.stack([block.of_runs[block.row[node]] + block.of_job[block.row[node]] for block in used])
     shared = np.max([block.of_template[block.row[node]] for block in used], axis=0)
     difference = np.stack([block.difference[block.row[node]] for block in used])
-    known = np.isfinite(difference)
-    weight = np.where(known, 1 / own, 0.0)
+    finite = np.isfinite(difference)
+    weight = np.where(finite, 1 / own, 0.0)
     total = weight.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.where(total > 0, (weight * np.nan_to_num(difference)).sum(axis=0) / total, np.nan)

@@ -244,8 +244,8 @@ def _later(block: Block, matrix: Matrix, job: int, rules: Acceptance, levels: Le
 def _shift(moved: Floats, variance: Floats) -> tuple[Floats, Floats]:
     """By how much nodes `moved` (node, part) from one job to the next, their median, and its variance (part), where
     that of one job of a node is `variance`."""
-    known = np.isfinite(moved)
-    count = known.sum(axis=0)
+    finite = np.isfinite(moved)
+    count = finite.sum(axis=0)
     # of what no node has both jobs of, nothing is known but that jobs differ
     middle = np.zeros(moved.shape[1])
     usable = count > 0
@@ -313,5 +313,5 @@ def filled(means: Floats) -> Floats:
     gaps = ~np.isfinite(means)
     if not gaps.any():
         return means
-    known = np.where(np.isfinite(means).any(axis=0), means, 0.0)
-    return np.where(gaps, np.nanmedian(known, axis=0), means)
+    finite = np.where(np.isfinite(means).any(axis=0), means, 0.0)
+    return np.where(gaps, np.nanmedian(finite, axis=0), means)

@@ -95,16 +95,16 @@ def of_rows(
     return out
 
 
-def _class_rows(one: Reduced) -> Iterator[tuple[str, int, list[Ints], dict[str, Ints]]]:
+def _class_rows(reduced: Reduced) -> Iterator[tuple[str, int, list[Ints], dict[str, Ints]]]:
     """Classes of pairs at each home: their names and places, those of each socket apart at one NUMA node; and the
     places of each socket."""
-    of, layout = one.quantity.pairs, one.quantity.pair_layout
+    of, layout = reduced.quantity.pairs, reduced.quantity.pair_layout
     own = layout.slots[of, SOCKET]
     sockets = np.where(own[:, 0] == own[:, 1], own[:, 0], -1)
     ends = codes(np.sort(own, axis=1))
     for number, name in enumerate(layout.class_names):
         pairs = np.flatnonzero(layout.classes == number)
-        for part in one.parts if len(pairs) else ():
+        for part in reduced.parts if len(pairs) else ():
             at = pairs + part.places.start
             apart = [at[ends[pairs] == end] for end in np.unique(ends[pairs])]
             by_socket = {

@@ -66,30 +66,30 @@ class Shown(msgspec.Struct, frozen=True):
     key: str
 
 
-def of_series(series: Series, found: Standing, i: int, node: PackedNode) -> list[Shown]:
+def of_series(series: Series, standing: Standing, i: int, node: PackedNode) -> list[Shown]:
     """The findings of a node (its number `i` in the fleet) in one measurement at one home."""
-    out = [*_of(series, found, found.confirmed | found.suspected, found.newest, i, node)]
-    if found.refuted.any():
-        for number in sorted(set(found.seen[found.refuted].tolist())):
-            parts = found.refuted & (found.seen == number)
+    out = [*_of(series, standing, standing.confirmed | standing.suspected, standing.newest, i, node)]
+    if standing.refuted.any():
+        for number in sorted(set(standing.seen[standing.refuted].tolist())):
+            parts = standing.refuted & (standing.seen == number)
             out += [
                 replace(shown, finding=replace(shown.finding, state=State.REFUTED))
-                for shown in _of(series, found, parts, found.blocks[number], i, node)
+                for shown in _of(series, standing, parts, standing.blocks[number], i, node)
             ]
     return out
 
 
-def _of(series: Series, found: Standing, parts: Bools, block: Block, i: int, node: PackedNode) -> Iterable[Shown]:
+def _of(series: Series, standing: Standing, parts: Bools, block: Block, i: int, node: PackedNode) -> Iterable[Shown]:
     """The causes of some parts by a job of the node."""
     if not parts.any():
         return
     row, matrix = block.row[i], block.matrix
-    half = found.half if block is found.newest else block.half_simultaneous[row]
+    half = standing.half if block is standing.newest else block.half_simultaneous[row]
     level = mean_of_runs(matrix.level[row][None])[0]
     residual = np.nan_to_num(matrix.scale.residual(level, matrix.template)).astype(np.float64)
     deviation = Deviation(block.difference[row], block.error[row], half, block.bound, parts, residual)
     for cause in causes(matrix, deviation):
-        yield Shown(series, cause, _finding(series, found, cause, block, half, i, node), _key(matrix, cause))
+        yield Shown(series, cause, _finding(series, standing, cause, block, half, i, node), _key(matrix, cause))
 
 
 def _key(matrix: Matrix, cause: Cause) -> str:
@@ -98,10 +98,10 @@ def _key(matrix: Matrix, cause: Cause) -> str:
 
 
 def _finding(
-    series: Series, found: Standing, cause: Cause, block: Block, half: Floats, i: int, node: PackedNode
+    series: Series, standing: Standing, cause: Cause, block: Block, half: Floats, i: int, node: PackedNode
 ) -> Finding:
     matrix, row, head = block.matrix, block.row[i], cause.head
-    confirmed = bool(found.confirmed[cause.members].any() or found.confirmed[head])
+    confirmed = bool(standing.confirmed[cause.members].any() or standing.confirmed[head])
     state = State.CONFIRMED if confirmed else State.SUSPECTED
     if _contradicted(series.first, head, i):
         state = State.DIFFERS
@@ -123,7 +123,7 @@ def _finding(
         times_bound=abs(effect) / float(block.bound[head]),
         value=usual + relative if share else level * (1 + relative), peers=usual if share else level,
         unit="share" if share else matrix.quantity.unit, worse=worse,
-        by_job=tuple(_by_job(one, head, i) for one in found.blocks),
+        by_job=tuple(_by_job(block, head, i) for block in standing.blocks),
         finer=_finer(cause, block, half, i, node),
         pairs=naming.cpu_pairs(matrix, cause.covers, node) if pairs else {},
         cells=() if pairs else naming.cells(matrix, cause.covers, node),
@@ -193,10 +193,10 @@ def _consistent(cause: Cause, effect: float, worse: bool) -> tuple[str, ...]:
         return ("core-clock", "l3-clock")
     if cause.term == "class" and where.get("class") == ALL_PAIRS:
         return _CAUSES["node"]
-    known = ("core-clock", "l3-clock") if cause.term == "block" and "ccx" in where else _CAUSES.get(cause.term, ())
+    causes = ("core-clock", "l3-clock") if cause.term == "block" and "ccx" in where else _CAUSES.get(cause.term, ())
     if worse:
-        return known
-    return ("higher-clock", *known[:1]) if effect < 0 else ("settings",)
+        return causes
+    return ("higher-clock", *causes[:1]) if effect < 0 else ("settings",)
 
 
 def _remedy(term: str, where: Mapping[str, Key]) -> str:
@@ -208,40 +208,44 @@ def merged(shown: Sequence[Shown]) -> list[Shown]:
     in one place too. The largest share of its bound is the finding, the others are finer. Confirmed ones come first."""
     out: list[Shown] = []
     for state in State:
-        of_state = [one for one in shown if one.finding.state is state]
-        known = [one for one in shown if one.finding.state is not State.REFUTED] if state is State.REFUTED else out
-        pairs = [one for one in of_state if one.series.matrix.quantity.of_pairs]
-        for one in sorted(pairs, key=lambda one: (-one.finding.times_bound, one.key, one.finding.home)):
-            first = next((kept for kept in [*out, *known] if _same(kept, one)), None)
+        of_state = [part for part in shown if part.finding.state is state]
+        confirmed = (
+            [confirmed for confirmed in shown if confirmed.finding.state is not State.REFUTED]
+            if state is State.REFUTED
+            else out
+        )
+        pairs = [part for part in of_state if part.series.matrix.quantity.of_pairs]
+        for part in sorted(pairs, key=lambda part: (-part.finding.times_bound, part.key, part.finding.home)):
+            first = next((kept for kept in [*out, *confirmed] if _same(kept, part)), None)
             if first is None:
-                out.append(one)
+                out.append(part)
             elif first in out and first.finding.state is state:
-                out[out.index(first)] = _with(first, one)
-        out += _by_place([one for one in of_state if not one.series.matrix.quantity.of_pairs])
+                out[out.index(first)] = _with(first, part)
+        out += _by_place([part for part in of_state if not part.series.matrix.quantity.of_pairs])
     rank = {state: number for number, state in enumerate(State)}
-    return sorted(out, key=lambda one: (rank[one.finding.state], not one.finding.worse, -one.finding.times_bound))
+    return sorted(out, key=lambda part: (rank[part.finding.state], not part.finding.worse, -part.finding.times_bound))
 
 
-def _same(one: Shown, other: Shown) -> bool:
+def _same(shown: Shown, other: Shown) -> bool:
     """Whether findings of pairs in different matrices are of the same part."""
-    a, b = one.series.matrix, other.series.matrix
+    a, b = shown.series.matrix, other.series.matrix
     if a is b or not a.quantity.of_pairs or a.terms is not b.terms:
         return False
-    return one.key.partition(" ")[2] == other.key.partition(" ")[2] or bool(
-        np.isin(one.cause.members, other.cause.members).any()
+    return shown.key.partition(" ")[2] == other.key.partition(" ")[2] or bool(
+        np.isin(shown.cause.members, other.cause.members).any()
     )
 
 
-def _by_place(found: Sequence[Shown]) -> list[Shown]:
+def _by_place(shown: Sequence[Shown]) -> list[Shown]:
     """One finding a place for what is worse there than at the peers, and one for what is better."""
     order = {term: number for number, term in enumerate(_FIRST)}
     out: list[Shown] = []
-    for one in sorted(found, key=lambda one: (order.get(one.finding.part.term, 99), -one.finding.times_bound)):
-        at = next((number for number, first in enumerate(out) if _in_one_place(first.finding, one.finding)), None)
+    for part in sorted(shown, key=lambda part: (order.get(part.finding.part.term, 99), -part.finding.times_bound)):
+        at = next((number for number, first in enumerate(out) if _in_one_place(first.finding, part.finding)), None)
         if at is None:
-            out.append(one)
+            out.append(part)
         else:
-            out[at] = _with(out[at], one)
+            out[at] = _with(out[at], part)
     return out
 
 
@@ -249,12 +253,12 @@ def _by_place(found: Sequence[Shown]) -> list[Shown]:
 _PLACES = ("core", "memory_node", "cpu_node", "cluster", "ccx", "ccd", "socket")
 
 
-def _in_one_place(one: Finding, other: Finding) -> bool:
+def _in_one_place(finding: Finding, other: Finding) -> bool:
     """Whether two findings of cells are of one place: the narrowest part that either names is the same, and they
     contradict each other in no other. The ways of two NUMA nodes to one memory are two places."""
-    if one.worse != other.worse:
+    if finding.worse != other.worse:
         return False
-    a, b = one.part.where, other.part.where
+    a, b = finding.part.where, other.part.where
     narrowest = next((part for part in _PLACES if part in a or part in b), None)
     if narrowest is None:
         return a == b
@@ -265,21 +269,21 @@ def _in_one_place(one: Finding, other: Finding) -> bool:
 
 def _with(first: Shown, other: Shown) -> Shown:
     """A finding with another of the same cause under it."""
-    found = other.finding
-    finer = Finer(found.measurement, found.part, found.effect, found.interval, found.bound)
-    return replace(first, finding=replace(first.finding, finer=(*first.finding.finer, finer, *found.finer)))
+    finding = other.finding
+    finer = Finer(finding.measurement, finding.part, finding.effect, finding.interval, finding.bound)
+    return replace(first, finding=replace(first.finding, finer=(*first.finding.finer, finer, *finding.finer)))
 
 
 def explained(shown: Shown, node: PackedNode, peers: Sequence[PackedNode], fields: Sequence[str]) -> Finding:
     """A finding with what the node's instruments say about it, and the `fields` of the fingerprint in which it differs
     from its peers."""
-    found = shown.finding
+    finding = shown.finding
     others = [peer.senses for peer in peers if peer.name != node.name]
-    ratio = senses.clock_against(node.senses, others, _slots(shown)) if found.pairs else None
-    seen = [*_instruments(node, others, ratio, pairs=bool(found.pairs))]
+    ratio = senses.clock_against(node.senses, others, _slots(shown)) if finding.pairs else None
+    seen = [*_instruments(node, others, ratio, pairs=bool(finding.pairs))]
     seen += [Evidence("configuration", True, field=field) for field in fields]
-    causes_left = _by_clock(found.consistent_with, ratio, found.effect)
-    return replace(found, evidence=tuple(seen), consistent_with=causes_left)
+    causes_left = _by_clock(finding.consistent_with, ratio, finding.effect)
+    return replace(finding, evidence=tuple(seen), consistent_with=causes_left)
 
 
 def _instruments(

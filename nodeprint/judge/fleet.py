@@ -57,9 +57,9 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
     measured = sum(node.state == "measured" for node in population.fleet.nodes)
     spreads = _spreads(reading)
     found = _outcome(reading, nodes, spreads, measured)
-    measured_subjects = {margins.subject(one.quantity) for one in population.reduced}
+    measured_subjects = {margins.subject(measurement.quantity) for measurement in population.reduced}
     rests_on = [subject for subject in population.rules.decides if subject in measured_subjects]
-    tests = sum(one.first.difference.size for one in reading.series)
+    tests = sum(series.first.difference.size for series in reading.series)
     tests += sum(2 * len(f.nodes) * len(f.nodes) for f in reading.fabrics)
     return FleetVerdict(
         found, len(nodes), measured, counts, _worst(nodes), tuple(rests_on), _missing(reading, nodes),
@@ -101,9 +101,9 @@ def _worst(nodes: Mapping[str, NodeVerdict]) -> tuple[Margin, ...]:
 def _missing(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> tuple[str, ...]:
     """Measurements that were planned, and that no measured node has."""
     population = reading.population
-    there = {name for i in range(len(nodes)) for name in population.measured(i)}
-    there |= {name for node in population.fleet.nodes for name in node.not_applicable}
-    return tuple(name for name in population.planned if name not in there) if there else ()
+    measured_names = {name for i in range(len(nodes)) for name in population.measured(i)}
+    measured_names |= {name for node in population.fleet.nodes for name in node.not_applicable}
+    return tuple(name for name in population.planned if name not in measured_names) if measured_names else ()
 
 
 def _groups(reading: Reading) -> list[Group]:
@@ -133,7 +133,7 @@ def _fields(reading: Reading, inside: Sequence[int], among: Sequence[int]) -> di
     """Fields of the fingerprint in which the nodes `inside` have one value that no other node `among` has."""
     nodes, rules = reading.population.fleet.nodes, reading.population.rules
     chosen = set(inside)
-    mine = [configuration.normalised(nodes[i].fingerprint, rules) for i in inside]
+    settings = [configuration.normalised(nodes[i].fingerprint, rules) for i in inside]
     others = [
         configuration.normalised(nodes[i].fingerprint, rules)
         for i in among
@@ -141,8 +141,8 @@ def _fields(reading: Reading, inside: Sequence[int], among: Sequence[int]) -> di
     ]
     return {
         key: str(value)
-        for key, value in sorted((mine[0] if mine else {}).items())
-        if all(fields.get(key) == value for fields in mine)
+        for key, value in sorted((settings[0] if settings else {}).items())
+        if all(fields.get(key) == value for fields in settings)
         and others
         and all(key in fields and fields[key] != value for fields in others)
     }
@@ -176,12 +176,12 @@ def _spreads(reading: Reading) -> tuple[Spread, ...]:
 
 def _limits(reading: Reading) -> tuple[Limit, ...]:
     """The detection limits, of several homes and groups the largest."""
-    found: dict[tuple[str, str], Limit] = {}
+    by_family: dict[tuple[str, str], Limit] = {}
     for limit in margins.limits(reading.series):
         key = (limit.measurement, limit.family)
-        if key not in found or limit.effect > found[key].effect:
-            found[key] = limit
-    return tuple(found.values())
+        if key not in by_family or limit.effect > by_family[key].effect:
+            by_family[key] = limit
+    return tuple(by_family.values())
 
 
 def _notes(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Note]:
@@ -189,7 +189,7 @@ def _notes(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Note]:
     population = reading.population
     rules, day = population.rules, reading.day
     notes = []
-    pairs = [one.matrix.terms for one in reading.series if one.matrix.quantity.of_pairs]
+    pairs = [series.matrix.terms for series in reading.series if series.matrix.quantity.of_pairs]
     if any(not terms.layout.harvested and _no_core_inside(terms) for terms in pairs):
         notes.append(Note("two-cores"))
     for rule in rules.suppressions:
@@ -199,10 +199,10 @@ def _notes(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Note]:
             notes.append(Note("no-such-node", rule.node, nearest(rule.node, nodes)))
         elif not any(finding.suppressed for finding in nodes[rule.node].findings):
             notes.append(Note("suppression-without-effect", rule.node, rule.finding))
-    known = limits.applied(reading.classes, reading.rows)
+    figures = limits.applied(reading.classes, reading.rows)
     for limit in rules.limits:
-        if (limit.measurement, limit.of) not in known:
-            rows = [name for measurement, name in known if measurement == limit.measurement]
+        if (limit.measurement, limit.of) not in figures:
+            rows = [name for measurement, name in figures if measurement == limit.measurement]
             notes.append(Note("limit-not-applied", f"{limit.measurement}, {limit.of}", nearest(limit.of, rows)))
     if reading.since is not None:
         notes.append(reading.since.note)
@@ -223,8 +223,8 @@ def _recheck(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> tuple[str, .
     for i, name in enumerate(names):
         if not MEANING[nodes[name].outcome].again or len(population.jobs(i)) >= _MOST_JOBS:
             continue
-        mine = next((n for n in population.configurations if i in n), np.zeros(0, dtype=np.int64))
-        calm = [names[j] for j in mine.tolist() if not nodes[names[j]].counted and j in population.group_of]
+        alike = next((n for n in population.configurations if i in n), np.zeros(0, dtype=np.int64))
+        calm = [names[j] for j in alike.tolist() if not nodes[names[j]].counted and j in population.group_of]
         near = sorted(calm, key=lambda other: _apart(nodes, names, name, other))
         chosen |= {name, *near[:_COMPANIONS]}
     return tuple(sorted(chosen))

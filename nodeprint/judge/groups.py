@@ -56,10 +56,10 @@ def split(nodes: Ints, matrices: Sequence[Matrix], rules: Acceptance) -> list[Pe
     if len(nodes) < FEWEST:
         return [PeerGroup(nodes)]
     candidates = [prepared for matrix in matrices if (prepared := _prepared(matrix, nodes, rules)) is not None]
-    found = _parted(nodes, np.arange(len(nodes)), candidates)
-    if max(len(rows) for rows, _ in found) >= MAJORITY * len(nodes):
+    parted = _parted(nodes, np.arange(len(nodes)), candidates)
+    if max(len(rows) for rows, _ in parted) >= MAJORITY * len(nodes):
         return [PeerGroup(nodes)]
-    ordered = sorted(found, key=lambda entry: (-len(entry[0]), int(entry[0][0])))
+    ordered = sorted(parted, key=lambda entry: (-len(entry[0]), int(entry[0][0])))
     first = ordered[0][0]
     return [
         PeerGroup(nodes[rows], None if cut is None or rows is first else _against(first, rows, cut))
@@ -97,37 +97,37 @@ def _parted(
 ) -> list[tuple[Ints, tuple[_Prepared, int] | None]]:
     """Groups of `rows`, each with the column that separates it."""
     best: tuple[float, _Prepared, int, Ints, Ints] | None = None
-    for one in candidates if len(rows) >= 2 * _LEAST_NODES else ():
-        share, column, low, high = _best_cut(one, rows)
+    for candidate in candidates if len(rows) >= 2 * _LEAST_NODES else ():
+        share, column, low, high = _best_cut(candidate, rows)
         if share > (best[0] if best else 0.0):
-            best = share, one, column, low, high
+            best = share, candidate, column, low, high
     if best is None:
         return [(rows, None)]
     _, prepared, column, low, high = best
     return [(part, cut or (prepared, column)) for side in (low, high) for part, cut in _parted(nodes, side, candidates)]
 
 
-def _best_cut(one: _Prepared, rows: Ints) -> tuple[float, int, Ints, Ints]:
+def _best_cut(candidate: _Prepared, rows: Ints) -> tuple[float, int, Ints, Ints]:
     """The cut with the largest difference in bounds, 0 where none holds: that, its column, and the rows of both
     sides."""
     count = len(rows)
     least = max(_LEAST_NODES, int(np.ceil(_LEAST_SHARE * count)))
     sizes = np.arange(least, count - least + 1)
-    if not len(sizes) or not len(one.columns):
+    if not len(sizes) or not len(candidate.columns):
         return 0.0, -1, rows, rows
-    order = np.argsort(one.means[rows], axis=0, kind="stable")
-    ordered = np.take_along_axis(one.means[rows], order, axis=0)
+    order = np.argsort(candidate.means[rows], axis=0, kind="stable")
+    ordered = np.take_along_axis(candidate.means[rows], order, axis=0)
     total, squares = np.cumsum(ordered, axis=0), np.cumsum(ordered**2, axis=0)
     k = sizes[:, None].astype(np.float64)
     low_sum, low_squares = total[sizes - 1], squares[sizes - 1]
     high_sum, high_squares = total[-1] - low_sum, squares[-1] - low_squares
     difference = high_sum / (count - k) - low_sum / k
     within = (low_squares - low_sum**2 / k + high_squares - high_sum**2 / (count - k)) / max(count - 2, 1)
-    error = np.sqrt(np.maximum(np.maximum(within, 0.0), one.variance) * (1 / k + 1 / (count - k)))
+    error = np.sqrt(np.maximum(np.maximum(within, 0.0), candidate.variance) * (1 / k + 1 / (count - k)))
     below = ordered[(sizes - 1) - (_TRIMMED * (sizes - 1)).astype(int)]
     above = ordered[sizes + (_TRIMMED * (count - sizes - 1)).astype(int)]
-    holds = (difference - _BEYOND * error > one.bound) & (above - below >= _EMPTY * difference)
-    share = np.where(holds, difference / one.bound, 0.0)
+    holds = (difference - _BEYOND * error > candidate.bound) & (above - below >= _EMPTY * difference)
+    share = np.where(holds, difference / candidate.bound, 0.0)
     cut, column = np.unravel_index(int(np.argmax(share)), share.shape)
     at = int(sizes[cut])
     return float(share[cut, column]), int(column), rows[order[:at, column]], rows[order[at:, column]]

@@ -71,18 +71,18 @@ def judge(
     confirming = confirmation.confirming_tail(series, levels.confirm)
     standings: dict[int, dict[int, Standing]] = {}
     pooled: list[dict[int, Pooled]] = [{} for _ in series]
-    for number, one in enumerate(series):
-        for i in one.matrix.nodes.tolist():
-            found = confirmation.standing(one, i, confirming)
-            if found is not None:
-                standings.setdefault(i, {})[number] = found
-                pooled[number][i] = confirmation.pooled(found.blocks, i)
+    for number, measurement in enumerate(series):
+        for i in measurement.matrix.nodes.tolist():
+            standing = confirmation.standing(measurement, i, confirming)
+            if standing is not None:
+                standings.setdefault(i, {})[number] = standing
+                pooled[number][i] = confirmation.pooled(standing.blocks, i)
     # 5. The coarsest part that explains the others is the finding.
     shown = {
         i: merged([
             finding
-            for number, found in by_series.items()
-            for finding in of_series(series[number], found, i, population.fleet.nodes[i])
+            for number, standing in by_series.items()
+            for finding in of_series(series[number], standing, i, population.fleet.nodes[i])
         ])
         for i, by_series in standings.items()
     }  # fmt: skip

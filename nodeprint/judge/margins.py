@@ -71,14 +71,14 @@ def worst(series: Series, pooled: Pooled) -> Worst | None:
     return None if part < 0 or share[part] < 0 else Worst(series, part, float(reach[part]), pooled)
 
 
-def margins(found: Iterable[Worst], node: PackedNode, rules: Acceptance) -> tuple[Margin, ...]:
+def margins(worst: Iterable[Worst], node: PackedNode, rules: Acceptance) -> tuple[Margin, ...]:
     """The margin of a node in each subject, those that decide first."""
     by_subject: dict[str, Worst] = {}
-    for one in found:
-        name = subject(one.series.matrix.quantity)
-        if name not in by_subject or one.share > by_subject[name].share:
-            by_subject[name] = one
-    out = [_margin(name, one, node, rules) for name, one in by_subject.items()]
+    for candidate in worst:
+        name = subject(candidate.series.matrix.quantity)
+        if name not in by_subject or candidate.share > by_subject[name].share:
+            by_subject[name] = candidate
+    out = [_margin(name, margin, node, rules) for name, margin in by_subject.items()]
     return tuple(sorted(out, key=lambda margin: (not margin.decides, _order(margin.subject, rules), margin.subject)))
 
 
@@ -86,37 +86,39 @@ def _order(name: str, rules: Acceptance) -> int:
     return rules.decides.index(name) if name in rules.decides else len(rules.decides)
 
 
-def _margin(name: str, one: Worst, node: PackedNode, rules: Acceptance) -> Margin:
-    block, matrix, part = one.series.first, one.series.matrix, one.part
+def _margin(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> Margin:
+    block, matrix, part = worst.series.first, worst.series.matrix, worst.part
     relative = matrix.scale.relative
     unit_of = 1.0 if matrix.terms.share else float(matrix.levels[part])
-    within, bound = relative(one.reach), relative(float(block.bound[part]))
+    within, bound = relative(worst.reach), relative(float(block.bound[part]))
     remedy, needed = "", 0
-    if one.reach > block.bound[part]:
-        remedy, needed = remedy_of(one, node)
+    if worst.reach > block.bound[part]:
+        remedy, needed = remedy_of(worst, node)
     return Margin(
         name, name in rules.decides, matrix.name, naming.part(matrix, part, node), within, bound,
         "share" if matrix.terms.share else matrix.quantity.unit, within * unit_of, bound * unit_of,
-        relative(float(one.pooled.difference[part])), int(one.pooled.runs[part]), remedy, needed,
+        relative(float(worst.pooled.difference[part])), int(worst.pooled.runs[part]), remedy, needed,
     )  # fmt: skip
 
 
-def remedy_of(one: Worst, node: PackedNode) -> tuple[str, int]:
+def remedy_of(worst: Worst, node: PackedNode) -> tuple[str, int]:
     """What brings a part within its bound: `runs` (of each node, so many in all), `nodes`, `quiet` or `bound`.
 
     The deviation is the largest of many: what is expected of it in other runs is its share that is no noise.
     """
-    block, part = one.series.first, one.part
-    row = one.pooled.row
-    runs = max(int(one.pooled.runs[part]), 1)
-    bound, error = float(block.bound[part]), float(one.pooled.error[part])
-    difference = abs(float(one.pooled.difference[part]))
+    block, part = worst.series.first, worst.part
+    row = worst.pooled.row
+    runs = max(int(worst.pooled.runs[part]), 1)
+    bound, error = float(block.bound[part]), float(worst.pooled.error[part])
+    difference = abs(float(worst.pooled.difference[part]))
     between = float(block.between[row, part])
     noise = min(error**2 / max(between + error**2, 1e-30), 1.0)
     expected = difference * (1 - noise)
     run = float(block.spread.variance[row, part])
-    job, count = float(block.of_job[row, part]) / max(one.pooled.jobs, 1), max(float(block.peers[row]), 1.0)
-    quantile = float(one.pooled.half_90[part] / error) if error > 0 and np.isfinite(one.pooled.half_90[part]) else 2.0
+    job, count = float(block.of_job[row, part]) / max(worst.pooled.jobs, 1), max(float(block.peers[row]), 1.0)
+    quantile = (
+        float(worst.pooled.half_90[part] / error) if error > 0 and np.isfinite(worst.pooled.half_90[part]) else 2.0
+    )
     room = max(bound - expected, 0.0) / (quantile + NINE_OF_TEN)
 
     def variance(runs: float, peers: float) -> float:

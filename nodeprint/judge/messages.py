@@ -86,17 +86,17 @@ def judge(fabric: Fabric, rules: Acceptance, levels: Levels, fabrics: int = 1) -
     fitted = terms(logs, fabric.places)
     n = len(fabric.nodes)
     of_link = _between_runs(logs)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     limits = []
     for ways, bound, factor in (
         (_nodes(fabric, fitted), rules.fabric_node, _OF_MEDIAN / (n - 1)),
         (_links(fabric, fitted), rules.fabric_link, 1.0),
     ):
         judged = _judged(ways, fabric, float(np.log1p(bound)), of_link * factor, levels, fabrics)
-        found += judged.findings
+        findings += judged.findings
         limits.append(judged.limit)
     far = any(limit.effect > FAR * limit.bound for limit in limits)
-    ordered = tuple(sorted(found, key=lambda finding: -finding.times_bound))
+    ordered = tuple(sorted(findings, key=lambda finding: -finding.times_bound))
     return _verdict(fabric, ordered, tuple(limits), "beyond-bound" if far else "")
 
 
@@ -104,11 +104,11 @@ def _between_runs(logs: Floats) -> float:
     """The variance of a link over runs. With few nodes the median polish absorbs much of it, so that the terms alone
     show too little."""
     apart = np.diff(logs - np.nanmedian(logs, axis=(1, 2), keepdims=True), axis=0)
-    known = np.abs(apart[np.isfinite(apart)])
-    return float((1.4826 * np.median(known)) ** 2 / 2) if len(known) else _RUN_PRIOR**2
+    finite = np.abs(apart[np.isfinite(apart)])
+    return float((1.4826 * np.median(finite)) ** 2 / 2) if len(finite) else _RUN_PRIOR**2
 
 
-def _verdict(fabric: Fabric, found: tuple[Finding, ...], limits: tuple[Limit, ...], why: str) -> FabricVerdict:
+def _verdict(fabric: Fabric, findings: tuple[Finding, ...], limits: tuple[Limit, ...], why: str) -> FabricVerdict:
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a link that was not measured stays NaN
         median = np.nanmedian(fabric.values, axis=0) if len(fabric.values) else fabric.values
     finite = fabric.values[np.isfinite(fabric.values)]
@@ -119,7 +119,7 @@ def _verdict(fabric: Fabric, found: tuple[Finding, ...], limits: tuple[Limit, ..
     return FabricVerdict(
         fabric.measurement, fabric.partition, str(header.get("operation", "")), fabric.nodes, fabric.places,
         int(header.get("message_bytes") or 0), int(header.get("parallel", 1)), bool(header.get("directed")),
-        tuple(tuple(map(float, row)) for row in median), smallest, mean, largest, found, limits, _alone(fabric), why,
+        tuple(tuple(map(float, row)) for row in median), smallest, mean, largest, findings, limits, _alone(fabric), why,
     )  # fmt: skip
 
 
@@ -185,7 +185,7 @@ def _judged(ways: _Ways, fabric: Fabric, bound: float, of_runs: float, levels: L
     outside = [job.difference - job.half > bound for job in jobs]
     suspected = max(1, sum(int(flags.sum()) for flags in outside[:-1]))
     confirming = intervals.half_width(jobs[-1].error, jobs[-1].degrees, levels.confirm / (2 * suspected))
-    found = [
+    limits = [
         finding
         for number in range(len(ways.ends))
         if (finding := _finding(ways, fabric, number, jobs, outside, confirming, bound)) is not None
@@ -203,7 +203,7 @@ def _judged(ways: _Ways, fabric: Fabric, bound: float, of_runs: float, levels: L
         remedy,
         needed,
     )
-    return _JudgedWays(found, limit)
+    return _JudgedWays(limits, limit)
 
 
 def _runs_needed(job: _JobOfParts, bound: float) -> int:
@@ -233,8 +233,8 @@ def _job(values: Floats, runs: Ints, of_runs: float, tail: float) -> _JobOfParts
     # traffic, which are in some runs of some links, widen the interval of these
     variance = max(float(np.median(spread.pooled)), of_runs) * spread.ratio[0] / np.maximum(present, 1)
     of_all = np.full(parts, max(float(np.maximum(present - 1, 0).sum()), 1.0))
-    known = np.abs(difference[np.isfinite(difference)])
-    centre = (1.4826 * float(np.median(known))) ** 2 * _OF_MEDIAN / max(len(known), 1) if len(known) else 0.0
+    finite = np.abs(difference[np.isfinite(difference)])
+    centre = (1.4826 * float(np.median(finite))) ** 2 * _OF_MEDIAN / max(len(finite), 1) if len(finite) else 0.0
     error, degrees = intervals.combined([(variance, of_all), (np.full(parts, centre), np.full(parts, 50.0))])
     return _JobOfParts(difference, error, degrees, intervals.half_width(error, degrees, tail), runs)
 
@@ -246,16 +246,16 @@ def _finding(
     """The finding of a node or link that is slow in one or both directions, by the more certain of these."""
     columns = (2 * number, 2 * number + 1)
     states = [_state(jobs, outside, confirming, bound, column) for column in columns]
-    known = [state for state in State if state in states]
-    if not known:
+    by_rank = [state for state in State if state in states]
+    if not by_rank:
         return None
-    state = known[0]
+    state = by_rank[0]
     newest = (
         jobs[-1]
         if state is not State.REFUTED
         else next(j for j, o in zip(jobs, outside, strict=True) if o[[*columns]].any())
     )
-    of_state = [column for column, mine in zip(columns, states, strict=True) if mine is state]
+    of_state = [column for column, column_state in zip(columns, states, strict=True) if column_state is state]
     column = max(of_state, key=lambda at: float(np.nan_to_num(newest.difference[at], nan=-np.inf)))
     direction = columns.index(column)
     effect = float(newest.difference[column])

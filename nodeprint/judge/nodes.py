@@ -67,12 +67,12 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def _shared(self) -> dict[tuple[int, str, bool], tuple[str, ...]]:
         """The nodes that have the same finding, by group, part and side."""
-        found: dict[tuple[int, str, bool], list[str]] = {}
+        by_cell: dict[tuple[int, str, bool], list[str]] = {}
         for i, shown in self.shown.items():
-            for one in shown:
-                if one.finding.state is not State.REFUTED:
-                    found.setdefault(self._alike(i, one), []).append(self.population.fleet.nodes[i].name)
-        return {key: tuple(sorted(names)) for key, names in found.items()}
+            for finding_shown in shown:
+                if finding_shown.finding.state is not State.REFUTED:
+                    by_cell.setdefault(self._alike(i, finding_shown), []).append(self.population.fleet.nodes[i].name)
+        return {key: tuple(sorted(names)) for key, names in by_cell.items()}
 
     def _alike(self, i: int, shown: Shown) -> tuple[int, str, bool]:
         return self.population.group_of[i], shown.key, shown.finding.effect > 0
@@ -80,15 +80,15 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     def node(self, i: int, letter: str) -> NodeVerdict:
         """The verdict of a node; `letter` is its group's where there are several."""
         node = self.population.fleet.nodes[i]
-        found = tuple(self._findings(i))
+        findings = tuple(self._findings(i))
         node_margins = self._margins(i)
-        reasons = sorted(self._reasons(i, found, node_margins), key=lambda reason: _RANK[reason.why])
-        disturbances = [one for job in self.population.disturbed[i].values() for one in job]
+        reasons = sorted(self._reasons(i, findings, node_margins), key=lambda reason: _RANK[reason.why])
+        disturbances = [disturbance for job in self.population.disturbed[i].values() for disturbance in job]
         disturbances += [Disturbance("record", invalid=False, detail=text) for text in (*node.unusable, *node.quality)]
-        quantities = [one.quantity for one in self.population.reduced]
+        quantities = [measurement.quantity for measurement in self.population.reduced]
         disturbances += quality.beside(node, i, quantities, self.population.reduced, self.population.rules)
         return NodeVerdict(
-            OUTCOME_OF[first(reason.why for reason in reasons)], tuple(reasons), found, node_margins,
+            OUTCOME_OF[first(reason.why for reason in reasons)], tuple(reasons), findings, node_margins,
             tuple(disturbances), (*node.warnings, *self._soft(i)), node.fingerprint, tuple(self.classes[i]),
             tuple(self.rows[i]), tuple(f"job{job}" for job in self.population.jobs(i)), letter, node.rack,
             node.log_tail,
@@ -155,18 +155,18 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         ]
         return margins.margins(worst, node, self.population.rules)
 
-    def _reasons(self, i: int, found: Sequence[Finding], of_node: Sequence[Margin]) -> Iterator[Reason]:
+    def _reasons(self, i: int, findings: Sequence[Finding], of_node: Sequence[Margin]) -> Iterator[Reason]:
         """Every reason for the outcome of a node."""
         population = self.population
         node = population.fleet.nodes[i]
         if node.state != "measured":
             yield Reason(Why.NOT_MEASURED, detail=node.reason)
             return
-        for finding in found:
+        for finding in findings:
             if finding.counts:
                 why = Why.LIMIT if finding.id == "limit" else _WHY[finding.state]
                 yield Reason(why, (finding.id,))
-        if any(finding.suppressed and finding.state is not State.REFUTED for finding in found):
+        if any(finding.suppressed and finding.state is not State.REFUTED for finding in findings):
             yield Reason(Why.SUPPRESSED)
         if node.unusable:
             yield Reason(Why.UNUSABLE, detail=node.unusable[0])
@@ -177,7 +177,10 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             yield Reason(Why.ALONE)
             return
         if invalid and not set(population.jobs(i)) - set(invalid):
-            worst = max((one for job in invalid.values() for one in job), key=lambda one: one.share)
+            worst = max(
+                (disturbance for job in invalid.values() for disturbance in job),
+                key=lambda disturbance: disturbance.share,
+            )
             kind = Why.DISTURBED if worst.kind == "disturbed" else Why.MISSING_PAIRS
             yield Reason(kind, (worst.measurement,), worst.share)
             return
@@ -186,12 +189,12 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             return
         if population.groups[population.group_of[i]].cut is not None or self._is_of_split(i):
             yield Reason(Why.SPLIT)
-        yield from self._doubts(i, found, of_node)
+        yield from self._doubts(i, findings, of_node)
 
     def _is_of_split(self, i: int) -> bool:
         """Whether a node is of the first group of a configuration that is split."""
-        mine = next(set(nodes.tolist()) for nodes in self.population.configurations if i in nodes)
-        groups = [group for group in self.population.groups if set(group.nodes.tolist()) <= mine]
+        alike = next(set(nodes.tolist()) for nodes in self.population.configurations if i in nodes)
+        groups = [group for group in self.population.groups if set(group.nodes.tolist()) <= alike]
         return len(groups) > 1
 
     def _alone(self, i: int) -> Reason:
@@ -199,16 +202,16 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         population = self.population
         node = population.fleet.nodes[i]
         hard = tuple(d.key for d in population.differing.get(node.name, ()) if d.hard)
-        mine = next(nodes for nodes in population.configurations if i in nodes)
+        alike = next(nodes for nodes in population.configurations if i in nodes)
         if node.imported and not node.identified:
             return Reason(
                 Why.ALONE, detail="the processor of an imported matrix is not known; name it by --part or --xml"
             )
-        if len(mine) > 1:
+        if len(alike) > 1:
             return Reason(Why.ALONE)
         return Reason(Why.CONFIGURATION, hard)
 
-    def _doubts(self, i: int, found: Sequence[Finding], of_node: Sequence[Margin]) -> Iterator[Reason]:
+    def _doubts(self, i: int, findings: Sequence[Finding], of_node: Sequence[Margin]) -> Iterator[Reason]:
         """Why a compared node is not the same though nothing deviates, or that it is."""
         rules = self.population.rules
         deciding = [margin for margin in of_node if margin.decides]
@@ -229,7 +232,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         ]
         if unseen:
             doubts.append(Reason(Why.UNEXAMINED, tuple(dict.fromkeys(unseen))))
-        counted = {margins.subject_of(finding) for finding in found if finding.counts}
+        counted = {margins.subject_of(finding) for finding in findings if finding.counts}
         unresolved = tuple(
             margin.subject
             for margin in deciding
@@ -256,7 +259,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def _usual_parts(self) -> list[npt.NDArray[np.bool_]]:
         """By series the parts that most nodes have."""
-        return [np.isfinite(one.first.difference).mean(axis=0) >= _USUAL for one in self.series]
+        return [np.isfinite(series.first.difference).mean(axis=0) >= _USUAL for series in self.series]
 
     @cached_property
     def _usual_measurements(self) -> list[list[str]]:

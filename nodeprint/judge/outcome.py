@@ -165,10 +165,10 @@ def first(reasons: Iterable[Why]) -> Why:
 def kinds(text: str) -> tuple[Kind, ...]:
     """The values of `--fail-on` in a list separated by commas. Raises NodeprintError where one is not known."""
     names = [name.strip() for name in text.split(",") if name.strip()]
-    known = [kind.value for kind in Kind]
-    if unknown := [name for name in names if name not in known]:
+    kinds = [kind.value for kind in Kind]
+    if unknown := [name for name in names if name not in kinds]:
         what = f"{printable(repr(unknown[0]), 60)} is no kind of outcome"
-        raise NodeprintError(what, key="--fail-on", advice=f"choose from {', '.join(known)}")
+        raise NodeprintError(what, key="--fail-on", advice=f"choose from {', '.join(kinds)}")
     return tuple(Kind(name) for name in names)
 
 

@@ -42,7 +42,10 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         fleet = replace(fleet, nodes=configuration.with_homes(fleet.nodes, reduced))
         differing = configuration.differences([node for node in fleet.nodes if node.state == "measured"], rules)
         disturbed = tuple(_disturbed(i, reduced, rules) for i in range(len(fleet.nodes)))
-        valid = tuple(msgspec.structs.replace(one, sittings=_valid(one.sittings, disturbed)) for one in reduced)
+        valid = tuple(
+            msgspec.structs.replace(measurement, sittings=_valid(measurement.sittings, disturbed))
+            for measurement in reduced
+        )
         alike = configuration.groups(fleet.nodes, configuration.layouts(reduced), differing)
         usable = [
             np.array([i for i in nodes.tolist() if _usable(i, fleet, reduced, disturbed)], dtype=np.int64)
@@ -77,14 +80,14 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         return {}
 
     def _of_nodes(self, nodes: Ints) -> list[tuple[Reduced, int, Matrix]]:
-        found = []
-        for one in self.reduced:
-            jobs = {node: first_of(sittings) for node, sittings in one.sittings.items() if sittings}
-            for number, part in enumerate(one.parts):
-                matrix = of_jobs(one, number, nodes, jobs) if len(part.terms.terms) else None
+        judged = []
+        for measurement in self.reduced:
+            jobs = {node: first_of(sittings) for node, sittings in measurement.sittings.items() if sittings}
+            for number, part in enumerate(measurement.parts):
+                matrix = of_jobs(measurement, number, nodes, jobs) if len(part.terms.terms) else None
                 if matrix is not None and len(matrix.nodes) > 1 and np.isfinite(matrix.values).any():
-                    found.append((one, number, matrix))
-        return found
+                    judged.append((measurement, number, matrix))
+        return judged
 
     @cached_property
     def lone(self) -> bool:
@@ -108,26 +111,26 @@ class Population(msgspec.Struct, frozen=True, dict=True):
 
     def jobs(self, i: int) -> list[int]:
         """The jobs of a node."""
-        return sorted({job for one in self.reduced for job in one.quantity.rows.get(i, ())})
+        return sorted({job for measurement in self.reduced for job in measurement.quantity.rows.get(i, ())})
 
     def measured(self, i: int) -> set[str]:
         """The measurements that a node has."""
-        return {one.quantity.measurement for one in self.reduced if i in one.quantity.rows}
+        return {measurement.quantity.measurement for measurement in self.reduced if i in measurement.quantity.rows}
 
     def runs(self, i: int) -> int:
         """The runs of the measurement of which a node has most in its newest job."""
-        return max((len(one.quantity.newest_rows.get(i, ())) for one in self.reduced), default=0)
+        return max((len(measurement.quantity.newest_rows.get(i, ())) for measurement in self.reduced), default=0)
 
     @cached_property
     def began(self) -> str:
         """When the newest run began; empty where that is unknown."""
-        return max((time for one in self.reduced for time in one.quantity.started), default="")
+        return max((time for measurement in self.reduced for time in measurement.quantity.started), default="")
 
 
 def _disturbed(i: int, reduced: Sequence[Reduced], rules: Acceptance) -> dict[int, Sequence[Disturbance]]:
-    jobs = sorted({job for one in reduced for job in one.quantity.rows.get(i, ())})
-    found = {job: quality.of_job(i, job, reduced, rules) for job in jobs}
-    return {job: why for job, why in found.items() if why}
+    jobs = sorted({job for measurement in reduced for job in measurement.quantity.rows.get(i, ())})
+    of_jobs = {job: quality.of_job(i, job, reduced, rules) for job in jobs}
+    return {job: why for job, why in of_jobs.items() if why}
 
 
 def _valid(
@@ -142,5 +145,5 @@ def _valid(
 
 def _usable(i: int, fleet: PackedFleet, reduced: Sequence[Reduced], disturbed: Sequence[Mapping[int, object]]) -> bool:
     """Whether a node has a job that can be compared."""
-    jobs = {job for one in reduced for job in one.quantity.rows.get(i, ())}
+    jobs = {job for measurement in reduced for job in measurement.quantity.rows.get(i, ())}
     return not fleet.nodes[i].unusable and bool(jobs - set(disturbed[i]))

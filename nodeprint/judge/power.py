@@ -32,19 +32,19 @@ def power(
     out = []
     for count, repeats in product(nodes, runs):
         plans = (Plan(topology, nodes=count, runs=repeats, seed=seed, spread=spread) for seed in range(seeds))
-        found: dict[str, list[float]] = {}
+        by_family: dict[str, list[float]] = {}
         for plan in plans:
             for limit in judge(fleet(plan)).verdict.fleet.limits:
-                found.setdefault(limit.family, []).append(limit.effect)
-        out.append(Power(count, repeats, {family: float(np.median(sizes)) for family, sizes in found.items()}))
+                by_family.setdefault(limit.family, []).append(limit.effect)
+        out.append(Power(count, repeats, {family: float(np.median(sizes)) for family, sizes in by_family.items()}))
     return out
 
 
-def as_text(found: Sequence[Power]) -> str:
+def as_text(powers: Sequence[Power]) -> str:
     """For a terminal: a row per size of fleet, a column per family, in percent."""
-    families = list(dict.fromkeys(family for power in found for family in power.smallest_effect))
+    families = list(dict.fromkeys(family for power in powers for family in power.smallest_effect))
     rows = [["nodes", "runs", *families]]
-    for size in found:
+    for size in powers:
         effects = [f"{size.smallest_effect.get(family, np.nan):.1%}" for family in families]
         rows.append([str(size.nodes), str(size.runs), *effects])
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]

@@ -21,15 +21,15 @@ from nodeprint.packed import PackedNode
 
 def of_job(i: int, job: int, reduced: Sequence[Reduced], rules: Acceptance) -> list[Disturbance]:
     """The measurements of a node's job that too few or disturbed pairs make invalid, of those that decide."""
-    return [found for one in reduced for found in _of_measurement(i, job, one, rules)]
+    return [disturbance for measurement in reduced for disturbance in _of_measurement(i, job, measurement, rules)]
 
 
-def _of_measurement(i: int, job: int, one: Reduced, rules: Acceptance) -> Iterator[Disturbance]:
-    quantity = one.quantity
+def _of_measurement(i: int, job: int, reduced: Reduced, rules: Acceptance) -> Iterator[Disturbance]:
+    quantity = reduced.quantity
     rows = quantity.rows.get(i, {}).get(job, [])
     if not quantity.of_pairs or not rows or subject(quantity) not in rules.decides:
         return
-    missing = one.missing[rows]
+    missing = reduced.missing[rows]
     measured = missing.min(axis=0) < 1  # at other homes the job was not measured: another configuration, and no gap
     absent = missing[:, measured].mean(axis=1) if measured.any() else np.ones(len(rows))
     disturbed = quantity.disturbed[rows]
@@ -73,8 +73,8 @@ def beside(
 
 def _share_of_pairs(i: int, reduced: Sequence[Reduced]) -> Iterator[Disturbance]:
     """The worst share of disturbed pairs of each measurement of the newest job, where it is any."""
-    for one in reduced:
-        quantity = one.quantity
+    for measurement in reduced:
+        quantity = measurement.quantity
         rows = quantity.newest_rows.get(i, []) if quantity.of_pairs else []
         if not rows:
             continue

@@ -54,14 +54,14 @@ def dataset(rows: Rows) -> xr.Dataset:
     samples, at = _samples(rows)
     shape = (len(samples), len(parts))
     values: dict[str, npt.NDArray[np.float32]] = {name: np.full(shape, np.nan, dtype=np.float32) for name in VARIABLES}
-    for number, one in enumerate(rows.series):
-        for block in one.blocks:
+    for number, of_measurement in enumerate(rows.series):
+        for block in of_measurement.blocks:
             target = np.array([at[node, _job(block, row)] for row, node in enumerate(block.matrix.nodes.tolist())])
             for name, array in _of_block(block, rows.confirming).items():
                 values[name][np.ix_(target, columns[number])] = array
         for node, pooled in rows.pooled[number].items():
             if pooled.jobs > 1:
-                _enter_pooled(values, at[node, "pooled"], columns[number], pooled, one.first)
+                _enter_pooled(values, at[node, "pooled"], columns[number], pooled, of_measurement.first)
     coordinates: dict[str, Any] = {
         key: ("part", [part[key] for part in parts])
         for key in ("measurement", "home", "subject", "term", "family", "place", "unit")
@@ -79,39 +79,43 @@ def dataset(rows: Rows) -> xr.Dataset:
 
 def _parts(series: Sequence[Series]) -> tuple[list[dict[str, Any]], list[npt.NDArray[np.int64]]]:
     """The parts of all series, each once, and which of them the parts of each series are."""
-    known: dict[tuple[str, int, str, str], int] = {}
+    positions: dict[tuple[str, int, str, str], int] = {}
     parts: list[dict[str, Any]] = []
     columns = []
-    for one in series:
-        matrix = one.matrix
+    for of_measurement in series:
+        matrix = of_measurement.matrix
         numbers = []
         for term in matrix.terms.terms:
             place = naming.key(matrix, term)
             identity = (matrix.name, matrix.part.home, term.family, place)
-            if identity not in known:
-                known[identity] = len(parts)
+            if identity not in positions:
+                positions[identity] = len(parts)
                 unit = "share" if matrix.terms.share else matrix.quantity.unit
                 parts.append({
                     "measurement": matrix.name, "home": matrix.part.home, "subject": margins.subject(matrix.quantity),
                     "term": term.name, "family": term.family, "place": place, "unit": unit,
                 })  # fmt: skip
-            numbers.append(known[identity])
+            numbers.append(positions[identity])
         columns.append(np.array(numbers, dtype=np.int64))
     return parts, columns
 
 
 def _samples(rows: Rows) -> tuple[list[tuple[int, str]], dict[tuple[int, str], int]]:
     """Each node in each of its jobs, in order, and pooled where something rests on several."""
-    found: dict[int, dict[str, int]] = {}
-    for number, one in enumerate(rows.series):
-        for block in one.blocks:
+    run_numbers: dict[int, dict[str, int]] = {}
+    for number, of_measurement in enumerate(rows.series):
+        for block in of_measurement.blocks:
             for row, node in enumerate(block.matrix.nodes.tolist()):
                 job = _job(block, row)
-                found.setdefault(node, {})[job] = int(job.removeprefix("job"))
+                run_numbers.setdefault(node, {})[job] = int(job.removeprefix("job"))
         for node, pooled in rows.pooled[number].items():
             if pooled.jobs > 1:
-                found.setdefault(node, {})["pooled"] = 1 << 30
-    samples = [(node, job) for node in sorted(found) for job in sorted(found[node], key=found[node].__getitem__)]
+                run_numbers.setdefault(node, {})["pooled"] = 1 << 30
+    samples = [
+        (node, job)
+        for node in sorted(run_numbers)
+        for job in sorted(run_numbers[node], key=run_numbers[node].__getitem__)
+    ]
     return samples, {sample: number for number, sample in enumerate(samples)}
 
 

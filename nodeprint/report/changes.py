@@ -30,7 +30,9 @@ def as_text(changes: Sequence[Change], rules: Acceptance) -> str:
     ])  # fmt: skip
 
 
-def other_machine(found: OtherMachine) -> str:
+def other_machine(other_machine: OtherMachine) -> str:
     """Nodes that are another machine under the same name."""
-    apart = f"{found.fact} {found.before} before, {found.after} after"
-    return f"the machines differ: {names.nodes(found.nodes)}: {apart}; what follows are no changes of one machine"
+    apart = f"{other_machine.fact} {other_machine.before} before, {other_machine.after} after"
+    return (
+        f"the machines differ: {names.nodes(other_machine.nodes)}: {apart}; what follows are no changes of one machine"
+    )

@@ -85,7 +85,7 @@ def _pairs(finding: Finding, levels: NodeLevels, node: str) -> tuple[list[tuple[
     number = {tuple(pair): at for at, pair in enumerate(quantity.pairs.tolist())}
     start = quantity.homes.index(finding.home) * len(number) if finding.home in quantity.homes else 0
     counted = _COUNTED.get(finding.part.family)
-    found = []
+    commands = []
     for a, partners in sorted(finding.pairs.items()):
         for b in partners:
             pair = tuple(sorted((slot.get(a, -1), slot.get(b, -1))))
@@ -94,10 +94,10 @@ def _pairs(finding: Finding, levels: NodeLevels, node: str) -> tuple[list[tuple[
             a_slot, b_slot = quantity.layout.slots[list(pair)]
             beside = (bool(a_slot[SOCKET] == b_slot[SOCKET]), bool(a_slot[CCX] == b_slot[CCX] >= 0))
             if counted is None or beside == counted:
-                found.append(((a, b), start + number[pair]))
-    common = set(found[0][0]).intersection(*(ends for ends, _ in found)) if len(found) > 1 else set()
-    count = len(found) if common else min(len(found), _MOST_PAIRS)
-    kept = [found[i * len(found) // count] for i in range(count)]
+                commands.append(((a, b), start + number[pair]))
+    common = set(commands[0][0]).intersection(*(ends for ends, _ in commands)) if len(commands) > 1 else set()
+    count = len(commands) if common else min(len(commands), _MOST_PAIRS)
+    kept = [commands[i * len(commands) // count] for i in range(count)]
     return [ends for ends, _ in kept], [at for _, at in kept]
 
 

@@ -72,9 +72,11 @@ def write(
     first = task.first(printed)
     with pdf.Printer() as printer:
         document_path = files.write(target / "cluster.pdf", printer.pdf(first))
-    explored = explorer.document(task.source, {one.node: one.matrices for one in printed if one.matrices})
+    explored = explorer.document(
+        task.source, {node_files.node: node_files.matrices for node_files in printed if node_files.matrices}
+    )
     single_file = files.write(target / "cluster.html", html.page(task.shortened(first), explored).encode())
-    paths = [path for one in printed for path in one.paths]
+    paths = [path for node_files in printed for path in node_files.paths]
     saved = sorted((target / "figures" / "cluster").glob("*")) if figures else []
     return [document_path, single_file, *paths, *saved]
 
@@ -165,7 +167,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         # Not forked: Typst's threads would be missing in the copy, which then waits for them for ever.
         spawn = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(count, spawn, initializer=_begin, initargs=(self,)) as pool:
-            return [one for printed in pool.map(_chunk, chunks) for one in printed]
+            return [node_files for printed in pool.map(_chunk, chunks) for node_files in printed]
 
     def chunk(self, nodes: Sequence[str]) -> list[Printed]:
         """Print some nodes, one after another."""
@@ -198,13 +200,13 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         The page of an only node says all that the cluster's would.
         """
         source = self.source
-        pages = {one.node: one.page for one in printed if one.page is not None}
+        pages = {node_files.node: node_files.page for node_files in printed if node_files.page is not None}
         links = {
             n: Reference(n, anchor=anchor(n)) if n in pages else Reference(n, file=file_name(n))
             for n in (*pages, *self.own)
         }
         ahead = [cluster.page(source, links)] if len(source.verdict.nodes) != 1 else []
-        how = method.page(source, [one.methods for one in printed])
+        how = method.page(source, [node_files.methods for node_files in printed])
         shown = (*ahead, *(pages[node] for node in self.within if node in pages), how)
         title = f"nodeprint, campaign {source.verdict.campaign}"
         return Document(title, source.verdict.campaign, source.origin, shown, source.site)

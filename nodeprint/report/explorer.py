@@ -62,15 +62,15 @@ def encoded(campaign: Campaign, node: str) -> tuple[Encoded, ...]:
     """The matrices of a node with three CPUs or more."""
     out = []
     for measurement in campaign.measurements(node, pairs=True):
-        known = campaign.levels(measurement, node)
-        slots = matrix.drawn_slots(known.quantity)
+        levels = campaign.levels(measurement, node)
+        slots = matrix.drawn_slots(levels.quantity)
         if len(slots) < 3:
             continue
-        labels = known.quantity.layout.slots[slots]
+        labels = levels.quantity.layout.slots[slots]
         parts = tuple((level.name, g.start, g.stop) for level in part_levels(labels) for g in level.groups)
-        cpus = campaign.packed[node].cpus or tuple(range(len(known.quantity.layout.slots)))
-        for home in known.quantity.homes:
-            square = matrix.square_of(known.quantity, known.of(node), home, slots)
+        cpus = campaign.packed[node].cpus or tuple(range(len(levels.quantity.layout.slots)))
+        for home in levels.quantity.homes:
+            square = matrix.square_of(levels.quantity, levels.of(node), home, slots)
             if not np.isfinite(square).any():
                 continue
             step, data = encode(square)

@@ -84,13 +84,13 @@ def medians(nodes: Mapping[str, NodeVerdict], marked: bool = False) -> list[str]
     """A line per class of pairs and per kind of memory, bandwidth and clock: its median, with the 95 % interval of one
     node, or with the lowest and the highest of several; `marked` with an asterisk, where other programs were at work.
     """
-    found: dict[tuple[str, str, str], list[Figure]] = {}
+    by_class: dict[tuple[str, str, str], list[Figure]] = {}
     for node in nodes.values():
         for key, figure in _figures(node):
             if math.isfinite(figure.median):
-                found.setdefault(key, []).append(figure)
+                by_class.setdefault(key, []).append(figure)
     several = len(nodes) > 1
-    rows = [(label, name, *_row(values, unit, several)) for (label, name, unit), values in found.items()]
+    rows = [(label, name, *_row(values, unit, several)) for (label, name, unit), values in by_class.items()]
     mark = " *" if marked else ""
     if not rows:
         return []
@@ -110,8 +110,8 @@ def _figures(node: NodeVerdict) -> Iterable[tuple[tuple[str, str, str], Figure]]
     near = [figure for figure in node.classes if figure.home < FAR]  # pages have all
     homes, hops = {figure.home for figure in near}, {figure.measurement for figure in near} - set(_MESSAGES)
     for figure in near:
-        known = _MESSAGES.get(figure.measurement)
-        label = printable(known or ("core to core" if len(hops) == 1 else figure.measurement), 20)
+        unit = _MESSAGES.get(figure.measurement)
+        label = printable(unit or ("core to core" if len(hops) == 1 else figure.measurement), 20)
         name = f"{printable(figure.name, 20)}{f', home {figure.home}' if len(homes) > 1 else ''}"
         if figure.groups:
             for group, ns in figure.groups.items():
@@ -144,17 +144,17 @@ def _machine(nodes: Mapping[str, NodeVerdict]) -> str:
 # --- matrices ---
 
 
-def square(known: NodeLevels, node: str) -> Square | None:
+def square(levels: NodeLevels, node: str) -> Square | None:
     """A node's matrix of the first home, CPU by CPU, or part by part where there are too many; None where there is
     nothing to see, as of a single pair or part."""
-    quantity = known.quantity
+    quantity = levels.quantity
     slots = drawn_slots(quantity)
     if len(slots) < 3:
         return None
-    title = f"{node}: {quantity.measurement}, median in {known.unit.name}"
-    values = square_of(quantity, known.of(node), quantity.homes[0], slots) / known.unit.size
+    title = f"{node}: {quantity.measurement}, median in {levels.unit.name}"
+    values = square_of(quantity, levels.of(node), quantity.homes[0], slots) / levels.unit.size
     if len(slots) <= _CPUS:
-        cpus = known.nodes[known.rows[node]].cpus or tuple(range(len(quantity.layout.slots)))
+        cpus = levels.nodes[levels.rows[node]].cpus or tuple(range(len(quantity.layout.slots)))
         return Square(f"{title}, CPU by CPU", tuple(str(cpus[slot]) for slot in slots.tolist()), values)
     for level, name in _LEVELS:
         parts, part_of = np.unique(quantity.layout.slots[slots][:, [SOCKET, level]], axis=0, return_inverse=True)
@@ -175,11 +175,11 @@ def painted(square: Square) -> Text:
 
     Where there is no room for a value, the numbers are tens of them.
     """
-    known = square.values[np.isfinite(square.values)]
+    finite = square.values[np.isfinite(square.values)]
     low, high = value_limits(square.values)
     margin = max(map(len, square.names)) + 1
     room = (_COLUMNS - margin) // len(square.names)
-    digits = len(f"{known.max():.0f}") if known.size else 1
+    digits = len(f"{finite.max():.0f}") if finite.size else 1
     width, unit = (min(room, digits + 1), 1) if room > digits else (max(2, min(room, 3)), 10)
     out = Text(f"{square.title}{' / 10' if unit == 10 else ''}\n")
     step = 1 + (max(map(len, square.names)) >= width)

@@ -47,12 +47,12 @@ def of_card(matrix: Matrix) -> MatrixData:
     return _data(matrix.latency_ns, matrix.places.cpus, matrix.places.parts, title)
 
 
-def of_structure(source: Source, found: Structure) -> MatrixData:
+def of_structure(source: Source, structure: Structure) -> MatrixData:
     """Any matrix, its CPUs ordered by the levels that were found in it."""
     parts: dict[str, dict[int, int]] = {}
-    for level in found.levels:
+    for level in structure.levels:
         parts.setdefault(level.name, {cpu: number for number, group in enumerate(level.groups) for cpu in group})
-    coarse_first = [parts[level.name] for level in reversed(found.levels)]
+    coarse_first = [parts[level.name] for level in reversed(structure.levels)]
     order = sorted(source.cpus, key=lambda cpu: ([part.get(cpu, -1) for part in coarse_first], cpu))
     place = {cpu: row for row, cpu in enumerate(source.cpus)}
     rows = [place[cpu] for cpu in order]

@@ -37,16 +37,16 @@ def rates(times_ns: Mapping[str, float], message_bytes: float | None, operation:
 
 def facts(values_ns: Floats, header: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """Minimum, mean and maximum of the pairs' values, and how they were measured; nothing without a value."""
-    known = values_ns[np.isfinite(values_ns)]
-    if not known.size:
+    finite = values_ns[np.isfinite(values_ns)]
+    if not finite.size:
         return ()
-    times = {"minimum": float(known.min()), "mean": float(known.mean()), "maximum": float(known.max())}
+    times = {"minimum": float(finite.min()), "mean": float(finite.mean()), "maximum": float(finite.max())}
     message, operation = header.get("message_bytes"), str(header.get("operation", ""))
     words = [str(word) for word in header.get("arguments") or ()]
     given, transport = dict(pairwise(words)), header.get("transport") or {}
     rows = {
         **rates(times, message, operation, int(header.get("parallel", 1))),
-        "pairs": f"{known.size:,}",
+        "pairs": f"{finite.size:,}",
         "message": size(message),
         "mode": operation,
         "schedule": given.get("--schedule", ""),

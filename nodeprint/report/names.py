@@ -200,4 +200,4 @@ def runs(names: Sequence[str]) -> str:
     for name in names:
         job, _, run = name.rpartition("/")
         by_job.setdefault(job, []).append(run)
-    return ",".join(f"{job}/{nodes(found)}" if job else nodes(found) for job, found in by_job.items())
+    return ",".join(f"{job}/{nodes(members)}" if job else nodes(members) for job, members in by_job.items())

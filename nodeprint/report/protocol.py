@@ -92,8 +92,8 @@ def result(outcomes: Sequence[Outcome | None]) -> str:
 
 def overall(results: Iterable[str]) -> str:
     """What the protocol is: accepted where every node is."""
-    known = set(results)
-    return DEVIATION if DEVIATION in known else ACCEPTED if known == {ACCEPTED} else OPEN
+    measured = set(results)
+    return DEVIATION if DEVIATION in measured else ACCEPTED if measured == {ACCEPTED} else OPEN
 
 
 def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteTexts) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteT
         for campaign in campaigns
         for key, value in sorted(campaign.verdict.versions.items())
     ]
-    known: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "origin": text.origin(campaigns[0].verdict),
         "parties": [
             ["customer", site.customer], ["supplier", site.supplier], ["system", site.system],
@@ -124,7 +124,7 @@ def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteT
         "manifest": hashlib.sha256(manifest_text.encode()).hexdigest(),
         "files": manifest_text.count("\n"),
     }  # fmt: skip
-    return {key: _plain(value) for key, value in known.items()}
+    return {key: _plain(value) for key, value in fields.items()}
 
 
 def _plain(value: Any) -> Any:
@@ -151,7 +151,7 @@ def _campaign(folder: Path) -> JudgedCampaign:
 
 def _head(campaign: JudgedCampaign) -> dict[str, Any]:
     fleet = campaign.verdict.fleet
-    boots = [len(found) for found in campaign.boots.values() if found]
+    boots = [len(of_node) for of_node in campaign.boots.values() if of_node]
     return {
         "name": campaign.verdict.campaign,
         "measured": " to ".join(dict.fromkeys(time[:10] for time in (campaign.first, campaign.last) if time)),
@@ -193,39 +193,41 @@ def _rules(campaign: JudgedCampaign) -> dict[str, Any]:
 
 def _references(nodes: Mapping[str, NodeVerdict]) -> list[list[str]]:
     """The reference values: of each class of pairs and each kind of cell the median over the nodes that are SAME."""
-    known: dict[tuple[str, str, str], list[float]] = {}
+    by_class: dict[tuple[str, str, str], list[float]] = {}
     for node in (node for node in nodes.values() if node.outcome is Outcome.SAME):
         for figure in node.classes:
             of = ", ".join(filter(None, (figure.name, names.home(figure.home))))
             for group, median in (figure.groups or {"": figure.median_ns}).items():
                 key = (figure.measurement, ", ".join(filter(None, (of, group))), "ns")
-                known.setdefault(key, []).append(median)
+                by_class.setdefault(key, []).append(median)
         for cell in node.cells:
-            known.setdefault((cell.measurement, cell.name, cell.unit), []).append(cell.median)
+            by_class.setdefault((cell.measurement, cell.name, cell.unit), []).append(cell.median)
     return [
         [measurement, of, names.quantity(float(np.median(values)), unit), str(len(values))]
-        for (measurement, of, unit), values in known.items()
+        for (measurement, of, unit), values in by_class.items()
     ]
 
 
 def _node(name: str, campaigns: Sequence[JudgedCampaign]) -> dict[str, Any]:
     entries = [campaign.verdict.nodes.get(name) for campaign in campaigns]
-    said = []
+    rows = []
     for campaign, entry in zip(campaigns, entries, strict=True):
         if entry is None:
-            said.append([campaign.verdict.campaign, "not part of this campaign"])
+            rows.append([campaign.verdict.campaign, "not part of this campaign"])
         elif entry.counted:
-            said += [[campaign.verdict.campaign, text.finding_sentence(finding)] for finding in entry.counted]
+            rows += [[campaign.verdict.campaign, text.finding_sentence(finding)] for finding in entry.counted]
         elif entry.outcome is not Outcome.SAME:
-            said.append([campaign.verdict.campaign, text.node_sentence([entry])])
-    known = [entry for entry in entries if entry is not None]
+            rows.append([campaign.verdict.campaign, text.node_sentence([entry])])
+    complete = [entry for entry in entries if entry is not None]
     return {
         "node": name,
-        "rack": next((entry.rack for entry in known if entry.rack), ""),
-        "serials": next((str(e.fingerprint["serials"]) for e in reversed(known) if e.fingerprint.get("serials")), ""),
+        "rack": next((entry.rack for entry in complete if entry.rack), ""),
+        "serials": next(
+            (str(e.fingerprint["serials"]) for e in reversed(complete) if e.fingerprint.get("serials")), ""
+        ),
         "verdicts": [str(entry.outcome) if entry is not None else "not in it" for entry in entries],
         "result": result([entry.outcome if entry is not None else None for entry in entries]),
-        "findings": said,
+        "findings": rows,
         "boots": len(frozenset().union(*(campaign.boots.get(name, frozenset()) for campaign in campaigns))),
     }
 

@@ -71,23 +71,23 @@ def blocks(levels: NodeLevels, node: str) -> Blocks | None:
             columns.append(np.median(inside, axis=1))
     if len(ends) < 2:
         return None
-    sockets = tuple((socket_of[one], socket_of[other]) for one, other in ends)
+    sockets = tuple((socket_of[end], socket_of[other]) for end, other in ends)
     return Blocks(tuple(ends), sockets, np.stack(columns, axis=1).astype(np.float64))
 
 
-def sentences(found: Blocks) -> list[str]:
+def sentences(blocks: Blocks) -> list[str]:
     """A sentence for each difference whose interval does not reach zero, and of each socket the paths between two
     quadrants that are fastest and slowest, where these are apart from the others."""
-    out, medians = [], found.medians
+    out, medians = [], blocks.medians
     kinds: dict[str, list[int]] = {}
-    for block in range(len(found.ends)):
-        kinds.setdefault(found.kind(block), []).append(block)
-    known = [kind for kind in (_INSIDE, _SOCKET, _ACROSS) if kind in kinds]
-    compared = list(combinations(known, 2))
+    for block in range(len(blocks.ends)):
+        kinds.setdefault(blocks.kind(block), []).append(block)
+    measured_kinds = [kind for kind in (_INSIDE, _SOCKET, _ACROSS) if kind in kinds]
+    compared = list(combinations(measured_kinds, 2))
     means = {kind: float(medians[of_kind].mean()) for kind, of_kind in kinds.items()}
     for first, second in compared:
         difference = means[second] - means[first]
-        apart = found.apart(len(compared), len(kinds[first]), len(kinds[second]))
+        apart = blocks.apart(len(compared), len(kinds[first]), len(kinds[second]))
         if abs(difference) > apart:
             low, high = sorted((abs(difference) - apart, abs(difference) + apart))
             out.append(
@@ -95,23 +95,23 @@ def sentences(found: Blocks) -> list[str]:
                 f"{'slower' if difference > 0 else 'faster'} than {first} ({names.quantity(means[first], 'ns')}; "
                 f"interval {low:.1f} to {high:.1f} ns)."
             )
-    for socket in sorted({socket for pair in found.sockets for socket in pair}):
-        paths = [block for block in kinds.get(_SOCKET, ()) if found.sockets[block][0] == socket]
-        if len(paths) > 1 and np.isfinite(found.apart(1)):
-            out.append(_paths(found, socket, paths))
+    for socket in sorted({socket for pair in blocks.sockets for socket in pair}):
+        paths = [block for block in kinds.get(_SOCKET, ()) if blocks.sockets[block][0] == socket]
+        if len(paths) > 1 and np.isfinite(blocks.apart(1)):
+            out.append(_paths(blocks, socket, paths))
     return out
 
 
-def _paths(found: Blocks, socket: int, paths: list[int]) -> str:
+def _paths(blocks: Blocks, socket: int, paths: list[int]) -> str:
     """What can be said of the paths between the quadrants of a socket: those that no other is apart from are named."""
-    medians = found.medians
-    apart = found.apart(len(paths) * (len(paths) - 1) // 2)
+    medians = blocks.medians
+    apart = blocks.apart(len(paths) * (len(paths) - 1) // 2)
     ordered = sorted(paths, key=lambda block: float(medians[block]))
     named = []
     for extreme, word in ((ordered[0], "fastest"), (ordered[-1], "slowest")):
         alike = [block for block in paths if not abs(float(medians[block] - medians[extreme])) > apart]
         if len(alike) <= min(_MOST_NAMED, len(paths) - 1):
-            ends = names.listed(f"{found.ends[block][0]} to {found.ends[block][1]}" for block in alike)
+            ends = names.listed(f"{blocks.ends[block][0]} to {blocks.ends[block][1]}" for block in alike)
             level = names.quantity(float(medians[extreme]), "ns")
             named.append(f"the {word} {'is' if len(alike) == 1 else 'are'} {ends} ({level})")
     if named:

@@ -46,10 +46,10 @@ _FAR = 2.5
 
 def say(*keys: str, **values: object) -> str:
     """The sentence of reports/texts.yaml under `keys`, with its values. Raises KeyError where there is none."""
-    found: Any = texts()
+    node: Any = texts()
     for key in keys:
-        found = found[key]
-    return str(found).format(**values)
+        node = node[key]
+    return str(node).format(**values)
 
 
 @cache
@@ -131,64 +131,65 @@ def fleet_notes(verdict: Verdict) -> list[str]:
     fleet = verdict.fleet
     groups = [group(found, fleet.groups[0]) for found in fleet.groups] if len(fleet.groups) > 1 else []
     wide = [spread(found) for found in fleet.spreads if found.wide]
-    deciding = [found for found in fleet.limits if found.subject in verdict.decides]
-    far = [limit(found) for found in deciding if found.effect > _FAR * found.bound]
+    deciding = [limit for limit in fleet.limits if limit.subject in verdict.decides]
+    far = [limit(limit_of) for limit_of in deciding if limit_of.effect > _FAR * limit_of.bound]
     return [*groups, *map(shared, fleet.shared), *wide, *far, *map(note, fleet.notes)]
 
 
-def group(found: Group, first: Group) -> str:
+def group(group: Group, first: Group) -> str:
     """A group of a split fleet: its size, and sign and size of its difference from the first, with the fields that go
     with it."""
     apart = ""
-    if found.part is not None and found.measurement:
+    if group.part is not None and group.measurement:
         apart = say(
-            "group_apart", effect=names.percent(abs(found.effect)), change=change(found.effect, found.measurement),
-            first=first.name, place=f"in {names.scoped(found.part)} ({found.measurement})",
-            interval=names.interval(found.interval.low, found.interval.high, found.effect),
-            bound=names.bound(found.bound), added=_added(found.effect_unit, found.unit),
+            "group_apart", effect=names.percent(abs(group.effect)), change=change(group.effect, group.measurement),
+            first=first.name, place=f"in {names.scoped(group.part)} ({group.measurement})",
+            interval=names.interval(group.interval.low, group.interval.high, group.effect),
+            bound=names.bound(group.bound), added=_added(group.effect_unit, group.unit),
         )  # fmt: skip
-    size = f"{names.counted(len(found.nodes), 'node')} ({names.nodes(found.nodes)})"
-    return say("group", name=found.name, nodes=size, apart=apart, fields=_fields(found.fields))
+    size = f"{names.counted(len(group.nodes), 'node')} ({names.nodes(group.nodes)})"
+    return say("group", name=group.name, nodes=size, apart=apart, fields=_fields(group.fields))
 
 
-def shared(found: Shared) -> str:
+def shared(shared: Shared) -> str:
     """A difference that several nodes have."""
     return say(
-        "shared", nodes=f"{names.counted(len(found.nodes), 'node')} ({names.nodes(found.nodes)})",
-        place=f"{names.scoped(found.part)} ({found.measurement})", effect=names.percent(abs(found.effect)),
-        change=change(found.effect, found.measurement),
-        interval=names.interval(found.interval.low, found.interval.high, found.effect), fields=_fields(found.fields),
+        "shared", nodes=f"{names.counted(len(shared.nodes), 'node')} ({names.nodes(shared.nodes)})",
+        place=f"{names.scoped(shared.part)} ({shared.measurement})", effect=names.percent(abs(shared.effect)),
+        change=change(shared.effect, shared.measurement),
+        interval=names.interval(shared.interval.low, shared.interval.high, shared.effect),
+        fields=_fields(shared.fields),
     )  # fmt: skip
 
 
-def spread(found: Spread) -> str:
+def spread(spread: Spread) -> str:
     """How far the nodes of a fleet that is not uniform differ, and the bound at which most would be the same."""
     return say(
-        "spread", family=sentence(f"{named('terms', found.family)} ({found.measurement})"),
-        chips=names.percent(found.chips), runs=names.percent(found.runs), bound=names.bound(found.bound),
-        nodes=names.counted(found.nodes_beyond, "node"), smallest=names.percent(found.smallest_bound),
+        "spread", family=sentence(f"{named('terms', spread.family)} ({spread.measurement})"),
+        chips=names.percent(spread.chips), runs=names.percent(spread.runs), bound=names.bound(spread.bound),
+        nodes=names.counted(spread.nodes_beyond, "node"), smallest=names.percent(spread.smallest_bound),
     )  # fmt: skip
 
 
-def limit(found: Limit) -> str:
+def limit(limit: Limit) -> str:
     """From which difference on a part is found."""
-    far = found.effect > _FAR * found.bound
-    remedy = "; " + say("margin_remedies", found.remedy, needed=found.needed, runs="fewer") if found.remedy else ""
+    far = limit.effect > _FAR * limit.bound
+    remedy = "; " + say("margin_remedies", limit.remedy, needed=limit.needed, runs="fewer") if limit.remedy else ""
     return say(
-        "limit_far" if far else "limit", family=sentence(f"{named('terms', found.family)} ({found.measurement})"),
-        effect=names.percent(found.effect), bound=names.bound(found.bound),
-        times=f"{found.effect / found.bound:.1f}" if found.bound else "", remedy=remedy,
+        "limit_far" if far else "limit", family=sentence(f"{named('terms', limit.family)} ({limit.measurement})"),
+        effect=names.percent(limit.effect), bound=names.bound(limit.bound),
+        times=f"{limit.effect / limit.bound:.1f}" if limit.bound else "", remedy=remedy,
     )  # fmt: skip
 
 
-def note(found: Note) -> str:
+def note(note: Note) -> str:
     """A note of the campaign."""
-    if found.kind in texts()["notes"]:
-        detail = printable(found.detail, 300).rstrip(".")
+    if note.kind in texts()["notes"]:
+        detail = printable(note.detail, 300).rstrip(".")
         brackets = f" ({detail})" if detail else ""
-        return say("notes", found.kind, name=printable(found.name, 200), detail=detail, detail_in_brackets=brackets)
-    words = (printable(word, 300) for word in (found.name, found.detail) if word)
-    return sentence(f"{found.kind.replace('-', ' ')}: {', '.join(words)}.")
+        return say("notes", note.kind, name=printable(note.name, 200), detail=detail, detail_in_brackets=brackets)
+    words = (printable(word, 300) for word in (note.name, note.detail) if word)
+    return sentence(f"{note.kind.replace('-', ' ')}: {', '.join(words)}.")
 
 
 def _fields(fields: Mapping[str, str]) -> str:
@@ -229,10 +230,10 @@ def node_lines(nodes: Mapping[str, NodeVerdict]) -> list[NodeLine]:
 
 def _kind(node: NodeVerdict) -> tuple[Any, ...]:
     """Equal for nodes of which the same can be said: the kinds of their reasons, and what was found."""
-    found = tuple(
+    findings = tuple(
         (finding.id, finding.measurement, finding.part.term, _key(finding.part.where)) for finding in node.counted
     )
-    return node.outcome, node.group, tuple((reason.why, reason.of) for reason in node.reasons), found
+    return node.outcome, node.group, tuple((reason.why, reason.of) for reason in node.reasons), findings
 
 
 def _key(where: Mapping[str, int | str]) -> tuple[tuple[str, int | str], ...]:
@@ -248,7 +249,7 @@ def node_sentence(alike: Sequence[NodeVerdict]) -> str:
     why, of = first.reasons[0].why, first.reasons[0].of
     reasons = [reason for member in alike for reason in member.reasons[:1]]
     detail = next((printable(reason.detail, 300) for reason in reasons if reason.detail), "")
-    findings = [found for member in alike for found in (member.counted or member.findings)[:1]]
+    findings = [finding for member in alike for finding in (member.counted or member.findings)[:1]]
     more = len(first.counted) - 1
     values = {
         "finding": worst_finding(findings) if findings else detail or str(why),
@@ -264,7 +265,7 @@ def node_sentence(alike: Sequence[NodeVerdict]) -> str:
         "group": _group(why, first.group),
         "detail": _detail(why, detail),
     }
-    later = [refuted(found) for found in first.findings if found.state is State.REFUTED]
+    later = [refuted(finding) for finding in first.findings if finding.state is State.REFUTED]
     return " ".join([say("reasons", why, **values), *(later[:1] if len(alike) == 1 and not first.counted else [])])
 
 
@@ -301,102 +302,104 @@ def _margins(alike: Sequence[NodeVerdict], why: Why) -> str:
 def _worst_disturbances(alike: Sequence[NodeVerdict]) -> list[str]:
     """What made nodes invalid, each kind once with its largest share or value."""
     worst: dict[tuple[str, str], Disturbance] = {}
-    for found in (found for member in alike for found in member.disturbances if found.invalid):
-        known = worst.get((found.kind, found.measurement))
-        if known is None or (found.share, found.value) > (known.share, known.value):
-            worst[found.kind, found.measurement] = found
-    return list(dict.fromkeys(disturbance(found).rstrip(".") for found in worst.values()))
+    for disturbed in (disturbed for member in alike for disturbed in member.disturbances if disturbed.invalid):
+        worse = worst.get((disturbed.kind, disturbed.measurement))
+        if worse is None or (disturbed.share, disturbed.value) > (worse.share, worse.value):
+            worst[disturbed.kind, disturbed.measurement] = disturbed
+    return list(dict.fromkeys(disturbance(disturbed).rstrip(".") for disturbed in worst.values()))
 
 
 def further(node: NodeVerdict) -> list[str]:
     """What is to be known of a node beside its outcome: other disturbances and reasons."""
-    told = {reason.why for reason in node.reasons[:1]}
-    disturbed = told & {Why.DISTURBED, Why.MISSING_PAIRS, Why.UNUSABLE}
+    leading = {reason.why for reason in node.reasons[:1]}
+    disturbed = leading & {Why.DISTURBED, Why.MISSING_PAIRS, Why.UNUSABLE}
     return [sentence(disturbance(found)) for found in node.disturbances if not (found.invalid and disturbed)]
 
 
 # --- a finding ---
 
 
-def finding_sentence(found: Finding) -> str:
+def finding_sentence(finding: Finding) -> str:
     """A finding in a sentence: place, effect, interval, its own bound, and what it is in the measurement's unit."""
     values = {
-        "effect": names.percent(abs(found.effect)), "change": change(found.effect, found.measurement),
-        "interval": names.interval(found.interval.low, found.interval.high, found.effect),
-        "bound": names.bound(found.bound), "times": f"{abs(found.times_bound):.1f}",
-        "value": names.quantity(found.value, found.unit), "peers": names.quantity(found.peers, found.unit),
+        "effect": names.percent(abs(finding.effect)), "change": change(finding.effect, finding.measurement),
+        "interval": names.interval(finding.interval.low, finding.interval.high, finding.effect),
+        "bound": names.bound(finding.bound), "times": f"{abs(finding.times_bound):.1f}",
+        "value": names.quantity(finding.value, finding.unit), "peers": names.quantity(finding.peers, finding.unit),
     }  # fmt: skip
-    where = found.part.where
-    if found.part.term.startswith("fabric-"):
+    where = finding.part.where
+    if finding.part.term.startswith("fabric-"):
         ends = {end: printable(str(where.get(end, "")), 80) for end in ("node", "to")}
         kind = "node" if not ends["to"] else "both" if where.get("sends") and where.get("receives") else "one"
         direction = {(True, True): "in both directions", (True, False): "when it sends"}.get(
             (bool(where.get("sends")), bool(where.get("receives"))), "when it receives"
         )
-        added = _added(found.effect_unit, found.unit, "a message")
+        added = _added(finding.effect_unit, finding.unit, "a message")
         return say("link", kind, direction=direction, added=added, **ends, **values)  # begins with a name as it is
-    if not found.measurement:
-        jobs = f" ({names.listed(job.job for job in found.by_job)})" if found.by_job else ""
-        event = texts()["events"].get(found.id, f"{found.id.replace('-', ' ')}: {{count}}")
-        return say("finding_event", event=sentence(event.format(count=f"{found.value:.4g}")), jobs=jobs)
-    place = sentence(names.subject(found))
-    if found.id == "limit":
+    if not finding.measurement:
+        jobs = f" ({names.listed(job.job for job in finding.by_job)})" if finding.by_job else ""
+        event = texts()["events"].get(finding.id, f"{finding.id.replace('-', ' ')}: {{count}}")
+        return say("finding_event", event=sentence(event.format(count=f"{finding.value:.4g}")), jobs=jobs)
+    place = sentence(names.subject(finding))
+    if finding.id == "limit":
         reason = printable(str(where["reason"]), 80)
-        allowed = names.quantity(found.bound_unit, found.unit)
+        allowed = names.quantity(finding.bound_unit, finding.unit)
         return say("finding_limit", place=place, reason=reason, **{**values, "bound": allowed})
-    if (model := models().get(found.measurement)) is not None and model.scale == "share":
-        points = f"{abs(found.effect) * 100:.1f} percentage points"
+    if (model := models().get(finding.measurement)) is not None and model.scale == "share":
+        points = f"{abs(finding.effect) * 100:.1f} percentage points"
         return say("finding_share", place=place, **{**values, "effect": points})
     if model is not None and model.places == "cells":
         return say("finding_cells", place=place, **values)
-    at_home = names.home(found.home)
+    at_home = names.home(finding.home)
     place += f", with lines at the {at_home}," if at_home else ""
-    return say("finding", place=place, added=_added(found.effect_unit, found.unit, names.scope(found.part)), **values)
+    return say(
+        "finding", place=place, added=_added(finding.effect_unit, finding.unit, names.scope(finding.part)), **values
+    )
 
 
-def finding_details(found: Finding) -> list[str]:
+def finding_details(finding: Finding) -> list[str]:
     """What stands below a finding: its runs, what it explains, who shares it, instruments, what it may come from."""
-    out = [runs_beyond(found)] if found.by_job else []
-    if found.finer:
-        parts = names.listed(dict.fromkeys(names.scoped(finer.part) for finer in found.finer[:6]))
-        more = f" and {len(found.finer) - 6} more" if len(found.finer) > 6 else ""
-        count = names.counted(len(found.finer), "finer part that deviates", "finer parts that deviate")
+    out = [runs_beyond(finding)] if finding.by_job else []
+    if finding.finer:
+        parts = names.listed(dict.fromkeys(names.scoped(finer.part) for finer in finding.finer[:6]))
+        more = f" and {len(finding.finer) - 6} more" if len(finding.finer) > 6 else ""
+        count = names.counted(len(finding.finer), "finer part that deviates", "finer parts that deviate")
         out.append(say("finer", count=count, parts=parts + more))
-    out += [say("shared_by", nodes=names.nodes(found.shared_by))] if found.shared_by else []
+    out += [say("shared_by", nodes=names.nodes(finding.shared_by))] if finding.shared_by else []
     out += (
-        [say("consistent", causes=names.listed(named("causes", key) for key in found.consistent_with))]
-        if found.consistent_with
+        [say("consistent", causes=names.listed(named("causes", key) for key in finding.consistent_with))]
+        if finding.consistent_with
         else []
     )
-    out += [evidence(seen) for seen in found.evidence]
-    return out + ([say("suppressed", why=printable(found.suppressed, 300))] if found.suppressed else [])
+    out += [evidence(seen) for seen in finding.evidence]
+    return out + ([say("suppressed", why=printable(finding.suppressed, 300))] if finding.suppressed else [])
 
 
-def runs_beyond(found: Finding) -> str:
+def runs_beyond(finding: Finding) -> str:
     """How many of the runs show the finding beyond its bound, each by itself."""
-    effects = [effect for job in found.by_job for effect in job.runs.values()]
-    sign = math.copysign(1.0, found.effect)
-    beyond = sum(sign * effect > found.bound for effect in effects)
-    jobs = names.counted(len(found.by_job), "job")
+    effects = [effect for job in finding.by_job for effect in job.runs.values()]
+    sign = math.copysign(1.0, finding.effect)
+    beyond = sum(sign * effect > finding.bound for effect in effects)
+    jobs = names.counted(len(finding.by_job), "job")
     if beyond == len(effects):
         return say("finding_all_runs", runs=names.counted(beyond, "run"), jobs=jobs)
     return say("finding_runs", count=beyond, runs=names.counted(len(effects), "run"), jobs=jobs)
 
 
-def refuted(found: Finding) -> str:
+def refuted(finding: Finding) -> str:
     """A finding of a first job that later jobs did not confirm."""
-    first = found.by_job[0] if found.by_job else None
-    effect = first.effect if first is not None else found.effect
+    first = finding.by_job[0] if finding.by_job else None
+    effect = first.effect if first is not None else finding.effect
     return say(
-        "refuted", place=sentence(names.subject(found)), effect=names.percent(abs(effect)),
-        change=change(effect, found.measurement), first=first.job if first is not None else "a first job",
+        "refuted", place=sentence(names.subject(finding)), effect=names.percent(abs(effect)),
+        change=change(effect, finding.measurement), first=first.job if first is not None else "a first job",
     )  # fmt: skip
 
 
-def remedy(found: Finding) -> str:
+def remedy(finding: Finding) -> str:
     """What to do about a finding."""
-    known = texts()["remedies"]
-    return str(known.get(found.remedy) or known.get(found.part.term) or known["other"])
+    remedies = texts()["remedies"]
+    return str(remedies.get(finding.remedy) or remedies.get(finding.part.term) or remedies["other"])
 
 
 def evidence(seen: Evidence) -> str:
@@ -442,12 +445,12 @@ def margin_with_remedy(margin: Margin) -> str:
         bound=_both(margin.bound, margin.bound_unit, margin.unit),
     )  # fmt: skip
     remedies = texts()["margin_remedies"]
-    told = (
+    sentences = (
         f"; {remedies[margin.remedy].format(needed=margin.needed, runs=margin.runs)}"
         if margin.remedy in remedies
         else ""
     )
-    return f"{text}{told}."
+    return f"{text}{sentences}."
 
 
 def _both(share: float, value: float, unit: str) -> str:
@@ -458,36 +461,37 @@ def _difference(share: float) -> str:
     return f"{share * 100:.2g} %" if share < 0.1 else f"{share * 100:.3g} %"
 
 
-def disturbance(found: Disturbance) -> str:
+def disturbance(disturbance: Disturbance) -> str:
     """Something that disturbed a measurement or concerns the node."""
-    cpus = names.nodes(map(str, found.cpus)).strip("[]")
-    if found.kind not in texts()["disturbances"]:
-        return f"{found.kind}: {printable(found.detail, 200)}"
+    cpus = names.nodes(map(str, disturbance.cpus)).strip("[]")
+    if disturbance.kind not in texts()["disturbances"]:
+        return f"{disturbance.kind}: {printable(disturbance.detail, 200)}"
     return say(
-        "disturbances", found.kind, share=names.percent(found.share), value=f"{found.value:.4g}",
-        measurement=found.measurement or "the measurement", run=f" in {found.run}" if found.run else "",
+        "disturbances", disturbance.kind, share=names.percent(disturbance.share), value=f"{disturbance.value:.4g}",
+        measurement=disturbance.measurement or "the measurement",
+        run=f" in {disturbance.run}" if disturbance.run else "",
         cpus=f" on CPUs {cpus}" if cpus else "", cpus_alone=f"CPUs {cpus}" if cpus else "its CPUs",
-        detail=printable(found.detail, 300),
+        detail=printable(disturbance.detail, 300),
     )  # fmt: skip
 
 
-def fabric(found: FabricVerdict) -> str:
+def fabric(fabric: FabricVerdict) -> str:
     """The messages between the nodes of a partition in a line."""
-    slow = [finding for finding in found.findings if finding.counts]
+    slow = [finding for finding in fabric.findings if finding.counts]
     count = names.counted(len(slow), "slow node or link", "slow nodes or links")
     result = say("fabric_found", count=count) if slow else say("fabric_clear")
-    result = say("fabric_inconclusive", found.inconclusive) if found.inconclusive else result
-    limits = names.listed(f"{names.percent(lim.effect)} ({named('terms', lim.family)})" for lim in found.limits)
-    told = say("fabric_limits", limits=limits) if limits else ""
-    told += say("fabric_alone", nodes=names.nodes(found.alone)) if found.alone else ""
-    nodes = names.counted(len(found.nodes), "node")
-    line = say("fabric", nodes=nodes, partition=printable(found.partition, 60), result=result, limits=told)
-    return f"{found.measurement}: {line}".rstrip()
+    result = say("fabric_inconclusive", fabric.inconclusive) if fabric.inconclusive else result
+    limits = names.listed(f"{names.percent(lim.effect)} ({named('terms', lim.family)})" for lim in fabric.limits)
+    words = say("fabric_limits", limits=limits) if limits else ""
+    words += say("fabric_alone", nodes=names.nodes(fabric.alone)) if fabric.alone else ""
+    nodes = names.counted(len(fabric.nodes), "node")
+    line = say("fabric", nodes=nodes, partition=printable(fabric.partition, 60), result=result, limits=words)
+    return f"{fabric.measurement}: {line}".rstrip()
 
 
-def fabric_findings(found: FabricVerdict) -> list[str]:
+def fabric_findings(fabric: FabricVerdict) -> list[str]:
     """The slow nodes and links, a sentence each."""
-    return [finding_sentence(slow) for slow in found.findings if slow.counts]
+    return [finding_sentence(slow) for slow in fabric.findings if slow.counts]
 
 
 # --- all of it ---
@@ -499,8 +503,8 @@ def summary(verdict: Verdict, *, most: int = 0) -> str:
     shown = {n: v for n, v in verdict.nodes.items() if len(verdict.nodes) <= most or v.outcome is not Outcome.SAME}
     lines = [first_line(verdict), *disturbed(verdict)]
     lines += [f"  {line.names}: {line.outcome}. {line.text}" for line in node_lines(shown)]
-    for found in verdict.fabric:
-        lines += [f"  {fabric(found)}", *(f"    {words}" for words in fabric_findings(found))]
+    for partition in verdict.fabric:
+        lines += [f"  {fabric(partition)}", *(f"    {words}" for words in fabric_findings(partition))]
     return "\n".join([*lines, *(f"  note: {words}" for words in fleet_notes(verdict))])
 
 
@@ -508,12 +512,12 @@ def disturbed(verdict: Verdict) -> list[str]:
     """A line for each kind of disturbance of data that count, and the nodes that have it: said before all else."""
     by_kind: dict[str, list[str]] = {}
     for name, member in verdict.nodes.items():
-        for kind in dict.fromkeys(found.kind for found in member.disturbances if not found.invalid):
+        for kind in dict.fromkeys(disturbance.kind for disturbance in member.disturbances if not disturbance.invalid):
             by_kind.setdefault(kind, []).append(name)
     return [f"  {sentence(named('kinds', kind))} on {names.nodes(on)}." for kind, on in sorted(by_kind.items())]
 
 
 def counts_of(nodes: Iterable[NodeVerdict]) -> dict[Outcome, int]:
     """How many nodes have each outcome, by urgency."""
-    found = Counter(node.outcome for node in nodes)
-    return {outcome: found[outcome] for outcome in sorted(found, key=lambda outcome: MEANING[outcome].rank)}
+    counts = Counter(node.outcome for node in nodes)
+    return {outcome: counts[outcome] for outcome in sorted(counts, key=lambda outcome: MEANING[outcome].rank)}

@@ -170,8 +170,8 @@ def chip(path: Paths, spread: Spread, rng: np.random.Generator, positions: int) 
     ring = path.layout.slots[path.core_slots, RANK].astype(float)
     ring_ns, ccx_of_core = np.zeros(path.n_ccx), path.ccx_of_core
     for ccx in range(path.n_ccx if positions else 0):  # which are active differs between chips
-        mine = ccx_of_core == ccx
-        ring[mine], ring_ns[ccx] = _harvested(int(mine.sum()), positions, rng)
+        of_ccx = ccx_of_core == ccx
+        ring[of_ccx], ring_ns[ccx] = _harvested(int(of_ccx.sum()), positions, rng)
     link = factor(spread.link, (path.n_quadrants, path.n_quadrants))
     return Chip(
         core=factor(spread.core, path.n_cores),

@@ -71,8 +71,8 @@ def _clipped(squares: Floats, spare: Floats) -> Floats:
     """Sums of squares (node, part) of a family, at most as large as bursts may count."""
     with np.errstate(invalid="ignore", divide="ignore"):
         variance = squares / spare
-    known = variance[spare > 0]
-    typical = float(np.median(known)) / 0.6 if len(known) else 0.0  # the median of a few runs' variances is low
+    estimated = variance[spare > 0]
+    typical = float(np.median(estimated)) / 0.6 if len(estimated) else 0.0  # the median of a few runs' variances is low
     return np.where(spare > 0, np.minimum(squares, _WINSOR**2 * typical * spare), 0.0) if typical > 0 else squares
 
 

@@ -286,10 +286,10 @@ def _spread_of_rows(matrix: Matrix, labels: Labels) -> float:
     first, second = order[:-1][together], order[1:][together]
     with np.errstate(invalid="ignore"):
         difference = np.log(matrix[first] / matrix[second])
-    known = difference[np.isfinite(difference)]
-    if not len(known):
+    finite = difference[np.isfinite(difference)]
+    if not len(finite):
         return float("inf")
-    low, high = np.quantile(known, [0.25, 0.75])
+    low, high = np.quantile(finite, [0.25, 0.75])
     values = matrix[np.isfinite(matrix)]
     rounding = _grid(values) / math.sqrt(12) / float(np.median(values))
     return max(float(high - low) / 1.349 / math.sqrt(2), rounding)
@@ -312,8 +312,8 @@ def _nearer_in_every_group(cells: Cells, labels: Labels, finer: Labels) -> bool:
         own = of == group
         inside = blocks[np.ix_(own, own)][np.triu_indices(int(own.sum()), 1)]
         outside = blocks[np.ix_(own, ~own)]
-        known = np.isfinite(inside).any() and np.isfinite(outside).any()
-        if known and np.nanmedian(inside) >= np.nanmedian(outside):
+        both = np.isfinite(inside).any() and np.isfinite(outside).any()
+        if both and np.nanmedian(inside) >= np.nanmedian(outside):
             return False
     return True
 

@@ -14,11 +14,11 @@ from nodeprint.topology.presets import preset
 
 
 def test_packed_fleets_come_back_and_bad_ones_are_named(tmp_path: Path) -> None:
-    found = fleet(Plan(preset("naples-2x32"), nodes=3, passes=1))
-    packed.write(found, tmp_path)
+    campaign = fleet(Plan(preset("naples-2x32"), nodes=3, passes=1))
+    packed.write(campaign, tmp_path)
     back = packed.read(tmp_path)
-    assert back.nodes == found.nodes
-    assert np.array_equal(back.pairs[0].values, found.pairs[0].values)
+    assert back.nodes == campaign.nodes
+    assert np.array_equal(back.pairs[0].values, campaign.pairs[0].values)
     index = tmp_path / "packed/index.json"
     whole = index.read_text()
     index.write_text(whole.replace('"name":"node001"', '"name":"node002"'))

@@ -109,8 +109,8 @@ def outcome(folder: Path) -> str:
         content = json.loads((folder / "status.json").read_text())
     except (OSError, ValueError, RecursionError):
         return ""
-    found = content.get("outcome") if isinstance(content, dict) else None
-    return found if found in ("complete", "partial", "failed") else ""
+    outcome_word = content.get("outcome") if isinstance(content, dict) else None
+    return outcome_word if outcome_word in ("complete", "partial", "failed") else ""
 
 
 def last_words(folder: Path) -> str:
@@ -124,7 +124,9 @@ def last_words(folder: Path) -> str:
     lines = [line.strip() for line in re.split(r"[\r\n]+", text) if line.strip()]
     sentences = [line for line in lines if line.startswith("node-run: ") and "SIG" not in line]
     not_slurms = [line for line in lines if not line.startswith("slurmstepd: ")]
-    return next((found[-1] for found in (sentences, not_slurms, lines) if found), "it wrote nothing into launch.log")
+    return next(
+        (lines_of[-1] for lines_of in (sentences, not_slurms, lines) if lines_of), "it wrote nothing into launch.log"
+    )
 
 
 # --- the call ---------------------------------------------------------------------------------------------------------
@@ -205,8 +207,8 @@ class Launch:
         """See which nodes have written their outcome."""
         began = time.monotonic()
         for job in self.open():
-            if found := outcome(job.folder):
-                self.came_back(job, found)
+            if ended := outcome(job.folder):
+                self.came_back(job, ended)
         self.looked = time.monotonic()
         self.cost_s = self.looked - began
 
@@ -230,15 +232,15 @@ class Launch:
         if self.silent_since is not None:
             say("Slurm answers again")
             self.silent_since = None
-        found = 0
+        count = 0
         for job in self.open():
             in_queue = listed.get((job.name, job.node))
             if in_queue and not job.id and in_queue.state not in slurm.ENDED:
-                job.id, found = in_queue.id, found + 1
+                job.id, count = in_queue.id, count + 1
             if job.id:
                 self.settle(job, in_queue if in_queue and in_queue.id == job.id else None, now)
-        if found:
-            say(f"{found} of its jobs are in the queue already, and are followed")
+        if count:
+            say(f"{count} of its jobs are in the queue already, and are followed")
 
     def silence(self, now: float, answer: str) -> None:
         """No answer: nothing is known, nothing is given up; said once, and the end of the patience is the end."""
@@ -266,8 +268,8 @@ class Launch:
             job.since = (job.since or now) if stuck else None
             if stuck:
                 self.stuck(job, now)
-        elif found := outcome(job.folder):
-            self.came_back(job, found)
+        elif ended := outcome(job.folder):
+            self.came_back(job, ended)
         else:
             job.since = job.since if former == job.state and job.since else now
             orderly = job.state in ("COMPLETED", "ENDED")
@@ -289,9 +291,9 @@ class Launch:
             why = f"for the node, which is {state}" if state else f"({job.reason})"
             self.absent(job, f"Slurm job {job.id} waited {job.unavailable_s / 60:g} minutes {why}; it was cancelled")
 
-    def came_back(self, job: Job, found: str) -> None:
+    def came_back(self, job: Job, outcome_word: str) -> None:
         """Its node wrote an outcome."""
-        job.outcome = found
+        job.outcome = outcome_word
         self.follow(job, ended=True)
 
     def absent(self, job: Job, why: str) -> None:

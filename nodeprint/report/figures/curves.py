@@ -92,12 +92,12 @@ def over(
 def _line(name: str, x: Floats, values: Floats, *, of_peers: bool = False) -> CurveLine:
     """The median and range of `values` (node, place) at each x."""
     at = np.unique(x)
-    found = [values[:, x == each] for each in at]
-    known = [each[np.isfinite(each)] for each in found]
+    of_each = [values[:, x == each] for each in at]
+    finite = [each[np.isfinite(each)] for each in of_each]
     middle, low, high = (
-        np.array([float(reduce(each)) if each.size else np.nan for each in known]) for reduce in _REDUCTIONS
+        np.array([float(reduce(each)) if each.size else np.nan for each in finite]) for reduce in _REDUCTIONS
     )
-    several = max(each.size for each in known) > 1
+    several = max(each.size for each in finite) > 1
     return CurveLine(name, at, middle, low if several else None, high if several else None, of_peers)
 
 

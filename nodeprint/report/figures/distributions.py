@@ -182,9 +182,9 @@ def first_and_last_run(levels: NodeLevels, node: str) -> RunPairData:
         raise NodeprintError(f"{quantity.measurement} has one run on {node}", advice="measure with `runs: 2` or more")
     ends = [rows[0], rows[-1]]
     first, second = median_of_passes(np.stack([np.asarray(quantity.values[row]) for row in ends])) / levels.unit.size
-    known = np.isfinite(first) & np.isfinite(second)
+    finite = np.isfinite(first) & np.isfinite(second)
     names = tuple(f"job{quantity.job[row]}/run{quantity.run[row]}" for row in ends)
-    return RunPairData(first[known], second[known], (names[0], names[1]), f"{quantity.measurement}, {levels.title}")
+    return RunPairData(first[finite], second[finite], (names[0], names[1]), f"{quantity.measurement}, {levels.title}")
 
 
 def run_pairs(ax: Axes, data: RunPairData, style: Style) -> None:

@@ -63,8 +63,8 @@ def of_finding(finding: Finding, *, share: bool = False) -> EffectData:
     )  # fmt: skip
     title = "time lost beyond the peers', percentage points" if share else "difference from the peers, %"
     unit = shown_unit(finding.unit, np.array([[finding.value]]))
-    known = bool(finding.effect and np.isfinite(finding.effect_unit)) and not share
-    size = abs(finding.effect_unit / (100 * finding.effect) / unit.size) if known else 0.0
+    has_unit = bool(finding.effect and np.isfinite(finding.effect_unit)) and not share
+    size = abs(finding.effect_unit / (100 * finding.effect) / unit.size) if has_unit else 0.0
     return EffectData(jobs, 100 * finding.bound, finding.times_bound, title, unit.name, size)
 
 

@@ -134,9 +134,9 @@ def _smaller(square: Floats, maps: int) -> Floats:
     padded = np.full((size * step, size * step), np.nan)
     padded[: len(square), : len(square)] = square
     blocks = padded.reshape(size, step, size, step)
-    known = np.isfinite(blocks)
+    finite = np.isfinite(blocks)
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(known, blocks, 0).sum(axis=(1, 3)) / known.sum(axis=(1, 3)))
+        return np.asarray(np.where(finite, blocks, 0).sum(axis=(1, 3)) / finite.sum(axis=(1, 3)))
 
 
 def maps(ax: Axes, data: MapsData, style: Style) -> None:

@@ -116,23 +116,25 @@ def _plan(
         key = tuple(slots[slot, :THREAD].tolist())
         if key not in first or (first[key] not in values and slot in values):
             first[key] = slot
-    known = [level for level in _NAMES if slots[:, level].min(initial=0) >= 0]
+    labelled = [level for level in _NAMES if slots[:, level].min(initial=0) >= 0]
     cores = {
-        slot: Core(str(numbers[slot]), values.get(slot, math.nan), {_NAMES[at]: int(slots[slot, at]) for at in known})
+        slot: Core(
+            str(numbers[slot]), values.get(slot, math.nan), {_NAMES[at]: int(slots[slot, at]) for at in labelled}
+        )
         for slot in first.values()
     }
     low, high = limits or value_limits(np.array([core.value for core in cores.values()]))
     places = {slot: tuple(slots[slot].tolist()) for slot in cores}
-    drawn = [level for level in known if _says_something(level, known, places)]
+    drawn = [level for level in labelled if _says_something(level, labelled, places)]
     machine = _boxes(list(cores), drawn, places, cores)
     names = tuple(str(cpu) for cpu in marked)
     return FloorplanData(machine, tuple(cores.values()), ColourScale(title, low, high), names)
 
 
-def _says_something(level: int, known: Sequence[int], places: Mapping[int, tuple[int, ...]]) -> bool:
+def _says_something(level: int, labelled: Sequence[int], places: Mapping[int, tuple[int, ...]]) -> bool:
     """Whether a level has several parts, and others than the next finer one."""
     parts = {place[: level + 1] for place in places.values()}
-    finer = next((other for other in known if other > level), RANK)
+    finer = next((other for other in labelled if other > level), RANK)
     return len(parts) > 1 and len(parts) < len({place[: finer + 1] for place in places.values()})
 
 

@@ -88,8 +88,8 @@ def numa(levels: NodeLevels, node: str, stream: str = "", limits: tuple[float, f
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):
             cell = values[wanted & (from_node == row) & (memory == column)]
-            known = cell[np.isfinite(cell)]
-            table[i, j] = np.median(known) if known.size else np.nan
+            finite = cell[np.isfinite(cell)]
+            table[i, j] = np.median(finite) if finite.size else np.nan
     numbers = levels.nodes[levels.rows[node]].numbers.get("node", ())
     names = [numbers[order] if 0 <= order < len(numbers) else order for order in range(quantity.layout.numa_nodes)]
     low, high = limits or value_limits(table)

@@ -134,8 +134,8 @@ def difference(
 
 def difference_reach(percent: Floats, bound: float | None, least: float = LEAST_REACH) -> float:
     """How far a scale of differences (percent) reaches to both sides, at `least`."""
-    known = np.abs(percent[np.isfinite(percent)])
-    far = float(np.quantile(known, 0.998)) if known.size else 0.0
+    finite = np.abs(percent[np.isfinite(percent)])
+    far = float(np.quantile(finite, 0.998)) if finite.size else 0.0
     return max(least, far, 1.5 * (bound or 0.0))
 
 

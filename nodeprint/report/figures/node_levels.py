@@ -65,10 +65,10 @@ class NodeLevels(msgspec.Struct, frozen=True, dict=True):
 
 def levels(fleet: PackedFleet, measurement: str, node: str) -> NodeLevels:
     """A measurement on all nodes of the layout that `node` has. Raises NodeprintError where it has none of it."""
-    numbers = {one.name: number for number, one in enumerate(fleet.nodes)}
+    numbers = {packed.name: number for number, packed in enumerate(fleet.nodes)}
     if node not in numbers:
         raise NodeprintError(f"{node} is no node of campaign {fleet.campaign}", advice=_names(numbers))
-    measured = [one for one in fleet.quantities if numbers[node] in one.newest_rows]
+    measured = [quantity for quantity in fleet.quantities if numbers[node] in quantity.newest_rows]
     for quantity in measured:
         if quantity.measurement == measurement:
             rows = quantity.newest_rows
@@ -85,18 +85,18 @@ def _names(names: dict[str, int]) -> str:
 def mean_of_runs(quantity: Quantity, rows: Sequence[int]) -> Floats:
     """By place the mean over runs (rows) of the median over passes; NaN where no run measured it."""
     medians = median_of_passes(np.asarray(quantity.values[rows[0] : rows[-1] + 1])[[row - rows[0] for row in rows]])
-    known = np.isfinite(medians)
-    if known.all():
+    finite = np.isfinite(medians)
+    if finite.all():
         return np.asarray(medians.mean(axis=0))
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(known, medians, 0).sum(axis=0) / known.sum(axis=0))
+        return np.asarray(np.where(finite, medians, 0).sum(axis=0) / finite.sum(axis=0))
 
 
 def median_of_passes(values: Floats) -> Floats:
     """The median over axis 1 of (run, pass, place) of what was measured; NaN where nothing was."""
     ordered = np.sort(values, axis=1)  # NaN last
-    known = np.isfinite(ordered).sum(axis=1, keepdims=True)
-    low, high = (np.take_along_axis(ordered, at, axis=1)[:, 0] for at in (np.maximum(known - 1, 0) // 2, known // 2))
+    finite = np.isfinite(ordered).sum(axis=1, keepdims=True)
+    low, high = (np.take_along_axis(ordered, at, axis=1)[:, 0] for at in (np.maximum(finite - 1, 0) // 2, finite // 2))
     if values.shape[1] == 1:
         high = low
     return np.asarray((low + high) / 2)

@@ -212,12 +212,12 @@ def _pair_names(
 
 def _cell_places(quantity: Quantity, node: PackedNode, finding: Finding) -> Ints:
     wanted = [dict(cell) for cell in finding.cells]
-    found = [
+    numbers = [
         number
         for number, place in enumerate(os_places(quantity, node))
         if any(all(place.get(dim) == value for dim, value in cell.items()) for cell in wanted)
     ]
-    return np.array(found, dtype=np.int64)
+    return np.array(numbers, dtype=np.int64)
 
 
 _DIMS = {"cpu": "CPU", "a": "CPU", "b": "CPU"}

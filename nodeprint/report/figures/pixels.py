@@ -93,10 +93,10 @@ def wrapped(title: str, points: float, style: Style) -> str:
 def value_limits(*arrays: Floats) -> tuple[float, float]:
     """The ends of one scale for several arrays: all but the outermost thousandth, and never less than 10 % from end to
     end, as values that are all alike must look so."""
-    known = np.concatenate([values[np.isfinite(values)] for values in arrays]) if arrays else np.zeros(0)
-    if not known.size:
+    finite = np.concatenate([values[np.isfinite(values)] for values in arrays]) if arrays else np.zeros(0)
+    if not finite.size:
         return 0.0, 1.0
-    low, high = (float(end) for end in np.quantile(known, (0.001, 0.999)))
+    low, high = (float(end) for end in np.quantile(finite, (0.001, 0.999)))
     pad = max(0.0, 0.1 * abs(high) - (high - low), 1e-9) / 2
     return low - pad, high + pad
 

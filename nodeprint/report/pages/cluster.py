@@ -85,18 +85,18 @@ def page(campaign: Campaign, linked: Mapping[str, Reference]) -> Page:
 def _disturbed(campaign: Campaign) -> Block:
     folder, nodes = campaign.folder, campaign.verdict.nodes
     loads = [terminal.beside(folder, name) for name in nodes] if folder is not None else []
-    told = (text.sentence(f"{load}.") for load in loads if load)
-    return Bullets((*told, *(line.strip() for line in text.disturbed(campaign.verdict))))
+    sentences = (text.sentence(f"{load}.") for load in loads if load)
+    return Bullets((*sentences, *(line.strip() for line in text.disturbed(campaign.verdict))))
 
 
 def _deviating(campaign: Campaign, linked: Mapping[str, Reference]) -> list[Block]:
     """Nodes with findings by severity: the sentence, a small figure of its quantity, the next command and its page."""
     nodes = campaign.verdict.nodes
-    found = sorted(
+    by_severity = sorted(
         (name for name in nodes if nodes[name].counted), key=lambda name: (severity(nodes[name]), natural(name))
     )
     blocks: list[Block] = []
-    for number, name in enumerate(found[:_MOST_SHOWN], 1):
+    for number, name in enumerate(by_severity[:_MOST_SHOWN], 1):
         first, *more = nodes[name].counted
         figures = pictures.of_finding(campaign, name, first, number, pictures.LARGE)
         details = [text.finding_sentence(finding) for finding in more[:2]]
@@ -109,8 +109,8 @@ def _deviating(campaign: Campaign, linked: Mapping[str, Reference]) -> list[Bloc
                 (*details, f"Next: {text.remedy(first)}"), (), Command(_next(campaign, name)), links,
             )
         )  # fmt: skip
-    if len(found) > _MOST_SHOWN:
-        blocks.append(Text(f"{len(found) - _MOST_SHOWN} more nodes with findings are in the table of all nodes."))
+    if len(by_severity) > _MOST_SHOWN:
+        blocks.append(Text(f"{len(by_severity) - _MOST_SHOWN} more nodes with findings are in the table of all nodes."))
     return blocks
 
 
@@ -220,18 +220,18 @@ def _unmeasured(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
 def differences(nodes: Mapping[str, NodeVerdict]) -> Table:
     """Fields of the fingerprint in which nodes differ: the majority's value, and who has which other one."""
     rows: list[tuple[Cell, ...]] = []
-    for known in FIELDS:
+    for field in FIELDS:
         values = {
-            name: str(node.fingerprint[known.name]) for name, node in nodes.items() if node.fingerprint.get(known.name)
+            name: str(node.fingerprint[field.name]) for name, node in nodes.items() if node.fingerprint.get(field.name)
         }
         counted = Counter(values.values()).most_common()
-        if len(counted) < 2 or known.name in ("serials", "ppin"):
+        if len(counted) < 2 or field.name in ("serials", "ppin"):
             continue
         others = [f"{value[:60]}: {names.nodes(n for n in values if values[n] == value)}" for value, _ in counted[1:5]]
         more = [f"and {len(counted) - 5} more values"] if len(counted) > 5 else []
         usual, count = counted[0]
         rows.append(
-            (label(known.name), "yes" if known.hard else "", f"{usual[:60]} ({count})", "; ".join([*others, *more]))
+            (label(field.name), "yes" if field.hard else "", f"{usual[:60]} ({count})", "; ".join([*others, *more]))
         )
     return Table(("field", "must agree", "most nodes", "other nodes"), tuple(rows), "llll", 3)
 
@@ -276,5 +276,5 @@ def _all_nodes(campaign: Campaign, linked: Mapping[str, Reference]) -> Table:
 
 def shown_nodes(nodes: Mapping[str, NodeVerdict]) -> Sequence[str]:
     """The nodes whose pages the cluster's document holds: those with findings, the most urgent first."""
-    found = [name for name in nodes if nodes[name].counted]
-    return sorted(found, key=lambda name: (severity(nodes[name]), natural(name)))
+    deviating = [name for name in nodes if nodes[name].counted]
+    return sorted(deviating, key=lambda name: (severity(nodes[name]), natural(name)))

@@ -25,7 +25,7 @@ _STATES = {
 
 def anchor(node: str) -> str:
     """The name of a node's page in a document: letters, digits and hyphens."""
-    plain = re.sub(r"[^A-Za-z0-9]", lambda found: f"-{ord(found[0]):x}", node)
+    plain = re.sub(r"[^A-Za-z0-9]", lambda match: f"-{ord(match[0]):x}", node)
     return f"node-{plain}"
 
 
@@ -88,19 +88,19 @@ def _command(campaign: Campaign, node: str, finding: Finding, header: Mapping[st
     if not (finding.pairs or finding.cells):
         return ""
     try:
-        known = campaign.levels(finding.measurement, node)
+        levels = campaign.levels(finding.measurement, node)
     except NodeprintError:
         return ""
-    return commands.check(finding, header, known, node, campaign.peers(node, known))
+    return commands.check(finding, header, levels, node, campaign.peers(node, levels))
 
 
 def _place(campaign: Campaign, node: str, finding: Finding) -> str:
     """Where a CPU of a finding is: its socket, quadrant, CCD and CCX, and its memory node."""
-    cpu, known = finding.part.where.get("cpu"), campaign.packed.get(node)
+    cpu, packed = finding.part.where.get("cpu"), campaign.packed.get(node)
     quantity = next((q for q in campaign.fleet.quantities if q.measurement == finding.measurement), None)
-    if cpu is None or known is None or quantity is None:
+    if cpu is None or packed is None or quantity is None:
         return ""
-    cpus = known.cpus if quantity.of_pairs else known.numbers.get("cpu", ())
+    cpus = packed.cpus if quantity.of_pairs else packed.numbers.get("cpu", ())
     if cpu not in cpus or cpus.index(cpu) >= len(quantity.layout.slots):
         return ""
     slot = quantity.layout.slots[cpus.index(cpu)].tolist()

@@ -32,21 +32,21 @@ from nodeprint.report.pages.common import anchor
 _WIDTH = 128.0
 
 
-def write(found: Found, campaign: str, to: Path) -> Path:
+def write(die: Found, campaign: str, to: Path) -> Path:
     """Write the pages of all nodes as a PDF. Raises CannotWriteError."""
-    origin = text.say("origin", "simulated") if found.simulated else ""
-    document = Document(f"I/O dies, campaign {campaign}", campaign, origin, tuple(pages(found)))
+    origin = text.say("origin", "simulated") if die.simulated else ""
+    document = Document(f"I/O dies, campaign {campaign}", campaign, origin, tuple(pages(die)))
     with pdf.Printer() as printer:
         return files.write(to, printer.pdf(document))
 
 
-def pages(found: Found) -> list[Page]:
+def pages(die: Found) -> list[Page]:
     """A page for each node, and before them the comparison where there are several."""
-    nodes = [_node(node) for node in found.nodes]
-    if found.fleet is None:
+    nodes = [_node(node) for node in die.nodes]
+    if die.fleet is None:
         return nodes
-    lead = (f"{len(found.fleet.nodes)} nodes with the same dies, part by part.",)
-    compared = sections(Section("Parts of the I/O dies", _fleet(found.fleet)))
+    lead = (f"{len(die.fleet.nodes)} nodes with the same dies, part by part.",)
+    compared = sections(Section("Parts of the I/O dies", _fleet(die.fleet)))
     return [Page("cluster", "cluster", "I/O dies of all nodes", None, lead, compared), *nodes]
 
 
@@ -62,8 +62,8 @@ def _die(die: Die) -> Section:
     where = Text(f"{len(die.clusters.label)} lines, {sentences.lines_sentence(die)}.")
     parts = sentences.part_sentences(die)
     if die.sites is None:
-        said = Bullets(tuple(map(sentences.sentence, parts)))
-        return Section(title, (where, Text(f"No map: {sentences.no_map_sentence(die)}"), said))
+        sentences_shown = Bullets(tuple(map(sentences.sentence, parts)))
+        return Section(title, (where, Text(f"No map: {sentences.no_map_sentence(die)}"), sentences_shown))
     drawn = floorplan(die)
     facts = Bullets(tuple(map(sentences.sentence, (*sentences.map_sentences(die), *parts))))
     return Section(title, (where, Figures((drawn,) if drawn is not None else ()), facts, _ways(die)))

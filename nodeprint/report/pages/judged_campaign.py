@@ -82,15 +82,15 @@ class Campaign:
 
     def measurements(self, node: str, *, pairs: bool) -> list[str]:
         """Names of what was measured on a node, of pairs of CPUs or of cells; the kernels' order of the fleet."""
-        number = next((i for i, known in enumerate(self.fleet.nodes) if known.name == node), None)
+        number = next((i for i, packed in enumerate(self.fleet.nodes) if packed.name == node), None)
         if number is None or not MEANING[self.verdict.nodes[node].outcome].measured:
             return []
-        found = (q for q in self.fleet.quantities if q.of_pairs == pairs and number in q.newest_rows)
-        return list(dict.fromkeys(quantity.measurement for quantity in found))
+        quantities = (q for q in self.fleet.quantities if q.of_pairs == pairs and number in q.newest_rows)
+        return list(dict.fromkeys(quantity.measurement for quantity in quantities))
 
     def levels(self, measurement: str, node: str) -> NodeLevels:
         """A measurement on all nodes of the layout of `node`, read once. Raises NodeprintError where it has none."""
-        number = next((i for i, known in enumerate(self.fleet.nodes) if known.name == node), -1)
+        number = next((i for i, packed in enumerate(self.fleet.nodes) if packed.name == node), -1)
         for at, quantity in enumerate(self.fleet.quantities):
             if quantity.measurement == measurement and number in quantity.newest_rows:
                 if (measurement, at) not in self._levels:
@@ -98,12 +98,12 @@ class Campaign:
                 return self._levels[measurement, at]
         raise NodeprintError(f"{node} has no values of {measurement}")
 
-    def peers(self, node: str, known: NodeLevels, group: str | None = None) -> tuple[str, ...]:
+    def peers(self, node: str, levels: NodeLevels, group: str | None = None) -> tuple[str, ...]:
         """Nodes of a node's group that have no finding of the measurement, SAME ones first, spread over the fleet; the
         others of the group where that leaves none."""
-        nodes, measurement = self.verdict.nodes, known.quantity.measurement
+        nodes, measurement = self.verdict.nodes, levels.quantity.measurement
         group = nodes[node].group if group is None else group
-        usable = [n for n in known.rows if n != node and n in nodes and nodes[n].group == group and _usable(nodes[n])]
+        usable = [n for n in levels.rows if n != node and n in nodes and nodes[n].group == group and _usable(nodes[n])]
         clear = [n for n in usable if not any(f.measurement == measurement for f in nodes[n].counted)] or usable
         same = [n for n in clear if nodes[n].outcome is Outcome.SAME]
         return _spread(same if len(same) > 2 else clear)

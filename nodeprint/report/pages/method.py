@@ -43,8 +43,8 @@ def of_jobs(jobs: Sequence[Job]) -> How:
 
 def header(jobs: Sequence[Job], measurement: str) -> Mapping[str, Any]:
     """The header of a measurement's records in the newest job that has it; empty without any."""
-    found = [job.measured[measurement].header for job in jobs if measurement in job.measured]
-    return found[-1] if found else {}
+    headers = [job.measured[measurement].header for job in jobs if measurement in job.measured]
+    return headers[-1] if headers else {}
 
 
 def _facts(measured: Measured, jobs: Sequence[Job]) -> FactRows:
@@ -75,8 +75,8 @@ def _facts(measured: Measured, jobs: Sequence[Job]) -> FactRows:
 def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -> Page:
     """The last page: how everything was measured and judged."""
     verdict = campaign.verdict
-    known = list(dict.fromkeys(method for node in methods for method in node))
-    blocks = [block for name, rows in known for block in (Text(name), FactList(rows, 2))]
+    methods_used = list(dict.fromkeys(method for node in methods for method in node))
+    blocks = [block for name, rows in methods_used for block in (Text(name), FactList(rows, 2))]
     nodes = [verdict.nodes[subject]] if subject in verdict.nodes else list(verdict.nodes.values())
     return Page(
         subject, "method", "Method", None, (),
@@ -174,6 +174,6 @@ def answers(campaign: Campaign, nodes: Sequence[NodeVerdict]) -> FactRows:
 
 def tested(jobs: Sequence[Job], measurements: Sequence[str]) -> tuple[Block, ...]:
     """What each measurement does in plain words, for somebody who gets a node's page alone."""
-    known = text.texts()["tests"]
+    tests = text.texts()["tests"]
     kernels = {name: str(header(jobs, name).get("kernel", "")) for name in dict.fromkeys(measurements)}
-    return tuple(Text(f"{name}: {known[kernel]}") for name, kernel in kernels.items() if kernel in known)
+    return tuple(Text(f"{name}: {tests[kernel]}") for name, kernel in kernels.items() if kernel in tests)

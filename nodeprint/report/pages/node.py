@@ -101,7 +101,7 @@ def _lead(campaign: Campaign, node: str, verdict: NodeVerdict) -> tuple[str, ...
 
 def _identity(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> FactRows:
     """Which machine this is."""
-    known = verdict.fingerprint
+    fields = verdict.fingerprint
     times = sorted(
         str(run["start_time"])[:10]
         for job in jobs
@@ -109,19 +109,19 @@ def _identity(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequenc
         for run in m.runs
         if run["start_time"]
     )
-    processors = known.get("cpu")
-    if processors and known.get("sockets"):
-        processors = f"{known['sockets']} x {processors}"
+    processors = fields.get("cpu")
+    if processors and fields.get("sockets"):
+        processors = f"{fields['sockets']} x {processors}"
     rows: dict[str, Any] = {
         "node": node,
         "processors": processors,
-        "memory, GiB": known.get("memory_gib"),
-        **{label(key): known[key] for key in _IDENTITY if known.get(key)},
+        "memory, GiB": fields.get("memory_gib"),
+        **{label(key): fields[key] for key in _IDENTITY if fields.get(key)},
         "measured": names.listed(dict.fromkeys((times[0], times[-1]))) if times else "",
         "contact": campaign.site.contact,
         "contract": campaign.site.contract,
     }
-    if verdict.counted and known.get("bios") and not known.get("serials"):
+    if verdict.counted and fields.get("bios") and not fields.get("serials"):
         rows["serial numbers"] = "not recorded (`serials` in the configuration)"
     return tuple((key, str(value)) for key, value in rows.items() if value)
 
@@ -135,8 +135,8 @@ def _others(campaign: Campaign, node: str, findings: Sequence[Any], jobs: Sequen
 
 def _differences(campaign: Campaign, node: str) -> tuple[Block, ...]:
     """Of each measurement of pairs the node against its peers."""
-    found = (pictures.difference(campaign, node, name) for name in campaign.measurements(node, pairs=True))
-    return tuple(Figures(tuple(shown)) for shown in found)
+    pictures_of_pairs = (pictures.difference(campaign, node, name) for name in campaign.measurements(node, pairs=True))
+    return tuple(Figures(tuple(shown)) for shown in pictures_of_pairs)
 
 
 def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> list[Block]:
@@ -145,9 +145,9 @@ def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequenc
     for name in campaign.measurements(node, pairs=True):
         shown = tuple(pictures.matrices(campaign, node, name))
         blocks += [Figures(shown), Text(_range(campaign, node, name), quiet=True)]
-        known = campaign.levels(name, node)
-        if known.quantity.quantity == "message":
-            blocks.append(FactList(message_rates.facts(known.of(node), method.header(jobs, name)), 2))
+        levels = campaign.levels(name, node)
+        if levels.quantity.quantity == "message":
+            blocks.append(FactList(message_rates.facts(levels.of(node), method.header(jobs, name)), 2))
         blocks.append(class_table(tuple(figure for figure in verdict.classes if figure.measurement == name)))
         blocks.append(Figures(tuple(pictures.around(campaign, node, name))))
         crossing = quadrant_words.blocks(campaign.levels(name, node), node)
@@ -159,14 +159,14 @@ def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequenc
 
 def _structure(campaign: Campaign, node: str, measurement: str) -> list[Block]:
     """Groups of CPUs that are found in a matrix whose CPUs have no labels."""
-    known = campaign.levels(measurement, node)
-    slots = matrix.drawn_slots(known.quantity)
-    if len(slots) < 4 or known.quantity.layout.slots[:, SOCKET].max(initial=-1) > -1:
+    levels = campaign.levels(measurement, node)
+    slots = matrix.drawn_slots(levels.quantity)
+    if len(slots) < 4 or levels.quantity.layout.slots[:, SOCKET].max(initial=-1) > -1:
         return []
     from nodeprint import structure  # noqa: PLC0415 (half a second to import, for matrices without labels alone)
 
-    square = matrix.square_of(known.quantity, known.of(node), known.quantity.homes[0], slots)
-    cpus = campaign.packed[node].cpus or tuple(range(len(known.quantity.layout.slots)))
+    square = matrix.square_of(levels.quantity, levels.of(node), levels.quantity.homes[0], slots)
+    cpus = campaign.packed[node].cpus or tuple(range(len(levels.quantity.layout.slots)))
     seen = structure.find(square, [cpus[slot] for slot in slots.tolist()])
     rows = tuple(
         (
@@ -178,18 +178,22 @@ def _structure(campaign: Campaign, node: str, measurement: str) -> list[Block]:
     )  # fmt: skip
     header = ("level", "groups", "CPUs in each", "within", "to the next", "stability")
     heading = Text("Its CPUs have no labels. Groups that are found from the latencies alone:")
-    return [heading, Table(header, rows, "lrrrrr"), *(Advice(found.text, found.advice) for found in seen.findings)]
+    return [
+        heading,
+        Table(header, rows, "lrrrrr"),
+        *(Advice(finding.text, finding.advice) for finding in seen.findings),
+    ]
 
 
 def _range(campaign: Campaign, node: str, measurement: str) -> str:
     """How many pairs were measured, and their range."""
-    known = campaign.levels(measurement, node)
-    values = known.of(node)
+    levels = campaign.levels(measurement, node)
+    values = levels.of(node)
     finite = values[np.isfinite(values)]
     if not finite.size:
         return f"{measurement}: no pair was measured."
-    low, high = (names.quantity(float(end), known.quantity.unit) for end in (finite.min(), finite.max()))
-    homes = f" at {len(known.quantity.homes)} homes" if len(known.quantity.homes) > 1 else ""
+    low, high = (names.quantity(float(end), levels.quantity.unit) for end in (finite.min(), finite.max()))
+    homes = f" at {len(levels.quantity.homes)} homes" if len(levels.quantity.homes) > 1 else ""
     words = f"{measurement}: {finite.size:,} pairs{homes}"
     return f"{words}, {low}." if finite.size == 1 else f"{words}, from {low} to {high}."
 
@@ -215,7 +219,9 @@ def _labels(campaign: Campaign, node: str) -> topology.model.Topology | None:
 def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
     """A row for each measurement of each job: its passes and runs, the median of every run, flagged values, and when
     its first run began."""
-    invalid = {(found.measurement, found.run) for found in verdict.disturbances if found.invalid}
+    invalid = {
+        (disturbance.measurement, disturbance.run) for disturbance in verdict.disturbances if disturbance.invalid
+    }
     rows: list[tuple[Cell, ...]] = []
     for job in jobs:
         for name, measured in sorted(job.measured.items()):
@@ -259,8 +265,8 @@ def _advice(warning: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _configuration(verdict: NodeVerdict) -> tuple[Block, ...]:
-    known = facts(verdict.fingerprint)
+    facts_of_node = facts(verdict.fingerprint)
     return (
-        FactList(tuple(fact for fact in known if fact[0] not in _LONG), 2),
-        FactList(tuple(fact for fact in known if fact[0] in _LONG)),
+        FactList(tuple(fact for fact in facts_of_node if fact[0] not in _LONG), 2),
+        FactList(tuple(fact for fact in facts_of_node if fact[0] in _LONG)),
     )

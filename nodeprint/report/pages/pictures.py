@@ -71,12 +71,12 @@ def of_finding(
         return ()
     what = f"{names.part(finding.part)} of {node}"
     try:
-        known = campaign.levels(finding.measurement, node)
-        data = own_places.own_places(known, node, finding, campaign.peers(node, known))
+        levels = campaign.levels(finding.measurement, node)
+        data = own_places.own_places(levels, node, finding, campaign.peers(node, levels))
     except NodeprintError:
         return ()
     caption = (
-        f"{finding.measurement}: {node} at the finding's own {'pairs' if known.quantity.of_pairs else 'cells'}; "
+        f"{finding.measurement}: {node} at the finding's own {'pairs' if levels.quantity.of_pairs else 'cells'}; "
         f"dashed: the finding's bound; red: its effect with the interval."
     )
     alt = (
@@ -104,14 +104,14 @@ def of_runs(campaign: Campaign, node: str, finding: Finding, number: int, width:
 
 def matrices(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]:
     """The matrix of a measurement of pairs at each of its homes."""
-    known = campaign.levels(measurement, node)
-    if len(matrix.drawn_slots(known.quantity)) < 3:
+    levels = campaign.levels(measurement, node)
+    if len(matrix.drawn_slots(levels.quantity)) < 3:
         return
-    for number, home in enumerate(known.quantity.homes):
-        data = matrix.of_node(known, node, home)
+    for number, home in enumerate(levels.quantity.homes):
+        data = matrix.of_node(levels, node, home)
         if np.isfinite(data.values).any():
             at_home = f", {homes.named(home)}" if homes.named(home) else ""
-            ends = f"from {data.scale.low:.4g} to {data.scale.high:.4g} {known.unit.name}"
+            ends = f"from {data.scale.low:.4g} to {data.scale.high:.4g} {levels.unit.name}"
             alt = f"matrix of {measurement} of {node}{at_home}, {ends}"
             width = LARGE if number == 0 else HALF
             yield picture(campaign, node, matrix.matrix, data, width, name=f"{measurement}{_suffix(home)}", alt=alt)
@@ -119,19 +119,19 @@ def matrices(campaign: Campaign, node: str, measurement: str) -> Iterator[Pictur
 
 def difference(campaign: Campaign, node: str, measurement: str, width: float = HALF) -> Iterator[Picture]:
     """The difference of a node's pairs from its peers', and beside it that of a healthy node on the same scale."""
-    known = campaign.levels(measurement, node)
-    peers = campaign.peers(node, known)
-    if len(peers) < 2 or len(matrix.drawn_slots(known.quantity)) < 3:
+    levels = campaign.levels(measurement, node)
+    peers = campaign.peers(node, levels)
+    if len(peers) < 2 or len(matrix.drawn_slots(levels.quantity)) < 3:
         return
     findings = [f for f in campaign.verdict.nodes[node].counted if f.measurement == measurement]
     bound = findings[0].bound if findings else None
     marked = sorted({cpu for finding in findings[:1] for cpu in finding.pairs}) if findings else []
     marked = marked if len(marked) <= 8 else []
-    first = matrix.difference(known, node, peers=peers, bound=bound, marked=marked)
+    first = matrix.difference(levels, node, peers=peers, bound=bound, marked=marked)
     beside, others = peers[0], peers[1:]
     shown = [
         (node, first),
-        (beside, matrix.difference(known, beside, peers=others, bound=bound, reach=first.scale.high)),
+        (beside, matrix.difference(levels, beside, peers=others, bound=bound, reach=first.scale.high)),
     ]
     for of, data in shown[: 2 if len(others) > 1 else 1]:
         caption = f"{of}: each pair against the median of {len(peers if of == node else others)} peers."
@@ -147,20 +147,20 @@ def _suffix(home: int) -> str:
 
 def around(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]:
     """What follows from a matrix: its classes beside the peers', run against run, quadrants, and the floor plan."""
-    known = campaign.levels(measurement, node)
-    if len(matrix.drawn_slots(known.quantity)) < 4:
+    levels = campaign.levels(measurement, node)
+    if len(matrix.drawn_slots(levels.quantity)) < 4:
         return
     shown: list[tuple[str, Any, Any, float, str]] = []
-    classes = distributions.by_class(known, node, peers=campaign.peers(node, known))
+    classes = distributions.by_class(levels, node, peers=campaign.peers(node, levels))
     shown.append(("classes", distributions.classes, classes, HALF, f"pairs of {node} by class"))
     with suppress(NodeprintError):
-        runs = distributions.first_and_last_run(known, node)
+        runs = distributions.first_and_last_run(levels, node)
         shown.append(("runs", distributions.run_pairs, runs, HALF, f"pairs of {node} in its first and its last run"))
-    crossing = quadrants.of_node(known, node)
+    crossing = quadrants.of_node(levels, node)
     if crossing is not None:
         shown.append(("quadrants", quadrants.quadrants, crossing, HALF, f"medians between the quadrants of {node}"))
-    if measurement.startswith("coherence") and known.quantity.layout.slots[:, SOCKET].max(initial=-1) >= 0:
-        plan = floorplan.of_pairs(known, node)
+    if measurement.startswith("coherence") and levels.quantity.layout.slots[:, SOCKET].max(initial=-1) >= 0:
+        plan = floorplan.of_pairs(levels, node)
         shown.append(
             ("floorplan", floorplan.floorplan, plan, HALF, f"floor plan of {node} in the colours of its latencies")
         )
@@ -171,28 +171,28 @@ def around(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]
 def cells(campaign: Campaign, node: str) -> Iterator[Picture]:
     """A figure of each measurement of cells that has one: by NUMA node, by CPU, or over its one long dimension."""
     for measurement in campaign.measurements(node, pairs=False):
-        known = campaign.levels(measurement, node)
+        levels = campaign.levels(measurement, node)
         with suppress(NodeprintError):
-            for suffix, draw, data, width in _of_cells(campaign, node, known):
+            for suffix, draw, data, width in _of_cells(campaign, node, levels):
                 alt = f"{measurement} of {node}"
                 yield picture(campaign, node, draw, data, width, name=f"{measurement}{suffix}", alt=alt)
 
 
-def _of_cells(campaign: Campaign, node: str, known: NodeLevels) -> Iterator[tuple[str, Any, Any, float]]:
-    quantity = known.quantity
+def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tuple[str, Any, Any, float]]:
+    quantity = levels.quantity
     sizes = {dim: len(np.unique(column)) for dim, column in quantity.places.items()}
-    peers = campaign.peers(node, known)
+    peers = campaign.peers(node, levels)
     if "memory_node" in sizes:
         if sizes["memory_node"] > 1:
             streams = quantity.names.get("stream", ("",))
             for stream in [name for name in ("load", "store_mem", "triad") if name in streams][:2] or streams[:1]:
-                yield (f"-{stream}" if stream else "", grid.grid, grid.numa(known, node, stream), HALF)
+                yield (f"-{stream}" if stream else "", grid.grid, grid.numa(levels, node, stream), HALF)
     elif list(sizes) == ["cpu"] and sizes["cpu"] > 2:
-        yield ("", strips.strip, strips.by_cpu(known, node, peers=peers), HALF if sizes["cpu"] < 65 else PAGE)
+        yield ("", strips.strip, strips.by_cpu(levels, node, peers=peers), HALF if sizes["cpu"] < 65 else PAGE)
     else:
         long = next((dim for dim in _LONG if sizes.get(dim, 0) > 2 and dim not in quantity.names), None)
         if long is not None:
-            yield ("", curves.curves, curves.over(known, node, long, peers=peers), HALF)
+            yield ("", curves.curves, curves.over(levels, node, long, peers=peers), HALF)
 
 
 # --- the fleet ---
@@ -201,16 +201,16 @@ def _of_cells(campaign: Campaign, node: str, known: NodeLevels) -> Iterator[tupl
 def difference_maps(campaign: Campaign) -> Iterator[Picture]:
     """Of each kind of machine the difference of every node's pairs in small, nodes with findings first."""
     for measurement, names_of in _kinds(campaign):
-        known = campaign.levels(measurement, names_of[0])
-        peers = campaign.peers("", known, campaign.verdict.nodes[names_of[0]].group)
-        if len(names_of) < 3 or len(peers) < 2 or len(matrix.drawn_slots(known.quantity)) < 3:
+        levels = campaign.levels(measurement, names_of[0])
+        peers = campaign.peers("", levels, campaign.verdict.nodes[names_of[0]].group)
+        if len(names_of) < 3 or len(peers) < 2 or len(matrix.drawn_slots(levels.quantity)) < 3:
             continue
         marked = _marked(campaign)
         bounds = [
             f.bound for name in names_of for f in campaign.verdict.nodes[name].counted if f.measurement == measurement
         ]
         data = fleet_figures.difference_maps(
-            known, names_of, peers=peers, marked=marked, bound=max(bounds) if bounds else None
+            levels, names_of, peers=peers, marked=marked, bound=max(bounds) if bounds else None
         )
         caption = f"{measurement}: each pair of each node against the median of {names.counted(len(peers), 'node')}."
         if len(names_of) > len(data.nodes):
@@ -238,16 +238,16 @@ def machines(campaign: Campaign) -> Iterator[Picture]:
 
 def _kinds(campaign: Campaign) -> Iterator[tuple[str, list[str]]]:
     """The measurement of pairs that every kind of machine has first, with the nodes of that kind, urgent ones first."""
-    nodes, told = campaign.verdict.nodes, set[str]()
+    nodes, listed = campaign.verdict.nodes, set[str]()
     order = sorted(nodes, key=lambda name: (severity(nodes[name]), natural(name)))
     for quantity in campaign.fleet.pairs:
         here = {campaign.fleet.nodes[number].name for number in quantity.newest_rows}
         of_kind = [
-            name for name in order if name in here and MEANING[nodes[name].outcome].measured and name not in told
+            name for name in order if name in here and MEANING[nodes[name].outcome].measured and name not in listed
         ]
         for group in dict.fromkeys(nodes[name].group for name in of_kind):
             yield quantity.measurement, [name for name in of_kind if nodes[name].group == group]
-        told |= set(of_kind)
+        listed |= set(of_kind)
 
 
 def _marked(campaign: Campaign) -> list[str]:
@@ -324,10 +324,10 @@ def _started(campaign: Campaign, measurement: str) -> dict[str, str]:
 
 def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
     """The messages between the nodes of a partition: a matrix and a histogram."""
-    found = campaign.verdict.fabric[number]
-    if not np.isfinite(np.array(found.median_ns, dtype=np.float64)).any():
+    fabric = campaign.verdict.fabric[number]
+    if not np.isfinite(np.array(fabric.median_ns, dtype=np.float64)).any():
         return
-    alt = f"medians of messages between {len(found.nodes)} nodes, {found.measurement}"
-    stem, bars = f"{found.measurement}-{number}", fabric_figures.histogram(found)
-    yield picture(campaign, CLUSTER, matrix.matrix, fabric_figures.medians(found), LARGE, name=stem, alt=alt)
+    alt = f"medians of messages between {len(fabric.nodes)} nodes, {fabric.measurement}"
+    stem, bars = f"{fabric.measurement}-{number}", fabric_figures.histogram(fabric)
+    yield picture(campaign, CLUSTER, matrix.matrix, fabric_figures.medians(fabric), LARGE, name=stem, alt=alt)
     yield picture(campaign, CLUSTER, distributions.histogram, bars, HALF, name=f"{stem}-histogram", alt=alt)

@@ -44,15 +44,15 @@ def with_outcomes(of: Judged) -> Mapping[str, str]:
     return {name: node.outcome.value for name, node in of.verdict.nodes.items()}
 
 
-def without(found: PackedFleet, measurement: str, *nodes: int) -> PackedFleet:
+def without(fleet: PackedFleet, measurement: str, *nodes: int) -> PackedFleet:
     """The fleet as if some nodes (all if none is named) had not made a measurement."""
     kept = []
-    for quantity in found.quantities:
+    for quantity in fleet.quantities:
         here = quantity.measurement == measurement
         rows = [row for row, node in enumerate(quantity.node.tolist()) if not here or (nodes and node not in nodes)]
         if rows:
             kept.append(of_rows(quantity, rows))
-    return replace(found, quantities=tuple(kept))
+    return replace(fleet, quantities=tuple(kept))
 
 
 def of_rows(quantity: Quantity, rows: list[int]) -> Quantity:
@@ -65,15 +65,15 @@ def of_rows(quantity: Quantity, rows: list[int]) -> Quantity:
 
 
 def times(
-    found: PackedFleet, measurement: str, factor: Callable[[int, int], float | npt.NDArray[np.float64]]
+    fleet: PackedFleet, measurement: str, factor: Callable[[int, int], float | npt.NDArray[np.float64]]
 ) -> PackedFleet:
     """The fleet with the values of a measurement multiplied by `factor` of the node and job."""
     kept = []
-    for quantity in found.quantities:
+    for quantity in fleet.quantities:
         if quantity.measurement == measurement:
             rows = zip(quantity.node.tolist(), quantity.job.tolist(), quantity.values, strict=True)
             values = np.stack([np.asarray(value * factor(node, job)) for node, job, value in rows])
             kept.append(replace(quantity, values=values.astype(np.float32)))
         else:
             kept.append(quantity)
-    return replace(found, quantities=tuple(kept))
+    return replace(fleet, quantities=tuple(kept))

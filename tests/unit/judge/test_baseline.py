@@ -25,22 +25,24 @@ from .fleets import made
 
 def written(folder: Path, *defects: str, boots: Iterable[str] = (), only_cells: bool = False) -> Path:
     """A packed campaign of six nodes; by default each node was booted for it."""
-    found: PackedFleet = made(*defects, nodes=6, runs=3, pair_runs=3, cells=only_cells)
-    nodes = tuple(replace(node, boots=tuple(boots) or (f"of {folder.name}",)) for node in found.nodes)
-    quantities = found.others if only_cells else found.quantities
-    packed.write(replace(found, campaign=folder.name, nodes=nodes, quantities=quantities), folder)
+    campaign_fleet: PackedFleet = made(*defects, nodes=6, runs=3, pair_runs=3, cells=only_cells)
+    nodes = tuple(replace(node, boots=tuple(boots) or (f"of {folder.name}",)) for node in campaign_fleet.nodes)
+    quantities = campaign_fleet.others if only_cells else campaign_fleet.quantities
+    packed.write(replace(campaign_fleet, campaign=folder.name, nodes=nodes, quantities=quantities), folder)
     return folder
 
 
 def changes(of: Verdict) -> dict[str, list[Finding]]:
     """The findings since the baseline, by node."""
-    found = {name: [one for one in node.findings if one.id == "changed"] for name, node in of.nodes.items()}
+    found = {
+        name: [findings for findings in node.findings if findings.id == "changed"] for name, node in of.nodes.items()
+    }
     return {name: findings for name, findings in found.items() if findings}
 
 
 def note(of: Verdict) -> str:
     """What is said of the baseline."""
-    (text,) = (one.detail for one in of.fleet.notes if one.kind == "baseline")
+    (text,) = (note.detail for note in of.fleet.notes if note.kind == "baseline")
     return text
 
 
@@ -58,10 +60,10 @@ def test_a_node_that_changed_is_named_and_the_others_are_not(base: Path, tmp_pat
     assert not changes(calm) and note(calm) == "a, 2026-01-01; b, 2026-01-01"
     later = judge(written(tmp_path / "d", "node001: global +15%"), baseline=base).verdict
     assert set(changes(later)) == {"node001"}
-    (found,) = changes(later)["node001"]
-    assert found.effect == pytest.approx(0.15, abs=0.02) and found.worse
-    assert found.interval.low < found.effect < found.interval.high
-    assert found.times_bound == pytest.approx(found.effect / found.bound)
+    (finding,) = changes(later)["node001"]
+    assert finding.effect == pytest.approx(0.15, abs=0.02) and finding.worse
+    assert finding.interval.low < finding.effect < finding.interval.high
+    assert finding.times_bound == pytest.approx(finding.effect / finding.bound)
 
 
 def test_nodes_that_changed_alike_are_seen_though_no_peer_shows_it(base: Path, tmp_path: Path) -> None:
@@ -112,22 +114,22 @@ def test_cells_are_held_against_a_baseline(tmp_path: Path) -> None:
     lost = tuple(f"node{number:03d}: memory-channel node 1 -12%" for number in range(6))
     rules = acceptance.load()
     campaign = written(tmp_path / "d", *lost, only_cells=True)
-    found = changes(judge(campaign, baseline=tmp_path / "base").verdict)
-    assert len(found) == 6
-    for of_node in found.values():
-        (memory,) = (one for one in of_node if one.measurement == "bandwidth-nodes")
+    findings = changes(judge(campaign, baseline=tmp_path / "base").verdict)
+    assert len(findings) == 6
+    for of_node in findings.values():
+        (memory,) = (finding for finding in of_node if finding.measurement == "bandwidth-nodes")
         assert memory.part.where["memory_node"] == 1 and memory.effect == pytest.approx(-0.12, abs=0.02)
-    known = acceptance.Suppression("node001", "changed", "ticket 1", date(2999, 12, 31))
+    suppression = acceptance.Suppression("node001", "changed", "ticket 1", date(2999, 12, 31))
     fleet = packed.read(campaign)
     since = baseline.against(fleet, tmp_path / "base", rules)
-    verdict = judge_fleet(fleet, replace(rules, suppressions=(known,)), since=since).verdict
+    verdict = judge_fleet(fleet, replace(rules, suppressions=(suppression,)), since=since).verdict
     assert verdict.nodes["node001"].outcome is Outcome.INCONCLUSIVE
     assert verdict.nodes["node002"].outcome is Outcome.SUSPECT
 
 
 def test_cells_of_a_baseline_are_matched_by_their_places() -> None:
     """A cell that a campaign lacks is a gap; another unit is another quantity."""
-    clocks = next(one for one in made(nodes=2, cells=True).others if one.measurement == "clock-together")
+    clocks = next(quantity for quantity in made(nodes=2, cells=True).others if quantity.measurement == "clock-together")
     fewer = replace(
         clocks,
         places={dim: column[1:] for dim, column in clocks.places.items()},

@@ -29,9 +29,9 @@ ROME = "rome-2x64"
     ],
 )
 def test_a_planted_part_is_the_only_finding(machine: str, text: str, term: str, where: dict[str, int]) -> None:
-    found = judged(f"node001: {text}", machine=machine, jobs=1).verdict.nodes["node001"].findings
-    assert [finding.part.term for finding in found] == [term]
-    assert where.items() <= dict(found[0].part.where).items()
+    findings = judged(f"node001: {text}", machine=machine, jobs=1).verdict.nodes["node001"].findings
+    assert [finding.part.term for finding in findings] == [term]
+    assert where.items() <= dict(findings[0].part.where).items()
 
 
 def test_finer_parts_are_listed_under_the_finding() -> None:
@@ -41,8 +41,8 @@ def test_finer_parts_are_listed_under_the_finding() -> None:
 
 
 def test_two_causes_are_two_findings() -> None:
-    found = judged("node001: core 17 +10%", "node001: ccd 6 +8%").verdict.nodes["node001"].findings
-    assert {finding.part.term for finding in found} == {"core", "ccd"}
+    findings = judged("node001: core 17 +10%", "node001: ccd 6 +8%").verdict.nodes["node001"].findings
+    assert {finding.part.term for finding in findings} == {"core", "ccd"}
 
 
 def test_faster_is_found_and_no_fault() -> None:
@@ -51,18 +51,20 @@ def test_faster_is_found_and_no_fault() -> None:
 
 
 def test_a_memory_channel_is_one_finding_of_a_measurement() -> None:
-    found = judged("node001: memory-channel node 1 -12%", cells=True).verdict.nodes["node001"].findings
-    assert {finding.part.term for finding in found} == {"bandwidth"}
-    (finding,) = [one for one in found if one.measurement == "bandwidth-nodes"]
+    findings = judged("node001: memory-channel node 1 -12%", cells=True).verdict.nodes["node001"].findings
+    assert {finding.part.term for finding in findings} == {"bandwidth"}
+    (finding,) = [
+        finding_of_cells for finding_of_cells in findings if finding_of_cells.measurement == "bandwidth-nodes"
+    ]
     assert finding.part.where["memory_node"] == 1
 
 
 def test_a_cell_of_memory_is_found_at_its_place() -> None:
-    found = made(cells=True)
-    chase = next(q for q in found.quantities if q.measurement == "chase-latency")
+    campaign = made(cells=True)
+    chase = next(q for q in campaign.quantities if q.measurement == "chase-latency")
     ccd = chase.layout.slots[chase.places["cpu"], 2]
     cell = (ccd == 2) & (chase.places["memory_node"] == 1)
-    slow = times(found, "chase-latency", lambda node, job: 1 + 0.2 * cell * (node == 1))
+    slow = times(campaign, "chase-latency", lambda node, job: 1 + 0.2 * cell * (node == 1))
     (finding,) = judge(slow).verdict.nodes["node001"].findings
     assert (finding.part.term, dict(finding.part.where)) == ("numa", {"ccd": 2, "memory_node": 1})
     assert finding.effect == pytest.approx(0.2, abs=0.02)

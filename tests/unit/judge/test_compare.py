@@ -24,30 +24,32 @@ def verdict(*defects: str, **changes: int | bool | str) -> Verdict:
 
 
 def test_classes_that_changed_are_named_by_node() -> None:
-    found = compare(verdict(), verdict("node001: fabric +10%", seed=1), acceptance.load())
-    changed = [one for one in found if one.changed]
-    assert {(one.node, one.measurement) for one in changed} == {("node001", "coherence-cas")}
-    assert "same CCX" not in {one.name for one in changed}
-    assert all(one.change == pytest.approx(0.10, abs=0.02) and one.change > one.threshold for one in changed)
-    assert all(abs(one.change) <= one.threshold for one in found if not one.changed)
+    changes = compare(verdict(), verdict("node001: fabric +10%", seed=1), acceptance.load())
+    changed = [change for change in changes if change.changed]
+    assert {(change.node, change.measurement) for change in changed} == {("node001", "coherence-cas")}
+    assert "same CCX" not in {change.name for change in changed}
+    assert all(
+        change.change == pytest.approx(0.10, abs=0.02) and change.change > change.threshold for change in changed
+    )
+    assert all(abs(change.change) <= change.threshold for change in changes if not change.changed)
 
 
 def test_rows_of_cells_that_changed_are_named() -> None:
     before, after = verdict(cells=True), verdict("node002: memory-channel node 1 -30%", cells=True)
-    found = compare(before, after, acceptance.load())
-    changed = {(one.node, one.measurement) for one in found if one.changed}
+    changes = compare(before, after, acceptance.load())
+    changed = {(change.node, change.measurement) for change in changes if change.changed}
     assert changed == {("node002", "bandwidth-nodes"), ("node002", "bandwidth-machine")}
-    assert {one.measurement for one in found} >= {"clock-together", "jitter-detours", "chase-latency"}
+    assert {change.measurement for change in changes} >= {"clock-together", "jitter-detours", "chase-latency"}
 
 
 def test_nothing_changed_between_a_campaign_and_itself() -> None:
     same = compare(verdict(cells=True), verdict(cells=True), acceptance.load())
-    assert same and not any(one.changed or one.change for one in same)
+    assert same and not any(change.changed or change.change for change in same)
 
 
 def test_nodes_of_one_campaign_alone_are_compared_with_nothing() -> None:
     before, after = verdict(), judged(nodes=3, runs=3, pair_runs=3).verdict
-    assert {one.node for one in compare(before, after, acceptance.load())} == {"node000", "node001", "node002"}
+    assert {change.node for change in compare(before, after, acceptance.load())} == {"node000", "node001", "node002"}
 
 
 @pytest.mark.parametrize("fingerprints", [True, False])
@@ -55,9 +57,11 @@ def test_another_machine_under_the_same_name_is_said(fingerprints: bool) -> None
     """By the processor, or, without a fingerprint, by how many pairs each class has."""
     both = []
     for machine, processor in (("rome-2x64", "AMD EPYC 7742"), ("milan-2x64", "AMD EPYC 7763")):
-        found = made(nodes=2, runs=1, pair_runs=1, machine=machine)
+        campaign = made(nodes=2, runs=1, pair_runs=1, machine=machine)
         fields = {"cpu": processor} if fingerprints else {}
-        both.append(judge(replace(found, nodes=tuple(replace(n, fingerprint=fields) for n in found.nodes))).verdict)
+        both.append(
+            judge(replace(campaign, nodes=tuple(replace(n, fingerprint=fields) for n in campaign.nodes))).verdict
+        )
     (other,) = machines_apart(*both)
     facts = ("CPU", "AMD EPYC 7742", "AMD EPYC 7763") if fingerprints else ("pairs of same CCX", "192", "448")
     assert other == OtherMachine(("node000", "node001"), *facts)
@@ -65,8 +69,8 @@ def test_another_machine_under_the_same_name_is_said(fingerprints: bool) -> None
 
 
 def test_a_field_that_drifts_is_named() -> None:
-    found = drift(made("node002: fingerprint microcode=0x99", nodes=5).nodes, acceptance.load())
-    assert {name: [one.key for one in fields] for name, fields in found.items()} == {"node002": ["microcode"]}
+    differences = drift(made("node002: fingerprint microcode=0x99", nodes=5).nodes, acceptance.load())
+    assert {name: [field.key for field in fields] for name, fields in differences.items()} == {"node002": ["microcode"]}
 
 
 def test_the_command_prints_what_changed_and_counts_the_rest(tmp_path: Path) -> None:

@@ -21,11 +21,11 @@ from .fleets import made, with_outcomes
 MACHINE = from_part("EPYC 7302", 2, False)
 
 
-def _without(found: PackedFleet, rows: np.ndarray, home: int) -> PackedFleet:
-    (pairs,) = found.pairs
+def _without(fleet: PackedFleet, rows: np.ndarray, home: int) -> PackedFleet:
+    (pairs,) = fleet.pairs
     values = np.array(pairs.by_home)
     values[np.flatnonzero(rows), :, home] = np.nan
-    return replace(found, quantities=(replace(pairs, values=values.reshape(pairs.values.shape)),))
+    return replace(fleet, quantities=(replace(pairs, values=values.reshape(pairs.values.shape)),))
 
 
 def _homes(*homes: int) -> PackedFleet:
@@ -33,8 +33,8 @@ def _homes(*homes: int) -> PackedFleet:
 
 
 def test_a_node_measured_with_other_homes_is_another_configuration_and_condemns_nobody() -> None:
-    found = _homes(0, 1)
-    verdict = judge(_without(found, found.pairs[0].node != 2, 1)).verdict
+    campaign = _homes(0, 1)
+    verdict = judge(_without(campaign, campaign.pairs[0].node != 2, 1)).verdict
     node = verdict.nodes["node002"]
     assert (node.outcome, node.reasons[0].of) == (Outcome.DIFFERENT_CONFIGURATION, ("homes",))
     assert {other.outcome for name, other in verdict.nodes.items() if name != "node002"} <= {
@@ -43,11 +43,13 @@ def test_a_node_measured_with_other_homes_is_another_configuration_and_condemns_
 
 
 def test_a_run_that_lacks_a_home_of_its_job_has_gaps() -> None:
-    found = _homes(0, 1)
-    pairs = found.pairs[0]
-    verdict = judge(_without(found, (pairs.node == 2) & (pairs.run > 1), 1)).verdict
+    campaign = _homes(0, 1)
+    pairs = campaign.pairs[0]
+    verdict = judge(_without(campaign, (pairs.node == 2) & (pairs.run > 1), 1)).verdict
     assert verdict.nodes["node002"].outcome is Outcome.INVALID
-    assert {one.kind for one in verdict.nodes["node002"].disturbances if one.invalid} == {"missing"}
+    assert {disturbance.kind for disturbance in verdict.nodes["node002"].disturbances if disturbance.invalid} == {
+        "missing"
+    }
 
 
 def test_near_and_far_lines_are_judged_apart_and_a_core_is_one_finding() -> None:
@@ -60,20 +62,20 @@ def test_near_and_far_lines_are_judged_apart_and_a_core_is_one_finding() -> None
 
 @pytest.mark.filterwarnings("error")
 def test_a_missing_pair_is_no_matter() -> None:
-    found = made("node001: core 9 +20%")
-    (pairs,) = found.pairs
+    campaign = made("node001: core 9 +20%")
+    (pairs,) = campaign.pairs
     values = np.array(pairs.values)
     values[pairs.node == 1, :, 100] = np.nan
-    assert with_outcomes(judge(replace(found, quantities=(replace(pairs, values=values),))))["node001"] == "SUSPECT"
+    assert with_outcomes(judge(replace(campaign, quantities=(replace(pairs, values=values),))))["node001"] == "SUSPECT"
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("nothing", [np.nan, 0.0, -100.0, np.inf])
 def test_what_is_no_latency_is_missing(nothing: float) -> None:
-    found = made(nodes=3)
-    (pairs,) = found.pairs
+    campaign = made(nodes=3)
+    (pairs,) = campaign.pairs
     values = np.where((pairs.node == 2)[:, None, None], np.float32(nothing), pairs.values)
-    assert with_outcomes(judge(replace(found, quantities=(replace(pairs, values=values),))))["node002"] == "INVALID"
+    assert with_outcomes(judge(replace(campaign, quantities=(replace(pairs, values=values),))))["node002"] == "INVALID"
 
 
 def test_drift_names_the_field() -> None:

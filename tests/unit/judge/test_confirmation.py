@@ -19,12 +19,12 @@ HOPS = "coherence-cas"
 CORE = 17
 
 
-def _core(found: PackedFleet, *by_job: float) -> PackedFleet:
+def _core(fleet: PackedFleet, *by_job: float) -> PackedFleet:
     """The fleet with a core of node001 slower by a share in each of its jobs."""
-    (quantity,) = found.pairs
+    (quantity,) = fleet.pairs
     core = codes(quantity.layout.slots[:, : RANK + 1])[quantity.pairs]
     own = np.tile((core == CORE).any(axis=1), len(quantity.homes))
-    return times(found, HOPS, lambda node, job: 1 + own * (by_job[job - 1] if node == 1 else 0.0))
+    return times(fleet, HOPS, lambda node, job: 1 + own * (by_job[job - 1] if node == 1 else 0.0))
 
 
 @pytest.mark.parametrize(
@@ -55,30 +55,30 @@ def test_effect_and_interval_are_of_the_confirming_job_and_all_jobs_are_there() 
 
 
 def test_a_job_that_follows_too_soon_confirms_nothing() -> None:
-    found = _core(made(jobs=2), 0.1, 0.1)
+    campaign = _core(made(jobs=2), 0.1, 0.1)
     soon = tuple(
         replace(q, started=tuple(f"2026-01-01T00:{5 * j + r:02d}:00Z" for j, r in zip(q.job, q.run, strict=True)))
-        for q in found.quantities
+        for q in campaign.quantities
     )
-    assert judge(replace(found, quantities=soon)).verdict.nodes["node001"].outcome is Outcome.SUSPECT
+    assert judge(replace(campaign, quantities=soon)).verdict.nodes["node001"].outcome is Outcome.SUSPECT
 
 
 def test_confirming_interval_is_shared_by_what_was_suspected_alone() -> None:
-    found = judge(_core(made(jobs=2), 0.1, 0.1))
-    (series,) = [s for s in found.series if s.matrix.name == HOPS]
+    campaign = judge(_core(made(jobs=2), 0.1, 0.1))
+    (series,) = [s for s in campaign.series if s.matrix.name == HOPS]
     assert series.suspected >= 1
-    assert found.confirming == confirmation.confirming_tail(found.series, 0.01)
+    assert campaign.confirming == confirmation.confirming_tail(campaign.series, 0.01)
     block = series.blocks[1]
-    assert np.all(block.half(found.confirming) < block.half_simultaneous)
+    assert np.all(block.half(campaign.confirming) < block.half_simultaneous)
 
 
 def test_pooled_leaves_out_the_job_that_was_chosen_for_what_it_showed() -> None:
-    found = judge(_core(made(jobs=2), 0.1, 0.0))
-    (number,) = [k for k, s in enumerate(found.series) if s.matrix.name == HOPS]
-    pooled = found.pooled[number]
+    campaign = judge(_core(made(jobs=2), 0.1, 0.0))
+    (number,) = [k for k, s in enumerate(campaign.series) if s.matrix.name == HOPS]
+    pooled = campaign.pooled[number]
     assert pooled[1].jobs == 1
     assert pooled[2].jobs == 2
-    assert np.median(pooled[2].error) < np.median(found.series[number].first.error[2])
+    assert np.median(pooled[2].error) < np.median(campaign.series[number].first.error[2])
 
 
 def test_recheck_names_the_suspect_and_two_beside_it_and_ends_after_three_jobs() -> None:

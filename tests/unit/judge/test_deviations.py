@@ -77,6 +77,6 @@ def test_bounds_are_at_least_two_ticks_of_the_clock() -> None:
 
 
 def test_a_fleet_is_judged_the_same_again() -> None:
-    found = made("node001: core 17 +10%")
-    first, again = (msgspec.json.encode(judge(found).verdict) for _ in range(2))
+    campaign = made("node001: core 17 +10%")
+    first, again = (msgspec.json.encode(judge(campaign).verdict) for _ in range(2))
     assert first == again

@@ -41,8 +41,8 @@ def test_a_planned_measurement_that_is_missing_is_inconclusive_and_named(nodes: 
 
 
 def test_what_decides_nothing_alone_makes_nobody_same() -> None:
-    found = made(cells=True)
-    loud = replace(found, quantities=tuple(q for q in found.quantities if q.measurement == "jitter-detours"))
+    campaign = made(cells=True)
+    loud = replace(campaign, quantities=tuple(q for q in campaign.quantities if q.measurement == "jitter-detours"))
     assert set(with_outcomes(judge(loud)).values()) == {"INCONCLUSIVE"}
 
 
@@ -57,15 +57,15 @@ def test_of_few_healthy_nodes_none_is_accused(nodes: int) -> None:
 
 
 def test_two_nodes_that_differ_blame_neither() -> None:
-    found = judged("node001: core 17 +15%", nodes=2, jobs=2)
-    assert with_outcomes(found) == {"node000": "DIFFERS", "node001": "DIFFERS"}
+    campaign = judged("node001: core 17 +15%", nodes=2, jobs=2)
+    assert with_outcomes(campaign) == {"node000": "DIFFERS", "node001": "DIFFERS"}
 
 
 @pytest.mark.parametrize("nodes", [3, 4])
 def test_one_of_three_or_four_is_named_where_the_others_agree(nodes: int) -> None:
-    found = with_outcomes(judged("node001: core 17 +15%", nodes=nodes, jobs=2))
-    assert found["node001"] == "DEVIATES"
-    assert not {found[name] for name in found if name != "node001"} & {"DEVIATES", "SUSPECT"}
+    campaign = with_outcomes(judged("node001: core 17 +15%", nodes=nodes, jobs=2))
+    assert campaign["node001"] == "DEVIATES"
+    assert not {campaign[name] for name in campaign if name != "node001"} & {"DEVIATES", "SUSPECT"}
 
 
 def test_alone_has_no_peer() -> None:
@@ -96,11 +96,11 @@ def test_many_nodes_beyond_their_bounds_in_different_places_are_not_uniform() ->
 
 
 def test_harvested_parts_are_the_same_and_a_slow_core_of_one_is_named() -> None:
-    found = judged("node001: core 17 +10%", machine=HARVESTED, jobs=2)
-    assert with_outcomes(found)["node001"] == "DEVIATES"
-    (finding, *_) = found.verdict.nodes["node001"].findings
+    campaign = judged("node001: core 17 +10%", machine=HARVESTED, jobs=2)
+    assert with_outcomes(campaign)["node001"] == "DEVIATES"
+    (finding, *_) = campaign.verdict.nodes["node001"].findings
     assert (finding.part.term, finding.part.where["core"]) == ("core", 17)
-    assert list(with_outcomes(found).values()).count("SAME") >= 6
+    assert list(with_outcomes(campaign).values()).count("SAME") >= 6
 
 
 def test_a_finding_is_complete() -> None:
@@ -117,8 +117,8 @@ def test_a_finding_is_complete() -> None:
 
 
 def _suppressing(finding: str, until: int) -> acceptance.Acceptance:
-    known = Suppression("node001", finding, "ticket 42", datetime.date(until, 1, 1))
-    return replace(RULES, suppressions=(known,))
+    suppression = Suppression("node001", finding, "ticket 42", datetime.date(until, 1, 1))
+    return replace(RULES, suppressions=(suppression,))
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_a_suppressed_finding_counts_no_more_until_its_day(
 
 
 def test_a_suppression_of_one_finding_leaves_another() -> None:
-    found = made("node001: core 17 +9%", "node001: ccd 6 +8%", jobs=2)
-    assert judge(found, _suppressing("core-slow", 2999)).verdict.nodes["node001"].outcome is Outcome.DEVIATES
+    campaign = made("node001: core 17 +9%", "node001: ccd 6 +8%", jobs=2)
+    assert judge(campaign, _suppressing("core-slow", 2999)).verdict.nodes["node001"].outcome is Outcome.DEVIATES
 
 
 def test_a_limit_of_a_contract_is_held_to_every_node() -> None:
@@ -160,15 +160,17 @@ def test_a_limit_of_a_contract_is_held_to_every_node() -> None:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_invalid_job_accuses_and_confirms_nothing(jobs: int) -> None:
     gaps = np.where(np.arange(made().pairs[0].size) % 3 == 0, np.nan, 1.0)
-    found = times(
+    disturbances = times(
         made("node001: core 17 +10%", jobs=jobs), HOPS, lambda node, job: gaps if (node, job) == (1, jobs) else 1.0
     )
-    verdict = judge(found).verdict
+    verdict = judge(disturbances).verdict
     expected = Outcome.INVALID if jobs == 1 else Outcome.SUSPECT
     assert verdict.nodes["node001"].outcome is expected
-    assert any(one.invalid and one.kind == "missing" for one in verdict.nodes["node001"].disturbances)
+    assert any(
+        disturbance.invalid and disturbance.kind == "missing" for disturbance in verdict.nodes["node001"].disturbances
+    )
     assert "node001" in verdict.recheck
-    assert set(with_outcomes(judge(found)).values()) == {"SAME", expected.value}
+    assert set(with_outcomes(judge(disturbances)).values()) == {"SAME", expected.value}
 
 
 def test_another_configuration_is_compared_with_none() -> None:

@@ -12,8 +12,8 @@ from nodeprint.topology.presets import from_part
 
 
 def _of(measurement: str, nps: int) -> Quantity:
-    found = fleet(Plan(from_part("EPYC 7742", 2, nps=nps), nodes=1, runs=1, passes=1, cells=True))
-    return next(one for one in found.others if one.measurement == measurement)
+    campaign = fleet(Plan(from_part("EPYC 7742", 2, nps=nps), nodes=1, runs=1, passes=1, cells=True))
+    return next(quantity for quantity in campaign.others if quantity.measurement == measurement)
 
 
 def test_distances_of_four_nodes_a_socket() -> None:
@@ -24,10 +24,10 @@ def test_distances_of_four_nodes_a_socket() -> None:
 
 
 def test_the_first_set_is_all_and_none_is_there_twice() -> None:
-    one = _of("bandwidth-nodes", 4)
-    terms = sets.of(one).terms
+    quantity = _of("bandwidth-nodes", 4)
+    terms = sets.of(quantity).terms
     assert not terms[0].where
-    assert len(terms[0].covers) == one.size
+    assert len(terms[0].covers) == quantity.size
     assert len({term.covers.tobytes() for term in terms}) == len(terms)
 
 
@@ -40,9 +40,9 @@ def test_memory_is_compared_by_numa_node_and_by_ccd() -> None:
 
 def test_memory_without_cpus_has_a_distance_of_its_own() -> None:
     """CXL or high-bandwidth memory is not what CPUs of another socket have."""
-    one = _of("bandwidth-nodes", 1)
-    memory = one.places["memory_node"] + 2 * (one.places["memory_node"] != one.places["cpu_node"])
-    far = replace(one, places={**one.places, "memory_node": memory})
+    quantity = _of("bandwidth-nodes", 1)
+    memory = quantity.places["memory_node"] + 2 * (quantity.places["memory_node"] != quantity.places["cpu_node"])
+    far = replace(quantity, places={**quantity.places, "memory_node": memory})
     assert set(sets.labels(far)["distance"]) == {"own node", "node without CPUs"}
 
 

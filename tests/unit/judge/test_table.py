@@ -43,11 +43,11 @@ def test_outcomes_of_simulated_fleets_follow_from_the_table_alone(jobs: int) -> 
     for number in range(25):
         cells = number % 5 == 4
         defects = CELLS[number // 5 % 2] if cells else DEFECTS[number % len(DEFECTS)]
-        found = judged(*defects, jobs=jobs, seed=number, cells=cells, pair_runs=2 + 2 * (number % 3))
-        if any(node.group for node in found.verdict.nodes.values()):
+        campaign = judged(*defects, jobs=jobs, seed=number, cells=cells, pair_runs=2 + 2 * (number % 3))
+        if any(node.group for node in campaign.verdict.nodes.values()):
             continue
-        expected = with_outcomes(found)
-        assert outcomes(found.deviations.to_dataframe()) == expected, (number, defects)
+        expected = with_outcomes(campaign)
+        assert outcomes(campaign.deviations.to_dataframe()) == expected, (number, defects)
         seen |= set(expected.values())
     assert {"SAME", "SUSPECT" if jobs == 1 else "DEVIATES"} <= seen
 

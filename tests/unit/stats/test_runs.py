@@ -78,8 +78,8 @@ def test_moderation_recovers_the_prior_that_variances_were_drawn_from() -> None:
     rng = np.random.default_rng(4)
     weight, degrees = 6.0, 8
     true = weight / rng.chisquare(weight, 20_000)
-    common, found = moderation(true * rng.chisquare(degrees, 20_000) / degrees, np.full(20_000, float(degrees)))
-    assert found == pytest.approx(weight, rel=0.15)
+    common, moderated = moderation(true * rng.chisquare(degrees, 20_000) / degrees, np.full(20_000, float(degrees)))
+    assert moderated == pytest.approx(weight, rel=0.15)
     assert common == pytest.approx(1.0, rel=0.1)
 
 
