@@ -55,7 +55,7 @@ class BuildWithRooms(build_py):
             shutil.copytree(room, out, ignore=shutil.ignore_patterns("build", "__pycache__", ".snakemake"))
         shutil.copy2("environment.yml", out.parent)
         self.add_kernels(out.parent / "kernels" / "build")
-        self.write_commit(Path(self.build_lib, "nodeprint", "commit.py"))
+        self.write_commit(Path(self.build_lib, "nodeprint/settings/commit.py"))
 
     def add_kernels(self, to: Path) -> None:
         """Those of the wheel's architecture, or of this machine where a compiler is."""
@@ -76,7 +76,7 @@ class BuildWithRooms(build_py):
 
     def write_commit(self, module: Path) -> None:
         """What `git archive` writes in the same place."""
-        commit = runpy.run_path("nodeprint/commit.py")["commit"]()
+        commit = runpy.run_path("nodeprint/settings/commit.py")["commit"]()
         module.write_text(module.read_text().replace("$Format:%h$", commit))
 
 

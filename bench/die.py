@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.iodie.data import Pass
+from nodeprint.machine.topology.model import Topology
 from nodeprint.simulate.line_values import Detailed
-from nodeprint.topology.model import Topology
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

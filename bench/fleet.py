@@ -28,9 +28,10 @@ from pathlib import Path
 
 from bench import table
 from bench.table import Row, row
-from nodeprint import discover, record_lines
+from nodeprint.campaign import node_sheet
+from nodeprint.data import record_lines
+from nodeprint.machine.topology.presets import preset
 from nodeprint.simulate import Plan, write
-from nodeprint.topology.presets import preset
 
 #: Nodes that are simulated; the others have their records.
 _DRAWN = 12
@@ -43,10 +44,10 @@ def made(folder: Path, nodes: int) -> Path:
     campaign = write(Plan(preset("rome-2x64"), nodes=min(nodes, _DRAWN), jobs=2, cells=True), folder / "fleet")
     with ProcessPoolExecutor() as pool:
         list(pool.map(pack, sorted(campaign.glob("nodes/*/job*/run*"))))
-    sheet = discover.read_sheet(campaign / "nodes.tsv")
+    sheet = node_sheet.read_sheet(campaign / "nodes.tsv")
     for number in range(len(sheet), nodes):
         sheet.append(add(campaign, sheet[number % _DRAWN], f"node{number:03d}"))
-    discover.write_sheet(campaign / "nodes.tsv", sheet)
+    node_sheet.write_sheet(campaign / "nodes.tsv", sheet)
     return campaign
 
 
@@ -83,7 +84,7 @@ def pack(run: Path) -> None:
     shutil.rmtree(run)
 
 
-def add(campaign: Path, given: discover.Node, name: str) -> discover.Node:
+def add(campaign: Path, given: node_sheet.Node, name: str) -> node_sheet.Node:
     """A node `name` with the records of `given`, as if both were names of one host."""
     source, target = campaign / "nodes" / given.node, campaign / "nodes" / name
     shutil.copytree(source, target, copy_function=os.link)
@@ -161,8 +162,8 @@ def main() -> int:
         if every:  # a larger fleet has no pages of nodes without findings
             rows.append(row("pages of a node, warm", warm(campaign), 0.15, "s CPU"))
             rows.append(row(f"{nodes} nodes: node.nc, a node", nodeprint("export", campaign)[1] / nodes, 0.5, "s CPU"))
-        sheet = discover.read_sheet(campaign / "nodes.tsv")
-        discover.write_sheet(campaign / "nodes.tsv", [*sheet, add(campaign, sheet[0], "onemore")])
+        sheet = node_sheet.read_sheet(campaign / "nodes.tsv")
+        node_sheet.write_sheet(campaign / "nodes.tsv", [*sheet, add(campaign, sheet[0], "onemore")])
         more = nodeprint("judge", campaign)
         rows += [
             row(f"one more node of {nodes}, to the verdict", more[1], 10, "s CPU"),

@@ -16,17 +16,17 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.fleet.homes import FAR, NEAR
-from nodeprint.fleet.quantity import Quantity
+from nodeprint.data.homes import FAR, NEAR
+from nodeprint.data.layout import CCX, RANK, SOCKET, codes
+from nodeprint.data.packed import PackedFleet
+from nodeprint.data.quantity import Quantity
 from nodeprint.judge import acceptance, deviations, sets
 from nodeprint.judge.population import Population
 from nodeprint.judge.reduction import Matrix
-from nodeprint.layout import CCX, RANK, SOCKET, codes
-from nodeprint.packed import PackedFleet
+from nodeprint.machine.topology.presets import from_part, preset
 from nodeprint.simulate import Plan
 from nodeprint.simulate import fleet as simulated
 from nodeprint.structure.matrix_arithmetic import averaged, positive
-from nodeprint.topology.presets import from_part, preset
 from tests import published
 
 Floats = npt.NDArray[np.float64]

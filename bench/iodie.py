@@ -28,23 +28,16 @@ from msgspec import structs
 from bench import coherence, table
 from bench import die as apart
 from bench.table import ROOT, Row, row
-from nodeprint import dies, simulate
-from nodeprint.iodie import (
-    analysis,
-    die,
-    geometry,
-    line_clusters,
-    node_lines,
-    paths,
-    sites,
-)
+from nodeprint import simulate
+from nodeprint.iodie import analysis, die, geometry, line_clusters, node_lines, paths, sites
 from nodeprint.iodie.data import Pass
 from nodeprint.iodie.die import Die
+from nodeprint.machine import dies
+from nodeprint.machine.topology.model import Topology
+from nodeprint.machine.topology.presets import from_part, preset
 from nodeprint.simulate.line_values import detailed
 from nodeprint.simulate.lines import Hashing
 from nodeprint.structure.matrix_arithmetic import rand_index
-from nodeprint.topology.model import Topology
-from nodeprint.topology.presets import from_part, preset
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from bench import fleet, table
 from bench.table import Row, row
+from nodeprint.machine.topology.presets import preset
 from nodeprint.report import documents, files
 from nodeprint.simulate import Plan, write
-from nodeprint.topology.presets import preset
 from tests.browser import browser
 
 #: Only cluster.pdf and cluster.html.

@@ -23,9 +23,9 @@ from pathlib import Path
 
 from bench.fleet import as_a_kernel_writes
 from bench.table import ROOT, Row, keep, row
-from nodeprint import campaign as campaigns
-from nodeprint import config
-from nodeprint.discover import Node
+from nodeprint.campaign import preparation as campaigns
+from nodeprint.campaign.node_sheet import Node
+from nodeprint.settings import config
 from tests import fake_slurm
 
 CLUSTER = ROOT / "tests/cluster/cluster"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from nodeprint.interface import OpenCampaign
+    from nodeprint.interface.open_campaign import OpenCampaign
 
 __all__ = ["__version__", "open"]
 
@@ -19,7 +19,7 @@ def open(campaign: str | Path) -> OpenCampaign:
     Raises NodeprintError where no campaign is there.
     """
     from nodeprint.errors import NodeprintError  # noqa: PLC0415 (the command line imports this package for its version)
-    from nodeprint.interface import OpenCampaign  # noqa: PLC0415
+    from nodeprint.interface.open_campaign import OpenCampaign  # noqa: PLC0415
 
     folder = Path(campaign)
     if not (folder / "nodes.tsv").is_file() and not (folder / "packed").is_dir():

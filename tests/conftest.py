@@ -24,7 +24,8 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import pytest
 from hypothesis import HealthCheck, settings
 
-from nodeprint import records, run_files
+from nodeprint.campaign import run_files
+from nodeprint.data import records
 
 ROOT = Path(__file__).parent.parent
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from nodeprint.tree import Tree
+from nodeprint.machine.tree import Tree
 
 
 class Files(Tree):

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from nodeprint.fleet import store
-from nodeprint.fleet.jobs import Job, Measured
-from nodeprint.topology import as_json
-from nodeprint.topology.model import Cpu, Machine, NumaNode, Topology, Warning
+from nodeprint.data import store
+from nodeprint.data.jobs import Job, Measured
+from nodeprint.machine.topology import as_json
+from nodeprint.machine.topology.model import Cpu, Machine, NumaNode, Topology, Warning
 
 #: Latency in ns by what two CPUs share, finest first.
 SHARED = (("core", 7.0), ("ccx", 24.0), ("quadrant", 95.0), ("socket", 112.0), (None, 205.0))

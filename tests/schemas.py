@@ -11,7 +11,7 @@ from typing import Any
 
 import jsonschema
 
-from nodeprint import run_files
+from nodeprint.campaign import run_files
 from nodeprint.judge import verdict
 
 #: Files of a campaign that are one JSON object, and their schema.

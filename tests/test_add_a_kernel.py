@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nodeprint.fleet import jobs
+from nodeprint.data import jobs
 
 from .conftest import ROOT, need
 from .schemas import valid_campaign

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nodeprint import layout, structure
+from nodeprint import structure
+from nodeprint.data import layout, store
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import store
+from nodeprint.machine.topology import from_part, processors
+from nodeprint.machine.tree import open_tree
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.simulate.survey import survey
-from nodeprint.topology import from_part, processors
-from nodeprint.tree import open_tree
 
 from .conftest import ROOT
 from .machines import Epyc, epyc
@@ -38,7 +38,7 @@ def example() -> Epyc:
 @pytest.fixture
 def entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The table with the page's entry at its end."""
-    whole = files("nodeprint.topology").joinpath("processors.toml").read_text("utf-8")
+    whole = files("nodeprint.machine.topology").joinpath("processors.toml").read_text("utf-8")
     (tmp_path / "processors.toml").write_text(f"{whole}\n{ENTRY}")
     monkeypatch.setattr(processors, "files", lambda _: tmp_path)
     processors._table.cache_clear()

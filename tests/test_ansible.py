@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from nodeprint import node_configuration, simulate
-from nodeprint.topology.presets import from_part
+from nodeprint import simulate
+from nodeprint.machine import node_configuration
+from nodeprint.machine.topology.presets import from_part
 
 from .conftest import ROOT, built, environment, need, record_texts
 from .test_cluster import caller, cluster, hosts, outcome, scontrol, text_of, up, verdicts

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint import checked_yaml, cli, config
+from nodeprint import cli
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
+from nodeprint.settings import checked_yaml, config
 
 from .conftest import private_device
 

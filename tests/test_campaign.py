@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeprint import campaign, config, discover
-from nodeprint.discover import Node, plans
+from nodeprint.campaign import node_sheet, plans, preparation
+from nodeprint.campaign.node_sheet import Node
+from nodeprint.data import nodes as fleet
+from nodeprint.data import store
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import nodes as fleet
-from nodeprint.fleet import store
+from nodeprint.settings import config
 
 from .conftest import ROOT, header, lines
 from .test_run_files import COMPRESS, RECORDS, tar_of
@@ -193,7 +194,7 @@ def test_every_measurement_says_what_each_preset_asks(name: str) -> None:
 
 
 def test_this_host() -> None:
-    node = discover.local()
+    node = node_sheet.local()
     assert node.host == socket.gethostname().split(".")[0]
     assert node.cpus >= 1
 
@@ -214,9 +215,9 @@ def test_the_sheet_reads_as_it_was_written(
 ) -> None:
     path = tmp_path_factory.mktemp("sheet") / "nodes.tsv"
     nodes = [Node(name, name, cpus=cpus, state=state, reason=reason, measure=measure) for name in names]
-    discover.write_sheet(path, nodes)
-    assert [n.node for n in discover.read_sheet(path)] == names
-    assert all(n.cpus == cpus and n.measure == measure and n.state == state for n in discover.read_sheet(path))
+    node_sheet.write_sheet(path, nodes)
+    assert [n.node for n in node_sheet.read_sheet(path)] == names
+    assert all(n.cpus == cpus and n.measure == measure and n.state == state for n in node_sheet.read_sheet(path))
 
 
 @pytest.mark.parametrize(
@@ -240,7 +241,7 @@ def test_a_wrong_sheet_is_named(tmp_path: Path, text: str, says: str) -> None:
     path = tmp_path / "nodes.tsv"
     path.write_text(text)
     with pytest.raises(NodeprintError) as refusal:
-        discover.read_sheet(path)
+        node_sheet.read_sheet(path)
     assert says in str(refusal.value)
     assert "nodes.tsv" in str(refusal.value)
 
@@ -251,33 +252,33 @@ def settings(tmp_path: Path) -> dict[str, object]:
 
 
 def test_the_sheet_is_frozen_and_a_node_can_be_measured_again(settings: dict[str, object]) -> None:
-    folder = campaign.prepare(settings, lambda: [Node("a", "a"), Node("b", "b")], [], {})
-    campaign.prepare(settings, lambda: [Node("c", "c")], ["b"], {})
-    assert [(n.node, n.job) for n in discover.read_sheet(folder / "nodes.tsv")] == [("a", 1), ("b", 2)]
+    folder = preparation.prepare(settings, lambda: [Node("a", "a"), Node("b", "b")], [], {})
+    preparation.prepare(settings, lambda: [Node("c", "c")], ["b"], {})
+    assert [(n.node, n.job) for n in node_sheet.read_sheet(folder / "nodes.tsv")] == [("a", 1), ("b", 2)]
     with pytest.raises(NodeprintError, match="NODES"):
-        campaign.prepare(settings, lambda: [], ["z"], {})
+        preparation.prepare(settings, lambda: [], ["z"], {})
 
 
 def test_a_failed_outcome_is_set_aside_and_a_complete_one_stays(settings: dict[str, object]) -> None:
     nodes = [Node("good", "good"), Node("bad", "bad"), Node("cut", "cut")]
-    folder = campaign.prepare(settings, lambda: nodes, [], {})
+    folder = preparation.prepare(settings, lambda: nodes, [], {})
     for node, text in zip(nodes, ('{"outcome": "complete"}', '{"outcome": "partial"}', "{"), strict=True):
-        status = campaign.job_folder(folder, node) / "status.json"
+        status = preparation.job_folder(folder, node) / "status.json"
         status.parent.mkdir(parents=True)
         status.write_text(text)
-    campaign.prepare(settings, lambda: [], [], {})
-    assert [(campaign.job_folder(folder, node) / "status.json").exists() for node in nodes] == [True, False, False]
+    preparation.prepare(settings, lambda: [], [], {})
+    assert [(preparation.job_folder(folder, node) / "status.json").exists() for node in nodes] == [True, False, False]
 
 
-@pytest.mark.parametrize(("launch", "known"), [("here", False), ("slurm", True), ("ansible", True)])
+@pytest.mark.parametrize(("launch", "has_id"), [("here", False), ("slurm", True), ("ansible", True)])
 def test_what_is_measured_elsewhere_is_known_by_the_campaigns_id(
     settings: dict[str, object], launch: str, has_id: bool
 ) -> None:
     settings |= {"launch": launch}
-    folder = campaign.prepare(settings, lambda: [Node("a", "a", state="inventory")], [], {})
+    folder = preparation.prepare(settings, lambda: [Node("a", "a", state="inventory")], [], {})
     assert (folder / "id").exists() is has_id
     before = (folder / "id").read_text() if has_id else ""
-    campaign.prepare(settings, lambda: [Node("a", "a", state="inventory")], [], {})
+    preparation.prepare(settings, lambda: [Node("a", "a", state="inventory")], [], {})
     assert not has_id or (folder / "id").read_text() == before
 
 
@@ -285,26 +286,26 @@ def test_nodes_that_all_failed_are_tried_again(settings: dict[str, object]) -> N
     """Snakemake makes no list again that is older than the nodes' list, where that has the same content as before."""
     settings |= {"launch": "ansible"}
     nodes = [Node("a", "a", state="inventory"), Node("b", "b", state="inventory")]
-    folder = campaign.prepare(settings, lambda: nodes, [], {})
+    folder = preparation.prepare(settings, lambda: nodes, [], {})
     came_back = folder / "launch/pending.outcomes.tsv"
     came_back.parent.mkdir(exist_ok=True)
     came_back.write_text("a\t1\tabsent\tunreachable\nb\t1\tabsent\tunreachable\n")
-    campaign.prepare(settings, lambda: nodes, [], {})
+    preparation.prepare(settings, lambda: nodes, [], {})
     assert not came_back.exists()
     for node in nodes:
-        status = campaign.job_folder(folder, node) / "status.json"
+        status = preparation.job_folder(folder, node) / "status.json"
         status.parent.mkdir(parents=True)
         status.write_text('{"outcome": "complete"}')
     came_back.write_text("a\t1\tcomplete\t\nb\t1\tcomplete\t\n")
-    campaign.prepare(settings, lambda: nodes, [], {})
+    preparation.prepare(settings, lambda: nodes, [], {})
     assert came_back.exists()
 
 
 def test_a_pending_hosts_name_is_that_of_the_inventory(settings: dict[str, object]) -> None:
     settings |= {"launch": "ansible"}
-    folder = campaign.prepare(settings, lambda: [Node("a", "a", state="inventory")], [], {})
-    campaign.prepare(settings, lambda: [Node("a", "n17", state="inventory")], [], {})
-    assert [node.host for node in discover.read_sheet(folder / "nodes.tsv")] == ["n17"]
+    folder = preparation.prepare(settings, lambda: [Node("a", "a", state="inventory")], [], {})
+    preparation.prepare(settings, lambda: [Node("a", "n17", state="inventory")], [], {})
+    assert [node.host for node in node_sheet.read_sheet(folder / "nodes.tsv")] == ["n17"]
 
 
 @pytest.mark.parametrize("ending", [".tar.zst", ".tar.xz", ".tar.gz"])
@@ -312,7 +313,7 @@ def test_a_pending_hosts_name_is_that_of_the_inventory(settings: dict[str, objec
 def test_a_complete_job_with_a_cut_archive_is_measured_again(
     settings: dict[str, object], ending: str, kept: int
 ) -> None:
-    folder = campaign.prepare(settings, lambda: [Node("a", "a")], [], {})
+    folder = preparation.prepare(settings, lambda: [Node("a", "a")], [], {})
     job = folder / "nodes/a/job1"
     job.mkdir(parents=True)
     (job / "status.json").write_text('{"outcome": "complete"}')
@@ -321,20 +322,20 @@ def test_a_complete_job_with_a_cut_archive_is_measured_again(
     for judged in (False, True):
         if judged:
             store.fill(job.parent)
-        campaign.prepare(settings, lambda: [], [], {})
+        preparation.prepare(settings, lambda: [], [], {})
         assert (job / "status.json").exists()
     (job / f"run1{ending}").write_bytes(whole[:kept])
     store.fill(job.parent)
-    campaign.prepare(settings, lambda: [], [], {})
+    preparation.prepare(settings, lambda: [], [], {})
     assert not (job / "status.json").exists()
 
 
 def test_a_change_of_an_existing_campaigns_configuration_is_said(
     settings: dict[str, object], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    campaign.prepare(settings, lambda: [Node("a", "a")], [], {})
+    preparation.prepare(settings, lambda: [Node("a", "a")], [], {})
     assert capsys.readouterr().err == ""
-    campaign.prepare(settings | {"runs": 9}, lambda: [], [], {})
+    preparation.prepare(settings | {"runs": 9}, lambda: [], [], {})
     assert "changes in runs" in capsys.readouterr().err
 
 
@@ -342,13 +343,13 @@ def test_a_change_of_an_existing_campaigns_configuration_is_said(
 def test_an_unfinished_job_of_another_plan_or_kernel_stays(
     settings: dict[str, object], plan: str | None, kernel_hash: str, job: int
 ) -> None:
-    folder = campaign.prepare(settings, lambda: [Node("a", "a")], [], {})
+    folder = preparation.prepare(settings, lambda: [Node("a", "a")], [], {})
     begun = folder / "nodes/a/job1"
     (begun / "run1").mkdir(parents=True)
     (begun / "run1/coherence-cas.jsonl").write_text(lines(header(kernel_hash="h1")))
     (begun / "plan.tsv").write_text(plan or (folder / "plan.tsv").read_text())
-    campaign.prepare(settings, lambda: [], [], {"coherence": kernel_hash})
-    assert discover.read_sheet(folder / "nodes.tsv")[0].job == job
+    preparation.prepare(settings, lambda: [], [], {"coherence": kernel_hash})
+    assert node_sheet.read_sheet(folder / "nodes.tsv")[0].job == job
     assert (begun / "run1/coherence-cas.jsonl").exists()
 
 
@@ -356,12 +357,12 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     settings = load(tmp_path, f"results: {tmp_path}/file")
     with pytest.raises(NodeprintError, match="cannot be written"):
-        campaign.prepare(settings, lambda: [Node("a", "a")], [], {})
+        preparation.prepare(settings, lambda: [Node("a", "a")], [], {})
 
 
 def complete_job(settings: dict[str, object], plan: str | None = None) -> Path:
     """A campaign of node a with a complete job; returns the job's folder."""
-    folder = campaign.prepare(settings, lambda: [Node("a", "a")], [], {})
+    folder = preparation.prepare(settings, lambda: [Node("a", "a")], [], {})
     job = folder / "nodes/a/job1"
     job.mkdir(parents=True)
     (job / "plan.tsv").write_text(plan or (folder / "plan.tsv").read_text())
@@ -375,7 +376,7 @@ def test_a_campaign_of_other_nodes_asks_for_a_name(settings: dict[str, object], 
     folder = job.parent.parent.parent
     kept = {path: path.read_text() for path in folder.rglob("*") if path.is_file()}
     with pytest.raises(NodeprintError) as refusal:
-        campaign.prepare(settings | {"launch": now}, lambda: [Node("b", "b")], [], {})
+        preparation.prepare(settings | {"launch": now}, lambda: [Node("b", "b")], [], {})
     assert f"launch: the campaign was begun with `launch: {before}`, and `launch: {now}` measures" in str(refusal.value)
     assert str(refusal.value).endswith("; write another name at `campaign:`")
     assert {path: path.read_text() for path in folder.rglob("*") if path.is_file()} == kept
@@ -383,7 +384,7 @@ def test_a_campaign_of_other_nodes_asks_for_a_name(settings: dict[str, object], 
 
 def test_a_campaign_that_was_begun_as_a_sweep_goes_on(settings: dict[str, object]) -> None:
     job = complete_job(settings | {"launch": "sweep"})
-    campaign.prepare(settings | {"launch": "slurm"}, lambda: [Node("a", "a")], [], {})
+    preparation.prepare(settings | {"launch": "slurm"}, lambda: [Node("a", "a")], [], {})
     assert (job / "status.json").exists()
 
 
@@ -398,7 +399,7 @@ def test_an_outcome_clears_what_was_said_of_an_earlier_failure(settings: dict[st
     job = complete_job(settings)
     (job / "submission.txt").write_text("Slurm job: FAILED")
     assert fleet.gather(job.parents[2], 1).nodes[0].problems == ()
-    campaign.prepare(settings, lambda: [], [], {})
+    preparation.prepare(settings, lambda: [], [], {})
     assert not (job / "submission.txt").exists()
 
 
@@ -413,10 +414,10 @@ def test_other_arguments_than_were_measured_ask_for_a_name(
     with pytest.raises(
         NodeprintError, match=rf": {key}: a was measured by [a-z-]+ with `.*`, and `.*` is configured now; write an"
     ):
-        campaign.prepare(settings | changes, lambda: [], [], {})
+        preparation.prepare(settings | changes, lambda: [], [], {})
     assert (job / "status.json").exists()
-    folder = campaign.prepare(settings | changes, lambda: [], ["a"], {})  # anew, as a job of its own
-    assert discover.read_sheet(folder / "nodes.tsv")[0].job == 2
+    folder = preparation.prepare(settings | changes, lambda: [], ["a"], {})  # anew, as a job of its own
+    assert node_sheet.read_sheet(folder / "nodes.tsv")[0].job == 2
 
 
 @pytest.mark.parametrize(
@@ -432,13 +433,13 @@ def test_what_is_new_is_said_and_measured_in_the_same_job(
 ) -> None:
     settings |= {"measure": ["coherence-cas"]}
     job = complete_job(settings)
-    folder = campaign.prepare(settings | changes, lambda: [], [], {})
+    folder = preparation.prepare(settings | changes, lambda: [], [], {})
     assert says in capsys.readouterr().err
     assert (job / "status.json").exists() == ("new" not in says)
     for _ in range(2):  # also by the call after an interrupted one
-        assert discover.read_sheet(folder / "nodes.tsv")[0].job == 1
+        assert node_sheet.read_sheet(folder / "nodes.tsv")[0].job == 1
         assert ((job / "plan.tsv").read_text() == (folder / "plan.tsv").read_text()) == (says[:3] == "new")
-        campaign.prepare(settings | changes, lambda: [], [], {})
+        preparation.prepare(settings | changes, lambda: [], [], {})
 
 
 @pytest.mark.parametrize(
@@ -455,17 +456,17 @@ def test_a_job_between_nodes_is_tried_again_where_it_failed_or_lacks_something(
     settings: dict[str, object], rows: list[str], stays: bool
 ) -> None:
     settings |= {"measure": ["coherence-cas", "linktest-fabric"]}
-    folder = campaign.prepare(settings, lambda: [Node("cn01", "cn01", job=2)], [], {})
+    folder = preparation.prepare(settings, lambda: [Node("cn01", "cn01", job=2)], [], {})
     jobs = [folder / f"fabric/job{number}/outcomes.tsv" for number in (1, 2)]
     for path in jobs:
         path.parent.mkdir(parents=True)
         path.write_text("".join(f"main\t{run}\tlinktest-fabric\t{how}\t0\t1.0\t\n" for run, how in enumerate(rows, 1)))
-    campaign.prepare(settings, lambda: [], [], {})
+    preparation.prepare(settings, lambda: [], [], {})
     assert [path.exists() for path in jobs] == [True, stays]
 
 
 def test_a_new_nodeprint_with_other_arguments_changes_nothing(settings: dict[str, object]) -> None:
     settings |= {"measure": ["coherence-cas"]}
     job = complete_job(settings, "coherence-cas\tcoherence\t--op cas --passes 77\n")
-    campaign.prepare(settings, lambda: [], [], {})
+    preparation.prepare(settings, lambda: [], [], {})
     assert (job / "status.json").exists()

@@ -19,13 +19,13 @@ from typer.testing import CliRunner
 
 from nodeprint import importers
 from nodeprint import simulate as simulator
-from nodeprint import topology as labels
 from nodeprint.cards import hashing, hwloc_export, of_campaign, of_matrix, reference, signing
 from nodeprint.cards.card import Card, Figure, Matrix, Origin, Places, Processor, tenths
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
+from nodeprint.machine import topology as labels
+from nodeprint.machine.tree import open_tree
 from nodeprint.report import atlas
-from nodeprint.tree import open_tree
 
 from .conftest import need
 

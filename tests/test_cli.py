@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from nodeprint import __version__, commit
+from nodeprint import __version__
 from nodeprint.cli import app
 from nodeprint.cli.app import GROUPS
+from nodeprint.settings import commit
 
 from .conftest import ROOT
 
@@ -68,8 +69,8 @@ def test_only_a_checkout_of_its_own_is_described(tmp_path: Path) -> None:
 
 def test_an_archive_knows_its_commit(tmp_path: Path) -> None:
     """`git archive` writes it into the module, as GitHub does for what it offers to download."""
-    assert "nodeprint/commit.py export-subst" in (ROOT / ".gitattributes").read_text()
-    assert "$Format:%h$" in (ROOT / "nodeprint/commit.py").read_text()
+    assert "nodeprint/settings/commit.py export-subst" in (ROOT / ".gitattributes").read_text()
+    assert "$Format:%h$" in (ROOT / "nodeprint/settings/commit.py").read_text()
 
 
 @pytest.mark.timeout(300)

@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
-from nodeprint import config, discover, records
-from nodeprint.discover import Node
-from nodeprint.discover import slurm as slurm_options
+from nodeprint.campaign import node_sheet
+from nodeprint.campaign import slurm as slurm_options
+from nodeprint.campaign.node_sheet import Node
+from nodeprint.data import records
 from nodeprint.errors import NodeprintError
+from nodeprint.settings import config
 
 from .conftest import ROOT, environment, need, one_record_file, record_files
 
@@ -129,7 +131,7 @@ def test_three_nodes_one_of_which_has_a_crashing_kernel(house: Path, slurm: Path
     assert "cn02" in page
     assert "killed by signal 11" in page
     assert "node-run: run 1 of 2" in page  # the end of its log
-    assert {node.node: node.switch for node in discover.read_sheet(campaign / "nodes.tsv")} == {
+    assert {node.node: node.switch for node in node_sheet.read_sheet(campaign / "nodes.tsv")} == {
         "cn01": "leaf0", "cn02": "leaf0", "cn03": "leaf1",
     }  # fmt: skip
 
@@ -272,7 +274,7 @@ def test_reserved_and_powered_down_nodes(house: Path, sleepy: Path) -> None:
         )  # fmt: skip
         if done.returncode:
             raise NodeprintError(done.stderr)
-        return {node.node: node for node in discover.read_sheet(house / "results" / name / "nodes.tsv")}
+        return {node.node: node for node in node_sheet.read_sheet(house / "results" / name / "nodes.tsv")}
 
     found = sheet("asleep-none")
     assert [name for name, node in found.items() if node.measure] == ["cn01"]
@@ -336,7 +338,7 @@ def test_each_node_is_a_job_of_snakemake(house: Path, slurm: Path) -> None:
 
 def test_the_local_executor_does_not_measure_under_other_names(house: Path) -> None:
     campaign = house / "results/elsewhere"
-    discover.write_sheet(campaign / "nodes.tsv", [discover.Node("cn01", "cn01", partition="main", cpus=2)])
+    node_sheet.write_sheet(campaign / "nodes.tsv", [node_sheet.Node("cn01", "cn01", partition="main", cpus=2)])
     (house / "elsewhere.yaml").write_text("campaign: elsewhere\nlaunch: here\npreset: test\n")
     done = subprocess.run(
         ["snakemake", "--configfile", "elsewhere.yaml"],

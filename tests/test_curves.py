@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeprint import curves
+from nodeprint.data import curves
 
 KIB, MIB = 2**10, 2**20
 SIZES = sorted({int(half * 2**octave) for octave in range(14, 31) for half in (1, 1.5)})

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from nodeprint import fingerprint
 from nodeprint.cli import app
 from nodeprint.importers import setup_facts
 from nodeprint.judge.configuration import FieldDifference
+from nodeprint.machine import fingerprint
 
 from .test_fingerprint import healthy
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodeprint import fingerprint, records, topology
-from nodeprint.fleet import homes, store
+from nodeprint.data import homes, records, store
+from nodeprint.machine import fingerprint, topology
 
 from .conftest import ROOT, need, record_files, record_texts
 from .schemas import valid_campaign

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from nodeprint import campaign as campaigns
-from nodeprint import config, lost_jobs
-from nodeprint.discover import Node, slurm
+from nodeprint.campaign import lost_jobs, slurm
+from nodeprint.campaign import preparation as campaigns
+from nodeprint.campaign.node_sheet import Node
 from nodeprint.errors import NodeprintError
+from nodeprint.settings import config
 
 from . import fake_slurm
 from .conftest import ROOT
@@ -209,7 +210,7 @@ def test_a_job_that_slurm_has_forgotten_has_time_to_show_its_outcome(
 
 
 @pytest.mark.parametrize(
-    ("state", "said"),
+    ("state", "expected"),
     [
         ("NODE_FAIL", "NODE_FAIL, the node was lost"),
         ("TIMEOUT", "TIMEOUT, it took longer than its time limit; see slurm.minutes"),

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from nodeprint import fabric
-from nodeprint.discover import Node, write_sheet
-from nodeprint.fabric import Fabrics
+from nodeprint.campaign.node_sheet import Node, write_sheet
+from nodeprint.data import fabric
+from nodeprint.data.fabric import Fabrics
 
 from .conftest import TRAILER, cell_header, header, lines, pair
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from nodeprint import records
+from nodeprint.data import records
 
 from .conftest import ROOT, environment, is_ours, need
 from .schemas import valid_campaign, valid_records

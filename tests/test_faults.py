@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint import fingerprint, preflight, simulate
+from nodeprint import simulate
 from nodeprint.cli.shared import judge_and_write as judge
-from nodeprint.fleet.nodes import gather
+from nodeprint.data.nodes import gather
+from nodeprint.machine import fingerprint, preflight
+from nodeprint.machine.topology.presets import from_part
+from nodeprint.machine.tree import open_tree
 from nodeprint.report import documents as report
-from nodeprint.topology.presets import from_part
-from nodeprint.tree import open_tree
 
 from .conftest import environment, need, record_texts, small_file_system
 from .schemas import valid_campaign

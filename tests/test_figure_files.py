@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from nodeprint.cli import app
 from nodeprint.cli.shared import judge_and_write
+from nodeprint.machine.topology.presets import preset
 from nodeprint.simulate import Plan, write
-from nodeprint.topology.presets import preset
 
 
 @pytest.fixture(scope="module")

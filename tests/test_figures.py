@@ -16,9 +16,10 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from nodeprint.data.packed import PackedFleet
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.verdict import Interval, Part
-from nodeprint.packed import PackedFleet
+from nodeprint.machine.topology.presets import preset
 from nodeprint.report.figures import (
     curves,
     distributions,
@@ -40,7 +41,6 @@ from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.figures.own_places import OwnPlaces
 from nodeprint.report.figures.render import Draw, FigureData, Origin
 from nodeprint.simulate import Plan, fleet
-from nodeprint.topology.presets import preset
 
 from .findings import finding_of_cells, finding_of_pairs
 

@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 
-from nodeprint import campaign, config, discover, files
+from nodeprint import files
+from nodeprint.campaign import node_sheet, preparation
+from nodeprint.data.nodes import gather
 from nodeprint.errors import CannotWriteError, NodeprintError
-from nodeprint.fleet.nodes import gather
+from nodeprint.settings import config
 
 from .conftest import ROOT, condition, need, private_device
 from .test_bad_input import MATRIX, call
@@ -205,7 +207,7 @@ def _gather_or_discover(command: str, folder: Path) -> None:
     settings: dict[str, Any] = {}
     config.complete(settings, Path("config.yaml"))
     settings |= {"results": str(folder.parent), "campaign": folder.name}
-    campaign.prepare(settings, lambda: [discover.Node("a", "a")], [], {})
+    preparation.prepare(settings, lambda: [node_sheet.Node("a", "a")], [], {})
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from nodeprint import cgroup, doctor, fingerprint, node_configuration, preflight
-from nodeprint.tree import Tree, open_tree
+from nodeprint.machine import cgroup, doctor, fingerprint, node_configuration, preflight
+from nodeprint.machine.tree import Tree, open_tree
 
 from .conftest import missing
 

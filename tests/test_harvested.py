@@ -8,9 +8,9 @@ import pytest
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import Verdict
+from nodeprint.machine.topology.presets import from_part
 from nodeprint.simulate import Plan, fleet
 from nodeprint.simulate.plan import planned_nodes
-from nodeprint.topology.presets import from_part
 
 #: Of published machines, the standard deviation of the means inside their CCXs, ns.
 PUBLISHED = {"EPYC 9454": 0.43, "EPYC 74F3": 0.78}

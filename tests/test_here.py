@@ -17,12 +17,12 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from nodeprint import simulate as simulator
-from nodeprint import topology as labels
 from nodeprint.cards import of_campaign
 from nodeprint.cards.card import Matrix, Places, tenths
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.here import matrix_text, measure, plan, view
+from nodeprint.machine import topology as labels
 
 from .conftest import ROOT, need
 

@@ -7,23 +7,22 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from nodeprint import packed
 from nodeprint.cli import app
-from nodeprint.fleet import homes
-from nodeprint.fleet.jobs import Measured
-from nodeprint.fleet.quantity import Quantity, models
+from nodeprint.data import homes, packed
+from nodeprint.data.jobs import Measured
+from nodeprint.data.layout import CLASSES, SOCKET
+from nodeprint.data.packed import PackedFleet
+from nodeprint.data.quantity import Quantity, models
 from nodeprint.judge import acceptance
 from nodeprint.judge import figures as judged_figures
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.reduction import reduce
-from nodeprint.layout import CLASSES, SOCKET
-from nodeprint.packed import PackedFleet
+from nodeprint.machine.topology.presets import from_part
 from nodeprint.report import files, glance
 from nodeprint.report.figures import matrix
 from nodeprint.report.figures.node_levels import levels
 from nodeprint.simulate import Plan, Spread, fleet, write
-from nodeprint.topology.presets import from_part
 
 MACHINE = from_part("EPYC 7302", 2, False)
 

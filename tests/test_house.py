@@ -20,48 +20,18 @@ FLOORS = [
     {"__main__"},
     {"cli"},
     {"interface"},
-    {"export"},
     {"here"},
     {"report"},
     {"cards"},
     {"iodie"},
     {"judge"},
     {"structure", "simulate", "importers"},
-    {
-        "packed",
-        "packing",
-        "fleet",
-        "fabric",
-        "netcdf",
-        "senses",
-        "progress",
-        "campaign",
-        "campaign_status",
-        "lost_jobs",
-        "recheck",
-    },
-    {
-        "layout",
-        "topology",
-        "fingerprint",
-        "node_configuration",
-        "preflight",
-        "other_load",
-        "doctor",
-        "cgroup",
-        "records",
-        "record_lines",
-        "run_files",
-        "discover",
-        "config",
-        "checked_yaml",
-        "curves",
-        "dies",
-        "order_statistics",
-    },
+    {"data"},
+    {"campaign"},
+    {"machine"},
+    {"settings"},
     {"stats"},
-    {"sources"},
-    {"tree", "tar", "files", "commit", "followed", "node_lists"},
+    {"files"},
     {"errors"},
 ]
 
@@ -202,7 +172,9 @@ def test_every_outcome_is_explained_to_administrators() -> None:
     assert all(f"`{outcome}`" in page for outcome in (*Outcome, *FleetOutcome))
 
 
-@pytest.mark.parametrize("page, sources", [("method.md", "preflight.py"), ("topology.md", "topology/*.py")])
+@pytest.mark.parametrize(
+    "page, sources", [("method.md", "machine/preflight.py"), ("topology.md", "machine/topology/*.py")]
+)
 def test_every_warning_is_explained(page: str, sources: str) -> None:
     text = (ROOT / "docs" / page).read_text()
     found = {

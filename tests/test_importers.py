@@ -14,14 +14,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from nodeprint import discover, importers, records, structure, topology
+from nodeprint import importers, structure
+from nodeprint.campaign import node_sheet
 from nodeprint.cli import app, shared
+from nodeprint.data import records, store
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import store
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import Outcome
+from nodeprint.machine import topology
+from nodeprint.machine.topology.model import Cpu, Machine, Topology
 from nodeprint.structure import layout_misfit
-from nodeprint.topology.model import Cpu, Machine, Topology
 
 from .latencies import epyc
 from .schemas import valid_campaign
@@ -380,7 +382,7 @@ def test_campaign_of_imported_files(tmp_path: Path, write: Write) -> None:
     campaign = tmp_path / "out" / "campaign"
     names = importers.write_campaign(items, campaign, [labelled(16), None, None])
     assert names == ["EPYC-a-b", "EPYC-a_b", "EPYC-a-b-2"]
-    sheet = discover.read_sheet(campaign / "nodes.tsv")
+    sheet = node_sheet.read_sheet(campaign / "nodes.tsv")
     assert [(node.node, node.cpus, node.measure) for node in sheet] == list(
         zip(names, (16, 4, 0), [False] * 3, strict=True)
     )

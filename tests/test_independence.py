@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint import followed as notes
-from nodeprint import packing
-from nodeprint.followed import Followed
+from nodeprint.campaign import followed as notes
+from nodeprint.campaign.followed import Followed
+from nodeprint.data import packing
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.reduction import independent
+from nodeprint.machine.topology.presets import from_part
 from nodeprint.simulate import Plan, write
-from nodeprint.topology.presets import from_part
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 

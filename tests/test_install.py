@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint import sources
 from nodeprint.errors import NodeprintError
+from nodeprint.settings import sources
 
 from .conftest import ROOT, copy_programs
 from .schemas import valid, valid_campaign

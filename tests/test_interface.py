@@ -11,16 +11,16 @@ from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 import nodeprint
-from nodeprint import export
 from nodeprint.cli import app
 from nodeprint.cli.shared import judge_and_write
+from nodeprint.data.quantity import Quantity
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet.quantity import Quantity
-from nodeprint.interface import OpenCampaign
+from nodeprint.interface import export
+from nodeprint.interface.open_campaign import OpenCampaign
 from nodeprint.judge.outcome import Outcome
+from nodeprint.machine.topology.presets import preset
 from nodeprint.report.figures import effects, own_places
 from nodeprint.simulate import Plan, write
-from nodeprint.topology.presets import preset
 
 SLOW = "node002"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint import records
+from nodeprint.data import records
 
 from .conftest import environment, one_record_file
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from nodeprint import config, doctor
-from nodeprint.discover import inventory
+from nodeprint.campaign import inventory
 from nodeprint.errors import NodeprintError
+from nodeprint.machine import doctor
+from nodeprint.settings import config
 
 from .conftest import ROOT, need
 

@@ -17,8 +17,8 @@ from msgspec import structs
 from typer.testing import CliRunner
 
 from bench.die import passes_of
-from nodeprint import dies
 from nodeprint.cli import app
+from nodeprint.data.layout import CCX
 from nodeprint.errors import NodeprintError
 from nodeprint.iodie import (
     analysis,
@@ -34,14 +34,14 @@ from nodeprint.iodie import (
 from nodeprint.iodie import die as dies_of
 from nodeprint.iodie.campaign_dies import Found
 from nodeprint.iodie.data import Census, Lines, Pass
-from nodeprint.layout import CCX
+from nodeprint.machine import dies
+from nodeprint.machine.topology.model import Topology
+from nodeprint.machine.topology.presets import from_part, preset
 from nodeprint.report.pages import die_pages
 from nodeprint.report.pages.blocks import Text
 from nodeprint.simulate import Modes, Plan, Spread, write
 from nodeprint.simulate.line_values import detailed
 from nodeprint.structure.matrix_arithmetic import rand_index
-from nodeprint.topology.model import Topology
-from nodeprint.topology.presets import from_part, preset
 
 from .conftest import built
 from .schemas import valid
@@ -477,7 +477,7 @@ def test_two_cores_are_too_few() -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "homes", "said"),
+    ("part", "homes", "expected"),
     [("EPYC 7601", (-1,), "between 1 parts of level ccd, of 3 that are needed"), ("EPYC 7601", (0, 1, 2, 3), ""),
      ("EPYC 7742", (-1,), "between 2 parts of level ccd"), ("EPYC 9174F", (-1,), "")],
 )  # fmt: skip

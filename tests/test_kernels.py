@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from nodeprint.records import read as read_records
+from nodeprint.data.records import read as read_records
 
 from .conftest import ALLOWED, built, need, small_file_system
 from .schemas import valid_records

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint import campaign_status
+from nodeprint.campaign import node_status
 
 from .conftest import environment
 from .test_cluster import CLUSTER, caller, cluster, outcome, reach, up
@@ -78,7 +78,7 @@ def test_a_killed_process_costs_nothing(house: Path, slurm: Path, victim: str, p
     if victim in ("run", "snakemake"):
         assert process.returncode != 0
     elif process.returncode:
-        assert process.returncode == campaign_status.read(campaign.folder).code == 1, output
+        assert process.returncode == node_status.read(campaign.folder).code == 1, output
         assert "Not finished: rack-J01 " in output.splitlines()[-1]
     if victim == "slurmd":
         cluster("exec", "rack-J01", "slurmd", "-b", "-N", "rack-J01", state=slurm)
@@ -86,7 +86,7 @@ def test_a_killed_process_costs_nothing(house: Path, slurm: Path, victim: str, p
     campaign.done()
     assert campaign.outcomes() == dict.fromkeys(NODES, "complete")
     campaign.once(*NODES)
-    assert campaign_status.read(campaign.folder).counts == {"measured": len(NODES)}
+    assert node_status.read(campaign.folder).counts == {"measured": len(NODES)}
     # a controller that was killed takes up its former state, and hears from the nodes that these jobs have ended
     wait_for(lambda: login(slurm, "squeue --noheader") == "", 120)
     nothing_is_left(campaign)
@@ -99,7 +99,7 @@ def test_cancelled_jobs_are_not_measured(house: Path, slurm: Path) -> None:
     login(slurm, "scancel -u $(id -un)")
     output = campaign.done(process, code=1)
     assert "0 of 3 nodes came back" in output and "NOT MEASURED" not in output.splitlines()[-1]
-    status = campaign_status.read(campaign.folder)
+    status = node_status.read(campaign.folder)
     assert set(status.counts) <= {"failed", "interrupted"} and status.code == 1
     nothing_is_left(campaign)
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodeprint import layout, packed
+from nodeprint.data import layout, packed
 from nodeprint.judge.judge import judge
 from nodeprint.judge.verdict import Verdict
+from nodeprint.machine.topology import from_part
+from nodeprint.machine.topology.model import Cpu, Machine, Topology
 from nodeprint.simulate import Plan, Spread, fleet
-from nodeprint.topology import from_part
-from nodeprint.topology.model import Cpu, Machine, Topology
 from tests import machines
 from tests.machines import Fake, arm, epyc, xeon
 from tests.test_topology import read

@@ -20,9 +20,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeprint import config, record_lines, records
+from nodeprint.data import jobs, record_lines, records
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import jobs
+from nodeprint.settings import config
 
 from .conftest import ALLOWED, ROOT, need
 from .schemas import valid_campaign, valid_records

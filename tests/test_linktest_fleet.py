@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nodeprint import records
-from nodeprint.fleet.quantity import Quantity
+from nodeprint.data import records
+from nodeprint.data.layout import pair_classes
+from nodeprint.data.quantity import Quantity
 from nodeprint.judge import acceptance
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Outcome
-from nodeprint.layout import pair_classes
+from nodeprint.machine.topology.presets import preset
 from nodeprint.report import message_rates, text
 from nodeprint.simulate import Plan, Spread, fleet, write
-from nodeprint.topology.presets import preset
 
 from .schemas import valid_records
 

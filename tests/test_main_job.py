@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "workflow"))
 import run
 import terminal
 
-from nodeprint import progress
+from nodeprint.campaign import progress
 from nodeprint.judge.outcome import Kind
 
 START = "2026-11-20T10:00:00Z"

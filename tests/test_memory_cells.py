@@ -10,8 +10,8 @@ from nodeprint.errors import NodeprintError
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Outcome, State
 from nodeprint.judge.verdict import Verdict
+from nodeprint.machine.topology.presets import from_part
 from nodeprint.simulate import Plan, fleet
-from nodeprint.topology.presets import from_part
 
 #: Eight NUMA nodes: each quadrant has memory of its own.
 NPS4 = from_part("EPYC 7742", 2, smt=False, nps=4)

@@ -22,9 +22,9 @@ from typing import Any
 import pytest
 import zstandard
 
-from nodeprint import config as configuration
-from nodeprint import fingerprint, preflight
-from nodeprint.tree import open_tree
+from nodeprint.machine import fingerprint, preflight
+from nodeprint.machine.tree import open_tree
+from nodeprint.settings import config as configuration
 
 from .conftest import MARK, ROOT, built, missing, need, record_texts, small_file_system
 from .schemas import valid, valid_campaign, valid_records

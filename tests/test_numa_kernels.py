@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodeprint import curves, records
+from nodeprint.data import curves, records
 
 from .conftest import ALLOWED, ROOT, built, missing, need
 

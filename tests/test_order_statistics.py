@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from nodeprint import order_statistics as by_sorting
+from nodeprint.stats import order_statistics as by_sorting
 
 FINITE = st.floats(-1e6, 1e6)
 GAPS = st.one_of(FINITE, st.just(float("nan")))

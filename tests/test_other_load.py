@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint import other_load
 from nodeprint.errors import NodeprintError
-from nodeprint.other_load import OtherLoad, Process
+from nodeprint.machine import other_load
+from nodeprint.machine.other_load import OtherLoad, Process
 from nodeprint.report import files, glance, terminal
 
 from . import verdicts

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint import campaign_status, discover, progress
-from nodeprint.discover import Node
+from nodeprint.campaign import node_sheet, node_status, progress
+from nodeprint.campaign.node_sheet import Node
 from nodeprint.errors import NodeprintError
 
 from .test_bad_input import call
@@ -26,7 +26,7 @@ def folder(campaign: Callable[..., Path]) -> Path:
     folder = campaign("done", "part")
     names = ("done", "part", "runs", "waits", "lost", "later")
     out = Node("out", "out", state="drained", reason="DIMM 7 is bad", measure=False)
-    discover.write_sheet(folder / "nodes.tsv", [*(Node(name, name) for name in names), out])
+    node_sheet.write_sheet(folder / "nodes.tsv", [*(Node(name, name) for name in names), out])
     (folder / "config.yaml").write_text("launch: slurm\nruns: 2\n")
     status = folder / "nodes/part/job1/status.json"
     content = json.loads(status.read_text())
@@ -44,7 +44,7 @@ def folder(campaign: Callable[..., Path]) -> Path:
 
 
 def test_how_each_node_stands(folder: Path) -> None:
-    found = campaign_status.read(folder)
+    found = node_status.read(folder)
     assert {node.node: node.standing for node in found.nodes} == {
         "done": "measured", "part": "partly measured", "runs": "running", "waits": "queued", "lost": "failed",
         "later": "not begun", "out": "left out",
@@ -59,7 +59,7 @@ def test_how_each_node_stands(folder: Path) -> None:
     (folder / "launch/jobs.tsv").write_text("later\t1\t9\tCOMPLETED\tNone\n")
     with (folder / "launch/lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        later = next(node for node in campaign_status.read(folder).nodes if node.node == "later")
+        later = next(node for node in node_status.read(folder).nodes if node.node == "later")
     assert (later.standing, later.reason) == ("running", "its Slurm job is COMPLETED; waiting for its status.json")
     text = found.as_text()
     assert text.splitlines()[0].startswith(
@@ -72,7 +72,7 @@ def test_how_each_node_stands(folder: Path) -> None:
 def test_a_call_that_is_at_work_is_seen_by_its_lock(folder: Path) -> None:
     with (folder / "launch/lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        found = campaign_status.read(folder)
+        found = node_status.read(folder)
     assert found.followed
     assert "no call follows" not in found.as_text()
 
@@ -83,8 +83,8 @@ def test_what_nobody_is_at_work_on_is_interrupted(folder: Path) -> None:
     (folder / "locks").mkdir()
     with (folder / "locks/runs.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert [node.standing for node in campaign_status.read(folder).nodes if node.node == "runs"] == ["running"]
-    found = campaign_status.read(folder)
+        assert [node.standing for node in node_status.read(folder).nodes if node.node == "runs"] == ["running"]
+    found = node_status.read(folder)
     assert [node.standing for node in found.nodes if node.node == "runs"] == ["interrupted"]
     assert found.code == 1 and "runs interrupted" in found.unfinished()
     status = {"outcome": "partial", "lost": True, "measurements": [
@@ -92,11 +92,11 @@ def test_what_nobody_is_at_work_on_is_interrupted(folder: Path) -> None:
         {"name": "a", "run": 2, "outcome": "failed", "exit_code": -1, "message": "Slurm job 7: CANCELLED"},
     ]}  # fmt: skip
     (folder / "nodes/runs/job1/status.json").write_text(json.dumps(status))
-    cut = next(node for node in campaign_status.read(folder).nodes if node.node == "runs")
+    cut = next(node for node in node_status.read(folder).nodes if node.node == "runs")
     assert (cut.standing, cut.reason) == ("interrupted", "a: Slurm job 7: CANCELLED")
     # a job that wrote it itself did what it could: a kernel that is missing here is no interruption
     (folder / "nodes/runs/job1/status.json").write_text(json.dumps(status | {"lost": False}))
-    without = next(node for node in campaign_status.read(folder).nodes if node.node == "runs")
+    without = next(node for node in node_status.read(folder).nodes if node.node == "runs")
     assert without.standing == "partly measured"
 
 
@@ -119,12 +119,12 @@ def test_status_ends_with_what_a_script_can_use(folder: Path, capsys: pytest.Cap
 def test_many_nodes_of_the_same_words_share_a_line(campaign: Callable[..., Path]) -> None:
     folder = campaign("n000")
     (folder / "nodes/n000/job1/status.json").unlink()
-    discover.write_sheet(folder / "nodes.tsv", [Node(f"n{i:03}", f"n{i:03}") for i in range(400)])
+    node_sheet.write_sheet(folder / "nodes.tsv", [Node(f"n{i:03}", f"n{i:03}") for i in range(400)])
     (folder / "config.yaml").write_text("launch: slurm\n")
     (folder / "launch").mkdir()
     rows = (f"n{i:03}\t1\t{i + 1}\tPENDING\t{'Priority' if i % 2 else 'Resources'}\n" for i in range(400))
     (folder / "launch/jobs.tsv").write_text("".join(rows))
-    text = campaign_status.read(folder).as_text()
+    text = node_status.read(folder).as_text()
     assert "200 nodes, n[000,002,004,006,008,010" in text and "Resources" in text
     assert len(text.splitlines()) == 4
 
@@ -132,17 +132,17 @@ def test_many_nodes_of_the_same_words_share_a_line(campaign: Callable[..., Path]
 @pytest.mark.parametrize("state", ["simulated", "imported"])
 def test_what_was_not_measured_is_counted_as_what_it_is(campaign: Callable[..., Path], state: str) -> None:
     folder = campaign("a", "b")
-    discover.write_sheet(folder / "nodes.tsv", [Node(name, name, state=state) for name in "ab"])
-    found = campaign_status.read(folder)
+    node_sheet.write_sheet(folder / "nodes.tsv", [Node(name, name, state=state) for name in "ab"])
+    found = node_status.read(folder)
     assert (found.as_text(), found.code) == (f"{folder.name}: 2 nodes: 2 {state}", 0)
-    discover.write_sheet(folder / "nodes.tsv", [Node(name, name, state=state) for name in "abc"])
-    found = campaign_status.read(folder)
+    node_sheet.write_sheet(folder / "nodes.tsv", [Node(name, name, state=state) for name in "abc"])
+    found = node_status.read(folder)
     assert (found.counts, found.code) == ({state: 2, "not begun": 1}, 1)
 
 
 def test_no_campaign_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(NodeprintError, match="cannot be read"):
-        campaign_status.read(tmp_path)
+        node_status.read(tmp_path)
 
 
 def test_hosts_of_ansible(folder: Path) -> None:
@@ -153,11 +153,11 @@ def test_hosts_of_ansible(folder: Path) -> None:
     (folder / "launch/jobs.tsv").write_text("".join(f"{row}\n" for row in rows))
     with (folder / "launch/lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        found = campaign_status.read(folder)
+        found = node_status.read(folder)
     of = {node.node: node for node in found.nodes}
     assert (of["runs"].standing, of["runs"].reason) == ("running", f"since {MOMENT}")
     assert of["waits"].standing == "queued"
-    assert campaign_status.read(folder).counts.get("running") is None, "the call that ran it was killed"
+    assert node_status.read(folder).counts.get("running") is None, "the call that ran it was killed"
 
     nodes = [
         progress.NodeProgress("done", frozenset({0, 1}), finished=True),

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from nodeprint.fleet.job_parts import JobPart, assemble, pair_places
-from nodeprint.fleet.quantity import NodeLayout, Quantity, models
+from nodeprint.data.job_parts import JobPart, assemble, pair_places
+from nodeprint.data.quantity import NodeLayout, Quantity, models
+from nodeprint.machine.topology.presets import from_part
 from nodeprint.simulate import Plan, fleet
-from nodeprint.topology.presets import from_part
 
 FLEET = fleet(Plan(from_part("EPYC 7302", 2, False), nodes=3, jobs=2, cells=True, linktest=True, passes=2))
 QUANTITIES = FLEET.quantities

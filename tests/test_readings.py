@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from nodeprint.fleet.jobs import Job, Measured
+from nodeprint.data.jobs import Job, Measured
+from nodeprint.machine.topology.model import Topology
+from nodeprint.machine.topology.presets import preset
 from nodeprint.report.readings import readings
-from nodeprint.topology.model import Topology
-from nodeprint.topology.presets import preset
 
 RUNS, PASSES = 2, 3
 

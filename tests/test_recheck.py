@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
-from nodeprint import config, discover, simulate
+from nodeprint import simulate
+from nodeprint.campaign import node_sheet
 from nodeprint.cli.shared import judge_and_write
-from nodeprint.topology.presets import from_part
+from nodeprint.machine.topology.presets import from_part
+from nodeprint.settings import config
 
 from .conftest import environment
 
@@ -54,7 +56,7 @@ def replaying(house: Path, fleet: Path) -> Iterator[None]:
     """The house with a kernel that replays the fleet."""
     kernel = house / "kernels/build/coherence"
     real = kernel.rename(kernel.with_name("coherence.real"))
-    host = discover.short(socket.gethostname())
+    host = node_sheet.short(socket.gethostname())
     kernel.write_text(REPLAY.format(real=real, fleet=fleet, host=host))
     kernel.chmod(0o755)
     yield
@@ -64,8 +66,8 @@ def replaying(house: Path, fleet: Path) -> Iterator[None]:
 def campaign(house: Path, name: str, code: int = 0) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """A call of the main job on a sheet of NODES nodes, which all are this host; the campaign's folder."""
     folder = house / "results" / name
-    host = discover.short(socket.gethostname())
-    discover.write_sheet(folder / "nodes.tsv", [discover.Node(f"node{i:03}", host) for i in range(NODES)])
+    host = node_sheet.short(socket.gethostname())
+    node_sheet.write_sheet(folder / "nodes.tsv", [node_sheet.Node(f"node{i:03}", host) for i in range(NODES)])
     (house / f"{name}.yaml").write_text(
         f"campaign: {name}\npreset: test\nmeasure: [coherence-cas]\nrecheck_minutes: {MINUTES}\n"
     )

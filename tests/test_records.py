@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeprint import record_lines, records
+from nodeprint.data import record_lines, records
 from nodeprint.errors import NodeprintError
 
 from .conftest import TRAILER, cell, cell_header, header, lines, pair

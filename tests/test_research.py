@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from nodeprint.machine.topology.presets import preset
 from nodeprint.simulate import Plan, write
-from nodeprint.topology.presets import preset
 
 from .conftest import ROOT
 

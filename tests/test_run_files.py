@@ -16,10 +16,11 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeprint import run_files, structure
+from nodeprint import structure
+from nodeprint.campaign import run_files
 from nodeprint.cli.shared import judge_and_write as judge
+from nodeprint.data import jobs, store
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import jobs, store
 
 from .conftest import TRAILER, cell, cell_header, header, lines, pair, record_texts
 

@@ -15,13 +15,15 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from nodeprint import record_lines, simulate, structure, topology
-from nodeprint.fleet.nodes import gather
+from nodeprint import simulate, structure
+from nodeprint.data import record_lines
+from nodeprint.data.nodes import gather
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import FleetOutcome, Outcome
+from nodeprint.machine import topology
+from nodeprint.machine.topology.model import LEVELS, Cpu, Machine, Provenance
 from nodeprint.report import files as verdict_files
 from nodeprint.structure.found import LevelName, Relation
-from nodeprint.topology.model import LEVELS, Cpu, Machine, Provenance
 
 from .conftest import ROOT, TRAILER, cell, cell_header, header, lines, pair
 from .schemas import schema, valid, valid_campaign, valid_records
@@ -65,7 +67,7 @@ def test_the_schema_of_a_verdict_is_made_from_its_types() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "expected"),
     [
         ({"outcome": "GOOD"}, "'GOOD' is not one of"), ({"odd": 1}, "Additional properties"),
         ({"findings": [{"id": "core-slow"}]}, "is a required property"),

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeprint.discover import Node, slurm
+from nodeprint.campaign import slurm
+from nodeprint.campaign.node_sheet import Node
 from nodeprint.errors import NodeprintError, NoServiceError
 
 from . import fake_slurm

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint import campaign_status, records
+from nodeprint.campaign import node_status
+from nodeprint.data import records
 
 from .conftest import ROOT, environment, need, one_record_file, record_files, small_file_system
 from .test_cluster import CLUSTER, caller, cluster, outcome, reach, states, up, verdicts
@@ -63,7 +64,7 @@ class Campaign:
         process = process or self.call()
         said = process.communicate(timeout=300)[0]
         assert process.returncode == code, said
-        assert campaign_status.read(self.folder).code == code
+        assert node_status.read(self.folder).code == code
         assert ("Not finished: " in said.splitlines()[-1]) is (code == 1), said
         return said
 

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from nodeprint import discover, netcdf, packing, records, topology
+from nodeprint.campaign import node_sheet
 from nodeprint.cli.shared import judge_and_write as judge
-from nodeprint.fleet import jobs, store, waiting
-from nodeprint.fleet.jobs import Job
-from nodeprint.fleet.nodes import gather
+from nodeprint.data import jobs, netcdf, packing, records, store, waiting
+from nodeprint.data.jobs import Job
+from nodeprint.data.nodes import gather
+from nodeprint.machine import topology
+from nodeprint.machine.topology.presets import from_part, preset
 from nodeprint.simulate import Plan, Spread, write
 from nodeprint.simulate.survey import survey
-from nodeprint.topology.presets import from_part, preset
 
 from .conftest import TRAILER, cell, cell_header, header, lines, pair
 
@@ -126,17 +127,17 @@ def test_one_more_node_is_packed_alone_and_as_if_all_were_packed_anew(
     campaign: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = campaign("n0", "n1", "n2")
-    rows = discover.read_sheet(folder / "nodes.tsv")
+    rows = node_sheet.read_sheet(folder / "nodes.tsv")
     for name, level in (("n0", "l1"), ("n1", "l3"), ("n2", "l2")):
         records_of = lines(cell_header(run=1, host=name), cell(0, level), TRAILER)
         (folder / f"nodes/{name}/job1/run1/chase-levels.jsonl").write_text(records_of)
 
-    def files_of(nodes: list[discover.Node]) -> dict[str, bytes]:
-        discover.write_sheet(folder / "nodes.tsv", nodes)
+    def files_of(nodes: list[node_sheet.Node]) -> dict[str, bytes]:
+        node_sheet.write_sheet(folder / "nodes.tsv", nodes)
         packing.pack(folder)
         return {path.name: path.read_bytes() for path in (folder / "packed").iterdir()}
 
-    def anew(nodes: list[discover.Node]) -> dict[str, bytes]:
+    def anew(nodes: list[node_sheet.Node]) -> dict[str, bytes]:
         shutil.rmtree(folder / "packed")
         return files_of(nodes)
 

@@ -21,9 +21,10 @@ from typing import Any
 
 import pytest
 
-from nodeprint import config as configuration
-from nodeprint import records
-from nodeprint.discover import Node, plans
+from nodeprint.campaign import plans
+from nodeprint.campaign.node_sheet import Node
+from nodeprint.data import records
+from nodeprint.settings import config as configuration
 
 from .conftest import ALLOWED, ROOT, built, missing, need
 

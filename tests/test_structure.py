@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 from nodeprint import importers, structure
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
+from nodeprint.machine.topology.facts import list_text
+from nodeprint.machine.topology.model import Cpu, Machine, Topology
 from nodeprint.structure.matrix_arithmetic import Cells, averaged, numbered, positive, rand_index
-from nodeprint.topology.facts import list_text
-from nodeprint.topology.model import Cpu, Machine, Topology
 
 from .conftest import TRAILER, header, lines, pair
 from .latencies import Made, Matrix, epyc, homed, made, mesh, spoiled, with_ports

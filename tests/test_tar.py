@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint import tar
+from nodeprint.machine import tar
 
 
 def expected(content: bytes) -> list[tar.Member]:

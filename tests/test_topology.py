@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodeprint import topology
 from nodeprint.errors import NodeprintError
-from nodeprint.topology.facts import cpu_list, cpu_mask, list_text
-from nodeprint.topology.model import Cpu, Level, Machine, Topology
-from nodeprint.topology.text import as_text
-from nodeprint.tree import open_tree
+from nodeprint.machine import topology
+from nodeprint.machine.topology.facts import cpu_list, cpu_mask, list_text
+from nodeprint.machine.topology.model import Cpu, Level, Machine, Topology
+from nodeprint.machine.topology.text import as_text
+from nodeprint.machine.tree import open_tree
 from tests import machines
 from tests.machines import Epyc, Fake, Row, arm, epyc, xeon
 

@@ -20,9 +20,10 @@ import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
-from nodeprint import structure, topology
+from nodeprint import structure
 from nodeprint.errors import NodeprintError
-from nodeprint.tree import open_tree
+from nodeprint.machine import topology
+from nodeprint.machine.tree import open_tree
 from tests import machines
 from tests.conftest import TRAILER, header, lines, pair
 from tests.latencies import epyc

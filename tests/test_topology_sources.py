@@ -15,12 +15,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nodeprint import topology
+from nodeprint.data.layout import layout_of, slots_of
 from nodeprint.errors import NodeprintError
-from nodeprint.layout import layout_of, slots_of
-from nodeprint.topology.machine import virtual_by_name
-from nodeprint.topology.model import Topology
-from nodeprint.tree import open_tree
+from nodeprint.machine import topology
+from nodeprint.machine.topology.machine import virtual_by_name
+from nodeprint.machine.topology.model import Topology
+from nodeprint.machine.tree import open_tree
 from tests import machines
 from tests.conftest import built
 from tests.machines import Epyc, Fake, epyc, xeon

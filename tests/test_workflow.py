@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint import records
+from nodeprint.data import records
 
 from .conftest import environment, is_ours, record_files, record_texts
 from .schemas import valid_campaign

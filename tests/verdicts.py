@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from nodeprint import packed
+from nodeprint.data import packed
 from nodeprint.judge.outcome import FleetOutcome, Outcome, State, Why
 from nodeprint.judge.verdict import (
     CellFigure,
@@ -27,10 +27,10 @@ from nodeprint.judge.verdict import (
     Spread,
     Verdict,
 )
+from nodeprint.machine.topology.presets import preset
 from nodeprint.report import files
 from nodeprint.simulate import Plan
 from nodeprint.simulate import fleet as simulate_fleet
-from nodeprint.topology.presets import preset
 
 DECIDES = ("core-to-core", "memory", "bandwidth", "clock")
 CORE = Part("core", "core-near", {"core": 37, "cpu": 37})

@@ -27,12 +27,14 @@ import terminal
 from signals import Interrupted, block, pause, start, wait
 from terminal import Log, Screen
 
-from nodeprint import campaign_status, files, other_load, progress, run_files
-from nodeprint import config as configuration
+from nodeprint import files
+from nodeprint.campaign import node_status, progress, run_files
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import outcome
 from nodeprint.judge.outcome import Kind
+from nodeprint.machine import other_load
 from nodeprint.report.files import read as read_verdict
+from nodeprint.settings import config as configuration
 
 WORKFLOW = Path(__file__).parent
 #: A lock for each campaign, so that several are measured from one checkout.
@@ -223,7 +225,7 @@ class Call:
     def unfinished(self) -> str:
         """The nodes that have no outcome, as the second half of a sentence; empty where all have one."""
         with suppress(NodeprintError):
-            if text := campaign_status.read(self.campaign).unfinished():
+            if text := node_status.read(self.campaign).unfinished():
                 return f". Not finished: {text}; `make run` tries it again"
         return ""
 

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from nodeprint import discover, files
+from nodeprint import files
+from nodeprint.campaign import node_sheet
 from nodeprint.cards.card import TENTH_NS, Matrix
 from nodeprint.cards.of_campaign import Measured
+from nodeprint.data import store
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import store
 
 #: In a survey, and what is written beside a node's jobs.
 _SURVEYED, WRITTEN = "nodeprint/lstopo.xml", "hwloc.xml"
@@ -37,7 +38,7 @@ def export(campaign: Path) -> list[Path]:
     Raises NodeprintError where a survey has no XML of lstopo, or where nothing was measured.
     """
     out = []
-    for row in discover.read_sheet(campaign / "nodes.tsv"):
+    for row in node_sheet.read_sheet(campaign / "nodes.tsv"):
         folder = campaign / "nodes" / row.node
         if folder.is_dir():
             out.append(files.write(folder / WRITTEN, annotated(folder, Measured(campaign, row.node))))

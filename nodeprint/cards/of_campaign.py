@@ -7,16 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
-from nodeprint import __version__, packing, topology
+from nodeprint import __version__
 from nodeprint.cards.card import LEVELS, Card, Figure, Matrix, Origin, Places, Processor, finite, rounded, tenths
-from nodeprint.commit import commit
+from nodeprint.data import packing, store
+from nodeprint.data.packed import PackedFleet, PackedNode
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import store
 from nodeprint.judge import acceptance, figures, quality, reduction
 from nodeprint.judge.reduction import Reduced
 from nodeprint.judge.verdict import Disturbance
-from nodeprint.packed import PackedFleet, PackedNode
-from nodeprint.topology.model import Topology
+from nodeprint.machine import topology
+from nodeprint.machine.topology.model import Topology
+from nodeprint.settings.commit import commit
 
 #: Fields of the fingerprint that change figures and name nobody (no command line, no product, no serial).
 _SETTINGS = (

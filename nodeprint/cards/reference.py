@@ -15,7 +15,7 @@ import msgspec
 
 from nodeprint.cards.card import Card
 from nodeprint.errors import NodeprintError
-from nodeprint.topology import processors
+from nodeprint.machine.topology import processors
 
 #: Figures of one processor vary so much with the clock alone.
 _ALIKE = 0.1

@@ -10,8 +10,8 @@ import typer
 from typer.core import TyperGroup
 
 from nodeprint import __version__
-from nodeprint.commit import commit
 from nodeprint.errors import NodeprintError, NoServiceError, printable
+from nodeprint.settings.commit import commit
 
 #: The groups of commands, in the order of the help.
 MEASURE, JUDGE, SHOW, MACHINES, DATA = GROUPS = (

@@ -37,7 +37,7 @@ def import_(
     It can be judged and reported like a measured one. A matrix that does not have the topology's layout is named.
     """
     from nodeprint import importers
-    from nodeprint import topology as labels
+    from nodeprint.machine import topology as labels
     from nodeprint.structure import layout_misfit
 
     machine = labels.read_xml(xml) if xml else labels.from_part(part, sockets, smt) if part else None
@@ -86,10 +86,10 @@ def simulate(
 
     It has the kernels' own formats and is marked as simulated in every file and on every page.
     """
-    from nodeprint import config
     from nodeprint import simulate as simulator
-    from nodeprint import topology as labels
-    from nodeprint.tree import open_tree
+    from nodeprint.machine import topology as labels
+    from nodeprint.machine.tree import open_tree
+    from nodeprint.settings import config
 
     machine = labels.read(open_tree(Path(topology))) if Path(topology).exists() else labels.preset(topology)
     spread = simulator.Spread().times(noise)
@@ -141,6 +141,6 @@ def sources(
 
     Prints the folder of the kernels' sources, workflow, profiles and configuration, or copies them to work with.
     """
-    from nodeprint import sources as rooms
+    from nodeprint.settings import sources as rooms
 
     typer.echo(rooms.copy(to) if to else rooms.folder())

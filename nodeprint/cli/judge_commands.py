@@ -83,7 +83,7 @@ def drift(
 
     By node, the fields of the fingerprint, and more that no verdict looks at: memory modules by slot, firmware, links.
     """
-    from nodeprint import packing
+    from nodeprint.data import packing
     from nodeprint.importers import setup_facts, surveys
     from nodeprint.judge import acceptance as rules
     from nodeprint.judge import compare as comparison
@@ -133,11 +133,11 @@ def compare(
 
     By node: classes of pairs, memory, caches, bandwidth, clock and jitter.
     """
-    from nodeprint import config as configuration
     from nodeprint.judge import acceptance as accepted
     from nodeprint.judge import compare as comparison
     from nodeprint.report import changes as changed
     from nodeprint.report.files import read
+    from nodeprint.settings import config as configuration
 
     rules = accepted.load(acceptance or accepted.kept(after))
     verdicts = read(before), read(after)

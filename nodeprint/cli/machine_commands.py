@@ -9,12 +9,12 @@ import typer
 
 from nodeprint.cli.app import MACHINES, app
 from nodeprint.cli.shared import Format, Json, input_file, print_json, print_text, say_origin
-from nodeprint.topology.model import Topology
+from nodeprint.machine.topology.model import Topology
 
 
 def _topology(root: Path, xml: Path | None, cpuid: Path | None) -> Topology:
-    from nodeprint import topology as labels
-    from nodeprint.tree import open_tree
+    from nodeprint.machine import topology as labels
+    from nodeprint.machine.tree import open_tree
 
     if xml:
         return labels.read_xml(xml)
@@ -32,8 +32,8 @@ def topology(
 
     Its socket, quadrant, CCD, CCX, NUMA node and core, and where each label comes from.
     """
-    from nodeprint import topology as labels
-    from nodeprint.topology.text import as_text
+    from nodeprint.machine import topology as labels
+    from nodeprint.machine.topology.text import as_text
 
     machine = _topology(root, xml, cpuid)
     if json:

@@ -15,6 +15,13 @@ from nodeprint.errors import NodeprintError
 _CONFIG = Path("config/config.yaml")
 
 
+def _was_read_whole(job: Path) -> bool:
+    """Whether a verdict has read all records of a job, and none was damaged."""
+    from nodeprint.data import store  # numpy, for those who have measured
+
+    return store.is_whole(job)
+
+
 @app.command(rich_help_panel=MEASURE, epilog="Example: nodeprint discover --config config/config.yaml")
 def discover(
     config: Annotated[Path, typer.Option(help="The configuration.")] = _CONFIG,
@@ -31,12 +38,11 @@ def discover(
 
     Writes the campaign's sample sheet (nodes.tsv) and prints the campaign's folder.
     """
-    from nodeprint import campaign, node_lists
-    from nodeprint import config as configuration
-    from nodeprint import discover as sheet
-    from nodeprint.discover import inventory, plans
-    from nodeprint.discover import slurm as slurm_sheet
+    from nodeprint.campaign import inventory, node_lists, plans, preparation
+    from nodeprint.campaign import node_sheet as sheet
+    from nodeprint.campaign import slurm as slurm_sheet
     from nodeprint.judge import acceptance
+    from nodeprint.settings import config as configuration
 
     if config == _CONFIG and not config.exists():
         advice = "call it in the folder that has config/ (`nodeprint sources --to FOLDER` makes one), or name a file"
@@ -52,7 +58,7 @@ def discover(
             return inventory.find(Path(settings["inventory"]))
         return [sheet.local()] if settings["launch"] == "here" else slurm_sheet.find(settings["slurm"])
 
-    folder = campaign.prepare(settings, find, names, campaign.read_hashes(hashes))
+    folder = preparation.prepare(settings, find, names, preparation.read_hashes(hashes), _was_read_whole)
     acceptance.keep(Path(settings["acceptance"]), folder)
     if settings["launch"] == "slurm":
         slurm_sheet.check_jobs(settings, sheet.read_sheet(folder / "nodes.tsv"), hashes.parent, config)
@@ -62,7 +68,7 @@ def discover(
 @app.command(rich_help_panel=MEASURE, epilog="Example: nodeprint doctor")
 def doctor(json: Json = False) -> None:
     """Print what can be measured here and what is missing."""
-    from nodeprint import doctor as examination
+    from nodeprint.machine import doctor as examination
 
     checks = examination.examine()
     print_json(checks) if json else print_text(examination.as_text(checks))
@@ -84,13 +90,13 @@ def status(
     """
     import time
 
-    from nodeprint import campaign_status
+    from nodeprint.campaign import node_status
 
-    status = campaign_status.read(campaign)
-    while watch and status.code == campaign_status.AT_WORK:
+    status = node_status.read(campaign)
+    while watch and status.code == node_status.AT_WORK:
         typer.echo(("\x1b[H\x1b[J" if sys.stdout.isatty() else "") + status.as_text())
         time.sleep(2 if sys.stdout.isatty() else 60)
-        status = campaign_status.read(campaign)
+        status = node_status.read(campaign)
     print_json(status.as_json()) if json else typer.echo(status.as_text())
     if status.code:
         raise typer.Exit(status.code)

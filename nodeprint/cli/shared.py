@@ -59,13 +59,13 @@ def say_origin(simulated: bool) -> None:
 
 def judge_and_write(campaign: Path, *, baseline: Path | None = None, acceptance: Path | None = None) -> Verdict:
     """Judge a campaign and write its files: verdict.json, deviations.nc, JUnit, Prometheus text and drain.sh."""
-    from nodeprint import discover
-    from nodeprint.fleet import store
+    from nodeprint.campaign import node_sheet
+    from nodeprint.data import store
     from nodeprint.judge import campaign as judging
     from nodeprint.report import files
 
     verdict = judging.judge(campaign, baseline=baseline, acceptance=acceptance).verdict
-    files.write(verdict, store.base(campaign), discover.states(campaign))
+    files.write(verdict, store.base(campaign), node_sheet.states(campaign))
     return verdict
 
 

@@ -102,11 +102,11 @@ def export(
             typer.echo(path)
         return
     if to is None:
-        from nodeprint import netcdf
+        from nodeprint.data import netcdf
 
         for path in netcdf.export(campaign):
             typer.echo(path)
         return
-    from nodeprint import export as tables
+    from nodeprint.interface import export as tables
 
     typer.echo(tables.write(campaign, to, table))

@@ -11,8 +11,8 @@ from rich.color import Color
 from rich.style import Style
 from rich.text import Text
 
-from nodeprint import checked_yaml, sources
 from nodeprint.cards.card import Matrix
+from nodeprint.settings import checked_yaml, sources
 
 Floats = npt.NDArray[np.float64]
 #: Up to so many rows are shown, in so many columns of text.

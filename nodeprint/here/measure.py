@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nodeprint import discover, files, sources
-from nodeprint.discover import plans
+from nodeprint import files
+from nodeprint.campaign import node_sheet, plans
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.here import plan
+from nodeprint.settings import sources
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 #: likwid-pin takes so long to start, s; static kernels pin themselves.
@@ -37,14 +38,14 @@ def prepare(place: Path) -> Path:
         if not is_complete(folder) and (folder / "boot_id").is_file() and (folder / "boot_id").read_text() == boot:
             return folder
     kernels = sources.kernels()
-    here = discover.local()
+    here = node_sheet.local()
     start_s = plan.START_S
     if shutil.which("likwid-pin") and (kernels / "coherence").exists():
         start_s += _LIKWID_S
     rows = plan.rows(here.cpus, lambda kernel, words: plans.seconds(kernels, kernel, words), start_s)
     folder = place / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}"
     files.write(folder / "plan.tsv", plan.text(rows))
-    discover.write_sheet(folder / "nodes.tsv", [here])
+    node_sheet.write_sheet(folder / "nodes.tsv", [here])
     files.write(folder / "boot_id", boot)
     return folder
 
@@ -67,7 +68,7 @@ def measure(folder: Path, progress: Progress) -> None:
 
     Raises NodeprintError where node-run refuses.
     """
-    node = discover.read_sheet(folder / "nodes.tsv")[0]
+    node = node_sheet.read_sheet(folder / "nodes.tsv")[0]
     command: list[str | Path] = [
         sources.folder() / "kernels/node-run", "--campaign", folder, "--node", node.node, "--job", "1",
         "--kernels", sources.kernels(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from nodeprint.config import PlanRow
+from nodeprint.settings.config import PlanRow
 
 #: The kernels' time in all, s: of up to 16 CPUs, and of 256 and more. The survey and the start need the rest of half a
 #: minute and of two minutes.

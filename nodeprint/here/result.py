@@ -8,16 +8,16 @@ from pathlib import Path
 
 import msgspec
 
-from nodeprint import preflight
 from nodeprint.cards.card import Card
 from nodeprint.cards.of_campaign import Measured
 from nodeprint.cards.reference import Standing, standing
-from nodeprint.config import read_plan
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import Disturbance
-from nodeprint.topology.model import Warning
-from nodeprint.tree import open_tree
+from nodeprint.machine import preflight
+from nodeprint.machine.topology.model import Warning
+from nodeprint.machine.tree import open_tree
+from nodeprint.settings.config import read_plan
 
 
 class Result(msgspec.Struct, frozen=True):

@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from nodeprint import discover, files, topology
-from nodeprint.discover import Node
+from nodeprint import files
+from nodeprint.campaign import node_sheet
+from nodeprint.campaign.node_sheet import Node
 from nodeprint.errors import NodeprintError
 from nodeprint.importers.imported import CoreMatrix, Imported
-from nodeprint.topology.model import Topology
+from nodeprint.machine import topology
+from nodeprint.machine.topology.model import Topology
 
 Record = dict[str, Any]
 
@@ -68,7 +70,7 @@ def write_campaign(
         cpus = len(item.cores.cpus) if item.cores else 0
         files.write(job / "status.json", json.dumps(_status(name, cpus, list(written)), indent=1) + "\n")
         sheet.append(Node(name, name, cpus=cpus, state="imported", reason=f"from {item.source.name}", measure=False))
-    discover.write_sheet(campaign / "nodes.tsv", sheet)
+    node_sheet.write_sheet(campaign / "nodes.tsv", sheet)
     return names
 
 

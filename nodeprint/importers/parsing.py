@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.tree import contents
+from nodeprint.machine.tree import contents
 
 _NUMBER = re.compile(r"\+?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _ZERO = re.compile(r"\+?(0+(\.0*)?|\.0+)(e[+-]?\d+)?")

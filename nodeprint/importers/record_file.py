@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from nodeprint.data import jobs
+from nodeprint.data.jobs import Measured
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import jobs
-from nodeprint.fleet.jobs import Measured
 from nodeprint.importers.imported import CoreMatrix, Imported, Matrix
 from nodeprint.importers.parsing import missing
 

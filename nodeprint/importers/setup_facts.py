@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nodeprint.discover import checked_name
+from nodeprint.campaign.node_sheet import checked_name
+from nodeprint.data.packed import PackedNode
 from nodeprint.errors import NodeprintError, printable, unreadable
-from nodeprint.fingerprint import Fingerprint
-from nodeprint.node_configuration import Value, normalised_cmdline
-from nodeprint.packed import PackedNode
+from nodeprint.machine.fingerprint import Fingerprint
+from nodeprint.machine.node_configuration import Value, normalised_cmdline
 
 _ADVICE = "make it by `ansible nodes -m setup --tree FOLDER`"
 

@@ -7,11 +7,12 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from nodeprint import campaign, discover, fingerprint
-from nodeprint.discover import Node
+from nodeprint.campaign import node_sheet, preparation
+from nodeprint.campaign.node_sheet import Node
+from nodeprint.data.packed import PackedNode
 from nodeprint.errors import NodeprintError
-from nodeprint.packed import PackedNode
-from nodeprint.tree import open_tree
+from nodeprint.machine import fingerprint
+from nodeprint.machine.tree import open_tree
 
 
 def is_only_surveyed(folder: Path) -> bool:
@@ -24,7 +25,7 @@ def read(folder: Path) -> list[PackedNode]:
 
     An archive of 7,000 files takes 0.2 s of CPU time, so they are read in processes side by side.
     """
-    nodes = discover.read_sheet(folder / "nodes.tsv")
+    nodes = node_sheet.read_sheet(folder / "nodes.tsv")
     if len(nodes) == 1:
         return [_node(folder, nodes[0])]
     with ProcessPoolExecutor(min(len(nodes), len(os.sched_getaffinity(0)))) as pool:
@@ -33,7 +34,7 @@ def read(folder: Path) -> list[PackedNode]:
 
 def _node(folder: Path, node: Node) -> PackedNode:
     known = partial(PackedNode, node.node, host=node.host, state="not measured")
-    path = campaign.job_folder(folder, node) / "survey.tar.gz"
+    path = preparation.job_folder(folder, node) / "survey.tar.gz"
     if not path.exists():
         return known(reason="it was not surveyed")
     try:

@@ -12,7 +12,7 @@ from nodeprint.iodie import data, die
 from nodeprint.iodie.data import Floats
 from nodeprint.iodie.die import Die, Link
 from nodeprint.iodie.node_lines import NodeLines
-from nodeprint.topology.model import Level, Topology
+from nodeprint.machine.topology.model import Level, Topology
 
 #: What a part is (an "end", the "way" between two sites to a line, a "link", the "share" of lines at a site), the
 #: socket of the lines, and the numbers of its ends: of a way those of both sites, of a link the other socket.

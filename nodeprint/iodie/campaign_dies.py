@@ -16,14 +16,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from nodeprint import discover, files
+from nodeprint import files
+from nodeprint.campaign import node_sheet
+from nodeprint.data import store
+from nodeprint.data.waiting import counted
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import store
-from nodeprint.fleet.waiting import counted
 from nodeprint.iodie import analysis, json_output, listing, node_lines, part_comparison
 from nodeprint.iodie.analysis import NodeDies
 from nodeprint.iodie.part_comparison import Comparison
-from nodeprint.topology import processors
+from nodeprint.machine.topology import processors
 
 #: Of what is kept of a node, and of the method that finds it: one more where either changes.
 SCHEMA = 2
@@ -66,7 +67,7 @@ def read(where: Path) -> Found:
     if not (where / "nodes.tsv").exists():
         return Found((analysis.analyse(node_lines.read(where)),), {})
     sheet = where / "nodes.tsv"
-    folders = {name: where / "nodes" / name for name in sorted(node.node for node in discover.read_sheet(sheet))}
+    folders = {name: where / "nodes" / name for name in sorted(node.node for node in node_sheet.read_sheet(sheet))}
     found: dict[str, NodeDies | NodeprintError] = {
         name: kept for name, folder in folders.items() if (kept := _kept(folder)) is not None
     }

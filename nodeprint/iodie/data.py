@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.order_statistics import robust_sd
-from nodeprint.topology.facts import list_text
-from nodeprint.topology.model import Level, Topology
+from nodeprint.machine.topology.facts import list_text
+from nodeprint.machine.topology.model import Level, Topology
+from nodeprint.stats.order_statistics import robust_sd
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

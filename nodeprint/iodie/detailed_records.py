@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint import records
+from nodeprint.data import records
+from nodeprint.data.record_lines import COMPANIONS, PAIR_CLOCKS
 from nodeprint.errors import NodeprintError
-from nodeprint.record_lines import COMPANIONS, PAIR_CLOCKS
 
 
 class _Pair(msgspec.Struct, tag_field="record", tag="pair", gc=False):

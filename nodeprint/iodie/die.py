@@ -15,8 +15,8 @@ from nodeprint.iodie.hashing import Rule
 from nodeprint.iodie.line_clusters import ClusterAgreement, Clusters
 from nodeprint.iodie.paths import Core, Far, Fit
 from nodeprint.iodie.sites import Sites
+from nodeprint.machine.topology.model import Topology
 from nodeprint.structure.matrix_arithmetic import rand_index
-from nodeprint.topology.model import Topology
 
 #: An end stands apart where its interval does, by so much, and by more than a healthy die shows with this probability.
 _APART_NS, _FALSE = 2.0, 0.01

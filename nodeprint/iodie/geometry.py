@@ -11,10 +11,10 @@ import msgspec
 import numpy as np
 from scipy.special import stdtrit
 
-from nodeprint import dies
 from nodeprint.iodie.data import Floats, Ints
 from nodeprint.iodie.paths import Fit
 from nodeprint.iodie.sites import Sites
+from nodeprint.machine import dies
 
 #: By so much in logarithms a geometry must foretell distances better than any other: a hundred to one.
 PREFERRED = 4.6

@@ -11,7 +11,7 @@ from nodeprint.iodie.analysis import NodeDies
 from nodeprint.iodie.die import Die
 from nodeprint.iodie.geometry import Geometry
 from nodeprint.iodie.part_comparison import WORDS, Comparison
-from nodeprint.topology.facts import list_text
+from nodeprint.machine.topology.facts import list_text
 
 
 def as_text(node: NodeDies) -> str:

@@ -9,13 +9,14 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from nodeprint import run_files, topology
+from nodeprint.campaign import run_files
+from nodeprint.data import jobs, store
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import jobs, store
 from nodeprint.iodie import detailed_records
 from nodeprint.iodie.data import Census, Pass
 from nodeprint.iodie.detailed_records import Detail
-from nodeprint.topology.model import Topology
+from nodeprint.machine import topology
+from nodeprint.machine.topology.model import Topology
 
 T = TypeVar("T")
 

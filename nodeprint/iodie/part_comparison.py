@@ -12,8 +12,8 @@ import numpy as np
 
 from nodeprint.iodie.analysis import Key, NodeDies, site_ends
 from nodeprint.iodie.data import Floats
-from nodeprint.topology.facts import list_text
-from nodeprint.topology.model import Level
+from nodeprint.machine.topology.facts import list_text
+from nodeprint.machine.topology.model import Level
 
 #: What the ends of a way are called.
 WORDS = {"ccd": "CCD", "ccx": "CCX", "cluster": "cluster", "core": "core"}

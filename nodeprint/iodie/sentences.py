@@ -8,7 +8,7 @@ from nodeprint.iodie.die import Die
 from nodeprint.iodie.geometry import Geometry
 from nodeprint.iodie.hashing import Rule
 from nodeprint.iodie.part_comparison import WORDS, ComparedPart
-from nodeprint.topology.facts import list_text
+from nodeprint.machine.topology.facts import list_text
 
 _KINDS = {"ring": "ring of {0}", "crossbar": "crossbar of {0}"}
 

@@ -18,10 +18,12 @@ from typing import Any
 
 import yaml
 
-from nodeprint import checked_yaml, config, files, fingerprint
+from nodeprint import files
+from nodeprint.data.quantity import models
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.fleet.quantity import models
 from nodeprint.judge.terms import FAMILIES
+from nodeprint.machine import fingerprint
+from nodeprint.settings import checked_yaml, config
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class Acceptance:
     cells: Mapping[str, CellBound] = field(default_factory=dict)
 
     def cell(self, term: str) -> CellBound:
-        """Of a term of nodeprint/measurements.yaml, `other` where it has none of its own."""
+        """Of a term of nodeprint/settings/measurements.yaml, `other` where it has none of its own."""
         return self.cells.get(term) or self.cells["other"]
 
     def suppressed(self, node: str, finding: str, day: str) -> str:

@@ -13,16 +13,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from nodeprint import files, packed, packing
+from nodeprint import files
+from nodeprint.data import packed, packing
+from nodeprint.data.packed import PackedFleet, PackedNode
+from nodeprint.data.quantity import Quantity
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.fleet.quantity import Quantity
 from nodeprint.judge import naming
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.deviations import bounds, priors
 from nodeprint.judge.outcome import State
 from nodeprint.judge.reduction import Matrix, Reals, Reduced, reduce, term_values
 from nodeprint.judge.verdict import Finding, Interval, JobEffect, Note
-from nodeprint.packed import PackedFleet, PackedNode
 from nodeprint.stats.runs import PRIOR_DEGREES
 
 Floats = npt.NDArray[np.float64]

@@ -6,16 +6,16 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from nodeprint import files, packing
-from nodeprint.config import planned
-from nodeprint.fabric import read as read_fabrics
-from nodeprint.fleet import store
-from nodeprint.fleet.quantity import models
+from nodeprint import files
+from nodeprint.data import packing, store
+from nodeprint.data.fabric import read as read_fabrics
+from nodeprint.data.quantity import models
 from nodeprint.judge import acceptance as accepted
 from nodeprint.judge import baseline as baselines
 from nodeprint.judge import judge as method
 from nodeprint.judge.judge import Judged
 from nodeprint.judge.verdict import Note
+from nodeprint.settings.config import planned
 
 #: The table of deviations in a campaign's folder (netCDF).
 DEVIATIONS = "deviations.nc"

@@ -13,10 +13,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.fleet.quantity import Key
+from nodeprint.data.layout import Ints
+from nodeprint.data.quantity import Key
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.terms import Candidate, Terms, scoped
-from nodeprint.layout import Ints
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

@@ -8,14 +8,14 @@ import msgspec
 import numpy as np
 from scipy.special import stdtrit
 
-from nodeprint import fingerprint
+from nodeprint.data.packed import PackedNode
+from nodeprint.data.quantity import models
 from nodeprint.errors import printable
-from nodeprint.fingerprint import label
-from nodeprint.fleet.quantity import models
 from nodeprint.judge import configuration
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.verdict import NodeVerdict, Verdict
-from nodeprint.packed import PackedNode
+from nodeprint.machine import fingerprint
+from nodeprint.machine.fingerprint import label
 from nodeprint.stats.runs import PRIOR_DEGREES
 
 

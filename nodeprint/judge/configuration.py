@@ -11,14 +11,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from nodeprint import fingerprint
+from nodeprint.data.homes import FAR
+from nodeprint.data.layout import Ints
+from nodeprint.data.packed import PackedNode
 from nodeprint.errors import printable
-from nodeprint.fleet.homes import FAR
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.reduction import Reduced, first_of
-from nodeprint.layout import Ints
-from nodeprint.node_configuration import NODE_TOKENS, Value, normalised_cmdline
-from nodeprint.packed import PackedNode
+from nodeprint.machine import fingerprint
+from nodeprint.machine.node_configuration import NODE_TOKENS, Value, normalised_cmdline
 
 
 class FieldDifference(msgspec.Struct, frozen=True):

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
+from nodeprint.data.layout import Ints
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.reduction import Matrix, Reduced, of_jobs
 from nodeprint.judge.terms import FAMILIES, Terms
-from nodeprint.layout import Ints
 from nodeprint.stats import intervals
 from nodeprint.stats.peers import TEMPLATE_ERROR, Peers, peers
 from nodeprint.stats.runs import RunSpread, run_spread

@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from nodeprint.fleet.homes import FAR
-from nodeprint.fleet.quantity import Quantity
+from nodeprint.data.homes import FAR
+from nodeprint.data.layout import SOCKET, Ints, codes
+from nodeprint.data.packed import PackedNode
+from nodeprint.data.quantity import Quantity
 from nodeprint.judge import naming, sets
 from nodeprint.judge.reduction import Reduced, mean_of_runs, padded
 from nodeprint.judge.verdict import CellFigure, ClassFigure
-from nodeprint.layout import SOCKET, Ints, codes
-from nodeprint.order_statistics import row_medians
-from nodeprint.packed import PackedNode
+from nodeprint.stats.order_statistics import row_medians
 
 Floats = npt.NDArray[np.float64]
 #: Medians of sockets that differ by this factor are of two kinds of pairs, and the median of all is of none.

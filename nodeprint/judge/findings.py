@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from nodeprint import senses
-from nodeprint.fleet.quantity import Key
+from nodeprint.data import senses
+from nodeprint.data.layout import ALL_PAIRS, LEVELS, RANK, codes
+from nodeprint.data.packed import PackedNode
+from nodeprint.data.quantity import Key
 from nodeprint.judge import naming
 from nodeprint.judge.causes import Cause, Deviation, causes
 from nodeprint.judge.confirmation import FEW_NODES, Series, Standing
@@ -19,8 +21,6 @@ from nodeprint.judge.deviations import Block
 from nodeprint.judge.outcome import State
 from nodeprint.judge.reduction import Matrix, mean_of_runs
 from nodeprint.judge.verdict import Evidence, Finding, Finer, Interval, JobEffect, Part
-from nodeprint.layout import ALL_PAIRS, LEVELS, RANK, codes
-from nodeprint.packed import PackedNode
 from nodeprint.stats import intervals
 
 Floats = npt.NDArray[np.float64]

@@ -8,10 +8,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint.data.layout import Ints
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.deviations import bounds, priors
 from nodeprint.judge.reduction import Matrix
-from nodeprint.layout import Ints
 from nodeprint.stats.runs import run_spread
 
 Floats = npt.NDArray[np.float64]

@@ -9,7 +9,8 @@ import msgspec
 import xarray as xr
 
 from nodeprint import __version__
-from nodeprint.fabric import Fabrics
+from nodeprint.data.fabric import Fabrics
+from nodeprint.data.packed import PackedFleet
 from nodeprint.judge import acceptance, confirmation, deviations, messages, nodes, table
 from nodeprint.judge import fleet as fleet_verdict
 from nodeprint.judge.acceptance import Acceptance
@@ -19,7 +20,6 @@ from nodeprint.judge.deviations import Levels
 from nodeprint.judge.findings import Shown, merged, of_series
 from nodeprint.judge.population import Population
 from nodeprint.judge.verdict import Verdict
-from nodeprint.packed import PackedFleet
 
 #: The chance that in a family of parts any node within its bounds is suspected. It costs a second job, which alone
 #: decides how often such a node DEVIATES.

@@ -8,13 +8,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.fleet.quantity import Quantity, models
+from nodeprint.data.packed import PackedNode
+from nodeprint.data.quantity import Quantity, models
 from nodeprint.judge import naming
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.confirmation import Pooled, Series
 from nodeprint.judge.deviations import Block
 from nodeprint.judge.verdict import Finding, Limit, Margin, Spread
-from nodeprint.packed import PackedNode
 from nodeprint.stats.peers import TEMPLATE_ERROR
 
 Floats = npt.NDArray[np.float64]

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nodeprint.fleet.quantity import Key, Model
+from nodeprint.data.layout import CCX, LEVELS, QUADRANT, RANK, SOCKET, Ints, Layout
+from nodeprint.data.packed import PackedNode
+from nodeprint.data.quantity import Key, Model
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.terms import Term, scoped
 from nodeprint.judge.verdict import Part
-from nodeprint.layout import CCX, LEVELS, QUADRANT, RANK, SOCKET, Ints, Layout
-from nodeprint.packed import PackedNode
 
 #: A node of which nothing is known, for places that are the same on all.
 NO_NODE = PackedNode("")

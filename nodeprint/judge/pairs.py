@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint.data.layout import LEVELS, OTHER_SOCKET, RANK, Ints, Layout, codes
 from nodeprint.judge.terms import FAMILIES, Candidate, Term, Terms
-from nodeprint.layout import LEVELS, OTHER_SOCKET, RANK, Ints, Layout, codes
 
 Bools = npt.NDArray[np.bool_]
 

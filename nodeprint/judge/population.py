@@ -10,14 +10,14 @@ from functools import cached_property
 import msgspec
 import numpy as np
 
+from nodeprint.data.layout import Ints
+from nodeprint.data.packed import PackedFleet
 from nodeprint.judge import configuration, groups, quality, reduction
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.configuration import FieldDifference
 from nodeprint.judge.groups import PeerGroup
 from nodeprint.judge.reduction import Matrix, Reduced, first_of, of_jobs
 from nodeprint.judge.verdict import Disturbance
-from nodeprint.layout import Ints
-from nodeprint.packed import PackedFleet
 
 
 class Population(msgspec.Struct, frozen=True, dict=True):

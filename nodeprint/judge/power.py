@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 
 from nodeprint.judge.judge import judge
+from nodeprint.machine.topology.model import Topology
 from nodeprint.simulate import Plan, Spread, fleet
-from nodeprint.topology.model import Topology
 
 
 class Power(msgspec.Struct, frozen=True):

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from nodeprint.fleet.quantity import Quantity
+from nodeprint.data.packed import PackedNode
+from nodeprint.data.quantity import Quantity
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.margins import subject
 from nodeprint.judge.reduction import Reduced
 from nodeprint.judge.verdict import Disturbance
-from nodeprint.packed import PackedNode
 
 
 def of_job(i: int, job: int, reduced: Sequence[Reduced], rules: Acceptance) -> list[Disturbance]:

@@ -11,13 +11,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.fleet.quantity import Quantity
-from nodeprint.followed import Followed
+from nodeprint.campaign.followed import Followed
+from nodeprint.data.layout import Ints
+from nodeprint.data.packed import PackedNode
+from nodeprint.data.quantity import Quantity
 from nodeprint.judge import pairs, sets
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.terms import Terms
-from nodeprint.layout import Ints
-from nodeprint.packed import PackedNode
 
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]

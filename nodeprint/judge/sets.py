@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from nodeprint.fleet.quantity import Key, Quantity
+from nodeprint.data.layout import SOCKET, Ints, Layout
+from nodeprint.data.quantity import Key, Quantity
 from nodeprint.judge.terms import Term, Terms
-from nodeprint.layout import SOCKET, Ints, Layout
 
 #: The family of the set of all places.
 WHOLE = "whole"

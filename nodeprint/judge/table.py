@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
+from nodeprint.data.packed import PackedNode
 from nodeprint.judge import margins, naming
 from nodeprint.judge.confirmation import Pooled, Series
 from nodeprint.judge.deviations import Block
-from nodeprint.packed import PackedNode
 
 #: The variables of the table, with their units and meaning.
 VARIABLES = {

@@ -8,10 +8,11 @@ from pathlib import Path
 import jinja2
 import msgspec
 
-from nodeprint import __version__, checked_yaml, files, importers, sources
+from nodeprint import __version__, files, importers
 from nodeprint.cards import hashing, of_matrix, reference, signing
 from nodeprint.cards.card import Card
 from nodeprint.errors import NodeprintError
+from nodeprint.settings import checked_yaml, sources
 
 _MATRICES = (".csv", ".txt", ".gz")
 

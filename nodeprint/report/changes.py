@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nodeprint.fleet import homes
+from nodeprint.data import homes
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.compare import Change, OtherMachine
 from nodeprint.report import names

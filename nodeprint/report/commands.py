@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from nodeprint.data.layout import CCX, SOCKET
+from nodeprint.data.packed import os_places
 from nodeprint.judge.verdict import Finding
-from nodeprint.layout import CCX, SOCKET
-from nodeprint.packed import os_places
 from nodeprint.report import names
 from nodeprint.report.figures.node_levels import NodeLevels
 

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import msgspec
 
-from nodeprint import discover, files, packing
+from nodeprint import files
+from nodeprint.campaign import node_sheet
+from nodeprint.data import packing
+from nodeprint.data.packed import FOLDER, PackedFleet
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import MEANING, Outcome
-from nodeprint.packed import FOLDER, PackedFleet
 from nodeprint.report import explorer, html, names, pdf, site_branding
 from nodeprint.report import files as verdict_files
 from nodeprint.report.explorer import Encoded
@@ -120,7 +122,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
             fleet = packing.pack(self.folder)
         else:  # a verdict alone, without what was measured
             fleet = PackedFleet(verdict.campaign, verdict.simulated, (), ())
-        rows = discover.read_sheet(sheet) if sheet.is_file() and not self.pseudonyms else []
+        rows = node_sheet.read_sheet(sheet) if sheet.is_file() and not self.pseudonyms else []
         switches = {row.node: row.switch for row in rows if row.switch}
         return Campaign(
             self.called.verdict(verdict), self.called.fleet(fleet), None if self.pseudonyms else self.folder,

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from nodeprint.data import homes
 from nodeprint.errors import printable
-from nodeprint.fleet import homes
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.report import names
 from nodeprint.report.figures import matrix

@@ -11,12 +11,12 @@ import numpy as np
 from rich.style import Style
 from rich.text import Text
 
-from nodeprint import packed
+from nodeprint.data import packed
+from nodeprint.data.homes import FAR
+from nodeprint.data.layout import CCD, CCX, QUADRANT, SOCKET
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.fleet.homes import FAR
 from nodeprint.judge.outcome import MEANING
 from nodeprint.judge.verdict import NodeVerdict
-from nodeprint.layout import CCD, CCX, QUADRANT, SOCKET
 from nodeprint.report import files, names, terminal, text
 from nodeprint.report.figures import style as styles
 from nodeprint.report.figures.matrix import drawn_slots, square_of

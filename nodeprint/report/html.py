@@ -8,10 +8,10 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from nodeprint import sources
 from nodeprint.errors import printable
 from nodeprint.report.figures.style import load
 from nodeprint.report.pages.blocks import Document, Picture
+from nodeprint.settings import sources
 
 #: Pixels of a mm of a figure: its letters of 6.5 points are 11 pixels then.
 _SCALE = 4.9

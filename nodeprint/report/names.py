@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ClusterShell.NodeSet import NodeSet
 
+from nodeprint.data import homes
+from nodeprint.data.layout import ALL_PAIRS, CLASSES
 from nodeprint.errors import printable
-from nodeprint.fleet import homes
 from nodeprint.judge.verdict import Finding, Margin, Part
-from nodeprint.layout import ALL_PAIRS, CLASSES
 
 Where = Mapping[str, int | str]
 

@@ -21,10 +21,10 @@ from typing import Any, Literal
 import msgspec
 import typst
 
-from nodeprint import sources
 from nodeprint.errors import printable
 from nodeprint.report.figures.style import load
 from nodeprint.report.pages.blocks import Command, Document, Picture
+from nodeprint.settings import sources
 
 #: Typst refuses a document that is not accessible by this standard.
 _STANDARD: Literal["ua-1"] = "ua-1"

@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 
 from nodeprint import files
+from nodeprint.data import jobs, store
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import jobs, store
 from nodeprint.judge import acceptance
 from nodeprint.judge.outcome import MEANING, Kind, Outcome
 from nodeprint.judge.verdict import NodeVerdict, Verdict

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from nodeprint.data.packed import PackedFleet
 from nodeprint.judge.verdict import Verdict
-from nodeprint.packed import PackedFleet
 from nodeprint.report.pages.order import natural
 
 #: Fields of a fingerprint that may name a site, and parts of a verdict that hold other programs' words.

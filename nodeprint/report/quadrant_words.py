@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from scipy.special import stdtrit
 
-from nodeprint.layout import CCX, QUADRANT, SOCKET
+from nodeprint.data.layout import CCX, QUADRANT, SOCKET
 from nodeprint.report import names
 from nodeprint.report.figures.node_levels import Floats, NodeLevels, median_of_passes
 

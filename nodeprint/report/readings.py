@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint import curves
-from nodeprint.fleet.jobs import Job, Measured
-from nodeprint.topology import processors
-from nodeprint.topology.model import Topology
+from nodeprint.data import curves
+from nodeprint.data.jobs import Job, Measured
+from nodeprint.machine.topology import processors
+from nodeprint.machine.topology.model import Topology
 
 Floats = npt.NDArray[np.float64]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nodeprint import checked_yaml
 from nodeprint.errors import NodeprintError, unreadable
 from nodeprint.report.pages.blocks import SiteTexts
+from nodeprint.settings import checked_yaml
 
 _TEXTS = ("contact", "contract", "customer", "supplier", "system", "place")
 

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from textwrap import wrap
 
-from nodeprint import other_load
 from nodeprint.errors import printable
-from nodeprint.fingerprint import label
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.judge.verdict import NodeVerdict
+from nodeprint.machine import other_load
+from nodeprint.machine.fingerprint import label
 from nodeprint.report import files, names, text
 
 #: Above this many nodes only those that ask for attention are listed.

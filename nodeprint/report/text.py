@@ -15,9 +15,8 @@ from typing import Any
 import msgspec
 import yaml
 
-from nodeprint import fingerprint, sources
+from nodeprint.data.quantity import models
 from nodeprint.errors import printable
-from nodeprint.fleet.quantity import models
 from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome, State, Why
 from nodeprint.judge.verdict import (
     Disturbance,
@@ -34,7 +33,9 @@ from nodeprint.judge.verdict import (
     Spread,
     Verdict,
 )
+from nodeprint.machine import fingerprint
 from nodeprint.report import names
+from nodeprint.settings import sources
 
 #: More nodes than these that are alike share a line.
 MOST_SINGLE = 3

@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint import config, discover, files, layout
+from nodeprint import files
+from nodeprint.campaign import node_sheet
+from nodeprint.data import layout
+from nodeprint.data.homes import FAR, NEAR
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet.homes import FAR, NEAR
+from nodeprint.settings import config
 from nodeprint.simulate import cells as drawn
 from nodeprint.simulate import lines, silicon
 from nodeprint.simulate.line_values import line_texts, line_values
@@ -55,7 +58,7 @@ def write(plan: Plan, campaign: Path) -> Path:
     sheet = []
     for number, node in enumerate(planned_nodes(plan)):
         sheet.append(
-            discover.Node(
+            node_sheet.Node(
                 node.name, node.name, job=plan.jobs, group="simulated", cpus=len(node.topology.cpus), state="simulated"
             )
         )
@@ -66,7 +69,7 @@ def write(plan: Plan, campaign: Path) -> Path:
     runs = dict.fromkeys(measured, plan.runs) | {PAIRS: plan.runs_of_pairs}
     rows = [f"{name}\t{known[name]['kernel']}\t{known[name]['arguments']}\t{runs[name]}\n" for name in measured]
     files.write(campaign / "plan.tsv", "# simulated\n" + "".join(rows))
-    discover.write_sheet(campaign / "nodes.tsv", sheet)
+    node_sheet.write_sheet(campaign / "nodes.tsv", sheet)
     return campaign
 
 

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.fleet.quantity import Key
-from nodeprint.layout import CCD, SOCKET, Ints, codes
+from nodeprint.data.layout import CCD, SOCKET, Ints, codes
+from nodeprint.data.quantity import Key
+from nodeprint.machine.topology.model import Topology
 from nodeprint.simulate.defects import MemoryPath, NodeDefects
 from nodeprint.simulate.silicon import Chip, Paths
 from nodeprint.simulate.silicon import latency as latency_of
-from nodeprint.topology.model import Topology
 
 Floats = npt.NDArray[np.float64]
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint.data.layout import CCD, CCX, QUADRANT, RANK, SOCKET, Ints, codes
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.layout import CCD, CCX, QUADRANT, RANK, SOCKET, Ints, codes
 from nodeprint.simulate.silicon import Chip, Disturbance, Floats, Paths, with_pairs
 from nodeprint.simulate.survey import FINGERPRINT
 

@@ -6,8 +6,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from nodeprint import topology
 from nodeprint.errors import NodeprintError
+from nodeprint.machine import topology
 from nodeprint.simulate.campaign_folder import write as write_campaign
 from nodeprint.simulate.lines import modes_named
 from nodeprint.simulate.plan import Plan

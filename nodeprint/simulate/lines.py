@@ -15,10 +15,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint import dies
+from nodeprint.data.layout import CCD, CCX, QUADRANT, SOCKET, Ints, Layout
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.layout import CCD, CCX, QUADRANT, SOCKET, Ints, Layout
-from nodeprint.topology.model import Topology
+from nodeprint.machine import dies
+from nodeprint.machine.topology.model import Topology
 
 Floats = npt.NDArray[np.float64]
 Hashing = Literal["random", "parity", "modulo 3"]
@@ -41,10 +41,10 @@ class Modes:
 
     `step_ns` is what a step from site to site adds to the way to a line (0: all lines are alike), `pair_step_ns` to the
     way from CPU to CPU. `shares` are the lines that live at each site, none: equally many. `clustered`: a pass draws
-    equally from each site, else any lines. `die` and `sites` are its geometry (nodeprint/dies.py): quadrants on a ring,
-    or with another number of sites the CCDs of a socket in their order. `hashing` is what a line's address says of its
-    site: nothing, the parity of some of its bits, or with three or six sites the address modulo 3, in each case
-    together with the page's own address, which a program does not know. `slow_way` is two sites and what the way
+    equally from each site, else any lines. `die` and `sites` are its geometry (nodeprint/machine/dies.py): quadrants
+    on a ring, or with another number of sites the CCDs of a socket in their order. `hashing` is what a line's address
+    says of its site: nothing, the parity of some of its bits, or with three or six sites the address modulo 3, in each
+    case together with the page's own address, which a program does not know. `slow_way` is two sites and what the way
     between them costs beyond its steps, ns.
     """
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from nodeprint import layout
+from nodeprint.data import layout
+from nodeprint.data.layout import Layout
 from nodeprint.errors import NodeprintError
-from nodeprint.layout import Layout
-from nodeprint.topology.model import Cpu, NumaNode, Topology
-from nodeprint.topology.processors import generation_of
+from nodeprint.machine.topology.model import Cpu, NumaNode, Topology
+from nodeprint.machine.topology.processors import generation_of
 
 
 def measured_places(topology: Topology) -> tuple[Layout, list[int]]:

@@ -9,10 +9,11 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint import layout
+from nodeprint.data import layout
+from nodeprint.data.homes import FAR, NEAR
+from nodeprint.data.layout import Layout
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet.homes import FAR, NEAR
-from nodeprint.layout import Layout
+from nodeprint.machine.topology.model import Topology
 from nodeprint.simulate import cells as drawn
 from nodeprint.simulate import defects as planted
 from nodeprint.simulate import lines, silicon
@@ -26,7 +27,6 @@ from nodeprint.simulate.machines import (
     socket_index,
 )
 from nodeprint.simulate.silicon import Spread
-from nodeprint.topology.model import Topology
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 #: Coherence between cores, and LinkTest's messages between them.

@@ -6,8 +6,8 @@ import gzip
 import tarfile
 from collections.abc import Iterable, Mapping
 
-from nodeprint.topology.facts import list_text
-from nodeprint.topology.model import Cpu, NumaNode, Topology
+from nodeprint.machine.topology.facts import list_text
+from nodeprint.machine.topology.model import Cpu, NumaNode, Topology
 
 #: What every simulated node says of itself unless a defect changes it.
 FINGERPRINT: Mapping[str, str] = {

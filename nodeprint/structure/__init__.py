@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.errors import NodeprintError
+from nodeprint.machine.topology.facts import list_text
+from nodeprint.machine.topology.model import Topology
 from nodeprint.structure import checks, label_agreement
 from nodeprint.structure.found import FoundLevel, LabelAgreement, Structure, StructureFinding, Symmetry
 from nodeprint.structure.levels import Detected, Partition, detect, levels_of_cores, sibling_labels
 from nodeprint.structure.matrix_arithmetic import Labels, Matrix, averaged, numbered, positive, rand_index
 from nodeprint.structure.source import Source, read
-from nodeprint.topology.facts import list_text
-from nodeprint.topology.model import Topology
 
 __all__ = ["FoundLevel", "LabelAgreement", "Source", "Structure", "StructureFinding", "Symmetry", "find", "read"]
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint.machine.topology.facts import list_text
+from nodeprint.machine.topology.model import Topology
 from nodeprint.structure.found import FoundLevel, LabelAgreement, LevelName, StructureFinding, Symmetry
 from nodeprint.structure.label_agreement import labels_of
 from nodeprint.structure.levels import Partition
 from nodeprint.structure.matrix_arithmetic import Labels, Matrix
-from nodeprint.topology.facts import list_text
-from nodeprint.topology.model import Topology
 
 #: Of pairs between cores, 95 % quantile over 5 %: up to this a machine without groups is flat. Single meshes reach 1.5.
 FLAT = 1.6

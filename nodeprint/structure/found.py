@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from nodeprint.topology.facts import list_text
-from nodeprint.topology.model import Level
+from nodeprint.machine.topology.facts import list_text
+from nodeprint.machine.topology.model import Level
 
 #: From fine to coarse. `group` is a level of the matrix whose name is unknown.
 LevelName = Literal["smt", "ccx", "quadrant", "half", "socket", "group"]

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint.machine.topology.model import Level, Topology
 from nodeprint.structure.found import LabelAgreement, LevelName, Relation
 from nodeprint.structure.levels import Partition
 from nodeprint.structure.matrix_arithmetic import Labels, numbered, rand_index, sizes
-from nodeprint.topology.model import Level, Topology
 
 #: The label that a found level should equal. `group` has none and is held against the label that is nearest.
 LABEL_OF: dict[LevelName, Level] = {

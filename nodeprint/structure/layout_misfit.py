@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from nodeprint.importers.imported import Imported
+from nodeprint.machine.topology.model import Level, Topology
 from nodeprint.structure import find
 from nodeprint.structure.found import Structure, sizes_said
-from nodeprint.topology.model import Level, Topology
 
 #: Levels that a matrix shows surely, so that finer or coarser labels are wrong, too.
 _SURE = ("smt", "ccx", "socket")

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from nodeprint.order_statistics import robust_sd
+from nodeprint.stats.order_statistics import robust_sd
 from nodeprint.structure.found import LevelName
 from nodeprint.structure.matrix_arithmetic import (
     Cells,

@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint import importers, run_files, topology
+from nodeprint import importers
+from nodeprint.campaign import run_files
+from nodeprint.data import jobs, store
+from nodeprint.data.jobs import Job, Measured
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import jobs, store
-from nodeprint.fleet.jobs import Job, Measured
 from nodeprint.importers import record_file
-from nodeprint.topology.model import Topology
+from nodeprint.machine import topology
+from nodeprint.machine.topology.model import Topology
 
 _RECORD = b'{"record"'
 
@@ -75,7 +77,7 @@ def _of_node(path: Path) -> Source:
 
 
 def _of_netcdf(path: Path) -> tuple[list[Job], str]:
-    from nodeprint import netcdf  # noqa: PLC0415 (xarray and pandas take a second to import)
+    from nodeprint.data import netcdf  # noqa: PLC0415 (xarray and pandas take a second to import)
 
     return netcdf.read(path)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from nodeprint import lost_jobs
-from nodeprint.fleet import nodes
+from nodeprint.campaign import lost_jobs
+from nodeprint.data import nodes
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nodeprint import node_lists
+from nodeprint.campaign import node_lists
 from nodeprint.errors import NodeprintError
 
 

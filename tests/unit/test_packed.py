@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nodeprint import packed
+from nodeprint.data import packed
 from nodeprint.errors import NodeprintError
+from nodeprint.machine.topology.presets import preset
 from nodeprint.simulate import Plan, fleet
-from nodeprint.topology.presets import preset
 
 
 def test_packed_fleets_come_back_and_bad_ones_are_named(tmp_path: Path) -> None:

@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint import discover, followed, recheck
-from nodeprint.discover import Node
+from nodeprint.campaign import followed, node_sheet, recheck
+from nodeprint.campaign.node_sheet import Node
 
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
     """A campaign of three nodes, of which one was measured again before."""
-    discover.write_sheet(tmp_path / "nodes.tsv", [Node("a", "a"), Node("b", "b", job=2), Node("c", "c")])
+    node_sheet.write_sheet(tmp_path / "nodes.tsv", [Node("a", "a"), Node("b", "b", job=2), Node("c", "c")])
     return tmp_path
 
 
 def sheet(campaign: Path) -> dict[str, int]:
-    return {node.node: node.job for node in discover.read_sheet(campaign / "nodes.tsv")}
+    return {node.node: node.job for node in node_sheet.read_sheet(campaign / "nodes.tsv")}
 
 
 def test_rounds_are_of_several_nodes_that_are_measured(campaign: Path) -> None:
-    nodes = discover.read_sheet(campaign / "nodes.tsv")
+    nodes = node_sheet.read_sheet(campaign / "nodes.tsv")
     assert list(recheck.rounds({"recheck": True}, nodes)) == [1, 2]
     assert list(recheck.rounds({"recheck": False}, nodes)) == []
     assert list(recheck.rounds({"recheck": True}, nodes[:1])) == []
@@ -35,16 +35,16 @@ def test_a_round_gives_new_jobs_and_the_first_ones_are_known(campaign: Path) -> 
     recheck.begin(campaign, 2, ["a"])
     assert sheet(campaign) == {"a": 3, "b": 3, "c": 1}
     assert recheck.jobs(campaign, 1) == {"a": 2, "b": 3} and recheck.jobs(campaign, 2) == {"a": 3}
-    first = recheck.first_jobs(campaign, discover.read_sheet(campaign / "nodes.tsv"))
+    first = recheck.first_jobs(campaign, node_sheet.read_sheet(campaign / "nodes.tsv"))
     assert {node.node: node.job for node in first} == {"a": 1, "b": 2, "c": 1}
     recheck.forget(campaign)
-    assert recheck.first_jobs(campaign, discover.read_sheet(campaign / "nodes.tsv"))[0].job == 3
+    assert recheck.first_jobs(campaign, node_sheet.read_sheet(campaign / "nodes.tsv"))[0].job == 3
 
 
 def test_a_call_that_was_killed_before_the_list_was_there_measures_the_new_jobs(campaign: Path) -> None:
     recheck.begin(campaign, 1, ["a"])
     recheck.path(campaign, 1).unlink()
-    first = recheck.first_jobs(campaign, discover.read_sheet(campaign / "nodes.tsv"))
+    first = recheck.first_jobs(campaign, node_sheet.read_sheet(campaign / "nodes.tsv"))
     assert {node.node: node.job for node in first} == {"a": 2, "b": 2, "c": 1}
 
 

@@ -15,11 +15,11 @@ WORKFLOW = Path(workflow.current_basedir.get_path_or_uri(secret_free=False)).par
 ROOT = WORKFLOW.parent
 sys.path.insert(0, str(ROOT))
 
-from nodeprint import campaign as campaigns
-from nodeprint import config as configuration
-from nodeprint import discover as sheets
-from nodeprint import recheck as rechecks
-from nodeprint.discover import plans, slurm
+from nodeprint.campaign import preparation as campaigns
+from nodeprint.settings import config as configuration
+from nodeprint.campaign import node_sheet as sheets
+from nodeprint.campaign import recheck as rechecks
+from nodeprint.campaign import plans, slurm
 from nodeprint.errors import NodeprintError
 
 # Of a module the working folder may have kernels of its own.

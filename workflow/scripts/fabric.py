@@ -14,11 +14,13 @@ import time
 from pathlib import Path
 from urllib.parse import quote
 
-from nodeprint import campaign as campaigns
-from nodeprint import config as configuration
-from nodeprint import discover, fabric, files
-from nodeprint.discover import Node, slurm
+from nodeprint import files
+from nodeprint.campaign import node_sheet, slurm
+from nodeprint.campaign import preparation as campaigns
+from nodeprint.campaign.node_sheet import Node
+from nodeprint.data import fabric
 from nodeprint.errors import NodeprintError
+from nodeprint.settings import config as configuration
 
 KERNEL = Path("kernels/build/linktest")
 
@@ -26,9 +28,11 @@ KERNEL = Path("kernels/build/linktest")
 def partitions(campaign: Path) -> dict[str, list[Node]]:
     """The measured nodes, by partition."""
     found: dict[str, list[Node]] = {}
-    for node in discover.read_sheet(campaign / "nodes.tsv"):
+    for node in node_sheet.read_sheet(campaign / "nodes.tsv"):
         if (campaigns.job_folder(campaign, node) / "status.json").exists():
-            found.setdefault(discover.checked_name(node.partition or fabric.NO_PARTITION, "nodes.tsv"), []).append(node)
+            found.setdefault(node_sheet.checked_name(node.partition or fabric.NO_PARTITION, "nodes.tsv"), []).append(
+                node
+            )
     return found
 
 

@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
+from nodeprint.data import nodes
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import nodes
 
 if __name__ == "__main__":
     try:

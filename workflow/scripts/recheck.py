@@ -8,9 +8,9 @@ import sys
 import time
 from pathlib import Path
 
-from nodeprint import node_lists, recheck
+from nodeprint.campaign import node_lists, recheck
+from nodeprint.campaign.progress import span
 from nodeprint.errors import NodeprintError
-from nodeprint.progress import span
 
 
 def main(campaign: Path, number: int, minutes: float, names: list[str]) -> None:

@@ -30,7 +30,7 @@ from snakemake_interface_executor_plugins.workflow import WorkflowExecutorInterf
 # of a clone that is not installed; installed it is found before
 sys.path.append(str(Path(__file__).parents[2]))
 
-from nodeprint import lost_jobs
+from nodeprint.campaign import lost_jobs
 from nodeprint.errors import NodeprintError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from nodeprint.discover import slurm
+from nodeprint.campaign import slurm
 from nodeprint.errors import NodeprintError, printable
 
 #: A command of Slurm may wait this long for its controller.

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nodeprint import files, followed, node_lists
-from nodeprint.discover import slurm
+from nodeprint import files
+from nodeprint.campaign import followed, node_lists, slurm
 from nodeprint.errors import NodeprintError, printable
 from snakemake_executor_plugin_nodeprint import commands
 from snakemake_executor_plugin_nodeprint.commands import Listed, NoAnswerError, RefusedError

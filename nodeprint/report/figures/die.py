@@ -7,10 +7,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from nodeprint import dies
 from nodeprint.iodie import listing, sentences
 from nodeprint.iodie.die import Die
 from nodeprint.iodie.part_comparison import WORDS
+from nodeprint.machine import dies
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 

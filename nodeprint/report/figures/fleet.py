@@ -12,10 +12,10 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
+from nodeprint.data.layout import Ints
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.judge.verdict import Interval, Verdict
-from nodeprint.layout import Ints
 from nodeprint.report.figures.grid import GridData, grid
 from nodeprint.report.figures.matrix import difference_reach, drawn_slots, home_of, square_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels

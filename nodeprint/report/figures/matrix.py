@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from nodeprint.data import homes
+from nodeprint.data.layout import Ints
+from nodeprint.data.quantity import Quantity
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import homes
-from nodeprint.fleet.quantity import Quantity
-from nodeprint.layout import Ints
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.part_levels import (
     BRACKET_PT,

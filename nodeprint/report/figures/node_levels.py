@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from nodeprint.data.packed import PackedFleet, PackedNode
+from nodeprint.data.quantity import Quantity
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet.quantity import Quantity
-from nodeprint.packed import PackedFleet, PackedNode
 
 Floats = npt.NDArray[np.floating]
 

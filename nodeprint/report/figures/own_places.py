@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from nodeprint.data.layout import SOCKET, Ints, codes
+from nodeprint.data.packed import PackedNode, os_places
+from nodeprint.data.quantity import Quantity
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet.quantity import Quantity
 from nodeprint.judge.verdict import Finding, NodeVerdict, Verdict
-from nodeprint.layout import SOCKET, Ints, codes
-from nodeprint.packed import PackedNode, os_places
 from nodeprint.report.figures.node_levels import Floats, NodeLevels, mean_of_runs
 from nodeprint.report.figures.part_levels import (
     BRACKET_PT,

@@ -12,7 +12,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.transforms import blended_transform_factory, offset_copy
 
-from nodeprint.layout import CCD, CCX, QUADRANT, SOCKET, Ints
+from nodeprint.data.layout import CCD, CCX, QUADRANT, SOCKET, Ints
 from nodeprint.report.figures.style import Style
 
 _LEVELS = {CCX: "CCX", CCD: "CCD", QUADRANT: "quadrant", SOCKET: "socket"}

@@ -10,8 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
+from nodeprint.data.layout import Ints
 from nodeprint.errors import NodeprintError
-from nodeprint.layout import Ints
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.part_levels import (
     BRACKET_PT,

@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 from matplotlib.colors import Colormap, ListedColormap
 
-from nodeprint import checked_yaml, sources
 from nodeprint.errors import NodeprintError
+from nodeprint.settings import checked_yaml, sources
 
 Map = Literal["values", "differences"]
 

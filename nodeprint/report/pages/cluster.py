@@ -13,9 +13,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from nodeprint.errors import printable
-from nodeprint.fingerprint import FIELDS, label
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.judge.verdict import ClassFigure, NodeVerdict
+from nodeprint.machine.fingerprint import FIELDS, label
 from nodeprint.report import message_rates, names, terminal, text
 from nodeprint.report.pages import pictures
 from nodeprint.report.pages.blocks import (

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from nodeprint.errors import NodeprintError
-from nodeprint.fingerprint import label
 from nodeprint.judge.verdict import CellFigure, ClassFigure, Finding, Margin
+from nodeprint.machine.fingerprint import label
 from nodeprint.report import commands, names, text
 from nodeprint.report.pages import pictures
 from nodeprint.report.pages.blocks import Cell, Command, FactRows, FindingBlock, Mark, Table

@@ -11,12 +11,12 @@ from pathlib import Path
 import msgspec
 
 from nodeprint import __version__
+from nodeprint.data import jobs, store
+from nodeprint.data.jobs import Job
+from nodeprint.data.packed import PackedFleet, PackedNode
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import jobs, store
-from nodeprint.fleet.jobs import Job
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.judge.verdict import NodeVerdict, Verdict
-from nodeprint.packed import PackedFleet, PackedNode
 from nodeprint.report import text
 from nodeprint.report.figures import style as styles
 from nodeprint.report.figures.node_levels import NodeLevels, levels

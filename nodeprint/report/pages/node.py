@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from nodeprint import topology
+from nodeprint.data import store
+from nodeprint.data.jobs import Job
+from nodeprint.data.layout import SOCKET
+from nodeprint.data.quantity import models
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.fingerprint import LISTS, label
-from nodeprint.fleet import store
-from nodeprint.fleet.jobs import Job
-from nodeprint.fleet.quantity import models
 from nodeprint.judge.verdict import NodeVerdict
-from nodeprint.layout import SOCKET
+from nodeprint.machine import topology
+from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.report import message_rates, names, quadrant_words, readings, terminal, text
 from nodeprint.report.figures import matrix
 from nodeprint.report.pages import method, pictures

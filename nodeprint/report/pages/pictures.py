@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from nodeprint.data import homes
+from nodeprint.data.layout import SOCKET
 from nodeprint.errors import NodeprintError
-from nodeprint.fleet import homes
 from nodeprint.judge.outcome import MEANING
 from nodeprint.judge.verdict import ClassFigure, Finding, Interval
-from nodeprint.layout import SOCKET
 from nodeprint.report import names
 from nodeprint.report.figures import (
     curves,

@@ -9,11 +9,11 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from nodeprint.fleet.quantity import Quantity
+from nodeprint.data.packed import PackedFleet
+from nodeprint.data.quantity import Quantity
 from nodeprint.judge.judge import Judged, judge
-from nodeprint.packed import PackedFleet
+from nodeprint.machine.topology.presets import from_part, preset
 from nodeprint.simulate import Plan, fleet
-from nodeprint.topology.presets import from_part, preset
 
 #: Two sockets of 32 cores, and a part with six of eight cores a CCX.
 FULL, HARVESTED = "naples-2x32", "EPYC 9454"

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from nodeprint import packed
+from nodeprint.data import packed
+from nodeprint.data.packed import PackedFleet
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance, baseline, reduction
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.judge import judge as judge_fleet
 from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome
 from nodeprint.judge.verdict import Finding, Verdict
-from nodeprint.packed import PackedFleet
 
 from .fleets import made
 

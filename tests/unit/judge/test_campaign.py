@@ -9,9 +9,9 @@ import pytest
 
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import Kind, Outcome
+from nodeprint.machine.topology.presets import preset
 from nodeprint.report import files
 from nodeprint.simulate import Plan, write
-from nodeprint.topology.presets import preset
 
 SMALL = preset("naples-2x32")
 

@@ -6,8 +6,8 @@ import pytest
 
 from nodeprint.judge.judge import judge
 from nodeprint.judge.pairs import build
+from nodeprint.machine.topology.presets import preset
 from nodeprint.simulate.machines import measured_places
-from nodeprint.topology.presets import preset
 
 from .fleets import judged, made, times
 

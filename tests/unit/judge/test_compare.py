@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from nodeprint import packed
 from nodeprint.cli import app
+from nodeprint.data import packed
 from nodeprint.judge import acceptance
 from nodeprint.judge.compare import OtherMachine, compare, drift, machines_apart
 from nodeprint.judge.judge import judge

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nodeprint.fleet.homes import FAR, NEAR
+from nodeprint.data.homes import FAR, NEAR
+from nodeprint.data.packed import PackedFleet
 from nodeprint.judge import acceptance
 from nodeprint.judge.compare import drift
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Outcome
-from nodeprint.packed import PackedFleet
+from nodeprint.machine.topology.presets import from_part
 from nodeprint.simulate import Plan, fleet
-from nodeprint.topology.presets import from_part
 
 from .fleets import made, with_outcomes
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nodeprint.data.layout import RANK, codes
+from nodeprint.data.packed import PackedFleet
 from nodeprint.judge import confirmation
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Outcome, State
-from nodeprint.layout import RANK, codes
-from nodeprint.packed import PackedFleet
 
 from .fleets import judged, made, times
 

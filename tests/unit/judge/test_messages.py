@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nodeprint.fabric import Fabric, Fabrics
+from nodeprint.data.fabric import Fabric, Fabrics
 from nodeprint.judge import acceptance, messages
 from nodeprint.judge.deviations import Levels
 from nodeprint.judge.judge import judge

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nodeprint.fleet import job_parts
-from nodeprint.fleet.quantity import Quantity
+from nodeprint.data import job_parts
+from nodeprint.data.quantity import Quantity
 from nodeprint.judge import sets
+from nodeprint.machine.topology.presets import from_part
 from nodeprint.simulate import Plan, fleet
-from nodeprint.topology.presets import from_part
 
 
 def _of(measurement: str, nps: int) -> Quantity:

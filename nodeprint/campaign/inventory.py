@@ -1,0 +1,76 @@
+"""An Ansible inventory: the sample sheet from what `ansible-inventory --list` prints, of the hosts in group `nodes`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nodeprint.campaign.node_sheet import Node, checked_name, short
+from nodeprint.errors import NodeprintError, printable
+
+#: The group whose hosts are measured.
+GROUP = "nodes"
+_SECONDS = 120.0
+
+
+def find(inventory: Path) -> list[Node]:
+    """The sheet of the inventory's group `nodes`. Raises NodeprintError where it has none or Ansible is missing."""
+    return sheet(_list(inventory), inventory)
+
+
+def sheet(listed: Mapping[str, Any], inventory: Path) -> list[Node]:
+    """The sheet's rows, from the inventory as JSON. The host is the name itself, or its variable `nodeprint_host`."""
+    variables = listed.get("_meta", {}).get("hostvars", {})
+    nodes = []
+    for name in _members(listed, GROUP):
+        host = str(variables.get(name, {}).get("nodeprint_host", short(name)))
+        nodes.append(Node(node=checked_name(name, inventory), host=checked_name(host, inventory), state="inventory"))
+    if not nodes:
+        advice = "write the hosts to measure below `nodes:`, as in ansible/inventory.example.yml"
+        raise NodeprintError(f"it has no host in a group `{GROUP}`", where=inventory, advice=advice)
+    return nodes
+
+
+def _members(listed: Mapping[str, Any], group: str) -> list[str]:
+    """The hosts of a group and of its children, each once, in the inventory's order."""
+    found: dict[str, None] = {}
+    todo = [group]
+    seen = set()
+    while todo:
+        name = todo.pop(0)
+        if name not in seen:
+            seen.add(name)
+            found |= dict.fromkeys(listed.get(name, {}).get("hosts", []))
+            todo += listed.get(name, {}).get("children", [])
+    return list(found)
+
+
+def _list(inventory: Path) -> dict[str, Any]:
+    # the environment that this Python belongs to comes first, also where it was not activated
+    program = shutil.which("ansible-inventory", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
+    if program is None:
+        advice = "install it, `.venv/bin/pip install ansible-core`, or choose another `launch`"
+        raise NodeprintError("ansible-inventory is not on PATH", key="launch", advice=advice)
+    command = [program, "--inventory", str(inventory), "--list"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, timeout=_SECONDS, check=False, stdin=subprocess.DEVNULL
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        advice = f"call `{' '.join(command)}` by hand to see more"
+        raise NodeprintError(f"no answer in {_SECONDS:.0f} s", where=inventory, advice=advice) from error
+    try:
+        listed = json.loads(done.stdout) if done.returncode == 0 else None
+    except ValueError:
+        listed = None
+    if not isinstance(listed, dict):
+        lines = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+        said = printable(lines[-1].strip()) if lines else "it is no inventory"
+        raise NodeprintError(said, where=inventory, advice=f"`{' '.join(command)}` shows more")
+    return listed

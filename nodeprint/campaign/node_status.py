@@ -1,0 +1,235 @@
+"""How each node of a campaign stands, while it is measured and afterwards: `nodeprint status`."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nodeprint.campaign import node_lists, node_sheet, slurm
+from nodeprint.campaign import preparation as campaigns
+from nodeprint.campaign.progress import (
+    RUNS,
+    NodeProgress,
+    State,
+    by_ansible,
+    complete,
+    counted,
+    queue_rows,
+    span,
+    text_of,
+    watch,
+)
+from nodeprint.campaign.slurm import ENDED
+from nodeprint.errors import NodeprintError, printable
+
+#: How a node came to be that was not measured, as nodes.tsv says it.
+_MADE = ("simulated", "imported")
+#: What a node is of which everything is there.
+_ENDED = ("measured", *_MADE)
+#: What a node can be, in the order in which an administrator wants to read it. `failed`: nothing is measured, or
+#: nothing can be read; `interrupted`: what is there will be continued; `partly measured`: of the rest the node refused
+#: each part, or a kernel failed on it.
+STANDINGS = (
+    "failed", "interrupted", "partly measured", "running", "queued", "not begun", "left out", *_ENDED
+)  # fmt: skip
+#: What is to be measured by the next call.
+UNFINISHED = ("failed", "interrupted", "running", "queued", "not begun")
+#: The status for scripts while nodes run or are queued.
+AT_WORK = 3
+#: Slurm's states of a job that does not run yet.
+_QUEUED = ("PENDING", "CONFIGURING")
+_MOST_ROWS, _MOST_NAMED = 12, 3
+_LONGEST_LIST = 48
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a node stands: one of STANDINGS, why, and where it runs the measurement and the seconds left, if known."""
+
+    node: str
+    standing: str
+    reason: str = ""
+    job: int = 1
+    slurm_job: str = ""
+    measurement: str = ""
+    run: int = 0
+    done: int = 0
+    of: int = 0
+    left_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a campaign stands. `followed`: a call is at work on its Slurm jobs."""
+
+    campaign: str
+    nodes: Sequence[Standing]
+    followed: bool
+    left_s: float | None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Nodes by how they stand, none that is 0."""
+        found = {name: sum(node.standing == name for node in self.nodes) for name in STANDINGS}
+        return {name: count for name, count in found.items() if count}
+
+    @property
+    def code(self) -> int:
+        """For scripts: 3 while nodes run or are queued, else 1 where one was to be measured and is not."""
+        if {"running", "queued"} & set(self.counts):
+            return AT_WORK
+        return int(bool(set(self.counts) & set(UNFINISHED)))
+
+    def unfinished(self) -> str:
+        """The nodes that are to be measured still, by what they are, in half a sentence; empty where there is none."""
+        rows = [(standing, names, text) for standing in UNFINISHED for names, text in self._rows(standing)]
+        parts = [f"{names} {standing}" + (f" ({text})" if text else "") for standing, names, text in rows[:_MOST_NAMED]]
+        if len(rows) > _MOST_NAMED:
+            parts.append(f"{len(rows) - _MOST_NAMED} more reasons, see `nodeprint status`")
+        return "; ".join(parts)
+
+    def _rows(self, standing: str) -> list[tuple[str, str]]:
+        """The nodes that stand so, those with the same words folded, and the words."""
+        by_words: dict[str, list[str]] = {}
+        for node in self.nodes:
+            if node.standing == standing:
+                by_words.setdefault(_words(node), []).append(node.node)
+        return [(_folded(names), words) for words, names in by_words.items()]
+
+    def as_json(self) -> dict[str, Any]:
+        """The facts for programs."""
+        nodes = [asdict(node) for node in self.nodes]
+        return {
+            "campaign": self.campaign, "counts": self.counts, "followed": self.followed, "left_s": self.left_s,
+            "nodes": nodes,
+        }  # fmt: skip
+
+    def as_text(self) -> str:
+        """For a terminal: the counts, then nodes with the same words in one line, at most _MOST_ROWS of a kind."""
+        time_left = f"; about {span(self.left_s)} left" if self.left_s is not None else ""
+        counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
+        lines = [f"{self.campaign}: {counted(len(self.nodes), 'node')}: {counts}{time_left}"]
+        for standing in (one for one in STANDINGS if one not in _ENDED):
+            rows = self._rows(standing)
+            lines += [f"  {standing:<15}  {names:<24}  {text}".rstrip() for names, text in rows[:_MOST_ROWS]]
+            if len(rows) > _MOST_ROWS:
+                lines.append(f"  {standing:<15}  and {len(rows) - _MOST_ROWS} more")
+        if not self.followed and "queued" in self.counts:
+            lines.append("no call follows the jobs that are queued: `make run` continues it")
+        return "\n".join(lines)
+
+
+def read(folder: Path) -> Status:
+    """How every node of a campaign stands now. Raises NodeprintError where there is no campaign."""
+    sheet = node_sheet.read_sheet(folder / "nodes.tsv")
+    if any(node.state in _MADE for node in sheet):
+        return Status(folder.name, [_made(folder, node) for node in sheet], followed=False, left_s=None)
+    if not (folder / "config.yaml").exists() or not (folder / "plan.tsv").exists():
+        raise NodeprintError("no measured campaign", where=folder, advice="`make run` begins one")
+    watched = watch(folder)
+    watched.forget_begin()
+    state = watched.look()
+    seen = {node.name: node for node in state.nodes}
+    followed = _held(folder / "launch/lock")
+    queue = queue_rows(folder)
+    if not followed:
+        queue = _asked_anew(folder, queue)
+    nodes = [_standing(folder, node, seen.get(node.node), queue.get(node.node, []), state) for node in sheet]
+    return Status(folder.name, nodes, followed, state.left_s())
+
+
+def _asked_anew(folder: Path, queue: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """The rows of jobs.tsv as Slurm knows them now, where no call follows them; what is not in the queue is gone, as is
+    what Ansible ran."""
+    if not any(row[2] and row[3] not in ENDED for row in queue.values()):
+        return {}
+    listed = slurm.in_queue(text_of(folder / "id").strip())
+    if listed is None:  # what was known last
+        return dict(queue)
+    return {node: [*row[:3], *listed[row[2]]] for node, row in queue.items() if row[2] in listed}
+
+
+def _made(folder: Path, row: node_sheet.Node) -> Standing:
+    """How a simulated or imported node stands."""
+    there = campaigns.job_folder(folder, row).is_dir()
+    return Standing(row.node, row.state if there else "not begun", row.reason, row.job)
+
+
+def _standing(  # noqa: PLR0911 -- the first that holds
+    folder: Path, row: node_sheet.Node, seen: NodeProgress | None, queued: Sequence[str], state: State
+) -> Standing:
+    """How a node stands; `queued` is its row of jobs.tsv, or empty."""
+    job = campaigns.job_folder(folder, row)
+    none = Standing(row.node, "not begun", job=row.job, of=state.places, done=len(seen.done) if seen else 0)
+    if (job / "status.json").exists():
+        standing, message = _outcome(job / "status.json")
+        return replace(none, standing=standing, reason=message, done=len(complete(job, state.steps)))
+    if not row.measure:
+        return replace(none, standing="left out", reason=": ".join(filter(None, (row.state, row.reason))))
+    if submission := text_of(job / "submission.txt").strip():
+        return replace(none, standing="failed", reason=printable(submission, 400))
+    number, slurm_state, why = queued[2:5] if queued and queued[1] == str(row.job) else ("", "", "")
+    if slurm_state in _QUEUED:
+        return replace(none, standing="queued", reason="" if why == "None" else why, slurm_job=number)
+    if slurm_state in RUNS or _held(folder / f"locks/{row.host}.lock"):
+        since = f"since {why}" if slurm_state in RUNS and by_ansible(queued) else ""
+        return _running(none, seen, state, number, since)
+    if slurm_state.isupper():  # a state of Slurm, and no outcome of a former call
+        reason = f"its Slurm job is {slurm_state}; waiting for its status.json"
+        return replace(none, standing="running", reason=reason, slurm_job=number)
+    return replace(none, standing="interrupted") if (job / "node-run.log").exists() else none
+
+
+def _running(node: Standing, seen: NodeProgress | None, state: State, number: str, since: str) -> Standing:
+    """The standing of a node that runs: what it measures now, as far as it tells (`since` is what Ansible tells)."""
+    if since:
+        return replace(node, standing="running", reason=since)
+    if not seen or not seen.current:
+        return replace(node, standing="running", reason="it begins", slurm_job=number)
+    return replace(
+        node, standing="running", slurm_job=number, measurement=seen.current.name, run=seen.current.run,
+        left_s=state.left_of(seen),
+    )  # fmt: skip
+
+
+def _words(node: Standing) -> str:
+    """What is said of a node beside its name."""
+    if node.measurement:
+        left = f", {span(node.left_s)} left" if node.left_s is not None else ""
+        return f"{node.measurement}, run {node.run}, {node.done} of {node.of} measurements{left}"
+    return node.reason
+
+
+def _folded(names: Sequence[str]) -> str:
+    """Names as one list; what is too long for a line is counted, too."""
+    text = node_lists.fold(names)
+    return text if len(text) <= _LONGEST_LIST else f"{len(names)} nodes, {printable(text, _LONGEST_LIST)}"
+
+
+def _outcome(path: Path) -> tuple[str, str]:
+    """How a node stands by its status.json, and the first message of a measurement that is not done."""
+    try:
+        content = json.loads(path.read_text())
+        missing = [m for m in content["measurements"] if m["outcome"] != "done"]
+        message = f"{missing[0]['name']}: {missing[0]['message']}" if missing else ""
+        partial = "interrupted" if content.get("lost") else "partly measured"
+        standings = {"complete": "measured", "partial": partial}
+        return standings.get(str(content["outcome"]), "failed"), printable(message)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return "failed", "status.json cannot be read"
+
+
+def _held(lock: Path) -> bool:
+    """Whether a call holds a lock."""
+    try:
+        with lock.open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False

@@ -1,0 +1,152 @@
+"""What the kernels say of a plan before anything is measured: what they refuse, and how long they will take."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.settings.config import read_plan
+
+_SECONDS = 60.0
+#: The smallest group of CPUs that shares memory controllers: an L3 where each is a NUMA node.
+_CPUS_A_NODE = 8
+#: What a refusal says that depends on the machine: on the node that is to be measured it may be none.
+_OF_THIS_MACHINE = "on this machine"
+_ONLINE = Path("/sys/devices/system/cpu/online")
+
+
+def check(plan: str, kernels: Path, config: Path, here: bool) -> None:
+    """Ask the built kernels whether they take the arguments of `plan` (plan.tsv's text), which follows from `config`.
+
+    `here`: this is the machine that is measured. A kernel that was not built here, or does not start here, is not
+    asked. Raises NodeprintError naming file, key and the kernel's sentence.
+    """
+    for row in read_plan(plan):
+        kernel, key, arguments = row.kernel, f"arguments.{row.name}", row.arguments.split()
+        if idle := sorted({"--plan", "--help"} & set(arguments)):
+            raise NodeprintError(f"nothing is measured with {idle[0]}", where=config, key=key, advice="leave it out")
+        done = _asked(kernels, kernel, arguments)
+        if done is None:
+            continue
+        refusal = _last_words(done)
+        if done.returncode == 0 and here and (absent := _absent(done.stdout)):
+            refusal = f"CPU {absent[0]} is not online {_OF_THIS_MACHINE}, whose CPUs are {_ONLINE.read_text().strip()}"
+        elif done.returncode != 2:
+            continue
+        if here or _OF_THIS_MACHINE not in refusal:
+            advice = f"`kernels/build/{kernel} --help` lists what it takes; files are named by their full path"
+            raise NodeprintError(refusal, where=config, key=key, advice=advice)
+
+
+def seconds(kernels: Path, kernel: str, arguments: Sequence[str], machine: Mapping[str, str] | None = None) -> float:
+    """How long a run takes at a slow interconnect's 195 ns a hop, here or on the `machine` that this environment stands
+    for. Raises NodeprintError with the kernel's sentence."""
+    done = _asked(kernels, kernel, arguments, machine)
+    if done is None:
+        raise NodeprintError("does not start here", key=kernel, advice="call `make kernels`, or set slurm.minutes")
+    fields = dict(line.split(maxsplit=1) for line in done.stdout.splitlines() if " " in line)
+    time = fields.get("seconds_at_195_ns", fields.get("seconds"))
+    if done.returncode or time is None:
+        raise NodeprintError(_last_words(done) or "no time in its plan", key=kernel, advice="set slurm.minutes")
+    return float(time)
+
+
+def job_minutes(config: Mapping[str, Any], plan: str, cpus: int, cores: int, kernels: Path) -> int:
+    """Time limit of a job that measures `plan` on a node of so many CPUs on so many cores; `slurm.minutes` wins.
+
+    Twice the time at a slow interconnect's 195 ns a hop, and five minutes for start, survey and pinning. The node's
+    NUMA layout is not known before it is measured, and that of the login node says nothing of it: the longest of the
+    usual ones is planned for (`_layout`). Raises NodeprintError naming the argument's key.
+    """
+    if config["slurm"]["minutes"]:
+        return int(config["slurm"]["minutes"])
+    total = 0.0
+    for row in read_plan(plan, int(config["runs"])):
+        words = row.arguments.split()
+        chosen = [word for option, word in pairwise(words) if option == "--cpus"]
+        count = max(cores if chosen[-1:] == ["cores"] else cpus, 2)
+        try:
+            with _layout(count) as machine:
+                total += row.runs * seconds(kernels, row.kernel, [*words, "--cpus", f"0-{count - 1}"], machine)
+        except NodeprintError as error:
+            raise NodeprintError(str(error), key=f"arguments.{row.name}") from error
+    return 5 + math.ceil(2 * total / 60)
+
+
+@contextmanager
+def _layout(cpus: int) -> Iterator[dict[str, str]]:
+    """What makes a kernel plan for a machine of two sockets in which each eight CPUs are an L3 and a NUMA node ("L3 as
+    NUMA"): no layout of so many CPUs in use has more memory nodes, and so more to measure."""
+    half, last = -(-cpus // 2), (cpus - 1) // _CPUS_A_NODE
+    with tempfile.TemporaryDirectory(prefix="nodeprint-plan-") as folder:
+        system = Path(folder, "devices/system")
+
+        def write(path: str, text: str) -> None:
+            file = system / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"{text}\n")
+
+        write("cpu/online", f"0-{cpus - 1}")
+        write("node/has_memory", f"0-{last}")
+        sockets = [int(node * _CPUS_A_NODE >= half) for node in range(last + 1)]
+        for node, socket in enumerate(sockets):
+            first = node * _CPUS_A_NODE
+            write(f"node/node{node}/cpulist", f"{first}-{min(first + _CPUS_A_NODE, cpus) - 1}")
+            write(f"node/node{node}/distance", " ".join(
+                "10" if other == node else "12" if sockets[other] == socket else "32" for other in range(last + 1)
+            ))  # fmt: skip
+        for cpu in range(cpus):
+            node = cpu // _CPUS_A_NODE
+            write(f"cpu/cpu{cpu}/topology/physical_package_id", str(sockets[node]))
+            cache = f"cpu/cpu{cpu}/cache/index0"
+            shared = f"{node * _CPUS_A_NODE}-{min((node + 1) * _CPUS_A_NODE, cpus) - 1}"
+            for name, text in (("level", "3"), ("type", "Unified"), ("size", "32768K"), ("shared_cpu_list", shared)):
+                write(f"{cache}/{name}", text)
+        yield {"NODEPRINT_SYSFS": folder, "NODEPRINT_PROCFS": folder}
+
+
+def _asked(
+    kernels: Path, kernel: str, arguments: Sequence[str], machine: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str] | None:
+    """What a kernel answers to --plan, the dynamic build before the static one; None where none starts. `machine` is
+    environment that stands for another machine than this one.
+
+    Asked from the root folder, as a relative path would not be found from a job's folder either.
+    """
+    for program in (kernels / kernel, kernels / "static" / kernel):
+        try:
+            done = subprocess.run(
+                [program.absolute(), *arguments, "--plan"],
+                cwd="/", env=os.environ | dict(machine or {}), capture_output=True, text=True, errors="replace",
+                timeout=_SECONDS, check=False,
+                stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        if 0 <= done.returncode < 126:  # beyond: the loader or the shell could not start it, or it crashed
+            return done
+    return None
+
+
+def _absent(answer: str) -> list[int]:
+    """The CPUs of a plan that are not online here."""
+    from nodeprint.machine.topology.facts import cpu_list  # noqa: PLC0415 (the workflow plans jobs with Snakemake alone)
+
+    listed = next((line.removeprefix("cpus ") for line in answer.splitlines() if line.startswith("cpus ")), "")
+    if not listed or not _ONLINE.exists():
+        return []
+    online = set(cpu_list(_ONLINE.read_text(), _ONLINE))
+    return [cpu for cpu in cpu_list(listed, "--plan") if cpu not in online]
+
+
+def _last_words(done: subprocess.CompletedProcess[str]) -> str:
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    return printable(lines[-1].partition(": ")[2] or lines[-1]) if lines else ""

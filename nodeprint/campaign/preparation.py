@@ -1,0 +1,253 @@
+"""A campaign's folder made ready for measuring: configuration, plan and sheet written, failed outcomes cleared."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from nodeprint import files
+from nodeprint.campaign import node_sheet, recheck, run_files
+from nodeprint.campaign.node_sheet import Node
+from nodeprint.errors import NodeprintError
+from nodeprint.settings import checked_yaml
+from nodeprint.settings import config as configuration
+
+#: By what a way of launching reaches its nodes. (A sweep was one Slurm allocation over all nodes.)
+_REACHED = {"here": "here", "slurm": "Slurm", "sweep": "Slurm", "ansible": "Ansible"}
+
+
+def prepare(
+    config: dict[str, Any],
+    find: Callable[[], Sequence[Node]],
+    again: Sequence[str],
+    hashes: Mapping[str, str],
+    was_read_whole: Callable[[Path], bool] = lambda job: False,
+) -> Path:
+    """Write or refresh the campaign of `config`; returns its folder.
+
+    The set of nodes is frozen: `find` says which they are only where there is no sheet yet; Slurm's states are asked
+    again while nodes are pending. A node of `again` gets a new job, and so does one whose unfinished job was begun with
+    another plan or other kernels (`hashes`, by kernel's name): what was measured stays. A failed outcome is set aside,
+    so that the workflow tries it again, and a complete one where the configuration now asks for measurements or runs
+    that the job does not have: node-run adds them to it. Where something is to be measured, suspects are looked for
+    anew after it. Raises NodeprintError, also where the configuration now asks for other nodes or other arguments than
+    were measured. Complete jobs are looked through for damaged records, but those that `was_read_whole` knows.
+    """
+    folder = configuration.campaign_folder(config)
+    for path in (path for part in (".", "logs", "report") for path in (folder / part).glob("*")):
+        if not path.is_dir():  # the workflow's shells write into them, and a pipe would be waited for without end
+            files.check(path)
+    sheet = folder / "nodes.tsv"
+    former = _former(folder / "config.yaml")
+    _refuse_other_nodes(folder, former, config)
+    nodes = node_sheet.read_sheet(sheet) if sheet.exists() else list(find())
+    plan = configuration.plan(config)
+    if sheet.exists() and config["launch"] != "here" and any(_pending(folder, node) for node in nodes):
+        fresh = {node.node: node for node in find()}
+        nodes = [_as_now(node, fresh.get(node.node)) if _pending(folder, node) else node for node in nodes]
+    nodes = node_sheet.again(nodes, again)
+    complete = [job_folder(folder, node) for node in nodes if not _pending(folder, node)]
+    _refuse_other_arguments(folder, former, config, complete)
+    more_runs = int(config["runs"]) > int(former.get("runs", config["runs"]))
+    added = _add_what_is_new(complete, plan, more_runs) if former else {}
+    nodes = [_refreshed(folder, node, plan, hashes, was_read_whole) for node in nodes]
+    _set_fabric_aside(fabric_outcomes(folder, nodes), config)
+    _note_changes(folder / "config.yaml", former, config, added)
+    if former != config:  # the report is made again where it is newer
+        files.write(folder / "config.yaml", yaml.safe_dump(config, sort_keys=True))
+    files.write(folder / "plan.tsv", plan)
+    node_sheet.write_sheet(sheet, nodes)
+    if config["launch"] != "here" and not (folder / "id").exists():  # by it jobs and folders on nodes are known
+        files.write(folder / "id", os.urandom(6).hex() + "\n")
+    pending = [node for node in nodes if node.measure and not (job_folder(folder, node) / "status.json").exists()]
+    if pending:
+        recheck.forget(folder)
+    if pending and config["launch"] == "ansible":
+        files.write(folder / "launch/pending.tsv", recheck.listed(pending))
+        # Snakemake makes nothing again for a newer file of the same content: the same nodes are tried again
+        files.remove(folder / "launch/pending.outcomes.tsv")
+    mark = discovered(folder, config)
+    for former_mark in set((folder / "launch").glob("discovered-*")) - {mark}:
+        files.remove(former_mark)
+    files.write(mark, "")
+    return folder
+
+
+def discovered(folder: Path, config: Mapping[str, Any]) -> Path:
+    """The file which says that a campaign is as `config` asks for: an edited configuration has another."""
+    text = yaml.safe_dump(dict(config), sort_keys=True)
+    return folder / f"launch/discovered-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def node_run(config: Mapping[str, Any], node: Node, job: int) -> list[str]:
+    """The arguments that node-run gets for a job of a node."""
+    return [
+        "--campaign", str(configuration.campaign_folder(config)), "--node", node.node, "--job", str(job),
+        "--runs", str(config["runs"]), "--expect-cpus", str(node.cpus), "--setup", str(config["site"]["setup"]),
+        "--serials", configuration.serials(config),
+    ]  # fmt: skip
+
+
+def job_folder(campaign: Path, node: Node) -> Path:
+    """Where a node's current job is."""
+    return campaign / "nodes" / node.node / f"job{node.job}"
+
+
+def fabric_outcomes(campaign: Path, nodes: Iterable[Node]) -> Path:
+    """What says how the newest job between the nodes came out: a new job of any node is one between them, too."""
+    return campaign / f"fabric/job{max((node.job for node in nodes), default=1)}/outcomes.tsv"
+
+
+def _set_fabric_aside(outcomes: Path, config: Mapping[str, Any]) -> None:
+    """Remove what says that the job between the nodes is done where it failed, or lacks what is asked for now."""
+    if not outcomes.exists():
+        return
+    rows = [row.split("\t") for row in outcomes.read_text().splitlines()]
+    asked = {(str(run + 1), name) for run in range(config["runs"]) for name, _ in configuration.fabric_plan(config)}
+    if asked - {(run, name) for _, run, name, *_ in rows} or any(row[3] in ("refused", "failed") for row in rows):
+        files.remove(outcomes)
+
+
+def _pending(folder: Path, node: Node) -> bool:
+    return _outcome(job_folder(folder, node) / "status.json") != "complete"
+
+
+def _as_now(node: Node, fresh: Node | None) -> Node:
+    """A pending node with the state that Slurm gives it now, unless the sheet was edited against the old state."""
+    by_hand = node.measure == bool(node.reason)
+    if fresh is None or by_hand:
+        return node
+    # an inventory says by which name a host calls itself (nodeprint_host)
+    host = fresh.host if fresh.state == "inventory" else node.host
+    return replace(node, host=host, state=fresh.state, reason=fresh.reason, measure=fresh.measure)
+
+
+def _former(path: Path) -> dict[str, Any]:
+    """The configuration of the campaign's call before this one; empty where this is the first."""
+    return checked_yaml.read(path) if path.exists() else {}
+
+
+def _refuse_other_nodes(folder: Path, former: Mapping[str, Any], config: Mapping[str, Any]) -> None:
+    before, now = former.get("launch", config["launch"]), config["launch"]
+    if _REACHED[before] != _REACHED[now]:
+        what = f"the campaign was begun with `launch: {before}`, and `launch: {now}` measures other nodes"
+        raise NodeprintError(what, where=folder, key="launch", advice="write another name at `campaign:`")
+
+
+def _refuse_other_arguments(
+    folder: Path, former: Mapping[str, Any], config: Mapping[str, Any], complete: Iterable[Path]
+) -> None:
+    """What was measured with other arguments cannot be compared. Where only a new nodeprint has others it may stay."""
+    changed = [key for key in ("preset", "arguments") if former.get(key, config[key]) != config[key]]
+    asked = configuration.rows(configuration.plan(config))
+    for job in complete if changed else ():
+        begun = configuration.planned(job)
+        other = [name for name, words in asked.items() if begun.get(name, words) != words]
+        if other:
+            what = (
+                f"{job.parent.name} was measured by {other[0]} with `{begun[other[0]]}`, and `{asked[other[0]]}` is "
+                "configured now"
+            )
+            advice = "write another name at `campaign:`, as figures of both cannot be compared"
+            raise NodeprintError(what, where=folder, key=" and ".join(changed), advice=advice)
+
+
+def _add_what_is_new(complete: Iterable[Path], plan: str, more_runs: bool) -> dict[str, int]:
+    """Ask for the measurements that `plan` has beyond these jobs, and for its runs where the configuration asks for
+    `more_runs` than before; on how many nodes each of these is new."""
+    asked = configuration.read_plan(plan)
+    added: dict[str, int] = {}
+    for job in complete:
+        begun, status = _begun_with(job / "plan.tsv"), job / "status.json"
+        if begun is None:
+            continue
+        done = json.loads(status.read_text()).get("runs", 1)
+        had = {row.name: row.runs for row in configuration.read_plan(begun, done if isinstance(done, int) else 1)}
+        new = [row.name for row in asked if row.name not in had]
+        more = [(row, had[row.name]) for row in asked if more_runs and had.get(row.name, row.runs) < row.runs]
+        new += [f"runs {runs + 1} to {row.runs} of {row.name}" for row, runs in more]
+        if new:
+            files.write(job / "plan.tsv", plan)
+            files.rename(status, "status.former.json")
+        for name in new:
+            added[name] = added.get(name, 0) + 1
+    return added
+
+
+def _note_changes(path: Path, former: Mapping[str, Any], config: Mapping[str, Any], added: Mapping[str, int]) -> None:
+    """Say which keys a call changes of an existing campaign's configuration, and what it measures for that."""
+    changed = sorted(key for key in {*former, *config} if former.get(key) != config.get(key)) if former else []
+    if not changed and not added:
+        return
+    new = [f"{name} on {count} {'node' if count == 1 else 'nodes'}" for name, count in added.items()]
+    measured = f"new, and measured now: {', '.join(new)}; " if new else ""
+    said = (
+        f"the campaign's configuration changes in {', '.join(changed)}; {measured}what is complete stays as it was"
+        " measured, and the nodes are those of nodes.tsv (`make run NODES=a,b` measures these nodes again)"
+    )
+    print(f"nodeprint: {path}: {said}", file=sys.stderr)
+
+
+def _refreshed(
+    campaign: Path, node: Node, plan: str, hashes: Mapping[str, str], was_read_whole: Callable[[Path], bool]
+) -> Node:
+    job = job_folder(campaign, node)
+    status = job / "status.json"
+    files.remove(job / "submission.txt")
+    if status.exists():
+        # what is damaged is set aside by node-run and measured again, as is what is gone
+        damaged = not was_read_whole(job) and run_files.is_damaged(job)
+        if _outcome(status) == "complete" and not damaged and not run_files.lost(job):
+            return node
+        files.rename(status, "status.former.json")
+    begun = _begun_with(job / "plan.tsv")
+    if begun is not None and _without_runs(begun) != _without_runs(plan):
+        return replace(node, job=node.job + 1)
+    if any(_of_other_kernel(path, hashes) for path in job.glob("run*/*.jsonl")):
+        return replace(node, job=node.job + 1)
+    return node
+
+
+def _outcome(status: Path) -> str | None:
+    try:
+        content = json.loads(status.read_text())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return content.get("outcome") if isinstance(content, dict) else None
+
+
+def _without_runs(plan: str) -> list[tuple[str, str, str]]:
+    """More runs of the same are measured in the same job."""
+    return [(row.name, row.kernel, row.arguments) for row in configuration.read_plan(plan)]
+
+
+def _begun_with(plan: Path) -> str | None:
+    return plan.read_text() if plan.exists() else None
+
+
+def read_hashes(path: Path) -> dict[str, str]:
+    """The hashes of the built kernels by name, as their Makefile writes them; none where none were built here."""
+    if not path.exists():
+        return {}
+    rows = [line.split() for line in path.read_text().splitlines()]
+    return {row[0]: row[1] for row in rows if len(row) == 2}
+
+
+def _of_other_kernel(records: Path, hashes: Mapping[str, str]) -> bool:
+    """Whether an unfinished record file was begun by another version of its kernel; False where that is unknown."""
+    try:
+        with records.open("rb") as file:
+            header = json.loads(file.readline(1 << 20))
+    except (OSError, ValueError, RecursionError):
+        return False
+    if not isinstance(header, dict) or header.get("kernel") not in hashes:
+        return False
+    return header.get("kernel_hash") != hashes[header["kernel"]]

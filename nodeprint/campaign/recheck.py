@@ -1,0 +1,86 @@
+"""The recheck: suspected nodes and two others each are measured in a second job, some minutes after the first.
+
+launch/recheck1.tsv and launch/recheck2.tsv list what each of at most two rounds measures. The sheet has their jobs
+before the list is there, so that a call that was killed in between measures them all the same.
+"""
+
+from __future__ import annotations
+
+import calendar
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from nodeprint import files
+from nodeprint.campaign import followed, node_sheet
+from nodeprint.campaign.node_sheet import Node
+
+#: A node has at most three jobs: after two more its outcome is what it is.
+ROUNDS = 2
+
+
+def rounds(config: Mapping[str, Any], nodes: Sequence[Node]) -> range:
+    """The numbers of the rounds that a campaign may have: none where nothing can be compared."""
+    compared = sum(node.measure for node in nodes) > 1
+    return range(1, ROUNDS + 1) if config["recheck"] and compared else range(0)
+
+
+def path(campaign: Path, number: int) -> Path:
+    """The list of what a round measures."""
+    return campaign / f"launch/recheck{number}.tsv"
+
+
+def listed(nodes: Iterable[Node]) -> str:
+    """A list of jobs to measure: node, job and CPUs, a line each."""
+    return "".join(f"{node.node}\t{node.job}\t{node.cpus}\n" for node in nodes)
+
+
+def jobs(campaign: Path, number: int) -> dict[str, int]:
+    """The jobs of a round by node; none where there was no such round."""
+    file = path(campaign, number)
+    rows = (line.split("\t") for line in file.read_text().splitlines()) if file.exists() else ()
+    return {row[0]: int(row[1]) for row in rows}
+
+
+def first_jobs(campaign: Path, nodes: Iterable[Node]) -> list[Node]:
+    """The rows of a sheet with the jobs that they had before the rounds."""
+    again = [jobs(campaign, number) for number in range(ROUNDS, 0, -1)]
+    first = {node: job - 1 for of_round in again for node, job in of_round.items()}
+    return [replace(node, job=first.get(node.node, node.job)) for node in nodes]
+
+
+def forget(campaign: Path) -> None:
+    """Let all that the sheet has be a first job: suspects are looked for anew."""
+    for number in range(1, ROUNDS + 1):
+        files.remove(path(campaign, number))
+        files.remove(campaign / f"launch/suspects{number}.txt")
+
+
+def begin(campaign: Path, number: int, names: Sequence[str]) -> None:
+    """Give `names` a new job each, in the sheet and then in the round's list. Raises NodeprintError."""
+    sheet = node_sheet.again(node_sheet.read_sheet(campaign / "nodes.tsv"), names)
+    node_sheet.write_sheet(campaign / "nodes.tsv", sheet)
+    files.write(path(campaign, number), listed(node for node in sheet if node.node in set(names)))
+
+
+def wait_s(campaign: Path, names: Sequence[str], minutes: float) -> float:
+    """Seconds until the last job of `names` ended so many minutes ago: by our clock where somebody followed it, else by
+    its node's, and never longer than these minutes."""
+    sheet = [node for node in node_sheet.read_sheet(campaign / "nodes.tsv") if node.node in set(names)]
+    ends = [_ended(campaign / f"nodes/{node.node}/job{node.job}") for node in sheet]
+    return min(60 * minutes, max(0.0, max(ends, default=0.0) + 60 * minutes - time.time()))
+
+
+def _ended(job: Path) -> float:
+    """When a job ended, in seconds since 1970; 0 where that is not known."""
+    status = job / "status.json"
+    try:
+        if noted := followed.read(job).ended:
+            return datetime.fromisoformat(noted).timestamp()
+        return calendar.timegm(time.strptime(json.loads(status.read_text())["ended"], "%Y-%m-%dT%H:%M:%SZ"))
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return 0.0

@@ -1,0 +1,478 @@
+"""Slurm: the sample sheet from the text of sinfo and scontrol (versions 20.11 to 25), and what a job asks for.
+
+Their text, not `--json`: its schema moves between versions. All is pure but `find`, which asks.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nodeprint.campaign import node_lists, plans
+from nodeprint.campaign.node_sheet import Node, checked_name, short
+from nodeprint.errors import NodeprintError, NoServiceError, printable
+from nodeprint.settings import config as configuration
+
+#: sinfo's format: a line for each node and partition; the reason is free text, so it comes last.
+SINFO_FORMAT = "%N|%P|%T|%E"
+
+#: `scontrol -o` separates KEY=VALUE by one blank or more, and values (OS=) hold blanks too.
+_FIELD = re.compile(r"(?:^|\s)([A-Z][A-Za-z_]*)=")
+#: The free text of a node's line, last in it: what an administrator wrote must not pass for a field.
+_FREE_TEXT = re.compile(r"\s(?:Reason|Comment|Extra)=")
+#: State suffixes, man sinfo, "NODE STATE CODES": * not responding, ~ powered off, # powering up, ! and % (about to be)
+#: powering down, $ maintenance, @ and ^ reboot pending and issued, - planned for a job, + other flags.
+_STATE = re.compile(r"([a-z_]+)([*~#!%$@^+-]*)")
+
+#: States in which Slurm starts a job on the node, now or when its jobs end.
+_IN_SERVICE = frozenset(
+    {"idle", "alloc", "allocated", "mix", "mixed", "comp", "completing", "planned", "plnd", "blocked"}
+)
+_RESERVED = frozenset({"maint", "resv", "reserved"})
+_ASLEEP = frozenset({"powered_down", "powering_down", "power_down", "pow_dn"})
+_WAKING = frozenset({"powering_up", "power_up", "pow_up"})
+_SECONDS = 60.0
+#: A controller that is away is asked again every few seconds, so long.
+_PATIENCE_S, _PAUSE_S = 600.0, 3.0
+#: After its start a controller may not have heard of a node for so long.
+_STARTING_S = 60.0
+#: What Slurm's commands say where the controller did not answer; anything else is its answer.
+NO_ANSWER = re.compile(
+    r"unable to contact|connection refused|timed out|Zero Bytes|standby mode|temporarily unable|Unexpected message",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A node in one of its partitions, as sinfo lists it; `reason` is empty where Slurm has none."""
+
+    node: str
+    partition: str
+    default: bool
+    state: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class SlurmNode:
+    """What scontrol says of a node: host name, CPUs a whole-node job gets (0 unknown), active features, and the CPUs
+    that Slurm keeps for the system (core specialisation), and how many CPUs a core has (0 unknown)."""
+
+    host: str
+    cpus: int
+    features: frozenset[str]
+    kept: int = 0
+    threads: int = 0
+
+
+def find(slurm: Mapping[str, Any]) -> list[Node]:
+    """The sheet of the nodes that `slurm`, the configuration's section, selects.
+
+    Raises NodeprintError where Slurm does not answer, or nothing is selected.
+    """
+    only = ["-p", str(slurm["partition"])] if slurm["partition"] else []
+    listed = _listed(only)
+    known = {row.partition for row in listed}
+    if absent := [name for name in str(slurm["partition"]).split(",") if name and name not in known]:
+        what = f"Slurm has no partition {absent[0]}, or no node in it"
+        raise NodeprintError(what, key="slurm.partition", advice="`sinfo -s` lists the partitions")
+    facts = parse_nodes(_ask("scontrol", "-o", "show", "node"))
+    ours: frozenset[str] = frozenset()
+    if slurm["reservation"]:
+        told = _ask("scontrol", "-o", "show", "reservation", slurm["reservation"], key="slurm.reservation")
+        ours = frozenset(node_lists.expand(parse_reservation(told), "slurm.reservation"))
+    asked = node_lists.expand(str(slurm["nodes"]), "slurm.nodes") if slurm["nodes"] else None
+    nodes = with_racks(sheet(listed, facts, ours=ours, slurm=slurm, asked=asked), facts, str(slurm["rack_pattern"]))
+    try:
+        listed_switches = parse_topology(_ask("scontrol", "show", "topology"))
+        switches = {switch: node_lists.expand(names, "topology.conf") for switch, names in listed_switches.items()}
+    except NodeprintError:
+        switches = {}  # a cluster without topology plugin
+    nodes = selected(with_switches(nodes, switches), slurm)
+    limits = parse_partitions(_ask("scontrol", "-o", "show", "partition"))
+    for notice in confined(nodes, facts, limits, str(slurm["extra"])):
+        print(f"nodeprint: {notice}", file=sys.stderr)
+    return nodes
+
+
+def _listed(only: Sequence[str]) -> list[Listed]:
+    """The nodes of sinfo. A controller that has just started does not know its nodes yet, and is asked again."""
+    until = time.monotonic() + _STARTING_S
+    while True:
+        rows = parse_sinfo(_ask("sinfo", "-h", "-N", "-o", SINFO_FORMAT, *only))
+        if not any(row.state.startswith("unknown") for row in rows) or time.monotonic() > until:
+            return rows
+        time.sleep(_PAUSE_S)
+
+
+def parse_sinfo(text: str) -> list[Listed]:
+    """The lines of `sinfo -h -N -o SINFO_FORMAT`. A line of another shape is the rest of a reason with a line break."""
+    listed: list[Listed] = []
+    for line in text.splitlines():
+        cells = line.split("|", 3)
+        if len(cells) == 4 and _STATE.fullmatch(cells[2].strip().lower()):
+            node, partition, state, reason = (cell.strip() for cell in cells)
+            reason = "" if reason.lower() in ("none", "") else printable(reason)
+            listed.append(
+                Listed(
+                    checked_name(node, "sinfo"), partition.rstrip("*"), partition.endswith("*"), state.lower(), reason
+                )
+            )
+    return listed
+
+
+def parse_nodes(text: str) -> dict[str, SlurmNode]:
+    """The lines of `scontrol -o show node`, by node name."""
+    found = {}
+    for line in text.splitlines():
+        fields = _fields(_FREE_TEXT.split(line, maxsplit=1)[0])
+        name = fields.get("NodeName", "")
+        if not name or name in found:
+            continue
+        host = checked_name(short(fields.get("NodeHostName", "") or name), "scontrol")
+        features = fields.get("ActiveFeatures", fields.get("AvailableFeatures", ""))
+        cpus, active = effective_cpus(fields), frozenset(features.split(",")) - {"(null)", ""}
+        total, cores = _number(fields.get("CPUTot", "")), _cores(fields)
+        kept = max(total - cpus, 0) if cpus else 0
+        found[name] = SlurmNode(host, cpus, active, kept, total // cores if cores else 0)
+    return found
+
+
+def _cores(fields: Mapping[str, str]) -> int:
+    """The cores of a node; 0 where it is not said."""
+    return _number(fields.get("Sockets", "")) * _number(fields.get("CoresPerSocket", ""))
+
+
+def effective_cpus(fields: Mapping[str, str]) -> int:
+    """CPUs that a job with the whole node gets: those not specialised for the system (man slurm.conf, CoreSpecCount,
+    CpuSpecList). Slurm 22.05 and newer say it themselves. 0 where nothing is said."""
+    if effective := _number(fields.get("CPUEfctv", "")):
+        return effective
+    specialised = _number(fields.get("CoreSpecCount", "")) * (_number(fields.get("ThreadsPerCore", "")) or 1)
+    if not specialised:
+        specialised = _length(fields.get("CPUSpecList", ""))
+    return max(_number(fields.get("CPUTot", "")) - specialised, 0)
+
+
+def parse_reservation(text: str) -> str:
+    """The node-list expression of a reservation, from `scontrol -o show reservation NAME`; empty where it has none."""
+    fields = _fields(text)
+    return "" if fields.get("Nodes") in ("(null)", None) else fields["Nodes"]
+
+
+def parse_topology(text: str) -> dict[str, str]:
+    """Leaf switches and their node-list expressions, from `scontrol show topology` (topology/tree)."""
+    switches = {}
+    for line in text.splitlines():
+        fields = _fields(line)
+        if fields.get("Level") == "0" and fields.get("SwitchName") and fields.get("Nodes", "(null)") != "(null)":
+            switches[fields["SwitchName"]] = fields["Nodes"]
+    return switches
+
+
+def why_not(state: str, ours: bool, wake: bool) -> str:
+    """Why a node in sinfo's `state` is not measured; empty where it is.
+
+    `ours`: it is in the reservation of this campaign. `wake`: powered-down nodes may be switched on.
+    """
+    match = _STATE.fullmatch(state)
+    base, flags = (match[1], set(match[2])) if match else ("", set())
+    reasons = {
+        "does not respond": "*" in flags,
+        "is powered down; set slurm.wake to measure it": not wake and (base in _ASLEEP or bool(flags & set("~!%"))),
+        "is about to reboot": bool(flags & set("@^")),
+        "is reserved for others; name the reservation in slurm.reservation": (base in _RESERVED or "$" in flags)
+        and not ours,
+        "is out of service": base not in _IN_SERVICE | _RESERVED | _ASLEEP | _WAKING,
+    }
+    return next((reason for reason, true in reasons.items() if true), "")
+
+
+def sheet(
+    listed: Iterable[Listed],
+    facts: Mapping[str, SlurmNode],
+    *,
+    ours: frozenset[str],
+    slurm: Mapping[str, Any],
+    asked: Sequence[str] | None,
+) -> list[Node]:
+    """The sheet's rows of the selected nodes, in Slurm's order; one row per node.
+
+    A node of several partitions is measured in the default one if it is in it, else in the first by name. `ours` are
+    the nodes of the reservation, `asked` those of `slurm.nodes`, None for all. Raises NodeprintError where nothing is
+    selected, or a node was asked for that Slurm does not have.
+    """
+    chosen: dict[str, Listed] = {}
+    for row in listed:
+        known = chosen.get(row.node)
+        if known is None or (not row.default, row.partition) < (not known.default, known.partition):
+            chosen[row.node] = row
+    if missing := [name for name in asked or [] if name not in chosen]:
+        raise NodeprintError(
+            f"Slurm has no node {printable(missing[0], 60)}"
+            + (f" in {slurm['partition']}" if slurm["partition"] else ""),
+            key="slurm.nodes",
+            advice="`sinfo -N` lists the nodes",
+        )
+    nodes = []
+    for name, row in chosen.items():
+        fact = facts.get(name, SlurmNode(short(name), 0, frozenset()))
+        if (asked is not None and name not in asked) or (slurm["reservation"] and name not in ours):
+            continue
+        if slurm["feature"] and slurm["feature"] not in fact.features:
+            continue
+        why = why_not(row.state, name in ours, bool(slurm["wake"]))
+        nodes.append(
+            Node(
+                node=name,
+                host=fact.host,
+                partition=row.partition,
+                cpus=fact.cpus,
+                threads=fact.threads,
+                state=row.state,
+                reason=why and (row.reason or why),
+                measure=not why,
+            )
+        )
+    if not nodes:
+        raise NodeprintError(
+            "no node of this cluster is selected",
+            key="slurm",
+            advice="look at partition, nodes, feature and reservation",
+        )
+    return nodes
+
+
+def with_switches(nodes: Sequence[Node], switches: Mapping[str, Iterable[str]]) -> list[Node]:
+    """The rows with the leaf switch that each node hangs on."""
+    of = {name: switch for switch, names in switches.items() for name in names}
+    return [replace(node, switch=of.get(node.node, "")) for node in nodes]
+
+
+def with_racks(nodes: Sequence[Node], facts: Mapping[str, SlurmNode], pattern: str) -> list[Node]:
+    """The rows with their racks: the group of `pattern` in the node's name, or else in one of its features."""
+    if not pattern:
+        return list(nodes)
+    expression, found = re.compile(pattern), []
+    for node in nodes:
+        texts = (node.node, *sorted(facts[node.node].features if node.node in facts else ()))
+        match = next((match for text in texts if (match := expression.fullmatch(text))), None)
+        found.append(replace(node, rack=printable(match[1] or "", 60) if match else ""))
+    return found
+
+
+def selected(nodes: Sequence[Node], slurm: Mapping[str, Any]) -> list[Node]:
+    """The rows of `slurm.racks` and `slurm.switches`. Raises NodeprintError where one of these has no node."""
+    left = list(nodes)
+    for key, column in (("racks", "rack"), ("switches", "switch")):
+        asked = [name for name in str(slurm[key]).split(",") if name]
+        there = sorted({str(getattr(node, column)) for node in nodes} - {""})
+        if missing := [name for name in asked if name not in there]:
+            known = f"known are {', '.join(there[:20])}" if there else f"no node's {column} is known"
+            advice = "set slurm.rack_pattern" if key == "racks" and not there else ""
+            raise NodeprintError(f"no node in {column} {missing[0]}; {known}", key=f"slurm.{key}", advice=advice)
+        left = [node for node in left if not asked or getattr(node, column) in asked]
+    if not left:
+        raise NodeprintError("no node is in both", key="slurm.racks and slurm.switches", advice="leave one empty")
+    return left
+
+
+def parse_partitions(text: str) -> dict[str, int]:
+    """CPUs of a node that a job may have at most, by partition, from `scontrol -o show partition`; only real limits."""
+    rows = (_fields(line) for line in text.splitlines())
+    limits = {row.get("PartitionName", ""): _number(row.get("MaxCPUsPerNode", "")) for row in rows}
+    return {name: cpus for name, cpus in limits.items() if name and cpus}
+
+
+def confined(nodes: Sequence[Node], facts: Mapping[str, SlurmNode], limits: Mapping[str, int], extra: str) -> list[str]:
+    """Sentences about nodes of which a job does not get every CPU, with what gives them, if anything does."""
+    kept: dict[int, list[str]] = {}
+    limited: dict[str, list[str]] = {}
+    for node in nodes:
+        if not node.measure:
+            continue
+        if node.node in facts and facts[node.node].kept and "--core-spec" not in extra:
+            kept.setdefault(facts[node.node].kept, []).append(node.node)
+        if 0 < limits.get(node.partition, 0) < node.cpus:
+            limited.setdefault(node.partition, []).append(node.node)
+    said = [
+        f"{node_lists.fold(names)}: Slurm keeps {count} CPU{'' if count == 1 else 's'} for the system (core "
+        "specialisation), which no job measures; where the site allows it, `--core-spec=0` in slurm.extra gives them "
+        "to the jobs"
+        for count, names in kept.items()
+    ]
+    return said + [
+        f"{node_lists.fold(names)}: partition {name} gives a job at most {limits[name]} CPUs of a node "
+        "(MaxCPUsPerNode), and node-run refuses a part of a node; name another partition in slurm.partition"
+        for name, names in limited.items()
+    ]
+
+
+def sbatch_words(node: Node, slurm: Mapping[str, Any], minutes: int) -> list[str]:
+    """Options of sbatch for a job of `minutes` that has all of `node`: every CPU and, whatever DefMemPerNode says, all
+    memory. Raises NodeprintError."""
+    words = ["--nodes=1", "--ntasks=1", "--exclusive", "--mem=0", "--no-requeue"]
+    return [*words, *allocation_words(node.partition, slurm, minutes), f"--nodelist={node.node}"]
+
+
+def check_jobs(config: Mapping[str, Any], nodes: Sequence[Node], kernels: Path, path: Path) -> None:
+    """See that a job of each size of nodes can be asked for. Raises NodeprintError naming `path`, the configuration."""
+    plan = configuration.plan(config)
+    for node in {(node.cpus, node.cores): node for node in nodes}.values():
+        try:
+            sbatch_words(node, config["slurm"], plans.job_minutes(config, plan, node.cpus, node.cores, kernels))
+        except NodeprintError as error:
+            raise NodeprintError(str(error), where=path) from error
+
+
+def allocation_words(partition: str, slurm: Mapping[str, Any], minutes: int) -> list[str]:
+    """Options of sbatch and srun that say where, for whom and how long. Raises NodeprintError."""
+    named = {"--partition": partition} | {f"--{key}": slurm[key] for key in ("account", "qos", "reservation")}
+    options = [f"{option}={value}" for option, value in named.items() if value]
+    return [*options, f"--time={minutes}", _deadline(slurm, minutes), *shlex.split(slurm["extra"])]
+
+
+#: How Slurm's jobs end (man squeue, "JOB STATE CODES"), and what a state means for a node that was to be measured.
+ENDED: Mapping[str, str] = {
+    "BOOT_FAIL": "the node did not boot",
+    "CANCELLED": "it was cancelled",
+    "COMPLETED": "",
+    "DEADLINE": "it could not start in time; see slurm.deadline_hours",
+    "FAILED": "",
+    "LAUNCH_FAILED": "it could not be started on the node",
+    "NODE_FAIL": "the node was lost",
+    "OUT_OF_MEMORY": "it had too little memory",
+    "PREEMPTED": "another job took its place; choose a QOS or partition without preemption",
+    "REVOKED": "it runs on another cluster of the federation",
+    "TIMEOUT": "it took longer than its time limit; see slurm.minutes",
+}
+
+
+def ended(job_id: str, state: str, exit_code: str = "") -> str:
+    """How job `job_id` ended, in a sentence; `exit_code` as scontrol prints it (`2:0`, a code and a signal)."""
+    if not state:
+        return f"Slurm job {job_id} ended, and Slurm does not know any more how (MinJobAge is short, no accounting)"
+    code, _, number = exit_code.partition(":")
+    how = f"killed by signal {number}" if number not in ("", "0") else f"exit code {code}" if code else ""
+    said = ENDED.get(state, "") or (how if state == "FAILED" else "")
+    return f"Slurm job {job_id}: {state}" + (f", {said}" if said else "")
+
+
+def parse_job(text: str) -> tuple[str, str]:
+    """State and exit code of a job, from `scontrol -o show job ID`; empty where it has none."""
+    fields = _fields(text)
+    return fields.get("JobState", ""), fields.get("ExitCode", "")
+
+
+def parse_accounting(text: str) -> tuple[str, str]:
+    """State and exit code of a job, from `sacct -n -X -P -o State,ExitCode`; empty where it is not known there."""
+    state, _, code = text.strip().partition("\n")[0].partition("|")
+    return state.split(" ")[0], code  # CANCELLED by 1000
+
+
+def in_queue(campaign_id: str) -> dict[str, tuple[str, str]] | None:
+    """State and reason of a campaign's jobs that are in the queue, by number; None where Slurm does not answer."""
+    try:
+        code, text = _asked(["squeue", "--me", "--noheader", "--format=%j|%i|%T|%r"])
+    except NodeprintError:
+        return None
+    ours = f"nodeprint-{campaign_id}-"
+    rows = (line.split("|", 3) for line in text.splitlines() if line.startswith(ours))
+    return {row[1]: (row[2], printable(row[3], 120)) for row in rows if len(row) == 4} if code == 0 else None
+
+
+def _deadline(slurm: Mapping[str, Any], minutes: int) -> str:
+    """The option that ends a job which cannot start; Slurm refuses one before the time limit's end."""
+    seconds = math.ceil(slurm["deadline_hours"] * 3600)
+    if seconds <= minutes * 60:
+        raise NodeprintError(
+            f"a job of {minutes} minutes cannot end within {seconds} seconds",
+            key="slurm.deadline_hours",
+            advice="raise it, or set slurm.minutes",
+        )
+    return f"--deadline=now+{seconds}seconds"
+
+
+def _fields(text: str) -> dict[str, str]:
+    """KEY=VALUE pairs; of a key that comes twice, the first."""
+    parts = _FIELD.split(text)
+    found: dict[str, str] = {}
+    for key, value in zip(parts[1::2], parts[2::2], strict=True):
+        found.setdefault(key, value.strip())
+    return found
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+def _length(cpu_list: str) -> int:
+    """How many CPUs a list such as 0-1,64 has; 0 where it is none."""
+    total = 0
+    for part in cpu_list.split(","):
+        first, _, last = part.partition("-")
+        if not (first.isascii() and first.isdigit()) or (last and not (last.isascii() and last.isdigit())):
+            return 0
+        total += max(_number(last or first) - _number(first) + 1, 0)
+    return total
+
+
+def _ask(*command: str, key: str | None = None) -> str:
+    """What a Slurm command prints; SLURM_CONF says whom to ask, the user's other settings would change the text.
+
+    `key` is what of the configuration it asks about. A controller that does not answer is asked again for a while.
+    Raises NoServiceError where it stays away, and NodeprintError where it refuses.
+    """
+    until, waits = time.monotonic() + _PATIENCE_S, False
+    while True:
+        code, answer = _asked(command)
+        if code == 0:
+            return answer
+        if not NO_ANSWER.search(answer):
+            advice = f"call `{' '.join(command[: 4 if key else 3])}` by hand to see more"
+            raise NodeprintError(printable(answer), key=key or command[0], advice=advice)
+        if time.monotonic() > until:
+            advice = "see whether slurmctld is up, and call it again"
+            raise NoServiceError(
+                f"no answer in {_PATIENCE_S / 60:.0f} minutes ({printable(answer)})", key=command[0], advice=advice
+            )
+        if not waits:
+            message = (
+                f"no answer from Slurm ({printable(answer)}); it is asked again for {_PATIENCE_S / 60:.0f} minutes"
+            )
+            print(f"nodeprint: {message}", file=sys.stderr, flush=True)
+        waits = True
+        time.sleep(_PAUSE_S)
+
+
+def _asked(command: Sequence[str]) -> tuple[int, str]:
+    """Exit code of a command of Slurm and what it printed, or the last line of why it failed."""
+    environment = {
+        key: value
+        for key, value in os.environ.items()
+        if key == "SLURM_CONF" or not key.startswith(("SINFO_", "SLURM_", "SCONTROL_"))
+    } | {"LC_ALL": "C"}
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, timeout=_SECONDS, check=False, stdin=subprocess.DEVNULL
+        )
+    except FileNotFoundError as error:
+        raise NodeprintError(
+            f"{command[0]} is not on PATH", key="launch", advice="run it on a login node of the cluster"
+        ) from error
+    except subprocess.TimeoutExpired:
+        return 1, f"{command[0]} timed out after {_SECONDS:.0f} s"
+    if done.returncode == 0:
+        return 0, done.stdout.decode(errors="replace")
+    lines = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
+    return done.returncode, lines[-1] if lines else "no reason given"

@@ -1,0 +1,200 @@
+"""Messages between nodes as a matrix: LinkTest's records of a campaign, over (run, from, to)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.campaign.followed import Followed
+from nodeprint.campaign.followed import read as read_followed
+from nodeprint.campaign.node_sheet import Node, read_sheet
+from nodeprint.data import records
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.settings import config
+
+#: Below a campaign: job<J>/<partition>/run<R>/<measurement>.jsonl[.gz]
+FOLDER = "fabric"
+#: What a partition without a name is called in paths.
+NO_PARTITION = "any"
+#: From here on a record's arguments say where was measured, and no more what.
+_WHERE = "--nodes"
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """A measurement over the nodes of a partition: `values` (run, from, to) in ns a message, NaN where not measured.
+
+    A value is the median over pairs of ranks and passes. Nodes are in the order of their `places` (switch or rack,
+    empty where unknown). `runs` are named job1/run1, `started` when they began; `followed` has by job when it was
+    submitted and ended, by the login node's clock.
+    """
+
+    measurement: str
+    partition: str
+    nodes: tuple[str, ...]
+    places: tuple[str, ...]
+    runs: tuple[str, ...]
+    started: tuple[str, ...]
+    values: Floats
+    header: Mapping[str, Any]
+    followed: Mapping[int, Followed] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Fabrics:
+    """All that was measured between the nodes of a campaign; `notes` say what was not, and why."""
+
+    measured: tuple[Fabric, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def read(campaign: Path) -> Fabrics:
+    """Everything measured between the nodes of a campaign, by name and partition; nothing where it was not asked for.
+
+    A file that cannot be read, or was measured with other arguments than the first, is left out with a note.
+    """
+    asked = _asked(campaign)
+    if not asked and not (campaign / FOLDER).is_dir():
+        return Fabrics()
+    sheet = campaign / "nodes.tsv"
+    nodes = read_sheet(sheet) if sheet.exists() else []
+    found: dict[tuple[str, str], list[tuple[str, records.Records]]] = {}
+    notes: list[str] = []
+    for path, name, partition, run in _paths(campaign):
+        try:
+            file = records.read(path, f"{name}, {run}")
+        except NodeprintError as error:
+            notes.append(str(error))
+            continue
+        same = found.get((name, partition), [])
+        wrong = _unusable(file)
+        if not wrong and same and _what(file) != _what(same[0][1]):
+            wrong = f"measured with other arguments than {same[0][0]}; left out"
+        if wrong:
+            notes.append(f"{name}, {run}: {wrong}")
+        elif len(file.pairs["a"]):
+            found[name, partition] = [*same, (run, file)]
+    followed = {
+        int(folder.name.removeprefix("job")): known
+        for folder in (campaign / FOLDER).glob("job*")
+        if folder.name.removeprefix("job").isdecimal() and (known := read_followed(folder)).submitted
+    }
+    measured = tuple(_fabric(*key, files, nodes, followed) for key, files in sorted(found.items()))
+    return Fabrics(measured, (*notes, *_missing(campaign, measured, nodes, asked)))
+
+
+def _asked(campaign: Path) -> list[str]:
+    """What the campaign's configuration measures between nodes; nothing where there is none that can be read."""
+    try:
+        return [name for name, _ in config.fabric_plan(config.load(campaign / "config.yaml"))]
+    except NodeprintError:
+        return []
+
+
+def _paths(campaign: Path) -> Iterator[tuple[Path, str, str, str]]:
+    """The record files in the order of jobs and runs, each with its measurement, partition and run (job1/run1)."""
+
+    def order(path: Path) -> tuple[list[int], str]:
+        job, partition, run = path.parts[-4:-1]
+        return _numbers(f"{job} {run}"), f"{partition}/{path.name}"
+
+    for path in sorted((campaign / FOLDER).glob("job*/*/run*/*.jsonl*"), key=order):
+        job, partition, run = path.parts[-4:-1]
+        ours = re.fullmatch(r"job\d+/run\d+", f"{job}/{run}") and path.name.endswith((".jsonl", ".jsonl.gz"))
+        if ours and not path.with_name(f"{path.name}.gz").exists():
+            yield path, path.name.split(".")[0], partition, f"{job}/{run}"
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", text)]
+
+
+def _unusable(file: records.Records) -> str:
+    """Why a file cannot be compared between nodes; empty where it can."""
+    if file.cells:
+        return "of several message sizes, which are not compared; name one in --sizes"
+    ranks = file.header.get("ranks")
+    known = ranks if isinstance(ranks, list) else []
+    hosts = [isinstance(one, list) and len(one) == 2 and isinstance(one[0], str) for one in known]
+    most = max(int(file.pairs[end].max(initial=-1)) for end in ("a", "b"))
+    return "" if all(hosts) and most < len(hosts) else "its pairs are not of its ranks; set the file aside"
+
+
+def _what(file: records.Records) -> tuple[str, ...]:
+    """The arguments of a measurement, without where it was made."""
+    arguments = [str(word) for word in file.header.get("arguments", ())]
+    return tuple(arguments[: arguments.index(_WHERE)] if _WHERE in arguments else arguments)
+
+
+def _fabric(
+    name: str, partition: str, files: list[tuple[str, records.Records]], sheet: Sequence[Node],
+    followed: Mapping[int, Followed],
+) -> Fabric:  # fmt: skip
+    names = {node.host: node.node for node in sheet}
+    places = {node.node: node.switch or node.rack for node in sheet}
+    ranks = [[names.get(host, printable(host)) for host, _ in file.header["ranks"]] for _, file in files]
+    nodes = sorted(
+        {node for of_file in ranks for node in of_file},
+        key=lambda node: (places.get(node, ""), _numbers(node), node),
+    )
+    values = np.full((len(files), len(nodes), len(nodes)), np.nan)
+    for r, (_, file) in enumerate(files):
+        at = np.array([nodes.index(node) for node in ranks[r]])
+        a, b, times = at[file.pairs["a"]], at[file.pairs["b"]], file.pairs["latency_ns"]
+        if not file.header.get("directed"):
+            a, b, times = np.concatenate([a, b]), np.concatenate([b, a]), np.concatenate([times, times])
+        order = np.argsort(a * len(nodes) + b, kind="stable")
+        places_of = (a * len(nodes) + b)[order]
+        for group in np.split(order, np.flatnonzero(np.diff(places_of)) + 1):
+            if a[group[0]] != b[group[0]]:  # ranks of one node are no link
+                values[r, a[group[0]], b[group[0]]] = np.median(times[group])
+    started = tuple(str(file.header.get("start_time", "")) for _, file in files)
+    runs = tuple(run for run, _ in files)
+    where = tuple(places.get(node, "") for node in nodes)
+    return Fabric(name, partition, tuple(nodes), where, runs, started, values, files[0][1].header, followed)
+
+
+def _missing(campaign: Path, measured: Sequence[Fabric], sheet: Sequence[Node], asked: Sequence[str]) -> list[str]:
+    """What the newest job did not measure and why, a sentence each; and nodes that have records, but no link."""
+    said: dict[str, list[str]] = {}
+    without, tried = set(), set()
+    for path in sorted((campaign / FOLDER).glob("job*/outcomes.tsv"), key=lambda one: _numbers(one.parent.name))[-1:]:
+        for row in path.read_text(errors="replace").splitlines():
+            partition, run, name, outcome, _, _, message = (*row.split("\t"), *[""] * 7)[:7]
+            tried.add(name)
+            if outcome != "done":
+                without.add(partition)
+                said.setdefault(f"{name}, partition {partition}: {outcome}: {printable(message, 400)}", []).append(run)
+    notes = [f"{text} (run {', '.join(runs)})" for text, runs in said.items()]
+    notes += [
+        f"{name} was not measured in the newest job: it follows the nodes, when none of their jobs was lost; "
+        "`make run` continues"
+        for name in asked
+        if name not in tried
+    ]
+    known = {node for one in measured for node in one.nodes}
+    strangers = sorted(known - {node.node for node in sheet}) if sheet else []
+    if strangers:
+        notes.append(
+            f"messages were measured on {', '.join(strangers)}, which the campaign does not have: "
+            "see mpi.fabric_launcher, which must start the ranks on {nodes}"
+        )
+    later = [
+        node.node for node in sheet
+        if measured and node.node not in known and (node.partition or NO_PARTITION) not in without
+        and any((campaign / "nodes" / node.node).glob("job*/status.json"))
+    ]  # fmt: skip
+    if later:
+        notes.append(
+            f"no messages between nodes were measured on {', '.join(later)}, measured after them: "
+            f"`make run NODES={later[0]}` measures all links again"
+        )
+    return notes

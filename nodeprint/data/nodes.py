@@ -1,0 +1,161 @@
+"""The nodes of a campaign: which were measured, which were not, and why."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from nodeprint import files
+from nodeprint.campaign import node_sheet, preparation
+from nodeprint.campaign.node_sheet import Node, short
+from nodeprint.data import jobs, store
+from nodeprint.data.jobs import Job
+from nodeprint.data.waiting import counted
+from nodeprint.errors import printable
+
+State = Literal["measured", "refused", "not measured"]
+_LOG_LINES = 8
+#: So few nodes are read without other processes.
+_FEW = 2
+#: As malloc.h of the GNU C library has them.
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """What came of a node. `reason` says why it is refused or not measured; then `log_tail` has its log's end."""
+
+    node: str
+    host: str
+    state: State
+    reason: str = ""
+    log_tail: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """A campaign's nodes in the order of their names."""
+
+    campaign: Path
+    nodes: tuple[NodeState, ...]
+
+
+def gather(folder: Path, workers: int | None = None) -> Fleet:
+    """Read what is there into the store, in `workers` processes, and write fleet.json.
+
+    Raises NodeprintError without a campaign, or where something cannot be written: that is no node's fault.
+    """
+    return write(folder, [state for _, state, _ in each(folder, workers)])
+
+
+def write(folder: Path, states: Sequence[NodeState]) -> Fleet:
+    """Write fleet.json. Raises CannotWriteError."""
+    simulated = any(node.state == "simulated" for node in node_sheet.read_sheet(folder / "nodes.tsv"))
+    text = json.dumps({"schema": 1, "simulated": simulated, "nodes": [vars(state) for state in states]}, indent=1)
+    files.write(store.base(folder) / "fleet.json", text + "\n")
+    return Fleet(folder, tuple(states))
+
+
+def each(
+    folder: Path, workers: int | None = None, apart_from: Collection[str] = ()
+) -> Iterator[tuple[Node, NodeState, list[Job]]]:
+    """The nodes of a campaign by name, `apart_from` some, each with what came of it and its jobs, one in memory at a
+    time.
+
+    What is not in the store is read from its records first, on all processors that we may use unless `workers` says
+    how many. Raises NodeprintError without a campaign, CannotWriteError where the store cannot be written.
+    """
+    sheet = [node for node in node_sheet.read_sheet(folder / "nodes.tsv") if node.node not in apart_from]
+    nodes = sorted(sheet, key=lambda node: node.node)
+    places = [folder / "nodes" / node.node for node in nodes]
+    new = [place for place in places if place.is_dir() and not store.is_filled(place)]
+    if len(new) <= _FEW or workers == 1:
+        for place in counted(new, len(new), "nodes read"):
+            store.fill(place)
+    else:
+        with ProcessPoolExecutor(workers or len(os.sched_getaffinity(0)), initializer=_keep_memory) as pool:
+            for _ in counted(pool.map(store.fill, new), len(new), "nodes read"):
+                pass
+    for node, place in zip(nodes, places, strict=True):
+        found = [store.job(job) for job in jobs.folders(place)] if place.is_dir() else []
+        yield node, _state(folder, node, found), found
+
+
+def _keep_memory() -> None:
+    """Let this process keep what it frees: to get it from the system anew for each node is a tenth of the reading."""
+    with suppress(AttributeError):  # not the C library of GNU
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_M_MMAP_THRESHOLD, 1 << 25)
+        mallopt(_M_TRIM_THRESHOLD, 1 << 28)
+
+
+def _state(folder: Path, node: Node, found: Sequence[Job]) -> NodeState:
+    node_dir = folder / "nodes" / node.node
+    if not node_dir.is_dir():
+        return NodeState(node.node, node.host, "not measured", _not_begun(node))
+    hosts = sorted({host for job in found for host in job.hosts})
+    wrong = [host for host in hosts if short(host) != short(node.host)]
+    if wrong:
+        reason = f"its records were written on host {printable(wrong[0], 80)}, not on {node.host}: measure it again"
+        return NodeState(node.node, node.host, "refused", reason, _log_tail(preparation.job_folder(folder, node)))
+    current = next((job for job in found if job.number == node.job), None)
+    failed = [
+        printable(f"{m.get('name')}, job{node.job}/run{m.get('run')}: {m.get('outcome')}, {m.get('message')}", 300)
+        for m in (current.status.get("measurements", []) if current else [])
+        if m.get("outcome") != "done"
+    ]
+    submission = _submission(preparation.job_folder(folder, node))
+    problems = (*(text for job in found for text in job.problems), *failed, *([submission] if submission else []))
+    if any(job.measured for job in found) and not _is_cut(node, found):
+        tail = _log_tail(preparation.job_folder(folder, node)) if problems else ()
+        return NodeState(node.node, node.host, "measured", problems=problems, log_tail=tail)
+    reasons = (submission, *failed, *problems, "its job ended, or is at work, before all was measured")
+    reason = next(text for text in reasons if text)
+    if not node.measure:
+        reason = _not_begun(node)
+    return NodeState(
+        node.node, node.host, "not measured", reason, _log_tail(preparation.job_folder(folder, node)), problems
+    )
+
+
+def _is_cut(node: Node, jobs: Sequence[Job]) -> bool:
+    """Whether the node's only job with records was cut off, or is still at work: that is no whole measurement."""
+    with_records = [job for job in jobs if job.measured]
+    if [job.number for job in with_records] != [node.job]:
+        return False
+    status = with_records[0].status
+    return not status or (bool(status.get("lost")) and status.get("outcome") != "complete")
+
+
+def _not_begun(node: Node) -> str:
+    if node.measure:
+        return "its job never began to measure"
+    return ": ".join(text for text in (node.state or "left out by the sheet", printable(node.reason)) if text)
+
+
+def _submission(job_dir: Path) -> str:
+    """The scheduler's reason for a job without an outcome; empty where there is none, or an outcome came after it."""
+    path = job_dir / "submission.txt"
+    if (job_dir / "status.json").exists() or not path.is_file():
+        return ""
+    return printable(path.read_text(errors="replace").strip(), 400)
+
+
+def _log_tail(job_dir: Path) -> tuple[str, ...]:
+    """The last lines of node-run's log, or of its launch where it never began."""
+    for name in ("node-run.log", "launch.log"):
+        try:
+            with (job_dir / name).open(errors="replace") as log:
+                return tuple(printable(line.rstrip("\n")) for line in deque(log, _LOG_LINES))
+        except OSError:
+            continue
+    return ()

@@ -1,0 +1,340 @@
+"""From a campaign's records to its packed fleet: what was packed before and is the same is taken from there."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from nodeprint import files
+from nodeprint.campaign import node_sheet
+from nodeprint.campaign.followed import read as read_followed
+from nodeprint.data import homes, job_parts, nodes, senses, store
+from nodeprint.data.job_parts import JobPart, NodePlaces
+from nodeprint.data.jobs import Job, Measured
+from nodeprint.data.layout import layout_of, slots_of
+from nodeprint.data.packed import FOLDER, SCHEMA, PackedFleet, PackedNode, read, write_index
+from nodeprint.data.quantity import NodeLayout, Quantity, Values, cell_models, models
+from nodeprint.data.record_lines import FLAGS
+from nodeprint.data.store import Survey
+from nodeprint.errors import NodeprintError
+from nodeprint.machine import topology
+from nodeprint.machine.topology import processors
+from nodeprint.machine.topology.model import Cpu, Machine, Topology
+
+
+def pack(campaign: Path) -> PackedFleet:
+    """The campaign's nodes as arrays: as packed, where its records are the same, else packed anew from the store.
+
+    Raises NodeprintError when there is no campaign.
+    """
+    sheet = campaign / "nodes.tsv"
+    if not sheet.exists():
+        if (campaign / FOLDER / "index.json").exists():
+            return read(campaign)
+        raise NodeprintError("no campaign is there", where=campaign, advice="name a folder that holds nodes.tsv")
+    made_of, place = _made_of(campaign), store.base(campaign)
+    stamp = hashlib.sha256(msgspec.json.encode([campaign.name, made_of])).hexdigest()[:16]
+    for folder in dict.fromkeys((campaign, place)):
+        with suppress(NodeprintError):
+            return read(folder, stamp)
+    _pack(campaign, stamp, made_of, place)
+    return read(place)
+
+
+def _made_of(campaign: Path) -> dict[str, str]:
+    """By node a digest of what it is packed from: its row, every file's name, size and time, and the rules."""
+    made_by = f"{SCHEMA} {store.SCHEMA} {processors.digest()} {models()}"
+    out = {}
+    for row in node_sheet.read_sheet(campaign / "nodes.tsv"):
+        place = campaign / "nodes" / row.node
+        found = [made_by, row, store.sources(place) if place.is_dir() else None]
+        out[row.node] = hashlib.sha256(msgspec.json.encode(found)).hexdigest()[:16]
+    return out
+
+
+class _Gathered(msgspec.Struct):
+    """What a node was packed from (`made_of`), what came of it, and what its records say of the campaign."""
+
+    made_of: str
+    state: nodes.NodeState
+    simulated: bool = False
+    versions: dict[str, str] = {}
+
+
+def _pack(campaign: Path, stamp: str, made_of: Mapping[str, str], target: Path) -> None:
+    earlier = _Earlier(target, made_of)
+    anew = _read_anew(campaign, made_of, apart_from=earlier.nodes)
+    if not earlier.places_are_in(anew):
+        anew |= _read_anew(campaign, made_of, apart_from=anew)
+    every = [anew.get(name) or earlier.of(name, number) for number, name in enumerate(sorted(made_of))]
+    gathered = [told for _, told, _ in every]
+    nodes.write(campaign, [one.state for one in gathered])
+    simulated = any(one.simulated for one in gathered)
+    versions = {key: value for one in gathered for key, value in one.versions.items()}
+    with files.replacing_folder(target / FOLDER) as partial:
+        quantities = job_parts.assemble([part for _, _, parts in every for part in parts], partial)
+        fleet = PackedFleet(campaign.name, simulated, tuple(node for node, _, _ in every), quantities, versions)
+        write_index(fleet, partial, stamp, [msgspec.to_builtins(one) for one in gathered])
+
+
+def _read_anew(campaign: Path, made_of: Mapping[str, str], apart_from: Collection[str]) -> dict[str, _OfNode]:
+    """All nodes but some by name, from the store."""
+    numbers = {name: number for number, name in enumerate(sorted(made_of))}
+    return {
+        row.node: _from_jobs(campaign, numbers[row.node], made_of[row.node], row, state, found)
+        for row, state, found in nodes.each(campaign, apart_from=apart_from)
+    }
+
+
+def _from_jobs(
+    campaign: Path, number: int, made_of: str, row: node_sheet.Node, state: nodes.NodeState, found: Sequence[Job]
+) -> _OfNode:
+    node = PackedNode(
+        state.node, state.host, state.state, state.reason, state.log_tail, quality=state.problems, rack=row.rack,
+        switch=row.switch,
+    )  # fmt: skip
+    place = campaign / "nodes" / state.node
+    survey = store.survey(place) if place.is_dir() else Survey()
+    told = _Gathered(made_of, state)
+    if state.state != "measured":
+        return replace(node, fingerprint=survey.fingerprint), told, []
+    node, of_node = _of_node(node, number, place, found, survey)
+    headers = [one.header for job in found for one in job.measured.values()]
+    told.simulated = any(bool(of.get("simulated")) for of in (*headers, *(job.status for job in found)))
+    told.versions = {f"kernel {header.get('kernel')}": str(header.get("kernel_hash", "")) for header in headers}
+    return node, told, of_node
+
+
+#: What is known of a node, what it was packed from, and its parts of the quantities.
+_OfNode = tuple[PackedNode, _Gathered, list[JobPart]]
+
+
+class _Earlier:
+    """The nodes that were packed before from the files that they have now (`nodes`), and what was packed of them.
+
+    A node whose log is shown is read anew, as its log is none of these files.
+    """
+
+    def __init__(self, target: Path, made_of: Mapping[str, str]) -> None:
+        self.nodes: dict[str, int] = {}
+        self._others: dict[str, int] = {}
+        try:
+            self._fleet = read(target)
+            self._gathered = msgspec.convert(self._fleet.gathered, tuple[_Gathered, ...])
+        except (NodeprintError, msgspec.ValidationError):
+            return
+        if len(self._gathered) != len(self._fleet.nodes):
+            return
+        for i, one in enumerate(self._gathered):
+            if one.state.state == "measured" and made_of.get(one.state.node) != one.made_of:
+                self._others[one.state.node] = i
+            elif one.state.state == "measured" and not one.state.log_tail:
+                self.nodes[one.state.node] = i
+
+    def places_are_in(self, anew: Mapping[str, _OfNode]) -> bool:
+        """Whether the nodes that are read `anew` have all places now that they had then.
+
+        Where they have not, the others cannot be taken as they were packed: a quantity has the places of all its nodes,
+        and those of a node that has them no more, or is gone, would stay.
+        """
+        return all(
+            job_parts.has_places_of(_as_packed(0, one, rows), anew[name][2] if name in anew else ())
+            for name, at in self._others.items()
+            for one, rows in self._rows.get(at, ())
+        )
+
+    @functools.cached_property
+    def _rows(self) -> dict[int, list[tuple[Quantity, slice]]]:
+        """By node the rows of each of its jobs in each quantity."""
+        out: dict[int, list[tuple[Quantity, slice]]] = {}
+        for one in self._fleet.quantities:
+            begins = np.flatnonzero(np.diff(one.node, prepend=-1) | np.diff(one.job, prepend=-1)).tolist()
+            for begin, end in zip(begins, [*begins[1:], len(one.node)], strict=True):
+                out.setdefault(int(one.node[begin]), []).append((one, slice(begin, end)))
+        return out
+
+    def of(self, name: str, number: int) -> _OfNode:
+        """What was packed of one of `nodes`, which now has this number."""
+        at = self.nodes[name]
+        parts = [_as_packed(number, one, rows) for one, rows in self._rows.get(at, ())]
+        return self._fleet.nodes[at], self._gathered[at], parts
+
+
+def _as_packed(number: int, one: Quantity, rows: slice) -> JobPart:
+    return JobPart(
+        number, int(one.job[rows.start]), one.measurement, one.operation, one.quantity, one.unit, one.layout,
+        one.places, one.names, tuple(one.run[rows].tolist()), one.values.shape[1], one.started[rows],
+        lambda: one.values[rows], one.disturbed[rows], one.tick_ns,
+    )  # fmt: skip
+
+
+def _of_node(
+    node: PackedNode, number: int, place: Path, found: Sequence[Job], survey: Survey
+) -> tuple[PackedNode, list[JobPart]]:
+    everywhere = tuple(
+        sorted({int(cpu) for job in found for one in job.measured.values() for cpu in one.header["cpus"]})
+    )
+    paired = tuple(sorted({cpu for job in found for one in job.pairs for cpu in one.cpus}))
+    kind = _kind_of_node(survey.topology, everywhere, paired)
+    warnings: list[Mapping[str, str]] = []
+    if not survey.topology:
+        warnings.append({
+            "id": "no-topology", "text": "no survey of the node: its CPUs are compared by OS number",
+            "advice": "measure it again with node-run; a matrix of another tool: import it with --part or --xml",
+        })  # fmt: skip
+    # the same fact may be seen by both; said once
+    warnings += {w["id"]: w for w in (*kind.warnings, *survey.warnings)}.values()
+    of_node = []
+    for job in found:
+        of_node += [_pairs(number, place, job.number, one, kind) for one in job.pairs]
+        of_node += [_cells(number, job.number, one, kind.whole) for one in job.cells if one.name in cell_models()]
+    boots = {boot for job in found for boot in _boots(job)}
+    described = replace(
+        node,
+        quality=(*node.quality, *(survey.problems if survey.topology else ())),
+        # without its topology a node that has a survey would be taken for one of another configuration
+        unusable=() if survey.topology else tuple(survey.problems),
+        not_applicable=tuple(sorted({name for job in found for name in job.not_applicable})),
+        followed={
+            job.number: times for job in found if (times := read_followed(place / f"job{job.number}")).submitted
+        },
+        rebooted=tuple(f"job{job.number}" for job in found if len(_boots(job)) > 1),
+        imported=any("imported" in measured.header for job in found for measured in job.measured.values()),
+        identified=bool(survey.topology),
+        cpus=kind.cpus,
+        cores=kind.cores,
+        fingerprint=_fingerprint(found, survey, kind.machine.machine),
+        warnings=tuple(warnings),
+        boots=tuple(sorted(boots)),
+        numbers={"cpu": kind.whole.cpus, "core": kind.whole.cores, "node": kind.whole.nodes},
+        senses=senses.of(found, kind.cpus) | survey.senses,
+        seen=tuple(
+            run for job in found for one in (*job.pairs, *job.cells) for run in _seen(job.number, one)
+        ),
+    )  # fmt: skip
+    return described, of_node
+
+
+def _boots(job: Job) -> set[str]:
+    """The boots that runs of a job are of; of an imported one there is none."""
+    return {str(run["boot_id"]) for measured in job.measured.values() for run in measured.runs} - {""}
+
+
+@dataclass(frozen=True)
+class _NodeKind:
+    """What nodes of one topology and one set of measured CPUs have in common; `layout`, `cpus` and `cores` are
+    of those that pairs were measured of, `whole` has all."""
+
+    layout: NodeLayout
+    cpus: tuple[int, ...]
+    cores: tuple[int, ...]
+    whole: NodePlaces
+    machine: Topology
+    warnings: tuple[Mapping[str, str], ...]
+
+
+@functools.lru_cache(maxsize=256)
+def _kind_of_node(labels: str, everywhere: tuple[int, ...], paired: tuple[int, ...]) -> _NodeKind:
+    machine = topology.from_text(labels) if labels else Topology(Machine(), tuple(Cpu(cpu=cpu) for cpu in everywhere))
+    slots, order = slots_of(machine, paired)
+    core_of = {cpu.cpu: cpu.core for cpu in machine.cpus}
+    cores = tuple(cpu if (core := core_of.get(cpu)) is None else core for cpu in order)
+    warnings = tuple({"id": w.id, "text": w.text, "advice": w.advice} for w in machine.warnings)
+    whole = job_parts.machine(machine, everywhere)
+    layout = job_parts.pair_layout(layout_of(machine, slots, np.zeros((0, 2), dtype=np.int64)))
+    return _NodeKind(layout, tuple(order), cores, whole, machine, warnings)
+
+
+def _pairs(number: int, place: Path, job: int, one: Measured, kind: _NodeKind) -> JobPart:
+    coordinates = (homes.of_pairs(one, kind.machine), one.places["a"], one.places["b"])
+    raw = [np.ascontiguousarray(each).tobytes() for each in coordinates]
+    places, at = job_parts.measured_pairs(kind.cpus, bool(one.header.get("directed")), *raw)
+    there, shape = at >= 0, (len(one.runs), len(one.passes), len(places["home"]))
+    disturbed = np.zeros(shape[0])
+    if one.columns["flags"].any():
+        flags = np.zeros(shape, dtype=np.uint8)
+        flags[..., at[there]] = one.columns["flags"][..., there]
+        disturbed = ((flags & FLAGS["disturbed"]) != 0).mean(axis=(1, 2))
+    name = one.name
+
+    def values() -> Values:  # holds nothing of the job, which is a file that is open
+        latency = store.column(place / f"job{job}", name, "latency_ns")
+        out = np.full(shape, np.nan, dtype=np.float32)
+        out[..., at[there]] = latency[..., there]
+        return out
+
+    clock, header = one.header.get("clock"), one.header
+    step = float(clock.get("step_ns") or 0.0) if isinstance(clock, dict) else 0.0
+    round_trips = float(header.get("round_trips") or 0)
+    return JobPart(
+        number, job, one.name, str(header["operation"]), str(header["quantity"]), str(header["unit"]), kind.layout,
+        places, {}, tuple(one.numbers), len(one.passes), tuple(str(run["start_time"]) for run in one.runs), values,
+        disturbed, step / (2 * round_trips) if round_trips else 0.0,
+    )  # fmt: skip
+
+
+def _cells(number: int, job: int, one: Measured, whole: NodePlaces) -> JobPart:
+    return job_parts.part(
+        number, job, one.name, one.header, whole, {dim: one.keys(dim) for dim in one.places},
+        one.columns[models()[one.name].value], one.numbers, [str(run["start_time"]) for run in one.runs],
+    )  # fmt: skip
+
+
+def _seen(job: int, one: Measured) -> Iterator[dict[str, Any]]:
+    """By run what was seen beside a measurement: the share of time stolen, sensors, how far clocks fell."""
+    cpus = max(len(one.header["cpus"]), 1)
+    for r, run in enumerate(one.runs):
+        trailer = run["trailer"]
+        time = float(trailer.get("elapsed_s", np.nan)) * cpus
+        steal = float(trailer.get("steal_s", np.nan)) - _TICK_S * cpus
+        found: dict[str, Any] = {"steal_share": steal / time if time > 0 and steal > 0 else 0.0}
+        found |= _sensors(run["sensors"] or {}, trailer.get("sensors") or {})
+        if {"start_hz", "end_hz"} <= set(one.columns):
+            fell = 1 - one.columns["end_hz"][r] / one.columns["start_hz"][r]
+            found["clock_fell"] = float(np.median(fell[np.isfinite(fell)])) if np.isfinite(fell).any() else 0.0
+        if any(found.values()):
+            yield {"job": job, "run": int(run["run"]), "measurement": one.name, **found}
+
+
+#: What each CPU's counter of stolen time advances by at once (USER_HZ): a tick of it may have been lost before the run.
+_TICK_S = 0.01
+
+
+def _sensors(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """What counters rose by, and the hottest sensor; nothing where it is unknown."""
+
+    def rose(key: str, *within: str) -> int:
+        old, new = before.get(key) or {}, after.get(key) or {}
+        for name in within:
+            old, new = ({k: v.get(name, 0) for k, v in of.items()} for of in (old, new))
+        return sum(max(0, int(count) - int(old.get(part, 0))) for part, count in new.items())
+
+    heat = after.get("temperatures_c") or {}
+    hottest = max(heat, key=lambda name: heat[name], default="")
+    return {
+        "throttled": rose("throttle_core") + rose("throttle_package"),
+        "corrected": rose("edac", "ce"),
+        "uncorrected": rose("edac", "ue"),
+        "hottest_c": float(heat[hottest]) if hottest else 0.0,
+        "hottest": hottest,
+    }
+
+
+def _fingerprint(jobs: Sequence[Job], survey: Survey, machine: Machine) -> dict[str, Any]:
+    """The survey's fields, and what the newest records say of the kernel that wrote them. The processor of an imported
+    matrix is that of its topology."""
+    fields = dict(survey.fingerprint)
+    if machine.name:
+        fields.setdefault("cpu", machine.name)
+    headers = [one.header for job in jobs for one in job.pairs]
+    if headers:
+        fields |= {key: headers[-1][key] for key in ("kernel_hash", "compiler") if headers[-1].get(key)}
+    return fields

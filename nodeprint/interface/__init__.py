@@ -1,0 +1,1 @@
+"""The Python interface (docs/research.md) and tables for other programs."""

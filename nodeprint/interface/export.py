@@ -1,0 +1,164 @@
+"""What was measured and judged as tables (pandas) for other programs, and as CSV or Parquet files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from nodeprint import files
+from nodeprint.data import packing, store
+from nodeprint.data.packed import PackedFleet, os_places
+from nodeprint.data.quantity import Quantity
+from nodeprint.errors import NodeprintError
+from nodeprint.judge.campaign import DEVIATIONS
+from nodeprint.judge.verdict import ClassFigure, Verdict
+from nodeprint.report import files as verdict_files
+
+Table = Literal["pairs", "cells", "classes", "deviations"]
+TABLES: tuple[Table, ...] = get_args(Table)
+
+
+def write(campaign: Path, to: Path, table: Table = "pairs") -> Path:
+    """Write a table of a campaign as `to` (.parquet or .csv), a run at a time; returns the path.
+
+    Raises NodeprintError for another ending, where the table would be empty, where pyarrow is missing for Parquet, or
+    where the file cannot be written.
+    """
+    if to.suffix not in (".parquet", ".csv"):
+        raise NodeprintError("neither .parquet nor .csv", where=to, advice="name a file with one of these endings")
+    frames = _FRAMES[table](campaign)
+    first = next(frames, None)
+    if first is None:
+        advice = f"choose another of {', '.join(TABLES)} (--table)"
+        raise NodeprintError(f"the campaign has no {table}", where=to, advice=advice)
+    with files.replacing(to) as partial:
+        (_parquet if to.suffix == ".parquet" else _csv)(first, frames, partial)
+    return to
+
+
+def pairs(fleet: PackedFleet) -> Iterator[pd.DataFrame]:
+    """Every measured pair, a run at a time: `a` and `b` are OS numbers of the node's CPUs, `class` is what they share,
+    `value` is in `unit`."""
+    for quantity in fleet.pairs:
+        for row in range(len(quantity.node)):
+            yield _run_of_pairs(fleet, quantity, row)
+
+
+def _run_of_pairs(fleet: PackedFleet, quantity: Quantity, row: int) -> pd.DataFrame:
+    values = np.asarray(quantity.by_home[row])
+    number_of_pass, home, pair = np.nonzero(np.isfinite(values))
+    node = fleet.nodes[int(quantity.node[row])]
+    cpus = np.array(node.cpus or range(len(quantity.layout.slots)), dtype=np.int64)
+    classes = np.array(quantity.pair_layout.class_names)[quantity.pair_layout.classes]
+    places = {
+        "home": np.array(quantity.homes)[home], "a": cpus[quantity.pairs[pair, 0]], "b": cpus[quantity.pairs[pair, 1]],
+        "class": classes[pair],
+    }  # fmt: skip
+    return _frame(fleet, quantity, row, number_of_pass, places, values[number_of_pass, home, pair])
+
+
+def cells(fleet: PackedFleet) -> Iterator[pd.DataFrame]:
+    """Every value that is not of a pair, a run at a time. Each dimension of any measurement is a column of text, empty
+    where a measurement does not have it; CPUs and NUMA nodes are OS numbers."""
+    dims = list(dict.fromkeys(dim for quantity in fleet.others for dim in quantity.dims))
+    for quantity in fleet.others:
+        for row in range(len(quantity.node)):
+            values = np.asarray(quantity.values[row])
+            number_of_pass, place = np.nonzero(np.isfinite(values))
+            every = os_places(quantity, fleet.nodes[int(quantity.node[row])])
+            none = np.full(quantity.size, "")
+            columns = {dim: np.array([str(at[dim]) for at in every]) for dim in quantity.dims}
+            places = {dim: columns.get(dim, none)[place] for dim in dims}
+            yield _frame(fleet, quantity, row, number_of_pass, places, values[number_of_pass, place])
+
+
+def _frame(
+    fleet: PackedFleet, quantity: Quantity, row: int, number_of_pass: Any, places: dict[str, Any], values: Any
+) -> pd.DataFrame:
+    """The values of a run (row of the quantity) with what they are of."""
+    of_run = {
+        "node": fleet.nodes[int(quantity.node[row])].name, "measurement": quantity.measurement,
+        "operation": quantity.operation, "quantity": quantity.quantity, "unit": quantity.unit,
+        "job": int(quantity.job[row]), "run": int(quantity.run[row]),
+    }  # fmt: skip
+    columns = {"pass": number_of_pass, **places, "value": values, "simulated": fleet.simulated}
+    return pd.DataFrame({**of_run, **columns}, index=range(len(values)))
+
+
+def classes(verdict: Verdict) -> pd.DataFrame:
+    """The medians of each class of pairs on each node, with their 95 % intervals in ns."""
+    fields = [field for field in ClassFigure.__struct_fields__ if field != "groups"]
+    rows = [
+        {"node": name} | {field: getattr(figure, field) for field in fields}
+        for name, node in verdict.nodes.items()
+        for figure in node.classes
+    ]
+    return pd.DataFrame(rows).rename(columns={"name": "class"})
+
+
+def deviations(campaign: Path) -> xr.Dataset:
+    """The table that every outcome is read off (sample, part), as the judge wrote it. Raises NodeprintError where the
+    campaign has not been judged."""
+    path = store.base(campaign) / DEVIATIONS
+    if not path.is_file():
+        advice = f"run `nodeprint judge {campaign}`"
+        raise NodeprintError("no table of deviations yet", where=path, advice=advice)
+    try:
+        with xr.open_dataset(path, engine="h5netcdf") as dataset:
+            return dataset.load()
+    except (OSError, ValueError) as error:
+        advice = f"run `nodeprint judge {campaign}` again"
+        raise NodeprintError(f"cannot be read ({error})", where=path, advice=advice) from error
+
+
+def deviation_rows(dataset: xr.Dataset) -> pd.DataFrame:
+    """The table of deviations with a row for each node, job and part that was compared."""
+    frame = dataset.to_dataframe().reset_index().dropna(subset=["difference"])
+    return frame.drop(columns=["sample", "part"], errors="ignore")
+
+
+def _deviations(campaign: Path) -> Iterator[pd.DataFrame]:
+    yield from _not_empty([deviation_rows(deviations(campaign))])
+
+
+def _classes(campaign: Path) -> Iterator[pd.DataFrame]:
+    yield from _not_empty([classes(verdict_files.read(campaign))])
+
+
+def _not_empty(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    return (frame for frame in frames if len(frame))
+
+
+_FRAMES: dict[Table, Callable[[Path], Iterator[pd.DataFrame]]] = {
+    "pairs": lambda campaign: _not_empty(pairs(packing.pack(campaign))),
+    "cells": lambda campaign: _not_empty(cells(packing.pack(campaign))),
+    "classes": _classes,
+    "deviations": _deviations,
+}
+
+
+def _parquet(first: pd.DataFrame, others: Iterable[pd.DataFrame], path: Path) -> None:
+    try:
+        import pyarrow as pa  # noqa: PLC0415 (large, and only for Parquet)
+        import pyarrow.parquet as pq  # noqa: PLC0415
+    except ImportError:
+        advice = f"`{sys.executable} -m pip install pyarrow`, or name a file that ends in .csv"
+        raise NodeprintError("Parquet needs pyarrow, which is not installed", where=path, advice=advice) from None
+    table = pa.Table.from_pandas(first, preserve_index=False)
+    with pq.ParquetWriter(path, table.schema, compression="zstd") as writer:
+        writer.write_table(table)
+        for frame in others:
+            writer.write_table(pa.Table.from_pandas(frame, schema=table.schema, preserve_index=False))
+
+
+def _csv(first: pd.DataFrame, others: Iterable[pd.DataFrame], path: Path) -> None:
+    with path.open("w", newline="") as file:
+        first.to_csv(file, index=False, float_format="%.7g", lineterminator="\n")
+        for frame in others:
+            frame.to_csv(file, index=False, float_format="%.7g", lineterminator="\n", header=False)

@@ -1,0 +1,212 @@
+"""The Python interface: a campaign's measurements, deviations, verdict and figures (docs/research.md)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+from matplotlib.axes import Axes
+
+from nodeprint.data import netcdf, packing
+from nodeprint.data.packed import PackedFleet
+from nodeprint.errors import NodeprintError
+from nodeprint.interface import export
+from nodeprint.judge.verdict import Finding, Verdict
+from nodeprint.report import files as verdict_files
+from nodeprint.report.figures import (
+    curves,
+    distributions,
+    effects,
+    fabric,
+    fleet,
+    floorplan,
+    grid,
+    matrix,
+    own_places,
+    quadrants,
+    render,
+    side_by_side,
+    strips,
+)
+from nodeprint.report.figures import style as styles
+from nodeprint.report.figures.node_levels import NodeLevels, levels
+
+#: The width of a figure that makes its own axes, in mm.
+_WIDTH = 120.0
+
+
+class OpenCampaign:
+    """A campaign that was measured. What needs a verdict (`verdict`, `deviations`, figures of findings and of the
+    fleet) raises NodeprintError before `nodeprint judge`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.plot = Plot(self)
+
+    @cached_property
+    def fleet(self) -> PackedFleet:
+        """Its nodes and quantities as arrays; packed first where needed."""
+        return packing.pack(self.folder)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """What was judged."""
+        return verdict_files.read(self.folder)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The names of its nodes."""
+        return tuple(node.name for node in self.fleet.nodes)
+
+    def data(self, node: str) -> xr.DataTree:
+        """All that was measured on a node, as `node.nc` has it: a dataset for each job and measurement, such as
+        `data("cn017")["job1/coherence-cas"]["latency_ns"]` over run, pass, home, a and b."""
+        place = self.folder / "nodes" / node
+        if node not in self.nodes or not place.is_dir():
+            what = f"{node} is no node with records of campaign {self.folder.name}"
+            raise NodeprintError(what, advice="choose one of .nodes")
+        return xr.open_datatree(netcdf.fresh(place), engine="h5netcdf")
+
+    def deviations(self) -> xr.Dataset:
+        """The table (sample, part) that every outcome is read off; `.to_dataframe()` makes rows of it."""
+        return export.deviations(self.folder)
+
+    def pairs(self) -> pd.DataFrame:
+        """A row for each measured pair, run and pass."""
+        return _joined(export.pairs(self.fleet))
+
+    def cells(self) -> pd.DataFrame:
+        """A row for each measured value that is not of a pair."""
+        return _joined(export.cells(self.fleet))
+
+    def classes(self) -> pd.DataFrame:
+        """The median of each class of pairs on each node, with its 95 % interval."""
+        return export.classes(self.verdict)
+
+    def levels(self, measurement: str, node: str) -> NodeLevels:
+        """A measurement place by place on all nodes that can be compared with `node`."""
+        return levels(self.fleet, measurement, node)
+
+
+def _joined(frames: Any) -> pd.DataFrame:
+    every = list(frames)
+    return pd.concat(every, ignore_index=True) if every else pd.DataFrame()
+
+
+class Plot:
+    """The report's figures, each on the axes that it is given, or on axes of its own; returns the axes."""
+
+    def __init__(self, campaign: OpenCampaign) -> None:
+        self._campaign = campaign
+
+    def matrix(
+        self, node: str, measurement: str = "coherence-cas", home: int | None = None, *, ax: Axes | None = None
+    ) -> Axes:
+        """The pairs of a node, with the outlines of CCX, CCD, quadrant and socket."""
+        return _drawn(matrix.matrix, matrix.of_node(self._levels(measurement, node), node, home), ax)
+
+    def difference(
+        self, node: str, measurement: str = "coherence-cas", home: int | None = None, *, ax: Axes | None = None
+    ) -> Axes:
+        """By pair the difference from the median of the other nodes."""
+        return _drawn(matrix.matrix, matrix.difference(self._levels(measurement, node), node, home), ax)
+
+    def quadrants(
+        self, node: str, measurement: str = "coherence-cas", home: int | None = None, *, ax: Axes | None = None
+    ) -> Axes:
+        """Medians between quadrants. Raises NodeprintError where the machine has none that are known."""
+        data = quadrants.of_node(self._levels(measurement, node), node, home)
+        if data is None:
+            raise NodeprintError(f"{node} has no two quadrants that are known", advice="draw its matrix")
+        return _drawn(quadrants.quadrants, data, ax)
+
+    def classes(
+        self, node: str, measurement: str = "coherence-cas", home: int | None = None, *, ax: Axes | None = None
+    ) -> Axes:
+        """The distribution of each class of pairs beside that of the other nodes."""
+        return _drawn(distributions.classes, distributions.by_class(self._levels(measurement, node), node, home), ax)
+
+    def floorplan(self, node: str, measurement: str = "coherence-cas", *, ax: Axes | None = None) -> Axes:
+        """The machine with each core in the colour of its median."""
+        levels = self._levels(measurement, node)
+        data = floorplan.of_pairs(levels, node) if levels.quantity.of_pairs else floorplan.of_cells(levels, node)
+        return _drawn(floorplan.floorplan, data, ax)
+
+    def strip(self, node: str, measurement: str = "clock-together", *, ax: Axes | None = None) -> Axes:
+        """The value of each CPU before the range of the other nodes."""
+        return _drawn(strips.strip, strips.by_cpu(self._levels(measurement, node), node), ax)
+
+    def numa(self, node: str, measurement: str = "chase-latency", *, ax: Axes | None = None) -> Axes:
+        """NUMA node by NUMA node."""
+        return _drawn(grid.grid, grid.numa(self._levels(measurement, node), node), ax)
+
+    def curve(self, node: str, measurement: str, over: str, *, ax: Axes | None = None) -> Axes:
+        """A measurement over one of its dimensions, such as size_bytes."""
+        return _drawn(curves.curves, curves.over(self._levels(measurement, node), node, over), ax)
+
+    def effect(self, node: str, finding: int = 0, *, ax: Axes | None = None) -> Axes:
+        """A finding's effect in each job and run against its bound, by its number among the node's findings."""
+        deviation = self._finding(node, finding)
+        return _drawn(effects.effect, effects.of_finding(deviation, share=deviation.unit == "share"), ax)
+
+    def finding(self, node: str, finding: int = 0, *, ax: Axes | None = None) -> Axes:
+        """The pairs or cells that a finding is of, beside those of peers, with its effect and bound."""
+        deviation = self._finding(node, finding)
+        levels = self._levels(deviation.measurement, node)
+        peers = own_places.unsuspected_peers(self._campaign.verdict, levels, node)
+        return _drawn(own_places.own_differences, own_places.own_places(levels, node, deviation, peers), ax)
+
+    def margins(self, *, ax: Axes | None = None) -> Axes:
+        """How much of each bound every node uses."""
+        data = fleet.margins_of(self._campaign.verdict)
+        if data is None:
+            raise NodeprintError("no node of this campaign was compared", advice="measure two nodes of a kind or more")
+        return _drawn(fleet.margins, data, ax)
+
+    def maps(self, measurement: str = "coherence-cas", *, ax: Axes | None = None) -> Axes:
+        """The difference maps of the nodes that can be compared with the first."""
+        levels = self._levels(measurement, self._campaign.nodes[0])
+        return _drawn(fleet.maps, fleet.difference_maps(levels, list(levels.rows)), ax)
+
+    def forest(self, measurement: str, family: str, place: str, *, ax: Axes | None = None) -> Axes:
+        """The difference of every node in one part with its interval and the bound, as `deviations` has them."""
+        return _drawn(fleet.forest, fleet.forest_of_part(self._campaign.deviations(), measurement, family, place), ax)
+
+    def fabric(self, number: int = 0, *, ax: Axes | None = None) -> Axes:
+        """Messages between the nodes."""
+        fabrics = self._campaign.verdict.fabric
+        if number >= len(fabrics):
+            raise NodeprintError(
+                f"the campaign has {len(fabrics)} measurements between nodes", advice="measure LinkTest"
+            )
+        return _drawn(fabric.fabric, fabric.medians(fabrics[number]), ax)
+
+    def side_by_side(self, *nodes: str, measurement: str = "coherence-cas", ax: Axes | None = None) -> Axes:
+        """The matrices of several nodes, of the same machine or not, on one scale."""
+        levels = [self._levels(measurement, node) for node in nodes]
+        matrices = [matrix.of_node(of_node, node) for of_node, node in zip(levels, nodes, strict=True)]
+        return _drawn(side_by_side.side_by_side, side_by_side.on_one_scale(nodes, matrices, levels[0].title), ax)
+
+    def _levels(self, measurement: str, node: str) -> NodeLevels:
+        return self._campaign.levels(measurement, node)
+
+    def _finding(self, node: str, number: int) -> Finding:
+        verdict = self._campaign.verdict
+        findings = verdict.nodes[node].findings if node in verdict.nodes else ()
+        if not 0 <= number < len(findings):
+            what = f"{node} has {len(findings)} findings, and number {number} is none of them"
+            raise NodeprintError(what, advice="look at .verdict.nodes[node].findings")
+        return findings[number]
+
+
+def _drawn(draw: render.Draw[Any], data: Any, ax: Axes | None) -> Axes:
+    """Draw on given axes, or on those of a new figure in the style of the report."""
+    style = styles.load()
+    if ax is None:
+        return render.figure(draw, data, style, _WIDTH).axes[0]
+    with style.applied():
+        draw(ax, data, style)
+    return ax

@@ -1,0 +1,1 @@
+"""A node as its files describe it: topology, configuration, warnings."""

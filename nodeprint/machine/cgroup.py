@@ -1,0 +1,68 @@
+"""What a machine's control groups allow this process, by the files of a root: versions 1 and 2.
+
+A limit of any group above counts as well, so the smallest is what holds
+(https://docs.kernel.org/admin-guide/cgroup-v2.html, .../cgroup-v1/memory.html, .../scheduler/sched-bwc.html).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nodeprint.machine.tree import Tree
+
+#: Version 1 writes "no limit" as the largest multiple of a page that fits; nothing real comes near.
+_UNLIMITED_BYTES = 1 << 60
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """`cpus` is the quota in CPUs' worth of time, `memory_bytes` the most memory; None where there is no limit."""
+
+    cpus: float | None = None
+    memory_bytes: int | None = None
+
+
+def read(tree: Tree) -> Limits:
+    """The limits of the process of `proc/self/cgroup`; no limits where that is absent."""
+    cpus: list[float] = []
+    memory: list[int] = []
+    for folder in sorted(set(_folders(tree.read_text("proc/self/cgroup") or ""))):
+        quota = _quota(tree, folder)
+        if quota is not None:
+            cpus.append(quota)
+        for name in ("memory.max", "memory.high", "memory.limit_in_bytes"):
+            size = _number(tree.read_text(f"{folder}/{name}"))
+            if size is not None and size < _UNLIMITED_BYTES:
+                memory.append(size)
+    return Limits(min(cpus, default=None), min(memory, default=None))
+
+
+def _folders(groups: str) -> Iterator[str]:
+    """Where the groups of `proc/self/cgroup` and those above them may be mounted."""
+    for line in groups.splitlines():
+        _, _, rest = line.partition(":")
+        controllers, colon, path = rest.partition(":")
+        if not colon or ".." in path.split("/"):
+            continue
+        parts = [part for part in path.split("/") if part]
+        names = {"", "unified"} if not controllers else {controllers, *controllers.split(",")}
+        for name in names:
+            for depth in range(len(parts) + 1):
+                yield "/".join(["sys/fs/cgroup", *([name] if name else []), *parts[:depth]])
+
+
+def _quota(tree: Tree, folder: str) -> float | None:
+    both = (tree.read_text(f"{folder}/cpu.max") or "").split()
+    if len(both) == 2:
+        quota, period = _number(both[0]), _number(both[1])
+    else:
+        quota = _number(tree.read_text(f"{folder}/cpu.cfs_quota_us"))
+        period = _number(tree.read_text(f"{folder}/cpu.cfs_period_us"))
+    return quota / period if quota and period else None
+
+
+def _number(text: str | None) -> int | None:
+    """A whole number; None for `max`, -1 and anything else."""
+    return int(text) if text is not None and re.fullmatch(r"\s*\d{1,20}\s*", text) else None

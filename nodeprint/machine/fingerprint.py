@@ -1,0 +1,189 @@
+"""What a node's configuration is, field by field: what makes nodes that should be alike differ.
+
+Hard fields change what is measured: nodes that differ in them are different configurations. Soft ones explain groups.
+An unknown field is left out and never differs from a value.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from nodeprint.errors import printable
+from nodeprint.machine import node_configuration
+from nodeprint.machine.node_configuration import NODE_TOKENS, Value
+from nodeprint.machine.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field's name (with its unit where it has one), whether it is hard, and what it says."""
+
+    name: str
+    hard: bool
+    text: str
+
+
+#: In the order in which they are shown.
+FIELDS: tuple[Field, ...] = (
+    Field("cpu", True, "model name of the CPU"),
+    Field("cpu_family", True, "family by CPUID, architecture on Arm"),
+    Field("cpu_model", True, "model by CPUID, part on Arm"),
+    Field("cpu_stepping", True, "stepping by CPUID, revision on Arm"),
+    Field("sockets", True, "sockets"),
+    Field("cores", True, "cores online"),
+    Field("cpus", True, "hardware threads online"),
+    Field("cores_per_l3", True, "cores that share an L3; counts of L3s where they differ"),
+    Field("smt", True, "simultaneous multithreading is active"),
+    Field("numa_nodes", True, "NUMA nodes"),
+    Field("numa_nodes_per_socket", True, "NPS or SNC"),
+    Field("numa_distances", True, "the SLIT, a row per node"),
+    Field("memory_per_node_gib", True, "memory of each NUMA node, rounded to 1 GiB"),
+    Field("cmdline", True, "the kernel's command line without what belongs to one node"),
+    Field("governor", True, "frequency governors in use"),
+    Field("boost", True, "clocks above the base clock are allowed"),
+    Field("virtual", True, "a virtual machine"),
+    Field("kernel_hash", True, "sources of the measuring kernel (from its records)"),
+    Field("compiler", True, "compiler of the measuring kernel (from its records)"),
+    Field("homes", True, "home nodes of the lines that pairs were measured with (from its records)"),
+    Field("microcode", False, "revision of the microcode"),
+    Field("bios", False, "version of the BIOS"),
+    Field("product", False, "product by DMI"),
+    Field("kernel", False, "release of the Linux kernel"),
+    Field("os", False, "operating system"),
+    Field("dimms", False, "memory modules by size and type"),
+    Field("dimm_speed", False, "configured speed of the memory modules"),
+    Field("frequency_driver", False, "driver of the CPU's frequency"),
+    Field("frequency_max_mhz", False, "highest clock allowed"),
+    Field("idle_driver", False, "driver of the CPU's idle states"),
+    Field("idle_states_off", False, "idle states that are disabled"),
+    Field("clocksource", False, "the kernel's clock"),
+    Field("thp", False, "transparent huge pages"),
+    Field("numa_balancing", False, "the kernel moves pages between NUMA nodes"),
+    Field("nmi_watchdog", False, "the NMI watchdog is on"),
+    Field("mitigations", False, "CPU vulnerabilities that the kernel mitigates"),
+    Field("cpus_isolated", False, "CPUs kept from the scheduler"),
+    Field("memory_gib", False, "memory of the node, rounded to 1 GiB"),
+    Field("dimm_slots", False, "memory modules by maker and part, with their slots"),
+    Field("bmc", False, "firmware of the baseboard management controller"),
+    Field("adapter_firmware", False, "firmware of network adapters"),
+    Field("pcie_links", False, "PCIe links of network, storage and accelerator devices: width, and what it could be"),
+    Field("modules", False, "loaded kernel modules that measurements may depend on"),
+    Field("kernel_parameters", False, "parameters of the running kernel (sysctl)"),
+    Field("serials", False, "serial numbers of node, board and memory modules, where the site keeps them"),
+    Field("cpus_allowed", False, "CPUs that the measuring process may use"),
+    Field("cgroup_cpus", False, "CPUs' worth of time that control groups allow"),
+    Field("cgroup_memory_gib", False, "memory that control groups allow"),
+)
+#: Fields that no verdict looks at: what else may have changed by itself, or by somebody's hand.
+DRIFT: frozenset[str] = frozenset(
+    {"memory_gib", "dimm_slots", "bmc", "adapter_firmware", "pcie_links", "modules", "kernel_parameters"}
+)
+#: What separates the items of fields that are long lists: only those in which nodes differ are shown.
+LISTS = {
+    "dimm_slots": "; ", "adapter_firmware": ", ", "pcie_links": ", ", "modules": " ", "kernel_parameters": " ",
+}  # fmt: skip
+HARD: frozenset[str] = frozenset(field.name for field in FIELDS if field.hard)
+_ORDER = {field.name: number for number, field in enumerate(FIELDS)}
+
+#: Keys of fingerprints and versions that would be misread as they are.
+_LABELS: Mapping[str, str] = {
+    "bios": "BIOS",
+    "bmc": "BMC firmware",
+    "bios_date": "BIOS date",
+    "cpu": "CPU",
+    "cpu_family": "CPU family",
+    "cpu_model": "CPU model",
+    "cpu_stepping": "CPU stepping",
+    "cmdline": "kernel command line",
+    "cpus": "CPUs",
+    "cpus_allowed": "CPUs allowed",
+    "cores_per_l3": "cores per L3",
+    "os": "operating system",
+    "smt": "SMT",
+    "nps": "NPS",
+    "kernel": "Linux kernel",
+    "kernel_hash": "sources of nodeprint's kernels",
+    "compiler": "compiler of nodeprint's kernels",
+    "homes": "home nodes of the measured lines",
+    "dimm_slots": "memory modules by slot",
+    "memory_gib": "memory, GiB",
+    "memory_per_node_gib": "memory by NUMA node, GiB",
+    "modules": "kernel modules",
+    "pcie_links": "PCIe links",
+    "serials": "serial numbers",
+    "nmi_watchdog": "NMI watchdog",
+    "numa_balancing": "NUMA balancing",
+    "numa_distances": "NUMA distances",
+    "numa_nodes": "NUMA nodes",
+    "numa_nodes_per_socket": "NUMA nodes per socket",
+    "thp": "transparent huge pages",
+    "virtual": "virtual machine",
+}
+
+
+class Fingerprint(Mapping[str, Value]):
+    """The known fields of a node, in the order of FIELDS. Immutable."""
+
+    def __init__(self, values: Mapping[str, Value | None]) -> None:
+        clean = {name: printable(value, 4096) if isinstance(value, str) else value for name, value in values.items()}
+        known = {name: value for name, value in clean.items() if value is not None and value != ""}
+        self._values = MappingProxyType(dict(sorted(known.items(), key=lambda item: _ORDER[item[0]])))
+
+    def __getitem__(self, name: str) -> Value:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"Fingerprint({dict(self._values)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A field in which nodes differ: the majority's value, and who says otherwise.
+
+    `unknown` counts nodes without the field.
+    """
+
+    field: str
+    hard: bool
+    majority: Value
+    others: Mapping[str, Value]
+    unknown: int
+
+
+def read(tree: Tree, node_tokens: Sequence[str] = NODE_TOKENS) -> Fingerprint:
+    """The fingerprint of a root or a survey. What is absent or garbled there is unknown.
+
+    `node_tokens` are keys of the command line that belong to one node.
+    """
+    return Fingerprint(node_configuration.fields(tree, node_tokens))
+
+
+def differences(nodes: Mapping[str, Mapping[str, Value]], hard: Collection[str] = HARD) -> tuple[Difference, ...]:
+    """The fields in which `nodes` (meant to be alike) differ, hard ones first, in the order of FIELDS.
+
+    Of equally frequent values the one that sorts first counts as the majority's.
+    """
+    found = []
+    for name in sorted({name for values in nodes.values() for name in values}):
+        told = {node: values[name] for node, values in nodes.items() if values.get(name) not in (None, "")}
+        counts = Counter(told.values())
+        if len(counts) < 2:
+            continue
+        majority = min(counts, key=lambda value: (-counts[value], str(value)))
+        others = {node: value for node, value in sorted(told.items()) if value != majority}
+        found.append(Difference(name, name in hard, majority, others, len(nodes) - len(told)))
+    return tuple(sorted(found, key=lambda one: (not one.hard, _ORDER.get(one.field, len(_ORDER)), one.field)))
+
+
+def label(key: str) -> str:
+    """A key in words."""
+    return _LABELS.get(key, key.replace("_", " "))

@@ -1,0 +1,145 @@
+"""Load of other programs on this machine: which process takes how much time of which CPUs, while ours measure."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from nodeprint import files
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.machine.topology.facts import list_text
+
+#: A process that takes less of a CPU is no load: what the kernels' medians cannot show.
+LEAST_SHARE = 0.05
+#: Processes that are named in a sentence.
+_NAMED = 3
+_PROC = Path("/proc")
+_FILE = "other_load.json"
+
+
+class Process(msgspec.Struct, frozen=True):
+    """A process and its load: `share` in CPUs (1 is all the time of one), `cpus` that its threads were seen on."""
+
+    name: str
+    pid: int
+    share: float
+    cpus: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """As in `stress (pid 4711) took 98 % of CPU 1`, after the verb."""
+        numbers = f"CPU {list_text(self.cpus)}"
+        if self.share > 1:
+            return f"{self.share:.1f} CPUs' time on {numbers}"
+        return f"{self.share * 100:.0f} % of {numbers if len(self.cpus) == 1 else f'a CPU, on {numbers}'}"
+
+
+class OtherLoad(msgspec.Struct, frozen=True):
+    """What other processes took while `seconds` went by, the most first; those below LEAST_SHARE are left out."""
+
+    seconds: float
+    processes: tuple[Process, ...]
+
+    def text(self, verb: str) -> str:
+        """Which process takes how much of which CPU; `verb` is `takes` or `took`."""
+        named = [f"{process.name} (pid {process.pid}) {verb} {process.text}" for process in self.processes[:_NAMED]]
+        more = len(self.processes) - _NAMED
+        return ", ".join(named) + (f", and {more} more" if more > 0 else "")
+
+
+class _Thread(msgspec.Struct, frozen=True):
+    """A thread's share in /proc: its process, that one's name and parent, the time that it had, and its CPU."""
+
+    pid: int
+    name: str
+    parent: int
+    ticks: int
+    cpu: int
+
+
+class Watch:
+    """Reads the times of all threads at its beginning, and their load at any time later."""
+
+    def __init__(self, proc: Path = _PROC) -> None:
+        self._proc = proc
+        self._began = time.monotonic()
+        self._before = dict(_threads(proc))
+
+    def load(self) -> OtherLoad:
+        """What processes took since, but this one and those that it started."""
+        seconds = time.monotonic() - self._began
+        now = dict(_threads(self._proc))
+        ours = _family(os.getpid(), now)
+        ticks = os.sysconf("SC_CLK_TCK") * max(seconds, 1e-9)
+        share: dict[int, float] = {}
+        cpus: dict[int, set[int]] = {}
+        for thread, after in now.items():
+            before = self._before.get(thread)
+            taken = (after.ticks - (before.ticks if before else 0)) / ticks
+            if taken > 0 and after.pid not in ours:
+                share[after.pid] = share.get(after.pid, 0.0) + taken
+                if taken >= LEAST_SHARE / 2:  # a thread that did little says little of where the process runs
+                    cpus.setdefault(after.pid, set()).update({after.cpu} | ({before.cpu} if before else set()))
+        names = {thread.pid: thread.name for number, thread in now.items() if number == thread.pid}
+        loud = sorted((pid for pid in share if share[pid] >= LEAST_SHARE and pid in cpus), key=lambda pid: -share[pid])
+        return OtherLoad(
+            seconds,
+            tuple(Process(names.get(pid, "a process"), pid, share[pid], tuple(sorted(cpus[pid]))) for pid in loud),
+        )
+
+
+def now(seconds: float = 1.0) -> OtherLoad:
+    """What other processes take at this moment."""
+    watch = Watch()
+    time.sleep(seconds)
+    return watch.load()
+
+
+def keep(load: OtherLoad, job: Path) -> None:
+    """Write what other processes took while a job was measured into its folder."""
+    files.write(job / _FILE, msgspec.json.format(msgspec.json.encode(load), indent=1) + b"\n")
+
+
+def kept(node_folder: Path) -> OtherLoad | None:
+    """What other processes took while the newest job of a node was measured; None where nobody watched."""
+    jobs = [job for job in node_folder.glob("job*") if job.name[3:].isdecimal()]
+    for job in sorted(jobs, key=lambda job: -int(job.name[3:]))[:1]:
+        with suppress(OSError):
+            text = (job / _FILE).read_bytes()
+            try:
+                return msgspec.json.decode(text, type=OtherLoad)
+            except msgspec.MsgspecError as error:
+                advice = "remove the file; it says only what else ran"
+                raise NodeprintError(printable(str(error)), where=job / _FILE, advice=advice) from error
+    return None
+
+
+def _threads(proc: Path) -> Iterator[tuple[int, _Thread]]:
+    """All threads that can be seen, by their number."""
+    for folder in proc.glob("[0-9]*/task/[0-9]*"):
+        with suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
+            text = (folder / "stat").read_text(errors="replace")
+            name, fields = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :].split()
+            pid = int(folder.parts[-3])
+            yield (
+                int(folder.name),
+                _Thread(pid, printable(name, 40), int(fields[1]), int(fields[11]) + int(fields[12]), int(fields[36])),
+            )
+
+
+def _family(root: int, threads: Mapping[int, _Thread]) -> set[int]:
+    """A process and all that it started, as far as they have not been adopted."""
+    children: dict[int, set[int]] = {}
+    for thread in threads.values():
+        children.setdefault(thread.parent, set()).add(thread.pid)
+    family: set[int] = set()
+    new: Sequence[int] = [root]
+    while new:
+        family.update(new)
+        new = [child for parent in new for child in children.get(parent, ()) if child not in family]
+    return family

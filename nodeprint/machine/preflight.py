@@ -1,0 +1,351 @@
+"""What about a machine a reader of its figures should know, before and after measuring: typed warnings with advice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.machine import cgroup, fingerprint, node_configuration
+from nodeprint.machine.fingerprint import Fingerprint
+from nodeprint.machine.topology.facts import cpu_list, list_text
+from nodeprint.machine.topology.model import Warning
+from nodeprint.machine.tree import Tree
+
+_CPU = "sys/devices/system/cpu"
+_NODE = "sys/devices/system/node"
+
+#: What an operation on memory needs of a NUMA node (kernels/harness/memory.c); nodes with less are left out of it.
+LEAST_FREE_BYTES = 160 << 20
+#: One module of 24 (two a channel of a Zen 4 or 5 socket) is 4 % of a node; the nodes of two captured machines are
+#: within 2 % of their largest, which is what kernel and firmware keep. No module of a server has less than 2 GiB.
+_EVEN_SHARE, _LEAST_MODULE_BYTES = 0.97, 2 << 30
+#: Share of stolen time since boot from which it shows in medians.
+_STEAL = 0.001
+#: The lower of the two temperatures at which Intel's processors cool themselves by force (Linux, hwmon/coretemp).
+_HOT_CELSIUS = 85
+#: Parameters of the command line that take CPUs, memory or NUMA nodes away.
+_LIMITING = re.compile(r"^(?:maxcpus|nr_cpus|mem|memmap|numa|possible_cpus|nosmp|idle|clocksource|tsc|notsc)(?:=|$)")
+
+
+def check(tree: Tree, known: Fingerprint | None = None) -> list[Warning]:
+    """All that a root, or a survey, shows to be in the way of a measurement or good to know; `known` is its
+    fingerprint where it was read before.
+
+    What is unknown gives no warning.
+    """
+    said = fingerprint.read(tree) if known is None else known
+    return [
+        *_foreign_work(tree, said),
+        *_virtual(tree, said),
+        *_clocks(tree, said),
+        *_settings(tree, said),
+        *_allowance(tree),
+        *_memory(tree),
+        *_health(tree),
+        *_tools(tree),
+    ]
+
+
+def _foreign_work(tree: Tree, said: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
+    match = re.match(r"(\d{1,9}(?:\.\d+)?) ", tree.read_text("proc/loadavg") or "")
+    cpus = said.get("cpus", 1)
+    if match and float(match[1]) > max(0.5, 0.02 * float(cpus)):
+        yield Warning(
+            "load",
+            f"the load over the last minute was {float(match[1]):g} on {cpus} CPUs: other programs were running",
+            "measure on an idle node, with the node allocated exclusively",
+        )
+    ticks = re.match(r"cpu +((?:\d{1,20} *){8,})", tree.read_text("proc/stat") or "")
+    if ticks:
+        figures = [int(figure) for figure in ticks[1].split()]
+        share = figures[7] / max(1, sum(figures[:8]))
+        if share > _STEAL:
+            yield Warning(
+                "steal",
+                f"{share * 100:.1f} % of the CPU time since boot was taken by the hypervisor",
+                "figures of this machine are not those of its hardware; use a dedicated host",
+            )
+
+
+def _virtual(tree: Tree, said: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
+    if said.get("virtual"):
+        maker = printable((tree.read_text("sys/class/dmi/id/sys_vendor") or "").strip(), 60)
+        yield Warning(
+            "virtual-machine",
+            f"this is a virtual machine{f' ({maker})' if maker else ''}: caches, sockets and NUMA nodes are as the "
+            "hypervisor presents them",
+            "compare virtual machines of one type on one host type only; pin virtual CPUs to measure the hardware",
+        )
+
+
+def _clocks(tree: Tree, said: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
+    governor = said.get("governor")
+    if governor not in (None, "performance"):
+        yield Warning(
+            "governor",
+            f"the frequency governor is {governor}: clocks follow the load",
+            "cpupower frequency-set -g performance",
+        )
+    if said.get("boost"):
+        yield Warning(
+            "boost",
+            "boost is on: a core's clock depends on temperature, neighbours and its silicon",
+            "keep it as production has it, the same on every node; echo 0 > /sys/devices/system/cpu/cpufreq/boost"
+            " (or 1 > intel_pstate/no_turbo) separates the fabric from the clocks",
+        )
+    source = said.get("clocksource")
+    flags = set(re.findall(r"\b(?:constant_tsc|nonstop_tsc|tsc)\b", tree.read_text("proc/cpuinfo") or ""))
+    if "tsc" in flags and source is not None and source not in ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page"):
+        yield Warning(
+            "clocksource",
+            f"the kernel's clock is {source}, not the TSC, which it may have found unstable",
+            "see the kernel's log for 'tsc'; timing falls back to a slower clock",
+        )
+    elif "tsc" in flags and not {"constant_tsc", "nonstop_tsc"} <= flags and not said.get("virtual"):
+        yield Warning(
+            "tsc-varies",
+            "the TSC follows the core's clock or stops with it, so clock_gettime is used",
+            "batches are longer for it; nothing to do on this hardware",
+        )
+
+
+def _settings(tree: Tree, said: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
+    if said.get("smt"):
+        yield Warning(
+            "smt",
+            "SMT is on: what runs on a sibling slows the core measured",
+            "one thread of each core is measured; allocate the node exclusively",
+        )
+    if said.get("thp") == "always":
+        yield Warning(
+            "thp",
+            "transparent huge pages are always on: khugepaged moves pages while other programs run",
+            "lines are measured on base pages regardless; with `madvise` it does not happen",
+        )
+    if said.get("numa_balancing") and said.get("numa_nodes", 1) != 1:
+        yield Warning(
+            "numa-balancing",
+            "the kernel moves pages between NUMA nodes (kernel.numa_balancing)",
+            "bound memory is not moved; sysctl kernel.numa_balancing=0 avoids the page faults",
+        )
+    limiting = [token for token in (tree.read_text("proc/cmdline") or "").split() if _LIMITING.match(token)]
+    if limiting:
+        yield Warning(
+            "cmdline",
+            f"the kernel was started with {printable(' '.join(limiting))}",
+            "CPUs, memory, NUMA nodes or clocks are not what the hardware has; compare with nodes started alike",
+        )
+    yield from _distances(tree)
+
+
+def _distances(tree: Tree) -> Iterator[Warning]:
+    nodes = _cpus(tree, f"{_NODE}/online")
+    rows: list[list[int]] = []
+    for node in nodes:
+        words = (tree.read_text(f"{_NODE}/node{node}/distance") or "").split()
+        if len(words) != len(nodes) or not all(re.fullmatch(r"\d{1,3}", word) for word in words):
+            return
+        rows.append([int(word) for word in words])
+    size = range(len(rows))
+    odd = None
+    if any(rows[i][i] != 10 for i in size):
+        odd = "a node's distance to itself is not 10"
+    elif any(rows[i][j] != rows[j][i] for i in size for j in size):
+        odd = "they are not the same in both directions"
+    elif any(rows[i][j] <= 10 for i in size for j in size if i != j):
+        odd = "another node is as near as the node itself"
+    if odd:
+        yield Warning(
+            "numa-distances",
+            f"the NUMA distances reported by the firmware are unusual: {odd}",
+            "look for a BIOS update; the scheduler and allocators follow these figures",
+        )
+
+
+def _allowance(tree: Tree) -> Iterator[Warning]:
+    online, present = _cpus(tree, f"{_CPU}/online"), _cpus(tree, f"{_CPU}/present")
+    offline = sorted(set(present) - set(online)) if online else []
+    if offline and (tree.read_text(f"{_CPU}/smt/control") or "").strip() not in ("off", "forceoff"):
+        yield Warning(
+            "offline-cpus",
+            f"CPU {list_text(offline)} {'is' if len(offline) == 1 else 'are'} present but offline",
+            "echo 1 > /sys/devices/system/cpu/cpuN/online, or ask why it was taken offline",
+        )
+    allowed = node_configuration.allowed_cpus(tree)
+    barred = sorted(set(online) - set(allowed)) if allowed else []
+    if barred:
+        yield Warning(
+            "cpus-not-allowed",
+            f"{len(barred)} of {len(online)} CPUs may not be used here: {list_text(barred)}",
+            "allocate the whole node (--exclusive); CPUs reserved by Slurm's core specialisation are excluded",
+        )
+    limits = cgroup.read(tree)
+    if limits.cpus is not None and limits.cpus < len(allowed or online):
+        yield Warning(
+            "cgroup-cpus",
+            f"a control group allows {limits.cpus:g} CPUs' worth of time: threads are stopped when it is used up",
+            "measure outside the container or without a CPU quota",
+        )
+    total = re.search(r"MemTotal:\s*(\d{1,15}) kB", tree.read_text("proc/meminfo") or "")
+    if limits.memory_bytes is not None and total and limits.memory_bytes < int(total[1]) * 1024:
+        yield Warning(
+            "cgroup-memory",
+            f"a control group allows {limits.memory_bytes / 2**30:.1f} GiB of memory",
+            "ask for the node's whole memory (--mem=0)",
+        )
+
+
+def _free_bytes(meminfo: str) -> int | None:
+    """What a kernel counts as free on a NUMA node: also clean pages of files, which are given up when memory is short.
+
+    None where it is unknown.
+    """
+    found = dict(re.findall(r"(MemFree|Inactive\(file\)|SReclaimable):\s*(\d{1,15}) kB", meminfo))
+    return sum(map(int, found.values())) * 1024 if "MemFree" in found else None
+
+
+def _memory(tree: Tree) -> Iterator[Warning]:
+    available = re.search(r"MemAvailable:\s*(\d{1,15}) kB", tree.read_text("proc/meminfo") or "")
+    if available and int(available[1]) * 1024 < LEAST_FREE_BYTES:
+        yield Warning(
+            "low-memory",
+            f"only {int(available[1]) // 1024} MiB of memory are available",
+            "end what holds it, or measure later",
+        )
+    sizes: dict[int, int] = {}
+    for node in _cpus(tree, f"{_NODE}/online"):
+        size = node_configuration.memory_bytes(tree, node)
+        free = _free_bytes(tree.read_text(f"{_NODE}/node{node}/meminfo") or "")
+        if size:
+            sizes[node] = size
+        if size and free is not None and free < LEAST_FREE_BYTES:
+            yield Warning(
+                "low-memory",
+                f"NUMA node {node} has only {free >> 20} MiB of free memory",
+                "drop the page cache (echo 1 > /proc/sys/vm/drop_caches) or end what holds it",
+            )
+        has_cpus = bool((tree.read_text(f"{_NODE}/node{node}/cpulist") or "").strip())
+        if size == 0 and has_cpus:
+            yield Warning(
+                "node-without-memory",
+                f"NUMA node {node} has CPUs but no memory: no line can have its home there",
+                "look for missing or disabled memory modules",
+            )
+    # nodes with CPUs of one machine are populated alike; memory-only nodes are of another kind
+    populated = {
+        node: size for node, size in sizes.items() if (tree.read_text(f"{_NODE}/node{node}/cpulist") or "").strip()
+    }
+    most = max(populated.values(), default=0)
+    for node, size in populated.items():
+        if size < _EVEN_SHARE * most and most - size >= _LEAST_MODULE_BYTES:
+            yield Warning(
+                "memory-uneven",
+                f"NUMA node {node} has {size / 2**30:.0f} GiB, another {most / 2**30:.0f} GiB",
+                "a memory module may be missing, failed or mapped out; see the BIOS log and dmidecode -t memory",
+            )
+    speeds = {
+        device.get("Configured Memory Speed") or device.get("Configured Clock Speed", "Unknown")
+        for device in node_configuration.memory_devices(tree.read_text("nodeprint/dmidecode.txt") or "")
+    } - {"Unknown"}
+    if len(speeds) > 1:
+        yield Warning(
+            "dimm-speeds",
+            f"memory modules run at different speeds: {', '.join(sorted(speeds))}",
+            "populate all channels alike",
+        )
+
+
+def _health(tree: Tree) -> Iterator[Warning]:
+    for controller in tree.names("sys/devices/system/edac/mc"):
+        folder = f"sys/devices/system/edac/mc/{controller}"
+        counts = {
+            kind: _count(tree, f"{folder}/{name}")
+            for kind, name in (("corrected", "ce_count"), ("uncorrected", "ue_count"))
+        }
+        told = " and ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+        if told:
+            where = [
+                printable((tree.read_text(f"{folder}/{dimm}/dimm_label") or dimm).strip(), 60)
+                for dimm in tree.names(folder)
+                if re.fullmatch(r"(?:dimm|rank)\d+", dimm)
+                and (_count(tree, f"{folder}/{dimm}/dimm_ce_count") or _count(tree, f"{folder}/{dimm}/dimm_ue_count"))
+            ]
+            yield Warning(
+                "edac",
+                f"memory controller {printable(controller, 20)} has had {told} errors since boot"
+                + (f", at {', '.join(where)}" if where else ""),
+                "replace the module if the count grows; edac-util or ras-mc-ctl show details",
+            )
+    throttled = {
+        kind: sum(
+            _count(tree, f"{_CPU}/cpu{cpu}/thermal_throttle/{kind}_throttle_count")
+            for cpu in _cpus(tree, f"{_CPU}/online")
+        )
+        for kind in ("core", "package")
+    }
+    if any(throttled.values()):
+        yield Warning(
+            "throttled",
+            f"CPUs were throttled for heat since boot ({throttled['core']} times by core,"
+            f" {throttled['package']} by package)",
+            "check fans, air flow and the heat sink; measure again and see whether the count grows",
+        )
+    for sensor in tree.names("sys/class/hwmon"):
+        folder = f"sys/class/hwmon/{sensor}"
+        chip = printable((tree.read_text(f"{folder}/name") or "").strip(), 30)
+        if chip not in ("coretemp", "k10temp", "zenpower"):
+            continue
+        degrees = [
+            _count(tree, f"{folder}/{name}") / 1000
+            for name in tree.names(folder)
+            if re.fullmatch(r"temp\d+_input", name)
+        ]
+        if degrees and max(degrees) >= _HOT_CELSIUS:
+            yield Warning(
+                "hot",
+                f"{chip} reads {max(degrees):.0f} degrees Celsius before anything was measured",
+                "let it cool down, and check fans and air flow",
+            )
+
+
+def _tools(tree: Tree) -> Iterator[Warning]:
+    """Only a survey shows what was missing when it was taken."""
+    captured = tree.names("nodeprint")
+    if "affinity" not in captured:
+        return
+    likwid = (tree.read_text("nodeprint/likwid-pin.txt") or "").strip()
+    if likwid and likwid != "works":
+        yield Warning(
+            "likwid",
+            "likwid-pin is not installed: the kernels pinned themselves"
+            if likwid == "missing"
+            else f"likwid-pin does not work here, so the kernels pinned themselves: {printable(likwid)}",
+            "install likwid (apt-get install likwid, Spack, EasyBuild) and name its module in site.setup",
+        )
+    user = re.search(r"^Uid:\s*\d+\s+(\d+)", tree.read_text("proc/self/status") or "", re.MULTILINE)
+    if user and user[1] != "0":
+        yield Warning(
+            "not-root",
+            "not measured as root: BIOS, memory modules and some counters cannot be read",
+            "nothing measured depends on it",
+        )
+    if "versions.txt" in captured and "lscpu.txt" not in captured:
+        yield Warning(
+            "lscpu",
+            "lscpu was not installed: its output is not in the survey",
+            "install util-linux; labels are read from sysfs regardless",
+        )
+
+
+def _count(tree: Tree, path: str) -> int:
+    """A counter's value, 0 where it is absent or no number."""
+    text = tree.read_text(path) or ""
+    return int(text) if re.fullmatch(r"\s*\d{1,18}\s*", text) else 0
+
+
+def _cpus(tree: Tree, path: str) -> tuple[int, ...]:
+    try:
+        return cpu_list(tree.read_text(path) or "", path)
+    except NodeprintError:
+        return ()

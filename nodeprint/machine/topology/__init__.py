@@ -1,0 +1,40 @@
+"""What a machine is made of, read from Linux, lstopo or CPUID, with the provenance of every label."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nodeprint.machine.topology import cpuid, hwloc_xml, sysfs
+from nodeprint.machine.topology.label import label
+from nodeprint.machine.topology.model import Topology
+from nodeprint.machine.topology.presets import from_part, preset
+from nodeprint.machine.topology.serialized import as_json, from_json, from_text
+from nodeprint.machine.tree import Tree
+
+__all__ = [
+    "Topology",
+    "as_json",
+    "from_json",
+    "from_part",
+    "from_text",
+    "label",
+    "preset",
+    "read",
+    "read_cpuid",
+    "read_xml",
+]
+
+
+def read(tree: Tree) -> Topology:
+    """The topology of the live system, a captured root or a survey. Raises NodeprintError where it lists no CPU."""
+    return label(sysfs.read(tree))
+
+
+def read_xml(path: Path) -> Topology:
+    """The topology in an lstopo XML. Raises NodeprintError naming the file."""
+    return label(hwloc_xml.read(path))
+
+
+def read_cpuid(path: Path) -> Topology:
+    """The topology by a folder or archive of CPUID dumps, one per CPU. Raises NodeprintError naming file and line."""
+    return label(cpuid.read(path))

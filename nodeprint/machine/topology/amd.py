@@ -1,0 +1,338 @@
+"""AMD's chiplets: which CCD a CCX is on, and which quadrant or half of the I/O die a CCD hangs on.
+
+No register reports the quadrant (nothing beyond the die is in CPUID leaf 0x80000026, AMD64 Architecture Programmer's
+Manual volume 3, E.4.24). It is known where NUMA nodes follow it (NPS4), or by the rule of the table of parts for
+packages with every CCD in place; elsewhere it stays unknown. In a virtual machine APIC ids are not the chip's, so there
+only NUMA nodes count; where it is unknown whether a machine is virtual, the rule is not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from nodeprint.machine.topology.facts import Facts, groups_of, is_finer
+from nodeprint.machine.topology.model import Provenance
+from nodeprint.machine.topology.processors import Generation, Processor
+
+Order = Callable[[int], tuple[int, ...]]
+
+#: Advice where a label is unknown and nothing is lost by it.
+_NOTHING = "nothing to do: nodes are compared by the labels that they have"
+
+#: SLIT distance between NUMA nodes of one quadrant or socket where each L3 is a node; nodes of NPS4 are 12 apart.
+_L3_NODE_DISTANCE = 11
+
+
+@dataclass
+class Chiplets:
+    """Labels by CPU (any numbers, equal where shared), and what is known of positions on the die."""
+
+    ccd: dict[int, int] = field(default_factory=dict)
+    quadrant: dict[int, int] = field(default_factory=dict)
+    half: dict[int, int] = field(default_factory=dict)
+    provenance: dict[str, Provenance] = field(default_factory=dict)
+    core_positions: bool | None = None
+    ccd_positions: bool | None = None
+
+
+def chiplets(
+    facts: Facts,
+    generation: Generation | None,
+    part: Processor | None,
+    numa: Mapping[int, int],
+    nps: int | None,
+    order: Order | None,
+) -> Chiplets:
+    """CCDs, quadrants and halves of an AMD or Hygon machine, whose sockets `facts` numbers from 0.
+
+    `numa` is the NUMA node of each CPU, `nps` the nodes per socket (None where they are no such partition), and
+    `order` sorts the CPUs of a socket as they are on the chip, None where that is unknown. Adds warnings to `facts`.
+    """
+    out = Chiplets()
+    sockets = facts.parts.get("socket", {})
+    if set(sockets) != set(facts.cpus):
+        sockets = {}
+    ranks = _ranks(facts, generation, part, order)
+    _find_ccds(facts, generation, ranks, out)
+    numbers = _ccd_numbers(facts, out.ccd, ranks, generation, order)
+    if generation is not None and facts.machine.virtual is not True:
+        _find_positions(facts, generation, part, out)
+    if generation is not None and sockets:
+        _find_quadrants(facts, generation, numa, nps, numbers, out)
+        _find_halves(facts, generation, numa, nps, out)
+    return out
+
+
+def l3_as_numa(facts: Facts, numa: Mapping[int, int]) -> bool:
+    """Whether the firmware made each L3 a NUMA node: as many as CCXs, and not as NPS places them."""
+    ccx, sockets = facts.parts.get("ccx", {}), facts.parts.get("socket", {})
+    if not ccx or set(numa) != set(ccx) or _sets(numa) != _sets(ccx):
+        return False
+    per_socket = len(set(ccx.values())) / max(1, len(set(sockets.values())))
+    if per_socket not in (1, 2, 4):
+        return True
+    inside = {
+        node.distances[i]
+        for node in facts.numa_nodes
+        for i, other in enumerate(facts.numa_nodes)
+        if node is not other and node.cpus and other.cpus and node.distances
+        if sockets.get(node.cpus[0]) == sockets.get(other.cpus[0])
+    }
+    return _L3_NODE_DISTANCE in inside
+
+
+def _sets(parts: Mapping[int, int]) -> set[tuple[int, ...]]:
+    return set(groups_of(parts).values())
+
+
+def _ranks(facts: Facts, generation: Generation | None, part: Processor | None, order: Order | None) -> dict[int, int]:
+    """Each CCX's number in its socket by APIC id, by CPU; empty where unknown.
+
+    Ranks are those numbers if every CCX is seen. If some may be hidden, the APIC id's stride decides, where the parts
+    a CCX may have allow only one.
+    """
+    ccx, sockets = facts.parts.get("ccx", {}), facts.parts.get("socket", {})
+    if order is None or not set(facts.cpus) == set(ccx) == set(sockets):
+        return {}
+    by_socket: dict[int, list[tuple[int, ...]]] = {}
+    for cpus in groups_of(ccx).values():
+        by_socket.setdefault(sockets[cpus[0]], []).append(cpus)
+    wanted = part.ccds * (part.generation.ccx_per_ccd or 1) if part is not None else None
+    out: dict[int, int] = {}
+    for groups in by_socket.values():
+        groups.sort(key=lambda cpus: min(map(order, cpus)))
+        if facts.complete is not False or len(groups) == wanted:
+            numbers: list[int] | None = list(range(len(groups)))
+        else:
+            numbers = _strided(facts, groups, generation, wanted)
+        if numbers is None:
+            return {}
+        out |= {cpu: number for number, cpus in zip(numbers, groups, strict=True) for cpu in cpus}
+    return out
+
+
+def _strided(
+    facts: Facts, groups: list[tuple[int, ...]], generation: Generation | None, wanted: int | None
+) -> list[int] | None:
+    if not facts.apicids or generation is None or generation.cores_per_ccx is None or wanted is None:
+        return None
+    base = 0
+    if len(set(facts.parts["socket"].values())) > 1:
+        width = 1 << (wanted * generation.cores_per_ccx * 2 - 1).bit_length()
+        base = min(facts.apicids[c] for g in groups for c in g) // width * width
+    fits = []
+    for threads in (1, 2):
+        stride = 1 << (generation.cores_per_ccx * threads - 1).bit_length()
+        blocks = [{(facts.apicids[c] - base) // stride for c in cpus} for cpus in groups]
+        numbers = [min(block) for block in blocks]
+        if all(len(b) == 1 for b in blocks) and len(set(numbers)) == len(numbers) and max(numbers) < wanted:
+            fits.append(numbers)
+    return fits[0] if len(fits) == 1 else None
+
+
+def _find_ccds(facts: Facts, generation: Generation | None, ranks: Mapping[int, int], out: Chiplets) -> None:
+    """CCDs by leaf 0x80000026, else by the dies that Linux or CPUID report, else by the table."""
+    virtual = facts.machine.virtual
+    ccx, sockets, dies = (facts.parts.get(level, {}) for level in ("ccx", "socket", "die"))
+    per_ccd = generation.ccx_per_ccd if generation is not None else None
+    shift = facts.shifts.get("ccd")
+    if not virtual and shift is not None and facts.apicids:
+        out.ccd = {cpu: facts.apicids[cpu] >> shift for cpu in facts.cpus}
+        out.provenance["ccd"] = "cpuid"
+    elif not virtual and set(dies) == set(facts.cpus) and is_finer(dies, sockets) and _dies_fit(dies, ccx, per_ccd):
+        out.ccd, out.provenance["ccd"] = dict(dies), facts.provenance["die"]
+    elif per_ccd == 1 and ccx:
+        out.ccd, out.provenance["ccd"] = dict(ccx), "table"
+    elif per_ccd is not None and virtual is False and ranks:
+        counts = [len({ranks[c] for c in cpus}) for cpus in groups_of(sockets).values()]
+        if facts.complete is not False and any(count % per_ccd for count in counts):
+            facts.warn(
+                "odd-ccx",
+                f"a socket has {max(counts)} CCXs, which {per_ccd} to a CCD does not divide: CCDs are unknown",
+                "check the firmware's core settings",
+            )
+        else:
+            first: dict[tuple[int, int], int] = {}
+            out.ccd = {c: first.setdefault((sockets[c], ranks[c] // per_ccd), c) for c in sorted(ranks)}
+            out.provenance["ccd"] = "table"
+    if out.ccd and ccx and any(len({out.ccd[c] for c in cpus}) > 1 for cpus in groups_of(ccx).values()):
+        facts.warn("ccd-cuts-ccx", "the reported CCDs cut an L3 in two and are not used", "see the kernel's log")
+        out.ccd.clear()
+        del out.provenance["ccd"]
+
+
+def _dies_fit(dies: Mapping[int, int], ccx: Mapping[int, int], per_ccd: int | None) -> bool:
+    """Whether dies can be CCDs: whole CCXs, no more than a CCD has. On Rome and Milan Linux's die is the package."""
+    if not ccx:
+        return True
+    groups = groups_of(dies).values()
+    whole = all(len({dies.get(c) for c in cpus}) == 1 for cpus in groups_of(ccx).values())
+    return whole and (per_ccd is None or all(len({ccx.get(c) for c in g}) <= per_ccd for g in groups))
+
+
+def _ccd_numbers(
+    facts: Facts,
+    ccd: Mapping[int, int],
+    ranks: Mapping[int, int],
+    generation: Generation | None,
+    order: Order | None,
+) -> dict[int, int]:
+    """The number of each CPU's CCD in its socket, by APIC id; empty where unknown."""
+    sockets = facts.parts.get("socket", {})
+    if not ccd or not sockets:
+        return {}
+    if {"ccd", "socket"} <= facts.shifts.keys() and facts.apicids:
+        top = (1 << facts.shifts["socket"]) - 1
+        return {cpu: (facts.apicids[cpu] & top) >> facts.shifts["ccd"] for cpu in facts.cpus}
+    if generation is not None and generation.ccx_per_ccd and ranks:
+        return {cpu: ranks[cpu] // generation.ccx_per_ccd for cpu in ranks}
+    if facts.complete is False or order is None:
+        return {}
+    out: dict[int, int] = {}
+    for cpus in groups_of(sockets).values():
+        ccds = sorted({ccd[c] for c in cpus}, key=lambda d: min(order(c) for c in cpus if ccd[c] == d))
+        out |= {c: ccds.index(ccd[c]) for c in cpus}
+    return out
+
+
+def _find_positions(facts: Facts, generation: Generation, part: Processor | None, out: Chiplets) -> None:
+    """Whether every core and CCD of the die is in place: if not, ids are compacted and positions are unknown."""
+    cores, ccx, sockets = (facts.parts.get(level, {}) for level in ("core", "ccx", "socket"))
+    seen_cores = {len({cores.get(c, c) for c in cpus}) for cpus in groups_of(ccx).values()}
+    seen_ccds = {len({out.ccd[c] for c in cpus if c in out.ccd}) for cpus in groups_of(sockets).values()}
+    if facts.complete is False:
+        seen_cores = _behind(seen_cores, part.cores_per_ccx if part else None, generation.cores_per_ccx)
+        seen_ccds = _behind(seen_ccds, part.ccds if part else None, generation.ccds)
+    if seen_cores and generation.cores_per_ccx:
+        out.core_positions = _in_place(min(seen_cores) >= generation.cores_per_ccx, facts)
+        if out.core_positions is False:
+            facts.warn(
+                "cores-fused-off",
+                f"{_some(seen_cores)} of {generation.cores_per_ccx} cores of a CCX are active: which ones is unknown",
+                "compare cores of such nodes by sorted profiles, never one by one",
+            )
+    if seen_ccds and 0 not in seen_ccds and generation.ccds:
+        out.ccd_positions = _in_place(min(seen_ccds) >= generation.ccds, facts)
+        if out.ccd_positions is False and generation.has_quadrants:
+            facts.warn(
+                "ccds-fused-off",
+                f"{_some(seen_ccds)} of {generation.ccds} CCDs of a socket are active: their places are unknown",
+                _NOTHING,
+            )
+
+
+def _in_place(whole: bool, facts: Facts) -> bool | None:
+    """Whether parts are in place: what looks whole may be made up unless the machine is known to be no virtual one."""
+    return None if whole and facts.machine.virtual is None else whole
+
+
+def _behind(seen: set[int], of_part: int | None, whole: int | None) -> set[int]:
+    """How many are active where some may be hidden, which is not fused off: by the part's name, or by a whole one."""
+    if of_part is not None:
+        return {of_part}
+    return {whole} if whole is not None and max(seen, default=0) >= whole else set()
+
+
+def _some(numbers: set[int]) -> str:
+    return " or ".join(map(str, sorted(numbers)))
+
+
+def _find_quadrants(
+    facts: Facts,
+    generation: Generation,
+    numa: Mapping[int, int],
+    nps: int | None,
+    numbers: Mapping[int, int],
+    out: Chiplets,
+) -> None:
+    """Quadrants by NPS4 nodes, which are authoritative, else by the table's rule."""
+    sockets = facts.parts["socket"]
+    ruled: dict[int, int] = {}
+    if (
+        facts.machine.virtual is False
+        and generation.has_quadrants
+        and out.ccd_positions
+        and len(numbers) == len(facts.cpus)
+    ):
+        for cpu, number in numbers.items():
+            quadrant = generation.quadrant_of(number)
+            if quadrant is not None:
+                ruled[cpu] = sockets[cpu] * 4 + quadrant
+    nodes = nps == 4 and generation.has_quadrants
+    if nodes and _cuts(numa, out.ccd or facts.parts.get("ccx", {})):
+        nodes = False
+        facts.warn(
+            "numa-contradicts-table",
+            "NUMA nodes cut CCDs, so they are not quadrants and are not used",
+            "see numa= in the command line, else report the machine",
+        )
+    if nodes:
+        names = ruled or _hint(generation, numbers, sockets)
+        same = _sets(names) == _sets(numa)
+        out.quadrant = names if same else _numbered_within(numa, sockets, 4)
+        out.provenance["quadrant"] = "numa"
+        if ruled and _sets(ruled) != _sets(numa):
+            facts.warn(
+                "numa-contradicts-table",
+                f"NUMA nodes are not the quadrants of the table's rule for {generation.name}, {generation.quadrant};"
+                " the nodes are used",
+                "see whether NUMA nodes were changed by hand, else report the machine",
+            )
+    elif ruled:
+        out.quadrant, out.provenance["quadrant"] = ruled, "table"
+    elif not generation.without_quadrants:
+        why = _why_no_rule(facts, generation, out)
+        facts.warn(
+            "quadrant-unknown",
+            f"{'quadrants' if out.ccd else 'CCDs and quadrants'} are unknown: {why}, and NUMA nodes do not give them",
+            _NOTHING if facts.machine.virtual is not None else "give a survey, or an XML with DMI names",
+        )
+
+
+def _why_no_rule(facts: Facts, generation: Generation, out: Chiplets) -> str:
+    if facts.machine.virtual:
+        return "APIC ids of a virtual machine are the hypervisor's"
+    if facts.machine.virtual is None:
+        return "this source does not show whether the machine is a virtual one"
+    if not generation.has_quadrants:
+        return "the table has no rule for this part"
+    if out.ccd_positions:
+        return "this source does not report the order of CCDs"
+    return "not every CCD is active or seen"
+
+
+def _cuts(nodes: Mapping[int, int], parts: Mapping[int, int]) -> bool:
+    return any(len({nodes.get(c) for c in cpus}) > 1 for cpus in groups_of(parts).values())
+
+
+def _hint(generation: Generation, numbers: Mapping[int, int], sockets: Mapping[int, int]) -> dict[int, int]:
+    """Numbers for quadrants that NUMA nodes give: by a rule that also held on harvested parts (CCD mod 4)."""
+    if not (generation.quadrant or "").startswith("ccd mod"):
+        return {}
+    return {c: sockets[c] * 4 + (generation.quadrant_of(n) or 0) for c, n in numbers.items()}
+
+
+def _numbered_within(nodes: Mapping[int, int], sockets: Mapping[int, int], per_socket: int) -> dict[int, int]:
+    """The parts `nodes`, numbered from 0 in each socket and on over the sockets."""
+    out: dict[int, int] = {}
+    for socket, cpus in groups_of(sockets).items():
+        numbers = sorted({nodes[c] for c in cpus})
+        out |= {c: socket * per_socket + numbers.index(nodes[c]) for c in cpus}
+    return out
+
+
+def _find_halves(facts: Facts, generation: Generation, numa: Mapping[int, int], nps: int | None, out: Chiplets) -> None:
+    """Halves of the I/O die by NPS2 nodes, and by nothing else."""
+    if nps != 2 or not generation.has_io_die or _cuts(numa, out.ccd or facts.parts.get("ccx", {})):
+        return
+    out.half, out.provenance["half"] = _numbered_within(numa, facts.parts["socket"], 2), "numa"
+    if out.quadrant and _cuts(numa, out.quadrant):
+        facts.warn(
+            "numa-contradicts-table",
+            f"NUMA nodes of NPS2 cut quadrants of the table's rule for {generation.name}, {generation.quadrant};"
+            " quadrants are unknown",
+            "see whether NUMA nodes were changed by hand, else report the machine",
+        )
+        out.quadrant.clear()
+        out.provenance.pop("quadrant")

@@ -1,0 +1,222 @@
+"""From what a reader found to labels: numbers that are machine-wide, unique, and in the order of the chip."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from nodeprint.machine.topology import amd, processors
+from nodeprint.machine.topology.amd import Order
+from nodeprint.machine.topology.facts import Facts, groups_of, is_finer
+from nodeprint.machine.topology.model import Cpu, Provenance, Topology
+
+_AMD = ("AuthenticAMD", "HygonGenuine")
+_LABELS = ("socket", "half", "quadrant", "ccd", "ccx", "numa", "cluster", "core", "thread", "rank", "apicid")
+
+
+def label(facts: Facts) -> Topology:
+    """The topology of `facts`, with every label's provenance. Nothing is guessed: unknown is None."""
+    generation = processors.generation_of(facts.machine)
+    part = processors.part_of(facts.machine, generation)
+    if generation is None:
+        _note_unknown_part(facts)
+    _drop_what_contradicts(facts)
+    packages = facts.parts.get("socket", {})
+    numbers = {package: number for number, package in enumerate(sorted(set(packages.values())))}
+    sockets = {cpu: numbers[package] for cpu, package in packages.items()}
+    if sockets:
+        facts.parts["socket"] = sockets
+    order, known = _order(facts, generation is not None and generation.cpus_follow_apic)
+    if not known:
+        facts.warn(
+            "order-unknown",
+            "this source has no APIC ids and no core numbers that follow them: dies, CCXs and cores are numbered by"
+            " the operating system's CPU numbers",
+            "give a survey, or /proc/cpuinfo with /sys, to number them as they are on the chip",
+        )
+    numa = _numa_of(facts)
+    l3_nodes = facts.machine.vendor in _AMD and amd.l3_as_numa(facts, numa)
+    nps = None if l3_nodes else _nodes_per_socket(facts, numa)
+    if l3_nodes:
+        facts.warn(
+            "l3-as-numa",
+            "each L3 is a NUMA node, so nodes contain no information on NPS, halves or quadrants",
+            "nothing to do: nodes are compared by the labels that they have",
+        )
+    found = amd.Chiplets()
+    if facts.machine.vendor in _AMD:
+        found = amd.chiplets(facts, generation, part, numa, nps, order if known else None)
+    elif is_finer(facts.parts.get("die", {}), sockets):
+        found.ccd, found.provenance["ccd"] = facts.parts["die"], facts.provenance["die"]
+    labels = _numbers(facts, found, order)
+    threads, ranks = _places(labels, facts.cpus, order)
+    _note_missing(facts, found)
+    cpus = tuple(
+        Cpu(
+            cpu,
+            **{name: of.get(cpu) for name, of in labels.items()},
+            half=found.half.get(cpu),
+            quadrant=found.quadrant.get(cpu),
+            numa=numa.get(cpu),
+            thread=threads.get(cpu),
+            rank=ranks.get(cpu),
+            apicid=facts.apicids.get(cpu),
+            kind=facts.kinds.get(cpu),
+        )
+        for cpu in facts.cpus
+    )
+    machine = replace(
+        facts.machine,
+        generation=generation.name if generation is not None else None,
+        nps=nps,
+        smt=len(set(labels["core"].values())) < len(labels["core"]) if labels["core"] else None,
+        core_positions=found.core_positions,
+        ccd_positions=found.ccd_positions,
+        order_known=known,
+    )
+    return Topology(machine, cpus, facts.numa_nodes, _provenance(facts, found, cpus), tuple(facts.warnings))
+
+
+def _note_unknown_part(facts: Facts) -> None:
+    def number(value: int | None) -> str:
+        return "unknown" if value is None else f"{value:x}h"
+
+    machine = facts.machine
+    if not (machine.vendor or machine.name):
+        facts.warn(
+            "unknown-part",
+            "this source does not name the processor, so nothing of the table of parts is used",
+            "capture /proc/cpuinfo as well",
+        )
+        return
+    lost = "CCDs are known only where the processor reports them, quadrants are unknown"
+    facts.warn(
+        "unknown-part",
+        f"{machine.name or machine.vendor} (family {number(machine.family)}, model {number(machine.model)})"
+        f" is not in the table of parts: {lost if machine.vendor in _AMD else 'it has the levels that Linux reports'}",
+        "nothing to do in a virtual machine"
+        if machine.virtual
+        else "add it to nodeprint/machine/topology/processors.toml with its source (docs/add-a-machine.md)",
+    )
+
+
+def _order(facts: Facts, cpus_follow_apic: bool) -> tuple[Order, bool]:
+    """A key that sorts the CPUs of a socket as they are on the chip, and whether that order is known.
+
+    It is by APIC id, else by the source's numbers of L3, die and core: Linux derives them from the APIC id
+    (arch/x86/kernel/cpu/topology_common.c, cacheinfo.c), and hwloc passes them on. Where these do not distinguish the
+    cores of a socket, it is the order of CPU numbers, which is the chip's only if `cpus_follow_apic`.
+    """
+    if facts.apicids:
+        return lambda cpu: (facts.apicids[cpu], cpu), True
+    everywhere = len(facts.cpus)
+    ids = [of for of in (facts.l3_ids, facts.die_ids, facts.core_ids) if len(of) == everywhere]
+    sockets, cores = facts.parts.get("socket", {}), facts.parts.get("core", {})
+    places = {(sockets.get(cpu), *(of[cpu] for of in ids)) for cpu in facts.cpus}
+    by_ids = len(facts.core_ids) == everywhere and len(places) == len({cores.get(cpu, -1 - cpu) for cpu in facts.cpus})
+    if cpus_follow_apic and not by_ids:
+        return lambda cpu: (cpu,), True
+    return lambda cpu: (*(of[cpu] for of in ids), cpu), by_ids
+
+
+def _drop_what_contradicts(facts: Facts) -> None:
+    """A core or L3 that lies in two sockets is no part of a machine: a garbled or made-up view."""
+    sockets = facts.parts.get("socket", {})
+    for level in ("core", "ccx", "cluster", "die"):
+        of = facts.parts.get(level, {})
+        if sockets and any(len({sockets[c] for c in cpus if c in sockets}) > 1 for cpus in groups_of(of).values()):
+            del facts.parts[level]
+            facts.provenance.pop(level, None)
+            facts.warn(
+                f"{level}-contradicts-socket",
+                f"a {level} lies in two sockets, so the {level} of each CPU is unknown",
+                "check what the hypervisor or firmware reports of the caches",
+            )
+
+
+def _numa_of(facts: Facts) -> dict[int, int]:
+    """The NUMA node of each CPU by the OS's number; a CPU in two (numa=fake) has the first."""
+    numa: dict[int, int] = {}
+    twice = False
+    for node in facts.numa_nodes:
+        twice |= any(cpu in numa for cpu in node.cpus)
+        numa |= {cpu: node.node for cpu in node.cpus if cpu not in numa}
+    if twice:
+        facts.warn("numa-overlaps", "a CPU is in several NUMA nodes", "see numa=fake in the command line")
+    return numa
+
+
+def _nodes_per_socket(facts: Facts, numa: Mapping[int, int]) -> int | None:
+    """NUMA nodes per socket; 0 where one node holds several sockets; None where nodes are no even partition."""
+    sockets = facts.parts.get("socket", {})
+    if not sockets or set(numa) != set(sockets):
+        return None
+    if len(set(numa.values())) == 1 and len(set(sockets.values())) > 1:
+        return 0
+    if any(len({sockets[c] for c in cpus}) > 1 for cpus in groups_of(numa).values()):
+        return None
+    counts = {len({numa[c] for c in cpus}) for cpus in groups_of(sockets).values()}
+    return counts.pop() if len(counts) == 1 else None
+
+
+def _numbers(facts: Facts, found: amd.Chiplets, order: Order) -> dict[str, dict[int, int]]:
+    """Sockets, CCDs, CCXs, clusters and cores numbered socket by socket in the order of the chip."""
+    sockets = facts.parts.get("socket", {})
+    of = {
+        "socket": sockets,
+        "ccd": found.ccd,
+        **{name: facts.parts.get(name, {}) for name in ("ccx", "cluster", "core")},
+    }
+    of["cluster"] = _between(of["cluster"], of["ccx"] or sockets)
+    place = {cpu: (sockets.get(cpu, -1), *order(cpu)) for cpu in facts.cpus}
+    out: dict[str, dict[int, int]] = {}
+    for name, parts_of in of.items():
+        groups = sorted(groups_of(parts_of).values(), key=lambda cpus: min(map(place.__getitem__, cpus)))
+        out[name] = {cpu: number for number, cpus in enumerate(groups) for cpu in cpus}
+        place = {cpu: (*(known.get(cpu, -1) for known in out.values()), *order(cpu)) for cpu in facts.cpus}
+    return out
+
+
+def _between(cluster: Mapping[int, int], above: Mapping[int, int]) -> dict[int, int]:
+    """Clusters say something only where the level above has several."""
+    return dict(cluster) if len(set(cluster.values())) > len(set(above.values())) else {}
+
+
+def _places(
+    labels: Mapping[str, Mapping[int, int]], cpus: tuple[int, ...], order: Order
+) -> tuple[dict[int, int], dict[int, int]]:
+    """Each CPU's position in its core, and its core's position in the CCX, both by APIC id from 0."""
+    threads: dict[int, int] = {}
+    for members in groups_of(labels["core"]).values():
+        threads |= {cpu: place for place, cpu in enumerate(sorted(members, key=order))}
+    ranks: dict[int, int] = {}
+    core = labels["core"]
+    for members in groups_of(labels["ccx"]).values():
+        inside = sorted({core[c] for c in members if c in core})
+        ranks |= {c: inside.index(core[c]) for c in members if c in core}
+    return threads, ranks
+
+
+def _note_missing(facts: Facts, found: amd.Chiplets) -> None:
+    if "ccx" not in facts.parts and not any(w.id == "ccx-contradicts-socket" for w in facts.warnings):
+        facts.warn("no-l3", "no shared L3 is reported, so there are no CCXs", "compare by clusters or NUMA nodes")
+    memory_only = [node.node for node in facts.numa_nodes if not node.cpus]
+    if memory_only:
+        facts.warn(
+            "numa-without-cpus",
+            f"without CPUs: NUMA node {', '.join(map(str, memory_only))}",
+            "it is kept apart: memory of another kind, or CPUs offline",
+        )
+
+
+def _provenance(facts: Facts, found: amd.Chiplets, cpus: tuple[Cpu, ...]) -> dict[str, Provenance]:
+    """Where each label comes from; `unknown` where no CPU has it."""
+    told: dict[str, Provenance] = {**facts.provenance, **found.provenance}
+    told.setdefault("thread", told.get("core", "unknown"))
+    told.setdefault("rank", told.get("apicid", told.get("ccx", "unknown")))
+    if facts.numa_nodes:
+        told.setdefault("numa", "sysfs")
+    return {
+        name: told.get(name, "unknown") if any(getattr(c, name) is not None for c in cpus) else "unknown"
+        for name in _LABELS
+    }

@@ -1,0 +1,235 @@
+"""The configuration of a campaign: read, checked against its schema, completed; and the plan that follows from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import yaml
+
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.settings import checked_yaml
+
+#: What a measurement is, and what node-run says itself.
+_NOT_ARGUMENTS = ("--op", "--mode", "--out", "--job", "--run", "--plan", "--help", "--launcher", "--nodes", "--ranks")
+#: Arguments end up on a command line of node-run: words of option letters, numbers, names and lists.
+_WORD = re.compile(r"[A-Za-z0-9_.,:=/+%@-]+")
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read a configuration. Returns it with every default filled in.
+
+    Raises NodeprintError naming the file and the key's path.
+    """
+    config = checked_yaml.read(path)
+    if not config:
+        advice = "write at least one key, such as `campaign: main`; all others have their defaults"
+        raise NodeprintError("the file has no key", where=path, advice=advice)
+    complete(config, path)
+    return config
+
+
+def complete(config: dict[str, Any], path: Path) -> None:
+    """Check a configuration that was read from `path` and fill its defaults in, in place.
+
+    Raises NodeprintError naming the file and the key's path.
+    """
+    if config.get("launch") == "sweep":
+        what = "`sweep` is not used any more, as a job of its own for each node is as quick and waits for no other"
+        raise NodeprintError(what, where=path, key="launch", advice="write `launch: slurm`")
+    asked = "measure" in config
+    checked_yaml.check(config, _package_yaml("schemas/config.yaml"), path)
+    _check_rack_pattern(config["slurm"]["rack_pattern"], path)
+    known = measurements()
+    if not asked:
+        config["measure"] += [name for name, what in known.items() if config["preset"] in what.get("by_default", ())]
+    for number, name in enumerate(config["measure"]):
+        if name not in known:
+            raise NodeprintError(
+                f"unknown measurement {printable(repr(name), 60)}",
+                where=path,
+                key=f"measure[{number}]",
+                advice=f"known are {', '.join(known)}",
+            )
+    if not _planned(config | {"arguments": {}}, "node"):
+        raise NodeprintError(
+            f"preset {config['preset']} leaves out every measurement of nodes asked for",
+            where=path,
+            key="preset",
+            advice="choose a longer preset or other measurements",
+        )
+    for name, words in config["arguments"].items():
+        if name not in known:
+            raise NodeprintError(
+                "no such measurement",
+                where=path,
+                key=f"arguments.{printable(str(name), 60)}",
+                advice=f"known are {', '.join(known)}",
+            )
+        bad = [word for word in words.split() if not _WORD.fullmatch(word)]
+        if bad:
+            raise NodeprintError(
+                f"{printable(repr(bad[0]), 60)} cannot be an argument",
+                where=path,
+                key=f"arguments.{name}",
+                advice="see the kernel's --help",
+            )
+        fixed = [word for word in words.split() if word in _NOT_ARGUMENTS]
+        if fixed:
+            raise NodeprintError(
+                f"{fixed[0]} cannot be chosen here",
+                where=path,
+                key=f"arguments.{name}",
+                advice="leave it out; another operation is a measurement of its own (config/README.md)",
+            )
+
+
+def _check_rack_pattern(pattern: str, path: Path) -> None:
+    """See that a rack is found by a regular expression with one group. Raises NodeprintError naming `path`."""
+    advice = "put what names the rack in one pair of brackets, as in (r[0-9]+)n[0-9]+"
+    try:
+        groups = re.compile(pattern).groups
+    except re.error as error:
+        what = f"{printable(repr(pattern), 60)} is no regular expression ({error})"
+        raise NodeprintError(what, where=path, key="slurm.rack_pattern", advice=advice) from error
+    if pattern and groups != 1:
+        raise NodeprintError("must have exactly one group", where=path, key="slurm.rack_pattern", advice=advice)
+
+
+def check_files(config: Mapping[str, Any], path: Path) -> None:
+    """See that the files of `acceptance`, `inventory`, `site.logo` and `site.setup` are there.
+
+    That of `site.setup` must be on this machine where this is the one that is measured, or where it lies in the
+    campaign's own folder, which all nodes see. Raises NodeprintError naming `path`, the configuration.
+    """
+    if not Path(str(config["acceptance"])).is_file():
+        advice = "name a file (an empty one changes nothing), or take config/acceptance.yaml from `nodeprint sources`"
+        raise NodeprintError(f"{config['acceptance']} is not there", where=path, key="acceptance", advice=advice)
+    by_ansible, inventory = config["launch"] == "ansible", str(config["inventory"])
+    if by_ansible and not (inventory and Path(inventory).exists()):
+        what = f"{inventory} is not there" if inventory else "`launch: ansible` needs one"
+        advice = "name an Ansible inventory; ansible/inventory.example.yml is an example"
+        raise NodeprintError(what, where=path, key="inventory", advice=advice)
+    logo = str(config["site"]["logo"])
+    if logo and not Path(logo).is_file():
+        advice = "name a PNG or SVG file, or leave it empty"
+        raise NodeprintError(f"{logo} is not there", where=path, key="site.logo", advice=advice)
+    setup = str(config["site"]["setup"])
+    if setup and by_ansible and not Path(setup).is_absolute():
+        advice = "name the file by its full path on the nodes"
+        raise NodeprintError("the nodes do not see this folder", where=path, key="site.setup", advice=advice)
+    if setup and (config["launch"] == "here" or not Path(setup).is_absolute()) and not Path(setup).is_file():
+        advice = "name a file that can be sourced, or leave it empty"
+        raise NodeprintError(f"{setup} is not there", where=path, key="site.setup", advice=advice)
+
+
+def serials(config: Mapping[str, Any]) -> str:
+    """What node-run is asked to do with serial numbers: `no`, `hash` or `yes`, of which YAML makes two truth values."""
+    return {False: "no", True: "yes"}.get(config["serials"], str(config["serials"]))
+
+
+def campaign_folder(config: Mapping[str, Any]) -> Path:
+    """The folder of the configuration's campaign."""
+    return Path(str(config["results"]), str(config["campaign"]))
+
+
+def plan(config: Mapping[str, Any]) -> str:
+    """plan.tsv: a line per measurement, with its name, kernel, arguments and number of runs (docs/formats.md).
+
+    A measurement whose preset is null takes too long for it and is left out.
+    """
+    lines = []
+    for name, arguments in _planned(config, "node"):
+        runs = config["runs"] * runs_factor(name, config["preset"])
+        what = measurements()[name]
+        lines.append(f"{name}\t{what['kernel']}\t{arguments}\t{runs}\n")
+    return "".join(lines)
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """A line of a plan: a measurement, the kernel and arguments it is made by, and how many runs a job makes of it."""
+
+    name: str
+    kernel: str
+    arguments: str
+    runs: int
+
+
+def read_plan(text: str, runs: int = 1) -> list[PlanRow]:
+    """The lines of a plan.tsv; those without a fourth column have `runs` runs."""
+    cells = [line.split("\t") for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    return [
+        PlanRow(row[0], row[1], row[2] if len(row) > 2 else "", int(row[3]) if row[3:] and row[3].isdecimal() else runs)
+        for row in cells
+        if len(row) > 1
+    ]
+
+
+def steps(plan: Sequence[PlanRow]) -> list[tuple[int, str]]:
+    """Run and measurement in the order in which node-run makes them: runs of each are spread evenly over the job."""
+    ordered = sorted(
+        (Fraction(run, row.runs), number, run, row.name) for number, row in enumerate(plan) for run in range(row.runs)
+    )
+    return [(run + 1, name) for _, _, run, name in ordered]
+
+
+def fabric_plan(config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Names and arguments of what is measured between nodes, in one job over all of them."""
+    return _planned(config, "fabric")
+
+
+def _planned(config: Mapping[str, Any], scope: str) -> list[tuple[str, str]]:
+    found = []
+    for name in config["measure"]:
+        what = measurements()[name]
+        preset = what["presets"][config["preset"]]
+        if preset is None or what.get("scope", "node") != scope:
+            continue
+        words = [what["arguments"], preset, config["arguments"].get(name, "")]
+        if what["kernel"] == "linktest" and scope == "node" and config["mpi"]["launcher"]:
+            words.append(f"--launcher {quote(config['mpi']['launcher'], safe='/:=,+@{}')}")  # one word, blanks as %20
+        found.append((name, " ".join(" ".join(words).split())))
+    return found
+
+
+def planned(folder: Path) -> dict[str, str]:
+    """The rows of the plan.tsv of a campaign or a job; none where there is no plan."""
+    path = folder / "plan.tsv"
+    return rows(path.read_text(errors="replace")) if path.exists() else {}
+
+
+def rows(plan: str) -> dict[str, str]:
+    """Of a plan the arguments of each measurement, by its name."""
+    return {row.name: row.arguments for row in read_plan(plan)}
+
+
+def plans_apart(before: Path, after: Path) -> dict[str, tuple[str, str]]:
+    """Measurements that two campaigns made with other arguments, and these arguments."""
+    old, new = planned(before), planned(after)
+    return {name: (old[name], new[name]) for name in old if name in new and new[name] != old[name]}
+
+
+def runs_factor(name: str, preset: str) -> int:
+    """How many runs a job makes of a measurement for each that the configuration asks for."""
+    return int(measurements()[name].get("runs", {}).get(preset, 1))
+
+
+@cache
+def measurements() -> dict[str, Any]:
+    """Every measurement that can be asked for, by name (nodeprint/settings/measurements.yaml)."""
+    return _package_yaml("settings/measurements.yaml")
+
+
+@cache
+def _package_yaml(name: str) -> dict[str, Any]:
+    content = yaml.safe_load((files("nodeprint") / name).read_text())
+    assert isinstance(content, dict)
+    return content

@@ -1,0 +1,50 @@
+"""What belongs to nodeprint beside this package: kernels, workflow, profiles, configuration and reports."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from nodeprint.errors import NodeprintError
+
+#: What `copy` takes along.
+ROOMS = ("kernels", "workflow", "ansible", "profiles", "config", "reports", "environment.yml")
+
+
+def folder() -> Path:
+    """The folder that holds them: in an installed package its own, else the checkout's. Raises NodeprintError."""
+    package = Path(__file__).parents[1]
+    for place in (package / "_sources", package.parent):
+        if (place / "kernels" / "node-run").is_file():
+            return place
+    raise NodeprintError(
+        "this installation has no kernels' sources and no workflow", advice="install nodeprint from its wheel"
+    )
+
+
+def kernels() -> Path:
+    """The folder of the built kernels; static ones are in `static/` below it. Raises NodeprintError without any."""
+    built = folder() / "kernels" / "build"
+    if any((place / "coherence").is_file() for place in (built, built / "static")):
+        return built
+    advice = "install a wheel that has them, or a C compiler and then nodeprint again; in a checkout: make kernels"
+    raise NodeprintError("this installation has no kernels", advice=advice)
+
+
+def copy(to: Path) -> Path:
+    """Copy them into the new or empty folder `to`, without what was built. Raises NodeprintError where it holds
+    something or cannot be written; returns it.
+    """
+    place = folder()
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+        if any(to.iterdir()):
+            raise NodeprintError("is not empty", where=to, advice="name a new folder")
+        for room in ROOMS:
+            if (place / room).is_dir():
+                shutil.copytree(place / room, to / room, ignore=shutil.ignore_patterns("build", "__pycache__"))
+            else:
+                shutil.copy2(place / room, to / room)
+    except OSError as error:
+        raise NodeprintError(f"cannot be written ({error.strerror})", where=to, advice="name a new folder") from error
+    return to
