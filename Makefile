@@ -20,7 +20,7 @@ run: .venv/run.stamp kernels ## measure (here, or as the configuration says), ju
 
 COUNT ?= 3
 cluster: .venv/dev.stamp kernels ## the same job through a real Slurm of COUNT=3 virtual nodes here; with FLEET=rome-2x64 simulated ones
-	@tests/cluster/run $(COUNT) $(FLEET) $(if $(DEFECT),"$(DEFECT)")
+	@tests/system/cluster/run $(COUNT) $(FLEET) $(if $(DEFECT),"$(DEFECT)")
 
 report: .venv/run.stamp ## judge and report again from what is there
 	@workflow/run --config $(CONFIG) --report-only
@@ -44,7 +44,7 @@ lint-workflow: .venv/dev.stamp
 	snakemake --dry-run --quiet all --configfile tests/data/lint.yaml
 
 lint-shell: .venv/dev.stamp
-	shellcheck workflow/run workflow/launch/ansible workflow/launch/outcomes kernels/archive $(wildcard ansible/roles/nodeprint/files/*) tests/cluster/run tests/cluster/replay tests/fake_slurm.sh $(filter-out setup/compile,$(wildcard setup/*)) kernels/linktest.sh tests/fresh/run tests/offline/run tests/emulated/init tests/emulated/initramfs tests/fake_kernel.sh kernels/node-run .ci/run
+	shellcheck workflow/run workflow/launch/ansible workflow/launch/outcomes kernels/archive $(wildcard ansible/roles/nodeprint/files/*) tests/system/cluster/run tests/system/cluster/replay tests/support/fake_slurm.sh $(filter-out setup/compile,$(wildcard setup/*)) kernels/linktest.sh tests/system/fresh/run tests/system/offline/run tests/system/emulated/init tests/system/emulated/initramfs tests/support/fake_kernel.sh kernels/node-run .ci/run
 
 lint-ansible: .venv/dev.stamp
 	ansible-lint --offline --strict --profile production ansible
@@ -75,13 +75,13 @@ test-all: test test-emulated ## both, and the tests that take minutes each
 	pytest -q -m long
 
 fuzz: .venv/dev.stamp kernels ## the tests on made-up input with new examples in every call
-	pytest -q -n auto --hypothesis-profile=fuzz $$(grep -l '@given' tests/test_*.py)
+	pytest -q -n auto --hypothesis-profile=fuzz $$(grep -rl --include='test_*.py' '@given' tests)
 
 test-fresh: ## the README in debootstrap'ed Debian roots, with half a Python and with none (root)
-	tests/fresh/run
+	tests/system/fresh/run
 
 test-offline: .venv/run.stamp ## the main job from the bundle, without network, rights, compiler, likwid and lscpu (root)
-	tests/offline/run
+	tests/system/offline/run
 
 bench: .venv/dev.stamp kernels ## ratios against peers and limits, compared with the last time (an hour; BENCH="numa structure")
 	python -m bench $(BENCH)

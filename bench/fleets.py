@@ -27,7 +27,7 @@ from nodeprint.machine.topology.presets import from_part, preset
 from nodeprint.simulate import Plan
 from nodeprint.simulate import fleet as simulated
 from nodeprint.structure.matrix_arithmetic import averaged, positive
-from tests import published
+from tests.support import published
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -20,7 +20,7 @@ from bench.table import Row, row
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report import documents, files
 from nodeprint.simulate import Plan, write
-from tests.browser import browser
+from tests.support.browser import browser
 
 #: Only cluster.pdf and cluster.html.
 _CLUSTER = (

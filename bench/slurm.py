@@ -26,9 +26,9 @@ from bench.table import ROOT, Row, keep, row
 from nodeprint.campaign import preparation as campaigns
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.settings import config
-from tests import fake_slurm
+from tests.support import fake_slurm
 
-CLUSTER = ROOT / "tests/cluster/cluster"
+CLUSTER = ROOT / "tests/system/cluster/cluster"
 KERNEL = """\
 #!/bin/sh
 case "$*" in *--help* | *--plan*) exit 0 ;; esac

@@ -4,8 +4,8 @@ Usage: python -m bench.structure [--data DIR] [--seeds N] [--thresholds]
 
 DIR holds core-to-core-latency's CSV files (default: $NODEPRINT_DATA/c2c/core-to-core-latency; without it, times only).
 The machines are two halves: thresholds were chosen on the first. `--thresholds` prints for each threshold the range in
-which the first half, whole and spoiled, and the made-up machines of tests/strange_matrices.py stay exact; `any` is the
-end of what was tried.
+which the first half, whole and spoiled, and the made-up machines of tests/support/strange_matrices.py stay exact; `any`
+is the end of what was tried.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from bench import table
 from nodeprint import structure
 from nodeprint.structure import levels as detection
 from nodeprint.structure.matrix_arithmetic import numbered, rand_index
-from tests import published
-from tests.latencies import Made, epyc, spoiled
-from tests.strange_matrices import LEVELS
+from tests.support import published
+from tests.support.latencies import Made, epyc, spoiled
+from tests.support.strange_matrices import LEVELS
 
 #: CPUs and the longest time in seconds that is aimed at.
 SIZES = {128: None, 256: 0.2, 512: 1.0, 1024: None, 2048: 4.0}

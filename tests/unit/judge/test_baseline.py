@@ -19,8 +19,7 @@ from nodeprint.judge.campaign import judge
 from nodeprint.judge.judge import judge as judge_fleet
 from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome
 from nodeprint.judge.verdict import Finding, Verdict
-
-from .fleets import made
+from tests.support.fleets import made
 
 
 def written(folder: Path, *defects: str, boots: Iterable[str] = (), only_cells: bool = False) -> Path:

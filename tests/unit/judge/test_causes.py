@@ -8,8 +8,7 @@ from nodeprint.judge.judge import judge
 from nodeprint.judge.pairs import build
 from nodeprint.machine.topology.presets import preset
 from nodeprint.simulate.machines import measured_places
-
-from .fleets import judged, made, times
+from tests.support.fleets import judged, made, times
 
 ROME = "rome-2x64"
 

@@ -15,8 +15,7 @@ from nodeprint.judge import acceptance
 from nodeprint.judge.compare import OtherMachine, compare, drift, machines_apart
 from nodeprint.judge.judge import judge
 from nodeprint.judge.verdict import Verdict
-
-from .fleets import judged, made
+from tests.support.fleets import judged, made
 
 
 def verdict(*defects: str, **changes: int | bool | str) -> Verdict:

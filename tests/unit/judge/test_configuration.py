@@ -15,8 +15,7 @@ from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Outcome
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.simulate import Plan, fleet
-
-from .fleets import made, with_outcomes
+from tests.support.fleets import made, with_outcomes
 
 MACHINE = from_part("EPYC 7302", 2, False)
 

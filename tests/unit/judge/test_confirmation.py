@@ -12,8 +12,7 @@ from nodeprint.data.packed import PackedFleet
 from nodeprint.judge import confirmation
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Outcome, State
-
-from .fleets import judged, made, times
+from tests.support.fleets import judged, made, times
 
 HOPS = "coherence-cas"
 CORE = 17

@@ -9,8 +9,7 @@ import pytest
 from nodeprint.judge import acceptance, deviations
 from nodeprint.judge.deviations import Block, Levels
 from nodeprint.judge.judge import judge
-
-from .fleets import HARVESTED, judged, made
+from tests.support.fleets import HARVESTED, judged, made
 
 HOPS = "coherence-cas"
 

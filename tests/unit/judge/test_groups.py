@@ -7,8 +7,7 @@ import pytest
 
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import FleetOutcome, Outcome
-
-from .fleets import made, times, with_outcomes
+from tests.support.fleets import made, times, with_outcomes
 
 HOPS = "coherence-cas"
 

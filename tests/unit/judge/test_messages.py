@@ -11,8 +11,7 @@ from nodeprint.judge.deviations import Levels
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Kind, Outcome, State
 from nodeprint.judge.verdict import FabricVerdict
-
-from .fleets import made, with_outcomes
+from tests.support.fleets import made, with_outcomes
 
 RULES = acceptance.load()
 

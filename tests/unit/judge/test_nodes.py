@@ -12,8 +12,7 @@ from nodeprint.judge import acceptance
 from nodeprint.judge.acceptance import ContractLimit, Suppression
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome, State, Why
-
-from .fleets import HARVESTED, judged, made, times, with_outcomes, without
+from tests.support.fleets import HARVESTED, judged, made, times, with_outcomes, without
 
 HOPS = "coherence-cas"
 RULES = acceptance.load()

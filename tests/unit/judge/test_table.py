@@ -6,7 +6,7 @@ import numpy as np
 import pandas
 import pytest
 
-from .fleets import judged, with_outcomes
+from tests.support.fleets import judged, with_outcomes
 
 DEFECTS = (
     (), ("node001: core 17 +9%",), ("node002: ccd 3 +6%",), ("node003: global +5%",), ("node001: core 5 +4.5%",),

@@ -1,0 +1,227 @@
+"""What holds the house together: true documents, one list of packages, imports that go down only."""
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+import rattler
+import yaml
+
+from nodeprint.judge.outcome import FleetOutcome, Outcome
+from tests.support.real_parts import ROOT
+
+#: The floors of nodeprint/, from top to bottom; a module imports only from lower floors or its own room.
+FLOORS = [
+    {"__main__"},
+    {"cli"},
+    {"interface"},
+    {"here"},
+    {"report"},
+    {"cards"},
+    {"iodie"},
+    {"judge"},
+    {"structure", "simulate", "importers"},
+    {"data"},
+    {"campaign"},
+    {"machine"},
+    {"settings"},
+    {"stats"},
+    {"files"},
+    {"errors"},
+]
+
+
+def rooms() -> dict[str, list[Path]]:
+    out: dict[str, list[Path]] = {}
+    for path in sorted((ROOT / "nodeprint").rglob("*.py")):
+        room = path.relative_to(ROOT / "nodeprint").parts[0].removesuffix(".py")
+        if room != "__init__":
+            out.setdefault(room, []).append(path)
+    return out
+
+
+def imported(path: Path) -> set[str]:
+    """Rooms of nodeprint that a file imports."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {a.name.split(".")[1] for a in node.names if a.name.startswith("nodeprint.")}
+        elif isinstance(node, ast.ImportFrom) and node.module == "nodeprint":
+            found |= {a.name for a in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("nodeprint."):
+            found.add((node.module or "").split(".")[1])
+    return found - {"__version__"}
+
+
+def test_every_room_has_its_floor() -> None:
+    assert set(rooms()) <= set().union(*FLOORS)
+
+
+def test_imports_go_down_only() -> None:
+    floor = {room: number for number, names in enumerate(FLOORS) for room in names}
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {other}"
+        for room, paths in rooms().items()
+        for path in paths
+        for other in imported(path)
+        if other != room and floor[other] < floor[room]
+    ]
+    assert not wrong
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(ROOT / "nodeprint").parts[0]
+
+
+def test_no_two_modules_of_a_room_have_one_name() -> None:
+    # a figure is named after what it draws
+    figures = ROOT / "nodeprint/report/figures"
+    paths = [path for path in (ROOT / "nodeprint").rglob("*.py") if not path.stem.startswith("__")]
+    named = [(f"{room_of(path)}: {path.stem}", str(path.relative_to(ROOT))) for path in paths if path.parent != figures]
+    assert repeated(named) == []
+
+
+def test_no_two_public_classes_of_a_room_have_one_name() -> None:
+    classes = [
+        (f"{room_of(path)}: {node.name}", str(path.relative_to(ROOT)))
+        for path in sorted((ROOT / "nodeprint").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    assert repeated(classes) == []
+
+
+def repeated(named: list[tuple[str, str]]) -> list[str]:
+    """Of names with where they are: each name that is there twice, with all its places."""
+    places: dict[str, list[str]] = {}
+    for name, place in sorted(named):
+        places.setdefault(name, []).append(place)
+    return [f"{name}: {', '.join(those)}" for name, those in places.items() if len(those) > 1]
+
+
+def keys(schema: dict[str, object], prefix: str = "") -> set[str]:
+    out: set[str] = set()
+    properties = schema.get("properties", {})
+    assert isinstance(properties, dict)
+    for key, sub in properties.items():
+        below = keys(sub, f"{prefix}{key}.")
+        out |= below or {f"{prefix}{key}"}
+    return out
+
+
+def test_every_configuration_key_is_explained() -> None:
+    schema = yaml.safe_load((files("nodeprint") / "schemas/config.yaml").read_text())
+    explained = set(re.findall(r"^\| `([a-z_.]+)` \|", (ROOT / "config/README.md").read_text(), re.MULTILINE))
+    assert explained == keys(schema)
+
+
+def requirement(spec: str) -> tuple[str, str]:
+    match = re.fullmatch(r"([A-Za-z0-9_.-]+)\s*([<>=!~].*)?", spec.split(" #", maxsplit=1)[0].strip())
+    assert match, spec
+    return match[1].lower(), (match[2] or "").replace(" ", "")
+
+
+def test_conda_and_pip_ask_for_the_same_packages() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    specs = project["dependencies"] + extras["report"] + extras["workflow"]
+    pip = dict(map(requirement, (spec for spec in specs if spec != "nodeprint[report]")))
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    specs = [spec for spec in environment["dependencies"] if isinstance(spec, str)]
+    specs += next(d["pip"] for d in environment["dependencies"] if isinstance(d, dict))
+    other_name = {"matplotlib-base": "matplotlib", "snakemake-minimal": "snakemake"}
+    conda = {other_name.get(name, name): version for name, version in map(requirement, specs)}
+    assert {name: conda.get(name) for name in pip} == pip
+    assert set(conda) - set(pip) == {"python", "pip", "gcc", "make"}
+
+
+@pytest.mark.parametrize(
+    "spec", [s for s in yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"] if isinstance(s, str)]
+)
+def test_conda_reads_each_line(spec: str) -> None:
+    assert rattler.MatchSpec(spec, strict=True).name
+
+
+def test_every_locked_package_is_pinned() -> None:
+    for lock in ("requirements.lock", "requirements-dev.lock"):
+        pinned = [line for line in (ROOT / lock).read_text().splitlines() if line and not line.lstrip().startswith("#")]
+        assert pinned
+        assert all(re.fullmatch(r"[a-z0-9_.-]+==[^ ]+", line) for line in pinned), lock
+
+
+def test_the_page_of_installation_counts_what_is_downloaded() -> None:
+    pinned = re.findall(r"^[^ #].*==", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    assert f"in {len(pinned)} packages" in (ROOT / "docs/install.md").read_text()
+
+
+def test_the_readme_is_short_and_so_are_its_sentences() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 120
+    blocks = re.split(r"\n\n|\n- |\n(?=\|)", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    sentences = [part for block in blocks for part in re.split(r"(?<=[.:;])\s", " ".join(block.split()))]
+    assert not [sentence for sentence in sentences if len(sentence.split()) > 35]
+
+
+def test_every_outcome_is_explained_to_administrators() -> None:
+    page = (ROOT / "docs/administrators.md").read_text()
+    assert all(f"`{outcome}`" in page for outcome in (*Outcome, *FleetOutcome))
+
+
+@pytest.mark.parametrize(
+    "page, sources", [("method.md", "machine/preflight.py"), ("topology.md", "machine/topology/*.py")]
+)
+def test_every_warning_is_explained(page: str, sources: str) -> None:
+    text = (ROOT / "docs" / page).read_text()
+    found = {
+        str(call.args[0].value)
+        for source in (ROOT / "nodeprint").glob(sources)
+        for call in ast.walk(ast.parse(source.read_text()))
+        if isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] in ("Warning", "warn")
+        and call.args and isinstance(call.args[0], ast.Constant)
+    }  # fmt: skip
+    assert len(found) > 5 and [name for name in found if f"`{name}`" not in text] == []
+
+
+def test_documents_name_files_that_are_there() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"), ROOT / "config/README.md"]
+    rooms = "ansible|bench|config|docs|kernels|nodeprint|profiles|reports|setup|tests|workflow"
+    missing = [
+        f"{page.name}: {name}"
+        for page in pages
+        for name in re.findall(rf"[`(]((?:{rooms})/[\w./-]+\w/?)[`)]", page.read_text())
+        if not (ROOT / name).exists() and not name.startswith(("kernels/build/", "bench/results/", "kernels/fence"))
+    ]
+    assert not missing
+
+
+def test_a_missing_part_is_never_passed_over() -> None:
+    """A skip that does not go through `need` or `missing` counts as a pass where NODEPRINT_REQUIRE=all."""
+    skips = re.compile(r"pytest\.(skip|importorskip|mark\.skip)")
+    pages = (path for path in (ROOT / "tests").glob("test_*.py") if path.name != Path(__file__).name)
+    assert [path.name for path in pages if skips.search(path.read_text())] == []
+
+
+def test_tests_share_through_support_alone() -> None:
+    imports = re.compile(r"^from tests\.(?!support\b|system\.test_)", re.MULTILINE)
+    assert [
+        str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("*.py") if imports.search(path.read_text())
+    ] == []
+
+
+def prose(page: str) -> Iterator[str]:
+    """The lines of a document that are text: no code, no table."""
+    code = False
+    for line in page.splitlines():
+        code ^= line.startswith("```")
+        if not code and not line.startswith(("```", "|", "    ", "!")):
+            yield line
+
+
+def test_documents_are_wrapped_for_a_terminal() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"), ROOT / "config/README.md"]
+    wide = [f"{page.name}: {line[:60]}" for page in pages for line in prose(page.read_text()) if len(line) >= 100]
+    assert not wide

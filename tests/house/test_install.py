@@ -1,0 +1,137 @@
+"""nodeprint as a package: built as a wheel, installed elsewhere, used with nothing of the checkout."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from nodeprint.errors import NodeprintError
+from nodeprint.settings import sources
+from tests.support.real_parts import ROOT, copy_programs
+from tests.support.schemas import valid, valid_campaign
+
+pytestmark = pytest.mark.machine
+
+
+def call(*command: str | Path, cwd: Path, **environment: str) -> str:
+    """Standard output of a command that must succeed, called as a user does."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "PYTHON", "VIRTUAL_ENV"))}
+    done = subprocess.run(
+        command, cwd=cwd, env=clean | environment, capture_output=True, text=True, timeout=400, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(house: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bin folder of a fresh environment with the wheel and the locked packages."""
+    folder = tmp_path_factory.mktemp("installed")
+    pip = ("-m", "pip", "--disable-pip-version-check")
+    call(sys.executable, *pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ".", cwd=house)
+    (wheel,) = folder.glob("*.whl")
+    call(sys.executable, "-m", "venv", folder / "venv", cwd=folder)
+    link_locked_packages(folder / "venv")
+    call(folder / "venv/bin/python", *pip, "install", "--quiet", "--no-deps", "--no-compile", wheel, cwd=folder)
+    return folder / "venv/bin"
+
+
+def link_locked_packages(venv: Path) -> None:
+    """The locked packages as they are installed here, and no others; that pip installs them is tested elsewhere."""
+    (site,) = venv.glob("lib/*/site-packages")
+    for name in re.findall(r"^([\w.-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE):
+        for file in metadata.files(name) or ():
+            source, target = Path(str(file.locate())), Path(os.path.normpath(site / file))
+            if file.suffix == ".pyc" or not source.is_file():
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if target.parent.name == "bin":  # a script begins with the path of its Python
+                target.write_bytes(source.read_bytes().replace(bytes(Path(sys.prefix)), bytes(venv), 1))
+                target.chmod(0o755)
+            else:
+                shutil.copyfile(source, target)
+
+
+def test_the_whole_package_works_from_another_folder(installed: Path, tmp_path: Path) -> None:
+    nodeprint = installed / "nodeprint"
+    assert call(nodeprint, "--version", cwd=tmp_path).startswith("nodeprint ")
+    valid(json.loads(call(nodeprint, "topology", "--json", cwd=tmp_path)), "topology")
+    call(
+        nodeprint,
+        "simulate",
+        "graviton3-64",
+        "--nodes",
+        "3",
+        "--runs",
+        "1",
+        "--passes",
+        "1",
+        "--out",
+        "c",
+        cwd=tmp_path,
+    )
+    call(nodeprint, "judge", "c", cwd=tmp_path)
+    printed = call(nodeprint, "report", "c", cwd=tmp_path).splitlines()
+    assert "c/report/cluster.pdf" in printed
+    assert (tmp_path / "c/report/cluster.pdf").read_bytes().startswith(b"%PDF")
+    assert "verdict.json" in valid_campaign(tmp_path / "c")
+
+
+def test_the_workflow_of_the_package_measures_here(installed: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "site"
+    path = {"PATH": f"{installed}:{os.environ['PATH']}"}
+    call(installed / "nodeprint", "sources", "--to", folder, cwd=tmp_path)
+    tracked = ["git", "ls-files", "kernels", "workflow", "profiles", "config", "reports"]
+    for name in call(*tracked, cwd=ROOT).splitlines():
+        assert (folder / name).read_bytes() == (ROOT / name).read_bytes(), name
+        assert os.access(folder / name, os.X_OK) == os.access(ROOT / name, os.X_OK), name
+    copy_programs(folder / "kernels/build")  # as `make -C kernels` there would make them of the same files
+    (folder / "config/config.yaml").write_text("preset: test\nruns: 1\nmeasure: [coherence-cas]\n")
+    call("snakemake", "--cores", "all", cwd=folder, **path)
+    assert (folder / "results/main/report/cluster.pdf").exists()
+    assert "records" in valid_campaign(folder / "results/main")
+
+
+def test_the_workflow_as_a_module_of_another(installed: Path, tmp_path: Path) -> None:
+    """What snakedeploy writes: a Snakefile of one's own that takes all rules from nodeprint's."""
+    folder = tmp_path / "site"
+    path = {"PATH": f"{installed}:{os.environ['PATH']}"}
+    place = Path(call(installed / "nodeprint", "sources", cwd=tmp_path).strip())
+    assert place.is_relative_to(installed.parent)
+    shutil.copytree(place / "kernels", folder / "kernels")
+    copy_programs(folder / "kernels/build")
+    (folder / "config").mkdir()
+    (folder / "workflow").mkdir()
+    (folder / "config/acceptance.yaml").write_text("# the defaults\n")
+    (folder / "config/config.yaml").write_text("preset: test\nruns: 1\nmeasure: [coherence-cas]\n")
+    (folder / "workflow/Snakefile").write_text(
+        f'configfile: "config/config.yaml"\nmodule nodeprint:\n    snakefile: "{place}/workflow/Snakefile"\n'
+        "    config: config\nuse rule * from nodeprint\n"
+    )
+    node_run = folder / "kernels/node-run"
+    works = node_run.read_text()
+    node_run.write_text("#!/bin/sh\nexit 1\n")
+    failed = subprocess.run(
+        ["snakemake", "--cores", "all"], cwd=folder, env=os.environ | path, capture_output=True, text=True, check=False
+    )
+    assert failed.returncode == 1 and "can't open file" not in failed.stderr, failed.stderr
+    assert not (folder / "results/main/verdict.json").exists()
+
+    node_run.write_text(works)
+    call("snakemake", "--cores", "all", cwd=folder, **path)
+    (node,) = json.loads((folder / "results/main/verdict.json").read_text())["nodes"].values()
+    assert node["outcome"] == "NO PEER"
+
+
+def test_the_sources_are_copied_into_a_new_folder_only(tmp_path: Path) -> None:
+    out = sources.copy(tmp_path / "new")
+    assert os.access(out / "kernels/node-run", os.X_OK)
+    assert not (out / "kernels/build").exists()
+    with pytest.raises(NodeprintError, match="is not empty"):
+        sources.copy(tmp_path / "new")

@@ -1,0 +1,204 @@
+"""Bandwidth: which cores stream together, on trees of machines that this one is not, and what a stream is made of."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support import machines
+from tests.support.real_parts import ALLOWED, built, need
+
+pytestmark = pytest.mark.machine
+
+#: CCXs and CCDs of several CCXs in a machine of two sockets.
+GROUPS = {"rome": (32, 16), "milan": (16, 0), "genoa": (24, 0), "bergamo": (32, 16), "dense": (24, 0)}
+
+
+def plan(root: Path, cpus: str, *under: str, of: tuple[str, str] = ("bandwidth", "groups")) -> dict[str, str]:
+    environment = os.environ | {"NODEPRINT_SYSFS": str(root / "sys"), "NODEPRINT_PROCFS": str(root / "proc")}
+    command = [*under, built() / of[0], "--op", of[1], "--plan", "--passes", "1", "--cpus", cpus]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    return dict(line.split(" ", 1) for line in done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("name", GROUPS)
+@pytest.mark.parametrize("nps", [1, 4])
+def test_every_ccx_and_ccd_is_measured(tmp_path: Path, name: str, nps: int) -> None:
+    machine = machines.epyc(machines.WHOLE[name], sockets=2, threads=1, nps=nps)
+    root = machine.write(tmp_path)
+    (root / "proc/self").mkdir(parents=True, exist_ok=True)
+    (root / "proc/self/status").write_text(f"Mems_allowed_list:\t0-{2 * nps - 1}\n")
+    said = plan(root, f"0-{len(machine.rows) - 1}")
+    ccxs, ccds = GROUPS[name]
+    assert int(said["cells"]) == (ccxs + ccds) * 3 * 2  # own, other socket, all; load, store
+    assert 1 < float(said["seconds"]) < 30
+
+
+def test_the_buffers_of_all_nodes_share_what_the_process_may_have(tmp_path: Path) -> None:
+    need("prlimit")
+    machine = machines.epyc(machines.WHOLE["rome"], sockets=2, threads=1, nps=4)
+    root = machine.write(tmp_path)
+    (root / "proc/self").mkdir(parents=True, exist_ok=True)
+    (root / "proc/self/status").write_text("Mems_allowed_list:\t0-7\n")
+    for level in root.glob("sys/devices/system/cpu/cpu*/cache/index*/level"):
+        level.with_name("size").write_text({"3": "16384K"}.get(level.read_text().strip(), "32K"))
+    cpus = f"0-{len(machine.rows) - 1}"
+    most, limit = int(plan(root, cpus)["memory_bytes"]), 640 << 20
+    assert most > limit > int(plan(root, cpus, "prlimit", f"--as={limit}")["memory_bytes"])
+
+
+def memory_of(root: Path, cpus: str) -> int:
+    return int(plan(root, cpus)["memory_bytes"])
+
+
+@pytest.fixture
+def rome(tmp_path: Path) -> Path:
+    """One socket of four NUMA nodes, all allowed."""
+    machines.epyc(machines.WHOLE["rome"], sockets=1, threads=1, nps=4).write(tmp_path)
+    (tmp_path / "proc/self").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "proc/self/status").write_text("Mems_allowed_list:\t0-3\n")
+    return tmp_path
+
+
+def test_memory_beside_cpus_that_do_not_take_part_is_not_another_socket_s(rome: Path) -> None:
+    """A cpuset of the first node's CPUs in a machine of one socket: their own memory and that of all nodes."""
+    assert int(plan(rome, "0-15")["cells"]) == (4 + 2) * 2 * 2
+
+
+def test_few_cores_of_a_large_l3_leave_it_all_the_same(rome: Path) -> None:
+    """They read more than it holds, also where one core alone has 96 MiB."""
+    for level in rome.glob("sys/devices/system/cpu/cpu*/cache/index*/level"):
+        level.with_name("size").write_text({"3": "98304K"}.get(level.read_text().strip(), "32K"))
+    assert memory_of(rome, "0") == 4 * 256 << 20  # of each node
+    assert memory_of(rome, "0-3") == 4 * 4 * 96 << 20
+    beside = int(plan(rome, "0-1,8", of=("coherence", "loaded"))["memory_bytes"])
+    assert beside > 256 << 20, "a pair's lines, and what the one core of the other L3 reads"
+
+
+def test_an_l3_that_is_not_reported_may_be_there(rome: Path) -> None:
+    for level in list(rome.glob("sys/devices/system/cpu/cpu*/cache/index*/level")):
+        if level.read_text().strip() == "3":
+            level.unlink()
+    assert memory_of(rome, "0") == 4 * 64 << 20
+
+
+def test_dies_that_the_system_reports_are_taken(tmp_path: Path) -> None:
+    """A processor in no table, two L3s on a die by die_cpus_list."""
+    root = tmp_path
+    machine = machines.epyc(machines.MILAN, sockets=1, threads=1)
+    machine.write(root)
+    (root / "proc/self").mkdir(parents=True, exist_ok=True)
+    (root / "proc/self/status").write_text("Mems_allowed_list:\t0\n")
+    for cpu in range(64):
+        folder = root / f"sys/devices/system/cpu/cpu{cpu}/topology"
+        (folder / "die_cpus_list").write_text(f"{cpu // 16 * 16}-{cpu // 16 * 16 + 15}\n")
+        (folder / "package_cpus_list").write_text("0-63\n")
+    assert int(plan(root, "0-63")["cells"]) == (8 + 4) * 2  # one socket, one NUMA node: its own memory alone
+    assert int(plan(root, "0-7")["cells"]) == 2  # one CCX takes part: no CCD of several
+
+
+def test_the_slowest_thread_is_not_above_the_mean_of_all(tmp_path: Path) -> None:
+    """Where whole windows are missing, as here by stopping the kernel, the rate is the sum of what each thread had."""
+    need(cpus=2)
+    out = tmp_path / "r.jsonl"
+    command = [built() / "bandwidth", "--op", "groups", "--cpus", f"{ALLOWED[0]},{ALLOWED[-1]}", "--passes", "8"]
+    with subprocess.Popen([*command, "--out", out], stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            time.sleep(0.01)
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(0.02)
+            process.send_signal(signal.SIGCONT)
+    assert process.returncode == 0
+    cells = [r for r in map(json.loads, out.read_text().splitlines()) if r["record"] == "cell"]
+    stopped = [r for r in cells if "disturbed" in r["flags"]]
+    assert stopped
+    for cell in stopped:
+        assert 0 < cell["threads"] * cell["slowest_thread_bytes_per_s"] <= 1.00001 * cell["rate_bytes_per_s"]
+        assert cell["mean_bytes_per_s"] == cell["rate_bytes_per_s"]
+
+
+#: What moves 16 bytes of a stream or calculates with them, by machine: loads, stores, stores past the caches, sums.
+MOVES = {
+    "x86_64": {
+        "load": r"mova\w+\s+\S*\(%\w+.*\),%xmm", "store": r"mova\w+\s+%xmm\d+,.*\(%\w+.*\)",
+        "past": r"movntp\w\s+%xmm\d+,.*\(%\w+.*\)", "sum": r"(mul|add)pd\s",
+    },
+    "aarch64": {
+        "load": r"ldp\s+q\d+, q\d+, \[", "store": r"stp\s+q\d+, q\d+, \[", "past": r"stnp\s+q\d+, q\d+, \[",
+        "sum": r"f(mul|add|mla)\s",
+    },
+}  # fmt: skip
+
+#: How many of each there are in a turn, which moves a line of 64 bytes of each array.
+TURNS = {
+    "load_chunk": {"load": 4}, "store_mem_chunk": {"past": 4}, "copy_chunk": {"load": 4, "store": 4},
+    "copy_mem_chunk": {"load": 4, "past": 4}, "triad_chunk": {"load": 8, "sum": 8, "store": 4},
+    "triad_mem_chunk": {"load": 8, "sum": 8, "past": 4},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("stream", TURNS)
+def test_a_stream_is_nothing_but_its_loads_sums_and_stores(stream: str) -> None:
+    """Its loop has beside them only what counts and jumps, at most five instructions, and no other memory."""
+    need("objdump")
+    command = ["objdump", "-d", "--no-show-raw-insn", built() / "bandwidth"]
+    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    body = re.findall(rf"<{stream}>:\n(.*?)\n\n", listing, re.DOTALL)[0]
+    instructions = [(int(at, 16), text) for at, text in re.findall(r"^\s*([0-9a-f]+):\t(.*)$", body, re.MULTILINE)]
+    jumps = [(at, int(m[1], 16)) for at, text in instructions if (m := re.match(r"[jb]\S+\s+([0-9a-f]+)", text))]
+    back, to = next(jump for jump in jumps if jump[1] < jump[0])
+    loop = [text for at, text in instructions if to <= at <= back]
+    kinds = {
+        kind: [text for text in loop if re.match(pattern, text)] for kind, pattern in MOVES[platform.machine()].items()
+    }
+    if platform.machine() == "x86_64":  # elsewhere an instruction moves two or calculates with a product
+        assert {kind: len(texts) for kind, texts in kinds.items() if texts} == TURNS[stream]
+    others = [text for text in loop if not any(text in texts for texts in kinds.values())]
+    assert len(others) <= 5, loop
+    assert not any("(" in text or "[" in text for text in others)
+
+
+@pytest.fixture
+def sockets(tmp_path: Path) -> Path:
+    """Two sockets of Milan, 64 cores and one NUMA node each."""
+    machines.epyc(machines.MILAN, sockets=2, threads=1, nps=1).write(tmp_path)
+    (tmp_path / "proc/self").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "proc/self/status").write_text("Mems_allowed_list:\t0-1\n")
+    return tmp_path
+
+
+def test_each_socket_and_the_whole_machine_are_measured(sockets: Path) -> None:
+    of = ("bandwidth", "machine")
+    assert int(plan(sockets, "0-127", of=of)["cells"]) == 3 * 6
+    assert int(plan(sockets, "0-63", of=of)["cells"]) == 6, "one socket is the machine"
+    assert int(plan(sockets, "0-2,4-63", of=of)["cells"]) == 6, "a CPU is missing in the middle"
+
+
+def test_every_core_of_the_machine_has_memory_beyond_the_caches(sockets: Path) -> None:
+    for level in sockets.glob("sys/devices/system/cpu/cpu*/cache/index*/level"):
+        level.with_name("size").write_text({"3": "32768K"}.get(level.read_text().strip(), "32K"))
+    of = ("bandwidth", "machine")
+    assert int(plan(sockets, "0-127", of=of)["memory_bytes"]) == 16 * 4 * 32 << 20
+    assert int(plan(sockets, "0", of=of)["memory_bytes"]) == 4 * 32 << 20, "a core alone has an L3 for itself"
+
+
+def test_kinds_of_pages_are_cells_of_their_own(tmp_path: Path) -> None:
+    enabled = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    huge = enabled.exists() and "[never]" not in enabled.read_text()
+    out = tmp_path / "r.jsonl"
+    command = [built() / "bandwidth", "--op", "cpus", "--cpus", str(ALLOWED[0]), "--passes", "1", "--pages", "both"]
+    subprocess.run([*command, "--out", out], check=True, capture_output=True)
+    header, *records = map(json.loads, out.read_text().splitlines())
+    pages = {cell["pages"]: cell["page_bytes"] for cell in records if cell["record"] == "cell"}
+    assert pages["base"] == os.sysconf("SC_PAGE_SIZE")
+    assert ("huge" in pages) != ("huge pages" in header["not_measured"])
+    if huge:
+        assert pages["huge"] > pages["base"]

@@ -1,0 +1,81 @@
+"""Records as kernels write them, made up, and records of a job read back."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+from nodeprint.campaign import run_files
+from nodeprint.data import records
+
+
+def header(**changes: object) -> dict[str, object]:
+    """A record file's header as the coherence kernel writes it."""
+    return {
+        "record": "header", "schema": 1, "segment": 0, "kernel": "coherence", "operation": "cas", "quantity": "hop",
+        "unit": "ns", "host": "n1", "boot_id": "b", "job": 1, "run": 1, "seed": 7, "start_time": "2026-01-01T00:00:00Z",
+        "arguments": ["--op", "cas"], "kernel_hash": "0123456789abcdef", "compiler": "gcc 12",
+        "clock": {"source": "tsc", "hz": 2.3e9, "step_ns": 0.43}, "cpus": [0, 1], "home": "first", "passes": 2,
+        "lines": 32, "batches": 2, "round_trips": 25, "pinned_by": "native", "placement": {},
+    } | changes  # fmt: skip
+
+
+def pair(a: int, b: int, number: int = 0, latency_ns: float = 50.0, **changes: object) -> dict[str, object]:
+    """A pair's record."""
+    return {
+        "record": "pair", "a": a, "b": b, "home": 0, "pass": number, "latency_ns": latency_ns,
+        "ci_low_ns": latency_ns * 0.99, "ci_high_ns": latency_ns * 1.01, "min_ns": latency_ns * 0.95,
+        "median_ns": latency_ns * 1.02, "p99_ns": latency_ns * 1.4, "line_sd_ns": latency_ns * 0.03, "flags": [],
+    } | changes  # fmt: skip
+
+
+def cell_header(**changes: object) -> dict[str, object]:
+    """A record file's header as a kernel writes it whose results are no pairs."""
+    cells = {"dims": ["cpu", "level"], "values": {"latency_ns": "ns", "core_hz": "Hz"}}
+    return header(kernel="chase", operation="levels", quantity="load", cells=cells) | changes
+
+
+def cell(cpu: int, level: str, number: int = 0, latency_ns: float = 5.0, **changes: object) -> dict[str, object]:
+    """A cell's record, as cell_header() declares it."""
+    return {
+        "record": "cell", "cpu": cpu, "level": level, "pass": number, "latency_ns": latency_ns, "core_hz": 3e9,
+        "flags": [],
+    } | changes  # fmt: skip
+
+
+TRAILER: dict[str, object] = {
+    "record": "trailer", "elapsed_s": 0.1, "pairs": 2, "voluntary_switches": 1, "involuntary_switches": 2,
+    "steal_s": 0.0, "complete": True,
+}  # fmt: skip
+
+
+def lines(*content: dict[str, object]) -> str:
+    """Records as JSON Lines."""
+    return "".join(json.dumps(record) + "\n" for record in content)
+
+
+def record_texts(job: Path) -> dict[str, bytes]:
+    """The records of a job as text, by `run1/coherence-cas`, from archives and from files."""
+    problems: list[str] = []
+    found = list(run_files.contents(job, problems))
+    assert not problems
+    return {
+        f"{path.parent.name}/{path.name.split('.')[0]}": gzip.decompress(raw) if path.suffix == ".gz" else raw
+        for path, raw in found
+        if raw is not None
+    }
+
+
+def record_files(job: Path) -> list[records.Records]:
+    """The record files of a job, read, by run and name."""
+    problems: list[str] = []
+    found = [records.read(path, raw=raw) for path, raw in run_files.contents(job, problems)]
+    assert not problems
+    return found
+
+
+def one_record_file(job: Path) -> records.Records:
+    """The only record file of a job."""
+    (file,) = record_files(job)
+    return file

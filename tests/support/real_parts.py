@@ -1,0 +1,96 @@
+"""Real parts that a machine may lack, and what a test does without them: skipped with its reason, or failed."""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+#: CPUs that the tests may use.
+ALLOWED = sorted(os.sched_getaffinity(0))
+
+
+def need(*tools: str, root: str = "", cpus: int = 1) -> None:
+    """Skip the test where a real part is missing: `tools`, rights (`root` says what for), or a number of CPUs."""
+    lacking = [tool for tool in tools if shutil.which(tool) is None]
+    if lacking:
+        missing(f"not installed: {', '.join(lacking)}")
+    if root and os.geteuid() != 0:
+        missing(f"only root may {root}")
+    if len(ALLOWED) < cpus:
+        missing(f"{cpus} CPUs are needed")
+
+
+def missing(reason: str) -> NoReturn:
+    """Skip the test, with the reason; with NODEPRINT_REQUIRE=all a skipped test is a failure."""
+    if os.environ.get("NODEPRINT_REQUIRE") == "all":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def private_device(path: Path) -> None:
+    """Make a device node at `path` that is /dev/null by another name, for what is done to devices."""
+    need(root="make a device node")
+    try:
+        os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    except OSError as error:
+        missing(f"no device node can be made here: {error.strerror}")
+
+
+def environment() -> dict[str, str]:
+    # the call is a user's: nothing of the test run's own make, and Python keeps what it compiled
+    mine = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "PYTHONDONTWRITEBYTECODE"))}
+    return mine | {"SYSTEM": "no", "PYTHONPATH": ".:workflow"}
+
+
+@functools.cache
+def built(flavour: str = "") -> Path:
+    """The folder with the kernels of a flavour of kernels/Makefile, made where they are not up to date.
+
+    Without a flavour they are those that measure. All tests and make targets share them; the lock is for tests in
+    several processes.
+    """
+    need("make", "gcc")
+    folder = ROOT / "kernels/build"
+    folder.mkdir(exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        command = ["make", "-s", "-j2", "-C", ROOT / "kernels", *([flavour] if flavour else [])]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=environment())
+    assert done.returncode == 0, done.stderr
+    return folder / flavour
+
+
+def copy_programs(folder: Path) -> None:
+    """The kernels that measure in `folder`, new, without objects and other flavours."""
+    folder.mkdir(exist_ok=True)
+    for path in built().iterdir():
+        if path.is_file():
+            shutil.copy2(path, folder)
+
+
+@contextmanager
+def small_file_system(folder: Path, size: str) -> Iterator[None]:
+    """`folder`, new, as a tmpfs of `size`."""
+    need(root="mount a small file system")
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder]
+    made = subprocess.run(mount, check=False, capture_output=True, text=True)
+    if made.returncode != 0:
+        missing(f"no tmpfs can be mounted here: {made.stderr}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)

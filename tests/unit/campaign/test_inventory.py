@@ -1,0 +1,138 @@
+"""The sheet from an Ansible inventory, and what is said where there is none, or no Ansible."""
+
+import importlib.util
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+
+from nodeprint.campaign import inventory
+from nodeprint.errors import NodeprintError
+from nodeprint.machine import doctor
+from nodeprint.settings import config
+from tests.support.real_parts import ROOT, need
+
+LISTED: dict[str, Any] = {
+    "_meta": {"hostvars": {"cn02": {"nodeprint_host": "node-b"}, "gpu01": {"ansible_host": "10.0.0.9"}}},
+    "nodes": {"hosts": ["cn01.example.org", "cn02"], "children": ["gpus", "nodes"]},
+    "gpus": {"hosts": ["gpu01", "cn02"]},
+    "storage": {"hosts": ["oss01"]},
+}
+
+
+def test_the_hosts_of_the_group_and_of_its_children() -> None:
+    nodes = inventory.sheet(LISTED, Path("hosts.yml"))
+    assert [(node.node, node.host) for node in nodes] == [
+        ("cn01.example.org", "cn01"), ("cn02", "node-b"), ("gpu01", "gpu01"),
+    ]  # fmt: skip
+    assert all(node.measure and node.job == 1 for node in nodes)
+
+
+@pytest.mark.parametrize(
+    "name", ["$(reboot)", "../../etc", "-oProxyCommand=x", "a b", "cn01\tx", "{{ lookup('pipe') }}"]
+)
+def test_a_hostile_name_is_refused(name: str) -> None:
+    with pytest.raises(NodeprintError, match=r"hosts.yml: .* is not a node name"):
+        inventory.sheet({"nodes": {"hosts": [name]}}, Path("hosts.yml"))
+    hostile = {"nodes": {"hosts": ["cn01"]}, "_meta": {"hostvars": {"cn01": {"nodeprint_host": name}}}}
+    with pytest.raises(NodeprintError, match=r"hosts.yml: .* is not a node name"):
+        inventory.sheet(hostile, Path("hosts.yml"))
+
+
+def test_without_the_group_the_example_is_named() -> None:
+    with pytest.raises(NodeprintError, match=r"hosts.yml: it has no host in a group `nodes`; .*inventory.example.yml"):
+        inventory.sheet({"all": {"hosts": ["cn01"]}}, Path("hosts.yml"))
+
+
+def test_without_ansible_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    with pytest.raises(NodeprintError, match=r"launch: ansible-inventory is not on PATH; .*pip install ansible-core"):
+        inventory.find(tmp_path / "hosts.yml")
+
+
+def test_the_environments_own_ansible_needs_no_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`.venv/bin/nodeprint` is called by its path, where `.venv/bin` is on nobody's PATH."""
+    for name, prints in (("ansible-inventory", json.dumps(LISTED)), ("ansible-playbook", "ansible [core 2.19.1]")):
+        (tmp_path / "bin").mkdir(exist_ok=True)
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\necho '{prints}'\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("sys.executable", str(tmp_path / "bin/python"))
+    assert [node.node for node in inventory.find(tmp_path / "hosts.yml")] == ["cn01.example.org", "cn02", "gpu01"]
+    found = {fact.name: fact for fact in doctor.examine().facts}
+    assert (found["ansible-playbook"].answer, found["ansible-playbook"].detail) == ("yes", "ansible [core 2.19.1]")
+
+
+def test_the_example_is_an_inventory() -> None:
+    need("ansible-inventory")
+    nodes = inventory.find(ROOT / "ansible/inventory.example.yml")
+    assert [node.node for node in nodes] == [f"cn{number:03d}" for number in range(1, 65)]
+
+
+def test_what_is_no_inventory_is_named(tmp_path: Path) -> None:
+    need("ansible-inventory")
+    path = tmp_path / "hosts.yml"
+    path.write_text("nodes: {hosts: [[}")
+    with pytest.raises(NodeprintError, match=r"hosts.yml: "):
+        inventory.find(path)
+
+
+@pytest.mark.parametrize(
+    "changes, sentence",
+    [
+        ({}, "inventory: `launch: ansible` needs one"),
+        ({"inventory": "none.yml"}, "inventory: none.yml is not there"),
+        ({"inventory": "/dev", "site": {"setup": "setup.sh"}}, "site.setup: the nodes do not see this folder"),
+        ({"serials": "maybe"}, "serials: 'maybe' is not allowed; choose from no, hash, yes"),
+    ],
+)
+def test_what_is_missing_in_the_configuration(tmp_path: Path, changes: dict[str, Any], sentence: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(json.dumps({"launch": "ansible", "acceptance": str(ROOT / "config/acceptance.yaml")} | changes))
+    with pytest.raises(NodeprintError, match=sentence):
+        config.check_files(config.load(path), path)
+
+
+@pytest.mark.parametrize("word", ["no", "hash", "yes"])
+def test_serials_as_yaml_reads_them(tmp_path: Path, word: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(f"serials: {word}\n")
+    assert config.serials(config.load(path)) == word
+
+
+def test_no_playbook_changes_a_setting_whose_tag_is_not_named() -> None:
+    tasks = yaml.safe_load((ROOT / "ansible/roles/nodeprint/tasks/settings.yml").read_text())
+    assert len(tasks) == 4
+    assert all(task["tags"][0] == "never" and task["tags"][1:] == [task["kernel_setting"]["name"]] for task in tasks)
+
+
+def test_a_reason_has_neither_users_nor_addresses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    need("ansible-playbook")
+    path = ROOT / "ansible/callback_plugins/reasons.py"
+    spec = importlib.util.spec_from_file_location("reasons", path)
+    assert spec is not None and spec.loader is not None
+    reasons = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(reasons)
+    monkeypatch.setenv("NODEPRINT_REASONS", str(tmp_path / "reasons"))
+
+    def result(**said: str) -> SimpleNamespace:
+        host, task = SimpleNamespace(get_name=lambda: "cn07"), SimpleNamespace(get_name=lambda: "Survey")
+        return SimpleNamespace(_result=said, _host=host, _task=task)
+
+    callback = reasons.CallbackModule()
+    failed = "Task failed: Failed to connect to the host via ssh: "
+    callback.v2_runner_on_unreachable(result(msg=f"{failed}admin@10.0.0.9: Permission denied (publickey)."))
+    callback.v2_runner_on_unreachable(result(msg=f"{failed}ssh: connect to host 10.0.0.9 port 22:\tNo route\x1b[31m"))
+    python = "/bin/sh: 1: /usr/bin/python3: not found"
+    callback.v2_runner_on_failed(result(msg="The module failed.", module_stderr=f"trace\n{python}\n"))
+    callback.v2_runner_on_failed(result())
+    assert (tmp_path / "reasons").read_text().splitlines() == [
+        "cn07\tunreachable: cn07: Permission denied (publickey)",
+        "cn07\tunreachable: ssh: connect to host cn07 port 22: No route [31m",
+        f"cn07\tThe module failed: {python}",
+        "cn07\tSurvey",
+    ]

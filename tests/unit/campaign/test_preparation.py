@@ -1,0 +1,472 @@
+"""Configuration, plan and sample sheet: what is right, and what is said about what is wrong."""
+
+import re
+import socket
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodeprint.campaign import node_sheet, plans, preparation
+from nodeprint.campaign.node_sheet import Node
+from nodeprint.data import nodes as fleet
+from nodeprint.data import store
+from nodeprint.errors import NodeprintError
+from nodeprint.settings import config
+from tests.support.made_records import header, lines
+from tests.support.real_parts import ROOT
+from tests.support.run_archives import COMPRESS, RECORDS, tar_of
+
+
+def load(tmp_path: Path, text: str) -> dict[str, object]:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    return config.load(path)
+
+
+def test_the_shipped_configuration_has_every_default(tmp_path: Path) -> None:
+    assert config.load(ROOT / "config/config.yaml") == load(tmp_path, "runs: 2")
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("preset: fastest", "preset"),
+        ("slurn: {}", "slurn"),
+        ("site: {set_up: x}", "site.set_up"),
+        ("runs: many", "runs"),
+        ("runs: 0", "runs"),
+        ("campaign: ../x", "campaign"),
+        ("campaign: 'a b'", "campaign"),
+        ("measure: [coherence-sca]", "measure[0]"),
+        ("measure: []", "measure"),
+        ("arguments: {nothing: --passes 3}", "arguments.nothing"),
+        ("arguments: {coherence-cas: '--passes $(reboot)'}", "arguments.coherence-cas"),
+        ("arguments: {coherence-cas: '--op flag2'}", "arguments.coherence-cas"),
+        ("site: {setup: \"x'; reboot '\"}", "site.setup"),
+        ("slurm: {rack_pattern: '('}", "slurm.rack_pattern"),
+        ("slurm: {rack_pattern: 'r[0-9]+'}", "slurm.rack_pattern"),
+        ("slurm: {rack_pattern: '(r)(n)'}", "slurm.rack_pattern"),
+        ("a: [", "line 1, column 5"),
+        ("- a", "config.yaml"),
+        ("", "config.yaml"),
+        ("# a comment alone", "config.yaml"),
+    ],
+)
+def test_a_wrong_key_is_named(tmp_path: Path, text: str, key: str) -> None:
+    with pytest.raises(NodeprintError) as refusal:
+        load(tmp_path, text)
+    assert f"{key}:" in str(refusal.value)
+    assert "config.yaml" in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["2026-11-21", "2026-11-21T10", "'2026'", "main.2"])
+def test_a_campaign_may_have_the_name_of_a_day(tmp_path: Path, name: str) -> None:
+    assert load(tmp_path, f"campaign: {name}")["campaign"] == name.strip("'")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("launch: here\nsite: {setup: /none/such}", "/none/such is not there"),
+        ("launch: slurm\nsite: {setup: none}", "none"),
+    ],
+)
+def test_a_site_setup_that_is_not_there_is_named(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(NodeprintError, match=f"config.yaml: site.setup: {says}"):
+        config.check_files(load(tmp_path, text), tmp_path / "config.yaml")
+
+
+def test_an_acceptance_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NodeprintError, match=r"config\.yaml: acceptance: none\.yaml is not there; name a file"):
+        config.check_files(load(tmp_path, "acceptance: none.yaml"), tmp_path / "config.yaml")
+
+
+def test_a_site_setup_of_the_nodes_alone_is_theirs(tmp_path: Path) -> None:
+    config.check_files(load(tmp_path, "launch: slurm\nsite: {setup: /none/such}"), tmp_path / "config.yaml")
+
+
+def test_the_plan_puts_the_users_arguments_last(tmp_path: Path) -> None:
+    text = "measure: [coherence-cas]\narguments: {coherence-cas: --passes 99}"
+    (row,) = config.read_plan(config.plan(load(tmp_path, text)))
+    assert (row.name, row.kernel) == ("coherence-cas", "coherence")
+    assert row.arguments.endswith("--passes 99")
+
+
+def test_a_measurement_says_how_many_runs_a_job_makes_of_it(tmp_path: Path) -> None:
+    """Six of what takes seconds where others have two; each in its turn over the whole job."""
+    text = "measure: [coherence-cas, chase-latency]\npreset: "
+    rows = config.read_plan(config.plan(load(tmp_path, text + "standard")))
+    assert [(row.name, row.runs) for row in rows] == [("coherence-cas", 6), ("chase-latency", 2)]
+    assert [name[:2] for _, name in config.steps(rows)] == ["co", "ch", "co", "co", "co", "ch", "co", "co"]
+    assert [run for run, name in config.steps(rows) if name == "coherence-cas"] == [1, 2, 3, 4, 5, 6]
+    rows = config.read_plan(config.plan(load(tmp_path, text + "quick\nruns: 3")))
+    assert {row.runs for row in rows} == {3}
+    assert config.read_plan("a\tb\t--c 1\n", 5) == [config.PlanRow("a", "b", "--c 1", 5)]  # as older ones have it
+
+
+def test_every_operation_of_coherence_can_be_asked_for(tmp_path: Path) -> None:
+    """`thorough` has those that take long, where the configuration has no list of its own."""
+    beyond = ["coherence-oneway", "coherence-state", "coherence-payload", "coherence-contend"]
+    every = load(tmp_path, "preset: thorough")["measure"]
+    assert every[-4:] == beyond and not set(beyond) & set(load(tmp_path, "preset: standard")["measure"])
+    for preset in ("quick", "standard", "thorough", "test"):
+        rows = config.read_plan(config.plan(load(tmp_path, f"measure: [{', '.join(beyond)}]\npreset: {preset}")))
+        assert [row.name for row in rows] == beyond
+    operations = {
+        what["arguments"].split()[1] for what in config.measurements().values() if what["kernel"] == "coherence"
+    }
+    text = (ROOT / "kernels/coherence.c").read_text()
+    assert operations == set(re.findall(r"operation_(?!count)([a-z0-9]+)", text))
+
+
+def test_a_preset_leaves_out_what_it_has_no_time_for(tmp_path: Path) -> None:
+    text = "measure: [coherence-cas, bandwidth-cpus]\npreset: "
+    assert config.plan(load(tmp_path, text + "quick")).count("\n") == 1
+    assert config.plan(load(tmp_path, text + "thorough")).count("\n") == 2
+    with pytest.raises(NodeprintError, match="preset quick leaves out every measurement"):
+        load(tmp_path, "measure: [bandwidth-cpus]\npreset: quick")
+
+
+KERNEL = """\
+#!/bin/sh
+case $* in
+*--passes*x*) echo "coherence: --passes takes a whole number" >&2; exit 2 ;;
+*--home*7*) echo "coherence: there is no NUMA node 7 on this machine" >&2; exit 2 ;;
+*--alone*) echo "coherence: a pair needs two CPUs, and here is 1" >&2; exit 3 ;;
+*9999*) printf 'cpus 0,9999\\nseconds 1\\n' ;;
+*) printf 'cpus 0\\nseconds 2.5\\nseconds_at_195_ns 3.5\\n'; echo "coherence: a note" >&2 ;;
+esac
+"""
+
+
+@pytest.fixture
+def kernels(tmp_path: Path) -> Path:
+    """A folder of built kernels: coherence, whose dynamic build does not start here."""
+    folder = tmp_path / "build"
+    (folder / "static").mkdir(parents=True)
+    for path, text in ((folder / "coherence", "not for this machine"), (folder / "static/coherence", KERNEL)):
+        path.write_text(text)
+        path.chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "here", "says"),
+    [
+        ("--passes 3", True, ""),
+        ("--passes x", True, "arguments.coherence-cas: --passes takes a whole number; "),
+        ("--passes x", False, "arguments.coherence-cas: --passes takes a whole number; "),
+        ("--home 7", True, "there is no NUMA node 7"),
+        ("--home 7", False, ""),
+        ("--alone", True, ""),
+        ("--cpus 0,9999", True, "CPU 9999 is not online on this machine, whose CPUs are 0"),
+        ("--cpus 0,9999", False, ""),
+        ("--help", False, "nothing is measured with --help"),
+    ],
+)
+def test_the_kernels_are_asked_about_their_arguments(kernels: Path, words: str, here: bool, says: str) -> None:
+    plan = f"coherence-cas\tcoherence\t--op cas {words}\nother\tnot-built\t--op x\n"
+    if not says:
+        plans.check(plan, kernels, Path("config.yaml"), here)
+        return
+    with pytest.raises(NodeprintError) as refusal:
+        plans.check(plan, kernels, Path("config.yaml"), here)
+    assert str(refusal.value).startswith("config.yaml: arguments.coherence-cas: ")
+    assert says in str(refusal.value)
+
+
+def test_the_kernels_are_asked_how_long_they_take(kernels: Path) -> None:
+    assert plans.seconds(kernels, "coherence", ["--op", "cas"]) == 3.5
+    for kernel, words in (("coherence", ["--passes", "x"]), ("not-built", [])):
+        with pytest.raises(NodeprintError, match=r"slurm\.minutes"):
+            plans.seconds(kernels, kernel, words)
+
+
+@pytest.mark.parametrize("name", config.measurements())
+def test_every_measurement_says_what_each_preset_asks(name: str) -> None:
+    what = config.measurements()[name]
+    assert set(what["presets"]) == {"quick", "standard", "thorough", "test"}
+    assert what["presets"]["thorough"] is not None
+    assert what["arguments"].startswith(("--op ", "--mode "))
+
+
+def test_this_host() -> None:
+    node = node_sheet.local()
+    assert node.host == socket.gethostname().split(".")[0]
+    assert node.cpus >= 1
+
+
+NAMES = st.from_regex(r"[a-z][a-z0-9]{0,8}", fullmatch=True)
+TEXT = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=20)
+
+
+@given(
+    names=st.lists(NAMES, unique=True, max_size=5),
+    reason=TEXT,
+    state=st.from_regex(r"[a-z*]{0,9}", fullmatch=True),
+    cpus=st.integers(0, 4096),
+    measure=st.booleans(),
+)
+def test_the_sheet_reads_as_it_was_written(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str], reason: str, state: str, cpus: int, measure: bool
+) -> None:
+    path = tmp_path_factory.mktemp("sheet") / "nodes.tsv"
+    nodes = [Node(name, name, cpus=cpus, state=state, reason=reason, measure=measure) for name in names]
+    node_sheet.write_sheet(path, nodes)
+    assert [n.node for n in node_sheet.read_sheet(path)] == names
+    assert all(n.cpus == cpus and n.measure == measure and n.state == state for n in node_sheet.read_sheet(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "no column 'node'"),
+        ("host\nx\n", "no column 'node'"),
+        ("node\tcolour\nx\tred\n", "'colour'"),
+        ("node\n-c\n", "line 2"),
+        ("node\n../../etc\n", "line 2"),
+        ("node\n$(reboot)\n", "line 2"),
+        ("node\na\na\n", "twice"),
+        ("node\tcpus\na\tmany\n", "'cpus'"),
+        ("node\tjob\na\t0\n", "'job'"),
+        ("node\tmeasure\na\tmaybe\n", "'measure'"),
+        ("node\ta\tb\nx\n", "unknown column"),
+        ("node\thost\nx\n", "cells"),
+    ],
+)
+def test_a_wrong_sheet_is_named(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "nodes.tsv"
+    path.write_text(text)
+    with pytest.raises(NodeprintError) as refusal:
+        node_sheet.read_sheet(path)
+    assert says in str(refusal.value)
+    assert "nodes.tsv" in str(refusal.value)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> dict[str, object]:
+    return load(tmp_path, f"results: {tmp_path}/results")
+
+
+def test_the_sheet_is_frozen_and_a_node_can_be_measured_again(settings: dict[str, object]) -> None:
+    folder = preparation.prepare(settings, lambda: [Node("a", "a"), Node("b", "b")], [], {})
+    preparation.prepare(settings, lambda: [Node("c", "c")], ["b"], {})
+    assert [(n.node, n.job) for n in node_sheet.read_sheet(folder / "nodes.tsv")] == [("a", 1), ("b", 2)]
+    with pytest.raises(NodeprintError, match="NODES"):
+        preparation.prepare(settings, lambda: [], ["z"], {})
+
+
+def test_a_failed_outcome_is_set_aside_and_a_complete_one_stays(settings: dict[str, object]) -> None:
+    nodes = [Node("good", "good"), Node("bad", "bad"), Node("cut", "cut")]
+    folder = preparation.prepare(settings, lambda: nodes, [], {})
+    for node, text in zip(nodes, ('{"outcome": "complete"}', '{"outcome": "partial"}', "{"), strict=True):
+        status = preparation.job_folder(folder, node) / "status.json"
+        status.parent.mkdir(parents=True)
+        status.write_text(text)
+    preparation.prepare(settings, lambda: [], [], {})
+    assert [(preparation.job_folder(folder, node) / "status.json").exists() for node in nodes] == [True, False, False]
+
+
+@pytest.mark.parametrize(("launch", "has_id"), [("here", False), ("slurm", True), ("ansible", True)])
+def test_what_is_measured_elsewhere_is_known_by_the_campaigns_id(
+    settings: dict[str, object], launch: str, has_id: bool
+) -> None:
+    settings |= {"launch": launch}
+    folder = preparation.prepare(settings, lambda: [Node("a", "a", state="inventory")], [], {})
+    assert (folder / "id").exists() is has_id
+    before = (folder / "id").read_text() if has_id else ""
+    preparation.prepare(settings, lambda: [Node("a", "a", state="inventory")], [], {})
+    assert not has_id or (folder / "id").read_text() == before
+
+
+def test_nodes_that_all_failed_are_tried_again(settings: dict[str, object]) -> None:
+    """Snakemake makes no list again that is older than the nodes' list, where that has the same content as before."""
+    settings |= {"launch": "ansible"}
+    nodes = [Node("a", "a", state="inventory"), Node("b", "b", state="inventory")]
+    folder = preparation.prepare(settings, lambda: nodes, [], {})
+    came_back = folder / "launch/pending.outcomes.tsv"
+    came_back.parent.mkdir(exist_ok=True)
+    came_back.write_text("a\t1\tabsent\tunreachable\nb\t1\tabsent\tunreachable\n")
+    preparation.prepare(settings, lambda: nodes, [], {})
+    assert not came_back.exists()
+    for node in nodes:
+        status = preparation.job_folder(folder, node) / "status.json"
+        status.parent.mkdir(parents=True)
+        status.write_text('{"outcome": "complete"}')
+    came_back.write_text("a\t1\tcomplete\t\nb\t1\tcomplete\t\n")
+    preparation.prepare(settings, lambda: nodes, [], {})
+    assert came_back.exists()
+
+
+def test_a_pending_hosts_name_is_that_of_the_inventory(settings: dict[str, object]) -> None:
+    settings |= {"launch": "ansible"}
+    folder = preparation.prepare(settings, lambda: [Node("a", "a", state="inventory")], [], {})
+    preparation.prepare(settings, lambda: [Node("a", "n17", state="inventory")], [], {})
+    assert [node.host for node in node_sheet.read_sheet(folder / "nodes.tsv")] == ["n17"]
+
+
+@pytest.mark.parametrize("ending", [".tar.zst", ".tar.xz", ".tar.gz"])
+@pytest.mark.parametrize("kept", [0, 100, -1])
+def test_a_complete_job_with_a_cut_archive_is_measured_again(
+    settings: dict[str, object], ending: str, kept: int
+) -> None:
+    folder = preparation.prepare(settings, lambda: [Node("a", "a")], [], {})
+    job = folder / "nodes/a/job1"
+    job.mkdir(parents=True)
+    (job / "status.json").write_text('{"outcome": "complete"}')
+    whole = COMPRESS[ending](tar_of(RECORDS))
+    (job / f"run1{ending}").write_bytes(whole)
+    for judged in (False, True):
+        if judged:
+            store.fill(job.parent)
+        preparation.prepare(settings, lambda: [], [], {})
+        assert (job / "status.json").exists()
+    (job / f"run1{ending}").write_bytes(whole[:kept])
+    store.fill(job.parent)
+    preparation.prepare(settings, lambda: [], [], {})
+    assert not (job / "status.json").exists()
+
+
+def test_a_change_of_an_existing_campaigns_configuration_is_said(
+    settings: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    preparation.prepare(settings, lambda: [Node("a", "a")], [], {})
+    assert capsys.readouterr().err == ""
+    preparation.prepare(settings | {"runs": 9}, lambda: [], [], {})
+    assert "changes in runs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("plan", "kernel_hash", "job"), [(None, "h1", 1), ("other\n", "h1", 2), (None, "h2", 2)])
+def test_an_unfinished_job_of_another_plan_or_kernel_stays(
+    settings: dict[str, object], plan: str | None, kernel_hash: str, job: int
+) -> None:
+    folder = preparation.prepare(settings, lambda: [Node("a", "a")], [], {})
+    begun = folder / "nodes/a/job1"
+    (begun / "run1").mkdir(parents=True)
+    (begun / "run1/coherence-cas.jsonl").write_text(lines(header(kernel_hash="h1")))
+    (begun / "plan.tsv").write_text(plan or (folder / "plan.tsv").read_text())
+    preparation.prepare(settings, lambda: [], [], {"coherence": kernel_hash})
+    assert node_sheet.read_sheet(folder / "nodes.tsv")[0].job == job
+    assert (begun / "run1/coherence-cas.jsonl").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    settings = load(tmp_path, f"results: {tmp_path}/file")
+    with pytest.raises(NodeprintError, match="cannot be written"):
+        preparation.prepare(settings, lambda: [Node("a", "a")], [], {})
+
+
+def complete_job(settings: dict[str, object], plan: str | None = None) -> Path:
+    """A campaign of node a with a complete job; returns the job's folder."""
+    folder = preparation.prepare(settings, lambda: [Node("a", "a")], [], {})
+    job = folder / "nodes/a/job1"
+    job.mkdir(parents=True)
+    (job / "plan.tsv").write_text(plan or (folder / "plan.tsv").read_text())
+    (job / "status.json").write_text('{"outcome": "complete", "runs": 2}')
+    return job
+
+
+@pytest.mark.parametrize(("before", "now"), [("here", "slurm"), ("here", "ansible"), ("slurm", "here")])
+def test_a_campaign_of_other_nodes_asks_for_a_name(settings: dict[str, object], before: str, now: str) -> None:
+    job = complete_job(settings | {"launch": before})
+    folder = job.parent.parent.parent
+    kept = {path: path.read_text() for path in folder.rglob("*") if path.is_file()}
+    with pytest.raises(NodeprintError) as refusal:
+        preparation.prepare(settings | {"launch": now}, lambda: [Node("b", "b")], [], {})
+    assert f"launch: the campaign was begun with `launch: {before}`, and `launch: {now}` measures" in str(refusal.value)
+    assert str(refusal.value).endswith("; write another name at `campaign:`")
+    assert {path: path.read_text() for path in folder.rglob("*") if path.is_file()} == kept
+
+
+def test_a_campaign_that_was_begun_as_a_sweep_goes_on(settings: dict[str, object]) -> None:
+    job = complete_job(settings | {"launch": "sweep"})
+    preparation.prepare(settings | {"launch": "slurm"}, lambda: [Node("a", "a")], [], {})
+    assert (job / "status.json").exists()
+
+
+def test_a_configuration_that_says_sweep_is_answered(tmp_path: Path) -> None:
+    with pytest.raises(
+        NodeprintError, match=r"config.yaml: launch: `sweep` is not used any more.*write `launch: slurm`"
+    ):
+        load(tmp_path, "launch: sweep\nslurm: {wave: 64}")
+
+
+def test_an_outcome_clears_what_was_said_of_an_earlier_failure(settings: dict[str, object]) -> None:
+    job = complete_job(settings)
+    (job / "submission.txt").write_text("Slurm job: FAILED")
+    assert fleet.gather(job.parents[2], 1).nodes[0].problems == ()
+    preparation.prepare(settings, lambda: [], [], {})
+    assert not (job / "submission.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [({"preset": "quick"}, "preset"), ({"arguments": {"coherence-cas": "--passes 9"}}, "arguments")],
+)
+def test_other_arguments_than_were_measured_ask_for_a_name(
+    settings: dict[str, object], changes: dict[str, object], key: str
+) -> None:
+    job = complete_job(settings)
+    with pytest.raises(
+        NodeprintError, match=rf": {key}: a was measured by [a-z-]+ with `.*`, and `.*` is configured now; write an"
+    ):
+        preparation.prepare(settings | changes, lambda: [], [], {})
+    assert (job / "status.json").exists()
+    folder = preparation.prepare(settings | changes, lambda: [], ["a"], {})  # anew, as a job of its own
+    assert node_sheet.read_sheet(folder / "nodes.tsv")[0].job == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"measure": ["coherence-cas", "clock-alone"]}, "new, and measured now: clock-alone on 1 node; what is"),
+        ({"runs": 4}, "new, and measured now: runs 7 to 12 of coherence-cas on 1 node; what is"),
+        ({"runs": 1}, "changes in runs; what is complete stays"),
+    ],
+)
+def test_what_is_new_is_said_and_measured_in_the_same_job(
+    settings: dict[str, object], changes: dict[str, object], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings |= {"measure": ["coherence-cas"]}
+    job = complete_job(settings)
+    folder = preparation.prepare(settings | changes, lambda: [], [], {})
+    assert says in capsys.readouterr().err
+    assert (job / "status.json").exists() == ("new" not in says)
+    for _ in range(2):  # also by the call after an interrupted one
+        assert node_sheet.read_sheet(folder / "nodes.tsv")[0].job == 1
+        assert ((job / "plan.tsv").read_text() == (folder / "plan.tsv").read_text()) == (says[:3] == "new")
+        preparation.prepare(settings | changes, lambda: [], [], {})
+
+
+@pytest.mark.parametrize(
+    ("rows", "stays"),
+    [
+        (["done", "done"], True),
+        (["done", "left out"], True),
+        (["done", "failed"], False),
+        (["refused", "done"], False),
+        (["done"], False),  # a run, or a measurement, that is asked for now
+    ],
+)
+def test_a_job_between_nodes_is_tried_again_where_it_failed_or_lacks_something(
+    settings: dict[str, object], rows: list[str], stays: bool
+) -> None:
+    settings |= {"measure": ["coherence-cas", "linktest-fabric"]}
+    folder = preparation.prepare(settings, lambda: [Node("cn01", "cn01", job=2)], [], {})
+    jobs = [folder / f"fabric/job{number}/outcomes.tsv" for number in (1, 2)]
+    for path in jobs:
+        path.parent.mkdir(parents=True)
+        path.write_text("".join(f"main\t{run}\tlinktest-fabric\t{how}\t0\t1.0\t\n" for run, how in enumerate(rows, 1)))
+    preparation.prepare(settings, lambda: [], [], {})
+    assert [path.exists() for path in jobs] == [True, stays]
+
+
+def test_a_new_nodeprint_with_other_arguments_changes_nothing(settings: dict[str, object]) -> None:
+    settings |= {"measure": ["coherence-cas"]}
+    job = complete_job(settings, "coherence-cas\tcoherence\t--op cas --passes 77\n")
+    preparation.prepare(settings, lambda: [], [], {})
+    assert (job / "status.json").exists()

@@ -1,0 +1,278 @@
+"""The sheet from Slurm's text: versions, states, partitions, and text that nobody should have written."""
+
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodeprint.campaign import slurm
+from nodeprint.campaign.node_sheet import Node
+from nodeprint.errors import NodeprintError, NoServiceError
+from tests.support import fake_slurm
+
+SELECTION: dict[str, Any] = {"partition": "", "nodes": "", "feature": "", "reservation": "", "wake": False}
+
+SINFO = """\
+cn01|other|idle|none
+cn01|main*|idle|none
+cn02|main*|drained|bad | DIMM State=IDLE "x"
+cn03|other|mixed-|none
+cn04|gpu|down*|Not responding
+cn05|gpu|idle~|none
+cn06|main*|maint|none
+"""
+
+# 22.05: CPUEfctv is there; two blanks in places; blanks in OS and Reason.
+NODE_22 = (
+    "NodeName=cn01 Arch=x86_64 CoresPerSocket=64  CPUAlloc=0 CPUEfctv=252 CPUTot=256 CPULoad=1.64"
+    " AvailableFeatures=milan,ib ActiveFeatures=milan Gres=(null) NodeAddr=10.0.0.2 NodeHostName=cn01.cluster.example"
+    " Version=22.05.8 OS=Linux 6.1.0 #1 SMP PREEMPT_DYNAMIC  RealMemory=1000 Sockets=2 Boards=1 CoreSpecCount=2"
+    " CPUSpecList=0-1,128-129 State=IDLE+DRAIN ThreadsPerCore=2 Partitions=main,other"
+    " Reason=odd NodeHostName=elsewhere CPUEfctv=1 [root@2026-11-20T11:26:54] Comment=ActiveFeatures=none"
+)
+# 20.11: no CPUEfctv.
+NODE_20 = (
+    "NodeName=cn02 Arch=x86_64 CoresPerSocket=64 CPUAlloc=0 CPUTot=256 CPULoad=0.01 AvailableFeatures=(null)"
+    " ActiveFeatures=(null) NodeAddr=cn02 NodeHostName=cn02 Version=20.11.9 RealMemory=1 Sockets=2 CoreSpecCount=2"
+    " State=IDLE ThreadsPerCore=2"
+)
+
+
+def test_states_and_reasons() -> None:
+    rows = {(row.node, row.partition): row for row in slurm.parse_sinfo(SINFO)}
+    assert len(rows) == 7
+    assert rows["cn01", "main"].default
+    assert not rows["cn01", "other"].default
+    assert rows["cn01", "main"].reason == ""
+    assert rows["cn02", "main"].reason == 'bad | DIMM State=IDLE "x"'
+
+
+def test_host_cpus_and_features() -> None:
+    facts = slurm.parse_nodes(f"{NODE_22}\n{NODE_20}\n")
+    assert facts["cn01"] == slurm.SlurmNode("cn01", 252, frozenset({"milan"}), kept=4, threads=2)
+    assert facts["cn02"] == slurm.SlurmNode("cn02", 252, frozenset(), kept=4, threads=2)
+
+
+def test_a_core_has_as_many_cpus_as_slurm_counts() -> None:
+    """Where CPUs= is the number of cores, jobs get whole cores, whatever ThreadsPerCore says."""
+    text = "NodeName=cn01 CPUTot=64 CPUEfctv=64 Sockets=2 CoresPerSocket=32 ThreadsPerCore=2"
+    assert slurm.parse_nodes(text)["cn01"].threads == 1
+    assert slurm.parse_nodes("NodeName=cn01 CPUTot=64")["cn01"].threads == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "cpus"),
+    [
+        ({"CPUTot": "64"}, 64),
+        ({"CPUTot": "64", "CPUEfctv": "60"}, 60),
+        ({"CPUTot": "64", "CoreSpecCount": "2", "ThreadsPerCore": "1"}, 62),
+        ({"CPUTot": "64", "CPUSpecList": "0-1,32"}, 61),
+        ({"CPUTot": "64", "CPUSpecList": "(null)"}, 64),
+        ({"CPUTot": "2", "CoreSpecCount": "9"}, 0),
+        ({}, 0),
+    ],
+)
+def test_cpus_of_a_whole_node(fields: dict[str, str], cpus: int) -> None:
+    assert slurm.effective_cpus(fields) == cpus
+
+
+@pytest.mark.parametrize("state", ["idle", "allocated", "mixed", "completing", "planned", "mixed-", "idle#", "alloc+"])
+def test_nodes_in_service_are_measured(state: str) -> None:
+    assert slurm.why_not(state, ours=False, wake=False) == ""
+
+
+@pytest.mark.parametrize(
+    "state",
+    ["down", "down*", "drained", "draining", "drained*", "fail", "failing", "idle*", "inval", "future", "unknown",
+     "idle@", "idle^", "error", "", "brand_new_state", "idle?"],
+)  # fmt: skip
+def test_nodes_out_of_service_are_not_measured(state: str) -> None:
+    assert slurm.why_not(state, ours=True, wake=True)
+
+
+@pytest.mark.parametrize("state", ["idle~", "idle!", "idle%", "powered_down", "powering_down"])
+def test_sleeping_nodes_are_measured_when_the_site_says_so(state: str) -> None:
+    assert "slurm.wake" in slurm.why_not(state, ours=False, wake=False)
+    assert slurm.why_not(state, ours=False, wake=True) == ""
+
+
+@pytest.mark.parametrize("state", ["maint", "resv", "reserved", "idle$"])
+def test_reserved_nodes_are_measured_in_their_reservation(state: str) -> None:
+    assert "slurm.reservation" in slurm.why_not(state, ours=False, wake=False)
+    assert slurm.why_not(state, ours=True, wake=False) == ""
+
+
+def sheet(asked: list[str] | None = None, ours: Iterable[str] = (), **changes: object) -> dict[str, Any]:
+    nodes = slurm.sheet(
+        slurm.parse_sinfo(SINFO),
+        slurm.parse_nodes(f"{NODE_22}\n{NODE_20}\n"),
+        ours=frozenset(ours),
+        slurm=SELECTION | changes,
+        asked=asked,
+    )
+    assert len({node.node for node in nodes}) == len(nodes)
+    return {node.node: node for node in nodes}
+
+
+def test_a_node_is_one_row_in_its_default_partition() -> None:
+    nodes = sheet()
+    assert list(nodes) == ["cn01", "cn02", "cn03", "cn04", "cn05", "cn06"]
+    assert nodes["cn01"].partition == "main"
+    assert nodes["cn03"].partition == "other"
+    assert [name for name, node in nodes.items() if node.measure] == ["cn01", "cn03"]
+    assert nodes["cn04"].reason == "Not responding"
+    assert "powered down" in nodes["cn05"].reason
+
+
+def test_selection() -> None:
+    assert list(sheet(asked=["cn03", "cn01"])) == ["cn01", "cn03"]
+    assert list(sheet(feature="milan")) == ["cn01"]
+    assert list(sheet(reservation="r", ours={"cn06"})) == ["cn06"]
+    assert sheet(reservation="r", ours={"cn06"})["cn06"].measure
+    with pytest.raises(NodeprintError, match="no node cn99"):
+        sheet(asked=["cn99"])
+    with pytest.raises(NodeprintError, match="no node of this cluster"):
+        sheet(feature="rome")
+
+
+def test_reservation_and_switches() -> None:
+    text = "ReservationName=mnt StartTime=2026-11-20T11:26:55 Nodes=cn[03-04] NodeCnt=2 Features=(null) State=ACTIVE"
+    assert slurm.parse_reservation(text) == "cn[03-04]"
+    assert slurm.parse_reservation("ReservationName=licenses Nodes=(null) NodeCnt=0") == ""
+    text = (
+        "SwitchName=leaf0 Level=0 LinkSpeed=1 Nodes=cn[01-02]\n"
+        "SwitchName=spine Level=1 LinkSpeed=1 Nodes=cn[01-04] Switches=leaf[0-1]\n"
+    )
+    assert slurm.parse_topology(text) == {"leaf0": "cn[01-02]"}
+    nodes = slurm.with_switches(list(sheet().values()), {"leaf0": ["cn01", "cn02"]})
+    assert [node.switch for node in nodes] == ["leaf0", "leaf0", "", "", "", ""]
+
+
+def test_racks_from_names_and_features_and_their_selection() -> None:
+    nodes = [
+        Node(name, name, switch=switch) for name, switch in (("r1n1", "leaf0"), ("r2n1", "leaf0"), ("gpu", "leaf1"))
+    ]
+    facts = {"gpu": slurm.SlurmNode("gpu", 4, frozenset({"ib", "r7n0"}))}
+    racks = slurm.with_racks(nodes, facts, "(r[0-9]+)n[0-9]+")
+    assert [node.rack for node in racks] == ["r1", "r2", "r7"]
+    assert [n.node for n in slurm.selected(racks, {"racks": "r7,r1", "switches": ""})] == ["r1n1", "gpu"]
+    assert [n.node for n in slurm.selected(racks, {"racks": "r2,r7", "switches": "leaf0"})] == ["r2n1"]
+    with pytest.raises(NodeprintError, match="no node in rack r9; known are r1, r2, r7"):
+        slurm.selected(racks, {"racks": "r9", "switches": ""})
+    with pytest.raises(NodeprintError, match=r"no node's rack is known; set slurm\.rack_pattern"):
+        slurm.selected(nodes, {"racks": "r1", "switches": ""})
+    with pytest.raises(NodeprintError, match="no node is in both"):
+        slurm.selected(racks, {"racks": "r7", "switches": "leaf0"})
+
+
+def test_nodes_of_which_a_job_does_not_get_every_cpu_are_named_with_what_gives_them() -> None:
+    facts = slurm.parse_nodes(f"{NODE_22}\n{NODE_20}\nNodeName=cn03 CPUTot=64 CPUEfctv=64\n")
+    assert [facts[name].kept for name in ("cn01", "cn02", "cn03")] == [4, 4, 0]
+    limits = slurm.parse_partitions("PartitionName=a MaxCPUsPerNode=UNLIMITED\nPartitionName=b MaxCPUsPerNode=32 X=1\n")
+    assert limits == {"b": 32}
+    nodes = [Node(name, name, partition=part, cpus=facts[name].cpus) for name, part in (("cn01", "a"), ("cn03", "b"))]
+    first, second = slurm.confined(nodes, facts, limits, "")
+    assert first.startswith("cn01: Slurm keeps 4 CPUs for the system") and "`--core-spec=0` in slurm.extra" in first
+    assert second.startswith("cn03: partition b gives a job at most 32 CPUs of a node")
+    assert len(slurm.confined(nodes, facts, {}, "--core-spec=0")) == 0
+
+
+def options(**changes: object) -> dict[str, Any]:
+    return {"reservation": "", "extra": "", "account": "", "qos": "", "deadline_hours": 24} | changes
+
+
+def test_a_job_of_our_own_has_the_whole_node() -> None:
+    node = Node("cn-n", "cn-n", partition="main")
+    words = slurm.sbatch_words(node, options(account="a", extra="--licenses=x --nice"), minutes=10)
+    assert words == [
+        "--nodes=1", "--ntasks=1", "--exclusive", "--mem=0", "--no-requeue", "--partition=main", "--account=a",
+        "--time=10", "--deadline=now+86400seconds", "--licenses=x", "--nice", "--nodelist=cn-n",
+    ]  # fmt: skip
+
+
+def test_how_a_job_ended_in_a_sentence() -> None:
+    assert slurm.ended("7", "NODE_FAIL") == "Slurm job 7: NODE_FAIL, the node was lost"
+    assert slurm.ended("7", "FAILED", "2:0") == "Slurm job 7: FAILED, exit code 2"
+    assert slurm.ended("7", "FAILED", "0:9") == "Slurm job 7: FAILED, killed by signal 9"
+    assert "does not know any more" in slurm.ended("7", "")
+    assert slurm.parse_job("JobId=1 JobState=TIMEOUT Reason=TimeLimit ExitCode=0:15 RunTime=1") == ("TIMEOUT", "0:15")
+    assert slurm.parse_accounting("CANCELLED by 1000|0:0\n") == ("CANCELLED", "0:0")
+    assert slurm.parse_accounting("") == ("", "")
+
+
+@pytest.fixture
+def away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A controller that is away while there is a file of this name."""
+    for key, value in fake_slurm.environment(tmp_path).items():
+        monkeypatch.setenv(key, value)
+    monkeypatch.setattr(slurm, "_PAUSE_S", 0.2)
+    (tmp_path / "down").touch()
+    return tmp_path / "down"
+
+
+def test_a_controller_that_is_away_is_asked_again(away: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    threading.Timer(1.0, away.unlink).start()
+    assert "accounting_storage/none" in slurm._ask("scontrol", "show", "config")
+    assert capsys.readouterr().err.count("it is asked again for 10 minutes") == 1
+
+
+def test_a_controller_that_stays_away_is_no_bad_input(away: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slurm, "_PATIENCE_S", 0.5)
+    with pytest.raises(NoServiceError, match="Unable to contact slurm controller"):
+        slurm.find(SELECTION)
+    assert slurm.in_queue("x") is None
+    away.unlink()
+    (away.parent / "queue").write_text("nodeprint-x-1|7|RUNNING|None\nnodeprint-y-1|8|RUNNING|None\n")
+    assert slurm.in_queue("x") == {"7": ("RUNNING", "None")}
+
+
+def test_a_deadline_before_the_end_is_refused() -> None:
+    with pytest.raises(NodeprintError, match=r"slurm\.deadline_hours"):
+        slurm.sbatch_words(Node("n", "n"), options(deadline_hours=0.1), minutes=6)
+
+
+#: Text made of the pieces that the parsers look for.
+HOSTILE = st.lists(
+    st.sampled_from(
+        ["NodeName=", "cn01", "-c", "../x", " ", "|", "\n", "\t", "State=", "idle", "idle*", "Reason=", "CPUTot=",
+         "\x00", "9" * 30, "²", "0-1,", "Nodes=", "(null)", "Level=0", "SwitchName=", "=", "$(reboot)", "main*"]
+    ) | st.text(max_size=5),
+    max_size=30,
+).map("".join)  # fmt: skip
+
+
+@given(HOSTILE)
+def test_any_text_is_read_or_refused_in_one_sentence(text: str) -> None:
+    try:
+        listed = slurm.parse_sinfo(text)
+        facts = slurm.parse_nodes(text)
+        slurm.parse_reservation(text)
+        slurm.parse_topology(text)
+        nodes = slurm.sheet(listed, facts, ours=frozenset(), slurm=SELECTION, asked=None)
+    except NodeprintError as error:
+        assert "\n" not in str(error)
+    else:
+        for node in nodes:
+            assert not set(node.node + node.host) & set("/ \t\n$;|&")
+            assert node.reason.isprintable()
+            assert node.cpus >= 0
+
+
+@given(st.text(), st.sampled_from(["idle", "drained"]))
+def test_a_reason_changes_nothing_but_the_reason(reason: str, state: str) -> None:
+    first = " ".join(reason.split())
+    nodes = slurm.sheet(
+        slurm.parse_sinfo(f"cn01|main*|{state}|{first}\ncn02|main*|idle|none\n"),
+        slurm.parse_nodes(f"NodeName=cn01 CPUTot=8 State=X Reason={first}\nNodeName=cn02 CPUTot=4\n"),
+        ours=frozenset(),
+        slurm=SELECTION,
+        asked=None,
+    )
+    assert [(n.node, n.cpus, n.state, n.measure) for n in nodes] == [
+        ("cn01", 8, state, state == "idle"),
+        ("cn02", 4, "idle", True),
+    ]

@@ -1,0 +1,207 @@
+"""Every subcommand with input that is missing, empty, binary, of another kind, unreadable: a sentence each."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from nodeprint.errors import NodeprintError
+from nodeprint.judge import acceptance
+from nodeprint.settings import checked_yaml, config
+from tests.support.command_line import MATRIX, call
+from tests.support.real_parts import private_device
+
+#: What may lie where a file or a folder is expected, by name.
+CONTENT: dict[str, bytes] = {
+    "empty": b"",
+    "binary": bytes(range(256)) * 4,
+    "nul": b"a: b\0c\n1,2\0,3\n",
+    "text": b"hello\nworld, this is text\n",
+    "latin1": "caf\xe9".encode("latin1"),
+    "list": b"[1, 2, 3]",
+    "none": b"null",
+    "huge-number": b'{"record": "header", "schema": 1e999, "runs": ' + b"9" * 5000 + b"}",
+    "deep-json": b"[" * 50_000,
+    "deep-yaml": b"{a: " * 3000,
+    "cut-gzip": b"\x1f\x8b\x08\0garbage",
+    "twice": b"runs: 1\nruns: 2\n",
+    "xml": b"<topology><object type='Machine'/></topology>",
+    "matrix": b"1,2,3\n4,5,1e999\n",
+}
+
+
+@pytest.fixture(scope="module")
+def bad(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Paths that are not what is expected there."""
+    folder = tmp_path_factory.mktemp("bad")
+    paths = {name: folder / name for name in CONTENT}
+    for name, content in CONTENT.items():
+        paths[name].write_bytes(content)
+    loop = folder / "loop"
+    loop.symlink_to(loop)
+    (folder / "folder").mkdir()
+    device = folder / "device"
+    private_device(device) if os.geteuid() == 0 else device.symlink_to("/dev/null")  # as root it could be replaced
+    return paths | {
+        "missing": folder / "missing", "folder": folder / "folder", "loop": loop, "below-a-file": folder / "text/x",
+        "too-long": folder / ("x" * 5000), "unreadable": Path("/proc/self/mem"), "device": device,
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A judged campaign of one imported matrix."""
+    folder = tmp_path_factory.mktemp("good")
+    (folder / "a.csv").write_text(MATRIX)
+    for words in (["import", folder / "a.csv", "--out", folder / "campaign"], ["judge", folder / "campaign"]):
+        assert call(*words) == 0
+    return folder / "campaign"
+
+
+#: Commands whose word IN is bad input; OUT is a path that is free, GOOD a judged campaign, MATRIX a good matrix.
+COMMANDS = [
+    "discover --config IN", "topology --root IN", "topology --xml IN", "topology --cpuid IN",
+    "topology --root IN --json",
+    "structure IN", "structure MATRIX --root IN", "structure MATRIX --xml IN", "structure MATRIX --cpuid IN",
+    "structure --format intel-mlc IN", "structure --format c2clat IN", "structure --format multichase-pingpong IN",
+    "import IN --out OUT", "import MATRIX --xml IN --out OUT", "import MATRIX --part IN --out OUT",
+    "import MATRIX --out IN", "simulate IN --nodes 1 --out OUT", "simulate naples-2x32 --nodes 1 --out IN",
+    "simulate naples-2x32 --defect IN --out OUT", "judge IN", "judge IN --json", "judge GOOD --acceptance IN",
+    "judge GOOD --baseline IN", "judge GOOD --recheck IN", "drift IN", "drift GOOD --acceptance IN", "compare IN GOOD",
+    "compare GOOD IN", "export IN --to OUT.csv", "export GOOD --to IN", "report IN", "show IN",
+    "baseline save IN --to OUT", "baseline save GOOD --to IN", "sources --to IN",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (
+            "judge . --fail-on foo",
+            "--fail-on: 'foo' is no kind of outcome; choose from found, not-same, ",
+        ),
+        ("show nowhere", "nowhere: no campaign is there; name a folder of results/"),
+        ("discover", "config/config.yaml: --config: there is no configuration; call it in"),
+    ],
+)
+def test_bad_usage_is_one_sentence(
+    words: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert call(*words.split()) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith(f"nodeprint: {says}")
+    assert said.err.count("\n") == 1 and not said.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_input_gives_a_traceback(
+    command: str, bad: dict[str, Path], good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "matrix.csv").write_text(MATRIX)
+    for name, path in bad.items():
+        if name in CONTENT:  # a call may write where it is told to
+            (path := tmp_path / name).write_bytes(CONTENT[name])
+        elif name == "folder":
+            (path := tmp_path / name).mkdir()
+        words = {"IN": str(path), "GOOD": str(good), "MATRIX": "matrix.csv", "OUT": f"out-{name}"}
+        code = call(*(words.get(word, word.replace("OUT", words["OUT"])) for word in command.split()))
+        said = capsys.readouterr()
+        assert code in (0, 1, 2), (command, name)
+        assert "Traceback" not in said.err + said.out, (command, name)
+        if code == 2 and "Usage" not in said.err:
+            assert said.err.startswith("nodeprint: "), (command, name, said.err)
+            assert said.err.count("\n") == 1, (command, name, said.err)
+            assert ";" in said.err, (command, name, said.err, "no advice")
+
+
+@pytest.mark.parametrize("name", CONTENT)
+@pytest.mark.parametrize(
+    "spoiled",
+    ["nodes.tsv", "plan.tsv", "config.yaml", "fleet.json", "verdict.json", "packed/index.json",
+     "nodes/a/job1/status.json", "nodes/a/job1/survey.tar.gz", "store/a/job1.arrays", "store/a/survey.json",
+     "nodes/a/job1/run1/*"],
+)  # fmt: skip
+def test_no_file_of_a_campaign_gives_a_traceback(
+    good: Path, tmp_path: Path, spoiled: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    campaign = tmp_path / "campaign"
+    shutil.copytree(good, campaign)
+    for path in list(campaign.glob(spoiled)) or [campaign / spoiled]:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(CONTENT[name])
+    for command in ("show", "drift", "judge", "compare"):
+        code = call(command, campaign, *([campaign] if command == "compare" else []))
+        said = capsys.readouterr()
+        assert code in (0, 1, 2), (command, said.err)
+        assert "Traceback" not in said.err + said.out
+        if code == 2:
+            assert said.err.startswith("nodeprint: "), (command, said.err)
+            assert said.err.count("\n") == 1, (command, said.err)
+
+
+KNOWN = "suppressions: [{node: a, finding: core-slow, reason: c, until: %s}]"
+
+
+@pytest.mark.parametrize("number", ["300e9", "300.0e9", "300E+9", "3.e11", "300_000_000_000", "+300e+9"])
+def test_numbers_of_engineers_are_numbers(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "limits.yaml"
+    path.write_text(f"at_least: {number}\ntext: '{number}'\nname: 300e9x\n")
+    assert checked_yaml.read(path) == {"at_least": 300e9, "text": number, "name": "300e9x"}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (KNOWN % "tomorrow", "suppressions[0].until: 'tomorrow' is not a date"),
+        (KNOWN % "null", "suppressions[0].until: 'None' is not a date"),
+        (KNOWN % "2026-13-31", "suppressions[0].until: '2026-13-31' is not a date"),
+        ("suppressions: [{node: a}]", "suppressions[0]: finding is missing"),
+        ("limits: [{measurement: a, class: same core, reason: x}]", "limits[0]: at_most or at_least is missing"),
+        ("bounds:", "bounds: must be keys with values, not nothing"),
+        ("bounds: {percent: {core: 0}}", "bounds.percent.core: must be more than 0, not 0"),
+        ("bounds: {percent: {core: .nan}}", "line 1, column 26: not a finite number"),
+        ("bounds: {}\nbounds: {}", "line 2, column 1: the key bounds is there twice"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_an_acceptance_file_is_said(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "acceptance.yaml"
+    path.write_text(text)
+    with pytest.raises(NodeprintError) as refusal:
+        acceptance.load(path)
+    assert str(path) in str(refusal.value)
+    assert says in str(refusal.value)
+    assert "; " in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("runs: many", "runs: must be a whole number, not 'many'"),
+        ("runs: 0", "runs: must be at least 1, not 0"),
+        ("measure:", "measure: must be a list, not nothing"),
+        ("measure: coherence-cas", "measure: must be a list, not 'coherence-cas'"),
+        ("measure: []", "measure: must not be empty"),
+        ("arguments: {coherence-cas: }", "arguments.coherence-cas: must be text, not nothing"),
+        ("arguments: {1: x}", "arguments.1: no such measurement"),
+        ("runs: 1\nruns: 2", "line 2, column 1: the key runs is there twice"),
+        ("runs: " + "9" * 5000, "line 1, column 7: not a valid number"),
+        ("recheck_minutes: .inf", "line 1, column 18: not a finite number"),
+        ("campaign: '../x'", "campaign: '../x' cannot be used; write letters, digits, `_`, `-` and `.`"),
+        ("campaign: 2026", "campaign: must be text, not 2026; write it in quotes"),
+        ("", "the file has no key; write at least one key, such as `campaign: main`"),
+        ("[1]: 2", "unhashable key"),
+        ("a: \0", "control characters"),
+    ],
+)
+def test_what_is_wrong_with_a_configuration_is_said(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    with pytest.raises(NodeprintError) as refusal:
+        config.load(path)
+    assert str(path) in str(refusal.value)
+    assert says in str(refusal.value)
+    assert "; " in str(refusal.value)

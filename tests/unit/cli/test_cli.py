@@ -1,0 +1,93 @@
+"""The command line as a whole: help, completion, version, and the demo."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from nodeprint import __version__
+from nodeprint.cli import app
+from nodeprint.cli.app import GROUPS
+from nodeprint.settings import commit
+from tests.support.real_parts import ROOT
+
+
+def output(*words: str) -> str:
+    """What a command prints that must succeed."""
+    done = CliRunner(env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}).invoke(app, list(words))
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_help_lists_every_command_with_what_it_is_for() -> None:
+    text = output("--help")
+    listed = dict(re.findall(r"^  ([a-z]+) {2,}(\S.*)$", text, re.MULTILINE))
+    commands = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
+    assert set(listed) == commands | {group.name for group in app.registered_groups}
+    assert all(what.endswith(".") and not what.endswith("...") for what in listed.values()), "a sentence, not cut"
+    assert [line for line in text.splitlines() if line.endswith(":")][1:] == [f"{group}:" for group in GROUPS]
+
+
+def test_bash_completes_commands() -> None:
+    done = subprocess.run(
+        [Path(sys.executable).with_name("nodeprint")],
+        env={"_NODEPRINT_COMPLETE": "complete_bash", "COMP_WORDS": "nodeprint de", "COMP_CWORD": "1"},
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert done.stdout.split() == ["demo"]
+
+
+def test_the_version_has_the_commit_of_the_checkout() -> None:
+    made_from = commit.commit()
+    said = output("--version")
+    assert said == (f"nodeprint {__version__} (commit {made_from})\n" if made_from else f"nodeprint {__version__}\n")
+
+
+def test_only_a_checkout_of_its_own_is_described(tmp_path: Path) -> None:
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(tmp_path), "-c", "user.name=x", "-c", "user.email=x@x.org", *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    git("init", "-q")
+    (tmp_path / "file").touch()
+    git("add", "file")
+    git("commit", "-qm", "first")
+    described = commit.described(tmp_path)
+    assert described and git("rev-parse", "HEAD").startswith(described)
+    (tmp_path / "file").write_text("changed")
+    assert commit.described(tmp_path) == f"{described}-dirty"
+    inside = tmp_path / ".venv/lib/site-packages"
+    inside.mkdir(parents=True)
+    assert commit.described(inside) == ""
+
+
+def test_an_archive_knows_its_commit(tmp_path: Path) -> None:
+    """`git archive` writes it into the module, as GitHub does for what it offers to download."""
+    assert "nodeprint/settings/commit.py export-subst" in (ROOT / ".gitattributes").read_text()
+    assert "$Format:%h$" in (ROOT / "nodeprint/settings/commit.py").read_text()
+
+
+@pytest.mark.timeout(300)
+def test_the_demo_names_the_slow_core_and_says_that_it_is_simulated(tmp_path: Path) -> None:
+    out = tmp_path / "results/demo"
+    out.mkdir(parents=True)
+    (out / "plan.tsv").write_text("# simulated\n")  # an earlier demo
+    *_, last = lines = output("demo", "--out", str(out)).splitlines()
+    assert lines[0].startswith("SIMULATED")
+    assert any(line.startswith("SIMULATED: ") and "7 of 8 nodes" in line for line in lines)
+    assert any("node005" in line and "Core 37" in line for line in lines)
+    assert last == f"report: {out}/report/cluster.pdf"
+    assert Path(out, "report/cluster.pdf").read_bytes().startswith(b"%PDF")
+    assert [path.name for path in out.parent.iterdir()] == ["demo"]
+
+
+def test_the_demo_replaces_no_measurement(tmp_path: Path) -> None:
+    (tmp_path / "plan.tsv").write_text("coherence-cas\tcoherence\n")
+    done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path)])
+    assert "holds no simulated campaign" in str(done.exception)
+    assert [path.name for path in tmp_path.iterdir()] == ["plan.tsv"]

@@ -1,0 +1,181 @@
+"""The schemas themselves, and what is made without a machine: simulated, imported and printed by the command line."""
+
+import gzip
+import json
+import re
+import tarfile
+from collections.abc import Callable
+from dataclasses import fields
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, get_args
+
+import jsonschema
+import numpy as np
+import pytest
+import xarray as xr
+
+from nodeprint import simulate, structure
+from nodeprint.data import record_lines
+from nodeprint.data.nodes import gather
+from nodeprint.judge.campaign import judge
+from nodeprint.judge.outcome import FleetOutcome, Outcome
+from nodeprint.machine import topology
+from nodeprint.machine.topology.model import LEVELS, Cpu, Machine, Provenance
+from nodeprint.report import files as verdict_files
+from nodeprint.structure.found import LevelName, Relation
+from tests.support.made_records import TRAILER, cell, cell_header, header, lines, pair
+from tests.support.real_parts import ROOT
+from tests.support.schemas import schema, valid, valid_campaign, valid_records
+
+NAMES = sorted(
+    path.name.removesuffix(".json")
+    for path in (files("nodeprint") / "schemas").iterdir()
+    if path.name.endswith(".json")
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_schema_is_one_and_is_documented(name: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(schema(name))
+    documents = (ROOT / "docs/formats.md").read_text() + (ROOT / "config/README.md").read_text()
+    assert f"schemas/{name}.json" in documents
+
+
+def test_the_words_are_those_of_the_code() -> None:
+    labels = schema("topology")["properties"]
+    assert set(labels["cpus"]["items"]["properties"]) == {field.name for field in fields(Cpu)}
+    assert set(labels["machine"]["properties"]) == {field.name for field in fields(Machine)} | {"numa_nodes"}
+    assert labels["levels"]["items"]["properties"]["name"]["enum"] == [*LEVELS, "numa"]
+    assert set(labels["provenance"]["additionalProperties"]["enum"]) == set(get_args(Provenance))
+    found = schema("structure")["properties"]
+    assert found["levels"]["items"]["properties"]["name"]["enum"] == list(get_args(LevelName))
+    assert found["agreement"]["items"]["properties"]["relation"]["enum"] == list(get_args(Relation))
+    pairs = schema("record")["$defs"]["pair"]["properties"]
+    assert set(record_lines.PAIR_KEYS) | set(record_lines.PAIR_VALUES) <= set(pairs)
+    others = {"header", "pass", "pair", "cell", "trailer", "flags"}
+    assert set(schema("record")["$defs"]) == record_lines.COMPANIONS | others
+    assert set(schema("record")["$defs"]["flags"]["items"]["enum"]) == set(record_lines.FLAGS)
+
+
+def test_the_schema_of_a_verdict_is_made_from_its_types() -> None:
+    made = schema("verdict")
+    jsonschema.Draft202012Validator.check_schema(made)
+    assert set(made["$defs"]["Outcome"]["enum"]) == {outcome.value for outcome in Outcome}
+    assert set(made["$defs"]["FleetOutcome"]["enum"]) == {outcome.value for outcome in FleetOutcome}
+    assert made["$defs"]["Margin"]["properties"]["within"]["type"] == ["number", "null"]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"outcome": "GOOD"}, "'GOOD' is not one of"), ({"odd": 1}, "Additional properties"),
+        ({"findings": [{"id": "core-slow"}]}, "is a required property"),
+    ],
+)  # fmt: skip
+def test_a_verdict_that_is_not_as_its_types_is_refused(tmp_path: Path, change: dict[str, Any], expected: str) -> None:
+    plan = simulate.Plan(topology.preset("graviton3-64"), nodes=3, runs=2, passes=1, defects=("node001: global +9%",))
+    verdict = json.loads(verdict_files.as_json(judge(simulate.write(plan, tmp_path / "c")).verdict))
+    valid(verdict, "verdict")
+    verdict["nodes"]["node001"] |= change
+    with pytest.raises(AssertionError, match=expected):
+        valid(verdict, "verdict")
+
+
+def test_every_key_of_a_header_is_explained() -> None:
+    document = (ROOT / "docs/formats.md").read_text()
+    table = document.split("**header**")[1].split("**pass**")[0]
+    explained = {
+        key for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for key in re.findall(r"`(\w+)`", row)
+    }
+    named = set(schema("record")["$defs"]["header"]["properties"]) - {"cells", "applicable", "reason"}
+    assert named <= explained
+
+
+@pytest.mark.parametrize(
+    ("record", "change"),
+    [
+        ("header", {"quantity": "speed"}),
+        ("header", {"home": None, "imported": None}),
+        ("header", {"start_time": "yesterday"}),
+        ("header", {"cpus": [0, 0]}),
+        ("header", {"applicable": False}),
+        ("pair", {"latency_ns": 0}),
+        ("pair", {"latency": 3}),
+        ("pair", {"flags": ["odd"]}),
+        ("trailer", {"cells": 3}),
+    ],
+)
+def test_a_wrong_record_is_refused(record: str, change: dict[str, Any], tmp_path: Path) -> None:
+    good = {"header": header(), "pair": pair(0, 1), "trailer": TRAILER}
+    path = tmp_path / "r.jsonl"
+    path.write_text(lines(*good.values()))
+    valid_records(path)
+    path.write_text(lines(*(good | {record: good[record] | change}).values()))
+    with pytest.raises(AssertionError, match=f"r.jsonl {record}"):
+        valid_records(path)
+
+
+def test_cells_and_what_is_not_applicable(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    head = {key: value for key, value in cell_header().items() if key != "home"}
+    tail = {key: value for key, value in TRAILER.items() if key != "pairs"} | {"cells": 1}
+    path.write_text(lines(head, cell(0, "l1"), tail))
+    valid_records(path)
+    path.write_text(lines(head | {"applicable": False, "reason": "one NUMA node"}, tail))
+    valid_records(path)
+
+
+def test_a_simulated_campaign(tmp_path: Path) -> None:
+    plan = simulate.Plan(topology.preset("graviton3-64"), nodes=3, runs=1, passes=1, defects=("node002: missing",))
+    folder = simulate.write(plan, tmp_path / "c")
+    gather(folder, 1)
+    verdict_files.write(judge(folder).verdict, folder)
+    assert valid_campaign(folder) == ["fleet.json", "records", "status.json", "verdict.json"]
+    arrays = {*folder.glob("packed/*")} - {folder / "packed/index.json"}  # which says it for them
+    unmarked = [
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and path not in arrays and "simulated" not in _content(path).lower()
+    ]
+    assert unmarked == []
+
+
+def _content(path: Path) -> str:
+    """What a file says; of an archive its members' names, of a netCDF file its attributes."""
+    if path.suffix == ".nc":
+        return str([group.attrs for group in xr.open_datatree(path).subtree])
+    if path.suffix == ".arrays":
+        return path.read_bytes().partition(b"\n")[0].decode()
+    if path.name.endswith(".tar.gz"):
+        return str(tarfile.open(path).getnames())
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+
+
+def test_a_campaign_made_up_by_the_tests(campaign: Callable[..., Path]) -> None:
+    folder = campaign("n1", "n2")
+    gather(folder, 1)
+    assert valid_campaign(folder) == ["fleet.json", "records", "status.json"]
+
+
+@pytest.mark.parametrize("name", ["rome-2x64", "graviton3-64"])
+def test_labels(name: str) -> None:
+    valid(json.loads(json.dumps(topology.as_json(topology.preset(name)))), "topology")
+
+
+def test_labels_that_are_not_known() -> None:
+    valid(topology.as_json(topology.Topology(Machine(), (Cpu(0), Cpu(3)))), "topology")
+
+
+def test_structure() -> None:
+    rng = np.random.default_rng(1)
+    group = np.arange(16) // 4
+    matrix = np.where(group[:, None] == group, 30.0, 120.0) + rng.normal(0, 1, (16, 16))
+    matrix = (matrix + matrix.T) / 2
+    np.fill_diagonal(matrix, np.nan)
+    labels = topology.Topology(Machine(), tuple(Cpu(i, socket=0, ccx=i // 4, core=i) for i in range(16)))
+    found = structure.find(matrix, tuple(range(16)), labels, None).as_json()
+    assert found["levels"]
+    assert found["agreement"]
+    valid({"simulated": False, **found}, "structure")

@@ -1,0 +1,173 @@
+"""nodeprint here: the plan that fits, what is continued, what is shown, and the commands."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from nodeprint import simulate as simulator
+from nodeprint.cards import of_campaign
+from nodeprint.cards.card import Matrix, Places, tenths
+from nodeprint.cli import app
+from nodeprint.errors import NodeprintError
+from nodeprint.here import matrix_text, measure, plan, view
+from nodeprint.machine import topology as labels
+from tests.support.real_parts import ROOT, need
+
+
+def seconds(pair_s: float) -> plan.Seconds:
+    """Times as kernels have them, where a pass over all pairs takes `pair_s`."""
+
+    def asked(kernel: str, words: Sequence[str]) -> float:
+        options = dict(pairwise(words))
+        if kernel == "coherence":
+            return pair_s * int(options["--passes"]) * int(options.get("--lines", 32)) / 32
+        return {"chase": 1.0 if "--per" not in words else 0.1, "clock": float(options.get("--seconds", 1))}.get(
+            kernel, 2.0
+        )
+
+    return asked
+
+
+@pytest.mark.parametrize(("cpus", "pair_s", "most"), [(2, 0.01, 30), (16, 0.3, 30), (128, 6.0, 75), (256, 25.0, 120)])
+def test_the_plan_fits_the_time(cpus: int, pair_s: float, most: float) -> None:
+    asked = seconds(pair_s)
+    rows = plan.rows(cpus, asked)
+    total = sum(row.runs * (asked(row.kernel, row.arguments.split()) + plan.START_S) for row in rows)
+    assert total <= plan.budget_s(cpus) < most
+    assert [row.name for row in rows] == [step.measurement for step in plan.STEPS]
+    assert min(row.runs for row in rows) >= 3  # an interval for each
+
+
+def test_richer_arguments_where_there_is_time() -> None:
+    small, large = plan.rows(16, seconds(0.02))[0], plan.rows(256, seconds(100.0))[0]
+    assert "--passes 3" in small.arguments and small.runs >= 3
+    assert "--lines 8" in large.arguments
+
+
+def test_what_takes_longer_than_all_time_is_measured_once() -> None:
+    assert {row.runs for row in plan.rows(16, lambda kernel, words: 100.0)} == {1}
+
+
+# --- what is shown ---
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("here") / "main"
+    simulator.write(simulator.Plan(labels.preset("milan-2x64"), 1, cells=True), folder)
+    return folder
+
+
+def test_a_large_matrix_is_shown_by_parts(campaign: Path) -> None:
+    matrix = of_campaign.Measured(campaign).card.matrix
+    assert matrix is not None
+    shown = matrix_text.square(matrix)
+    assert "CCX by CCX" in shown.title and len(shown.names) == 16
+    text = matrix_text.painted(shown).plain.splitlines()
+    assert len(text) == 18 and max(map(len, text)) <= 100
+
+
+@pytest.mark.parametrize("cpus", [2, 3, 8, 32, 33, 100])
+def test_matrices_of_all_sizes_without_labels(cpus: int) -> None:
+    values = np.full((cpus, cpus), 1234.0)
+    shown = matrix_text.square(Matrix("m", "cas", "hop", "", Places(tuple(range(0, 2 * cpus, 2))), tenths(values)))
+    text = matrix_text.painted(shown)
+    Console(width=120, record=True, file=open(os.devnull, "w")).print(text)  # noqa: SIM115, PTH123
+    assert len(text.plain.splitlines()) == len(shown.names) + 2
+
+
+def test_medians_have_unit_and_interval(campaign: Path) -> None:
+    lines = view.medians(of_campaign.Measured(campaign).card.figures)
+    inside = next(line for line in lines if "same CCX" in line)
+    assert " ns" in inside and "95 % over" in inside
+
+
+# --- measuring ---
+
+
+def call(cache: Path, *words: str, **options: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "nodeprint", "here", *words], env=os.environ | {"XDG_CACHE_HOME": str(cache)}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans of seconds."""
+    monkeypatch.setattr(plan, "budget_s", lambda cpus: 1.0)
+
+
+@pytest.mark.machine
+@pytest.mark.usefixtures("quick")
+def test_here_measures_prints_and_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("flock", "setsid", cpus=2)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    run = CliRunner()
+    done = run.invoke(app, ["here", "--csv", str(tmp_path / "m.csv"), "--svg", str(tmp_path / "m.svg")])
+    assert done.exit_code == 0, done.output
+    for words in ("core to core", "memory latency", "clock", "records: "):
+        assert words in done.stdout
+    assert (tmp_path / "m.csv").read_text().startswith("cpu_a,cpu_b,latency_ns\n0,1,")
+    assert "<svg" in (tmp_path / "m.svg").read_text()
+    card = tmp_path / "card.json"
+    assert run.invoke(app, ["publish", "--to", str(card)]).exit_code == 0
+    assert run.invoke(app, ["verify", str(card)]).exit_code == 0
+    assert run.invoke(app, ["here", "--fail-on", "not-same", "--json"]).exit_code == 3
+
+
+@pytest.mark.machine
+def test_ctrl_c_is_continued(tmp_path: Path) -> None:
+    need("flock", "setsid", cpus=2)
+    with call(tmp_path) as process:
+        records = tmp_path / "nodeprint" / "here"
+        end = time.monotonic() + 60
+        while time.monotonic() < end and not any(records.glob("*/nodes/*/job1/outcomes.tsv")):
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+        _, error = process.communicate(timeout=120)
+    assert process.returncode == 130 and "continues it" in error
+    (folder,) = records.iterdir()
+    done = [
+        line for line in next(folder.glob("nodes/*/job1/outcomes.tsv")).read_text().splitlines() if "\tdone\t" in line
+    ]
+    with call(tmp_path) as process:
+        out, error = process.communicate(timeout=300)
+    assert process.returncode == 0, error
+    assert [folder] == list(records.iterdir())
+    after = next(folder.glob("nodes/*/job1/outcomes.tsv")).read_text()
+    assert done and all(after.count(line) == 1 for line in done)
+    assert str(folder) in out
+
+
+def test_nothing_measured_yet_is_said(tmp_path: Path) -> None:
+    with pytest.raises(NodeprintError, match="nothing was measured here yet"):
+        measure.newest(tmp_path)
+
+
+def test_files_are_checked_before_anything_is_measured(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["here", "--pdf", str(tmp_path / "m.png")])
+    assert isinstance(done.exception, NodeprintError) and ".pdf" in str(done.exception)
+
+
+def test_the_wheel_names_its_extras() -> None:
+    """What a plain installation lacks is said in one sentence."""
+    code = (
+        "import sys; sys.modules['xarray'] = None; sys.argv = ['nodeprint', 'judge', 'nowhere'];"
+        "from nodeprint.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 2
+    assert "nodeprint[report]" in done.stderr and len(done.stderr.splitlines()) == 1

@@ -1,0 +1,112 @@
+"""Other programs beside a measurement: who takes how much of which CPU, before, in the last lines, at the figures."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nodeprint.errors import NodeprintError
+from nodeprint.machine import other_load
+from nodeprint.machine.other_load import OtherLoad, Process
+from nodeprint.report import files, glance, terminal
+from tests.support import verdicts
+
+TICKS_A_S = os.sysconf("SC_CLK_TCK")
+
+
+def thread(
+    proc: Path, pid: int, *, tid: int = 0, name: str = "stress", ticks: int = 0, cpu: int = 0, parent: int = 1
+) -> None:
+    """A thread as /proc shows it."""
+    folder = proc / f"{pid}/task/{tid or pid}"
+    folder.mkdir(parents=True, exist_ok=True)
+    fields = ["R", str(parent), *["0"] * 9, str(ticks), "0", *["0"] * 23, str(cpu), "0"]
+    (folder / "stat").write_text(f"{tid or pid} ({name}) {' '.join(fields)}\n")
+
+
+@pytest.fixture
+def proc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine of our process (17) and others, and a clock that goes 2 s between two readings."""
+    monkeypatch.setattr("os.getpid", lambda: 17)
+    times = iter(range(0, 100, 2))
+    monkeypatch.setattr("time.monotonic", lambda: float(next(times)))
+    folder = tmp_path / "proc"
+    for pid, parent in ((17, 1), (18, 17), (19, 18)):
+        thread(folder, pid, parent=parent, name="ours")
+    for pid, name in ((30, "a) b"), (31, "two threads"), (32, "quiet")):
+        thread(folder, pid, name=name)
+    thread(folder, 31, tid=41, name="worker", cpu=3)
+    return folder
+
+
+def test_others_are_named_with_their_share_and_cpus(proc: Path) -> None:
+    watch = other_load.Watch(proc)
+    thread(proc, 19, parent=18, name="ours", ticks=2 * TICKS_A_S, cpu=1)
+    thread(proc, 30, name="a) b", ticks=TICKS_A_S)
+    thread(proc, 31, name="two threads", ticks=2 * TICKS_A_S, cpu=2)
+    thread(proc, 31, tid=41, name="worker", ticks=2 * TICKS_A_S, cpu=3)
+    thread(proc, 32, name="quiet", ticks=TICKS_A_S // 20)
+    thread(proc, 33, name="new", ticks=TICKS_A_S // 2, cpu=5)
+    load = watch.load()
+    assert load == OtherLoad(
+        2.0,
+        (
+            Process("two threads", 31, 2.0, (0, 2, 3)),
+            Process("a) b", 30, 0.5, (0,)),
+            Process("new", 33, 0.25, (5,)),
+        ),
+    )
+    assert load.text("takes") == (
+        "two threads (pid 31) takes 2.0 CPUs' time on CPU 0,2-3, a) b (pid 30) takes 50 % of CPU 0, "
+        "new (pid 33) takes 25 % of CPU 5"
+    )
+
+
+def test_many_are_counted() -> None:
+    load = OtherLoad(1.0, tuple(Process("p", pid, 0.5, (pid, 9)) for pid in range(5)))
+    assert load.text("took").endswith("p (pid 2) took 50 % of a CPU, on CPU 2,9, and 2 more")
+
+
+@pytest.fixture
+def spinning() -> Iterator[int]:
+    """The pid of a process of another family that takes a CPU."""
+    command = "import os\nif os.fork(): os._exit(0)\nprint(os.getpid(), flush=True)\nwhile True: pass"
+    with subprocess.Popen([sys.executable, "-c", command], stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
+        process.wait()
+        yield pid
+        os.kill(pid, 9)
+
+
+def test_a_busy_process_of_this_machine_is_seen(spinning: int) -> None:
+    (process,) = [process for process in other_load.now(0.5).processes if process.pid == spinning]
+    assert process.share > 0.1 and process.cpus
+
+
+def test_what_is_kept_is_of_the_newest_job(tmp_path: Path) -> None:
+    load = OtherLoad(30.0, (Process("stress", 4711, 0.98, (1,)),))
+    assert other_load.kept(tmp_path) is None
+    other_load.keep(load, tmp_path / "job2")
+    assert other_load.kept(tmp_path) == load
+    other_load.keep(OtherLoad(30.0, ()), tmp_path / "job10")
+    assert other_load.kept(tmp_path) == OtherLoad(30.0, ())
+    (tmp_path / "job10/other_load.json").write_text("{")
+    with pytest.raises(NodeprintError, match=r"job10/other_load\.json: "):
+        other_load.kept(tmp_path)
+
+
+def test_the_last_lines_and_page_one_say_it_and_mark_the_figures(tmp_path: Path) -> None:
+    judged = verdicts.verdict({"vm": verdicts.node(classes=verdicts.classes())})
+    files.write(judged, tmp_path)
+    assert "*" not in glance.summary(tmp_path).plain + terminal.summary(tmp_path)[0]
+    other_load.keep(OtherLoad(30.0, (Process("stress", 4711, 0.98, (1,)),)), tmp_path / "nodes/vm/job1")
+    assert " ns *" in glance.summary(tmp_path).plain
+    expected = "other programs were at work while vm was measured: stress (pid 4711) took 98 % of CPU 1"
+    assert f"* {expected}; `make run NODES=vm`" in terminal.summary(tmp_path)[0]
+    assert expected in terminal.beside(tmp_path, "vm")

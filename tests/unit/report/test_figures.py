@@ -1,0 +1,267 @@
+"""Figures show what their data say: units on axes, the same bytes again, letters that can be read."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from nodeprint.data.packed import PackedFleet
+from nodeprint.errors import NodeprintError
+from nodeprint.judge.verdict import Interval, Part
+from nodeprint.machine.topology.presets import preset
+from nodeprint.report.figures import (
+    curves,
+    distributions,
+    effects,
+    floorplan,
+    grid,
+    matrix,
+    node_levels,
+    own_places,
+    quadrants,
+    render,
+    side_by_side,
+    strips,
+)
+from nodeprint.report.figures import fleet as fleet_figures
+from nodeprint.report.figures import style as styles
+from nodeprint.report.figures.curves import CurveData, CurveLine
+from nodeprint.report.figures.node_levels import NodeLevels
+from nodeprint.report.figures.own_places import OwnPlaces
+from nodeprint.report.figures.render import Draw, FigureData, Origin
+from nodeprint.simulate import Plan, fleet
+from tests.support.findings import finding_of_cells, finding_of_pairs
+
+STYLE = styles.load()
+ORIGIN = Origin("main", "node002", "0.1.0", simulated=True)
+BOUND = 0.04
+
+
+@cache
+def simulated(*defects: str, machine: str = "rome-2x64") -> PackedFleet:
+    plan = Plan(preset(machine), nodes=6, runs=2, jobs=2, passes=1, cells=True, homes=(-1, 10_000), defects=defects)
+    return fleet(plan)
+
+
+def levels_of(measurement: str, *defects: str, machine: str = "rome-2x64") -> NodeLevels:
+    return node_levels.levels(simulated(*defects, machine=machine), measurement, "node002")
+
+
+def figures(machine: str) -> dict[str, tuple[Draw[FigureData], FigureData]]:
+    """Every figure of a node by its name."""
+    pairs = levels_of("coherence-cas", "node002: core 17 +8%", machine=machine)
+    memory = levels_of("chase-latency", "node002: core 17 +8%", machine=machine)
+    core = [(17, cpu) for cpu in range(24, 32)]
+    finding = finding_of_pairs(pairs, "node002", Part("core", "core-near"), core, effect=0.08, bound=BOUND)
+    cells = finding_of_cells(memory, Part("numa", "memory_node"), [{"memory_node": 0}], effect=0.05, bound=0.03)
+    clock = levels_of("clock-together", "node002: core 17 +8%", machine=machine)
+    square = matrix.of_node(pairs, "node002")
+    crossing = quadrants.of_node(pairs, "node002")
+    nodes = list(pairs.rows)
+    near = {name: (0.01 * number, Interval(-0.02, 0.01 * number + 0.02)) for number, name in enumerate(nodes)}
+    sizes = 2.0 ** np.arange(12, 30)
+    curve = CurveData((CurveLine("node002", sizes, sizes**0.2),), "working set, bytes", "latency, ns", True, True)
+    times = {name: 112.0 + number for number, name in enumerate(nodes)}
+    drawn: dict[str, tuple[Draw[FigureData], FigureData]] = {
+        "classes": (distributions.classes, distributions.by_class(pairs, "node002")),
+        "histogram": (distributions.histogram, distributions.of_square(square.values, square.scale)),
+        "runs": (distributions.run_pairs, distributions.first_and_last_run(pairs, "node002")),
+        "strip": (strips.strip, strips.by_cpu(clock, "node002", marked=[17])),
+        "numa": (grid.grid, grid.numa(memory, "node002")),
+        "floor plan": (floorplan.floorplan, floorplan.of_pairs(pairs, "node002", marked=[17])),
+        "clock plan": (floorplan.floorplan, floorplan.of_cells(clock, "node002")),
+        "curve": (curves.curves, curve),
+        "maps": (fleet_figures.maps, fleet_figures.difference_maps(pairs, nodes, marked=["node002"], bound=BOUND)),
+        "forest": (fleet_figures.forest, fleet_figures.forest_of("core 17", near, BOUND, ["node002"])),
+        "order": (
+            fleet_figures.ordered,
+            fleet_figures.in_order(times, {}, "median, ns", "nodes in order", ["node002"]),
+        ),
+        "side by side": (
+            side_by_side.side_by_side,
+            side_by_side.on_one_scale(["a", "b"], [square, square], pairs.title),
+        ),
+        "matrix": (matrix.matrix, matrix.of_node(pairs, "node002")),
+        "far home": (matrix.matrix, matrix.of_node(pairs, "node002", 10_000)),
+        "difference": (matrix.matrix, matrix.difference(pairs, "node002", bound=BOUND, marked=[17])),
+        "effect": (effects.effect, effects.of_finding(finding)),
+        "own pairs": (own_places.own_differences, own_places.own_places(pairs, "node002", finding)),
+        "own cells": (own_places.own_differences, own_places.own_places(memory, "node002", cells)),
+    }  # type: ignore[assignment]
+    if crossing is not None:
+        drawn["quadrants"] = (quadrants.quadrants, crossing)  # type: ignore[assignment]
+    return drawn
+
+
+#: Figures that stand for all where each takes a second.
+FEW = ("difference", "effect", "own pairs", "clock plan")
+MACHINES = ("rome-2x64", "graviton3-64")
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_axes_have_titles_with_units_in_letters_that_can_be_read(machine: str) -> None:
+    for name, (draw, data) in figures(machine).items():
+        drawn = render.figure(draw, data, STYLE, 88.0)
+        texts = [text for text in texts_of(drawn) if text.get_text()]
+        titles = " ".join(" ".join(text.get_text().split()) for text in texts)
+        assert re.search(r", (ns|%|GB/s|GHz|pairs|bytes)( |$)", f"{titles} "), (name, titles)
+        for text in texts:
+            assert text.get_fontsize() >= STYLE.smallest_letters_pt, (name, text.get_text())
+
+
+def texts_of(figure: Figure) -> list[Text]:
+    return [text for text in figure.findobj(Text) if isinstance(text, Text) and text.get_visible()]
+
+
+def test_nothing_is_written_outside_of_a_figure() -> None:
+    for name, (draw, data) in figures("rome-2x64").items():
+        drawn = render.figure(draw, data, STYLE, 88.0, ORIGIN)
+        with STYLE.applied():
+            box = drawn.get_tightbbox()
+        width, height = drawn.get_size_inches()
+        assert box.x0 > -0.01 and box.y0 > -0.01 and box.x1 < width + 0.01 and box.y1 < height + 0.01, (name, box)
+
+
+def test_same_data_give_the_same_bytes() -> None:
+    for name, (draw, data) in figures("rome-2x64").items():
+        first, again = (render.figure(draw, data, STYLE, 88.0, ORIGIN) for _ in range(2))
+        assert render.svg(first, STYLE) == render.svg(again, STYLE), name
+        if name in FEW:
+            assert render.pdf(first, STYLE) == render.pdf(again, STYLE), name
+
+
+def test_figures_need_no_pyplot() -> None:
+    code = "import sys, tests.test_figures as t; t.figures('rome-2x64'); print('matplotlib.pyplot' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_files_say_where_they_are_from(tmp_path: Path) -> None:
+    drawn = figures("rome-2x64")
+    for name in FEW:
+        draw, data = drawn[name]
+        svg, pdf, csv = render.save(tmp_path / name.replace(" ", "-"), draw, data, STYLE, 88.0, ORIGIN)
+        assert csv.read_text().startswith("# campaign main, node node002, nodeprint 0.1.0, SIMULATED\n")
+        assert pdf.read_bytes().startswith(b"%PDF")
+        assert svg.read_text().startswith("<svg")
+        assert b"/FontFile2" in pdf.read_bytes()
+        table = pd.read_csv(csv, comment="#")
+        assert len(table) and any(re.search(r", (ns|%|GHz|bytes)", str(column)) for column in table.columns), name
+
+
+def test_matrix_has_the_values_of_the_node_in_both_halves() -> None:
+    levels = levels_of("coherence-cas")
+    data = matrix.of_node(levels, "node002")
+    assert np.array_equal(data.values, data.values.T, equal_nan=True)
+    table = data.table()
+    assert len(table) == 128 * 127 // 2
+    quantity = levels.quantity
+    pair = quantity.pairs.tolist().index([0, 2])
+    expected = quantity.values[quantity.newest_rows[2], :, pair].mean()
+    assert data.values[0, 1] == pytest.approx(expected, rel=1e-4)
+
+
+def test_matrix_names_parts_of_the_machine() -> None:
+    assert [level.name for level in matrix.of_node(levels_of("coherence-cas"), "node002").levels] == [
+        "CCX", "CCD", "quadrant", "socket",
+    ]  # fmt: skip
+
+
+def test_missing_node_measurement_and_home_are_named() -> None:
+    levels = levels_of("coherence-cas")
+    with pytest.raises(NodeprintError, match="node017 is no node"):
+        node_levels.levels(simulated(), "coherence-cas", "node017")
+    with pytest.raises(NodeprintError, match="no values of linktest-node; choose from"):
+        node_levels.levels(simulated(), "linktest-node", "node002")
+    with pytest.raises(NodeprintError, match="home 3; choose from -1, 10000"):
+        matrix.of_node(levels, "node002", 3)
+
+
+def beyond_bound(data: OwnPlaces) -> bool:
+    """Whether the node's places are in the mean beyond the bound, and its peers are not."""
+    side = np.sign(data.effect)
+    mean = float(np.nanmean(data.difference)) * side
+    peers = float(np.nanmean(data.peer_difference_high if side > 0 else -data.peer_difference_low))
+    return mean > data.bound and peers < data.bound
+
+
+def between(some: Iterable[int], others: Iterable[int]) -> list[tuple[int, int]]:
+    return list(product(some, others))
+
+
+PAIR_FINDINGS = {
+    "core-near": (
+        "core 37 +6%",
+        Part("core", "core-near"),
+        [(37, cpu) for cpu in range(64) if cpu not in range(36, 40)],
+    ),
+    "core-in": ("core 37 +2.5ns", Part("core", "core-in"), [(37, cpu) for cpu in (36, 38, 39)]),
+    "core-far": ("core 37 +6%", Part("core", "core-far"), [(37, cpu) for cpu in range(64, 128)]),
+    "ccd": ("ccd 3 to-others +6%", Part("ccd", "ccd"), between(range(24, 32), (*range(24), *range(32, 64)))),
+    "class": ("global +6%", Part("class", "class"), between(range(64), range(64, 128))),
+    "link": ("link q0-q2 +6%", Part("link", "link"), between(range(16), range(32, 48))),
+}
+
+
+@pytest.mark.parametrize("kind", PAIR_FINDINGS)
+def test_figure_of_a_finding_shows_its_pairs_beyond_its_bound(kind: str) -> None:
+    defect, part, pairs = PAIR_FINDINGS[kind]
+    levels = levels_of("coherence-cas", f"node002: {defect}")
+    healthy = levels_of("coherence-cas")
+    finding = finding_of_pairs(levels, "node002", part, pairs, effect=0.06, bound=0.03)
+    data = own_places.own_places(levels, "node002", finding)
+    assert beyond_bound(data), data
+    assert not beyond_bound(own_places.own_places(healthy, "node002", finding))
+
+
+def test_figure_of_a_core_is_that_of_the_core_on_a_node_that_is_slow_as_a_whole() -> None:
+    levels = levels_of("coherence-cas", "node002: global +6%")
+    _, part, pairs = PAIR_FINDINGS["core-near"]
+    finding = finding_of_pairs(levels, "node002", part, pairs, effect=0.06, bound=0.03)
+    assert not beyond_bound(own_places.own_places(levels, "node002", finding))
+
+
+def test_figure_of_cells_shows_them_beyond_their_bound() -> None:
+    levels = levels_of("bandwidth-nodes", "node002: memory-channel node 1 -20%")
+    part = Part("bandwidth", "memory_node", {"memory_node": 1})
+    finding = finding_of_cells(levels, part, [{"memory_node": 1}], effect=-0.2, bound=0.05)
+    data = own_places.own_places(levels, "node002", finding)
+    assert len(data.places) == 8
+    assert data.axis == "cpu node, stream (memory node 1, pages huge)"
+    assert data.value_title == "bandwidth, GB/s"
+    assert beyond_bound(data)
+
+
+def test_effect_shows_its_own_bound_and_every_run() -> None:
+    levels = levels_of("coherence-cas")
+    finding = finding_of_pairs(levels, "node002", Part("core", "core-near"), [(17, 20)], effect=0.08, bound=BOUND)
+    data = effects.of_finding(finding)
+    drawn = render.figure(effects.effect, data, STYLE, 88.0)
+    titles = " ".join(text.get_text() for text in texts_of(drawn))
+    assert "2 times the bound of 4 %" in titles
+    assert len(data.table()) == 2 + 6
+    lines = [line.get_xdata() for line in drawn.axes[0].get_lines()]
+    assert any(np.allclose(line, 4.0) for line in lines)
+    assert any(np.allclose(line, (7.2, 8.8)) for line in lines)
+
+
+def test_style_on_top_changes_letters_and_refuses_small_ones(tmp_path: Path) -> None:
+    larger, smaller = tmp_path / "larger.mplstyle", tmp_path / "smaller.mplstyle"
+    larger.write_text("font.size: 9\n")
+    smaller.write_text("font.size: 4\n")
+    assert styles.load(larger).letters_pt == 9
+    with pytest.raises(NodeprintError, match=r"font\.size: 4 pt is less than 6 pt"):
+        styles.load(smaller)
+    with pytest.raises(NodeprintError, match="is not there"):
+        styles.load(tmp_path / "absent.mplstyle")

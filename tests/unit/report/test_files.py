@@ -1,0 +1,90 @@
+"""The verdict as files."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import junitparser
+import pytest
+from msgspec.structs import replace
+
+from nodeprint.errors import NodeprintError
+from nodeprint.judge.outcome import FLEET_MEANING, MEANING, Outcome, State, Why
+from nodeprint.judge.verdict import Reason
+from nodeprint.report import files
+from tests.support import verdicts
+
+
+def test_verdict_is_read_back_as_types(tmp_path: Path) -> None:
+    made = verdicts.verdict(fabric=(verdicts.fabric(),))
+    files.write(made, tmp_path)
+    back = files.read(tmp_path)
+    assert files.as_json(back) == files.as_json(made)
+    assert back.nodes["cn003"].counted[0].pairs == made.nodes["cn003"].findings[0].pairs
+    assert back.nodes["cn003"].outcome is Outcome.DEVIATES
+
+
+def test_numbers_that_are_not_finite_are_null_and_come_back(tmp_path: Path) -> None:
+    made = verdicts.verdict({"cn1": verdicts.node(margins=(verdicts.margin(within=math.inf, within_unit=math.nan),))})
+    files.write(made, tmp_path)
+    assert json.loads((tmp_path / "verdict.json").read_text())["nodes"]["cn1"]["margins"][0]["within"] is None
+    assert files.read(tmp_path).nodes["cn1"].margins[0].share == math.inf
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"nodes": {}}', '{"schema": 1, "nodes": {}}', "null", "[" * 9000])
+def test_what_is_no_verdict_is_named_in_a_sentence(tmp_path: Path, content: str) -> None:
+    (tmp_path / "verdict.json").write_text(content)
+    with pytest.raises(NodeprintError, match="nodeprint judge"):
+        files.read(tmp_path)
+
+
+def test_junit_has_a_case_for_nodes_fleet_and_fabric() -> None:
+    made = verdicts.verdict(fabric=(verdicts.fabric(),))
+    suite = next(iter(junitparser.JUnitXml.fromstring(files.junit(made).encode())))
+    cases = {case.name: case for case in suite}
+    assert len(cases) == len(made.nodes) + 2
+    elements = {name: type(case.result[0]).__name__.lower() if case.result else "" for name, case in cases.items()}
+    assert elements["fleet"] == FLEET_MEANING[made.fleet.outcome].junit
+    assert elements["fabric linktest-fabric, partition compute"] == "failure"
+    assert all(elements[f"node {name}"] == MEANING[node.outcome].junit for name, node in made.nodes.items())
+
+
+def test_drain_is_for_confirmed_faults_of_a_node_alone() -> None:
+    def lines(**changes: object) -> list[str]:
+        made = verdicts.verdict()
+        node = replace(made.nodes["cn003"], **changes)
+        text = files.drain(replace(made, nodes={**made.nodes, "cn003": node}), {})
+        return [line for line in text.splitlines() if not line.startswith("#")]
+
+    assert len(lines()) == 1 and "NodeName='cn003'" in lines()[0]
+    assert not lines(findings=(verdicts.finding(shared_by=("cn004",)),))
+    assert not lines(findings=(verdicts.finding(state=State.SUSPECTED),))
+    assert not lines(findings=(verdicts.finding(-0.06, worse=False),))
+    disturbed = {
+        "outcome": Outcome.INVALID,
+        "reasons": (Reason(Why.DISTURBED),),
+        "disturbances": (verdicts.disturbed(),),
+    }
+    assert not lines(**disturbed)
+
+
+def test_drain_leaves_other_reasons_alone_and_comments_what_is_simulated() -> None:
+    made = verdicts.verdict()
+    assert "left alone as it is drained: bad fan" in files.drain(made, {"cn003": ("drained", "bad fan")})
+    simulated = files.drain(replace(made, simulated=True), {}).splitlines()
+    assert all(line.startswith("#") for line in simulated)
+
+
+def test_prometheus_has_no_campaign_in_the_series_of_nodes() -> None:
+    text = files.prometheus(verdicts.verdict())
+    assert 'nodeprint_node_verdict{node="cn003",verdict="DEVIATES"} 1' in text
+    assert (
+        'nodeprint_cell_median{node="cn001",measurement="bandwidth-nodes",name="load, own",unit="B/s"} 1.61e+11' in text
+    )
+    assert text.count('campaign="main"') == 1
+
+
+def test_recheck_lists_names() -> None:
+    assert files.recheck(verdicts.verdict(recheck=("cn003", "cn001", "cn002"))) == "cn003\ncn001\ncn002\n"

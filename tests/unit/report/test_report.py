@@ -1,0 +1,278 @@
+"""The report: pages of nodes and of the cluster, as PDF and HTML, from typed verdicts and packed fleets."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from nodeprint.errors import NodeprintError
+from nodeprint.judge.outcome import Outcome, Why
+from nodeprint.judge.verdict import Part, Reason, Verdict
+from nodeprint.report import commands, documents, files, names, pdf
+from nodeprint.report.pages import cluster, method
+from nodeprint.report.pages import node as node_pages
+from nodeprint.report.pages.blocks import FindingBlock, Page, Reference
+from nodeprint.report.pages.common import class_table
+from nodeprint.report.pages.judged_campaign import Campaign
+from tests.support import verdicts
+from tests.support.real_parts import need
+
+HOSTILE = [
+    "#panic()", "]$\\", "*_`<x>@y", '"#{1/0}"', "a" * 300, "<script>alert(1)</script>", "\u202e\x1b[31m", "{{ 7 * 7 }}",
+    "名前",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A judged campaign of four nodes of 2 x 64 cores, one of which has a slow core."""
+    path = tmp_path_factory.mktemp("campaign")
+    verdicts.campaign(path, "milan-2x64", nodes=4)
+    return path
+
+
+@pytest.fixture(scope="module")
+def written(folder: Path) -> list[Path]:
+    """Its report."""
+    return documents.write(folder)
+
+
+def source(folder: Path) -> Campaign:
+    return documents.Task(folder, folder / "report", None, figures=None, pseudonyms=False).source
+
+
+def words(path: Path, *, page: int = 0) -> str:
+    """The text of a PDF, or of a page of it."""
+    need("pdftotext")
+    pages = ["-f", str(page), "-l", str(page)] if page else []
+    done = subprocess.run(["pdftotext", "-layout", *pages, path, "-"], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def changed(folder: Path, tmp_path: Path, change: Callable[[Verdict], Verdict]) -> Path:
+    """The same measurements with another verdict."""
+    target = tmp_path / "changed"
+    target.mkdir()
+    (target / "packed").symlink_to(folder / "packed")
+    files.write(change(files.read(folder)), target)
+    return target
+
+
+def findings(page: Page) -> list[FindingBlock]:
+    return [block for section in page.sections for block in section.blocks if isinstance(block, FindingBlock)]
+
+
+# --- documents ---
+
+
+def test_pdf_is_tagged_with_outline_links_and_page_numbers(written: list[Path]) -> None:
+    need("pdfinfo")
+    info = subprocess.run(["pdfinfo", written[0]], capture_output=True, text=True, check=True).stdout
+    assert re.search(r"Tagged: +yes", info)
+    tree = subprocess.run(["pdfinfo", "-struct", written[0]], capture_output=True, text=True, check=True).stdout
+    assert {"H1", "H2", "Table", "Figure", "Link"} <= set(re.findall(r"^ *(\w+)", tree, re.MULTILINE))
+    assert re.search(r"1 of \d+", words(written[0], page=1))
+
+
+def test_same_campaign_gives_same_bytes(folder: Path, written: list[Path], tmp_path: Path) -> None:
+    again = documents.write(folder, tmp_path)
+    assert [path.name for path in again] == [path.name for path in written]
+    assert all(a.read_bytes() == b.read_bytes() for a, b in zip(again, written, strict=True))
+
+
+def test_every_page_is_marked_simulated(written: list[Path]) -> None:
+    for path in (written[0], written[-1]):
+        assert all("SIMULATED" in page for page in words(path).split("\f")[:-1])
+    assert ">SIMULATED</p>" in written[1].read_text()
+
+
+def test_html_has_contents_and_the_same_sentences(written: list[Path]) -> None:
+    html = written[1].read_text()
+    assert 'href="#node-node001"' in html and 'id="node-node001"' in html
+    anchors = set(re.findall(r'id="([^"]+)"', html))
+    assert set(re.findall(r'<a href="#([^"?]+)"', html)) <= anchors
+    assert "Core 37 (CPU 37) is 5.9 % slower than on its peers" in html
+    assert len(html) < 4_000_000
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_hostile_names_and_settings_print_harmlessly(hostile: str, tmp_path: Path) -> None:
+    node = verdicts.node(fingerprint={"cpu": hostile, "bios": hostile}, rack=hostile, log_tail=(hostile,))
+    hostile_node = verdicts.node(
+        Outcome.NOT_MEASURED, Why.NOT_MEASURED, reasons=(Reason(Why.NOT_MEASURED, detail=hostile),)
+    )
+    files.write(
+        verdicts.verdict({hostile: node, "cn2": hostile_node, "cn3": verdicts.node()}, campaign=hostile), tmp_path
+    )
+    written = documents.write(tmp_path)
+    assert all(path.resolve().is_relative_to(tmp_path / "report") and path.stat().st_size for path in written)
+    html = written[1].read_text()
+    assert "<script>alert" not in html and "\x1b" not in html and "49" not in re.findall(r"<h1>(.*?)</h1>", html)[0]
+
+
+@given(st.text())
+def test_every_string_becomes_one_printable_line(anything: str) -> None:
+    assert pdf.line(anything).isprintable()
+
+
+def test_hashes_and_commands_can_be_copied(folder: Path, tmp_path: Path) -> None:
+    digest = "0123456789abcdef" * 4
+    made = changed(folder, tmp_path, lambda v: replace(v, versions={"kernel coherence": digest}))
+    written = documents.write(made)
+    text = words(written[0])
+    assert digest in re.sub(r"\s+", "", text) and "\u200b" not in text
+    assert "make run NODES=node001" in text
+
+
+# --- the node's page ---
+
+
+def test_first_page_has_finding_bound_machine_and_what_is_expected(written: list[Path]) -> None:
+    page = words(next(path for path in written if path.name == "node001.pdf"), page=1)
+    assert "DEVIATES" in page and "AMD EPYC 7713" in page and "serial numbers" in page
+    assert "interval 5.5 to 6.2 %; bound 4 %: 1.5 times" in re.sub(r"\s+", " ", page)
+    assert "CPU 37: socket 0" in page and "117 ns, at most 122 ns" in page
+
+
+def test_every_finding_has_a_figure_of_its_own_places(folder: Path, tmp_path: Path) -> None:
+    cell = {"core": 8, "cpu": 8, "memory_node": 1}
+    memory = verdicts.memory_finding(part=Part("numa", "numa", cell), cells=({"cpu": 8, "memory_node": 1},))
+
+    def with_memory(verdict: Verdict) -> Verdict:
+        node = verdict.nodes["node001"]
+        return replace(verdict, nodes={**verdict.nodes, "node001": replace(node, findings=(*node.findings, memory))})
+
+    blocks = findings(node_pages.page(source(changed(folder, tmp_path, with_memory)), "node001"))
+    assert [bool(block.figures) for block in blocks] == [True, True]
+    assert "core 37 (CPU 37) of node001: difference from 3 peers at" in blocks[0].figures[0].alt
+    assert "bound 5 %" in blocks[1].figures[0].alt
+
+
+def test_command_passes_what_the_peers_have_and_fails_what_was_found(folder: Path, tmp_path: Path) -> None:
+    campaign = source(folder)
+    finding = campaign.verdict.nodes["node001"].findings[0]
+    levels = campaign.levels(finding.measurement, "node001")
+    header = {"kernel": "coherence", "arguments": ["--op", "cas", "--passes", "3", "--seed", "7"]}
+    command = commands.check(finding, header, levels, "node001", campaign.peers("node001", levels))
+    listed, run, *judged = command.splitlines()
+    assert run == "kernels/build/coherence --op cas --passes 3 --pairs pairs.txt --out check.jsonl"
+    subprocess.run(["sh", "-c", listed], cwd=tmp_path, check=True)
+    pairs = (tmp_path / "pairs.txt").read_text().split()
+    assert set(pairs[::2]) == {"37"} and len(pairs) == 2 * 56  # its socket without its CCX
+    usual = float(re.search(r"expected ([\d.]+)", command)[1])  # type: ignore[index]
+    for factor, code in ((1.0, 0), (1.06, 1)):
+        line = f'{{"record":"pair","a":37,"b":1,"latency_ns":{usual * factor:.2f},"min_ns":3}}\n'
+        (tmp_path / "check.jsonl").write_text(line * 3)
+        call = ["sh", "-c", "\n".join(judged)]
+        done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout[:4]) == (code, "FAIL" if code else "PASS")
+
+
+def test_nodes_that_were_not_measured_show_their_reason_and_no_figure(folder: Path, tmp_path: Path) -> None:
+    def refused(verdict: Verdict) -> Verdict:
+        reasons = (Reason(Why.NOT_MEASURED, detail="drained: bad fan"),)
+        node = verdicts.node(Outcome.NOT_MEASURED, Why.NOT_MEASURED, reasons=reasons, classes=(), cells=(), margins=())
+        return replace(verdict, nodes={**verdict.nodes, "node002": node})
+
+    written = documents.write(changed(folder, tmp_path, refused))
+    assert "node002.pdf" not in {path.name for path in written}
+    assert "node002: drained: bad fan" in words(written[0])
+
+
+def test_single_node_has_one_document_without_a_page_of_the_cluster(tmp_path: Path) -> None:
+    verdicts.campaign(tmp_path, "graviton3-64", nodes=1)
+    text = words(documents.write(tmp_path)[0])
+    assert "Cluster report" not in text and "node000" in text and "Method" in text
+
+
+def test_mixtures_are_named_by_group_and_have_no_median() -> None:
+    mixed = replace(verdicts.classes()[1], median_ns=191.0, groups={"socket 0": 132.0, "socket 1": 267.0})
+    table = class_table((mixed,))
+    assert "socket 0: 132 ns, socket 1: 267 ns, 2.0 times" in table.rows[0]
+    assert not any("191" in str(cell) for cell in table.rows[0])
+
+
+# --- the cluster's page ---
+
+
+def test_first_page_says_who_deviates_with_figure_command_and_link(folder: Path) -> None:
+    page = cluster.page(source(folder), {"node001": Reference("node001", anchor="node-node001")})
+    assert page.lead[0].startswith("3 of 4 nodes are the same: core to core within")
+    (block,) = findings(page)
+    assert block.figures and block.links[0].anchor == "node-node001"
+    assert block.command is not None and block.command.command.startswith("make run NODES=node001")
+    titles = [section.title for section in page.sections]
+    assert titles.index("Differences from the peers") < titles.index("Medians over the fleet")
+
+
+def test_nodes_are_sorted_by_severity() -> None:
+    weak = verdicts.node(Outcome.DEVIATES, Why.CONFIRMED, findings=(verdicts.finding(),))
+    strong = verdicts.node(Outcome.DEVIATES, Why.CONFIRMED, findings=(verdicts.memory_finding(),))
+    assert cluster.shown_nodes({"a": weak, "b": verdicts.node(), "c": strong}) == ["c", "a"]
+
+
+def test_configuration_differences_are_listed() -> None:
+    nodes = {f"cn{n}": verdicts.node() for n in range(4)}
+    nodes["cn9"] = verdicts.node(fingerprint={**verdicts.node().fingerprint, "bios": "2.5"})
+    assert cluster.differences(nodes).rows == (("BIOS", "", "2.4.8 (4)", "2.5: cn9"),)
+
+
+def test_large_fleets_have_files_of_nodes_that_are_not_same(tmp_path: Path) -> None:
+    nodes = {f"cn{n:03}": verdicts.node() for n in range(80)}
+    nodes["cn007"] = verdicts.node(Outcome.DEVIATES, Why.CONFIRMED, findings=(verdicts.finding(),))
+    files.write(verdicts.verdict(nodes), tmp_path)
+    assert [path.name for path in documents.write(tmp_path)] == ["cluster.pdf", "cluster.html", "cn007.pdf"]
+
+
+def test_method_answers_follow_the_campaign(folder: Path) -> None:
+    campaign = source(folder)
+    nodes = list(campaign.verdict.nodes.values())
+    answers = dict(method.answers(campaign, nodes))
+    assert answers["subsets"] == "4 nodes of 4 measured" and answers["spread"].startswith("9 runs a figure")
+    one_run = [replace(node, classes=tuple(replace(c, runs=1) for c in node.classes), cells=()) for node in nodes]
+    answers = dict(method.answers(campaign, one_run))
+    assert "12 figures of one run without an interval" in answers["spread"] and "normality" not in answers
+
+
+# --- files ---
+
+
+@pytest.mark.parametrize("node", ["..", "a/b", "cluster", "figures", "x" * 300, "", "\x00", "-"])
+def test_file_names_stay_in_their_folder(node: str) -> None:
+    assert re.fullmatch(r"[A-Za-z0-9_-]*-[0-9a-f]{8}\.pdf", documents.file_name(node))
+    assert documents.file_name("cn001") == "cn001.pdf" and names.file_stem("a b") != names.file_stem("a_b")
+
+
+def test_without_verdict_or_with_an_unknown_node_the_error_is_a_sentence(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(NodeprintError, match="no verdict yet"):
+        documents.write(tmp_path)
+    with pytest.raises(NodeprintError, match="cn9 is not part of this campaign"):
+        documents.write(folder, tmp_path, ["cn9"])
+
+
+def test_pseudonyms_leave_no_name(folder: Path, tmp_path: Path) -> None:
+    def named(verdict: Verdict) -> Verdict:
+        node = replace(verdict.nodes["node001"], rack="row7", fingerprint={"serials": "product S4711", "cpu": "EPYC"})
+        return replace(verdict, nodes={**verdict.nodes, "node001": node})
+
+    made = changed(folder, tmp_path, named)
+    written = documents.write(made, pseudonyms=True)
+    assert {path.parent.name for path in written} == {"published"} and (made / "pseudonyms.tsv").exists()
+    text = written[1].read_text() + words(written[0])
+    assert not any(name in text for name in ("node001", "row7", "S4711")) and "N002" in text
+
+
+def test_figures_are_files_with_their_origin(folder: Path, tmp_path: Path) -> None:
+    written = documents.write(folder, tmp_path, ["node002"], figures=True)
+    tables = [path for path in written if path.suffix == ".csv"]
+    assert {path.parent.name for path in tables} == {"node002", "cluster"}
+    first = (tmp_path / "figures/node002/coherence-cas.csv").read_text().splitlines()
+    assert first[0].startswith("# campaign") and first[0].endswith("SIMULATED")
+    assert "latency (round trip / 2), ns" in first[1]

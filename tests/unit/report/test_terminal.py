@@ -1,0 +1,41 @@
+"""What a terminal shows of a campaign."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nodeprint.judge.outcome import Outcome, Why
+from nodeprint.report import files, terminal
+from tests.support import verdicts
+
+
+def test_summary_begins_with_the_outcome_and_ends_with_the_report(tmp_path: Path) -> None:
+    files.write(verdicts.verdict(), tmp_path)
+    summary, printed = terminal.summary(tmp_path)
+    first, *_, last = summary.splitlines()
+    assert first.startswith("DEVIATIONS: 7 of 8 nodes") and not printed
+    assert last == f"no report yet: run `nodeprint report {tmp_path}`"
+    (tmp_path / "report").mkdir()
+    (tmp_path / "report" / "cluster.pdf").touch()
+    assert terminal.summary(tmp_path)[1]
+
+
+def test_large_fleets_list_what_needs_action(tmp_path: Path) -> None:
+    nodes = {f"cn{n:03}": verdicts.node() for n in range(60)}
+    nodes["cn070"] = verdicts.node(Outcome.INVALID, Why.DISTURBED, disturbances=(verdicts.disturbed(),))
+    files.write(verdicts.verdict(nodes), tmp_path)
+    summary, _ = terminal.summary(tmp_path)
+    assert "cn070: INVALID" in summary and "cn[000-059]: SAME" not in summary
+    assert "and 60 nodes that need no action" in summary
+    assert "`make run NODES=cn070` measures cn070 again" in summary
+
+
+def test_disturbed_data_that_count_are_said_second(tmp_path: Path) -> None:
+    busy = verdicts.disturbed(invalid=False, kind="loud-cpus", share=0.87)
+    files.write(verdicts.verdict({"cn1": verdicts.node(disturbances=(busy,)), "cn2": verdicts.node()}), tmp_path)
+    assert terminal.summary(tmp_path)[0].splitlines()[1] == "  CPUs with other load on cn1."
+
+
+def test_paths_are_never_broken() -> None:
+    path = "report: /a/very/long/path/that/is/longer/than/the/terminal/cluster.pdf"
+    assert path.split()[1] in terminal.wrapped(path, 30)

@@ -1,0 +1,141 @@
+"""Sentences that are made of a verdict."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome, State, Why
+from nodeprint.judge.verdict import Group, Interval, Part, Reason, Shared
+from nodeprint.report import names, text
+from tests.support import verdicts
+
+
+def test_first_line_says_margins_what_they_rest_on_and_who_deviates() -> None:
+    line = text.first_line(verdicts.verdict())
+    assert line.startswith("DEVIATIONS: 7 of 8 nodes are the same: core to core within 1.4 % (bound 4 %), ")
+    assert "DEVIATES: cn003" in line
+    assert line.endswith("This rests on core to core, memory latency, bandwidth and clock.")
+
+
+def test_first_line_says_what_is_missing_and_where_it_is_from() -> None:
+    made = verdicts.verdict()
+    fleet = replace(made.fleet, rests_on=("core-to-core",), missing=("chase-latency",))
+    line = text.first_line(replace(made, fleet=fleet, simulated=True))
+    assert line.startswith("SIMULATED: DEVIATIONS")
+    assert "Not measured, though an outcome rests on it: memory latency, bandwidth and clock." in line
+    assert "Planned and measured on no node: chase-latency." in line
+    assert text.first_line(replace(made, imported=True)).startswith("IMPORTED: ")
+
+
+def test_finding_has_effect_interval_its_own_bound_and_unit() -> None:
+    assert text.finding_sentence(verdicts.finding()) == (
+        "Core 37 (CPU 37) is 5.9 % slower than on its peers (interval 5.5 to 6.2 %; bound 4 %: 1.5 times), "
+        "6.9 ns to the other cores of its socket."
+    )
+    faster = verdicts.finding(-0.059, interval=Interval(-0.062, -0.055), worse=False)
+    assert "is 5.9 % faster than on its peers (interval 5.5 to 6.2 %;" in text.finding_sentence(faster)
+
+
+def test_finding_says_how_many_runs_show_it() -> None:
+    assert text.runs_beyond(verdicts.finding()) == "All 18 runs of 2 jobs are beyond the bound."
+    weak = verdicts.finding()
+    first = replace(weak.by_job[0], runs={"job1/run1": 0.059, "job1/run2": 0.039})
+    assert text.runs_beyond(replace(weak, by_job=(first,))) == "1 of 2 runs in 1 job are beyond the bound."
+
+
+def test_nodes_with_equal_reasons_share_a_line_and_findings_do_not() -> None:
+    nodes = {f"cn{n:03}": verdicts.node() for n in range(1, 9)}
+    nodes |= {f"gpu{n}": verdicts.node(Outcome.DEVIATES, Why.CONFIRMED, findings=(verdicts.finding(),)) for n in (1, 2)}
+    lines = text.node_lines(nodes)
+    assert [line.names for line in lines] == ["gpu1", "gpu2", "cn[001-008]"]
+    assert lines[-1].outcome is Outcome.SAME
+
+
+def test_alike_nodes_are_described_by_the_worst_of_them() -> None:
+    nodes = {f"cn{n}": verdicts.node(margins=(verdicts.margin(within=0.01 + n / 1000),)) for n in range(5)}
+    (line,) = text.node_lines(nodes)
+    assert "within 1.4 %" in line.text
+
+
+@pytest.mark.parametrize("why", list(Why))
+def test_every_reason_has_a_sentence(why: Why) -> None:
+    findings = (verdicts.finding(suppressed="ticket 42"),)
+    reason = Reason(why, of=("core-far",), share=0.2, detail="bad fan")
+    words = text.node_sentence([verdicts.node(reasons=(reason,), findings=findings)])
+    assert words and "{" not in words
+    assert words.endswith(".") or why is Why.NOT_MEASURED
+
+
+@pytest.mark.parametrize("outcome", list(FleetOutcome))
+def test_every_outcome_of_a_fleet_has_a_first_line(outcome: FleetOutcome) -> None:
+    made = verdicts.verdict()
+    assert text.first_line(replace(made, fleet=replace(made.fleet, outcome=outcome))).startswith(outcome)
+
+
+def test_groups_say_size_sign_and_fields() -> None:
+    made = verdicts.verdict()
+    part = Part("class", "class", {"class": 5})
+    groups = (
+        Group("A", tuple(f"cn{n}" for n in range(5))),
+        Group("B", ("cn5", "cn6"), "coherence-cas", part, 0.08, 9.0, Interval(0.07, 0.09), 0.02, "ns", {"bios": "2.4"}),
+    )
+    fleet = replace(made.fleet, outcome=FleetOutcome.SPLIT, groups=groups)
+    notes = text.fleet_notes(replace(made, fleet=fleet))
+    assert notes[0] == "Group A: 5 nodes (cn[0-4])."
+    assert "Group B: 2 nodes (cn[5-6]), 8.0 % slower than group A" in notes[1]
+    assert "9 ns" in notes[1] and "BIOS 2.4 there alone" in notes[1]
+
+
+def test_shared_difference_asks_for_a_batch() -> None:
+    share = Shared(("cn1", "cn2", "cn3"), "coherence-cas", verdicts.CORE, 0.081, Interval(0.078, 0.084), {})
+    assert text.shared(share).startswith("3 nodes (cn[1-3]) share a difference: core 37 (CPU 37)")
+
+
+def test_margin_beyond_its_bound_names_its_remedy() -> None:
+    words = text.margin_with_remedy(verdicts.margin(within=0.06, runs=4, remedy="runs", needed=14))
+    assert "may differ by up to 6.0 % or 6.72 ns (bound 4.0 % or 4.48 ns); 14 runs are needed and 4 were made" in words
+    assert "one run" in text.margin_with_remedy(verdicts.margin(within=float("inf"), remedy="runs", needed=2))
+
+
+def test_lost_time_is_in_percentage_points_and_rates_are_lower() -> None:
+    jitter = verdicts.finding(
+        0.03,
+        measurement="jitter-detours",
+        part=Part("jitter", "jitter", {"cpu": 3}),
+        unit="share",
+        value=0.031,
+        peers=0.001,
+    )
+    assert "loses 3.0 percentage points more of its time" in text.finding_sentence(jitter)
+    slow = verdicts.finding(
+        -0.1,
+        measurement="bandwidth-nodes",
+        part=Part("bandwidth", "bandwidth", {"memory_node": 1}),
+        unit="B/s",
+        value=9e10,
+        peers=1e11,
+    )
+    assert "10.0 % lower" in text.finding_sentence(
+        slow
+    ) and "90 GB/s, its peers have 100 GB/s" in text.finding_sentence(slow)
+
+
+def test_fabric_names_link_and_detection_limit() -> None:
+    assert "1 slow node or link. Detection limit 8.0 %" in text.fabric(verdicts.fabric())
+    assert text.fabric_findings(verdicts.fabric())[0].startswith("The link between cn001 and cn002 is 30.0 % slower")
+    assert "INCONCLUSIVE" in text.fabric(verdicts.fabric(findings=(), inconclusive="one-run"))
+
+
+def test_refuted_finding_is_said_of_a_node_that_is_the_same() -> None:
+    node = verdicts.node(findings=(verdicts.finding(state=State.REFUTED),))
+    assert "later jobs did not confirm it" in text.node_sentence([node])
+
+
+def test_node_lists_fold_and_keep_hostile_names_apart() -> None:
+    assert names.nodes(["cn001", "cn002", "cn003"]) == "cn[001-003]"
+    assert names.nodes(["a[1", "cn1", "x\x1b"]) == "cn1,a[1,x?"
+
+
+def test_ranks_cover_every_outcome() -> None:
+    assert set(MEANING) == set(Outcome)

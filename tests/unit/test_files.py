@@ -1,0 +1,329 @@
+"""Whatever nodeprint writes replaces regular files alone: devices, pipes, sockets, folders and links stay."""
+
+import ast
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodeprint import files
+from nodeprint.campaign import node_sheet, preparation
+from nodeprint.data.nodes import gather
+from nodeprint.errors import CannotWriteError, NodeprintError
+from nodeprint.settings import config
+from tests.support.command_line import MATRIX, call
+from tests.support.real_parts import ROOT, need, private_device
+from tests.support.untouched import condition
+
+KINDS = ("device", "pipe", "socket", "folder", "link to a file", "link to a device", "link to nothing")
+
+
+def plant(path: Path, kind: str) -> Callable[[], object]:
+    """Put what is no regular file at `path`; returns a function whose result changes where it is harmed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    outside = path.parent.parent / f"outside-{path.name}"
+    if kind == "device":
+        private_device(path)
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as one:  # by a short name: a socket's has 108 bytes at most
+            folder = os.open(path.parent, os.O_PATH)
+            one.bind(f"/proc/self/fd/{folder}/{path.name}")
+            os.close(folder)
+    elif kind == "folder":
+        path.mkdir()
+        (path / "inside").write_text("mine")
+    else:
+        if kind == "link to a file":
+            outside.write_text("mine")
+        elif kind == "link to a device":
+            private_device(outside)
+        path.symlink_to(outside)
+
+    def look() -> object:
+        facts: list[Any] = []
+        for one in (path, outside):
+            if not os.path.lexists(one):
+                facts.append("nothing")
+                continue
+            found = one.lstat()
+            facts += [found.st_mode, found.st_ino, found.st_rdev]
+            facts += [one.readlink()] if one.is_symlink() else []
+            facts += [one.read_text()] if stat.S_ISREG(found.st_mode) else []
+        return [*facts, (path / "inside").read_text() if kind == "folder" else ""]
+
+    return look
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_but_a_regular_file_is_replaced(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "campaign" / "table.csv"
+    look = plant(path, kind)
+    before = look()
+    with pytest.raises(CannotWriteError, match=r"table\.csv: is a .*, and only a file is replaced; name"):
+        files.write(path, "new")
+    if kind != "folder":
+        with pytest.raises(CannotWriteError, match="only a folder is replaced"), files.replacing_folder(path):
+            pass
+    source = tmp_path / "campaign" / "source"
+    source.write_text("x")
+    with pytest.raises(CannotWriteError):
+        files.rename(source, path.name)
+    files.remove(path)
+    assert look() == before
+    assert names_in(path.parent) == ["source", "table.csv"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_appended_to_is_a_regular_file(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "run.log"
+    look = plant(path, kind)
+    before = look()
+    with pytest.raises(CannotWriteError, match=r"run\.log: is a .*, and only a file is replaced"):
+        files.opened(path)
+    assert look() == before
+
+
+def test_an_appended_file_keeps_what_it_has(tmp_path: Path) -> None:
+    for text in (b"one", b"two"):
+        descriptor = files.opened(tmp_path / "new" / "log")
+        os.write(descriptor, text)
+        os.close(descriptor)
+    assert (tmp_path / "new" / "log").read_bytes() == b"onetwo"
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "x"
+    files.write(path, "one")
+    with pytest.raises(ZeroDivisionError), files.replacing(path) as partial:
+        partial.write_text("half")
+        raise ZeroDivisionError
+    assert path.read_text() == "one" and names_in(path.parent) == ["x"]
+    with files.replacing_folder(path.parent) as folder:
+        (folder / "y").write_text("two")
+    assert names_in(tmp_path) == ["new"] and names_in(path.parent) == ["y"]
+
+
+@pytest.mark.parametrize("name", ["-", ".", "/", ".."])
+def test_what_names_no_file_is_refused_with_advice(name: str) -> None:
+    with pytest.raises(CannotWriteError, match="; name"):
+        files.write(Path(name), "x")
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A judged campaign of one imported matrix, `a`, that nobody changes."""
+    folder = tmp_path_factory.mktemp("judged")
+    (folder / "a.csv").write_text(MATRIX)
+    for words in (["import", folder / "a.csv", "--out", folder / "campaign"], ["judge", folder / "campaign"]):
+        assert call(*words) == 0
+    return folder / "campaign"
+
+
+#: Every option that names an output: OUT is the path; a folder that is there is right for those that take one.
+OUTPUTS = [
+    "judge GOOD --recheck OUT", "export GOOD --to OUT", "baseline save GOOD --to OUT", "import MATRIX --out OUT",
+    "simulate naples-2x32 --nodes 1 --out OUT", "sources --to OUT",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("command", OUTPUTS)
+def test_no_output_option_harms_what_is_there(
+    command: str, kind: str, shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    matrix, out = tmp_path / "matrix.csv", tmp_path / "there" / "out.csv"
+    matrix.write_text(MATRIX)
+    look = plant(out, kind)
+    before = look()
+    words = {"GOOD": shared, "OUT": out, "MATRIX": matrix}
+    code = call(*(words.get(word, word) for word in command.split()))
+    said = capsys.readouterr().err
+    assert look() == before
+    if not (kind == "folder" and command.startswith(("baseline", "import"))):
+        assert code == 2
+        assert said.startswith("nodeprint: ") and said.count("\n") == 1 and ";" in said, said
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("judge", ["verdict.json", "verdict.xml", "verdict.prom", "drain.sh"]),
+        ("report", ["report/cluster.pdf", "report/a.pdf"]),
+        ("gather", ["fleet.json", "store/a/job1.arrays", "store/a/survey.json"]),
+        ("discover", ["plan.tsv", "nodes/a/job1/status.former.json", "logs/judge.log", "report/a.pdf"]),
+    ],
+)
+def test_nothing_in_a_campaign_is_harmed(
+    command: str, names: list[str], kind: str, shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "campaign"
+    shutil.copytree(shared, folder)
+    for name in names:
+        if kind == "folder" and name in ("logs/judge.log", "report/a.pdf"):
+            continue  # nothing writes into it
+        path = folder / name
+        path.unlink(missing_ok=True)
+        look = plant(path, kind)
+        before = look()
+        if command in ("judge", "report"):
+            assert call(command, folder) == 2
+            assert f"{path}: is a" in capsys.readouterr().err
+        else:
+            with pytest.raises(NodeprintError, match="is a "):
+                _gather_or_discover(command, folder)
+        assert look() == before
+        subprocess.run(["rm", "-r", path], check=True)
+
+
+def test_a_verdict_that_is_a_pipe_is_not_waited_for(
+    shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = shutil.copytree(shared, tmp_path / "campaign")
+    (folder / "verdict.json").unlink()
+    os.mkfifo(folder / "verdict.json")
+    assert call("show", folder) == call("report", folder) == 2
+    assert "verdict.json: is a pipe" in capsys.readouterr().err
+
+
+def _gather_or_discover(command: str, folder: Path) -> None:
+    if command == "gather":
+        gather(folder)
+        return
+    (folder / "nodes/a/job1/status.json").write_text('{"outcome": "failed"}')
+    settings: dict[str, Any] = {}
+    config.complete(settings, Path("config.yaml"))
+    settings |= {"results": str(folder.parent), "campaign": folder.name}
+    preparation.prepare(settings, lambda: [node_sheet.Node("a", "a")], [], {})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("words", ["coherence --op cas", "jitter --op detours"])
+def test_no_kernel_harms_what_is_there(words: str, kind: str, tmp_path: Path) -> None:
+    need(cpus=2)
+    out = tmp_path / "there" / "out.jsonl"
+    look = plant(out, kind)
+    before = look()
+    kernel, *options = words.split()
+    done = subprocess.run(
+        [ROOT / "kernels/build" / kernel, *options, "--out", out],
+        capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode in (2, 3), done.stderr
+    assert look() == before
+
+
+#: What node-run calls the archive of a run.
+ARCHIVE = "run1.tar.zst"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "name",
+    ["status.json", "node-run.log", "outcomes.tsv", "survey.tar.gz", "run1/a.jsonl", "run1/a.jsonl.gz", ARCHIVE],
+)
+def test_node_run_harms_nothing(name: str, kind: str, tmp_path: Path) -> None:
+    need("flock", "setsid", "zstd")
+    folder = tmp_path / "campaign"
+    job = folder / "nodes/n1/job1"
+    job.mkdir(parents=True)
+    (folder / "plan.tsv").write_text("a\tfake\t--steps 1\n")
+    (tmp_path / "build").mkdir()
+    shutil.copy(ROOT / "tests/support/fake_kernel.sh", tmp_path / "build/fake")
+    look = plant(job / name, kind)
+    before = look()
+    words = ["--campaign", folder, "--node", "n1", "--job", "1", "--runs", "1", "--kernels", tmp_path / "build"]
+    done = subprocess.run([ROOT / "kernels/node-run", *words], capture_output=True, text=True, timeout=600, check=False)
+    assert look() == before
+    assert f"{name}: is no regular file, and only those are replaced; remove it, then run again" in done.stderr
+    assert done.returncode == (0 if name.startswith("run1") else 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_dump_of_cpuid_harms_nothing(kind: str, tmp_path: Path) -> None:
+    cpu = min(os.sched_getaffinity(0))
+    out = tmp_path / "there" / f"pu{cpu}"
+    look = plant(out, kind)
+    before = look()
+    done = subprocess.run(
+        [ROOT / "kernels/build/cpuid", out.parent], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode in (2, 3), done.stderr
+    assert look() == before
+
+
+#: Calls that write, and where they are right: they fill a partial file of files.py or a temporary folder, and `sources`
+#: fills a folder that it found empty.
+WRITING = {
+    "write_text", "write_bytes", "to_netcdf", "savefig", "symlink_to", "hardlink_to", "rename", "unlink", "copyfile",
+    "shutil.copy", "copy2", "copytree", "rmtree", "shutil.move", "mknod", "rmdir", "touch", "makedirs",
+}  # fmt: skip
+RIGHT = {
+    "cards/signing.py": {"write_text"},
+    "cli/shared.py": {"open"},
+    "discover/plans.py": {"write_text"},
+    "export.py": {"open", "rename"},
+    "judge/baseline.py": {"copytree", "write_text"},
+    "judge/campaign.py": {"to_netcdf"},
+    "netcdf.py": {"File", "copyfile"},
+    "packed.py": {"write_bytes"},
+    "report/atlas.py": {"write_text", "write_bytes"},
+    "report/figures/render.py": {"savefig"},
+    "report/figures/side_by_side.py": {"rename"},
+    "report/pdf.py": {"copy", "write_text", "write_bytes"},
+    "simulate/demo.py": {"rmtree", "rename"},
+    "sources.py": {"copytree", "copy2"},
+}
+
+
+def test_one_module_writes() -> None:
+    found: dict[str, set[str]] = {}
+    for path in sorted((ROOT / "nodeprint").rglob("*.py")):
+        name = str(path.relative_to(ROOT / "nodeprint"))
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call) or name == "files.py":
+                continue
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            owner = ast.unparse(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+            modes = [arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+            writes = (
+                called in WRITING
+                or f"{owner}.{called}" in WRITING
+                or (called in ("open", "File") and any(set(mode) & set("wax+") for mode in modes))
+            )
+            # Path.replace has one argument, str.replace two
+            writes |= called == "replace" and owner != "" and len(node.args) == 1 and not node.keywords
+            if writes and owner != "files":
+                found.setdefault(name, set()).add(called)
+    assert found == RIGHT
+
+
+def test_the_suite_notices_what_it_changes_and_signals_its_own_alone(tmp_path: Path) -> None:
+    device, file = tmp_path / "null", tmp_path / "hosts"
+    private_device(device)
+    file.write_text("one")
+    before = condition([device, file])
+    assert condition([device, file]) == before
+    device.unlink()
+    device.write_text("a table")
+    files.write(file, "two")
+    after = condition([device, file])
+    assert [path for path in before if after[path] != before[path]] == [device, file]
+    with pytest.raises(AssertionError, match="did not start"):
+        os.kill(os.getppid(), 0)
+    child = subprocess.Popen(["sh", "-c", "setsid sleep 60 >&2 & echo $!"], stdout=subprocess.PIPE, text=True)
+    orphan = int(child.communicate()[0])
+    os.kill(orphan, signal.SIGKILL)

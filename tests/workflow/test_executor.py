@@ -1,0 +1,361 @@
+"""Submitting and following the jobs of nodes, with a Slurm that answers as the test wants (fake_slurm.sh)."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodeprint.campaign import lost_jobs, slurm
+from nodeprint.campaign import preparation as campaigns
+from nodeprint.campaign.node_sheet import Node
+from nodeprint.errors import NodeprintError
+from nodeprint.settings import config
+from tests.support import fake_slurm
+from tests.support.real_parts import ROOT
+from tests.support.schemas import valid
+
+sys.path.insert(0, str(ROOT / "workflow"))
+jobs: Any = import_module("snakemake_executor_plugin_nodeprint.jobs")
+commands: Any = import_module("snakemake_executor_plugin_nodeprint.commands")
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that the false Slurm looks into."""
+    folder = tmp_path / "slurm"
+    folder.mkdir()
+    for key, value in fake_slurm.environment(folder).items():
+        monkeypatch.setenv(key, value)
+    monkeypatch.chdir(ROOT)
+    return folder
+
+
+@pytest.fixture
+def begin(fake: Path, tmp_path: Path) -> Callable[..., Any]:
+    """`begin(count, seconds...)`: a call over `count` nodes, a new one for the same campaign each time."""
+
+    held: list[Any] = []
+
+    def make(count: int = 3, **seconds: float) -> Any:
+        for former in held:
+            os.close(former.lock)  # as at the end of a process
+        held.clear()
+        path = tmp_path / "config.yaml"
+        path.write_text(f"results: {tmp_path}\npreset: test\nmeasure: [coherence-cas]\nlaunch: slurm\n")
+        settings = config.load(path)
+        nodes = [Node(f"cn{i:02}", f"cn{i:02}") for i in range(1, count + 1)]
+        folder = campaigns.prepare(settings, lambda: nodes, [], {})
+        launch = jobs.Launch(folder)
+        times = {"unavailable_s": 1800, "late_s": 120, "silence_s": 3600} | seconds
+        for node in nodes:
+            words = " ".join(slurm.sbatch_words(node, settings["slurm"], 5))
+            resources = {"sbatch": words, "slurm_name": "nodeprint-x-1"} | times
+            launch.take(jobs.job_of(campaigns.job_folder(folder, node), f"node-run --node {node.node}", resources))
+        assert launch.has_lock()
+        held.append(launch)
+        return launch
+
+    return make
+
+
+def of(call: Any, number: int) -> Any:
+    """A job of a call, by its place."""
+    return list(call.jobs.values())[number]
+
+
+def all_of(call: Any) -> list[Any]:
+    return list(call.jobs.values())
+
+
+def queue(fake: Path) -> list[list[str]]:
+    path = fake / "queue"
+    return [line.split("|") for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def becomes(fake: Path, node: str, state: str, reason: str = "None") -> None:
+    """The job of a node gets a state; an empty one is forgotten."""
+    rows = [[*row[:3], state, reason] if row[1] == node else row for row in queue(fake)]
+    (fake / "queue").write_text("".join("|".join(row) + "\n" for row in rows if row[3]))
+
+
+def measured(call: Any, number: int) -> None:
+    (of(call, number).folder / "status.json").write_text('{"outcome": "complete"}')
+
+
+def test_the_state_of_each_job_is_noted(begin: Callable[..., Any], fake: Path) -> None:
+    call = begin(3)
+    call.poll(0.0)
+    call.fill()
+    assert [row[1] for row in queue(fake)] == ["cn01", "cn02", "cn03"]
+    measured(call, 1)
+    call.look()
+    call.note()
+    rows = [line.split("\t") for line in (call.home / "jobs.tsv").read_text().splitlines()]
+    assert [row[:4] for row in rows] == [
+        ["cn01", "1", "1", "PENDING"], ["cn02", "1", "2", "complete"], ["cn03", "1", "3", "PENDING"],
+    ]  # fmt: skip
+    assert f"pid {os.getpid()} on " in (call.home / "lock").read_text()
+
+
+def test_a_call_after_a_killed_one_submits_nothing_twice(begin: Callable[..., Any], fake: Path) -> None:
+    first = begin()
+    first.poll(0.0)
+    first.fill()
+    before = queue(fake)
+    assert len(before) == 3
+    becomes(fake, "cn02", "FAILED")  # it ended while nobody looked: tried again
+    second = begin()
+    (fake / "down").touch()
+    second.poll(0.0)
+    assert not second.known, "without an answer nothing is known, and nothing is submitted"
+    (fake / "down").unlink()
+    second.poll(1.0)
+    assert [job.id for job in all_of(second)] == ["1", "", "3"]
+    second.fill()
+    assert [row[1:3] for row in queue(fake)[3:]] == [["cn02", "4"]]
+
+
+def test_a_submission_whose_answer_was_lost_is_found_by_its_name(begin: Callable[..., Any], fake: Path) -> None:
+    call = begin(2)
+    call.poll(0.0)
+    (fake / "lost").touch()
+    call.fill()
+    assert len(queue(fake)) == 1
+    assert not call.known
+    (fake / "lost").unlink()
+    call.poll(1.0)
+    assert [job.id for job in all_of(call)] == ["1", ""]
+    call.fill()
+    assert [row[1] for row in queue(fake)] == ["cn01", "cn02"]
+
+
+def test_what_sbatch_refuses_is_the_nodes_reason_and_a_limit_of_the_user_is_waited_for(
+    begin: Callable[..., Any], fake: Path
+) -> None:
+    call = begin(2)
+    call.poll(0.0)
+    (fake / "refusal").write_text("Invalid license specification")
+    call.fill()
+    assert [job.outcome for job in all_of(call)] == ["absent", "absent"]
+    assert of(call, 0).why == "sbatch refused it: Invalid license specification"
+
+    (fake / "refusal").unlink()
+    limited = begin(2)
+    limited.poll(0.0)
+    limited.most = 1
+    limited.fill()
+    limited.most = 2
+    (fake / "refusal").write_text(
+        "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
+    )
+    limited.fill()
+    assert limited.most == 1
+    assert of(limited, 1).outcome == ""
+
+    (fake / "queue").unlink()
+    alone = begin(1)
+    alone.poll(0.0)
+    alone.fill()
+    assert of(alone, 0).outcome == "absent", "with no other job it is no limit on their number"
+
+
+def test_no_answer_is_never_an_end(begin: Callable[..., Any], fake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call = begin(1)
+    call.poll(0.0)
+    call.fill()
+    (fake / "down").touch()
+    for now in range(1, 3600, 100):
+        call.poll(float(now))
+    assert of(call, 0).outcome == ""
+    assert capsys.readouterr().err.count("no answer from Slurm") == 1
+    with pytest.raises(NodeprintError, match="no answer from Slurm for 1 h; its jobs were left as they are"):
+        call.poll(3700.0)
+    (fake / "down").unlink()
+    measured(call, 0)
+    call.poll(3701.0)
+    call.look()
+    assert of(call, 0).outcome == "complete"
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_a_job_that_slurm_has_forgotten_has_time_to_show_its_outcome(
+    begin: Callable[..., Any], fake: Path, late: bool
+) -> None:
+    call = begin(1, late_s=60)
+    call.poll(0.0)
+    call.fill()
+    becomes(fake, "cn01", "")
+    call.poll(10.0)
+    call.poll(69.0)
+    assert of(call, 0).outcome == ""
+    if late:
+        measured(call, 0)
+    else:
+        (of(call, 0).folder / "launch.log").write_text("node-run: run 1 of 2: coherence-cas\ncas: 3 of 9\r")
+    call.poll(70.0)
+    assert of(call, 0).outcome == ("complete" if late else "absent")
+    expected = (
+        "does not know any more how (MinJobAge is short, no accounting); the node is drained: DIMM 7 is bad; node"
+    )
+    assert late or expected in of(call, 0).why
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        ("NODE_FAIL", "NODE_FAIL, the node was lost"),
+        ("TIMEOUT", "TIMEOUT, it took longer than its time limit; see slurm.minutes"),
+        ("CANCELLED", "CANCELLED, it was cancelled"),
+        ("OUT_OF_MEMORY", "it had too little memory"),
+        ("DEADLINE", "see slurm.deadline_hours"),
+        ("FAILED", "FAILED, exit code 1"),
+    ],
+)
+def test_slurms_reason_and_node_runs_are_both_said(
+    begin: Callable[..., Any], fake: Path, state: str, expected: str
+) -> None:
+    call = begin(1)
+    call.poll(0.0)
+    call.fill()
+    log = "node-run: run 1 of 2: a\nnode-run: SIGTERM: stopping the kernel\nslurmstepd: error: *** JOB 1 ENDED ***\n"
+    (of(call, 0).folder / "launch.log").write_text(log)
+    (fake / "ended").write_text(f"JobId=1 JobState={state} Reason=x ExitCode=1:0")
+    becomes(fake, "cn01", state)
+    call.poll(10.0)
+    assert of(call, 0).outcome == "", "what was just written on the node may come"
+    call.poll(20.0)
+    assert expected in of(call, 0).why and of(call, 0).why.endswith("; node-run: run 1 of 2: a")
+
+
+def test_an_outcome_is_true_whatever_slurm_says(begin: Callable[..., Any], fake: Path) -> None:
+    call = begin(1)
+    call.poll(0.0)
+    call.fill()
+    becomes(fake, "cn01", "NODE_FAIL")
+    measured(call, 0)
+    call.poll(10.0)
+    assert of(call, 0).outcome == "complete"
+
+
+def test_a_node_that_wrote_nothing_gets_a_question(begin: Callable[..., Any], fake: Path) -> None:
+    call = begin(1, late_s=0)
+    call.poll(0.0)
+    call.fill()
+    becomes(fake, "cn01", "FAILED")
+    call.poll(10.0)
+    assert f"does the node see {of(call, 0).folder}" in of(call, 0).why
+
+
+def test_a_node_that_is_drained_while_its_job_waits_costs_itself_alone(begin: Callable[..., Any], fake: Path) -> None:
+    call = begin(2, unavailable_s=600)
+    call.poll(0.0)
+    call.fill()
+    waits = "ReqNodeNotAvail, UnavailableNodes:cn01"
+    becomes(fake, "cn01", "PENDING", waits)
+    becomes(fake, "cn02", "PENDING", "Priority")
+    call.poll(1000.0)
+    call.poll(1590.0)
+    assert not (fake / "cancelled").exists()
+    call.poll(1601.0)
+    assert (fake / "cancelled").read_text() == "1\n"
+    assert [job.outcome for job in all_of(call)] == ["absent", ""]
+    assert "waited 10 minutes for the node, which is drained: DIMM 7 is bad; it was cancelled" in of(call, 0).why
+    call.poll(9999.0)
+    assert of(call, 1).outcome == ""
+
+
+def test_a_job_that_asks_for_more_than_it_may_have_does_not_wait_for_a_day(
+    begin: Callable[..., Any], fake: Path
+) -> None:
+    call = begin(1, unavailable_s=60)
+    call.poll(0.0)
+    call.fill()
+    becomes(fake, "cn01", "PENDING", "PartitionTimeLimit")
+    call.poll(10.0)
+    call.poll(71.0)
+    assert of(call, 0).why == "Slurm job 1 waited 1 minutes (PartitionTimeLimit); it was cancelled"
+
+
+def test_many_nodes_of_the_same_reason_are_counted(
+    begin: Callable[..., Any], fake: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (fake / "refusal").write_text("Invalid account or account/partition combination specified")
+    call = begin(20)
+    while call.open():
+        call.polled = call.looked = -1e9
+        call.step()
+    call.end()
+    messages = capsys.readouterr().err.splitlines()
+    assert len(messages) == 5
+    assert messages[-2].startswith("slurm: cn[04-20]: for the same reason (sbatch refused it: Invalid account")
+    assert messages[-1].startswith("slurm: 0 of 20 nodes came back in ")
+
+
+def test_names_and_states_of_squeues_lines() -> None:
+    text = "np-1|cn-n|7|FAILED|NonZeroExitCode\nnp-1|cn-n|9|PENDING|x|y\nnp-1|cn-n|8|COMPLETED|None\n\nerror: |\n"
+    assert commands.parse_queue(text) == {("np-1", "cn-n"): commands.Listed("9", "PENDING", "x|y")}
+
+
+def test_a_job_that_was_lost_has_a_status_that_says_why(begin: Callable[..., Any]) -> None:
+    call = begin(1)
+    folder = of(call, 0).folder
+    (folder / "run1").mkdir(parents=True)
+    (folder / "run1/coherence-cas.jsonl.gz").touch()
+    (folder / "plan.tsv").write_text("coherence-cas\tcoherence\t--op cas\t2\n")
+    lost_jobs.settle(folder, "Slurm job 7: NODE_FAIL, the node was lost; \u2026")
+    status = json.loads((folder / "status.json").read_text())
+    valid(status, "status")
+    assert (status["outcome"], status["node"], status["job"], status["runs"]) == ("partial", "cn01", 1, 2)
+    done, missing = status["measurements"]
+    assert (done["outcome"], missing["outcome"], missing["exit_code"]) == ("done", "failed", -1)
+    assert missing["message"] == "Slurm job 7: NODE_FAIL, the node was lost; ?"
+
+
+def test_one_call_submits_and_what_it_started_may_outlive_it(
+    begin: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = begin(1)
+    second = jobs.Launch(first.home.parent)
+    second.take(of(first, 0))
+    for _ in range(2):
+        second.step()
+    assert capsys.readouterr().err.count("waiting: another call submits the jobs of this campaign (pid") == 1
+    os.close(first.lock)
+    assert second.has_lock()
+    os.close(second.lock)
+    first.lock = os.dup(0)
+
+
+def test_a_cancelled_call_ends_what_is_in_the_queue(
+    begin: Callable[..., Any], fake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = begin(2)
+    call.poll(0.0)
+    call.fill()
+    monkeypatch.setattr(jobs, "STOP_S", 1.0)
+    call.cancel()
+    assert (fake / "cancelled").read_text() == "1 2\n"
+    measured(call, 0)
+    call.step()
+    assert of(call, 0).outcome == "", "nothing is looked at any more"
+    assert [row.split("\t")[3] for row in (call.home / "jobs.tsv").read_text().splitlines()] == ["CANCELLED"] * 2
+
+
+def test_a_stop_that_outlasts_the_wait_is_no_interruption() -> None:
+    code = "import signals; signals.block(); print('waits', flush=True); signals.pause(0.5)"
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, cwd=ROOT / "workflow", stdout=subprocess.PIPE) as process:
+        assert process.stdout and process.stdout.readline() == b"waits\n"
+        time.sleep(0.1)
+        process.send_signal(signal.SIGSTOP)  # Ctrl-Z
+        time.sleep(0.6)
+        process.send_signal(signal.SIGCONT)
+    assert process.returncode == 0

@@ -1,0 +1,120 @@
+"""The main job on this machine, interrupted by its user, or left by whoever read its output."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nodeprint.data import records
+from tests.support.made_records import one_record_file
+from tests.support.real_parts import environment
+
+pytestmark = pytest.mark.machine
+
+PASSES = 200
+
+
+def call(house: Path, campaign: str, passes: int = PASSES) -> subprocess.Popen[str]:
+    """A call that measures `passes` passes."""
+    path = house / f"{campaign}.yaml"
+    path.write_text(
+        f"campaign: {campaign}\npreset: test\nruns: 1\nmeasure: [coherence-cas]\n"
+        f"arguments: {{coherence-cas: --passes {passes} --lines 512}}\n"
+    )
+    return subprocess.Popen(
+        [house / "workflow/run", "--config", path.name], cwd=house, env=environment(), text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
+
+
+def at_work(campaign: Path) -> list[str]:
+    """Command lines of processes that name the campaign's folder or work in it."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().decode(errors="replace").replace("\0", " ")
+            cwd = (entry / "cwd").readlink()
+        except OSError:
+            continue
+        if not cwd.is_relative_to(campaign.parent.parent):  # another copy's, beside these tests
+            continue
+        if cwd.is_relative_to(campaign) or f"results/{campaign.name} " in words or f"{campaign.name}.yaml" in words:
+            found.append(words)
+    return found
+
+
+@pytest.fixture
+def begun(house: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """A call in the middle of its measurement, and its record file."""
+    process = call(house, "interrupted")
+    deadline = time.monotonic() + 600
+    while not (
+        found := [p for p in house.glob("results/interrupted/nodes/*/job1/run1/*.jsonl") if p.stat().st_size > 8_000]
+    ):
+        assert time.monotonic() < deadline, "nothing was measured in ten minutes"
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.05)
+    yield process, found[0]
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def test_an_interrupted_call_says_what_is_kept_and_is_continued(
+    house: Path, begun: tuple[subprocess.Popen[str], Path]
+) -> None:
+    process, cut = begun
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    said = process.communicate(timeout=600)[0]
+    assert process.returncode == 130, said
+    campaign = house / "results/interrupted"
+    sentence = said.splitlines()[-1]
+    assert sentence.startswith("nodeprint: interrupted: what was measured is kept in results/interrupted")
+    assert "(0 measurements complete, 1 begun); `make run` continues it" in sentence
+    assert "Traceback" not in said
+    assert "Terminating processes" not in said
+    assert "Error in rule" not in said
+    assert at_work(campaign) == []
+    assert not (campaign / "verdict.json").exists(), "nothing is judged that is half measured"
+    kept = records.read(cut)
+    assert not kept.complete
+    measured = list(kept.pairs["latency_ns"])
+    assert 0 < len(measured) < PASSES
+
+    assert (again := call(house, "interrupted")).communicate(timeout=300)[0]
+    assert again.returncode == 0
+    file = one_record_file(cut.parent.parent)
+    assert file.complete
+    assert len(file.headers) == 2, "the same file, continued once"
+    assert list(file.pairs["latency_ns"][: len(measured)]) == measured
+
+
+def test_an_interruption_before_measuring_leaves_nothing(house: Path) -> None:
+    lock = house / ".snakemake/nodeprint/results%2Fearly.lock"
+    lock.parent.mkdir(exist_ok=True, parents=True)
+    with lock.open("a") as holder:
+        fcntl.flock(holder, fcntl.LOCK_EX)
+        process = call(house, "early")
+        assert process.stdout is not None
+        assert "another call is at work" in process.stdout.readline()
+        os.killpg(process.pid, signal.SIGINT)
+        said = process.communicate(timeout=300)[0]
+    assert process.returncode == 130, said
+    assert said.split("\n")[-2:] == ["nodeprint: interrupted before anything was measured", ""]
+    assert not (house / "results/early").exists()
+
+
+def test_a_reader_that_leaves_stops_nothing(house: Path) -> None:
+    process = call(house, "unread", passes=3)
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=300) == 0
+    campaign = house / "results/unread"
+    assert (campaign / "report/cluster.pdf").read_bytes().startswith(b"%PDF")
+    assert (campaign / "verdict.json").exists()

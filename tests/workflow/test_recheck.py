@@ -1,0 +1,128 @@
+"""The recheck loop of the main job: real workflow, real node-run, and a kernel that replays a simulated fleet."""
+
+import json
+import socket
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nodeprint import simulate
+from nodeprint.campaign import node_sheet
+from nodeprint.cli.shared import judge_and_write
+from nodeprint.machine.topology.presets import from_part
+from nodeprint.settings import config
+from tests.support.real_parts import environment
+
+pytestmark = pytest.mark.machine
+
+NODES, JOBS, SUSPECT = 5, 3, "node003"
+MINUTES = 0.05
+
+#: In a campaign of these tests: the records that the simulated node's job has, as if measured on this host. A campaign
+#: `...-soon` has all its jobs begin with the first one: a job so soon confirms nothing.
+REPLAY = """\
+#!/bin/sh
+case $PWD in
+*/results/recheck-*/nodes/*/job*) ;;
+*) exec {real} "$@" ;;
+esac
+case "$*" in *--plan* | *--help*) exit 0 ;; esac
+while [ $# -gt 0 ]; do
+    case $1 in --out) out=$2 ;; --job) job=$2 ;; --run) run=$2 ;; esac
+    shift
+done
+node=${{PWD%/*}} node=${{node##*/}} time=''
+case $PWD in *-soon/*) time='1s/"start_time": "2026-01-01T0./"start_time": "2026-01-01T01/' ;; esac
+cp {fleet}/nodes/$node/job$job/survey.tar.gz .
+zcat {fleet}/nodes/$node/job$job/run$run/coherence-cas.jsonl.gz |
+    sed '1s/"host": "[^"]*"/"host": "{host}"/; '"$time" >"$out"
+"""
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A simulated fleet of which one node is slow in every job, hours apart."""
+    plan = simulate.Plan(from_part("EPYC 7302", 1), NODES, JOBS, 2, 3, 3, defects=(f"{SUSPECT}: core 5 +40%",))
+    return simulate.write(plan, tmp_path_factory.mktemp("recheck") / "fleet")
+
+
+@pytest.fixture
+def replaying(house: Path, fleet: Path) -> Iterator[None]:
+    """The house with a kernel that replays the fleet."""
+    kernel = house / "kernels/build/coherence"
+    real = kernel.rename(kernel.with_name("coherence.real"))
+    host = node_sheet.short(socket.gethostname())
+    kernel.write_text(REPLAY.format(real=real, fleet=fleet, host=host))
+    kernel.chmod(0o755)
+    yield
+    real.rename(kernel)
+
+
+def campaign(house: Path, name: str, code: int = 0) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """A call of the main job on a sheet of NODES nodes, which all are this host; the campaign's folder."""
+    folder = house / "results" / name
+    host = node_sheet.short(socket.gethostname())
+    node_sheet.write_sheet(folder / "nodes.tsv", [node_sheet.Node(f"node{i:03}", host) for i in range(NODES)])
+    (house / f"{name}.yaml").write_text(
+        f"campaign: {name}\npreset: test\nmeasure: [coherence-cas]\nrecheck_minutes: {MINUTES}\n"
+    )
+    done = subprocess.run(
+        [house / "workflow/run", "--config", f"{name}.yaml"],
+        cwd=house, env=environment(), capture_output=True, text=True, timeout=500, check=False,
+    )  # fmt: skip
+    assert done.returncode == code, done.stdout + done.stderr
+    return folder, done
+
+
+def jobs(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """What came of every job of every node, in the jobs' order."""
+    return {
+        node.name: [json.loads(path.read_text()) for path in sorted(node.glob("job*/status.json"))]
+        for node in sorted((folder / "nodes").iterdir())
+    }
+
+
+def moment(text: str) -> datetime:
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+
+
+@pytest.mark.usefixtures("replaying")
+def test_a_suspicion_is_confirmed_by_a_second_job_beside_unsuspected_nodes(house: Path) -> None:
+    folder, done = campaign(house, "recheck-hours", code=3)
+    found = jobs(folder)
+    again = {name for name, of_node in found.items() if len(of_node) == 2}
+    assert {name for name, of_node in found.items() if len(of_node) == 1} == set(found) - again
+    assert SUSPECT in again
+    assert len(again) == 3, "the suspect and two unsuspected ones"
+    assert "nodeprint: recheck 1 of at most 2, " in done.stderr and "node[" in done.stderr
+    assert "recheck 2 of" not in done.stderr
+    first = max(moment(of_node[0]["ended"]) for of_node in found.values())
+    second = min(moment(found[name][1]["started"]) for name in again)
+    assert (second - first).total_seconds() >= MINUTES * 60 - 1, "the stamps are of whole seconds"
+    verdict = json.loads((folder / "verdict.json").read_text())
+    assert verdict["nodes"][SUSPECT]["outcome"] == "DEVIATES"
+    assert all(node["outcome"] != "DEVIATES" for name, node in verdict["nodes"].items() if name != SUSPECT)
+    assert "DEVIATES" in done.stdout
+    assert judge_and_write(folder).recheck == ()
+
+
+@pytest.mark.usefixtures("replaying")
+def test_what_stays_suspect_is_measured_twice_more_and_no_more(house: Path) -> None:
+    folder, done = campaign(house, "recheck-soon", code=3)
+    assert "recheck 2 of at most 2" in done.stderr
+    found = jobs(folder)
+    assert len(found[SUSPECT]) == 3
+    assert max(map(len, found.values())) == 3
+    assert sum(len(of_node) > 1 for of_node in found.values()) >= 3
+    assert json.loads((folder / "verdict.json").read_text())["nodes"][SUSPECT]["outcome"] == "SUSPECT"
+
+
+def test_ten_minutes_lie_between_by_default(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("campaign: main\n")
+    settings = config.load(tmp_path / "config.yaml")
+    assert settings["recheck_minutes"] == 10
+    assert settings["recheck"] is True
