@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ def prepare(
     find: Callable[[], Sequence[Node]],
     again: Sequence[str],
     hashes: Mapping[str, str],
-    was_read_whole: Callable[[Path], bool] = lambda job: False,
+    read_whole: Collection[str] = (),
 ) -> Path:
     """Write or refresh the campaign of `config`; returns its folder.
 
@@ -39,7 +39,7 @@ def prepare(
     so that the workflow tries it again, and a complete one where the configuration now asks for measurements or runs
     that the job does not have: node-run adds them to it. Where something is to be measured, suspects are looked for
     anew after it. Raises NodeprintError, also where the configuration now asks for other nodes or other arguments than
-    were measured. Complete jobs are looked through for damaged records, but those that `was_read_whole` knows.
+    were measured. Complete jobs are looked through for damaged records, but those of nodes in `read_whole`.
     """
     folder = configuration.campaign_folder(config)
     for path in (path for part in (".", "logs", "report") for path in (folder / part).glob("*")):
@@ -58,7 +58,7 @@ def prepare(
     _refuse_other_arguments(folder, former, config, complete)
     more_runs = int(config["runs"]) > int(former.get("runs", config["runs"]))
     added = _add_what_is_new(complete, plan, more_runs) if former else {}
-    nodes = [_refreshed(folder, node, plan, hashes, was_read_whole) for node in nodes]
+    nodes = [_refreshed(folder, node, plan, hashes, read_whole) for node in nodes]
     _set_fabric_aside(fabric_outcomes(folder, nodes), config)
     _note_changes(folder / "config.yaml", former, config, added)
     if former != config:  # the report is made again where it is newer
@@ -196,15 +196,13 @@ def _note_changes(path: Path, former: Mapping[str, Any], config: Mapping[str, An
     print(f"nodeprint: {path}: {said}", file=sys.stderr)
 
 
-def _refreshed(
-    campaign: Path, node: Node, plan: str, hashes: Mapping[str, str], was_read_whole: Callable[[Path], bool]
-) -> Node:
+def _refreshed(campaign: Path, node: Node, plan: str, hashes: Mapping[str, str], read_whole: Collection[str]) -> Node:
     job = job_folder(campaign, node)
     status = job / "status.json"
     files.remove(job / "submission.txt")
     if status.exists():
         # what is damaged is set aside by node-run and measured again, as is what is gone
-        damaged = not was_read_whole(job) and run_files.is_damaged(job)
+        damaged = node.node not in read_whole and run_files.is_damaged(job)
         if _outcome(status) == "complete" and not damaged and not run_files.lost(job):
             return node
         files.rename(status, "status.former.json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 
@@ -15,11 +16,13 @@ from nodeprint.errors import NodeprintError
 _CONFIG = Path("config/config.yaml")
 
 
-def _was_read_whole(job: Path) -> bool:
-    """Whether a verdict has read all records of a job, and none was damaged."""
-    from nodeprint.data import store  # numpy, for those who have measured
+def _read_whole(campaign: Path) -> Collection[str]:
+    """Nodes whose records a verdict has read, and none was damaged."""
+    if not (campaign / "packed").is_dir():
+        return ()
+    from nodeprint.data import packing  # numpy, for those who have measured
 
-    return store.is_whole(job)
+    return packing.nodes_read_whole(campaign)
 
 
 @app.command(rich_help_panel=MEASURE, epilog="Example: nodeprint discover --config config/config.yaml")
@@ -58,7 +61,9 @@ def discover(
             return inventory.find(Path(settings["inventory"]))
         return [sheet.local()] if settings["launch"] == "here" else slurm_sheet.find(settings["slurm"])
 
-    folder = preparation.prepare(settings, find, names, preparation.read_hashes(hashes), _was_read_whole)
+    folder = preparation.prepare(
+        settings, find, names, preparation.read_hashes(hashes), _read_whole(configuration.campaign_folder(settings))
+    )
     acceptance.keep(Path(settings["acceptance"]), folder)
     if settings["launch"] == "slurm":
         slurm_sheet.check_jobs(settings, sheet.read_sheet(folder / "nodes.tsv"), hashes.parent, config)

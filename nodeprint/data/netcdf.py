@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 
 from nodeprint import files
-from nodeprint.data import jobs, nodes, record_lines, store
+from nodeprint.data import jobs, packing, record_lines, store
 from nodeprint.data.jobs import Job, Measured
 from nodeprint.data.waiting import counted
 from nodeprint.errors import NodeprintError
@@ -29,7 +29,7 @@ def export(campaign: Path) -> list[Path]:
 
     Raises NodeprintError where there is no campaign, CannotWriteError where one cannot be written.
     """
-    measured = [campaign / "nodes" / state.node for _, state, _ in nodes.each(campaign) if state.state == "measured"]
+    measured = [campaign / "nodes" / node.name for node in packing.pack(campaign).nodes if node.state == "measured"]
     old = [place for place in measured if _age(place / NAME) < max(when for _, _, when in store.sources(place))]
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for _ in counted(pool.map(write, old), len(old), "nodes exported"):
@@ -48,8 +48,8 @@ def _age(path: Path) -> int:
 
 
 def write(node_dir: Path) -> Path:
-    """Write node.nc of a node from the store; returns its path. Raises CannotWriteError."""
-    found = [store.job(job) for job in jobs.folders(node_dir)]
+    """Write node.nc of a node from its records; returns its path. Raises CannotWriteError."""
+    found = [jobs.read(job) for job in jobs.folders(node_dir)]
     problems = [text for job in found for text in job.problems]
     tree = {"/": xr.Dataset(attrs={"node": node_dir.name, "problems": json.dumps(problems)})}
     # a variable: an HDF5 attribute holds 64 KiB

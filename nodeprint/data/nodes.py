@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
-import os
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -18,15 +14,10 @@ from nodeprint.campaign import node_sheet, preparation
 from nodeprint.campaign.node_sheet import Node, short
 from nodeprint.data import jobs, store
 from nodeprint.data.jobs import Job
-from nodeprint.data.waiting import counted
 from nodeprint.errors import printable
 
 State = Literal["measured", "refused", "not measured"]
 _LOG_LINES = 8
-#: So few nodes are read without other processes.
-_FEW = 2
-#: As malloc.h of the GNU C library has them.
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
 
 @dataclass(frozen=True)
@@ -41,61 +32,18 @@ class NodeState:
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Fleet:
-    """A campaign's nodes in the order of their names."""
-
-    campaign: Path
-    nodes: tuple[NodeState, ...]
-
-
-def gather(folder: Path, workers: int | None = None) -> Fleet:
-    """Read what is there into the store, in `workers` processes, and write fleet.json.
-
-    Raises NodeprintError without a campaign, or where something cannot be written: that is no node's fault.
-    """
-    return write(folder, [state for _, state, _ in each(folder, workers)])
-
-
-def write(folder: Path, states: Sequence[NodeState]) -> Fleet:
+def write(folder: Path, states: Sequence[NodeState]) -> None:
     """Write fleet.json. Raises CannotWriteError."""
     simulated = any(node.state == "simulated" for node in node_sheet.read_sheet(folder / "nodes.tsv"))
     text = json.dumps({"schema": 1, "simulated": simulated, "nodes": [vars(state) for state in states]}, indent=1)
     files.write(store.base(folder) / "fleet.json", text + "\n")
-    return Fleet(folder, tuple(states))
 
 
-def each(
-    folder: Path, workers: int | None = None, apart_from: Collection[str] = ()
-) -> Iterator[tuple[Node, NodeState, list[Job]]]:
-    """The nodes of a campaign by name, `apart_from` some, each with what came of it and its jobs, one in memory at a
-    time.
-
-    What is not in the store is read from its records first, on all processors that we may use unless `workers` says
-    how many. Raises NodeprintError without a campaign, CannotWriteError where the store cannot be written.
-    """
-    sheet = [node for node in node_sheet.read_sheet(folder / "nodes.tsv") if node.node not in apart_from]
-    nodes = sorted(sheet, key=lambda node: node.node)
-    places = [folder / "nodes" / node.node for node in nodes]
-    new = [place for place in places if place.is_dir() and not store.is_filled(place)]
-    if len(new) <= _FEW or workers == 1:
-        for place in counted(new, len(new), "nodes read"):
-            store.fill(place)
-    else:
-        with ProcessPoolExecutor(workers or len(os.sched_getaffinity(0)), initializer=_keep_memory) as pool:
-            for _ in counted(pool.map(store.fill, new), len(new), "nodes read"):
-                pass
-    for node, place in zip(nodes, places, strict=True):
-        found = [store.job(job) for job in jobs.folders(place)] if place.is_dir() else []
-        yield node, _state(folder, node, found), found
-
-
-def _keep_memory() -> None:
-    """Let this process keep what it frees: to get it from the system anew for each node is a tenth of the reading."""
-    with suppress(AttributeError):  # not the C library of GNU
-        mallopt = ctypes.CDLL(None).mallopt
-        mallopt(_M_MMAP_THRESHOLD, 1 << 25)
-        mallopt(_M_TRIM_THRESHOLD, 1 << 28)
+def read(folder: Path, node: Node) -> tuple[NodeState, list[Job]]:
+    """What came of a node of the campaign in `folder`, and its jobs by their records."""
+    place = folder / "nodes" / node.node
+    measured = [jobs.read(job) for job in jobs.folders(place)] if place.is_dir() else []
+    return _state(folder, node, measured), measured
 
 
 def _state(folder: Path, node: Node, found: Sequence[Job]) -> NodeState:

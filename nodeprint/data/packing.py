@@ -1,10 +1,17 @@
-"""From a campaign's records to its packed fleet: what was packed before and is the same is taken from there."""
+"""From a campaign's records to its packed fleet: what was packed before and is the same is taken from there.
+
+Nodes are read by several processes, each of which leaves the values of a node in files beside those that are made of
+all of them: a fleet is never in memory at once.
+"""
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import os
+import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,9 +28,10 @@ from nodeprint.data.job_parts import JobPart, NodePlaces
 from nodeprint.data.jobs import Job, Measured
 from nodeprint.data.layout import layout_of, slots_of
 from nodeprint.data.packed import FOLDER, SCHEMA, PackedFleet, PackedNode, read, write_index
-from nodeprint.data.quantity import NodeLayout, Quantity, Values, cell_models, models
+from nodeprint.data.quantity import Ints, NodeLayout, Quantity, Values, cell_models, models
 from nodeprint.data.record_lines import FLAGS
 from nodeprint.data.store import Survey
+from nodeprint.data.waiting import counted
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import topology
 from nodeprint.machine.topology import processors
@@ -31,9 +39,9 @@ from nodeprint.machine.topology.model import Cpu, Machine, Topology
 
 
 def pack(campaign: Path) -> PackedFleet:
-    """The campaign's nodes as arrays: as packed, where its records are the same, else packed anew from the store.
+    """The campaign's nodes as arrays: as packed, where its records are the same, else packed anew; and fleet.json.
 
-    Raises NodeprintError when there is no campaign.
+    Raises NodeprintError when there is no campaign, CannotWriteError where something cannot be written.
     """
     sheet = campaign / "nodes.tsv"
     if not sheet.exists():
@@ -44,9 +52,32 @@ def pack(campaign: Path) -> PackedFleet:
     stamp = hashlib.sha256(msgspec.json.encode([campaign.name, made_of])).hexdigest()[:16]
     for folder in dict.fromkeys((campaign, place)):
         with suppress(NodeprintError):
-            return read(folder, stamp)
+            fleet = read(folder, stamp)
+            if not (folder / "fleet.json").exists():  # Snakemake removes it before it is made again
+                _write_states(campaign, fleet)
+            return fleet
     _pack(campaign, stamp, made_of, place)
-    return read(place)
+    fleet = read(place)
+    _write_states(campaign, fleet)
+    return fleet
+
+
+def _write_states(campaign: Path, fleet: PackedFleet) -> None:
+    nodes.write(campaign, [gathered.state for gathered in msgspec.convert(fleet.gathered, tuple[_Gathered, ...])])
+
+
+def nodes_read_whole(campaign: Path) -> frozenset[str]:
+    """The nodes that were packed from the files that they have now, and none of these was damaged."""
+    try:
+        packed = msgspec.convert(read(campaign).gathered, tuple[_Gathered, ...])
+        made_of = _made_of(campaign)
+    except (NodeprintError, msgspec.ValidationError):
+        return frozenset()
+    return frozenset(
+        node.state.node
+        for node in packed
+        if made_of.get(node.state.node) == node.made_of and node.state.state == "measured" and not node.state.problems
+    )
 
 
 def _made_of(campaign: Path) -> dict[str, str]:
@@ -70,28 +101,85 @@ class _Gathered(msgspec.Struct):
 
 
 def _pack(campaign: Path, stamp: str, made_of: Mapping[str, str], target: Path) -> None:
-    earlier = _Earlier(target, made_of)
-    anew = _read_anew(campaign, made_of, apart_from=earlier.nodes)
-    if not earlier.places_are_in(anew):
-        anew |= _read_anew(campaign, made_of, apart_from=anew)
-    every = [anew.get(name) or earlier.of(name, number) for number, name in enumerate(sorted(made_of))]
-    gathered = [told for _, told, _ in every]
-    nodes.write(campaign, [one.state for one in gathered])
-    simulated = any(one.simulated for one in gathered)
-    versions = {key: value for one in gathered for key, value in one.versions.items()}
+    earlier, alike = _Earlier(target, made_of), _Alike()
     with files.replacing_folder(target / FOLDER) as partial:
+        of_nodes = partial / "nodes"
+        of_nodes.mkdir()
+        anew = {of[0].name: alike.node(of) for of in _read_anew(campaign, made_of, of_nodes, apart_from=earlier.nodes)}
+        if not earlier.places_are_in(anew):
+            anew |= {of[0].name: alike.node(of) for of in _read_anew(campaign, made_of, of_nodes, apart_from=anew)}
+        every = [anew.get(name) or alike.node(earlier.of(name, number)) for number, name in enumerate(sorted(made_of))]
+        gathered = [of_node for _, of_node, _ in every]
+        simulated = any(of_node.simulated for of_node in gathered)
+        versions = {key: value for of_node in gathered for key, value in of_node.versions.items()}
         quantities = job_parts.assemble([part for _, _, parts in every for part in parts], partial)
+        shutil.rmtree(of_nodes)
         fleet = PackedFleet(campaign.name, simulated, tuple(node for node, _, _ in every), quantities, versions)
-        write_index(fleet, partial, stamp, [msgspec.to_builtins(one) for one in gathered])
+        write_index(fleet, partial, stamp, [msgspec.to_builtins(of_node) for of_node in gathered])
 
 
-def _read_anew(campaign: Path, made_of: Mapping[str, str], apart_from: Collection[str]) -> dict[str, _OfNode]:
-    """All nodes but some by name, from the store."""
+#: So few nodes are read without other processes.
+_FEW = 2
+
+
+def _read_anew(
+    campaign: Path, made_of: Mapping[str, str], of_nodes: Path, apart_from: Collection[str]
+) -> Iterator[_OfNode]:
+    """All nodes but some, from their records, on all processors that we may use; their values in `of_nodes`."""
     numbers = {name: number for number, name in enumerate(sorted(made_of))}
-    return {
-        row.node: _from_jobs(campaign, numbers[row.node], made_of[row.node], row, state, found)
-        for row, state, found in nodes.each(campaign, apart_from=apart_from)
-    }
+    rows = [row for row in node_sheet.read_sheet(campaign / "nodes.tsv") if row.node not in apart_from]
+    tasks = [(numbers[row.node], made_of[row.node], row) for row in rows]
+    read_node = functools.partial(_read_node, campaign, of_nodes)
+    if len(tasks) <= _FEW:
+        yield from counted(map(read_node, tasks), len(tasks), "nodes read")
+        return
+    with ProcessPoolExecutor(min(len(os.sched_getaffinity(0)), len(tasks))) as pool:
+        yield from counted(pool.map(read_node, tasks), len(tasks), "nodes read")
+
+
+def _read_node(campaign: Path, of_nodes: Path, task: tuple[int, str, node_sheet.Node]) -> _OfNode:
+    number, made_of, row = task
+    state, found = nodes.read(campaign, row)
+    node, gathered, parts = _from_jobs(campaign, number, made_of, row, state, found)
+    return node, gathered, [_in_file(part, of_nodes / f"{number}-{at}.npy") for at, part in enumerate(parts)]
+
+
+@dataclass(frozen=True)
+class _ValuesOfFile:
+    """The values of a part (run, pass, place), read where they are needed."""
+
+    path: Path
+
+    def __call__(self) -> Values:
+        values: Values = np.load(self.path)
+        return values
+
+
+def _in_file(part: JobPart, path: Path) -> JobPart:
+    np.save(path, part.values())
+    return msgspec.structs.replace(part, values=_ValuesOfFile(path))
+
+
+class _Alike:
+    """Layouts and places of parts, of which those that are equal become one object: nodes are alike by the hundred."""
+
+    def __init__(self) -> None:
+        self._layouts: dict[bytes, NodeLayout] = {}
+        self._places: dict[tuple[Any, ...], Mapping[str, Ints]] = {}
+
+    def part(self, part: JobPart) -> JobPart:
+        """The same part with the layout and places of the first one that has equal ones."""
+        columns = tuple((dim, column.tobytes()) for dim, column in part.places.items())
+        return msgspec.structs.replace(
+            part,
+            layout=self._layouts.setdefault(part.layout.key, part.layout),
+            places=self._places.setdefault(columns, part.places),
+        )
+
+    def node(self, of_node: _OfNode) -> _OfNode:
+        """A node with such parts."""
+        node, gathered, parts = of_node
+        return node, gathered, [self.part(part) for part in parts]
 
 
 def _from_jobs(
@@ -194,7 +282,7 @@ def _of_node(
     warnings += {w["id"]: w for w in (*kind.warnings, *survey.warnings)}.values()
     of_node = []
     for job in found:
-        of_node += [_pairs(number, place, job.number, one, kind) for one in job.pairs]
+        of_node += [_pairs(number, job.number, one, kind) for one in job.pairs]
         of_node += [_cells(number, job.number, one, kind.whole) for one in job.cells if one.name in cell_models()]
     boots = {boot for job in found for boot in _boots(job)}
     described = replace(
@@ -253,7 +341,7 @@ def _kind_of_node(labels: str, everywhere: tuple[int, ...], paired: tuple[int, .
     return _NodeKind(layout, tuple(order), cores, whole, machine, warnings)
 
 
-def _pairs(number: int, place: Path, job: int, one: Measured, kind: _NodeKind) -> JobPart:
+def _pairs(number: int, job: int, one: Measured, kind: _NodeKind) -> JobPart:
     coordinates = (homes.of_pairs(one, kind.machine), one.places["a"], one.places["b"])
     raw = [np.ascontiguousarray(each).tobytes() for each in coordinates]
     places, at = job_parts.measured_pairs(kind.cpus, bool(one.header.get("directed")), *raw)
@@ -263,12 +351,10 @@ def _pairs(number: int, place: Path, job: int, one: Measured, kind: _NodeKind) -
         flags = np.zeros(shape, dtype=np.uint8)
         flags[..., at[there]] = one.columns["flags"][..., there]
         disturbed = ((flags & FLAGS["disturbed"]) != 0).mean(axis=(1, 2))
-    name = one.name
 
-    def values() -> Values:  # holds nothing of the job, which is a file that is open
-        latency = store.column(place / f"job{job}", name, "latency_ns")
+    def values() -> Values:
         out = np.full(shape, np.nan, dtype=np.float32)
-        out[..., at[there]] = latency[..., there]
+        out[..., at[there]] = one.columns["latency_ns"][..., there]
         return out
 
     clock, header = one.header.get("clock"), one.header

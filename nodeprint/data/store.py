@@ -1,15 +1,12 @@
-"""A node's jobs and surveys, kept as arrays so that each is read from its records once.
+"""What is kept beside a node's records: what its newest survey says, so that it is unpacked and labelled once.
 
-`<campaign>/store/<node>/job<J>.arrays` is one job, `survey.json` what the newest survey says. Both name the files that
-they were made of, with size and time; where these are others now, or the schema is, or the table of parts that labels
-CPUs, they are made again. The folder may be removed at any time.
+`<campaign>/store/<node>/survey.json` names the files that it was made of, with size and time; where these are others
+now, or the schema is, or the table of parts that labels CPUs, it is made again. The folder may be removed at any time.
 """
 
 from __future__ import annotations
 
 import atexit
-import math
-import mmap
 import os
 import shutil
 import sys
@@ -21,12 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from nodeprint import files
 from nodeprint.campaign import run_files
 from nodeprint.data import jobs, senses
-from nodeprint.data.jobs import Job, Measured
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.machine import fingerprint, preflight, topology
 from nodeprint.machine.topology import processors
@@ -34,8 +29,7 @@ from nodeprint.machine.tree import Tree, open_tree
 
 FOLDER = "store"
 #: Of what is kept, and of the rules that label CPUs: one more where either changes.
-SCHEMA = 2
-_ALIGNED = 64
+SCHEMA = 3
 
 Sources = list[list[Any]]
 
@@ -56,58 +50,6 @@ def base(campaign: Path) -> Path:
 def kept(node_dir: Path) -> Path:
     """Where what was read of a node's folder is kept."""
     return base(node_dir.parent.parent) / FOLDER / node_dir.name
-
-
-def job(job_dir: Path, *, write: bool = True) -> Job:
-    """A job as arrays: as kept, where its files are the same, else from its records, and kept then.
-
-    Raises CannotWriteError.
-    """
-    found = _load(_arrays(job_dir), _sources(_of_job(job_dir)))
-    if found is None:
-        made_of = _sources(_of_job(job_dir))  # before it is read: what is written in the meantime counts as new
-        found = jobs.read(job_dir)
-        if write:
-            _save(found, _arrays(job_dir), made_of)
-    return found
-
-
-def column(job_dir: Path, name: str, key: str) -> jobs.Array:
-    """One column of a measurement of a job that this process has read before, without the rest of the job."""
-    opened = _opened(_arrays(job_dir), None)
-    if opened is None:
-        return job(job_dir).measured[name].columns[key]
-    content, end, index = opened
-    return _array(content, end, index.measured[name].columns[key])
-
-
-def keep(found: Job, job_dir: Path) -> None:
-    """Keep `found` as what the files in `job_dir` hold now. Raises CannotWriteError."""
-    _save(found, _arrays(job_dir), _sources(_of_job(job_dir)))
-
-
-def _arrays(job_dir: Path) -> Path:
-    return kept(job_dir.parent) / f"{job_dir.name}.arrays"
-
-
-def fill(node_dir: Path) -> None:
-    """See that all of a node is kept. Raises CannotWriteError."""
-    for folder in jobs.folders(node_dir):
-        job(folder)
-    survey(node_dir)
-
-
-def is_filled(node_dir: Path) -> bool:
-    """Whether all of a node is kept."""
-    return _kept_survey(node_dir) is not None and all(
-        _opened(_arrays(folder), _sources(_of_job(folder))) is not None for folder in jobs.folders(node_dir)
-    )
-
-
-def is_whole(job_dir: Path) -> bool:
-    """Whether all of a job was read from its files as they are now, and nothing in them was damaged."""
-    opened = _opened(_arrays(job_dir), _sources(_of_job(job_dir)))
-    return opened is not None and not opened[2].problems
 
 
 class Survey(msgspec.Struct, frozen=True):
@@ -213,115 +155,3 @@ def _sources(paths: Iterable[Path]) -> Sources:
             found = path.stat()
             out.append(["/".join(path.parts[-3:]), found.st_size, found.st_mtime_ns])
     return out
-
-
-# --- the file of a job: a line of JSON, then its arrays as C has them, each at a multiple of 64 bytes ---
-
-
-class _Array(msgspec.Struct):
-    dtype: str
-    shape: list[int]
-    at: int
-
-
-class _Measured(msgspec.Struct):
-    header: dict[str, Any]
-    runs: list[dict[str, Any]]
-    passes: list[int]
-    names: dict[str, list[str]]
-    places: dict[str, _Array]
-    columns: dict[str, _Array]
-
-
-class _Index(msgspec.Struct):
-    schema: int
-    sources: Sources
-    number: int
-    status: dict[str, Any]
-    not_applicable: dict[str, str]
-    problems: list[str]
-    measured: dict[str, _Measured]
-    bytes: int
-
-
-_INDEX = msgspec.json.Decoder(_Index)
-
-
-def _save(found: Job, path: Path, sources: Sources) -> None:
-    blocks: list[bytes] = []
-    at = 0
-
-    def added(array: jobs.Array) -> _Array:
-        nonlocal at
-        block = np.ascontiguousarray(array).tobytes()
-        entry = _Array(array.dtype.str, list(array.shape), at)
-        blocks.append(block + b"\0" * (-len(block) % _ALIGNED))
-        at += len(blocks[-1])
-        return entry
-
-    measured = {
-        name: _Measured(
-            dict(one.header), [dict(run) for run in one.runs], list(one.passes),
-            {dim: list(words) for dim, words in one.names.items()},
-            {dim: added(array) for dim, array in one.places.items()},
-            {key: added(array) for key, array in one.columns.items()},
-        )
-        for name, one in found.measured.items()
-    }  # fmt: skip
-    made = _Index(
-        SCHEMA,
-        sources,
-        found.number,
-        dict(found.status),
-        dict(found.not_applicable),
-        list(found.problems),
-        measured,
-        at,
-    )
-    try:
-        index = msgspec.json.encode(made)
-    except (ValueError, OverflowError):  # a number or a character that JSON does not have: read anew each time
-        return
-    line = index + b" " * (-(len(index) + 1) % _ALIGNED) + b"\n"
-    files.write(path, b"".join([line, *blocks]))
-
-
-def _opened(path: Path, sources: Sources | None) -> tuple[mmap.mmap, int, _Index] | None:
-    """What is kept in `path`, where its arrays begin, and which those are; None where it is not of these sources (None:
-    of any)."""
-    if not path.is_file():
-        return None
-    try:
-        with path.open("rb") as file:
-            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        end = content.find(b"\n") + 1
-        index = _INDEX.decode(content[:end])
-    except (OSError, ValueError, RecursionError, msgspec.MsgspecError):
-        return None
-    good = index.schema == SCHEMA and sources in (None, index.sources) and len(content) == end + index.bytes
-    return (content, end, index) if good else None
-
-
-def _array(content: mmap.mmap, begin: int, entry: _Array) -> jobs.Array:
-    return np.frombuffer(content, entry.dtype, math.prod(entry.shape), begin + entry.at).reshape(entry.shape)
-
-
-def _load(path: Path, sources: Sources) -> Job | None:
-    """The job that is kept in `path`; None where there is none of these sources, or it cannot be read."""
-    opened = _opened(path, sources)
-    if opened is None:
-        return None
-    content, end, index = opened
-    try:
-        measured = {
-            name: Measured(
-                name, one.header, tuple(one.runs), tuple(one.passes),
-                {dim: _array(content, end, entry) for dim, entry in one.places.items()},
-                {dim: tuple(words) for dim, words in one.names.items()},
-                {key: _array(content, end, entry) for key, entry in one.columns.items()},
-            )
-            for name, one in index.measured.items()
-        }  # fmt: skip
-    except (ValueError, TypeError):
-        return None
-    return Job(index.number, index.status, measured, index.not_applicable, tuple(index.problems))

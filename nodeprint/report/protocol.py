@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from nodeprint import files
-from nodeprint.data import jobs, store
+from nodeprint.data import packed
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
 from nodeprint.judge.outcome import MEANING, Kind, Outcome
@@ -139,13 +139,12 @@ def _named(party: str) -> str:
 
 def _campaign(folder: Path) -> JudgedCampaign:
     verdict = verdict_files.read(folder)
-    times, boots = [], {}
-    for name in verdict.nodes:
-        node = folder / "nodes" / name
-        found = [store.job(job, write=False) for job in jobs.folders(node)] if node.is_dir() else []
-        times += [str(job.status[key]) for job in found for key in ("started", "ended") if job.status.get(key)]
-        runs = [run for job in found for measured in job.measured.values() for run in measured.runs]
-        boots[name] = frozenset(run["boot_id"] for run in runs if run["boot_id"])
+    try:
+        fleet = packed.read(folder)
+    except NodeprintError:  # its verdict alone is here
+        return JudgedCampaign(folder, verdict, "", "", {})
+    times = [time for quantity in fleet.quantities for time in quantity.started if time]
+    boots = {node.name: frozenset(node.boots) for node in fleet.nodes}
     return JudgedCampaign(folder, verdict, min(times, default=""), max(times, default=""), boots)
 
 

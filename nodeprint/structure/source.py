@@ -83,7 +83,7 @@ def _of_netcdf(path: Path) -> tuple[list[Job], str]:
 
 
 def _of_folder(path: Path) -> tuple[list[Job], str]:
-    return [store.job(job, write=False) for job in jobs.folders(path)], store.survey(path, write=False).topology
+    return [jobs.read(job) for job in jobs.folders(path)], store.survey(path, write=False).topology
 
 
 def _of_measured(one: Measured, labels: Topology | None) -> Source:

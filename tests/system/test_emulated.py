@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nodeprint.data import homes, records, store
+from nodeprint.data import homes, jobs, records, store
 from nodeprint.machine import fingerprint, topology
 from tests.support.made_records import record_files, record_texts
 from tests.support.real_parts import ROOT, need
@@ -131,7 +131,7 @@ def pairs(emulated: Emulated, measurement: str) -> list[tuple[int, int, int]]:
 @VENDORS
 def test_everything_asked_for_was_measured(name: str, request: pytest.FixtureRequest) -> None:
     emulated: Emulated = request.getfixturevalue(name)
-    job = store.job(emulated.node / "job1")
+    job = jobs.read(emulated.node / "job1")
     assert job.status["outcome"] == "complete"
     assert (job.status["host"], job.status["cpus_allowed"]) == ("emulated", CPUS)
     assert {m["pinned_by"] for m in job.status["measurements"]} == {"native"}
@@ -151,7 +151,7 @@ def test_a_pair_is_measured_near_and_far(emulated: Emulated) -> None:
     """Far is the node at the same place in the other socket."""
     near = [(a, b, node_of(a)) for a, b in itertools.combinations(ONE_OF_EACH, 2)]
     assert pairs(emulated, "near-and-far") == sorted(near + [(a, b, (home + 2) % NODES) for a, b, home in near])
-    one, labels = store.job(emulated.node / "job1").measured["near-and-far"], topology.read(store.tree(emulated.node))
+    one, labels = jobs.read(emulated.node / "job1").measured["near-and-far"], topology.read(store.tree(emulated.node))
     far = one.places["home"] != np.array([node_of(a) for a in one.places["a"].tolist()])
     assert homes.of_pairs(one, labels).tolist() == np.where(far, homes.FAR, homes.NEAR).tolist()
 
@@ -204,7 +204,7 @@ def test_injectors_are_where_they_are_said_to_be(emulated: Emulated) -> None:
 
 
 def test_every_measurement_of_cells_is_there(emulated: Emulated) -> None:
-    job = store.job(emulated.node / "job1")
+    job = jobs.read(emulated.node / "job1")
     assert {one.name for one in job.cells} == {
         "memory",
         "own-and-other",
@@ -395,7 +395,7 @@ def test_arrays_that_are_not_bound_are_put_back_too(emulated: Emulated) -> None:
 
 
 def test_threads_everything_asked_for_was_measured(threads: Emulated) -> None:
-    job = store.job(threads.node / "job1")
+    job = jobs.read(threads.node / "job1")
     assert job.status["outcome"] == "complete"
     assert list(job.not_applicable) == ["two-cores"]
     assert "sibling threads" in job.not_applicable["two-cores"]

@@ -14,7 +14,7 @@ import pytest
 
 from nodeprint import simulate
 from nodeprint.cli.shared import judge_and_write as judge
-from nodeprint.data.nodes import gather
+from nodeprint.data.packing import pack
 from nodeprint.machine import fingerprint, preflight
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.machine.tree import open_tree
@@ -128,7 +128,7 @@ def test_hostile_firmware_through_survey_fingerprint_and_report(text: str, tmp_p
     said = fingerprint.read(open_tree(survey))
     assert all(value.isprintable() for value in said.values() if isinstance(value, str))
     assert all(w.text.isprintable() and w.advice.isprintable() for w in preflight.check(open_tree(survey)))
-    gather(folder, 1)
+    pack(folder)
     judge(folder)
     paths = report.write(folder)
     assert "verdict.json" in valid_campaign(folder)

@@ -3,11 +3,11 @@
 import sys
 from pathlib import Path
 
-from nodeprint.data import nodes
+from nodeprint.data import packing
 from nodeprint.errors import NodeprintError
 
 if __name__ == "__main__":
     try:
-        nodes.gather(Path(sys.argv[1]))
+        packing.pack(Path(sys.argv[1]))
     except NodeprintError as error:
         sys.exit(f"nodeprint: {error}")

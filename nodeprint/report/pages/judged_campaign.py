@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from nodeprint import __version__
-from nodeprint.data import jobs, store
+from nodeprint.data import jobs
 from nodeprint.data.jobs import Job
 from nodeprint.data.packed import PackedFleet, PackedNode
 from nodeprint.errors import NodeprintError
@@ -114,7 +114,7 @@ class Campaign:
         if place is None or not place.is_dir():
             return []
         try:
-            return [store.job(job, write=False) for job in jobs.folders(place)]
+            return [jobs.read(job) for job in jobs.folders(place)]
         except NodeprintError:
             return []
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from nodeprint.campaign import node_sheet, plans, preparation
 from nodeprint.campaign.node_sheet import Node
-from nodeprint.data import nodes as fleet
-from nodeprint.data import store
+from nodeprint.data import packing
 from nodeprint.errors import NodeprintError
 from nodeprint.settings import config
 from tests.support.made_records import header, lines
@@ -321,12 +320,12 @@ def test_a_complete_job_with_a_cut_archive_is_measured_again(
     (job / f"run1{ending}").write_bytes(whole)
     for judged in (False, True):
         if judged:
-            store.fill(job.parent)
-        preparation.prepare(settings, lambda: [], [], {})
+            packing.pack(folder)
+        preparation.prepare(settings, lambda: [], [], {}, packing.nodes_read_whole(folder))
         assert (job / "status.json").exists()
     (job / f"run1{ending}").write_bytes(whole[:kept])
-    store.fill(job.parent)
-    preparation.prepare(settings, lambda: [], [], {})
+    packing.pack(folder)
+    preparation.prepare(settings, lambda: [], [], {}, packing.nodes_read_whole(folder))
     assert not (job / "status.json").exists()
 
 
@@ -398,7 +397,7 @@ def test_a_configuration_that_says_sweep_is_answered(tmp_path: Path) -> None:
 def test_an_outcome_clears_what_was_said_of_an_earlier_failure(settings: dict[str, object]) -> None:
     job = complete_job(settings)
     (job / "submission.txt").write_text("Slurm job: FAILED")
-    assert fleet.gather(job.parents[2], 1).nodes[0].problems == ()
+    assert packing.pack(job.parents[2]).nodes[0].quality == ()
     preparation.prepare(settings, lambda: [], [], {})
     assert not (job / "submission.txt").exists()
 

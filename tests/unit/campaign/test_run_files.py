@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from nodeprint import structure
 from nodeprint.campaign import run_files
 from nodeprint.cli.shared import judge_and_write as judge
-from nodeprint.data import jobs, store
+from nodeprint.data import jobs
 from nodeprint.errors import NodeprintError
 from tests.support.made_records import cell, cell_header, header, lines, pair, record_texts
 from tests.support.run_archives import COMPRESS, RECORDS, tar_of
@@ -40,15 +40,15 @@ def pack(job: Path, ending: str = ".tar.zst") -> None:
 def test_a_campaign_is_the_same_packed_and_unpacked(campaign: Callable[..., Path], ending: str) -> None:
     folder = campaign("n1", "n2", "n3")
     loose = judge(folder)
-    before = store.job(folder / "nodes/n1/job1")
+    before = jobs.read(folder / "nodes/n1/job1")
     for node in ("n1", "n2"):
         pack(folder / "nodes" / node / "job1", ending)
-    assert not [*folder.glob("nodes/n1/job1/run*/")] and not store.is_filled(folder / "nodes/n1")
+    assert not [*folder.glob("nodes/n1/job1/run*/")]
     packed = judge(folder)
     assert {name: node.outcome for name, node in packed.nodes.items()} == {
         name: node.outcome for name, node in loose.nodes.items()
     }
-    after = store.job(folder / "nodes/n1/job1")
+    after = jobs.read(folder / "nodes/n1/job1")
     assert after.problems == before.problems == () and after.measured.keys() == before.measured.keys()
     for name, one in after.measured.items():
         assert one.numbers == before.measured[name].numbers

@@ -122,7 +122,7 @@ def test_no_input_gives_a_traceback(
 @pytest.mark.parametrize(
     "spoiled",
     ["nodes.tsv", "plan.tsv", "config.yaml", "fleet.json", "verdict.json", "packed/index.json",
-     "nodes/a/job1/status.json", "nodes/a/job1/survey.tar.gz", "store/a/job1.arrays", "store/a/survey.json",
+     "nodes/a/job1/status.json", "nodes/a/job1/survey.tar.gz", "store/a/survey.json",
      "nodes/a/job1/run1/*"],
 )  # fmt: skip
 def test_no_file_of_a_campaign_gives_a_traceback(

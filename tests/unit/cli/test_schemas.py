@@ -17,7 +17,7 @@ import xarray as xr
 
 from nodeprint import simulate, structure
 from nodeprint.data import record_lines
-from nodeprint.data.nodes import gather
+from nodeprint.data.packing import pack
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.machine import topology
@@ -129,7 +129,7 @@ def test_cells_and_what_is_not_applicable(tmp_path: Path) -> None:
 def test_a_simulated_campaign(tmp_path: Path) -> None:
     plan = simulate.Plan(topology.preset("graviton3-64"), nodes=3, runs=1, passes=1, defects=("node002: missing",))
     folder = simulate.write(plan, tmp_path / "c")
-    gather(folder, 1)
+    pack(folder)
     verdict_files.write(judge(folder).verdict, folder)
     assert valid_campaign(folder) == ["fleet.json", "records", "status.json", "verdict.json"]
     arrays = {*folder.glob("packed/*")} - {folder / "packed/index.json"}  # which says it for them
@@ -145,8 +145,6 @@ def _content(path: Path) -> str:
     """What a file says; of an archive its members' names, of a netCDF file its attributes."""
     if path.suffix == ".nc":
         return str([group.attrs for group in xr.open_datatree(path).subtree])
-    if path.suffix == ".arrays":
-        return path.read_bytes().partition(b"\n")[0].decode()
     if path.name.endswith(".tar.gz"):
         return str(tarfile.open(path).getnames())
     data = path.read_bytes()
@@ -155,7 +153,7 @@ def _content(path: Path) -> str:
 
 def test_a_campaign_made_up_by_the_tests(campaign: Callable[..., Path]) -> None:
     folder = campaign("n1", "n2")
-    gather(folder, 1)
+    pack(folder)
     assert valid_campaign(folder) == ["fleet.json", "records", "status.json"]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nodeprint.campaign import lost_jobs
+from nodeprint.campaign import lost_jobs, node_sheet
 from nodeprint.data import nodes
 
 
@@ -22,7 +22,8 @@ def partial(campaign: Callable[..., Path]) -> tuple[Path, Path, dict[str, Any]]:
 
 
 def state(folder: Path) -> nodes.NodeState:
-    (node,) = nodes.gather(folder, 1).nodes
+    (row,) = node_sheet.read_sheet(folder / "nodes.tsv")
+    node, _ = nodes.read(folder, row)
     return node
 
 

@@ -1,7 +1,6 @@
 """What is kept of a node: read once, read again where it changed, tolerant of what is wrong with single files."""
 
 import json
-import resource
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,6 @@ from nodeprint.campaign import node_sheet
 from nodeprint.cli.shared import judge_and_write as judge
 from nodeprint.data import jobs, netcdf, packing, records, store, waiting
 from nodeprint.data.jobs import Job
-from nodeprint.data.nodes import gather
 from nodeprint.machine import topology
 from nodeprint.machine.topology.presets import from_part, preset
 from nodeprint.simulate import Plan, Spread, write
@@ -37,14 +35,6 @@ def same(one: Job, other: Job) -> bool:
     )
 
 
-def test_kept_is_as_the_records(campaign: Make) -> None:
-    job = campaign("n1") / "nodes/n1/job1"
-    (job / "run1/chase-levels.jsonl").write_text(lines(cell_header(run=1), cell(0, "l1"), cell(1, "l2"), TRAILER))
-    fresh = jobs.read(job)
-    assert fresh.hosts == {"n1"} and fresh.measured["coherence-cas"].header["operation"] == "cas"
-    assert same(store.job(job), fresh) and same(store.job(job), fresh)
-
-
 def test_node_nc_has_dimensions_units_and_both_sides(campaign: Make) -> None:
     folder = campaign("n1")
     node = folder / "nodes/n1"
@@ -62,7 +52,7 @@ def test_node_nc_has_dimensions_units_and_both_sides(campaign: Make) -> None:
     (again,), labels = netcdf.read(node / "node.nc")
     np.testing.assert_array_equal(
         again.measured["coherence-cas"].columns["latency_ns"],
-        store.job(node / "job1").measured["coherence-cas"].columns["latency_ns"],
+        jobs.read(node / "job1").measured["coherence-cas"].columns["latency_ns"],
     )
     assert labels == store.survey(node).topology
     written = (node / "node.nc").stat().st_mtime_ns
@@ -92,7 +82,7 @@ def test_a_job_is_read_from_its_records_once(campaign: Make, monkeypatch: pytest
     folder = campaign("n1", "n2")
     for name in ("n1", "n2"):
         (folder / f"nodes/{name}/job1/survey.tar.gz").write_bytes(survey(preset("graviton3-64"), name, {}))
-    gather(folder)
+    packing.pack(folder)
     with monkeypatch.context() as patch:
         for module, name in ((records, "read"), (store, "open_tree"), (topology, "read")):
             patch.setattr(module, name, lambda *_: pytest.fail("read again"))
@@ -140,10 +130,10 @@ def test_one_more_node_is_packed_alone_and_as_if_all_were_packed_anew(
         shutil.rmtree(folder / "packed")
         return files_of(nodes)
 
-    real = store.job
+    real = jobs.read
     some = files_of(rows[1:])
     with monkeypatch.context() as patch:
-        patch.setattr(store, "job", lambda path: real(path) if "n0" in path.parts else pytest.fail("packed again"))
+        patch.setattr(jobs, "read", lambda path: real(path) if "n0" in path.parts else pytest.fail("packed again"))
         every = files_of(rows)
     assert every == anew(rows) and every != some
     assert [one.names for one in packing.pack(folder).others] == [{"level": ("l1", "l2", "l3")}]
@@ -177,9 +167,9 @@ def test_one_more_job_is_packed_with_its_node_alone_and_as_if_all_were_packed_an
         records_of(name, 1, cell(0, "l1"), cell(0, "l2"))
     before = files_of()
     records_of("n1", 2, cell(0, "l1"), cell(1, "l0", latency_ns=9.0), cell(0, "l1", **{"pass": 1}))
-    real = store.job
+    real = jobs.read
     with monkeypatch.context() as patch:
-        patch.setattr(store, "job", lambda path: real(path) if "n1" in path.parts else pytest.fail("packed again"))
+        patch.setattr(jobs, "read", lambda path: real(path) if "n1" in path.parts else pytest.fail("packed again"))
         after = files_of()
     assert after == anew() != before
     (cells,) = packing.pack(folder).others
@@ -205,21 +195,6 @@ def test_an_outcome_in_letters_that_no_file_can_hold_is_told_without_them(campai
     failed = {"name": "\ud800cas", "run": 2, "outcome": "failed", "message": "\ud800"}
     path.write_text(json.dumps({"measurements": [failed]}))
     assert packing.pack(folder).nodes[0].quality == ("?cas, job1/run2: failed, ?",)
-
-
-def test_packing_holds_no_node_open(campaign: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = campaign(*(f"n{number}" for number in range(12)))
-    gather(folder)
-    monkeypatch.setattr(records, "read", lambda *_: pytest.fail("read again, as it could not be opened"))
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    used = {int(path.name) for path in Path("/proc/self/fd").iterdir()}
-    free = [number for number in range(soft) if number not in used]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (free[8], hard))
-    try:
-        fleet = packing.pack(folder)
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert len(fleet.nodes) == 12
 
 
 def test_a_campaign_that_cannot_be_written_is_read_and_left_as_it_is(
@@ -257,21 +232,10 @@ def test_the_order_of_arrival_does_not_matter(tmp_path: Path) -> None:
     assert [name for name in outputs if (parted / name).read_bytes() != (whole / name).read_bytes()] == []
 
 
-@pytest.mark.parametrize("cut", [0, 1, 60, -1])
-def test_a_damaged_store_is_made_again(campaign: Make, cut: int) -> None:
-    folder = campaign("n1")
-    gather(folder)
-    kept = folder / "store/n1/job1.arrays"
-    whole = kept.read_bytes()
-    kept.write_bytes(whole[:cut])
-    assert store.job(folder / "nodes/n1/job1").measured["coherence-cas"].numbers == [1, 2]
-    assert kept.read_bytes() == whole
-
-
 def test_one_garbled_file_costs_only_itself(campaign: Make) -> None:
     node = campaign("n1") / "nodes" / "n1"
     (node / "job1/run1/coherence-cas.jsonl").write_text("hello\n")
-    found = store.job(node / "job1")
+    found = jobs.read(node / "job1")
     assert found.measured["coherence-cas"].numbers == [2]
     assert any("run1" in problem and "line 1" in problem for problem in found.problems)
 
@@ -280,7 +244,7 @@ def test_a_node_whose_records_are_all_garbled_has_none_and_says_so(campaign: Mak
     folder = campaign("n1", "n2")
     for run in (1, 2):
         (folder / f"nodes/n1/job1/run{run}/coherence-cas.jsonl").write_text("x\n")
-    n1, n2 = gather(folder).nodes
+    n1, n2 = packing.pack(folder).nodes
     assert (n1.state, n2.state) == ("not measured", "measured")
     assert n1.reason.startswith("coherence-cas, job1/run1, line 1: ")
 
@@ -290,7 +254,7 @@ def test_home_is_a_dimension_where_the_policy_makes_it_one(campaign: Make) -> No
     text = lines(header(home="each"), pair(0, 1, home=0), pair(0, 1, home=1, latency_ns=80.0))
     for run in (1, 2):
         (node / f"job1/run{run}/coherence-cas.jsonl").write_text(text.replace('"run": 1', f'"run": {run}'))
-    data = netcdf.dataset(store.job(node / "job1").measured["coherence-cas"])
+    data = netcdf.dataset(jobs.read(node / "job1").measured["coherence-cas"])
     assert list(data["home"]) == [0, 1]
     assert float(data["latency_ns"].sel(run=1, home=1, a=0, b=1)[0]) == 80.0
 
@@ -303,7 +267,7 @@ def test_cells_have_their_own_dimensions_kept_or_not(campaign: Make) -> None:
         absent = cell_header(run=run, kernel="touch", applicable=False, reason="one NUMA node")
         (node / f"job1/run{run}/touch.jsonl").write_text(lines(absent, TRAILER | {"cells": 0}))
     for _ in range(2):
-        job = store.job(node / "job1")
+        job = jobs.read(node / "job1")
         assert [one.name for one in job.pairs] == ["coherence-cas"]
         assert job.not_applicable == {"touch": "one NUMA node"}
         assert job.problems == ()
@@ -319,7 +283,7 @@ def test_a_run_without_a_cell_is_there_as_nan(campaign: Make) -> None:
     node = campaign("n1") / "nodes" / "n1"
     (node / "job1/run1/chase-levels.jsonl").write_text(lines(cell_header(run=1)))
     (node / "job1/run2/chase-levels.jsonl").write_text(lines(cell_header(run=2), cell(0, "l1"), TRAILER))
-    data = netcdf.dataset(store.job(node / "job1").measured["chase-levels"])
+    data = netcdf.dataset(jobs.read(node / "job1").measured["chase-levels"])
     assert np.isnan(data["latency_ns"].sel(run=1)).all()
     assert list(data["complete"].values) == [False, True]
 
@@ -328,7 +292,7 @@ def test_gather_refuses_another_hosts_records(campaign: Make) -> None:
     folder = campaign("n1", "n2")
     for path in (folder / "nodes/n2/job1").glob("run*/*.jsonl"):
         path.write_text(path.read_text().replace('"host": "n2"', '"host": "n9"'))
-    n1, n2 = gather(folder).nodes
+    n1, n2 = packing.pack(folder).nodes
     assert (n1.state, n2.state) == ("measured", "refused")
     assert "n9" in n2.reason
 
@@ -342,31 +306,10 @@ def test_gather_says_why_a_node_is_missing(campaign: Make) -> None:
     job = folder / "nodes/n3/job1"
     job.mkdir(parents=True)
     (job / "node-run.log").write_text("first\nlast words \x1b[31m\n")
-    states = {node.node: node for node in gather(folder).nodes}
+    states = {node.name: node for node in packing.pack(folder).nodes}
     assert "bad DIMM" in states["n2"].reason
     assert states["n3"].state == "not measured"
     assert states["n3"].log_tail[-1] == "last words ?[31m"
-
-
-def test_reading_that_was_stopped_goes_on(campaign: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each node is kept as soon as it is read: a kill in the middle costs one node."""
-    folder = campaign("n1", "n2", "n3", "n4")
-    real, read = store.survey, []
-
-    def stopped(node_dir: Path) -> store.Survey:
-        read.append(node_dir.name)
-        if node_dir.name == "n3":
-            raise KeyboardInterrupt
-        return real(node_dir)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(store, "survey", stopped)
-        gather(folder, 1)
-    assert read == ["n1", "n2", "n3"]
-    again = []
-    monkeypatch.setattr(store, "survey", lambda node_dir: again.append(node_dir.name) or real(node_dir))
-    assert [node.state for node in gather(folder, 1).nodes] == ["measured"] * 4
-    assert again == ["n3", "n4"]
 
 
 def test_long_work_is_counted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from nodeprint import importers, structure
 from nodeprint.campaign import node_sheet
 from nodeprint.cli import app, shared
-from nodeprint.data import records, store
+from nodeprint.data import jobs, records, store
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import Outcome
@@ -382,7 +382,7 @@ def test_campaign_of_imported_files(tmp_path: Path, write: Write) -> None:
     )
 
     folders = [campaign / "nodes" / name for name in names]
-    cores, other, mlc = (store.job(folder / "job1") for folder in folders)
+    cores, other, mlc = (jobs.read(folder / "job1") for folder in folders)
     assert cores.problems == other.problems == mlc.problems == ()
     assert [job.hosts for job in (cores, other, mlc)] == [{name} for name in names]
     assert valid_campaign(campaign) == ["records", "status.json", "topology.json"]
