@@ -4,7 +4,7 @@ CONFIG ?= config/config.yaml
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 LINT = python workflow shell ansible kernels
-.PHONY: help demo run cluster report setup kernels lint $(LINT:%=lint-%) format test test-pure test-emulated test-all fuzz test-fresh test-offline bench wheel bundle pictures clean
+.PHONY: help demo run cluster report setup kernels lint $(LINT:%=lint-%) format test test-pure test-emulated test-all fuzz test-fresh test-offline test-quick bench wheel bundle docs pictures clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -94,6 +94,10 @@ wheel: .venv/dev.stamp ## wheels with static kernels, for x86-64 and aarch64 (cr
 
 bundle: .venv/run.stamp ## everything that a site without internet needs, as one archive
 	@setup/bundle
+
+docs: .venv/dev.stamp ## the documentation as a site, in build/site
+	@NO_MKDOCS_2_WARNING=1 mkdocs build --quiet
+	@echo "docs: build/site/index.html (with its search: python -m http.server -d build/site)"
 
 pictures: .venv/dev.stamp ## the picture in the README and those of each page, simulated
 	PYTHONPATH=. python docs/pictures.py

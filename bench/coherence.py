@@ -57,7 +57,7 @@ def our_passes(cpus: tuple[int, int], *arguments: str) -> list[float]:
 
 
 def our_value(cpus: tuple[int, int], *arguments: str) -> float:
-    """What such a process says: the median of its passes, as everywhere (docs/method.md, the unit of evidence)."""
+    """What such a process says: the median of its passes, as everywhere (docs/method/core-to-core.md)."""
     return statistics.median(our_passes(cpus, *arguments))
 
 

@@ -4,7 +4,7 @@
     python -m bench.iodie --break         the same with the method broken on purpose, one way at a time: rows must miss
     python -m bench.iodie --here 200      lines of this machine, which have no geometry
 
-All but the last simulated, at the noise of docs/method.md.
+All but the last simulated, at the noise of docs/validation.md.
 """
 
 from __future__ import annotations

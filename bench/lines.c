@@ -16,7 +16,7 @@
 #include "harness/stats.h"
 
 enum { QUADRANTS = 4, PAIRS = 3, PASSES = 3, LINES = 32, BATCHES = 2 };
-/* Half of what distinguishes a line is common to all pairs (docs/method.md: 3.1 % over lines, 1 % over visits). */
+/* Half of what distinguishes a line is common to all pairs (docs/validation.md: 3.1 % over lines, 1 % over visits). */
 static const double HOP_NS = 110, LINE = 0.031, VISIT = 0.01, RELOAD_NS = 120, RELOAD_LINE_NS = 3;
 
 static unsigned char quadrant[POOL_LINES];

@@ -1,4 +1,4 @@
-"""Lines by where they live: what a run of three passes gains by drawing them from clusters (docs/method.md, lines).
+"""What a run of three passes gains by drawing lines from the clusters that they live in (docs/method/core-to-core.md).
 
     python -m bench.lines                 machines of bench/lines.c with quadrants of lines, then this machine
 

@@ -1,4 +1,4 @@
-"""LinkTest: messages between every pair of MPI ranks, within a node or between nodes (docs/method.md)."""
+"""LinkTest: messages between every pair of MPI ranks, within a node or between nodes (docs/method/messages.md)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ __version__ = "0.1.0"
 
 
 def open(campaign: str | Path) -> OpenCampaign:
-    """A campaign for Python: its data, deviations, verdict and figures (docs/research.md).
+    """A campaign for Python: its data, deviations, verdict and figures (docs/how-to/research.md).
 
     Raises NodeprintError where no campaign is there.
     """

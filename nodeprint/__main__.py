@@ -1,3 +1,5 @@
+"""`python -m nodeprint`: the command line."""
+
 from nodeprint.cli import main
 
 main()

@@ -20,8 +20,8 @@ from nodeprint.errors import NodeprintError
 from nodeprint.settings import checked_yaml
 from nodeprint.settings import config as configuration
 
-#: By what a way of launching reaches its nodes. (A sweep was one Slurm allocation over all nodes.)
-_REACHED = {"here": "here", "slurm": "Slurm", "sweep": "Slurm", "ansible": "Ansible"}
+#: By what a way of launching reaches its nodes.
+_REACHED = {"here": "here", "slurm": "Slurm", "ansible": "Ansible"}
 
 
 def prepare(

@@ -44,7 +44,7 @@ def _published(path: Path) -> Machine:
     assert card.matrix is not None
     medians = {figure.name: round(figure.median, 1) for figure in card.figures}
     of = card.processor
-    return Machine(of.name, max(of.sockets, 1), of.cpus, card.matrix.operation, False, medians, _PUBLISHED, path.name)
+    return Machine(of.name, max(of.sockets, 1), of.cpus, card.matrix.operation, medians, _PUBLISHED, path.name)
 
 
 def _sent(path: Path) -> Machine:
@@ -54,9 +54,7 @@ def _sent(path: Path) -> Machine:
     measurement = card.matrix.measurement
     medians = {figure.name: round(figure.median, 1) for figure in card.figures if figure.measurement == measurement}
     of = card.processor
-    return Machine(
-        of.name, of.sockets, of.cpus, card.matrix.operation, bool(card.matrix.home), medians, "card", path.name
-    )
+    return Machine(of.name, of.sockets, of.cpus, card.matrix.operation, medians, "card", path.name)
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -25,13 +25,12 @@ _INSIDE = {"same core": "inside a core", "same CCX": "inside the CCX", "same soc
 
 class Machine(msgspec.Struct, frozen=True):
     """A published machine: medians of its classes of pairs in ns, its `source` (a key of the table) and what it is
-    called there. `home_known`: where the lines had their home was controlled."""
+    called there."""
 
     processor: str
     sockets: int
     cpus: int
     operation: str
-    home_known: bool
     classes: Mapping[str, float]
     source: str
     file: str = ""

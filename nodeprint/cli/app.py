@@ -23,6 +23,7 @@ class Grouped(TyperGroup):
     """Commands in the help by their groups."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a section for each group, as click calls it for the help."""
         commands = list(self.commands.items())
         width = max(len(name) for name, _ in commands)
         for group in GROUPS:

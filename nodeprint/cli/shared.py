@@ -47,7 +47,7 @@ def print_json(facts: object) -> None:
 
 
 def print_text(text: RenderableType) -> None:
-    # into a file or pipe, lines are as long as they are: a warning's advice must not be cut
+    """Text for a reader: as wide as the terminal, and whole lines in a file or pipe, where advice must not be cut."""
     Console(highlight=False, width=None if sys.stdout.isatty() else 1000).print(text)
 
 

@@ -1,6 +1,6 @@
 """Findings in the cells of the memory, bandwidth, jitter and clock kernels: plateaus, knees, declines, ratios.
 
-Everything here is a function of arrays; units are in the names. docs/method.md says where each rule comes from.
+Everything here is a function of arrays; units are in the names. docs/method/memory.md says where each rule comes from.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MEMORY_SHARE = 0.8
 SAME_CACHE = 1.5
 #: Loaded latency: the knee is the first point at this multiple of the idle latency.
 KNEE = 1.5
-#: What a CCD's port carries in a cycle of the fabric to the cores (Zen 2 to Zen 4; docs/method.md, ports).
+#: What a CCD's port carries in a cycle of the fabric to the cores (Zen 2 to Zen 4; docs/method/memory.md).
 PORT_BYTES_A_CYCLE = 32
 
 

@@ -28,7 +28,7 @@ LABELS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Model:
-    """How a measurement is compared (docs/method.md, other quantities); measurements.yaml declares it.
+    """How a measurement is compared (docs/method/memory.md); measurements.yaml declares it.
 
     `value` is the key of a record that is compared, on a `scale`: `linear` (relative to the peers), `log`, or `share`
     of the time. `term` is what its findings are called and whose bound holds, `terms` the labels whose values together

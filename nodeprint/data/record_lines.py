@@ -38,6 +38,7 @@ _HEADER_KEYS: Mapping[str, type | tuple[type, ...]] = {
 
 
 def record(where: str, number: int, line: bytes) -> dict[str, Any]:
+    """The JSON object of a line; its kind is not checked yet. Raises NodeprintError naming file and line."""
     try:
         record = msgspec.json.decode(line)
     except (ValueError, RecursionError) as error:  # also what is no UTF-8
@@ -62,10 +63,12 @@ def kind_of(where: str, number: int, record: dict[str, Any], cells: Any) -> str:
 
 
 def malformed(where: str, line: int, what: str) -> NodeprintError:
+    """The error for a line that no kernel writes: `what` is wrong with it."""
     return NodeprintError(what, where=where, line=line, advice="set the file aside and measure the node again")
 
 
 def checked_header(where: str, line: int, record: dict[str, Any]) -> dict[str, Any]:
+    """A header that has the keys and CPUs that every reader needs. Raises NodeprintError naming file, line and key."""
     for key, kind in _HEADER_KEYS.items():
         value = record.get(key)
         if not isinstance(value, kind) or isinstance(value, bool):

@@ -1,1 +1,1 @@
-"""The Python interface (docs/research.md) and tables for other programs."""
+"""The Python interface (docs/how-to/research.md) and tables for other programs."""

@@ -1,4 +1,4 @@
-"""The Python interface: a campaign's measurements, deviations, verdict and figures (docs/research.md)."""
+"""The Python interface: a campaign's measurements, deviations, verdict and figures (docs/how-to/research.md)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.model import Level, Topology
-from nodeprint.stats.order_statistics import robust_sd
+from nodeprint.stats.robust import robust_sd
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -17,7 +17,7 @@ from nodeprint.data.quantity import Quantity
 from nodeprint.judge import naming, sets
 from nodeprint.judge.reduction import Reduced, mean_of_runs, padded
 from nodeprint.judge.verdict import CellFigure, ClassFigure
-from nodeprint.stats.order_statistics import row_medians
+from nodeprint.stats.robust import row_medians
 
 Floats = npt.NDArray[np.float64]
 #: Medians of sockets that differ by this factor are of two kinds of pairs, and the median of all is of none.

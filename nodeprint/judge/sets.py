@@ -1,6 +1,6 @@
 """The terms of places that are no pairs of CPUs: sets, each all places that have one value in all labels of a term.
 
-A measurement's model states its terms (measurements.yaml); docs/method.md, other quantities. A set is compared with the
+A measurement's model states its terms (measurements.yaml); docs/method/memory.md. A set is compared with the
 same set of the peers alone: a wider set and those inside it are sorted out when causes are (`judge.causes`).
 """
 

@@ -31,7 +31,7 @@ _PLACES = {
 }
 
 
-#: Families by CPUID of the EPYCs whose port's width is known: Zen 2 to Zen 4 (docs/method.md, ports).
+#: Families by CPUID of the EPYCs whose port's width is known: Zen 2 to Zen 4 (docs/method/memory.md).
 _PORT_KNOWN = (0x17, 0x19)
 
 

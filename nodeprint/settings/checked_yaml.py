@@ -150,7 +150,7 @@ def _explained(error: jsonschema.ValidationError) -> tuple[str, str, str]:
         return key, f"{' and '.join(names)} are both given" if both else f"{' or '.join(names)} is missing", ""
     if error.validator in _RULES:
         what = _RULES[str(error.validator)].format(rule=_TYPES.get(str(rule), rule), value=shown)
-        advice = f"write {schema['description']}" if "description" in schema else ""
+        advice = f"write {schema['allowed']}" if "allowed" in schema else ""
         return key, what, "write it in quotes" if rule == "string" and isinstance(value, int | float) else advice
     return key, printable(error.message), ""
 

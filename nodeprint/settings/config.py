@@ -41,9 +41,6 @@ def complete(config: dict[str, Any], path: Path) -> None:
 
     Raises NodeprintError naming the file and the key's path.
     """
-    if config.get("launch") == "sweep":
-        what = "`sweep` is not used any more, as a job of its own for each node is as quick and waits for no other"
-        raise NodeprintError(what, where=path, key="launch", advice="write `launch: slurm`")
     asked = "measure" in config
     checked_yaml.check(config, _package_yaml("schemas/config.yaml"), path)
     _check_rack_pattern(config["slurm"]["rack_pattern"], path)

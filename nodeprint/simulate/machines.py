@@ -86,6 +86,7 @@ def _with_numbers(topology: Topology, new: dict[int, int]) -> Topology:
 
 
 def socket_index(topology: Topology, cpus: Sequence[int]) -> int:
+    """The place of the socket of `cpus` (of the lowest, where they have several) among the sockets, from 0."""
     mine = set(cpus)
     members = {cpu.socket for cpu in topology.cpus if cpu.cpu in mine} - {None}
     sockets = sorted({cpu.socket for cpu in topology.cpus} - {None}, key=lambda s: s or 0)

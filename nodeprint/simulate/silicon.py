@@ -3,7 +3,7 @@
 A compare-exchange hop between two CPUs is the sum of the parts it passes: both cores, then inside a CCX the ring,
 else both CCX ports, both quadrants' mesh, the home node's detour, and between sockets the link. Base figures are set
 so that the classes of the published matrices of two-socket EPYCs come out (SMT 8 ns, CCX 24, other CCX 110, other
-socket 200; docs/method.md, sources).
+socket 200; docs/validation.md).
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ START_NS, LINES_UNDERWAY = 1500.0, 24.0
 class Spread:
     """Healthy spread: relative standard deviations between chips, and between jobs, runs and passes.
 
-    Defaults follow docs/method.md: lines differ by 3.1 % (32 a pass), half of it common and half per CCX; a run moves
-    by 0.3 %. `tail` and `chip_tail` are the degrees of freedom of Student's t for cells and silicon, 0 for normal.
-    `pass_rho` is the correlation of neighbouring passes of a pair.
+    Defaults follow docs/validation.md: lines differ by 3.1 % (32 a pass), half of it common and half per CCX; a run
+    moves by 0.3 %. `tail` and `chip_tail` are the degrees of freedom of Student's t for cells and silicon, 0 for
+    normal. `pass_rho` is the correlation of neighbouring passes of a pair.
     """
 
     node: float = 0.002

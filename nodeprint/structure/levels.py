@@ -3,7 +3,7 @@
 In order: pairs of hardware threads by mutual nearest neighbours; groups by average linkage, kept where nearly every CPU
 is nearer to all of its group than to anybody else; then, over the medians between CCXs, sockets by linkage of
 the double-centred matrix, as one socket can be slower inside than the link between them, and quadrants
-by the likeness of rows. docs/method.md has the reasons and figures.
+by the likeness of rows. docs/method/structure.md has the reasons and figures.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-from nodeprint.stats.order_statistics import robust_sd
+from nodeprint.stats.robust import robust_sd
 from nodeprint.structure.found import LevelName
 from nodeprint.structure.matrix_arithmetic import (
     Cells,
@@ -29,7 +29,7 @@ from nodeprint.structure.matrix_arithmetic import (
     sizes,
 )
 
-# Thresholds: docs/method.md, "Structure from a matrix", says on which machines they were chosen. Gaps are
+# Thresholds: docs/validation.md says on which machines they were chosen. Gaps are
 # differences of logarithms.
 SMT_GAP = 0.25  # a sibling is this much nearer than the next CPU
 SMT_COVERAGE = 0.4  # of the CPUs have a sibling: hybrid processors have threads on some cores only

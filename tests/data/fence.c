@@ -1,4 +1,4 @@
-/* fence: what a full memory fence costs on each CPU. The example of docs/add-a-kernel.md. */
+/* fence: what a full memory fence costs on each CPU. The example of docs/how-to/add-a-kernel.md. */
 #include <stdatomic.h>
 
 #include "harness/clock.h"

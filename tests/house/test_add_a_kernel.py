@@ -1,4 +1,4 @@
-"""docs/add-a-kernel.md, done: its example is added to a copy of the kernels, built, run by node-run and read."""
+"""docs/how-to/add-a-kernel.md, done: its example is added to a copy of the kernels, built, run by node-run and read."""
 
 import shutil
 import subprocess
@@ -13,7 +13,7 @@ from tests.support.schemas import valid_campaign
 
 pytestmark = pytest.mark.machine
 
-PAGE = (ROOT / "docs/add-a-kernel.md").read_text()
+PAGE = (ROOT / "docs/how-to/add-a-kernel.md").read_text()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""docs/add-a-machine.md, done: its example is unknown before it is in the table, and labelled and found after."""
+"""docs/how-to/add-a-machine.md, done: its example is unknown before it is in the table, and labelled after."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from tests.support.labels import assert_labelled, ids, read
 from tests.support.machines import Epyc, epyc
 from tests.support.real_parts import ROOT
 
-PAGE = (ROOT / "docs/add-a-machine.md").read_text()
+PAGE = (ROOT / "docs/how-to/add-a-machine.md").read_text()
 ENTRY = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)[0]
 FIXTURE, TEST = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 

@@ -167,12 +167,12 @@ def test_the_readme_is_short_and_so_are_its_sentences() -> None:
 
 
 def test_every_outcome_is_explained_to_administrators() -> None:
-    page = (ROOT / "docs/administrators.md").read_text()
+    page = (ROOT / "docs/how-to/outcomes.md").read_text()
     assert all(f"`{outcome}`" in page for outcome in (*Outcome, *FleetOutcome))
 
 
 @pytest.mark.parametrize(
-    "page, sources", [("method.md", "machine/preflight.py"), ("topology.md", "machine/topology/*.py")]
+    "page, sources", [("method/warnings.md", "machine/preflight.py"), ("topology.md", "machine/topology/*.py")]
 )
 def test_every_warning_is_explained(page: str, sources: str) -> None:
     text = (ROOT / "docs" / page).read_text()

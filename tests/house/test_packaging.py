@@ -8,11 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
+from nodeprint import __version__
 from nodeprint.cli.shared import judge_and_write as judge
 from tests.support.real_parts import ROOT, need
 
 PACKAGING = ROOT / "packaging"
+GITHUB = ROOT / ".github"
 
 
 @pytest.mark.parametrize(
@@ -36,9 +39,23 @@ def test_the_easyconfig_installs_this_version() -> None:
         for node in ast.parse(next(PACKAGING.rglob("*.eb")).read_text()).body
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert ast.literal_eval(names["version"]) == version
-    assert next(PACKAGING.rglob("*.eb")).name == f"nodeprint-{version}-foss-2023b.eb"
+    assert ast.literal_eval(names["version"]) == __version__
+    assert next(PACKAGING.rglob("*.eb")).name == f"nodeprint-{__version__}-foss-2023b.eb"
+
+
+def test_version_is_that_of_the_package_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert "version" in project["project"]["dynamic"]
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "nodeprint.__version__"}
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == __version__
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest and newest[1] == __version__
+    bundle = re.search(r"^version=.*", (ROOT / "setup/bundle").read_text(), re.MULTILINE)
+    assert bundle
+    done = subprocess.run(
+        ["sh", "-c", f"{bundle[0]}; echo $version"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == __version__
 
 
 def test_nhc_reads_the_verdict_of_its_own_node(campaign: Callable[..., Path]) -> None:
@@ -67,3 +84,20 @@ def test_nhc_reads_the_verdict_of_its_own_node(campaign: Callable[..., Path]) ->
     assert checked("a", bad) == (0, "")
     code, said = checked("b", bad)
     assert code == 1 and said.startswith("check_nodeprint: b is OUTSIDE LIMIT; ")
+
+
+def test_hosted_tests_run_what_ci_runs_on_every_supported_python() -> None:
+    jobs = yaml.safe_load((GITHUB / "workflows/tests.yml").read_text())["jobs"]
+    assert any(".ci/run" in step.get("run", "") for step in jobs["tests"]["steps"])
+    conda = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"][0]
+    lowest, above = re.fullmatch(r"python >=3\.(\d+),<3\.(\d+)", conda).groups()  # type: ignore[union-attr]
+    assert jobs["tests"]["strategy"]["matrix"]["python"] == [f"3.{minor}" for minor in range(int(lowest), int(above))]
+
+
+@pytest.mark.parametrize("path", sorted((GITHUB / "ISSUE_TEMPLATE").glob("[!c]*.yml")), ids=lambda path: path.name)
+def test_issue_forms_are_as_the_host_reads_them(path: Path) -> None:
+    form = yaml.safe_load(path.read_text())
+    assert {"name", "description", "body"} <= set(form)
+    asked = [field for field in form["body"] if field["type"] != "markdown"]
+    assert len({field["id"] for field in asked}) == len(asked)
+    assert all(field["attributes"]["label"] for field in asked)

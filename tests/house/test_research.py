@@ -1,4 +1,4 @@
-"""The example of docs/research.md runs as it stands."""
+"""The example of docs/how-to/research.md runs as it stands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.real_parts import ROOT
 
 
 def test_the_example_answers_its_questions(tmp_path: Path) -> None:
-    (script,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/research.md").read_text(), re.DOTALL)
+    (script,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/how-to/research.md").read_text(), re.DOTALL)
     campaign = write(Plan(preset("rome-2x64"), nodes=1, runs=2, passes=1), tmp_path / "sim")
     (tmp_path / "example.py").write_text(script)
     command = [sys.executable, "example.py", str(campaign)]

@@ -96,7 +96,7 @@ def _note_unknown_part(facts: Facts) -> None:
         f" is not in the table of parts: {lost if machine.vendor in _AMD else 'it has the levels that Linux reports'}",
         "nothing to do in a virtual machine"
         if machine.virtual
-        else "add it to nodeprint/machine/topology/processors.toml with its source (docs/add-a-machine.md)",
+        else "add it to nodeprint/machine/topology/processors.toml with its source (docs/how-to/add-a-machine.md)",
     )
 
 

@@ -86,7 +86,7 @@ def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -
             Section("How it was measured", tuple(blocks)),
             Section("What a reader of a paper asks", (FactList(answers(campaign, nodes)),)),
             Section("Versions", (FactList(facts(verdict.versions)),)),
-            Section("How to cite this", (Text(f"nodeprint {__version__}, CITATION.cff; its method: docs/method.md."),)),
+            Section("How to cite this", (Text(f"nodeprint {__version__}, CITATION.cff; its method: docs/method/."),)),
         ),
     )  # fmt: skip
 

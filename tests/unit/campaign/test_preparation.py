@@ -381,19 +381,6 @@ def test_a_campaign_of_other_nodes_asks_for_a_name(settings: dict[str, object], 
     assert {path: path.read_text() for path in folder.rglob("*") if path.is_file()} == kept
 
 
-def test_a_campaign_that_was_begun_as_a_sweep_goes_on(settings: dict[str, object]) -> None:
-    job = complete_job(settings | {"launch": "sweep"})
-    preparation.prepare(settings | {"launch": "slurm"}, lambda: [Node("a", "a")], [], {})
-    assert (job / "status.json").exists()
-
-
-def test_a_configuration_that_says_sweep_is_answered(tmp_path: Path) -> None:
-    with pytest.raises(
-        NodeprintError, match=r"config.yaml: launch: `sweep` is not used any more.*write `launch: slurm`"
-    ):
-        load(tmp_path, "launch: sweep\nslurm: {wave: 64}")
-
-
 def test_an_outcome_clears_what_was_said_of_an_earlier_failure(settings: dict[str, object]) -> None:
     job = complete_job(settings)
     (job / "submission.txt").write_text("Slurm job: FAILED")

@@ -136,7 +136,7 @@ def test_signatures(tmp_path: Path) -> None:
 
 def machines(*medians: float, **of: object) -> reference.Table:
     """A table of machines like those of `bare`, with these medians inside the CCX."""
-    fields = {"processor": "AMD EPYC 7742", "sockets": 1, "cpus": 128, "operation": "cas", "home_known": False} | of
+    fields = {"processor": "AMD EPYC 7742", "sockets": 1, "cpus": 128, "operation": "cas"} | of
     each = (reference.Machine(classes={"same CCX": ns}, source="x", **fields) for ns in medians)  # type: ignore[arg-type]
     return reference.Table({"x": reference.Source("https://example.org")}, tuple(each))
 

@@ -1,0 +1,23 @@
+"""Medians and robust deviations leave out what was not measured."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nodeprint.stats.robust import robust_sd, row_medians
+
+NAN = float("nan")
+
+
+def test_median_of_a_row_is_of_what_was_measured() -> None:
+    rows = np.array([[1.0, NAN, 3.0], [4.0, 4.0, 9.0], [NAN, NAN, NAN]])
+    np.testing.assert_array_equal(row_medians(rows), [2.0, 4.0, NAN])
+    assert np.isnan(row_medians(np.empty((2, 0)))).all()
+
+
+def test_robust_deviation_of_normal_differences_ignores_outliers_and_gaps() -> None:
+    values = np.random.default_rng(1).normal(0, 2, 20_000)
+    values[:500], values[500:1000] = 1e6, NAN
+    assert robust_sd(values) == pytest.approx(2, rel=0.05)
+    assert np.isnan(robust_sd(np.array([NAN])))
