@@ -20,6 +20,7 @@ from nodeprint.machine.topology.presets import from_part
 from nodeprint.machine.tree import open_tree
 from nodeprint.report import documents as report
 
+from . import statuses
 from .conftest import environment, need, record_texts, small_file_system
 from .schemas import valid_campaign
 from .test_bad_input import call
@@ -57,6 +58,7 @@ def test_a_full_disk_is_told_and_then_gone_on_from(house: Path, small: tuple[Pat
     subprocess.run(["mount", "-o", "remount,size=64m", folder], check=True)
     second = run(house, config)
     assert second.returncode == 0, second.stdout + second.stderr
+    statuses.agree(folder / "main", 0, second.stdout + second.stderr)
     assert before.items() <= record_texts(job).items(), "what was measured is not measured again"
     assert valid_campaign(folder / "main") == ["fleet.json", "records", "status.json", "verdict.json"]
     assert (folder / "main/report/cluster.pdf").read_bytes().startswith(b"%PDF")
