@@ -1,5 +1,17 @@
 """`python -m nodeprint`: the command line."""
 
-from nodeprint.cli import main
+import sys
+
+try:
+    from nodeprint.cli import main
+except ModuleNotFoundError as missing:
+    if (missing.name or "").startswith("nodeprint"):
+        raise
+    print(
+        f"nodeprint: the Python package {missing.name} is missing: `make setup` installs it into .venv of this clone, "
+        "`snakemake --sdm conda` makes an environment that has it",
+        file=sys.stderr,
+    )
+    sys.exit(2)
 
 main()

@@ -1,8 +1,10 @@
-"""status.json of a job that did not live to write it: cut off, cancelled, or refused by the scheduler."""
+"""Jobs that ended early: status.json of one that did not live to write it, as it was cut off, cancelled, or refused by
+the scheduler."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,13 @@ def settle(job: Path, reason: str) -> None:
         "measurements": rows,
     }  # fmt: skip
     files.write(job / "status.json", json.dumps(status, indent=1) + "\n")
+
+
+def ended_early(status: Mapping[str, Any]) -> bool:
+    """Whether a job ended before it could measure all, by its status.json, so that the next call goes on: it was cut
+    off, or its node was booted again."""
+    early = status.get("lost") is True or status.get("rebooted") is True
+    return early and status.get("outcome") != "complete"
 
 
 def _row(run: int, name: str, done: bool, reason: str) -> dict[str, Any]:

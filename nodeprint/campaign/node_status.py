@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from nodeprint.campaign import node_lists, node_sheet, slurm
+from nodeprint.campaign import lost_jobs, node_lists, node_sheet, slurm
 from nodeprint.campaign import preparation as campaigns
 from nodeprint.campaign.progress import (
     RUNS,
@@ -216,7 +216,7 @@ def _outcome(path: Path) -> tuple[str, str]:
         content = json.loads(path.read_text())
         missing = [m for m in content["measurements"] if m["outcome"] != "done"]
         message = f"{missing[0]['name']}: {missing[0]['message']}" if missing else ""
-        partial = "interrupted" if content.get("lost") else "partly measured"
+        partial = "interrupted" if lost_jobs.ended_early(content) else "partly measured"
         standings = {"complete": "measured", "partial": partial}
         return standings.get(str(content["outcome"]), "failed"), printable(message)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

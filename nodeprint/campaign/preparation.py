@@ -17,9 +17,12 @@ from nodeprint import files
 from nodeprint.campaign import node_sheet, recheck, run_files
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.errors import NodeprintError
+from nodeprint.machine.tree import open_tree
 from nodeprint.settings import checked_yaml
 from nodeprint.settings import config as configuration
 
+#: The kernel's identifier of a boot, below a machine's root.
+_BOOT_ID = "proc/sys/kernel/random/boot_id"
 #: By what a way of launching reaches its nodes.
 _REACHED = {"here": "here", "slurm": "Slurm", "ansible": "Ansible"}
 
@@ -35,11 +38,12 @@ def prepare(
 
     The set of nodes is frozen: `find` says which they are only where there is no sheet yet; Slurm's states are asked
     again while nodes are pending. A node of `again` gets a new job, and so does one whose unfinished job was begun with
-    another plan or other kernels (`hashes`, by kernel's name): what was measured stays. A failed outcome is set aside,
-    so that the workflow tries it again, and a complete one where the configuration now asks for measurements or runs
-    that the job does not have: node-run adds them to it. Where something is to be measured, suspects are looked for
-    anew after it. Raises NodeprintError, also where the configuration now asks for other nodes or other arguments than
-    were measured. Complete jobs are looked through for damaged records, but those of nodes in `read_whole`.
+    another plan, with other kernels (`hashes`, by kernel's name) or in another boot: what was measured stays. A failed
+    outcome is set aside, so that the workflow tries it again, and a complete one where the configuration now asks for
+    measurements or runs that the job does not have: node-run adds them to it. Where something is to be measured,
+    suspects are looked for anew after it. Raises NodeprintError, also where the configuration now asks for other nodes
+    or other arguments than were measured. Complete jobs are looked through for damaged records, but those of nodes in
+    `read_whole`.
     """
     folder = configuration.campaign_folder(config)
     for path in (path for part in (".", "logs", "report") for path in (folder / part).glob("*")):
@@ -58,7 +62,8 @@ def prepare(
     _refuse_other_arguments(folder, former, config, complete)
     more_runs = int(config["runs"]) > int(former.get("runs", config["runs"]))
     added = _add_what_is_new(complete, plan, more_runs) if former else {}
-    nodes = [_refreshed(folder, node, plan, hashes, read_whole) for node in nodes]
+    here = config["launch"] == "here"
+    nodes = [_refreshed(folder, node, plan, hashes, read_whole, here=here) for node in nodes]
     _set_fabric_aside(fabric_outcomes(folder, nodes), config)
     _note_changes(folder / "config.yaml", former, config, added)
     if former != config:  # the report is made again where it is newer
@@ -196,10 +201,13 @@ def _note_changes(path: Path, former: Mapping[str, Any], config: Mapping[str, An
     print(f"nodeprint: {path}: {said}", file=sys.stderr)
 
 
-def _refreshed(campaign: Path, node: Node, plan: str, hashes: Mapping[str, str], read_whole: Collection[str]) -> Node:
+def _refreshed(
+    campaign: Path, node: Node, plan: str, hashes: Mapping[str, str], read_whole: Collection[str], *, here: bool
+) -> Node:
     job = job_folder(campaign, node)
     status = job / "status.json"
     files.remove(job / "submission.txt")
+    rebooted = _status(status).get("rebooted") is True or (here and _is_of_another_boot(job / "survey.tar.gz"))
     if status.exists():
         # what is damaged is set aside by node-run and measured again, as is what is gone
         damaged = node.node not in read_whole and run_files.is_damaged(job)
@@ -211,15 +219,31 @@ def _refreshed(campaign: Path, node: Node, plan: str, hashes: Mapping[str, str],
         return replace(node, job=node.job + 1)
     if any(_of_other_kernel(path, hashes) for path in job.glob("run*/*.jsonl")):
         return replace(node, job=node.job + 1)
+    if rebooted and run_files.paths(job):  # of another node only node-run knows the boot; it then refuses the rest
+        return replace(node, job=node.job + 1)
     return node
 
 
-def _outcome(status: Path) -> str | None:
+def _outcome(status: Path) -> object:
+    return _status(status).get("outcome")
+
+
+def _status(path: Path) -> dict[str, Any]:
+    """What a status.json says; nothing where there is none that can be read."""
     try:
-        content = json.loads(status.read_text())
+        content = json.loads(path.read_text())
     except (OSError, ValueError, RecursionError):
-        return None
-    return content.get("outcome") if isinstance(content, dict) else None
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _is_of_another_boot(survey: Path) -> bool:
+    """Whether this machine was booted again since a survey of it; False where that is unknown."""
+    try:
+        surveyed = open_tree(survey).read_text(_BOOT_ID)
+    except NodeprintError:
+        return False
+    return bool(surveyed) and surveyed != open_tree(Path("/")).read_text(_BOOT_ID)
 
 
 def _without_runs(plan: str) -> list[tuple[str, str, str]]:

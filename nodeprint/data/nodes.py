@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from nodeprint import files
-from nodeprint.campaign import node_sheet, preparation
+from nodeprint.campaign import lost_jobs, node_sheet, preparation
 from nodeprint.campaign.node_sheet import Node, short
 from nodeprint.data import jobs, store
 from nodeprint.data.jobs import Job
@@ -81,7 +81,7 @@ def _is_cut(node: Node, jobs: Sequence[Job]) -> bool:
     if [job.number for job in with_records] != [node.job]:
         return False
     status = with_records[0].status
-    return not status or (bool(status.get("lost")) and status.get("outcome") != "complete")
+    return not status or lost_jobs.ended_early(status)
 
 
 def _not_begun(node: Node) -> str:

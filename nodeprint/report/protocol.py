@@ -56,14 +56,14 @@ def write(campaigns: Sequence[Path], to: Path) -> list[Path]:
     """
     if len({path.resolve() for path in campaigns}) < len(campaigns):
         raise NodeprintError("a campaign is named twice", key="protocol", advice="name each once")
-    judged = [_campaign(path) for path in campaigns]
-    if len({campaign.verdict.simulated for campaign in judged}) > 1:
+    judged_campaigns = [judged(path) for path in campaigns]
+    if len({campaign.verdict.simulated for campaign in judged_campaigns}) > 1:
         advice = "write a protocol of measured campaigns only"
         raise NodeprintError("simulated and measured campaigns are mixed", key="protocol", advice=advice)
-    listed = manifest([path for campaign in judged for path in evidence(campaign.folder)], to)
+    listed = manifest([path for campaign in judged_campaigns for path in evidence(campaign.folder)], to)
     paths = [files.write(to / "MANIFEST.sha256", listed)]
     with Printer("protocol.typ") as printer:
-        pdf = printer.data(content(judged, listed, site_branding.of(campaigns[-1])))
+        pdf = printer.data(content(judged_campaigns, listed, site_branding.of(campaigns[-1])))
     return [*paths, files.write(to / "protocol.pdf", pdf)]
 
 
@@ -137,7 +137,8 @@ def _named(party: str) -> str:
     return f", {party}" if party else ""
 
 
-def _campaign(folder: Path) -> JudgedCampaign:
+def judged(folder: Path) -> JudgedCampaign:
+    """A campaign with its verdict. Raises NodeprintError where it has none."""
     verdict = verdict_files.read(folder)
     try:
         fleet = packed.read(folder)

@@ -36,6 +36,7 @@ NODE_RUN = ROOT / "kernels" / "node-run"
 FAKE = ROOT / "tests/support/fake_kernel.sh"
 SHELLS = {"dash": ["dash"], "busybox": ["busybox", "sh"]}
 HOST = os.uname().nodename.split(".")[0]
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 @pytest.fixture(scope="module")
@@ -476,6 +477,54 @@ def test_a_survey_alone_with_serial_numbers_as_the_site_wants_them(campaign: Cam
     assert f"\tSerial Number: {kept}\n" in (survey.read_text("nodeprint/dmidecode.txt") or "")
     assert ("aa:bb" in (survey.read_text("nodeprint/lstopo.xml") or "")) == (how == "yes")
     assert fingerprint.read(survey).get("serials", "") == (f"A1 {kept}" if kept else "")
+
+
+def in_another_boot(campaign: Campaign) -> subprocess.CompletedProcess[str]:
+    """node-run as after a reboot: the kernel gives another boot id."""
+    need("unshare", root="mount another boot id, in a namespace of its own")
+    boot = campaign.folder.parent / "boot_id"
+    boot.write_text("b007b007-0000-4000-8000-000000000001\n")
+    inside = ["unshare", "--mount", "sh", "-c", f'mount --bind "$0" {BOOT_ID} && exec "$@"', str(boot)]
+    if subprocess.run([*inside, "true"], check=False, capture_output=True).returncode != 0:
+        missing("no namespace of mounts here")
+    return subprocess.run(
+        [*inside, *campaign.command()], env=campaign.environment, capture_output=True, text=True, timeout=300,
+        check=False,
+    )  # fmt: skip
+
+
+def surveyed_boot(campaign: Campaign) -> str:
+    return (open_tree(campaign.job / "survey.tar.gz").read_text(BOOT_ID.lstrip("/")) or "").strip()
+
+
+@pytest.mark.parametrize("begun", [False, True], ids=["between two measurements", "within one"])
+def test_what_another_boot_has_begun_is_not_continued(campaign: Campaign, begun: bool) -> None:
+    campaign.plan("a\tfake\t--steps 3", "b\tfake\t--steps 3 --crash SEGV")
+    assert campaign.run()[0] == 0
+    if not begun:
+        (campaign.job / "run1/b.jsonl").unlink()
+    before = {path: path.read_bytes() for path in campaign.job.rglob("run1/*")}
+    survey = surveyed_boot(campaign)
+    assert not campaign.status()["rebooted"]
+    done = in_another_boot(campaign)
+    assert done.returncode == 0, done.stderr
+    assert campaign.status()["rebooted"] and campaign.status()["outcome"] == "partial"
+    rest = campaign.outcomes()[1, "b"]
+    assert rest["outcome"] == "refused" and rest["exit_code"] == -1
+    assert rest["message"].startswith("the node was booted again since this job was begun; the next call")
+    assert {path: path.read_bytes() for path in campaign.job.rglob("run1/*")} == before
+    assert surveyed_boot(campaign) == survey, "the survey is that of the records"
+
+
+def test_a_job_of_another_boot_without_records_is_surveyed_anew(campaign: Campaign) -> None:
+    campaign.plan("a\tfake\t--refuse 3")
+    assert campaign.run()[0] == 0
+    (campaign.job / "run1/a.jsonl").unlink(missing_ok=True)
+    campaign.plan("a\tfake\t--steps 3")
+    done = in_another_boot(campaign)
+    assert done.returncode == 0, done.stderr
+    assert campaign.is_whole(3) and not campaign.status()["rebooted"]
+    assert surveyed_boot(campaign) == "b007b007-0000-4000-8000-000000000001"
 
 
 @pytest.mark.parametrize("host", ["../../evil", "a b$(touch pwned)\"'", "-rf", "\x01\xff", "n1.example.org"])

@@ -1,7 +1,8 @@
 """SIGKILL of each process of a call, at each phase, on a real Slurm: then the same call again. Nothing is measured
-twice or lost, nothing waits for who is gone, and status, exit status and last line agree."""
+twice or lost, nothing waits for who is gone, and all statuses agree."""
 
 import json
+import shutil
 import signal
 import subprocess
 import time
@@ -11,7 +12,11 @@ from pathlib import Path
 import pytest
 
 from nodeprint.campaign import node_status
+from nodeprint.machine.tree import open_tree
+from tests.support import statuses
+from tests.support.made_records import record_files
 from tests.support.real_parts import environment
+from tests.support.replayed_fleet import SUSPECT, fleet, replaying  # noqa: F401 (fixtures)
 from tests.system.test_cluster import CLUSTER, caller, cluster, outcome, reach, up
 from tests.system.test_slurm_faults import NODES, Campaign, kill_slurmctld, login, nothing_is_left, wait_for
 
@@ -29,7 +34,9 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def kill(campaign: Campaign, victim: str) -> None:
     """SIGKILL for a process of the call; of those on a node for that of rack-J01."""
     name, slurm = campaign.folder.name, campaign.slurm
-    if victim == "run":
+    if victim == "make":
+        login(slurm, f"pkill -KILL -f '[m]ake .*CONFIG={name}.yaml'")
+    elif victim == "run":
         cluster("exec", "login", "kill", "-KILL", caller(campaign.house, name), state=slurm)
     elif victim == "snakemake":
         login(slurm, f"pkill -KILL -f 'bin/[s]nakemake .*{name}.yaml'")
@@ -44,23 +51,59 @@ def kill(campaign: Campaign, victim: str) -> None:
         cluster("exec", "rack-J01", "pkill", "-KILL", "-f", words[victim], state=slurm)
 
 
+def start_slurmd(slurm: Path) -> None:
+    """Start the slurmd of rack-J01 again."""
+    cluster("exec", "rack-J01", "slurmd", "-b", "-N", "rack-J01", state=slurm)
+
+
+#: sbatch as on a busy controller: it answers late.
+LATE_SBATCH = """\
+#!/bin/sh
+touch {mark}
+sleep 1
+exec {sbatch} "$@"
+"""
+
+
+def prepare(campaign: Campaign, victim: str, phase: str) -> None:
+    """Let the call be as its victim and phase need it."""
+    if victim == "make":  # set-up is not what is killed here
+        stamps = ["-o", ".venv/run.stamp", "-o", "kernels"]
+        campaign.command = ["make", *stamps, "run", f"CONFIG={campaign.config.name}", "FAIL_ON=nothing"]
+    if phase == "submitting":
+        sbatch = campaign.tmp / "bin/sbatch"
+        sbatch.parent.mkdir()
+        sbatch.write_text(LATE_SBATCH.format(mark=campaign.tmp / "submitting", sbatch=shutil.which("sbatch")))
+        sbatch.chmod(0o755)
+        campaign.path = f"{sbatch.parent}:{campaign.path}"
+    elif phase == "pending":
+        for node in NODES:
+            login(campaign.slurm, f"sbatch -J before --exclusive --nodelist={node} -o /dev/null --wrap 'sleep 600'")
+
+
 def reached(campaign: Campaign, phase: str) -> None:
     """Wait for a phase of the call."""
     if phase == "submitting":
-        wait_for(lambda: bool(login(campaign.slurm, "squeue --noheader")))
+        wait_for((campaign.tmp / "submitting").exists)
+    elif phase == "pending":
+        wait_for(lambda: login(campaign.slurm, "squeue --noheader -t PENDING -o %j").count("nodeprint-") == len(NODES))
     elif phase == "running":
         campaign.measuring("rack-J01")
+    elif phase == "completing":
+        wait_for(lambda: any(campaign.folder.glob("nodes/*/job1/status.json")))
     else:
         wait_for((campaign.folder / "fleet.json").exists)
 
 
+CALL = ("make", "run", "snakemake")
 CASES = [
-    (victim, phase)
-    for phase in ("submitting", "running", "judging")
-    for victim in ("run", "snakemake", "node-run", "kernel", "slurmd", "slurmctld")
-    if phase == "running" or victim in ("run", "snakemake", "slurmctld")
+    *((victim, "submitting") for victim in (*CALL, "slurmctld")),
+    *((victim, "pending") for victim in (*CALL, "slurmd", "slurmctld")),
+    *((victim, "running") for victim in (*CALL, "node-run", "kernel", "slurmd", "slurmctld")),
+    *((victim, "completing") for victim in (*CALL, "slurmd", "slurmctld")),
+    *((victim, "judging") for victim in (*CALL, "slurmctld")),
 ]
-QUICK = {("run", "running"), ("snakemake", "submitting")}
+QUICK = {("make", "running"), ("run", "running"), ("snakemake", "submitting")}
 
 
 @pytest.mark.parametrize(
@@ -69,37 +112,118 @@ QUICK = {("run", "running"), ("snakemake", "submitting")}
 )
 def test_a_killed_process_costs_nothing(house: Path, slurm: Path, victim: str, phase: str) -> None:
     campaign = Campaign(house, slurm, f"{victim}-{phase}", passes=40)
-    process = campaign.call()
+    prepare(campaign, victim, phase)
+    first = campaign.call()
     reached(campaign, phase)
     kill(campaign, victim)
-    output = process.communicate(timeout=300)[0]
+    if phase == "pending":
+        if victim == "slurmd":
+            start_slurmd(slurm)
+        login(slurm, "scancel --name=before")
+    second = campaign.call() if victim in CALL else None
+    output = first.communicate(timeout=600)[0]
     assert "Traceback" not in output
-    if victim in ("run", "snakemake"):
-        assert process.returncode != 0
-    elif process.returncode:
-        assert process.returncode == node_status.read(campaign.folder).code == 1, output
-        assert "Not finished: rack-J01 " in output.splitlines()[-1]
-    if victim == "slurmd":
-        cluster("exec", "rack-J01", "slurmd", "-b", "-N", "rack-J01", state=slurm)
+    if victim in CALL:
+        assert first.returncode != 0
+    else:
+        statuses.agree(campaign.folder, first.returncode, output)
+        assert first.returncode == 0 or "Not finished: rack-J01 " in output.splitlines()[-1]
+    if victim == "slurmd" and phase != "pending":
+        start_slurmd(slurm)
         reach(slurm, {"rack-J01": "idle"})
-    campaign.done()
+    campaign.done(second)
     assert campaign.outcomes() == dict.fromkeys(NODES, "complete")
     campaign.once(*NODES)
     assert node_status.read(campaign.folder).counts == {"measured": len(NODES)}
     # a controller that was killed takes up its former state, and hears from the nodes that these jobs have ended
     wait_for(lambda: login(slurm, "squeue --noheader") == "", 120)
+    shutil.rmtree(campaign.tmp / "bin", ignore_errors=True)
     nothing_is_left(campaign)
 
 
-def test_cancelled_jobs_are_not_measured(house: Path, slurm: Path) -> None:
-    campaign = Campaign(house, slurm, "cancelled", passes=400)
+@pytest.fixture(scope="module")
+def five_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cluster of the nodes of the simulated fleet."""
+    names = [f"node{number:03}" for number in range(5)]
+    state = up(tmp_path_factory.mktemp("recheck") / "state", len(names), "MinJobAge=2", names=names)
+    yield state
+    cluster("down", state=state)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("replaying")
+@pytest.mark.parametrize("victim", [*CALL, "slurmctld"])
+def test_killed_at_the_recheck(house: Path, five_nodes: Path, victim: str) -> None:
+    """The suspect and two others have one second job each, and no other node has one."""
+    campaign = Campaign(house, five_nodes, f"recheck-{victim}", passes=3)
+    prepare(campaign, victim, "recheck")
+    config = json.loads(campaign.config.read_text()) | {"recheck": True, "recheck_minutes": 0.05, "runs": 2}
+    campaign.config.write_text(json.dumps(config))
+    first = campaign.call()
+    rounds = campaign.folder / "launch/recheck1.tsv"
+    wait_for(lambda: rounds.exists() and SUSPECT in rounds.read_text())
+    kill(campaign, victim)
+    second = campaign.call() if victim in CALL else None
+    output = first.communicate(timeout=600)[0]
+    assert "Traceback" not in output
+    if victim not in CALL:
+        statuses.agree(campaign.folder, first.returncode, output)
+    campaign.done(second)
+    jobs = {node.name: len([*node.glob("job*")]) for node in (campaign.folder / "nodes").iterdir()}
+    assert jobs[SUSPECT] == 2 and sorted(jobs.values()) == [1, 1, 2, 2, 2], jobs
+    for job in campaign.folder.glob("nodes/*/job*"):
+        assert json.loads((job / "status.json").read_text())["outcome"] == "complete"
+        assert [(file.header["run"], file.complete) for file in record_files(job)] == [(1, True), (2, True)]
+    assert json.loads((campaign.folder / "verdict.json").read_text())["nodes"][SUSPECT]["outcome"] == "DEVIATES"
+    wait_for(lambda: login(five_nodes, "squeue --noheader") == "", 120)
+    nothing_is_left(campaign)
+
+
+@pytest.mark.parametrize("cancelled", [pytest.param(NODES[:1], marks=pytest.mark.long), NODES], ids=["one", "all"])
+def test_cancelled_jobs_are_not_measured_and_continued(house: Path, slurm: Path, cancelled: tuple[str, ...]) -> None:
+    campaign = Campaign(house, slurm, f"cancelled-{len(cancelled)}", passes=150)
     process = campaign.call()
     campaign.measuring(*NODES)
-    login(slurm, "scancel -u $(id -un)")
+    login(slurm, " ".join(f"scancel $(squeue -h -w {node} -o %i);" for node in cancelled))
     output = campaign.done(process, code=1)
-    assert "0 of 3 nodes came back" in output and "NOT MEASURED" not in output.splitlines()[-1]
+    assert f"{len(NODES) - len(cancelled)} of 3 nodes came back" in output
     status = node_status.read(campaign.folder)
-    assert set(status.counts) <= {"failed", "interrupted"} and status.code == 1
+    assert {node.node for node in status.nodes if node.standing in ("failed", "interrupted")} == set(cancelled)
+    nothing_is_left(campaign)
+    campaign.done()
+    campaign.once(*NODES)
+    nothing_is_left(campaign)
+
+
+@pytest.mark.long
+def test_a_node_that_is_booted_again_gets_a_new_job(house: Path, slurm: Path, tmp_path: Path) -> None:
+    """With another command line of its kernel, while its job is unfinished."""
+    campaign = Campaign(house, slurm, "rebooted", passes=100)
+    process = campaign.call()
+    campaign.measuring(*NODES)
+    login(slurm, "scancel $(squeue -h -w rack-J01 -o %i)")
+    campaign.done(process, code=1)
+    job = campaign.folder / "nodes/rack-J01/job1"
+    before = {path: path.read_bytes() for path in (*job.glob("run1/*"), job / "survey.tar.gz")}
+    facts = {"proc/sys/kernel/random/boot_id": "b007b007-0000-4000-8000-000000000001", "proc/cmdline": "quiet iommu=pt"}
+    for path, text in facts.items():
+        (tmp_path / Path(path).name).write_text(text + "\n")
+        cluster("exec", "rack-J01", "mount", "--bind", tmp_path / Path(path).name, f"/{path}", state=slurm)
+    try:
+        output = campaign.done(code=1)
+        assert "rack-J01" in output.splitlines()[-1] and "was booted again" in output.splitlines()[-1]
+        assert {path: path.read_bytes() for path in before} == before
+        campaign.done()
+    finally:
+        for path in facts:
+            cluster("exec", "rack-J01", "umount", f"/{path}", state=slurm)
+    assert {path: path.read_bytes() for path in before} == before
+    assert [len([*campaign.folder.glob(f"nodes/{node}/job*")]) for node in NODES] == [2, 1, 1]
+    survey = open_tree(job.with_name("job2") / "survey.tar.gz")
+    assert {path: (survey.read_text(path) or "").strip() for path in facts} == facts
+    (records,) = record_files(job.with_name("job2"))
+    assert records.complete and records.header["boot_id"] == facts["proc/sys/kernel/random/boot_id"]
+    campaign.once("cn-n", "cn03")
     nothing_is_left(campaign)
 
 

@@ -3,6 +3,7 @@ true reason, and nothing is left behind. The nodes have odd names, Slurm forgets
 memory by default."""
 
 import json
+import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -10,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint.campaign import node_status
 from nodeprint.data import records
+from tests.support import statuses
 from tests.support.made_records import one_record_file, record_files
 from tests.support.real_parts import ROOT, environment, need, small_file_system
 from tests.system.test_cluster import CLUSTER, caller, cluster, outcome, reach, states, up, verdicts
@@ -40,6 +41,7 @@ class Campaign:
         self.command = ["workflow/run", "--config", self.config.name, "--fail-on", "nothing"]
         self.tmp = house / f"{name}.tmp"  # of the nodes, too: jobs have the environment of the login node
         self.tmp.mkdir()
+        self.path = os.environ["PATH"]
         self.set(passes, **options)
         wait_for(lambda: set(states(slurm).values()) == {"idle"})
 
@@ -55,17 +57,16 @@ class Campaign:
         """Begin a call, in a session of its own."""
         return subprocess.Popen(
             [CLUSTER, "exec", "login", *self.command], cwd=self.house,
-            env=environment() | {"CLUSTER_STATE": str(self.slurm), "TMPDIR": str(self.tmp)}, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, start_new_session=True,
+            env=environment() | {"CLUSTER_STATE": str(self.slurm), "TMPDIR": str(self.tmp), "PATH": self.path},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
         )  # fmt: skip
 
     def done(self, process: subprocess.Popen[str] | None = None, code: int = 0) -> str:
         """Wait for a call that ends with `code`, as every status says; what it said."""
         process = process or self.call()
-        said = process.communicate(timeout=300)[0]
+        said = process.communicate(timeout=600)[0]
         assert process.returncode == code, said
-        assert node_status.read(self.folder).code == code
-        assert ("Not finished: " in said.splitlines()[-1]) is (code == 1), said
+        statuses.agree(self.folder, code, said)
         return said
 
     def measuring(self, *nodes: str) -> None:
@@ -314,7 +315,8 @@ def test_slurmd_and_its_step_killed(house: Path, slurm: Path) -> None:
     process = campaign.call()
     campaign.measuring("cn03")
     cluster("exec", "cn03", "pkill", "-KILL", "slurm", state=slurm)
-    process.wait(timeout=300)
+    output = process.communicate(timeout=600)[0]
+    statuses.agree(campaign.folder, process.returncode, output)
     assert [outcome(campaign.folder, node) for node in ("rack-J01", "cn-n")] == ["complete", "complete"]
     cluster("exec", "cn03", "slurmd", "-b", "-N", "cn03", state=slurm)
     reach(slurm, {"cn03": "idle"})
@@ -332,12 +334,11 @@ def test_a_time_limit_a_cancelled_job_and_a_node_that_does_not_see_the_programs(
         campaign.measuring("rack-J01", "cn-n")
         rows = [line.split("\t") for line in (campaign.folder / "launch/jobs.tsv").read_text().splitlines()]
         cluster("exec", "login", "scancel", next(row[2] for row in rows if row[0] == "cn-n"), state=slurm)
-        said = process.communicate(timeout=300)[0]
+        campaign.done(process, code=1)
     finally:
         cluster("exec", "cn03", "umount", house / "kernels", state=slurm)
     kept = {node: records.read(campaign.cut(node)[0]).pairs["pass"] for node in ("rack-J01", "cn-n")}
     assert all(len(passes) for passes in kept.values())
-    assert process.returncode == 1, said
     # Slurm forgets after two seconds: its word is there where a poll came in time, node-run's always
     for node in ("rack-J01", "cn-n"):
         assert "Slurm job" in campaign.reason(node) and "node-run: run 1 of 1" in campaign.reason(node)
@@ -371,7 +372,7 @@ def test_a_shared_folder_that_is_full(house: Path, tmp_path: Path) -> None:
         try:
             campaign = Campaign(house, state, "full", passes=3)
             first = campaign.call()
-            said = first.communicate(timeout=300)[0]
+            said = first.communicate(timeout=600)[0]
             assert first.returncode != 0 and "Traceback" not in said, said
             assert "cannot be written" in said or "No space left" in said, said
             subprocess.run(["mount", "-o", "remount,size=64m", folder], check=True)

@@ -33,13 +33,18 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def module(clone: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """A module of Python called there."""
+    environment = os.environ | {"PYTHONPATH": f"{clone.parent}:{clone}/workflow"}
+    return subprocess.run(
+        [sys.executable, "-m", *words], cwd=clone, env=environment, capture_output=True, text=True, timeout=300,
+        check=False,
+    )  # fmt: skip
+
+
 def snakemake(clone: Path, *words: str) -> str:
     """What Snakemake prints there."""
-    environment = os.environ | {"PYTHONPATH": f"{clone.parent}:{clone}/workflow"}
-    done = subprocess.run(
-        [sys.executable, "-m", "snakemake", *words], cwd=clone, env=environment, capture_output=True, text=True,
-        timeout=300, check=False,
-    )  # fmt: skip
+    done = module(clone, "snakemake", *words)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -54,3 +59,10 @@ def test_a_clone_knows_its_executor(clone: Path) -> None:
     (clone / "slurm.yaml").write_text("launch: slurm\ncampaign: sheet\nmeasure: [coherence-cas]\nslurm: {minutes: 5}\n")
     planned = snakemake(clone, "--dry-run", "--configfile", "slurm.yaml", "--workflow-profile", "profiles/slurm")
     assert "\ndiscover " in planned
+
+
+def test_a_clone_without_the_packages_of_nodeprint_names_the_remedy(clone: Path) -> None:
+    done = module(clone, "nodeprint", "discover")
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("nodeprint: the Python package ") and "`snakemake --sdm conda`" in line

@@ -19,6 +19,7 @@ from nodeprint.machine import fingerprint, preflight
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.machine.tree import open_tree
 from nodeprint.report import documents as report
+from tests.support import statuses
 from tests.support.command_line import call
 from tests.support.made_records import record_texts
 from tests.support.real_parts import environment, need, small_file_system
@@ -57,6 +58,7 @@ def test_a_full_disk_is_told_and_then_gone_on_from(house: Path, small: tuple[Pat
     subprocess.run(["mount", "-o", "remount,size=64m", folder], check=True)
     second = run(house, config)
     assert second.returncode == 0, second.stdout + second.stderr
+    statuses.agree(folder / "main", 0, second.stdout + second.stderr)
     assert before.items() <= record_texts(job).items(), "what was measured is not measured again"
     assert valid_campaign(folder / "main") == ["fleet.json", "records", "status.json", "verdict.json"]
     assert (folder / "main/report/cluster.pdf").read_bytes().startswith(b"%PDF")

@@ -16,50 +16,11 @@ from nodeprint.cli.shared import judge_and_write
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.settings import config
 from tests.support.real_parts import environment
+from tests.support.replayed_fleet import NODES, SUSPECT, fleet, replaying  # noqa: F401 (fixtures)
 
 pytestmark = pytest.mark.machine
 
-NODES, JOBS, SUSPECT = 5, 3, "node003"
 MINUTES = 0.05
-
-#: In a campaign of these tests: the records that the simulated node's job has, as if measured on this host. A campaign
-#: `...-soon` has all its jobs begin with the first one: a job so soon confirms nothing.
-REPLAY = """\
-#!/bin/sh
-case $PWD in
-*/results/recheck-*/nodes/*/job*) ;;
-*) exec {real} "$@" ;;
-esac
-case "$*" in *--plan* | *--help*) exit 0 ;; esac
-while [ $# -gt 0 ]; do
-    case $1 in --out) out=$2 ;; --job) job=$2 ;; --run) run=$2 ;; esac
-    shift
-done
-node=${{PWD%/*}} node=${{node##*/}} time=''
-case $PWD in *-soon/*) time='1s/"start_time": "2026-01-01T0./"start_time": "2026-01-01T01/' ;; esac
-cp {fleet}/nodes/$node/job$job/survey.tar.gz .
-zcat {fleet}/nodes/$node/job$job/run$run/coherence-cas.jsonl.gz |
-    sed '1s/"host": "[^"]*"/"host": "{host}"/; '"$time" >"$out"
-"""
-
-
-@pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A simulated fleet of which one node is slow in every job, hours apart."""
-    plan = simulate.Plan(from_part("EPYC 7302", 1), NODES, JOBS, 2, 3, 3, defects=(f"{SUSPECT}: core 5 +40%",))
-    return simulate.write(plan, tmp_path_factory.mktemp("recheck") / "fleet")
-
-
-@pytest.fixture
-def replaying(house: Path, fleet: Path) -> Iterator[None]:
-    """The house with a kernel that replays the fleet."""
-    kernel = house / "kernels/build/coherence"
-    real = kernel.rename(kernel.with_name("coherence.real"))
-    host = node_sheet.short(socket.gethostname())
-    kernel.write_text(REPLAY.format(real=real, fleet=fleet, host=host))
-    kernel.chmod(0o755)
-    yield
-    real.rename(kernel)
 
 
 def campaign(house: Path, name: str, code: int = 0) -> tuple[Path, subprocess.CompletedProcess[str]]:

@@ -97,6 +97,9 @@ def test_what_nobody_is_at_work_on_is_interrupted(folder: Path) -> None:
     (folder / "nodes/runs/job1/status.json").write_text(json.dumps(status | {"lost": False}))
     without = next(node for node in node_status.read(folder).nodes if node.node == "runs")
     assert without.standing == "partly measured"
+    # what another boot began is measured in a new job
+    (folder / "nodes/runs/job1/status.json").write_text(json.dumps(status | {"lost": False, "rebooted": True}))
+    assert node_status.read(folder).counts["interrupted"] == 1
 
 
 def test_status_ends_with_what_a_script_can_use(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,10 @@
 """Configuration, plan and sample sheet: what is right, and what is said about what is wrong."""
 
+import json
 import re
 import socket
+import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,14 @@ from nodeprint.settings import config
 from tests.support.made_records import header, lines
 from tests.support.real_parts import ROOT
 from tests.support.run_archives import COMPRESS, RECORDS, tar_of
+
+
+def folder_of(folder: Path, files: Mapping[str | Path, str]) -> Path:
+    """A folder with these files."""
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return folder
 
 
 def load(tmp_path: Path, text: str) -> dict[str, object]:
@@ -350,6 +361,33 @@ def test_an_unfinished_job_of_another_plan_or_kernel_stays(
     preparation.prepare(settings, lambda: [], [], {"coherence": kernel_hash})
     assert node_sheet.read_sheet(folder / "nodes.tsv")[0].job == job
     assert (begun / "run1/coherence-cas.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("launch", "seen_by", "records", "job"),
+    [("here", "survey", True, 2), ("here", "survey", False, 1), ("here", "nothing", True, 1),
+     ("slurm", "survey", True, 1), ("slurm", "node-run", True, 2), ("slurm", "nothing", True, 1)],
+)  # fmt: skip
+def test_an_unfinished_job_of_another_boot_stays(
+    settings: dict[str, object], tmp_path: Path, launch: str, seen_by: str, records: bool, job: int
+) -> None:
+    """Of this machine the boot is known; of another node what node-run noted."""
+    settings |= {"launch": launch}
+    sheet = [Node("a", "a")]
+    begun = preparation.prepare(settings, lambda: sheet, [], {}) / "nodes/a/job1"
+    (begun / "run1").mkdir(parents=True)
+    boot_id = Path("/proc/sys/kernel/random/boot_id")
+    surveyed = folder_of(tmp_path / "surveyed", {
+        "proc/cpuinfo": "", boot_id.relative_to("/"): "b\n" if seen_by == "survey" else boot_id.read_text(),
+    })  # fmt: skip
+    with tarfile.open(begun / "survey.tar.gz", "w:gz") as archive:
+        archive.add(surveyed / "proc", "proc")
+    if records:
+        (begun / "run1/coherence-cas.jsonl").write_text(lines(header()))
+    (begun / "status.json").write_text(json.dumps({"outcome": "partial", "rebooted": seen_by == "node-run"}))
+    folder = preparation.prepare(settings, lambda: sheet, [], {})
+    assert node_sheet.read_sheet(folder / "nodes.tsv")[0].job == job
+    assert (begun / "survey.tar.gz").exists() and (begun / "run1/coherence-cas.jsonl").exists() == records
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:

@@ -1,0 +1,58 @@
+"""A kernel that replays a simulated fleet: whole calls whose figures are those of machines that are not here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nodeprint import simulate
+from nodeprint.machine.topology.presets import from_part
+
+#: Jobs of each simulated node, and the node that is slow in each of them.
+JOBS, SUSPECT = 3, "node003"
+
+
+NODES = 5
+
+
+#: In a campaign of these tests: the records that the simulated node's job has, as if measured on its host. A campaign
+#: `...-soon` has all its jobs begin with the first one: a job so soon confirms nothing.
+REPLAY = """\
+#!/bin/sh
+case $PWD in
+*/results/recheck-*/nodes/*/job*) ;;
+*) exec {real} "$@" ;;
+esac
+case "$*" in *--plan* | *--help*) exit 0 ;; esac
+while [ $# -gt 0 ]; do
+    case $1 in --out) out=$2 ;; --job) job=$2 ;; --run) run=$2 ;; esac
+    shift
+done
+node=${{PWD%/*}} node=${{node##*/}} host=$(uname -n) time=''
+case $PWD in *-soon/*) time='1s/"start_time": "2026-01-01T0./"start_time": "2026-01-01T01/' ;; esac
+cp {fleet}/nodes/$node/job$job/survey.tar.gz .
+# hours lie between simulated jobs: what the login node's clock says of these is kept out by a folder in its place
+[ -d followed.json ] || {{ rm -f followed.json && mkdir followed.json; }}
+zcat {fleet}/nodes/$node/job$job/run$run/coherence-cas.jsonl.gz |
+    sed '1s/"host": "[^"]*"/"host": "'"${{host%%.*}}"'"/; '"$time" >"$out"
+"""
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A simulated fleet of which one node is slow in every job, hours apart."""
+    plan = simulate.Plan(from_part("EPYC 7302", 1), NODES, JOBS, 2, 3, 3, defects=(f"{SUSPECT}: core 5 +40%",))
+    return simulate.write(plan, tmp_path_factory.mktemp("recheck") / "fleet")
+
+
+@pytest.fixture
+def replaying(house: Path, fleet: Path) -> Iterator[None]:
+    """The house with a kernel that replays the fleet."""
+    kernel = house / "kernels/build/coherence"
+    real = kernel.rename(kernel.with_name("coherence.real"))
+    kernel.write_text(REPLAY.format(real=real, fleet=fleet))
+    kernel.chmod(0o755)
+    yield
+    real.rename(kernel)

@@ -1,0 +1,49 @@
+"""All that says how a campaign stands after a call, held against each other: exit status, last line, what
+`nodeprint status` prints, verdict, JUnit and protocol."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from junitparser import Error, JUnitXml
+
+from nodeprint.campaign import node_status
+from nodeprint.judge.outcome import Outcome
+from nodeprint.report import files, protocol
+from nodeprint.report.pages.blocks import SiteTexts
+
+
+def agree(campaign: Path, code: int, output: str) -> None:
+    """Assert that a call which ended by itself with `code`, after it had written `output`, says the same everywhere.
+
+    A node with a second job keeps the outcome of its first where the second one was lost, and the call ends with 1.
+    """
+    status = node_status.read(campaign)
+    unfinished = {node.node for node in status.nodes if node.standing in node_status.UNFINISHED}
+    assert status.code == code == int(bool(unfinished)), (status.as_text(), output)
+    last = output.splitlines()[-1]
+    assert ("Not finished: " in last) is bool(unfinished), output
+    assert status.unfinished() in last, "the same nodes with the same reasons"
+    absent = {node.node for node in status.nodes if node.standing == "left out"}
+    absent |= {node.node for node in status.nodes if node.standing in node_status.UNFINISHED and node.job == 1}
+    verdict = files.read(campaign)
+    assert {name for name, node in verdict.nodes.items() if node.outcome is Outcome.NOT_MEASURED} == absent
+    assert _errors(campaign / "verdict.xml") == {f"node {name}" for name in absent}
+    pages = protocol.content([protocol.judged(campaign)], "", SiteTexts())
+    rows = {row["node"]: row for row in pages["nodes"]}
+    assert set(rows) == {node.node for node in status.nodes}
+    assert {name for name, row in rows.items() if row["verdicts"] == [str(Outcome.NOT_MEASURED)]} == absent
+    assert all(rows[name]["result"] == protocol.OPEN for name in absent)
+    assert not absent or pages["result"] != protocol.ACCEPTED
+
+
+def _errors(junit: Path) -> set[str]:
+    """The nodes' test cases of a JUnit file that are an error of the kind NOT MEASURED."""
+    cases = [case for suite in JUnitXml.fromfile(str(junit)) for case in suite]
+    wanted = str(Outcome.NOT_MEASURED)
+    return {
+        str(case.name)
+        for case in cases
+        if str(case.name).startswith("node ")
+        and any(isinstance(result, Error) and result.type == wanted for result in case.result)
+    }
