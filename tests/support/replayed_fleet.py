@@ -10,12 +10,8 @@ import pytest
 from nodeprint import simulate
 from nodeprint.machine.topology.presets import from_part
 
-#: Jobs of each simulated node, and the node that is slow in each of them.
-JOBS, SUSPECT = 3, "node003"
-
-
-NODES = 5
-
+#: Nodes, jobs of each, and the node that is slow in each of them.
+NODES, JOBS, SUSPECT = 5, 3, "node003"
 
 #: In a campaign of these tests: the records that the simulated node's job has, as if measured on its host. A campaign
 #: `...-soon` has all its jobs begin with the first one: a job so soon confirms nothing.

@@ -3,17 +3,14 @@
 import json
 import socket
 import subprocess
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nodeprint import simulate
 from nodeprint.campaign import node_sheet
 from nodeprint.cli.shared import judge_and_write
-from nodeprint.machine.topology.presets import from_part
 from nodeprint.settings import config
 from tests.support.real_parts import environment
 from tests.support.replayed_fleet import NODES, SUSPECT, fleet, replaying  # noqa: F401 (fixtures)
