@@ -66,6 +66,11 @@ test: .venv/dev.stamp kernels ## unit tests, kernels under sanitizers, the workf
 test-pure: .venv/dev.stamp kernels ## the tests that neither measure nor start services
 	pytest -q -m 'not machine and not emulated' -n auto --dist worksteal $(TESTS)
 
+# what the judge and its statistics say, and what holds the house together
+QUICK = tests/unit/stats tests/unit/judge $(wildcard tests/house/test_house.py tests/unit/test_*.py)
+test-quick: .venv/dev.stamp ## a minute for a first change: the judge, its statistics and the rules of the house
+	pytest -q -m 'not machine and not emulated and not long and not slow' -n auto --dist worksteal $(QUICK)
+
 test-emulated: .venv/dev.stamp kernels ## node-run in emulated machines of two sockets and four NUMA nodes
 	@setup/system emulated
 	pytest -q -m emulated

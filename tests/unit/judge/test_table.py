@@ -37,6 +37,7 @@ def outcomes(table: pandas.DataFrame) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_outcomes_of_simulated_fleets_follow_from_the_table_alone(jobs: int) -> None:
     seen: set[str] = set()
