@@ -54,6 +54,11 @@ _CAUSES: Mapping[str, tuple[str, ...]] = {
     "loaded": ("memory-channel", "memory-controller"),
     "touch": ("memory-of-other-node", "memory-speed"),
     "jitter": ("daemon", "hypervisor"),
+    "pages": ("page-settings", "cache"),
+    "faults": ("core-clock", "page-settings", "mitigations"),
+    "huge": ("page-settings", "fragmentation"),
+    "wake": ("idle-states", "hypervisor"),
+    "barrier": ("core-clock", "fabric-clock", "daemon"),
 }
 
 

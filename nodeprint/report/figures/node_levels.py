@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.floating]
 _WORDS = {
     "hop": "latency (round trip / 2)", "message": "time of a message", "load": "latency of a load",
     "one-way": "one-way latency", "transfer": "time of a transfer", "rate": "bandwidth", "frequency": "clock",
-    "detour": "time lost to others",
+    "detour": "time lost to others", "wake-up": "time to wake up", "barrier": "time of a barrier",
 }  # fmt: skip
 
 
