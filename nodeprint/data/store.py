@@ -34,7 +34,7 @@ from nodeprint.machine.tree import Tree, open_tree
 
 FOLDER = "store"
 #: Of what is kept, and of the rules that label CPUs: one more where either changes.
-SCHEMA = 2
+SCHEMA = 3
 _ALIGNED = 64
 
 Sources = list[list[Any]]

@@ -61,6 +61,9 @@ _CAUSES: Mapping[str, tuple[str, ...]] = {
     "barrier": ("core-clock", "fabric-clock", "daemon"),
 }
 
+#: What a finding of a share is called, by its term: the time of a CPU that is lost, huge pages that are not there.
+_OF_SHARES: Mapping[str, str] = {"jitter": "loud", "huge": "missing"}
+
 
 class Shown(msgspec.Struct, frozen=True):
     """A cause with the finding that it is: `key` is its part in canonical numbers, the same on every node."""
@@ -185,7 +188,7 @@ def _finer(cause: Cause, block: Block, half: Floats, i: int, node: PackedNode) -
 def _identity(term: str, effect: float, better: str, scale: str) -> str:
     """The kind of a finding, as suppressions name it."""
     if scale == "share":
-        return f"{term}-loud"
+        return f"{term}-{_OF_SHARES[term]}"
     slower = (effect > 0) == (better == "lower")
     return f"{term}-{'slow' if slower else 'fast'}"
 

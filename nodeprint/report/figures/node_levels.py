@@ -60,7 +60,9 @@ class NodeLevels(msgspec.Struct, frozen=True, dict=True):
     @property
     def title(self) -> str:
         """What its values are, with their unit, as the title of an axis."""
-        return f"{_WORDS.get(self.quantity.quantity, self.quantity.quantity)}, {self.unit.name}"
+        bytes_a_second = self.quantity.quantity != "rate" or self.quantity.unit == "B/s"
+        word = _WORDS.get(self.quantity.quantity, self.quantity.quantity) if bytes_a_second else "rate"
+        return f"{word}, {self.unit.name}"
 
 
 def levels(fleet: PackedFleet, measurement: str, node: str) -> NodeLevels:
