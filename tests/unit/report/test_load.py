@@ -41,7 +41,7 @@ def test_it_is_drawn_with_names_and_units(quantity: str) -> None:
     data = load.by_second("cn01", SECONDS, quantity)
     load.seconds(ax, data, style.load())
     names = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert ["socket 0", "socket 1"] == [name for name in names if "slowest" not in name]
+    assert [name for name in names if "slowest" not in name] == ["socket 0", "socket 1"]
     assert ("socket 1, slowest core" in names) == (quantity == "core_hz")
     assert ax.get_ylabel() == load.QUANTITIES[quantity][0]
     plt.close(figure)
