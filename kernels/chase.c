@@ -37,6 +37,8 @@ enum {
 static const size_t LEAST_CURVE_BYTES = (size_t)256 << 20;
 /* As nothing of it is in a cache it need not be larger than one; it is larger than the TLBs of base pages. */
 static const size_t LATENCY_BYTES = COLD_BYTES;
+/* By size of page: so many base pages that the tables of their addresses fill an L2. */
+static const size_t PAGES_BYTES = (size_t)256 << 20;
 
 static const char *pages_word = "thp", *per_word = "cpu";
 static uint64_t size_mib;
@@ -58,7 +60,9 @@ static const struct setting settings[] = {
      .number = &size_mib,
      .highest = 1 << 20,
      .shapes = true,
-     .help = "the buffer of latency (default 64) and the end of the curve (default 4 times the L3, at least 256)"},
+     .help =
+         "the buffer of latency (default 64) and of pages (256), and the end of the curve (default 4 times the L3, at "
+         "least 256)"},
     SAMPLE_SETTING,
     {0},
 };
@@ -222,6 +226,49 @@ static void plan_curve(struct run *run) {
     }
 }
 
+/* Sizes of pages, from the smallest: base pages; huge ones, transparent where the system gives them and reserved where
+ * not; those of 1 GiB, of which one is enough. */
+enum page_size { PAGE_BASE, PAGE_HUGE, PAGE_GIGANTIC, PAGE_SIZES };
+static const char *const page_words[] = {"base", "huge", "1gib", NULL};
+
+static enum page_kind kind_of_page(const struct run *run, int node, enum page_size size) {
+    if (size == PAGE_BASE) return PAGES_BASE;
+    if (size == PAGE_GIGANTIC) return PAGES_GIGANTIC;
+    size_t page = buffer_reserved_page();
+    return page < GIGANTIC_BYTES && buffer_reserved_free(&run->machine, node, page) >= (wanted_bytes + page - 1) / page
+               ? PAGES_HUGE
+               : PAGES_TRANSPARENT;
+}
+
+static uint64_t memory_of_pages(const struct run *run) { /* one buffer at a time */
+    for (size_t i = 0; i < run->unit_count; i++)
+        if (run->units[i].key[1] == PAGE_GIGANTIC) return GIGANTIC_BYTES;
+    return wanted_bytes;
+}
+
+/* One CPU of each node in its own memory: walks through page tables are the core's and the system's. */
+static void plan_pages(struct run *run) {
+    bool transparent = buffer_huge_pages_work(), without[PAGE_SIZES] = {false};
+    for (size_t i = 0; i < run->chosen.count; i++) want_area(machine_home_of(&run->machine, run->chosen.cpu[i]));
+    choose_size(run, PAGES_BYTES, LATENCY_BYTES);
+    for (size_t i = 0; i < run->chosen.count; i++) {
+        if (!first_of_its_node(run, i)) continue;
+        int node = machine_home_of(&run->machine, run->chosen.cpu[i]);
+        bool huge = transparent || kind_of_page(run, node, PAGE_HUGE) == PAGES_HUGE;
+        bool gigantic = wanted_bytes <= GIGANTIC_BYTES && buffer_reserved_free(&run->machine, node, GIGANTIC_BYTES) > 0;
+        const bool there[PAGE_SIZES] = {true, huge, gigantic};
+        for (int64_t size = 0; size < PAGE_SIZES; size++)
+            if (there[size])
+                run_add_unit(run, (struct unit){{run->chosen.cpu[i], size}});
+            else
+                without[size] = true;
+    }
+    if (without[PAGE_HUGE])
+        run_not_measured(run, "huge pages", "the system gives no transparent ones and has too few reserved ones free");
+    if (without[PAGE_GIGANTIC])
+        run_not_measured(run, "pages of 1 GiB", "none is free on a NUMA node (hugepagesz=1G hugepages=N)");
+}
+
 /* ---- measuring ---- */
 
 static void lay_area(size_t role, void *argument) {
@@ -324,12 +371,44 @@ static unsigned measure_point(struct run *run, uint32_t pass, const struct unit 
     return measure_warm(run, pass, unit, (size_t)unit->key[1], members);
 }
 
+/* The buffer of one unit lives as long as that: three of them a node would not fit everywhere. Where not all of it came
+ * in huge pages there is no latency of theirs: `huge_share` says so. */
+static unsigned measure_pages(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+    int cpu = (int)unit->key[0], node = machine_home_of(&run->machine, cpu);
+    enum page_size size = (enum page_size)unit->key[1];
+    struct area area = {.node = node};
+    unsigned flags = 0;
+    area.buffer = buffer_create(&run->machine, &run->workers, node, wanted_bytes, kind_of_page(run, node, size));
+    double huge_share = (double)area.buffer.huge_bytes / (double)area.buffer.size;
+    area.buffer.size = size == PAGE_GIGANTIC ? wanted_bytes : area.buffer.size; /* of the page what others have, too */
+    struct trip trip = {.area = &area, .lines = area.buffer.size / ELEMENT_BYTES, .cold = true};
+    trip.random = random_stream(run->seed + run->segment, 102, pass);
+    size_t member = workers_on(&run->workers, cpu);
+    if (size == PAGE_BASE || huge_share >= 1) {
+        workers_run(&run->workers, &member, 1, lay_area, &trip);
+        flags = measure(run, cpu, &trip, members);
+    }
+    text_add(members, ",\"size_bytes\":%zu,\"page_bytes\":%zu,\"huge_share\":%.5f", area.buffer.size,
+             area.buffer.page_bytes, huge_share);
+    if (size == PAGE_GIGANTIC) area.buffer.size = GIGANTIC_BYTES;
+    buffer_free(&area.buffer);
+    return flags;
+}
+
 /* ---- what --plan expects ---- */
 
 static double latency_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     (void)hop_ns;
     double lay_s = unit == run->units ? (double)memory_planned(run) / ELEMENT_BYTES * PLAN_LAY_NS / 1e9 : 0;
     return lay_s + 2 * (WARM_UP_STEPS + (BATCHES + 2) * 320.0) * PLAN_DRAM_NS / 1e9 + 1e-3;
+}
+
+static double pages_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
+    (void)run;
+    (void)hop_ns;
+    double touched = unit->key[1] == PAGE_GIGANTIC ? (double)GIGANTIC_BYTES : (double)wanted_bytes;
+    double steps = WARM_UP_STEPS + (double)wanted_bytes / ELEMENT_BYTES / 16 + (BATCHES + 2) * 320.0;
+    return touched / 4e9 + (double)wanted_bytes / ELEMENT_BYTES * PLAN_LAY_NS / 1e9 + 2 * steps * PLAN_DRAM_NS / 1e9;
 }
 
 static double warm_seconds(double bytes) {
@@ -382,6 +461,18 @@ static const struct operation operations[] = {
      .facts = facts,
      .measure = measure_level,
      .seconds = level_seconds},
+    {.name = "pages",
+     .summary = "memory by size of page, one CPU of each node: what walks through page tables cost",
+     .quantity = "load",
+     .unit = "ns",
+     .record = "cell",
+     .values = CHASE_VALUES ",\"size_bytes\":\"B\",\"page_bytes\":\"B\",\"huge_share\":\"1\"",
+     .keys = {"cpu", "pages"},
+     .words = {NULL, page_words},
+     .plan = plan_pages,
+     .memory = memory_of_pages,
+     .measure = measure_pages,
+     .seconds = pages_seconds},
     {.name = "curve",
      .summary = "one CPU of each node over working sets from half its L1 to beyond its L3",
      .quantity = "load",

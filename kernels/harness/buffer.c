@@ -29,8 +29,7 @@ static size_t base_page(void) {
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Bytes of a huge page of those that are reserved, by the kernel's default size. */
-static size_t reserved_page(void) {
+size_t buffer_reserved_page(void) {
     FILE *file = fopen("/proc/meminfo", "re");
     char line[256];
     unsigned long kib = 0;
@@ -44,7 +43,8 @@ static size_t reserved_page(void) {
  * pages of 64 KiB) and is asked for only where rounding up to it costs little. */
 static size_t page_for(enum page_kind pages, size_t size) {
     char content[64];
-    if (pages == PAGES_HUGE) return reserved_page();
+    if (pages == PAGES_GIGANTIC) return GIGANTIC_BYTES;
+    if (pages == PAGES_HUGE) return buffer_reserved_page();
     if (pages == PAGES_BASE || !read_sysfs(content, sizeof content, "kernel/mm/transparent_hugepage/hpage_pmd_size"))
         return base_page();
     size_t huge = strtoul(content, NULL, 10);
@@ -71,14 +71,18 @@ void buffer_require_room(const struct machine *machine, int home, size_t size) {
              size >> 20, home, limit.bytes >> 20, limit.what, SPARE_BYTES >> 20);
 }
 
-static void require_huge_pages(const struct machine *machine, int home, size_t size, size_t page) {
+unsigned long buffer_reserved_free(const struct machine *machine, int node, size_t page) {
     char content[64];
     bool known =
         machine->numa
             ? read_sysfs(content, sizeof content, "devices/system/node/node%d/hugepages/hugepages-%zukB/free_hugepages",
-                         home, page >> 10)
+                         node, page >> 10)
             : read_sysfs(content, sizeof content, "kernel/mm/hugepages/hugepages-%zukB/free_hugepages", page >> 10);
-    unsigned long free_pages = known ? strtoul(content, NULL, 10) : 0;
+    return known ? strtoul(content, NULL, 10) : 0;
+}
+
+static void require_huge_pages(const struct machine *machine, int home, size_t size, size_t page) {
+    unsigned long free_pages = buffer_reserved_free(machine, home, page);
     if (free_pages < size / page)
         fail(EXIT_NOT_AS_ASKED,
              "%zu huge pages of %zu KiB are needed on NUMA node %d and %lu are free: reserve them (vm.nr_hugepages), "
@@ -135,6 +139,10 @@ bool buffer_huge_pages_work(void) {
     return work;
 }
 
+static bool is_reserved(enum page_kind pages) {
+    return pages == PAGES_HUGE || pages == PAGES_GIGANTIC;
+}
+
 static void touch(size_t role, void *argument) {
     (void)role;
     const struct buffer *buffer = argument;
@@ -145,10 +153,11 @@ static struct buffer create(const struct machine *machine, struct workers *worke
                             enum page_kind pages, bool bind, size_t toucher) {
     size_t page = page_for(pages, size);
     struct buffer buffer = {.size = (size + page - 1) / page * page, .home = home};
-    if (pages == PAGES_HUGE) {
+    if (is_reserved(pages)) {
+        int size_flag = pages == PAGES_GIGANTIC ? 30 << MAP_HUGE_SHIFT : 0; /* log2 of its bytes */
         require_huge_pages(machine, home, buffer.size, page);
-        buffer.bytes =
-            mmap(NULL, buffer.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+        buffer.bytes = mmap(NULL, buffer.size, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | size_flag, -1, 0);
         if (buffer.bytes == MAP_FAILED) buffer.bytes = NULL;
     } else {
         buffer_require_room(machine, home, buffer.size);
@@ -156,18 +165,18 @@ static struct buffer create(const struct machine *machine, struct workers *worke
     }
     if (buffer.bytes == NULL)
         fail(EXIT_NOT_AS_ASKED, "%zu MiB cannot be mapped: %s", buffer.size >> 20, strerror(errno));
-    if (pages != PAGES_HUGE &&
+    if (!is_reserved(pages) &&
         madvise(buffer.bytes, buffer.size, pages == PAGES_BASE ? MADV_NOHUGEPAGE : MADV_HUGEPAGE) != 0 &&
         errno != EINVAL) /* EINVAL: a kernel without huge pages */
         fail(EXIT_NOT_AS_ASKED, "madvise failed: %s", strerror(errno));
     buffer.bound = bind && memory_bind(machine, buffer.bytes, buffer.size, home);
     workers_run(workers, &toucher, 1, touch, &buffer);
     buffer.verified_by =
-        memory_verify(machine, buffer.bytes, buffer.size, pages == PAGES_HUGE ? page : base_page(), home, buffer.bound);
+        memory_verify(machine, buffer.bytes, buffer.size, is_reserved(pages) ? page : base_page(), home, buffer.bound);
     buffer.huge_bytes = huge_bytes(buffer.bytes);
     buffer.page_bytes = buffer.huge_bytes >= buffer.size ? page : base_page();
     if (buffer.huge_bytes >= buffer.size)
-        buffer.pages = pages == PAGES_HUGE ? "huge" : "thp";
+        buffer.pages = is_reserved(pages) ? "huge" : "thp";
     else
         buffer.pages = buffer.huge_bytes > 0 ? "mixed" : "base";
     return buffer;

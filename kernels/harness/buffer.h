@@ -10,7 +10,10 @@
 #include "text.h"
 #include "workers.h"
 
-enum page_kind { PAGES_BASE, PAGES_TRANSPARENT, PAGES_HUGE };
+/* PAGES_HUGE: reserved, of the system's default size; PAGES_GIGANTIC: reserved, of 1 GiB. */
+enum page_kind { PAGES_BASE, PAGES_TRANSPARENT, PAGES_HUGE, PAGES_GIGANTIC };
+
+enum { GIGANTIC_BYTES = 1 << 30 };
 
 /* "base", "thp" or "huge"; ends the process with 2 on another word. */
 enum page_kind page_kind_of(const char *word);
@@ -31,6 +34,12 @@ bool buffer_huge_pages_work(void);
 
 /* Of `wanted` bytes what memory of `node` allows with room to spare, for `buffers` such buffers at once, one a node. */
 size_t buffer_affordable(const struct machine *machine, int node, size_t wanted, size_t buffers);
+
+/* Bytes of a reserved huge page of the system's default size. */
+size_t buffer_reserved_page(void);
+
+/* How many reserved huge pages of `page` bytes are free on `node`. */
+unsigned long buffer_reserved_free(const struct machine *machine, int node, size_t page);
 
 /* Ends the process with 3 and the figure where `size` bytes on `home` cannot be had. */
 void buffer_require_room(const struct machine *machine, int home, size_t size);

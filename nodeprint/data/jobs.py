@@ -41,7 +41,8 @@ class Measured(msgspec.Struct, frozen=True, dict=True):
     in other units, NaN where nothing was measured, `flags` (uint8, their bits), and of pairs `pair_home`, the NUMA
     node that the lines were on (int16, -1 unknown). `header` holds what all runs share, `runs` what each has of its
     own: run, seed, start_time, boot_id, segments, complete, sensors, trailer, and of pairs clock_ghz, the median clock
-    of each of the CPUs that were measured just before its pairs (None unknown).
+    of each of the CPUs that were measured just before its pairs (None unknown); of the kernel load load_seconds, its
+    records of each second.
     """
 
     name: str
@@ -237,6 +238,12 @@ def _run(file: Records) -> dict[str, Any]:
     }
 
 
+def _load_seconds(file: Records) -> dict[str, Any]:
+    """Of the kernel `load` what sockets did second by second; nothing of others."""
+    seconds = [record for record in file.companions if record["record"] == "load_second"]
+    return {"load_seconds": seconds} if seconds else {}
+
+
 def _pairs(name: str, files: Sequence[Records]) -> Measured:
     header = files[0].header
     named = np.concatenate([file.pairs[key] for file in files for key in "ab"])
@@ -303,7 +310,7 @@ def _cells(name: str, files: Sequence[Records]) -> Measured:
     passes, places, columns = _gridded(
         [file.cells["pass"] for file in files], coordinates, values, {**arrays, "flags": np.dtype(np.uint8)}
     )
-    runs = tuple(_run(file) for file in files)
+    runs = tuple({**_run(file), **_load_seconds(file)} for file in files)
     return Measured(
         name, _shared(header), runs, passes, dict(zip(by_dim, places.T.copy(), strict=True)), names, columns
     )

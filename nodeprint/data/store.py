@@ -29,7 +29,7 @@ from nodeprint.machine.tree import Tree, open_tree
 
 FOLDER = "store"
 #: Of what is kept, and of the rules that label CPUs: one more where either changes.
-SCHEMA = 3
+SCHEMA = 4
 
 Sources = list[list[Any]]
 

@@ -174,7 +174,9 @@ def finding_ids() -> list[str]:
     """Every kind of finding that there can be, as suppressions name it."""
     terms = {"node", "socket", *(family.term for family in FAMILIES.values()), *(m.term for m in models().values())}
     sides = {f"{term}-{side}" for term in (*terms, "other") for side in ("slow", "fast")}
-    return sorted(sides | {"jitter-loud", "fabric-node-slow", "changed", "limit", "throttled", "memory-errors"})
+    return sorted(
+        sides | {"jitter-loud", "huge-missing", "fabric-node-slow", "changed", "limit", "throttled", "memory-errors"}
+    )
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -54,7 +54,15 @@ _CAUSES: Mapping[str, tuple[str, ...]] = {
     "loaded": ("memory-channel", "memory-controller"),
     "touch": ("memory-of-other-node", "memory-speed"),
     "jitter": ("daemon", "hypervisor"),
+    "pages": ("page-settings", "cache"),
+    "faults": ("core-clock", "page-settings", "mitigations"),
+    "huge": ("page-settings", "fragmentation"),
+    "wake": ("idle-states", "hypervisor"),
+    "barrier": ("core-clock", "fabric-clock", "daemon"),
 }
+
+#: What a finding of a share is called, by its term: the time of a CPU that is lost, huge pages that are not there.
+_OF_SHARES: Mapping[str, str] = {"jitter": "loud", "huge": "missing"}
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -180,7 +188,7 @@ def _finer(cause: Cause, block: Block, half: Floats, i: int, node: PackedNode) -
 def _identity(term: str, effect: float, better: str, scale: str) -> str:
     """The kind of a finding, as suppressions name it."""
     if scale == "share":
-        return f"{term}-loud"
+        return f"{term}-{_OF_SHARES[term]}"
     slower = (effect > 0) == (better == "lower")
     return f"{term}-{'slow' if slower else 'fast'}"
 

@@ -348,7 +348,7 @@ def finding_sentence(finding: Finding) -> str:
         return say("finding_limit", place=place, reason=reason, **{**values, "bound": allowed})
     if (model := models().get(finding.measurement)) is not None and model.scale == "share":
         points = f"{abs(finding.effect) * 100:.1f} percentage points"
-        return say("finding_share", place=place, **{**values, "effect": points})
+        return say(f"finding_share_{model.term}", place=place, **{**values, "effect": points})
     if model is not None and model.places == "cells":
         return say("finding_cells", place=place, **values)
     at_home = names.home(finding.home)

@@ -17,6 +17,8 @@ import numpy.typing as npt
 from nodeprint.data.layout import CCD, SOCKET, Ints, codes
 from nodeprint.data.quantity import Key
 from nodeprint.machine.topology.model import Topology
+from nodeprint.settings import config
+from nodeprint.simulate import system_cells
 from nodeprint.simulate.defects import MemoryPath, NodeDefects
 from nodeprint.simulate.silicon import Chip, Paths
 from nodeprint.simulate.silicon import latency as latency_of
@@ -52,7 +54,7 @@ _LOST, _LOST_SD, _FIRST_CORE, _BUSY = 2e-4, 0.6, 5.0, 0.45
 MEASUREMENTS = (
     "chase-latency", "chase-levels", "jitter-detours", "clock-together", "bandwidth-nodes", "bandwidth-ccx",
     "bandwidth-machine", "load-alone", "load-ladder", "load-together",
-    "coherence-loaded",
+    "coherence-loaded", *system_cells.MEASUREMENTS,
 )  # fmt: skip
 
 
@@ -196,7 +198,37 @@ def draw(  # noqa: PLR0915 (a measurement after the other)
             {**_statistics(hops), "rate_bytes_per_s": ("B/s", np.broadcast_to(drawn, hops.shape)),
              "injectors": ("1", np.broadcast_to(injectors, hops.shape))},
         ),
+        *_of_the_system(
+            system_cells.Cores(
+                first, np.array(of_core), path.ccx_of_core, path.layout.slots[path.core_slots, SOCKET], clock
+            ),
+            np.take_along_axis(latency, np.array(of_core)[:, None], axis=1)[:, 0], float(np.mean(chip.fabric)),
+            numbers, state, seeds=seeds, passes=passes,
+        ),
     ]  # fmt: skip
+
+
+#: Quantity and unit of what `system_cells` draws.
+_SYSTEM = {
+    "chase-pages": ("load", "ns"), "fault-rate": ("rate", "1/s"), "fault-huge": ("ratio", "1"),
+    "wake-futex": ("wake-up", "ns"), "barrier-all": ("barrier", "ns"),
+}  # fmt: skip
+
+
+def _of_the_system(
+    cores: system_cells.Cores, own_latency_ns: Floats, fabric: float, memories: Sequence[int], state: NodeDefects, *,
+    seeds: tuple[int, int, int, int], passes: int,
+) -> list[DrawnRun]:  # fmt: skip
+    """Pages, faults, wake-ups and barriers, as of `system_cells.draw`."""
+    drawn = system_cells.draw(cores, own_latency_ns, fabric, memories, state, seeds=seeds, passes=passes)
+    out = []
+    for cells in drawn:
+        quantity, unit = _SYSTEM[cells.measurement]
+        kernel, operation = cells.measurement.split("-")
+        key = config.measurements()[cells.measurement]["model"]["value"]
+        values = _statistics(cells.values) if unit == "ns" else {key: (unit, cells.values)}
+        out.append(DrawnRun(cells.measurement, kernel, operation, quantity, unit, cells.coordinates, values))
+    return out
 
 
 def _memory_paths(

@@ -49,6 +49,9 @@ class NodeDefects:
     #: By socket what a power limit leaves of the clock with all cores at work, and bad cooling when it is hot.
     power_limit: dict[int, float] = field(default_factory=dict)
     cooling: dict[int, float] = field(default_factory=dict)
+    #: By NUMA node the share of memory that has no huge pages; how much longer a core needs out of a deep idle state.
+    fragmented: dict[int, float] = field(default_factory=dict)
+    idle_state: float = 1.0
 
 
 Effect = Callable[[Paths, Chip, NodeDefects], tuple[Chip, NodeDefects]]
@@ -272,6 +275,18 @@ def _cooling(match: re.Match[str]) -> Effect:
     return lambda path, chip, node: (chip, replace(node, cooling={**node.cooling, int(match["n"]): _factor(match)}))
 
 
+def _fragmented(match: re.Match[str]) -> Effect:
+    share = int(match["share"]) / 100
+    return lambda path, chip, node: (
+        chip,
+        replace(node, fragmented={**node.fragmented, int(match["n"]): share}),
+    )
+
+
+def _idle_state(match: re.Match[str]) -> Effect:
+    return lambda path, chip, node: (chip, replace(node, idle_state=_factor(match)))
+
+
 _KINDS: tuple[tuple[str, Callable[[re.Match[str]], Effect]], ...] = (
     (rf"core (?P<n>\d+) {_CHANGE}", _core),
     (rf"core-clock (?P<n>\d+) {_CHANGE}", _core_clock),
@@ -294,6 +309,8 @@ _KINDS: tuple[tuple[str, Callable[[re.Match[str]], Effect]], ...] = (
     (rf"memory (?P<level>node|ccd)(?P<n>\d+)-to-node(?P<m>\d+) {_CHANGE}", _memory_path),
     (rf"power-limit socket (?P<n>\d+) {_CHANGE}", _power_limit),
     (rf"cooling socket (?P<n>\d+) {_CHANGE}", _cooling),
+    (r"fragmented node (?P<n>\d+) (?P<share>100|\d?\d)%", _fragmented),
+    (rf"idle-state {_CHANGE}", _idle_state),
 )
 EXAMPLES = (
     "core 37 +6%",
@@ -320,4 +337,6 @@ EXAMPLES = (
     "memory ccd2-to-node0 +20%",
     "power-limit socket 1 -15%",
     "cooling socket 0 -15%",
+    "fragmented node 1 40%",
+    "idle-state +200%",
 )

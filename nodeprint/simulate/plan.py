@@ -122,7 +122,7 @@ def _check(name: str, state: planted.NodeDefects, topology: Topology, runs: int)
     if late > runs:
         raise NodeprintError(f"a defect of {name} names run {late}", advice=f"runs are 1 to {runs}")
     known = [node.node for node in topology.numa_nodes]
-    named = {*state.memory_channel, *(path.memory for path in state.memory_path)}
+    named = {*state.memory_channel, *state.fragmented, *(path.memory for path in state.memory_path)}
     named |= {path.number for path in state.memory_path if path.level == "node"}
     absent = sorted(named - set(known))
     if absent:

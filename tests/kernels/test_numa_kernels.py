@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
 import signal
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.machine
 
 KERNELS = ROOT / "kernels"
 MIB = 2**20
-NAMES = ("bandwidth", "chase", "clock", "jitter", "load", "loaded", "remap", "touch")
+NAMES = ("bandwidth", "barrier", "chase", "clock", "fault", "jitter", "load", "loaded", "remap", "touch", "wake")
 
 needs_two_cpus = pytest.mark.usefixtures("two_cpus")
 
@@ -31,6 +32,11 @@ SHORT = {
     "chase latency": ["--op", "latency", "--size-mib", "8"],
     "chase levels": ["--op", "levels"],
     "chase curve": ["--op", "curve", "--size-mib", "4"],
+    "chase pages": ["--op", "pages", "--size-mib", "8"],
+    "fault rate": ["--op", "rate"],
+    "fault huge": ["--op", "huge", "--size-mib", "8"],
+    "wake futex": ["--op", "futex"],
+    "barrier all": ["--op", "all"],
     "loaded latency": ["--op", "latency"],
     "touch ratio": ["--op", "ratio"],
     "remap pairs": ["--op", "pairs", "--size-mib", "1"],
@@ -114,7 +120,9 @@ def test_every_operation_writes_what_its_plan_says(
     assert float(facts["seconds"]) > 0
     for name, values in file.cells.items():
         if values.dtype.kind == "f":
-            assert np.isfinite(values).all() or name in {"median_ns", "p90_ns", "p99_ns", "flops_per_s"}
+            assert np.isfinite(values).all() or name in {
+                "median_ns", "p90_ns", "p99_ns", "flops_per_s", "idle_state"
+            }  # fmt: skip
             assert (values[np.isfinite(values)] >= 0).all()
     for value in file.header["placement"].values():
         assert value["verified_by"] in {"move_pages", "numa_maps", "one_node"}
@@ -131,6 +139,8 @@ def test_every_operation_writes_what_its_plan_says(
         ("load", ["--op", "together", "--seconds", "2", "--passes", "3"]),
         ("jitter", ["--op", "detours", "--seconds", "3", "--passes", "3"]),
         ("bandwidth", ["--op", "cpus", "--streams", "all", "--passes", "20"]),
+        ("barrier", ["--op", "all", "--passes", "60"]),
+        ("wake", ["--op", "futex", "--passes", "4"]),
     ],
 )
 def test_a_signal_leaves_a_readable_file_that_is_continued(
@@ -446,6 +456,84 @@ def test_what_the_system_does_not_report_is_unknown_and_not_none(plain: Path, tm
     assert found.header["sensors"] == dict.fromkeys(
         ("temperatures_c", "edac", "throttle_core", "throttle_package", "energy_j")
     )
+
+
+# ---- pages, faults, wake-ups, barriers ----
+
+
+def test_each_size_of_page_has_its_latency(plain: Path, tmp_path: Path) -> None:
+    """Of pages that the machine does not give the header says so."""
+    file = measured(plain, "chase", tmp_path / "r.jsonl", "--op", "pages", "--size-mib", "64", "--passes", "3")
+    sizes = dict(zip(file.cells["pages"].tolist(), file.cells["page_bytes"].tolist(), strict=True))
+    assert sizes["base"] == os.sysconf("SC_PAGESIZE")
+    assert ("huge" in sizes) != ("huge pages" in file.header["not_measured"])
+    assert ("1gib" in sizes) != ("pages of 1 GiB" in file.header["not_measured"])
+    whole = file.cells["huge_share"] == (file.cells["pages"] != "base")
+    assert (np.isfinite(file.cells["latency_ns"]) == whole).all(), "a mixture of pages has no latency of either"
+    assert set(file.cells["size_bytes"].tolist()) == {64 * MIB}
+
+
+def test_every_page_is_a_fault(plain: Path, tmp_path: Path) -> None:
+    file = measured(plain, "fault", tmp_path / "r.jsonl", "--op", "rate", "--passes", "3")
+    base = file.cells["pages"] == "base"
+    assert (file.cells["page_bytes"][base] == os.sysconf("SC_PAGESIZE")).all()
+    assert (file.cells["faults_a_page"] >= 1).all() and (file.cells["faults_a_page"] < 1.5).all()
+    assert (file.cells["ci_low_per_s"] <= file.cells["faults_per_s"]).all()
+    if not base.all():
+        assert (file.cells["page_bytes"][~base] > file.cells["page_bytes"][base].max()).all()
+
+
+def test_huge_pages_that_the_system_refuses_are_counted(plain: Path, tmp_path: Path) -> None:
+    """prctl(PR_SET_THP_DISABLE) stands for a system without: nothing of what is asked for comes in huge pages."""
+    arguments = ("--op", "huge", "--size-mib", "16", "--passes", "1")
+    here = measured(plain, "fault", tmp_path / "here.jsonl", *arguments)
+    assert ((here.cells["base_share"] >= 0) & (here.cells["base_share"] <= 1)).all()
+    assert (here.cells["asked_bytes"] == 16 * MIB).all()
+
+    def without() -> None:
+        assert ctypes.CDLL(None, use_errno=True).prctl(41, 1, 0, 0, 0) == 0
+
+    refused_pages = measured(plain, "fault", tmp_path / "without.jsonl", *arguments, preexec_fn=without)
+    assert (refused_pages.cells["base_share"] == 1).all()
+
+
+@needs_two_cpus
+def test_a_sleeper_is_woken_by_a_neighbour(plain: Path, tmp_path: Path) -> None:
+    """Idle states are those of the system: here a tree with two, of which neither is entered any more."""
+    for cpu in ALLOWED[:2]:
+        for number, (name, latency) in enumerate((("POLL", "0"), ("C6", "133"))):
+            folder = tmp_path / f"sys/devices/system/cpu/cpu{cpu}/cpuidle/state{number}"
+            folder.mkdir(parents=True)
+            for file, content in (("name", name), ("latency", latency), ("usage", "7")):
+                (folder / file).write_text(f"{content}\n")
+    (tmp_path / "sys/devices/system/cpu/online").write_text(f"{ALLOWED[0]},{ALLOWED[1]}\n")
+    arguments = ("--op", "futex", "--cpus", f"{ALLOWED[0]},{ALLOWED[1]}", "--passes", "2")
+    environment = os.environ | {"NODEPRINT_SYSFS": str(tmp_path / "sys")}
+    woken = measured(plain, "wake", tmp_path / "r.jsonl", *arguments, env=environment)
+    assert woken.header["idle_states"] == [
+        {"name": "POLL", "exit_latency_ns": 0}, {"name": "C6", "exit_latency_ns": 133000}
+    ]  # fmt: skip
+    assert (woken.cells["idle_state"] == 0).all() and not woken.header["not_measured"]
+    assert (woken.cells["slept"] > 0).all() and (woken.cells["latency_ns"] > 0).all()
+    assert set(woken.cells["depth"].tolist()) == {"shallow", "deep"}
+
+
+def test_one_core_has_no_neighbour_and_none_to_wait_for(plain: Path, tmp_path: Path) -> None:
+    for kernel, operation in (("wake", "futex"), ("barrier", "all")):
+        arguments = ("--op", operation, "--cpus", str(ALLOWED[0]), "--passes", "1")
+        file = measured(plain, kernel, tmp_path / f"{kernel}.jsonl", *arguments)
+        assert "only one core" in str(file.not_applicable)
+
+
+@needs_two_cpus
+def test_a_barrier_takes_as_long_as_a_line_travels(plain: Path, tmp_path: Path) -> None:
+    """Each core must hear of the others: no barrier of two is done in less than a hop."""
+    cpus = f"{ALLOWED[0]},{ALLOWED[1]}"
+    file = measured(plain, "barrier", tmp_path / "b.jsonl", "--op", "all", "--cpus", cpus, "--passes", "3")
+    hop = call(plain, "coherence", tmp_path / "h.jsonl", "--op", "flag2", "--cpus", cpus, "--passes", "3")
+    assert hop.returncode == 0
+    assert set(file.cells["kind"].tolist()) == {"counter", "tree"} and (file.cells["threads"] == 2).all()
+    assert (file.cells["min_ns"] > np.min(records.read(tmp_path / "h.jsonl").pairs["min_ns"])).all()
 
 
 # ---- load ----

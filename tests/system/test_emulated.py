@@ -114,6 +114,12 @@ def threads(initramfs: Path, tmp_path_factory: pytest.TempPathFactory) -> Emulat
     return machine("Icelake-Server", "threads", initramfs, tmp_path_factory)
 
 
+@pytest.fixture(scope="module")
+def of_the_system(initramfs: Path, tmp_path_factory: pytest.TempPathFactory) -> Emulated:
+    """Pages, faults, wake-ups and barriers, and CPUs that go offline (tests/system/emulated/system.tsv)."""
+    return machine("EPYC-Rome", "system", initramfs, tmp_path_factory)
+
+
 def node_of(cpu: int) -> int:
     return cpu // PER_NODE
 
@@ -460,3 +466,45 @@ def test_threads_own_and_other_node(threads: Emulated) -> None:
 def test_threads_siblings_are_measured_beside_cores(threads: Emulated) -> None:
     expected = [*itertools.combinations((0, 2, 4, 6), 2), (0, 1), (2, 3), (4, 5), (6, 7)]
     assert [pair[:2] for pair in pairs(threads, "siblings")] == sorted(expected)
+
+
+def test_barriers_of_every_l3_socket_and_the_machine(of_the_system: Emulated) -> None:
+    """The tree has three levels here: whoever is missing in it would stop everybody."""
+    cells = measured(of_the_system, "barriers").cells
+    groups = {
+        (scope, cpu): int(threads)
+        for scope, cpu, threads in zip(*(cells[key].tolist() for key in ("scope", "cpu", "threads")), strict=True)
+    }
+    l3s = {("ccx", node * PER_NODE): PER_NODE for node in range(NODES)}
+    assert groups == {**l3s, ("socket", 0): 8, ("socket", 8): 8, ("machine", 0): 16}
+    assert set(cells["kind"].tolist()) == {"counter", "tree"} and len(cells["kind"]) == 2 * len(groups)
+
+
+def test_pages_and_faults_of_every_node(of_the_system: Emulated) -> None:
+    pages = measured(of_the_system, "pages").cells
+    assert {(cpu, kind) for cpu, kind in zip(pages["cpu"].tolist(), pages["pages"].tolist(), strict=True)} >= {
+        (node * PER_NODE, "base") for node in range(NODES)
+    }
+    assert sorted(measured(of_the_system, "huge").cells["memory_node"].tolist()) == list(range(NODES))
+    faults = measured(of_the_system, "faults").cells
+    assert set(faults["cpu"].tolist()) == set(ONE_OF_EACH) and (faults["faults_a_page"] >= 1).all()
+
+
+def test_a_sleeper_is_woken_out_of_its_own_l3(of_the_system: Emulated) -> None:
+    records_of_node = record_texts(of_the_system.node / "job1")["run1/wakes"].splitlines()
+    wakers = {r["cpu"]: r["waker"] for r in map(json.loads, records_of_node) if r["record"] == "cell"}
+    assert (wakers[0], wakers[1]) == (1, 0) and set(wakers) == {0, 1, 5, 10, 15}
+
+
+@pytest.mark.parametrize(
+    ("name", "cpu"),
+    [("pairs-unplugged", 5), ("barriers-unplugged", 10), ("clocks-unplugged", 15), ("wakes-unplugged", 5)],
+)
+def test_a_cpu_that_goes_offline_is_named(of_the_system: Emulated, name: str, cpu: int) -> None:
+    """Taken out by the system while a kernel runs: what was measured before stays readable."""
+    campaign = of_the_system.node.parent.parent
+    said = (campaign / f"{name}.log").read_text().splitlines()
+    assert said[-1] == f"{name} ended with 3", said
+    assert f"CPU {cpu} went offline while it was measured" in said[-2]
+    file = records.read(campaign / f"{name}.jsonl")
+    assert not file.complete and (len(file.pairs["a"]) or len(file.cells["pass"]))

@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.floating]
 _WORDS = {
     "hop": "latency (round trip / 2)", "message": "time of a message", "load": "latency of a load",
     "one-way": "one-way latency", "transfer": "time of a transfer", "rate": "bandwidth", "frequency": "clock",
-    "detour": "time lost to others",
+    "detour": "time lost to others", "wake-up": "time to wake up", "barrier": "time of a barrier",
 }  # fmt: skip
 
 
@@ -60,7 +60,9 @@ class NodeLevels(msgspec.Struct, frozen=True, dict=True):
     @property
     def title(self) -> str:
         """What its values are, with their unit, as the title of an axis."""
-        return f"{_WORDS.get(self.quantity.quantity, self.quantity.quantity)}, {self.unit.name}"
+        bytes_a_second = self.quantity.quantity != "rate" or self.quantity.unit == "B/s"
+        word = _WORDS.get(self.quantity.quantity, self.quantity.quantity) if bytes_a_second else "rate"
+        return f"{word}, {self.unit.name}"
 
 
 def levels(fleet: PackedFleet, measurement: str, node: str) -> NodeLevels:

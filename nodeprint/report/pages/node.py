@@ -203,7 +203,7 @@ def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[J
     blocks: list[Block] = [cell_table(verdict.cells)]
     if jobs:
         blocks += [Text(words) for words in readings.readings(jobs[-1], _labels(campaign, node))]
-    return [*blocks, Figures(tuple(pictures.cells(campaign, node)))]
+    return [*blocks, Figures((*pictures.cells(campaign, node), *pictures.under_load(campaign, node, jobs)))]
 
 
 def _labels(campaign: Campaign, node: str) -> topology.model.Topology | None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from nodeprint.data import homes
+from nodeprint.data.jobs import Job
 from nodeprint.data.layout import SOCKET
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import MEANING
@@ -20,6 +22,7 @@ from nodeprint.report.figures import (
     effects,
     floorplan,
     grid,
+    load,
     matrix,
     own_places,
     quadrants,
@@ -45,6 +48,9 @@ _NO_XML = {code: "?" for code in range(32) if chr(code) not in "\t\n\r"}
 _MOST_ROWS, _MOST_MACHINES = 48, 6
 #: Dimensions over which a measurement is drawn as a curve.
 _LONG = ("size_bytes", "delay", "pairs", "cores", "threads")
+
+#: Measurements of CPUs by a word or two, which get a strip of CPUs for each word.
+_STRIPS = ("chase-pages", "fault-rate", "wake-futex", "barrier-all")
 
 
 def picture(
@@ -178,6 +184,18 @@ def cells(campaign: Campaign, node: str) -> Iterator[Picture]:
                 yield picture(campaign, node, draw, data, width, name=f"{measurement}{suffix}", alt=alt)
 
 
+def under_load(campaign: Campaign, node: str, jobs: Sequence[Job]) -> Iterator[Picture]:
+    """Of the newest job that loaded the node, clock and rate second by second."""
+    by_job = ([m for m in job.cells if any("load_seconds" in run for run in m.runs)] for job in reversed(jobs))
+    for measured in next(filter(None, by_job), []):
+        seconds = [record for run in measured.runs for record in run.get("load_seconds", ())]
+        for quantity in load.QUANTITIES:
+            alt = f"{measured.name} of {node}, {quantity.removesuffix('_per_s').removesuffix('_hz')} by second"
+            data = load.by_second(node, seconds, quantity)
+            name = f"{measured.name}-{quantity.split('_')[0]}"
+            yield picture(campaign, node, load.seconds, data, HALF, name=name, alt=alt)
+
+
 def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tuple[str, Any, Any, float]]:
     quantity = levels.quantity
     sizes = {dim: len(np.unique(column)) for dim, column in quantity.places.items()}
@@ -187,6 +205,12 @@ def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tup
             streams = quantity.names.get("stream", ("",))
             for stream in [name for name in ("load", "store_mem", "triad") if name in streams][:2] or streams[:1]:
                 yield (f"-{stream}" if stream else "", grid.grid, grid.numa(levels, node, stream), HALF)
+    elif quantity.measurement in _STRIPS:
+        words = {dim: quantity.names[dim] for dim in quantity.dims if dim != "cpu"}
+        for fixed in itertools.product(*words.values()):
+            data = strips.by_cpu(levels, node, dict(zip(words, fixed, strict=True)), peers=peers)
+            if np.isfinite(data.values).sum() > 2:
+                yield (f"-{'-'.join(fixed)}", strips.strip, data, HALF if len(data.labels) < 65 else PAGE)
     elif list(sizes) == ["cpu"] and sizes["cpu"] > 2:
         yield ("", strips.strip, strips.by_cpu(levels, node, peers=peers), HALF if sizes["cpu"] < 65 else PAGE)
     else:

@@ -1,0 +1,250 @@
+/* fault: what it costs to get memory from the system, by CPU and kind of page, and how many huge pages it has to give. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "harness/clock.h"
+#include "harness/fail.h"
+#include "harness/frequency.h"
+#include "harness/run.h"
+#include "harness/stats.h"
+
+static const char help[] =
+    "USAGE\n"
+    "  fault --op rate --cpus cores --out FILE [options]\n"
+    "  example: kernels/build/fault --op huge --cpus cores --out here.jsonl\n"
+    "\n"
+    "REQUIREMENTS\n"
+    "  Linux on x86-64 or aarch64; huge: up to --size-mib of free memory on each NUMA node. No root.\n"
+    "\n"
+    "OVERHEAD\n"
+    "  One CPU is busy at a time: 10 ms a cell of rate; huge clears the memory that it asks for.\n"
+    "\n"
+    "WARNING\n"
+    "  rate: what was given back a moment ago is given again, and its pages may still be in a cache.\n";
+
+enum {
+    BATCHES = 33,
+    BATCH_PAGES = 64,             /* base pages of a batch; of huge pages one is a batch */
+    LEAST_REGION_BYTES = 8 << 20, /* touched, given back, and touched again */
+    HUGE_PAGES = 4,               /* of the region, at least */
+    PLAN_FAULT_NS = 1000,
+};
+static const double PLAN_CLEAR_S_A_MIB = 250e-6;
+
+static uint64_t size_mib = 1024;
+
+static const struct setting settings[] = {
+    {.name = "size-mib",
+     .value = "N",
+     .number = &size_mib,
+     .lowest = 2,
+     .highest = 1 << 20,
+     .shapes = true,
+     .help = "huge: what is asked for on each NUMA node, where it has so much to spare (default 1024)"},
+    {0},
+};
+
+static size_t base_page(void) {
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static size_t huge_page(void) {
+    char content[64];
+    return read_sysfs(content, sizeof content, "kernel/mm/transparent_hugepage/hpage_pmd_size")
+               ? strtoul(content, NULL, 10)
+               : 0;
+}
+
+/* ---- rate ---- */
+
+enum kind { KIND_BASE, KIND_THP };
+static const char *const kind_words[] = {"base", "thp", NULL};
+
+struct touching {
+    unsigned char *bytes;
+    size_t size, stride, batch; /* bytes: of the region, between touches, of a batch */
+    double batch_ns[BATCHES];
+    long faults; /* that the system counts in all batches */
+};
+
+static long faults_so_far(void) {
+    struct rusage use;
+    return getrusage(RUSAGE_THREAD, &use) == 0 ? use.ru_minflt + use.ru_majflt : 0;
+}
+
+static void touch_all(size_t role, void *argument) {
+    (void)role;
+    struct touching *touching = argument;
+    size_t at = touching->size;
+    core_hz(1, 50e3);
+    long before = faults_so_far();
+    for (size_t batch = 0; batch < BATCHES; batch++) {
+        if (at + touching->batch > touching->size) { /* all is touched: back with it */
+            if (madvise(touching->bytes, touching->size, MADV_DONTNEED) != 0)
+                fail(EXIT_NOT_AS_ASKED, "memory cannot be given back: %s", strerror(errno));
+            at = 0;
+        }
+        volatile unsigned char *bytes = touching->bytes + at;
+        uint64_t start = clock_ticks();
+        for (size_t i = 0; i < touching->batch; i += touching->stride) bytes[i] = 1;
+        touching->batch_ns[batch] = (double)(clock_ticks() - start) * clock_facts.ns_per_tick;
+        at += touching->batch;
+    }
+    touching->faults = faults_so_far() - before;
+}
+
+static void plan_rate(struct run *run) {
+    bool huge = buffer_huge_pages_work();
+    for (size_t i = 0; i < run->chosen.count; i++)
+        for (int64_t kind = KIND_BASE; kind <= (huge ? KIND_THP : KIND_BASE); kind++)
+            run_add_unit(run, (struct unit){{run->chosen.cpu[i], kind}});
+    if (!huge)
+        run_not_measured(run, "faults of huge pages", "the system gives no transparent huge pages of up to 32 MiB");
+}
+
+static size_t region_bytes(enum kind kind) {
+    return kind == KIND_THP && HUGE_PAGES * huge_page() > LEAST_REGION_BYTES ? HUGE_PAGES * huge_page()
+                                                                             : LEAST_REGION_BYTES;
+}
+
+static unsigned measure_rate(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+    (void)pass;
+    enum kind kind = (enum kind)unit->key[1];
+    size_t worker = run_worker(run, unit->key[0]), low, high;
+    size_t huge = huge_page(), align = kind == KIND_THP && huge > 0 ? huge : base_page(), size = region_bytes(kind);
+    struct touching touching = {.size = size, .stride = align, .batch = kind == KIND_THP ? align : BATCH_PAGES * align};
+    unsigned char *mapped =
+        mmap(NULL, size + align, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED) fail(EXIT_NOT_AS_ASKED, "%zu MiB cannot be mapped: %s", size >> 20, strerror(errno));
+    touching.bytes = mapped + (align - (uintptr_t)mapped % align) % align;
+    if (madvise(mapped, size + align, kind == KIND_THP ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) != 0 && errno != EINVAL)
+        fail(EXIT_NOT_AS_ASKED, "madvise failed: %s", strerror(errno)); /* EINVAL: a kernel without huge pages */
+    workers_run(&run->workers, &worker, 1, touch_all, &touching);
+    munmap(mapped, size + align);
+
+    double touches = (double)touching.batch / (double)touching.stride;
+    sort_ascending(touching.batch_ns, BATCHES);
+    median_interval(BATCHES, 0.95, &low, &high);
+    double median_ns = median_sorted(touching.batch_ns, BATCHES);
+    text_add(members, ",\"faults_per_s\":%.6g,\"ci_low_per_s\":%.6g,\"ci_high_per_s\":%.6g,\"bytes_per_s\":%.5g",
+             1e9 * touches / median_ns, 1e9 * touches / touching.batch_ns[high], 1e9 * touches / touching.batch_ns[low],
+             1e9 * (double)touching.batch / median_ns);
+    text_add(members, ",\"page_bytes\":%zu,\"faults_a_page\":%.4g", touching.stride,
+             (double)touching.faults / (touches * BATCHES));
+    return 0;
+}
+
+static double rate_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
+    (void)run;
+    (void)hop_ns;
+    double bytes = unit->key[1] == KIND_THP ? (double)huge_page() * BATCHES : 0;
+    return 1e-3 + BATCHES * BATCH_PAGES * PLAN_FAULT_NS / 1e9 + bytes / (1 << 20) * PLAN_CLEAR_S_A_MIB;
+}
+
+/* ---- huge ---- */
+
+static size_t asked_bytes(const struct run *run, int node) {
+    size_t wanted = (size_t)size_mib << 20;
+    return buffer_affordable(&run->machine, node, wanted, 1);
+}
+
+static void plan_huge(struct run *run) {
+    if (huge_page() == 0) {
+        run->not_applicable = "this system has no transparent huge pages";
+        return;
+    }
+    for (size_t i = 0; i < run->machine.nodes; i++)
+        if (run->machine.node[i].has_memory && asked_bytes(run, run->machine.node[i].number) >= huge_page())
+            run_add_unit(run, (struct unit){{run->machine.node[i].number}});
+    if (run->unit_count == 0) run->not_applicable = "no NUMA node has a huge page to spare";
+}
+
+static uint64_t memory_of_huge(const struct run *run) {
+    return run->unit_count > 0 ? size_mib << 20 : 0;
+}
+
+/* Bytes of reserved huge pages (hugetlbfs) of this node and size, in all or free; 0 where the system has none. */
+static unsigned long long reserved(const struct run *run, int node, size_t kib, const char *which) {
+    char content[64];
+    bool known =
+        run->machine.numa
+            ? read_sysfs(content, sizeof content, "devices/system/node/node%d/hugepages/hugepages-%zukB/%s_hugepages",
+                         node, kib, which)
+            : read_sysfs(content, sizeof content, "kernel/mm/hugepages/hugepages-%zukB/%s_hugepages", kib, which);
+    return known ? strtoull(content, NULL, 10) * (kib << 10) : 0;
+}
+
+static unsigned measure_huge(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+    (void)pass;
+    int node = (int)unit->key[0];
+    size_t size = asked_bytes(run, node);
+    double start = clock_monotonic_s();
+    struct buffer buffer = buffer_create(&run->machine, &run->workers, node, size, PAGES_TRANSPARENT);
+    text_add(members, ",\"base_share\":%.5f,\"asked_bytes\":%zu,\"page_bytes\":%zu,\"seconds\":%.4g",
+             1 - (double)buffer.huge_bytes / (double)buffer.size, buffer.size, huge_page(),
+             clock_monotonic_s() - start);
+    buffer_free(&buffer);
+    unsigned long long all = 0, free_bytes = 0;
+    for (size_t kib = 64; kib <= (size_t)16 << 20; kib *= 2) { /* from 64 KiB (Arm) to 16 GiB */
+        all += reserved(run, node, kib, "nr");
+        free_bytes += reserved(run, node, kib, "free");
+    }
+    text_add(members, ",\"reserved_bytes\":%llu,\"reserved_free_bytes\":%llu", all, free_bytes);
+    return 0;
+}
+
+static void facts_huge(struct run *run, bool end, struct text *members) {
+    static const char *const files[] = {"enabled", "defrag"};
+    char content[128];
+    (void)run;
+    for (size_t i = 0; i < 2 && !end; i++) {
+        text_add(members, ",\"thp_%s\":", files[i]);
+        text_add_json(members, read_sysfs(content, sizeof content, "kernel/mm/transparent_hugepage/%s", files[i])
+                                   ? content
+                                   : "not reported");
+    }
+}
+
+static double huge_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
+    (void)run;
+    (void)unit;
+    (void)hop_ns;
+    return (double)size_mib * PLAN_CLEAR_S_A_MIB;
+}
+
+/* ---- */
+
+static const struct operation operations[] = {
+    {.name = "rate",
+     .summary = "page faults a second by each CPU, of base pages and of transparent huge ones",
+     .quantity = "rate",
+     .unit = "1/s",
+     .record = "cell",
+     .values = "\"faults_per_s\":\"1/s\",\"ci_low_per_s\":\"1/s\",\"ci_high_per_s\":\"1/s\",\"bytes_per_s\":\"B/s\","
+               "\"page_bytes\":\"B\",\"faults_a_page\":\"1\"",
+     .keys = {"cpu", "pages"},
+     .words = {NULL, kind_words},
+     .plan = plan_rate,
+     .measure = measure_rate,
+     .seconds = rate_seconds},
+    {.name = "huge",
+     .summary = "the share of what is asked for in huge pages that comes in base pages, on each NUMA node",
+     .quantity = "ratio",
+     .unit = "1",
+     .record = "cell",
+     .values = "\"base_share\":\"1\",\"asked_bytes\":\"B\",\"page_bytes\":\"B\",\"seconds\":\"s\","
+               "\"reserved_bytes\":\"B\",\"reserved_free_bytes\":\"B\"",
+     .keys = {"memory_node"},
+     .plan = plan_huge,
+     .memory = memory_of_huge,
+     .facts = facts_huge,
+     .measure = measure_huge,
+     .seconds = huge_seconds},
+};
+
+KERNEL_MAIN("fault", settings)

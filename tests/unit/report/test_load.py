@@ -1,0 +1,47 @@
+"""The figure of a node under full load, by second."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pytest
+
+from nodeprint.report.figures import load, style
+
+
+def second(run: int, number: int, ghz: float) -> dict[str, Any]:
+    """A record of two sockets, the second of which is slower by a tenth."""
+    sockets = [
+        {"socket": socket, "core_hz": ghz * 1e9 * factor, "flops_per_s": ghz * 64e9 * factor,
+         "lowest_core_hz": ghz * 0.95e9 * factor, "lowest_cpu": socket}
+        for socket, factor in enumerate((1.0, 0.9))
+    ]  # fmt: skip
+    return {"record": "load_second", "pass": run, "second": number, "sockets": sockets, "power_w": None}
+
+
+#: Two runs of three seconds; the second run is slower by 0.2 GHz.
+SECONDS = [second(run, number, 3.0 - 0.2 * run - 0.1 * number) for run in range(2) for number in range(3)]
+
+
+def test_each_socket_has_its_seconds_over_all_runs() -> None:
+    data = load.by_second("cn01", SECONDS, "core_hz")
+    assert [socket.socket for socket in data.sockets] == [0, 1]
+    first, other = data.sockets
+    assert first.second.tolist() == [0, 1, 2]
+    assert first.middle == pytest.approx([2.9, 2.8, 2.7]) and other.middle == pytest.approx([2.61, 2.52, 2.43])
+    assert first.low == pytest.approx([2.8, 2.7, 2.6]) and first.high == pytest.approx([3.0, 2.9, 2.8])
+    assert first.slowest == pytest.approx([0.95 * 2.9, 0.95 * 2.8, 0.95 * 2.7])
+    assert list(data.table()["second"]) == [0, 1, 2, 0, 1, 2]
+
+
+@pytest.mark.parametrize("quantity", load.QUANTITIES)
+def test_it_is_drawn_with_names_and_units(quantity: str) -> None:
+    figure, ax = plt.subplots()
+    data = load.by_second("cn01", SECONDS, quantity)
+    load.seconds(ax, data, style.load())
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert [name for name in names if "slowest" not in name] == ["socket 0", "socket 1"]
+    assert ("socket 1, slowest core" in names) == (quantity == "core_hz")
+    assert ax.get_ylabel() == load.QUANTITIES[quantity][0]
+    plt.close(figure)

@@ -1,0 +1,70 @@
+"""Pages, faults, wake-ups and barriers of a simulated fleet: none is accused but nodes with planted defects."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from nodeprint.data.packed import PackedFleet
+from nodeprint.errors import NodeprintError
+from nodeprint.judge.judge import judge
+from nodeprint.machine.topology.presets import from_part
+from nodeprint.report import text
+from nodeprint.simulate import Plan, fleet, system_cells
+
+ROME = from_part("EPYC 7742", 2, smt=False)
+
+
+@cache
+def simulated(*defects: str) -> PackedFleet:
+    return fleet(Plan(ROME, nodes=6, jobs=1, passes=1, runs=3, cells=True, defects=defects))
+
+
+def test_every_measurement_is_there() -> None:
+    names = {quantity.measurement for quantity in simulated().quantities}
+    assert set(system_cells.MEASUREMENTS) <= names
+
+
+def test_barriers_are_of_every_ccx_socket_and_the_machine() -> None:
+    (barriers,) = (q for q in simulated().quantities if q.measurement == "barrier-all")
+    measured = np.isfinite(barriers.values).any(axis=(0, 1))
+    scopes = [barriers.names["scope"][at] for at in barriers.places["scope"][measured].tolist()]
+    assert {scope: scopes.count(scope) for scope in set(scopes)} == {"ccx": 2 * 32, "socket": 2 * 2, "machine": 2}
+
+
+def test_healthy_nodes_have_no_finding_of_them() -> None:
+    made = simulated()
+    for node in judge(replace(made, quantities=made.others)).verdict.nodes.values():
+        assert not [f for f in node.findings if f.measurement in system_cells.MEASUREMENTS]
+
+
+@pytest.mark.parametrize(
+    ("defect", "measurement", "finding_id", "where"),
+    [
+        ("fragmented node 1 40%", "fault-huge", "huge-missing", {"memory_node": 1}),
+        ("idle-state +200%", "wake-futex", "wake-slow", None),
+    ],
+)
+def test_a_planted_defect_is_named(
+    defect: str, measurement: str, finding_id: str, where: dict[str, int] | None
+) -> None:
+    made = simulated(f"node003: {defect}")
+    verdict = judge(replace(made, quantities=made.others)).verdict
+    found = {name: [f for f in node.findings if f.measurement == measurement] for name, node in verdict.nodes.items()}
+    assert {name for name, findings in found.items() if findings} == {"node003"}
+    assert {finding.id for finding in found["node003"]} == {finding_id}
+    sentences = " ".join(map(text.finding_sentence, found["node003"]))
+    assert ("has no huge pages for 40.0 percentage points more" in sentences) == (finding_id == "huge-missing"), (
+        sentences
+    )
+    assert "of its time" not in sentences
+    if where is not None:
+        assert found["node003"][0].part.where == where
+
+
+def test_a_node_that_is_not_there_has_no_fragments() -> None:
+    with pytest.raises(NodeprintError, match="names NUMA node 7"):
+        simulated("node003: fragmented node 7 40%")
