@@ -27,7 +27,7 @@ from nodeprint.iodie.part_comparison import Comparison
 from nodeprint.machine.topology import processors
 
 #: Of what is kept of a node, and of the method that finds it: one more where either changes.
-SCHEMA = 2
+SCHEMA = 3
 _FILE = "dies.msgpack"
 
 
