@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nodeprint.cli.app import MACHINES, app
 from nodeprint.cli.shared import Format, Json, input_file, print_json, print_text, say_origin
-from nodeprint.machine.topology.model import Topology
+
+if TYPE_CHECKING:  # the labels take a tenth of a second to import
+    from nodeprint.machine.topology.model import Topology
 
 
 def _topology(root: Path, xml: Path | None, cpuid: Path | None) -> Topology:

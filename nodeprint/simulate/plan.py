@@ -174,11 +174,14 @@ def home_nodes(plan: Plan, home: int, of: Topology, first: layout.Ints, socket: 
     numa = np.array([of_cpu[cpu] for cpu in first.tolist()])
     if FAR not in plan.homes:
         return numa if home == NEAR else np.full_like(numa, home)
-    if not of.numa_nodes:  # a dump of CPUID has none: one node a socket, as Linux numbers them
-        return socket
     nodes: dict[int, list[int]] = {}
     for node in of.numa_nodes:
         nodes.setdefault(socket_index(of, node.cpus), []).append(node.node)
+    without = sorted(set(socket.tolist()) - set(nodes))
+    if without:
+        raise NodeprintError(
+            f"socket {without[0]} has no NUMA node of its own", advice="simulate the home policy first"
+        )
     rank = {number: place for mine in nodes.values() for place, number in enumerate(mine)}
     return np.array([nodes[s][rank[own]] for s, own in zip(socket.tolist(), numa.tolist(), strict=True)])
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from bench import die as apart
@@ -114,3 +116,30 @@ def test_several_sockets_need_labels(tmp_path: Path) -> None:
     with pytest.raises(NodeprintError, match="nothing says in which of them lines are at home; name the machine's"):
         line_files.read([Path(record)], None)
     assert len(campaign_dies.of_files([Path(record)], two).nodes[0].dies) == 2
+
+
+#: A table of six CPUs in two L3s, which its first lines are nearer to by turns.
+TINY = "a,b,addr,latency_ns\n" + "".join(
+    f"{a},{b},{line},{25 if a // 3 == b // 3 else 110 + 8 * (line % 2)}\n"
+    for a in range(6) for b in range(a + 1, 6) for line in range(10)
+)  # fmt: skip
+_PIECES = st.sampled_from(
+    ["", "0", "1", "-1", "nan", "1e308", "3000000000", "9" * 30, ",", "\n", "x", '"', "7.5", "\0", "é"]
+)
+
+
+@settings(max_examples=2000)
+@given(st.data())
+def test_mutated_tables_end_in_one_sentence(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    content = TINY
+    for _ in range(data.draw(st.integers(0, 4))):
+        place = data.draw(st.integers(0, len(content)))
+        content = content[:place] + data.draw(_PIECES) + content[place + data.draw(st.integers(0, 9)) :]
+    path = tmp_path_factory.getbasetemp() / "mutated.csv"
+    path.write_text(content)
+    try:
+        found = campaign_dies.of_files([path], None)
+        found.as_text()
+        json.dumps(found.as_json(), allow_nan=False)
+    except NodeprintError as error:
+        assert "\n" not in str(error)
