@@ -8,7 +8,7 @@ CCDs reach slower whatever their place, a fabric clock that drifts, and CCDs at 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,11 +63,11 @@ class Made:
 def make(
     topology: Topology, die: str, hop_ns: float, rng: np.random.Generator, *, runs: int = 2, passes: int = 3,
     lines: int = 32, noise: Noise | None = None, slow_port: tuple[int, float] | None = None, clusters: bool = False,
-    design: int | None = None,
+    design: int | None = None, ccds_at: Sequence[int] = (), shares: Sequence[float] = (),
 ) -> Made:  # fmt: skip
     """A node of one socket. `clusters` gives lines that live in two groups which each CCD reaches at random, without
     any geometry; `slow_port` adds ns to the hops of a CCD, by its order. Nodes of one `design` have their CCDs at the
-    same sites."""
+    same sites. CCDs are at the sites `ccds_at` and lines at each site by `shares`; without them, at all sites alike."""
     noise = noise or Noise()
 
     def rough(*shape: int) -> Floats:
@@ -80,7 +80,8 @@ def make(
     sites = SITES[die]
     apart = _shortest(die, sites, hop_ns * (1 + noise.link * rough(len(LINKS[die]))))
     order = rng if design is None else np.random.default_rng(design)
-    site_of_ccd = order.permutation(np.arange(len(ccds)) % sites)
+    with_ccds = np.array(ccds_at or range(sites))
+    site_of_ccd = order.permutation(with_ccds[np.arange(len(ccds)) % len(with_ccds)])
     first, second = np.triu_indices(len(cpus), 1)
     leave = ccx[first] != ccx[second]
     first, second = first[leave], second[leave]
@@ -96,7 +97,7 @@ def make(
     out, truth = [], {}
     for run in range(1, runs + 1):
         pool = rng.permutation(1 << 18)
-        home = rng.integers(sites, size=passes * lines)
+        home = rng.choice(sites, passes * lines, p=shares) if shares else rng.integers(sites, size=passes * lines)
         of_ccd = noise.line_ccd_ns * rough(len(ccds), passes * lines) + by_chance[:, home % 2]
         own = noise.line * rough(passes * lines)
         stays = np.zeros(len(first))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nodeprint.cli.app import MACHINES, app
 from nodeprint.cli.shared import Format, Json, input_file, print_json, print_text, say_origin
-from nodeprint.machine.topology.model import Topology
+
+if TYPE_CHECKING:  # the labels take a tenth of a second to import
+    from nodeprint.machine.topology.model import Topology
 
 
 def _topology(root: Path, xml: Path | None, cpuid: Path | None) -> Topology:
@@ -82,7 +84,17 @@ def structure(
 
 @app.command(rich_help_panel=MACHINES, epilog="Example: nodeprint iodie results/main/nodes/cn017")
 def iodie(
-    where: Annotated[Path, typer.Argument(help="A node's folder below nodes/, or a campaign.", show_default=False)],
+    where: Annotated[
+        list[Path],
+        typer.Argument(
+            help="A node's folder below nodes/, a campaign, or files of one machine: records with --detail, or tables "
+            "of core-to-core-latency with a row for each pair and address.",
+            show_default=False,
+        ),
+    ],
+    root: Annotated[Path | None, typer.Option(help="A captured root, for the labels of files.")] = None,
+    xml: Annotated[Path | None, typer.Option(help="XML of lstopo, for the labels of files.")] = None,
+    cpuid: Annotated[Path | None, typer.Option(help="CPUID dumps of hwloc, for the labels of files.")] = None,
     pdf: Annotated[Path | None, typer.Option(help="Write floor plans and tables as pages into this file.")] = None,
     json: Json = False,
 ) -> None:
@@ -93,11 +105,13 @@ def iodie(
     """
     from nodeprint.iodie import campaign_dies
 
-    dies = campaign_dies.read(where)
+    labels = _topology(root or Path("/"), xml, cpuid) if root or xml or cpuid else None
+    folder = len(where) == 1 and where[0].is_dir()
+    dies = campaign_dies.read(where[0]) if folder else campaign_dies.of_files([*map(input_file, where)], labels)
     if pdf is not None:
         from nodeprint.report.pages import die_pages
 
-        die_pages.write(dies, where.resolve().name, pdf)
+        die_pages.write(dies, where[0].resolve().name, pdf)
     if json:
         print_json(dies.as_json())
         return

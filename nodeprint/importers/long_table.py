@@ -8,7 +8,7 @@ without any. Of several lines of a pair the median counts.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ _ENDS = re.compile(rf"{_CPU}(?:[ _]?(?:core|cpu|id|a|b|i|j|x|y|0|1|2|from|to))?"
 #: Names of the column that is read, the best first: what interrupts disturb least.
 _VALUES = ("median_ns", "mean_of_medians_ns", "latency_ns", "ns", "latency", "latency (ns)", "latency(ns)", "mean_ns",
            "avg_ns", "median", "mean_of_medians", "mean", "avg", "average", "value", "min_ns", "min")  # fmt: skip
+_ADDRESSES = ("addr", "address", "line", "offset", "addr_index", "address_index")
 _WORD = re.compile(r"[A-Za-z]")
 
 
@@ -41,8 +42,34 @@ def matches(lines: list[str]) -> bool:
 
 def read(path: Path, lines: list[str]) -> Imported:
     """Parse the file's lines. Raises NodeprintError with line and column of the first fault."""
+    by_pair: dict[tuple[int, int], list[float]] = {}
+    for a, b, _, value in _values(path, lines):
+        by_pair.setdefault((a, b), []).append(value)
+    return _imported(path, by_pair)
+
+
+def by_address(path: Path, lines: list[str]) -> dict[tuple[int, int], dict[str, list[float]]]:
+    """The latencies of each two CPUs, the lower first, on each line of memory, by the text of its address, ns.
+
+    Raises NodeprintError as `read` does, and where the table has no column of addresses.
+    """
+    found: dict[tuple[int, int], dict[str, list[float]]] = {}
+    for a, b, address, value in _values(path, lines):
+        if address is None:
+            raise NodeprintError(
+                "no column of addresses", where=path, line=1, advice="call it addr, address or line: one for each line"
+            )
+        if np.isfinite(value):
+            found.setdefault((min(a, b), max(a, b)), {}).setdefault(address, []).append(value)
+    return found
+
+
+def _values(path: Path, lines: list[str]) -> Iterator[tuple[int, int, str | None, float]]:
+    """The two CPUs, the address where there is one, and the latency of each row between two CPUs."""
     table = _rows(lines)
-    columns = _columns([cell.lower() for cell in table[0][1]])
+    head = [cell.lower() for cell in table[0][1]]
+    columns = _columns(head)
+    address = next((place for place, name in enumerate(head) if columns is not None and name in _ADDRESSES), None)
     body = table if columns is None else table[1:]
     if columns is None:
         if any(_WORD.search(cell) for cell in table[0][1]):
@@ -52,7 +79,6 @@ def read(path: Path, lines: list[str]) -> Imported:
             )  # fmt: skip
         columns = (0, 1, 2)
     width = len(table[0][1])
-    by_pair: dict[tuple[int, int], list[float]] = {}
     for number, cells in body:
         if len(cells) != width:
             raise NodeprintError(
@@ -68,8 +94,7 @@ def read(path: Path, lines: list[str]) -> Imported:
                 )  # fmt: skip
         value = latency(cells[columns[2]], path, number, columns[2] + 1)
         if ends[0] != ends[1]:
-            by_pair.setdefault((int(ends[0]), int(ends[1])), []).append(value)
-    return _imported(path, by_pair)
+            yield int(ends[0]), int(ends[1]), None if address is None else cells[address], value
 
 
 def _imported(path: Path, by_pair: dict[tuple[int, int], list[float]]) -> Imported:

@@ -7,7 +7,7 @@ records are others now, or SCHEMA is.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -21,13 +21,14 @@ from nodeprint.campaign import node_sheet
 from nodeprint.data import store
 from nodeprint.data.waiting import counted
 from nodeprint.errors import NodeprintError
-from nodeprint.iodie import analysis, json_output, listing, node_lines, part_comparison
+from nodeprint.iodie import analysis, json_output, line_files, listing, node_lines, part_comparison
 from nodeprint.iodie.analysis import NodeDies
 from nodeprint.iodie.part_comparison import Comparison
 from nodeprint.machine.topology import processors
+from nodeprint.machine.topology.model import Topology
 
 #: Of what is kept of a node, and of the method that finds it: one more where either changes.
-SCHEMA = 2
+SCHEMA = 3
 _FILE = "dies.msgpack"
 
 
@@ -81,6 +82,11 @@ def read(where: Path) -> Found:
     if not nodes:
         raise next(iter(failed.values()), NodeprintError("lists no node", where=sheet, advice="measure one first"))
     return Found(tuple(nodes), {name: str(error) for name, error in failed.items()}, part_comparison.compare(nodes))
+
+
+def of_files(paths: Sequence[Path], labels: Topology | None) -> Found:
+    """The dies of the machine whose records or tables the files are. Raises NodeprintError as line_files.read does."""
+    return Found((analysis.analyse(line_files.read(paths, labels)),), {})
 
 
 def _made(folder: Path) -> tuple[store.Sources, NodeDies | NodeprintError]:

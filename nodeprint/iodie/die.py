@@ -125,7 +125,7 @@ def find(tensor: Tensor, censuses: Sequence[Census], topology: Topology) -> Die:
     if distances is not None and not (np.nan_to_num(distances.line - distances.line_half, nan=1.0) > 0).all():
         no_map, known, distances = "the sites that the lines suggest coincide", None, None
         fit = paths.fit(tensor, clusters, None)
-    shape = geometry.find(distances, known.count) if known and distances else "there is no map"
+    shape = _shape(distances, clusters) if known and distances else "there is no map"
     counted = clusters.label
     if of_census is not None and census_lines is not None:
         label = line_clusters.in_hops(clusters, tensor.lines, of_census, census_lines)
@@ -138,6 +138,13 @@ def find(tensor: Tensor, censuses: Sequence[Census], topology: Topology) -> Die:
         paths.far(tensor, clusters, known, fit), distances, shape if isinstance(shape, Geometry) else None,
         shape if isinstance(shape, str) else "", counted, agrees, paths.core(tensor),
     )  # fmt: skip
+
+
+def _shape(distances: Distances, clusters: Clusters) -> Geometry | str:
+    """The geometry of the sites; none where some are known to be missing."""
+    if clusters.hidden:
+        return "places with too few lines are missing from the distances"
+    return geometry.find(distances)
 
 
 def _census(

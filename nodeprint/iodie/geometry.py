@@ -9,7 +9,7 @@ from math import lgamma, log, pi
 
 import msgspec
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import chdtrc, stdtrit
 
 from nodeprint.iodie.data import Floats, Ints
 from nodeprint.iodie.paths import Fit
@@ -20,6 +20,10 @@ from nodeprint.machine import dies
 PREFERRED = 4.6
 #: A crossbar is named where distances scatter by no more than this share of their mean.
 _EVEN = 0.1
+#: With fewer distances every geometry fits: four sites with ends have six.
+_FEWEST_DISTANCES = 6
+#: Steps to lines and from CPU to CPU that agree are taken for contradictions with this probability.
+_DISAGREE = 0.001
 #: More sites have too many placements to try them all.
 _MOST_SITES = 8
 #: Placements less likely by no more than this, in logarithms, are in the 95 % interval of a profile likelihood.
@@ -30,13 +34,41 @@ _LEAST_NS = 0.05
 
 class Distances(msgspec.Struct, frozen=True):
     """What the way from site to site adds, ns: to lines (`line`) and to other CPUs (`pair`), each (m) in the order of
-    `ends` (m, 2), with half of its 95 % interval. NaN where the data do not identify it."""
+    `ends` (m, 2), with half of its 95 % interval. NaN where the data do not identify it.
+
+    Of the ways to the lines of a site without ends only differences are known: `further` (s, p) is by how much each is
+    longer than their mean over the sites with ends.
+    """
 
     ends: Ints
     line: Floats
     line_half: Floats
     pair: Floats
     pair_half: Floats
+    further: Floats = msgspec.field(default_factory=lambda: np.zeros((0, 0)))
+    further_half: Floats = msgspec.field(default_factory=lambda: np.zeros((0, 0)))
+
+    @property
+    def sites(self) -> int:
+        """The number of sites with ends."""
+        return int(self.ends.max(initial=0)) + 1
+
+    @property
+    def with_memory(self) -> int:
+        """The number of all sites."""
+        return self.sites + len(self.further)
+
+    @property
+    def to_lines(self) -> tuple[Ints, Floats, Floats]:
+        """All ways to lines: their two sites (m, 2), ns and half of the interval (m)."""
+        to = np.array([(p, q) for q in range(self.sites, self.with_memory) for p in range(self.sites)], dtype=np.int64)
+        ends = np.concatenate([self.ends, to.reshape(-1, 2)])
+        return ends, np.append(self.line, self.further), np.append(self.line_half, self.further_half)
+
+    @property
+    def offsets(self) -> Ints:
+        """Which of all ways to lines lead to each site without ends (m, s): what they have in common is not known."""
+        return np.asarray(self.to_lines[0][:, 1:] == np.arange(self.sites, self.with_memory), dtype=np.int64)
 
 
 class Geometry(msgspec.Struct, frozen=True):
@@ -61,26 +93,31 @@ class Geometry(msgspec.Struct, frozen=True):
 
 def distances(found: Fit, sites: Sites) -> Distances:
     """The free distances of a fit."""
-    ends = np.array([(p, q) for p in range(sites.count) for q in range(p + 1, sites.count)], dtype=np.int64)
+    ends = [(p, q) for p in range(sites.count) for q in range(p + 1, sites.count)]
+    beyond = [(p, q) for q in range(sites.count, sites.with_memory) for p in range(sites.count)]
 
-    def of(kind: str) -> tuple[Floats, Floats]:
+    def of(kind: str, ways: Sequence[tuple[int, int]]) -> tuple[Floats, Floats]:
         at = found.of(kind)
-        known = [at.get((int(p), int(q)), -1) for p, q in ends]
+        known = [at.get(way, -1) for way in ways]
         good = [i >= 0 and bool(found.identified[i]) for i in known]
         value = [found.value[i] if ok else np.nan for i, ok in zip(known, good, strict=True)]
         half = [found.half(i) if ok else np.nan for i, ok in zip(known, good, strict=True)]
         return np.array(value), np.array(half)
 
-    return Distances(ends, *of("line"), *of("pair"))
+    further, further_half = (one.reshape(-1, sites.count) for one in of("line", beyond))
+    return Distances(np.array(ends, dtype=np.int64), *of("line", ends), *of("pair", ends), further, further_half)
 
 
 @cache
-def _placements(kind: dies.Kind, sites: int, count: int) -> tuple[tuple[int, ...], ...]:
-    """Where `count` found sites may be among those of a geometry, one of each set that only a symmetry tells apart."""
+def _placements(kind: dies.Kind, sites: int, with_ends: int, count: int) -> tuple[tuple[int, ...], ...]:
+    """Where `count` found sites may be among those of a geometry, one of each set that only a symmetry tells apart.
+
+    No hop shows the way between two sites without ends.
+    """
     steps = dies.steps(kind, sites)
     seen: dict[bytes, tuple[int, ...]] = {}
     for one in permutations(range(sites), count):
-        seen.setdefault(steps[np.ix_(one, one)].tobytes(), one)
+        seen.setdefault(steps[np.ix_(one[:with_ends], one)].tobytes(), one)
     return tuple(seen.values())
 
 
@@ -92,29 +129,52 @@ def _candidates(count: int) -> Iterator[tuple[dies.Kind, int]]:
     yield "crossbar", count
 
 
-def find(of: Distances, count: int) -> Geometry | str:
-    """The geometry of `count` sites, or a sentence that says why none is named.
+class _Series(msgspec.Struct, frozen=True):
+    """Ways between two sites (m, 2), what each costs with half of its interval (m), and what some have in common that
+    is not known (m, s)."""
+
+    ends: Ints
+    value: Floats
+    half: Floats
+    offsets: Ints
+
+    def designs(self, kind: dies.Kind, sites: int, places: Sequence[tuple[int, ...]]) -> Floats:
+        """Steps on each way by their direction, for each placement of the sites (d, m, direction)."""
+        at = np.array(places)
+        moves = dies.moves(kind, sites)[:, at[:, self.ends[:, 0]], at[:, self.ends[:, 1]]]
+        return np.asarray(moves.transpose(1, 2, 0).astype(float))
+
+    def likelihood(self, designs: Floats) -> Floats:
+        """How well each placement foretells each way from the others (d)."""
+        offsets = np.broadcast_to(self.offsets, (len(designs), *self.offsets.shape))
+        return _leave_one_out(np.concatenate([designs, offsets], axis=2), self.value, self.half)
+
+
+def find(of: Distances) -> Geometry | str:
+    """The geometry of the sites, or a sentence that says why none is named.
 
     Each distance is foretold from the others (leave-one-out predictive likelihood, Student's t with the scatter of the
     others); each placement of a kind is as likely as the others before the data. Distances to lines and from CPU to
-    CPU have costs of their own.
+    CPU have costs of their own, which must agree.
     """
-    if count < 4:
+    count = of.with_memory
+    if len(of.ends) + len(of.further) * (of.sites - 1) < _FEWEST_DISTANCES:
         return f"{count} sites have too few distances to test a geometry"
     if count > _MOST_SITES:
         return f"{count} sites have more placements than are tried"
-    if not np.isfinite(of.line).all():
+    if not (np.isfinite(of.line).all() and np.isfinite(of.further).all()):
         return "not all distances between sites are identified"
-    series = [(of.line, of.line_half)]
+    series = [_Series(*of.to_lines, of.offsets)]
     if np.isfinite(of.pair).all():
-        series.append((of.pair, of.pair_half))
+        series.append(_Series(of.ends, of.pair, of.pair_half, np.zeros((len(of.ends), 0), dtype=np.int64)))
     scores: dict[tuple[dies.Kind, int], list[tuple[float, tuple[int, ...]]]] = {}
     for kind, sites in _candidates(count):
-        moves = dies.moves(kind, sites)
-        options = _placements(kind, sites, count)
-        places = np.array(options)
-        designs = moves[:, places[:, of.ends[:, 0]], places[:, of.ends[:, 1]]].transpose(1, 2, 0).astype(float)
-        by_columns = [np.sum([_leave_one_out(x, *one) for one in series], axis=0) for x in _columns(designs)]
+        options = _placements(kind, sites, of.sites, count)
+        designs = [one.designs(kind, sites, options) for one in series]
+        by_columns = [
+            np.sum([one.likelihood(x) for one, x in zip(series, columns, strict=True)], axis=0)
+            for columns in zip(*map(_columns, designs), strict=True)
+        ]
         each = np.max(by_columns, axis=0)
         scores[kind, sites] = list(zip((each - log(len(options))).tolist(), options, strict=True))
     total = {key: _log_sum([score for score, _ in mine]) for key, mine in scores.items()}
@@ -125,10 +185,13 @@ def find(of: Distances, count: int) -> Geometry | str:
         return "no geometry predicts the distances better than the others"
     best, site = max(scores[kind, sites])
     near = [site, *(other for score, other in scores[kind, sites] if best - score <= _PROFILE and other != site)]
-    steps = [dies.moves(kind, sites)[:, np.array(one)[of.ends[:, 0]], np.array(one)[of.ends[:, 1]]].T for one in near]
-    unknown = np.full(steps[0].shape[1], np.nan)
-    hop_ns, hop_half = _profile(steps, *series[0])
-    pair_ns, pair_half = _profile(steps, *series[1]) if len(series) > 1 else (unknown, unknown)
+    hop_ns, hop_half = _profile(series[0], kind, sites, near)
+    unknown = np.full(len(hop_ns), np.nan)
+    pair_ns, pair_half = _profile(series[1], kind, sites, near) if len(series) > 1 else (unknown, unknown)
+    if not _agree(hop_ns, hop_half, pair_ns, pair_half):
+        return (
+            f"steps to lines ({_words(hop_ns, hop_half)}) and from CPU to CPU ({_words(pair_ns, pair_half)}) disagree"
+        )
     certain = float(np.exp(best - total[kind, sites]))
     return Geometry(kind, sites, np.array(site), hop_ns, hop_half, pair_ns, pair_half, advantage, certain)
 
@@ -158,24 +221,45 @@ def _leave_one_out(designs: Floats, value: Floats, half: Floats) -> Floats:
     return np.asarray(density.sum(axis=1))
 
 
-def _profile(moves: Sequence[Ints], value: Floats, half: Floats) -> tuple[Floats, Floats]:
+def _agree(line: Floats, line_half: Floats, pair: Floats, pair_half: Floats) -> bool:
+    """Whether steps to lines and from CPU to CPU may be steps on the same ways: by direction in one proportion.
+
+    Both cross the same wires with messages of other kinds. The proportion that fits best, from 1 to 2 up to 2 to 1, may
+    leave no more (chi-squared) than steps show that do agree, but for a share of _DISAGREE.
+    """
+    if not np.isfinite(pair).all():
+        return True
+    proportion = np.geomspace(0.5, 2, 200)[:, None]
+    variance = (pair_half**2 + (proportion * line_half) ** 2) / 1.96**2
+    left = ((pair - proportion * line) ** 2 / variance).sum(axis=1)
+    return bool(chdtrc(max(len(line) - 1, 1), left.min()) > _DISAGREE)
+
+
+def _words(cost: Floats, half: Floats) -> str:
+    names = ("across", "along") if len(cost) > 1 else ("",)
+    steps = (f"{ns:.1f} ± {by:.1f} ns {name}".strip() for ns, by, name in zip(cost, half, names, strict=True))
+    return " and ".join(steps)
+
+
+def _profile(of: _Series, kind: dies.Kind, sites: int, places: Sequence[tuple[int, ...]]) -> tuple[Floats, Floats]:
     """The cost of a step by direction at the first placement, with half of an interval that holds those of all."""
-    every = [_hops(one, value, half) for one in moves]
+    every = [_hops(of, steps) for steps in of.designs(kind, sites, places)]
     cost = every[0][0]
     return cost, np.max([np.abs(other - cost) + own for other, own in every], axis=0)
 
 
-def _hops(moves: Ints, value: Floats, half: Floats) -> tuple[Floats, Floats]:
+def _hops(of: _Series, steps: Floats) -> tuple[Floats, Floats]:
     """The cost of a step by direction with half of its interval: from the scatter of the distances, or their own
     intervals where those are wider."""
-    x = moves.astype(float)
+    x = np.concatenate([steps, of.offsets], axis=1)
     inverse = np.linalg.pinv(x.T @ x)
-    cost = inverse @ (x.T @ value)
-    left = value - x @ cost
-    degrees = max(len(value) - x.shape[1], 1)
+    cost = inverse @ (x.T @ of.value)
+    left = of.value - x @ cost
+    degrees = max(len(of.value) - x.shape[1], 1)
     scatter = float(left @ left) / degrees * np.diag(inverse) * float(stdtrit(degrees, 0.975)) ** 2
-    own = np.diag(inverse @ x.T @ np.diag(half**2) @ x @ inverse)
-    return cost, np.sqrt(np.maximum(scatter, own))
+    own = np.diag(inverse @ x.T @ np.diag(of.half**2) @ x @ inverse)
+    directions = steps.shape[1]
+    return cost[:directions], np.sqrt(np.maximum(scatter, own))[:directions]
 
 
 def _log_sum(scores: list[float]) -> float:

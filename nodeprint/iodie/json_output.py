@@ -59,6 +59,8 @@ def _clusters_json(of: Clusters) -> dict[str, Any]:
         "clusters": of.count,
         "sizes": of.sizes.tolist(),
         "unassigned": int((of.label < 0).sum()),
+        "hidden": list(of.hidden),
+        "least_share": _figure(of.least_share),
         "separation": _figure(of.separation, 2),
         "noise_ns": _figure(of.noise_ns),
         "detectable_ns": _figure(of.detectable_ns),
@@ -78,7 +80,11 @@ def _map_json(die: Die) -> dict[str, Any] | None:
                 "share": _figure(die.share(site)[0]),
                 "share_half": _figure(die.share(site)[1]),
             }
-            for site in range(sites.count)
+            for site in range(sites.with_memory)
+        ],
+        "further": [
+            {"site": sites.count + i, "ns": list(map(_figure, ns)), "half_ns": list(map(_figure, half))}
+            for i, (ns, half) in enumerate(zip(found.further, found.further_half, strict=True))
         ],
         "distances": [
             {

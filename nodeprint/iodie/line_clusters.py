@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import count as counting
+
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from nodeprint.iodie.data import Bools, Floats, Ints, Lines, Tensor
 from nodeprint.structure.matrix_arithmetic import rand_index
@@ -13,8 +16,10 @@ from nodeprint.structure.matrix_arithmetic import rand_index
 SEPARATION = 3.5
 #: More clusters than memory channels of any known part.
 MOST_CLUSTERS = 16
-#: A cluster has at least so many lines, and this share of them: a twelfth is one of twelve channels.
-_FEWEST_LINES, _LEAST_SHARE = 5, 0.03
+#: A cluster has at least so many lines, and this share of them up to so many: a twelfth is one of twelve channels.
+_FEWEST_LINES, _LEAST_SHARE, _ENOUGH_LINES = 5, 0.03, 8
+#: Lines that are alike and apart from all clusters are a hidden one.
+_FEWEST_HIDDEN = 3
 _STARTS, _SWEEPS = 12, 30
 #: How often clusters and the means of passes put each other right.
 _ALIGNMENTS = 3
@@ -30,7 +35,8 @@ UNASSIGNED = -1
 class Clusters(msgspec.Struct, frozen=True):
     """Clusters of lines: `label` of each line (l, -1 where no cluster has a probability of SURE), its `probability`
     (l), the `centres` in ns (k, e) around the mean of each end and line, and the `noise_ns` of one line's distance
-    from one end.
+    from one end. `hidden` are the
+    lines of each place that has too few of them to make a cluster.
 
     `separation` is the distance of the two nearest clusters in standard deviations (0 with one). `detectable_ns`: lines
     at two sites one step apart would be separated if the step took that long.
@@ -42,6 +48,7 @@ class Clusters(msgspec.Struct, frozen=True):
     noise_ns: float
     separation: float
     detectable_ns: float
+    hidden: tuple[int, ...] = ()
 
     @property
     def count(self) -> int:
@@ -52,6 +59,21 @@ class Clusters(msgspec.Struct, frozen=True):
     def sizes(self) -> Ints:
         """Lines of each cluster (k)."""
         return np.bincount(self.label[self.label >= 0], minlength=self.count).astype(np.int64)
+
+    @property
+    def least_share(self) -> float:
+        """A place with a smaller share of the lines is not found."""
+        return fewest(len(self.label)) / len(self.label)
+
+
+def fewest(lines: int) -> int:
+    """How many of so many lines make a cluster."""
+    return max(_FEWEST_LINES, min(int(np.ceil(_LEAST_SHARE * lines)), _ENOUGH_LINES))
+
+
+def lines_for(share: float) -> int:
+    """How many lines show a place with a share of them."""
+    return next(lines for lines in counting(_FEWEST_LINES) if share * lines >= fewest(lines))
 
 
 def distances(tensor: Tensor, cells: Bools | None = None) -> Floats:
@@ -107,7 +129,16 @@ def find(first: Floats, second: Floats, both: Floats, part: Ints, seed: int = 1)
     """
     scale = _noise(first, second)
     label = _best(first / scale, second / scale, part, seed)
-    return _mixture(_aligned(both, label, part), scale, label)
+    aligned, sizes = _aligned(both, label, part), np.bincount(label)
+    known = sizes >= fewest(len(label))
+    hidden = tuple(sizes[~known].tolist())
+    if not known.any():
+        return replace(_mixture(aligned, scale, np.zeros_like(label)), hidden=hidden)
+    kept = known[label]
+    found = _mixture(aligned[kept], scale, (np.cumsum(known) - 1)[label[kept]])
+    every, probability = np.full(len(label), UNASSIGNED), np.zeros(len(label))
+    every[kept], probability[kept] = found.label, found.probability
+    return replace(found, label=every, probability=probability, hidden=hidden)
 
 
 def _noise(first: Floats, second: Floats) -> Floats:
@@ -133,20 +164,20 @@ def _aligned(values: Floats, label: Ints, part: Ints) -> Floats:
 
 
 def _best(first: Floats, second: Floats, part: Ints, seed: int) -> Ints:
-    """The labels of the most clusters that all separate in the second half, and foretell it better than fewer do."""
-    fewest = max(_FEWEST_LINES, int(np.ceil(_LEAST_SHARE * len(first))))
+    """The labels of the most clusters that all separate in the second half, and foretell it better than fewer do; they
+    may be hidden ones."""
     rng = np.random.default_rng(seed)
     best = np.zeros(len(first), dtype=np.int64)
     error, fewer = _held_out_error(second, best), 1
-    for count in range(2, min(MOST_CLUSTERS, len(first) // fewest) + 1):
+    for count in range(2, min(MOST_CLUSTERS, len(first) // _FEWEST_HIDDEN) + 1):
         label = k_means(first, count, rng)
         for _ in range(_ALIGNMENTS):
-            if np.bincount(label, minlength=count).min() < fewest:
+            if np.bincount(label, minlength=count).min() < _FEWEST_HIDDEN:
                 break
             aligned = _aligned(first, label, part)
             centres = np.stack([aligned[label == c].mean(axis=0) for c in range(count)])
             label = ((centres**2).sum(axis=1) - 2 * aligned @ centres.T).argmin(axis=1)
-        if np.bincount(label, minlength=count).min() < fewest:
+        if np.bincount(label, minlength=count).min() < _FEWEST_HIDDEN:
             continue
         tested = _aligned(second, label, part)
         mine = _held_out_error(tested, label)

@@ -27,6 +27,7 @@ def as_text(node: NodeDies) -> str:
 
 def _die_text(die: Die) -> list[str]:
     said = [f"{sentences.title(die)}: {len(die.clusters.label)} lines, {sentences.lines_sentence(die)}"]
+    said += [f"  {sentences.sentence(words)}" for words in sentences.hidden_sentences(die.clusters)]
     if die.sites is None:
         said.append(f"  NO MAP: {sentences.no_map_sentence(die)}")
     else:
@@ -92,22 +93,22 @@ def _drawn(die: Die, of: Geometry) -> list[str]:
     costs = _costs(die)
 
     def link(p: int | None, q: int | None) -> str:
-        if p is None or q is None:
-            return ""
-        return f"{costs[min(p, q), max(p, q)]:.1f}"
+        ns = costs.get((min(p, q), max(p, q))) if p is not None and q is not None else None
+        return f"{ns:.1f}" if ns is not None else ""
 
     def box(site: int | None) -> str:
         if site is None:
             return "(no CPU)"
         share, _ = die.share(site)
-        ends = f"{WORDS[die.frame.level]} {list_text(sentences.ends_of(die, site))}"
-        name = sentences.site_name(die, site)
+        of_ends, name = sentences.ends_of(die, site), sentences.site_name(die, site)
+        ends = f"{WORDS[die.frame.level]} {list_text(of_ends)}" if of_ends else name
         return f"[{'' if name == ends else name + ': '}{ends}, {100 * share:.0f} % of lines]"
 
     rows = grid(of)
     width = max(len(box(left)) for left, _ in rows)
     out: list[str] = []
-    for number, (left, right) in enumerate(rows):
+    for number, row in enumerate(rows):
+        left, right = row
         across = of.kind == "mesh" or number in (0, len(rows) - 1)
         bridge = f" --{link(left, right) if across else '':-^5}-- " if across else " " * 11
         out.append(
@@ -115,8 +116,8 @@ def _drawn(die: Die, of: Geometry) -> list[str]:
         )
         if number + 1 < len(rows):
             below = rows[number + 1]
-            down = [link(left, below[0]), link(right, below[1])]
-            out.append(
-                f"{'| ' + down[0] if down[0] else '':^{width}}{'':11}{'  | ' + down[1] if down[1] else ''}".rstrip()
-            )
+            down = [
+                f"| {link(a, b)}" if a is not None and b is not None else "" for a, b in zip(row, below, strict=True)
+            ]
+            out.append(f"{down[0]:^{width}}{'':13}{down[1]}".rstrip())
     return [*out, "(ns that each step adds on the way to a line)"]

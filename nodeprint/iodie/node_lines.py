@@ -78,19 +78,25 @@ def _read_files(node_dir: Path, name: str, missing: list[str]) -> tuple[list[Pas
         except NodeprintError as error:
             missing.append(str(error))
             continue
-        header = found.headers[0]
-        simulated |= header.get("simulated") is True
-        if not len(found.ns):
-            missing.append(f"{run} was measured without --detail")
-            continue
-        if int(header.get("parallel") or 1) > 1:
-            missing.append(f"{run} was measured with --parallel, so that its hops contain interference")
-            continue
-        if not found.complete:
-            missing.append(f"{run} was stopped before its end")
-        passes += _tolerantly(_passes, run, found, "passes", missing)
-        censuses += _tolerantly(_censuses, run, found, "census and clusters", missing)
+        simulated |= found.headers[0].get("simulated") is True
+        of_run, census = of_records(run, found, missing)
+        passes += of_run
+        censuses += census
     return passes, censuses, simulated
+
+
+def of_records(run: str, found: Detail, missing: list[str]) -> tuple[list[Pass], list[Census]]:
+    """The passes and censuses of a record file, which is called `run`; what it lacks is added to `missing`."""
+    if not len(found.ns):
+        missing.append(f"{run} was measured without --detail")
+        return [], []
+    if int(found.headers[0].get("parallel") or 1) > 1:
+        missing.append(f"{run} was measured with --parallel, so that its hops contain interference")
+        return [], []
+    if not found.complete:
+        missing.append(f"{run} was stopped before its end")
+    passes = _tolerantly(_passes, run, found, "passes", missing)
+    return passes, _tolerantly(_censuses, run, found, "census and clusters", missing)
 
 
 def _tolerantly(

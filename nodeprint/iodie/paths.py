@@ -24,7 +24,8 @@ class Fit(msgspec.Struct, frozen=True):
     deviation of what is left of the mean hop between two ends.
 
     `names` are ("end", (i,)): an end's own part, its cores and port, once for each of both ends; ("pair", (p, q)) and
-    ("line", (p, q)): what the way between two sites adds to the way from CPU to CPU, and from a CPU to a line;
+    ("line", (p, q)): what the way between two sites adds to the way from CPU to CPU, and from a CPU to a line. To the
+    lines of a site q without ends only differences are known: the ways there are less their mean over all p.
     ("cluster", (s,)): by how much a cluster of lines differs from the mean of all. Ends are indices of the tensor's.
     """
 
@@ -69,7 +70,7 @@ def fit(tensor: Tensor, clusters: Clusters, sites: Sites | None) -> Fit:
     ns, label, visit = tensor.ns[cells][:, sure], label[sure], tensor.lines.visit[sure]
     count = int(label.max()) + 1
     names_lines, ways = _ways(between, tensor.here, count, sites)
-    to_lines, of_lines, known_lines = _to_lines(ns, ways[:, :, label], weight, visit)
+    to_lines, of_lines, known_lines = _to_lines(ns, ways[:, :, label], weight, visit, _no_ends(sites))
     rest = ns - np.tensordot(to_lines, ways[:, :, label], axes=1)
     two, size, average = _by_ends(between, weight)
     means = average @ np.stack([rest[:, visit == v].mean(axis=1) for v in np.unique(visit)], axis=1)
@@ -154,9 +155,10 @@ def core(tensor: Tensor) -> Core | None:
     return Core(cycles, float(stdtrit(len(visits) - 2, 0.975)) * float(np.sqrt(variance)))
 
 
-def _to_lines(ns: Floats, ways: Floats, weight: Floats, visit: Ints) -> tuple[Floats, Floats, Bools]:
+def _to_lines(ns: Floats, ways: Floats, weight: Floats, visit: Ints, together: Floats) -> tuple[Floats, Floats, Bools]:
     """The costs of ways to lines, their covariance, and which are identified, from hops (c, l) of cells and lines in
-    visits; `ways` says how often each way is in a hop (way, c, l)."""
+    visits; `ways` says how often each way is in a hop (way, c, l). Ways that are `together` (site, way) have no mean,
+    which the least of all solutions gives them."""
     if not len(ways):
         return np.zeros(0), np.zeros((0, 0)), np.zeros(0, dtype=bool)
     seen, design = _less_means(ns, weight, visit), _less_means(ways, weight, visit)
@@ -168,7 +170,8 @@ def _to_lines(ns: Floats, ways: Floats, weight: Floats, visit: Ints) -> tuple[Fl
     influence = np.tensordot(inverse, design * weight[:, None] * left, axes=1)
     degrees = max(left.size - left.shape[1] - len(left) * len(np.unique(visit)) - len(ways), 1)
     factor = left.size / degrees
-    return cost, (_by(influence.sum(axis=1)) + _in_common(influence)) * factor, _identified(flat.T)
+    known = _identified(np.concatenate([flat.T, together * np.linalg.norm(flat)]))
+    return cost, (_by(influence.sum(axis=1)) + _in_common(influence)) * factor, known
 
 
 def _less_means(values: Floats, weight: Floats, visit: Ints) -> Floats:
@@ -248,7 +251,7 @@ def _design(between: Ints, here: Bools, sites: Sites | None) -> tuple[tuple[Name
 
 def _ways(between: Ints, here: Bools, clusters: int, sites: Sites | None) -> tuple[tuple[Name, ...], Floats]:
     """The ways from site to site to a line, and how often each is in a hop: (way, cell, cluster)."""
-    found = _two_sites(sites)
+    found = _to_sites(sites)
     out = np.zeros((len(found), len(between), clusters))
     for at, (p, q) in enumerate(found):
         assert sites is not None
@@ -260,6 +263,20 @@ def _ways(between: Ints, here: Bools, clusters: int, sites: Sites | None) -> tup
 
 def _two_sites(sites: Sites | None) -> list[tuple[int, int]]:
     return [(p, q) for p in range(sites.count) for q in range(p + 1, sites.count)] if sites is not None else []
+
+
+def _to_sites(sites: Sites | None) -> list[tuple[int, int]]:
+    """The ways to lines: between two sites, and from each to those without ends."""
+    if sites is None:
+        return []
+    return [(p, q) for p in range(sites.count) for q in range(p + 1, sites.with_memory)]
+
+
+def _no_ends(sites: Sites | None) -> Floats:
+    """The ways to each site without ends (site, way)."""
+    ways = np.array([q for _, q in _to_sites(sites)], dtype=np.int64)
+    without = range(sites.count, sites.with_memory) if sites is not None else range(0)
+    return np.array([ways == q for q in without], dtype=np.float64).reshape(len(without), len(ways))
 
 
 def _site_of(here: Bools, sites: Sites | None) -> Ints:

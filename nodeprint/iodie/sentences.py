@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from nodeprint.iodie import line_clusters
 from nodeprint.iodie.die import Die
 from nodeprint.iodie.geometry import Geometry
 from nodeprint.iodie.hashing import Rule
+from nodeprint.iodie.line_clusters import Clusters
 from nodeprint.iodie.part_comparison import WORDS, ComparedPart
 from nodeprint.machine.topology.facts import list_text
 
+#: A place with a smaller share of the lines is not expected: a channel of twelve has 8 %.
+_SMALL_SHARE = 0.04
 _KINDS = {"ring": "ring of {0}", "crossbar": "crossbar of {0}"}
 
 
@@ -35,14 +39,16 @@ def shape(of: Geometry) -> str:
 
 
 def ends_of(die: Die, site: int) -> list[int]:
-    """The numbers of the ends at a site."""
+    """The numbers of the ends at a site; none where there is memory alone."""
     assert die.sites is not None
     return [int(end) for end in die.frame.ends[die.frame.here][die.sites.of_end == site]]
 
 
 def site_name(die: Die, site: int) -> str:
-    """A site by its labelled quadrant where all sites are quadrants, else by its ends."""
+    """A site by its labelled quadrant where all sites are quadrants, else by its ends; one without ends by a number."""
     assert die.sites is not None
+    if site >= die.sites.count:
+        return f"no {WORDS[die.frame.level]} ({site - die.sites.count + 1})"
     if die.agrees == 1:
         labels = die.frame.labels[die.frame.here]
         return f"quadrant {int(labels[die.sites.of_end == site][0])}"
@@ -77,6 +83,24 @@ def lines_sentence(die: Die) -> str:
     return text + f"; the census finds {'one cluster' if die.census.count == 1 else f'{die.census.count} clusters'}"
 
 
+def hidden_sentences(of: Clusters) -> list[str]:
+    """What too few lines may hide, and how many would show it."""
+    lines, said = len(of.label), []
+    if of.hidden:
+        places = "a place of their own" if len(of.hidden) == 1 else f"{len(of.hidden)} places of their own"
+        said.append(
+            f"{sum(of.hidden)} of the lines are at {places} with too few of them for a cluster and are left out; more "
+            f"runs, with {line_clusters.lines_for(min(of.hidden) / lines)} lines together, would show these places"
+        )
+    if of.least_share > _SMALL_SHARE:
+        said.append(
+            f"with {lines} lines a place that has less than {100 * of.least_share:.0f} % of them would not be seen; "
+            f"more runs, with {line_clusters.lines_for(_SMALL_SHARE)} lines together, would show one with "
+            f"{100 * _SMALL_SHARE:.0f} %"
+        )
+    return said
+
+
 def no_map_sentence(die: Die) -> str:
     """Why there is no map, and what would have been found."""
     return (
@@ -88,7 +112,9 @@ def no_map_sentence(die: Die) -> str:
 def map_sentences(die: Die) -> list[str]:
     """What the map shows: sites, geometry, costs, and what fixes its orientation."""
     assert die.sites is not None
-    said = [f"{die.sites.count} sites, each with memory that is nearer to its {WORDS[die.frame.level]}s than to others"]
+    word = WORDS[die.frame.level]
+    said = [f"{die.sites.count} sites, each with memory that is nearer to its {word}s than to others"]
+    said += [_beyond_sentence(die, site) for site in range(die.sites.count, die.sites.with_memory)]
     if die.geometry is not None:
         found = die.geometry
         steps = " across, ".join(interval(v, h) for v, h in zip(found.hop_ns, found.hop_half, strict=True))
@@ -109,6 +135,19 @@ def map_sentences(die: Die) -> list[str]:
     for rule in die.rules:
         said.append(rule_sentence(rule))
     return said
+
+
+def _beyond_sentence(die: Die, site: int) -> str:
+    """How far the lines of a site without ends are."""
+    assert die.sites is not None and die.distances is not None
+    ways = zip(
+        *(rows[site - die.sites.count] for rows in (die.distances.further, die.distances.further_half)), strict=True
+    )
+    further = [f"{interval(ns, half)} from {site_name(die, p)}" for p, (ns, half) in enumerate(ways)]
+    return (
+        f"{site_name(die, site)}: {100 * die.share(site)[0]:.0f} % of lines are at a site of their own without a "
+        f"{WORDS[die.frame.level]}; against the mean of the ways there: {', '.join(further)}"
+    )
 
 
 def rule_sentence(rule: Rule) -> str:

@@ -1,4 +1,4 @@
-"""Sites of the die: ends that are as far from every line as each other, and the clusters of lines that are nearest."""
+"""Sites of the die: ends that are as far from every line as each other, and the place of each cluster of lines."""
 
 from __future__ import annotations
 
@@ -12,26 +12,38 @@ from nodeprint.iodie.line_clusters import Clusters, k_means
 GAP = 3.0
 #: Two ends of one site differ by so many times what noise makes of them on the mean, the most different of several.
 _NOISE = 1.5
+#: The ways there and back differ where they do by so many times their noise, and by this share of the mean of both.
+_ODD, _LEAST_ODD = 4.0, 0.15
 
 
 class Sites(msgspec.Struct, frozen=True):
-    """The site of each end in the socket (e) and of each cluster of lines (k)."""
+    """The site of each end in the socket (e) and of each cluster of lines (k).
+
+    Every site with ends has a cluster of its own. The clusters beyond those are sites without ends, which are numbered
+    after the others.
+    """
 
     of_end: Ints
     of_cluster: Ints
 
     @property
     def count(self) -> int:
-        """The number of sites."""
+        """The number of sites with ends."""
         return int(self.of_end.max()) + 1
+
+    @property
+    def with_memory(self) -> int:
+        """The number of all sites: each has a cluster of lines."""
+        return len(self.of_cluster)
 
 
 def find(clusters: Clusters) -> Sites | str:
     """The sites that the clusters' distances from the ends show, or a sentence that says why there are none.
 
     Ends at one site are equally far from every cluster, up to what they cost all lines alike. The most sites that are
-    apart by GAP are taken, no more than there are clusters, each with a cluster that is nearer to it than to the
-    others.
+    apart by GAP are taken, no more than there are clusters. The cluster of a site is the nearest of those that are
+    nearer to it than to the others. A cluster that is no site's has a site without ends: merged into the nearest one
+    it would shorten the ways from there.
     """
     if clusters.count < 2:
         return "all lines are alike"
@@ -42,10 +54,34 @@ def find(clusters: Clusters) -> Sites | str:
         if int(label.max()) + 1 < count or not _apart(rows, label, _NOISE * float(noise)):
             continue
         means = np.stack([rows[label == site].mean(axis=0) for site in range(count)])
-        nearest = (means - means.mean(axis=0)).argmin(axis=0)
-        if len(np.unique(nearest)) == count:
-            return Sites(label, nearest)
-    return f"lines live in {clusters.count} places, but these are not each nearest to a group of CPUs of its own"
+        own = _own_clusters(means - means.mean(axis=0))
+        if own is not None:
+            of_cluster = np.full(clusters.count, -1)
+            of_cluster[own] = np.arange(count)
+            of_cluster[of_cluster < 0] = np.arange(count, clusters.count)
+            share = clusters.noise_ns * np.sqrt(1 / np.outer(np.bincount(label), np.maximum(clusters.sizes[own], 1)))
+            if _one_way(means[:, own], share):
+                return "ways there and back differ, so that the memory nearest to some group of CPUs is not at its site"
+            return Sites(label, of_cluster)
+    return f"lines live in {clusters.count} places, but not every group of CPUs has one that is nearest to it"
+
+
+def _own_clusters(further: Floats) -> Ints | None:
+    """The cluster at each site, by how much further each is than from the sites on the mean (site, cluster); None where
+    a site has none that is nearer to it than to the others."""
+    nearest = further.argmin(axis=0)
+    own = np.where(nearest == np.arange(len(further))[:, None], further, np.inf)
+    return np.asarray(own.argmin(axis=1)) if np.isfinite(own.min(axis=1)).all() else None
+
+
+def _one_way(means: Floats, noise: Floats) -> bool:
+    """Whether ways (site, cluster of a site) differ by their direction, beyond what sites and clusters cost all alike
+    and beyond `noise`: were each cluster at its site, they would not."""
+    beyond = means - means.T
+    beyond -= np.subtract.outer(beyond.mean(axis=1), beyond.mean(axis=1))
+    ways = means + means.T - np.add.outer(np.diag(means), np.diag(means))
+    limit = np.maximum(_ODD * np.sqrt(noise**2 + noise.T**2), _LEAST_ODD * np.abs(ways).mean())
+    return bool((np.abs(beyond) > limit).any())
 
 
 def _ordered(label: Ints) -> Ints:

@@ -177,6 +177,11 @@ def home_nodes(plan: Plan, home: int, of: Topology, first: layout.Ints, socket: 
     nodes: dict[int, list[int]] = {}
     for node in of.numa_nodes:
         nodes.setdefault(socket_index(of, node.cpus), []).append(node.node)
+    without = sorted(set(socket.tolist()) - set(nodes))
+    if without:
+        raise NodeprintError(
+            f"socket {without[0]} has no NUMA node of its own", advice="simulate the home policy first"
+        )
     rank = {number: place for mine in nodes.values() for place, number in enumerate(mine)}
     return np.array([nodes[s][rank[own]] for s, own in zip(socket.tolist(), numa.tolist(), strict=True)])
 

@@ -85,13 +85,13 @@ class DieData(msgspec.Struct, frozen=True):
 
 def of_die(die: Die) -> DieData | None:
     """What is drawn of a die; None where there is no map, or too many sites without a geometry."""
-    if die.sites is None or die.distances is None or (die.geometry is None and die.sites.count > _MOST_LINKED):
+    if die.sites is None or die.distances is None or (die.geometry is None and die.sites.with_memory > _MOST_LINKED):
         return None
     costs = {int(end): (float(value), float(half)) for end, value, half, _ in zip(*die.end_ns, strict=True)}
     odd = {end for end, _ in die.odd_ends}
     places = _places(die)
     sites = []
-    for number in range(die.sites.count):
+    for number in range(die.sites.with_memory):
         ends = tuple(
             DieEnd(f"{WORDS[die.frame.level]} {end}", *costs[end], end in odd) for end in sentences.ends_of(die, number)
         )
@@ -110,7 +110,7 @@ def _places(die: Die) -> dict[int, tuple[int, int]]:
     """Row and column of each site."""
     assert die.sites is not None
     if die.geometry is None or die.geometry.kind == "crossbar":
-        return {site: (site // 2, site % 2) for site in range(die.sites.count)}
+        return {site: (site // 2, site % 2) for site in range(die.sites.with_memory)}
     rows = listing.grid(die.geometry)
     return {site: (r, c) for r, row in enumerate(rows) for c, site in enumerate(row) if site is not None}
 

@@ -59,7 +59,11 @@ def _node(node: NodeDies) -> Page:
 
 def _die(die: Die) -> Section:
     title = sentences.title(die)
-    where = Text(f"{len(die.clusters.label)} lines, {sentences.lines_sentence(die)}.")
+    found = (
+        f"{len(die.clusters.label)} lines, {sentences.lines_sentence(die)}",
+        *sentences.hidden_sentences(die.clusters),
+    )
+    where = Text(" ".join(map(sentences.sentence, found)))
     parts = sentences.part_sentences(die)
     if die.sites is None:
         sentences_shown = Bullets(tuple(map(sentences.sentence, parts)))

@@ -289,7 +289,7 @@ def test_distances_that_follow_a_geometry_name_it(kind: dies.Kind, sites: int) -
     ends = np.array([(p, q) for p in range(sites) for q in range(p + 1, sites)])
     value = 3.0 * dies.steps(kind, sites)[order[ends[:, 0]], order[ends[:, 1]]] + 0.1 * rng.standard_normal(len(ends))
     none = np.full(len(ends), np.nan)
-    found = geometry.find(geometry.Distances(ends, value, np.full(len(ends), 0.2), none, none), sites)
+    found = geometry.find(geometry.Distances(ends, value, np.full(len(ends), 0.2), none, none))
     assert isinstance(found, geometry.Geometry) and found.kind == kind
     steps = dies.steps(kind, sites)
     assert (steps[found.site[ends[:, 0]], found.site[ends[:, 1]]] == steps[order[ends[:, 0]], order[ends[:, 1]]]).all()
@@ -309,8 +309,8 @@ def test_the_interval_of_a_step_holds_those_of_placements_that_are_about_as_like
         planted = geometry.Distances(ends, 0.3 * across + 3 * along + noise, np.full(len(ends), 0.1), none, none)
         with monkeypatch.context() as alone:
             alone.setattr(geometry, "_PROFILE", -1.0)
-            single = geometry.find(planted, 6)
-        found = geometry.find(planted, 6)
+            single = geometry.find(planted)
+        found = geometry.find(planted)
         assert isinstance(single, geometry.Geometry) and isinstance(found, geometry.Geometry)
         if found.certain < 0.6:
             assert (found.hop_half > single.hop_half).any()
@@ -325,7 +325,7 @@ def test_distances_without_a_pattern_name_no_geometry() -> None:
     named = 0
     for _ in range(200):
         value = rng.uniform(2, 8, len(ends))
-        found = geometry.find(geometry.Distances(ends, value, np.full(len(ends), 0.2), none, none), 4)
+        found = geometry.find(geometry.Distances(ends, value, np.full(len(ends), 0.2), none, none))
         named += isinstance(found, geometry.Geometry)
     assert named <= 6
 
@@ -333,7 +333,7 @@ def test_distances_without_a_pattern_name_no_geometry() -> None:
 def test_three_sites_are_too_few() -> None:
     ends = np.array([(0, 1), (0, 2), (1, 2)])
     three = geometry.Distances(ends, np.ones(3), np.full(3, 0.1), np.ones(3), np.full(3, 0.1))
-    assert geometry.find(three, 3) == "3 sites have too few distances to test a geometry"
+    assert geometry.find(three) == "3 sites have too few distances to test a geometry"
 
 
 # --- records ---

@@ -63,11 +63,11 @@ def test_ways_between_quadrants_of_a_published_matrix(data: Path, name: str, top
 def test_a_published_rome_is_a_mesh(data: Path) -> None:
     """The socket of two 7742 whose distances are within 1 ns: a mesh of 2 x 2, and none of CCDs in another order."""
     one = hops(data, *MATRICES[1])
-    found = geometry.find(between_quadrants(one, MATRICES[1][1], np.arange(8))[1], 4)
+    found = geometry.find(between_quadrants(one, MATRICES[1][1], np.arange(8))[1])
     assert isinstance(found, Geometry) and (found.kind, found.sites) == ("mesh", 4)
     assert found.hop_ns == pytest.approx([5.6, 16.7], abs=0.1)
     wrong = between_quadrants(one, MATRICES[1][1], np.array([0, 2, 4, 6, 1, 3, 5, 7]))[1]
-    assert isinstance(geometry.find(wrong, 4), str)
+    assert isinstance(geometry.find(wrong), str)
 
 
 @of_matrices
@@ -83,7 +83,7 @@ def test_published_latencies_of_memory_are_a_mesh_with_a_long_and_a_short_side()
     across, along, both = (ns - MEMORY_NS[0] for ns in MEMORY_NS[1:])
     ends = np.array([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)])
     ns = np.array([across, along, both, both, along, across])
-    found = geometry.find(Distances(ends, ns, np.full(6, 0.5), NONE, NONE), 4)
+    found = geometry.find(Distances(ends, ns, np.full(6, 0.5), NONE, NONE))
     assert isinstance(found, Geometry) and (found.kind, found.sites) == ("mesh", 4)
     assert sorted(found.hop_ns) == pytest.approx([across, along], abs=1)
     assert across < STEP_NS < along

@@ -1,0 +1,128 @@
+"""Lines of one machine in files of their own: records with `--detail`, and tables with a row for each pair and address.
+
+Such a file has no labels. They are those of the node it is a file of, or what the hops themselves show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from nodeprint import structure
+from nodeprint.data import jobs, store
+from nodeprint.errors import NodeprintError
+from nodeprint.importers import long_table, record_file
+from nodeprint.importers.parsing import lines_of
+from nodeprint.iodie import detailed_records, node_lines
+from nodeprint.iodie.data import Census, Pass
+from nodeprint.iodie.node_lines import NodeLines
+from nodeprint.machine import topology
+from nodeprint.machine.topology.model import Cpu, Machine, Topology
+
+#: An address counts where so many of the pairs were measured on it.
+_MOST_PAIRS = 0.9
+
+
+def read(paths: Sequence[Path], labels: Topology | None) -> NodeLines:
+    """The lines in files of one machine, each file a run. Without `labels`, those of the first file's node are taken,
+    else the groups that the hops show.
+
+    Raises NodeprintError where a file is no such one, where none has lines, and where nothing says in which of several
+    sockets lines are.
+    """
+    passes: list[Pass] = []
+    censuses: list[Census] = []
+    missing: list[str] = []
+    names: list[str] = []
+    simulated = False
+    for number, path in enumerate(paths, start=1):
+        if not path.is_file():
+            raise NodeprintError("no file", where=path, advice="name one folder, or files of records or tables")
+        lines = lines_of(path)
+        run = f"{path.name} ({number})" if len(paths) > 1 else path.name
+        if record_file.matches(lines):
+            found = detailed_records.read(path)
+            simulated |= found.headers[0].get("simulated") is True
+            of_run, census = node_lines.of_records(run, found, missing)
+            passes += of_run
+            censuses += census
+            names.append(str(found.headers[0].get("operation", "")))
+        else:
+            passes.append(_of_table(run, path, lines, missing))
+            names.append("a table of addresses")
+    if not passes:
+        raise NodeprintError("no pair has the value of each line", where=paths[0], advice=missing[0])
+    known = labels or _of_node(paths[0])
+    if known is None:
+        known = _of_hops(passes, paths[0])
+        missing.append("no labels: groups of CPUs are those that the hops show; name the machine's --xml or --root")
+    said = tuple(dict.fromkeys(missing))
+    measurement = ", ".join(dict.fromkeys(names))
+    return NodeLines(paths[0].name, measurement, known, tuple(passes), tuple(censuses), said, simulated)
+
+
+def _of_table(run: str, path: Path, lines: list[str], missing: list[str]) -> Pass:
+    """A table as one pass over the addresses that most pairs have, at home in a single NUMA node."""
+    if not long_table.matches(lines):
+        raise NodeprintError(
+            "no records, and no table with a row for each pair and address", where=path, line=1,
+            advice="give records of coherence with --detail, or columns named a, b, address and latency_ns",
+        )  # fmt: skip
+    by_pair = long_table.by_address(path, lines)
+    counts: dict[str, int] = {}
+    for of_pair in by_pair.values():
+        for address in of_pair:
+            counts[address] = counts.get(address, 0) + 1
+    common = [address for address, count in counts.items() if count >= _MOST_PAIRS * len(by_pair)]
+    if not common:
+        raise NodeprintError(
+            "no address was measured by most pairs", where=path, advice="measure all pairs on the same addresses"
+        )
+    whole = [pair for pair, of_pair in by_pair.items() if all(address in of_pair for address in common)]
+    if not whole:
+        raise NodeprintError(
+            "no pair was measured on all addresses", where=path, advice="measure all pairs on the same addresses"
+        )
+    if len(common) < len(counts):
+        missing.append(f"{run}: {len(counts) - len(common)} of {len(counts)} addresses lack pairs and are left out")
+    if len(whole) < len(by_pair):
+        missing.append(f"{run}: {len(by_pair) - len(whole)} of {len(by_pair)} pairs lack addresses and are left out")
+    ns = np.array([[np.median(by_pair[pair][address]) for address in common] for pair in whole])
+    a, b = np.array(whole, dtype=np.int64).T
+    return Pass(run, 0, 0, a, b, np.arange(len(common)), ns, np.full((len(whole), 2), np.nan))
+
+
+def _of_node(path: Path) -> Topology | None:
+    """The labels of the node whose record file it is: nodes/<node>/<job>/<run>/<file>; None where it is none."""
+    above = path.resolve().parents
+    if len(above) < 3 or not jobs.number_of(above[1]):
+        return None
+    survey = store.survey(above[2], write=False)
+    return topology.from_text(survey.topology) if survey.topology else None
+
+
+def _of_hops(passes: Sequence[Pass], path: Path) -> Topology:
+    """CPUs in the groups that their hops show: cores, and of the finest other level the groups as its L3s."""
+    cpus = np.unique(np.concatenate([side for one in passes for side in (one.a, one.b)]))
+    at = np.full((len(passes), len(cpus), len(cpus)), np.nan)
+    for number, one in enumerate(passes):
+        a, b = np.searchsorted(cpus, one.a), np.searchsorted(cpus, one.b)
+        at[number, a, b] = at[number, b, a] = np.median(one.ns, axis=1)
+    known = np.isfinite(at).any(axis=0)
+    latency = np.full(known.shape, np.nan)
+    latency[known] = np.nanmedian(at[:, known], axis=0)
+    levels = structure.find(latency, cpus.tolist(), None, None).levels
+    if any(level.name == "socket" for level in levels):
+        raise NodeprintError(
+            "these are CPUs of several sockets, and nothing says in which of them lines are at home", where=path,
+            advice="name the machine's labels by --xml or --root",
+        )  # fmt: skip
+    cores = next((level.groups for level in levels if level.name == "smt"), ())
+    groups = next((level.groups for level in levels if level.name != "smt"), ())
+    core_of = {cpu: number for number, of in enumerate(cores) for cpu in of}
+    ccx_of = {cpu: number for number, of in enumerate(groups) for cpu in of}
+    return Topology(
+        Machine(), tuple(Cpu(cpu, socket=0, ccx=ccx_of.get(cpu), core=core_of.get(cpu, cpu)) for cpu in cpus.tolist())
+    )
