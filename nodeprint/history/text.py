@@ -11,6 +11,7 @@ from rich.table import Table
 
 from nodeprint.errors import printable
 from nodeprint.history.changes import Change, NodeHistory
+from nodeprint.history.next_nodes import NextNode, Why
 from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.report import names
 
@@ -92,3 +93,11 @@ def as_text(histories: Sequence[NodeHistory], campaigns: int) -> Group:
     what = "no part moved by its bound or more"
     counted = f"{names.counted(campaigns, 'campaign')}; {what} on {calm} of {names.counted(len(histories), 'node')}"
     return Group(*lines, *([courses] if shown else []), counted)
+
+
+def reasons(chosen: Sequence[NextNode]) -> str:
+    """The nodes to measure next by why, a line each, and how long they take together."""
+    by_why = {why: [node.node for node in chosen if node.why is why] for why in Why}
+    lines = [f"{why}: {names.nodes(nodes)}" for why, nodes in by_why.items() if nodes]
+    hours = sum(node.seconds for node in chosen) / 3600
+    return "\n".join([*lines, f"{names.counted(len(chosen), 'node')}, {hours:.1f} node hours"])
