@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from nodeprint.campaign.node_sheet import Node
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.settings.config import read_plan
 
@@ -68,6 +69,12 @@ def job_minutes(config: Mapping[str, Any], plan: str, cpus: int, cores: int, ker
     """
     if config["slurm"]["minutes"]:
         return int(config["slurm"]["minutes"])
+    return 5 + math.ceil(2 * job_seconds(config, plan, cpus, cores, kernels) / 60)
+
+
+def job_seconds(config: Mapping[str, Any], plan: str, cpus: int, cores: int, kernels: Path) -> float:
+    """How long the kernels of `plan` take at 195 ns a hop on a node of so many CPUs on so many cores. Raises
+    NodeprintError naming the argument's key."""
     total = 0.0
     for row in read_plan(plan, int(config["runs"])):
         words = row.arguments.split()
@@ -78,7 +85,22 @@ def job_minutes(config: Mapping[str, Any], plan: str, cpus: int, cores: int, ker
                 total += row.runs * seconds(kernels, row.kernel, [*words, "--cpus", f"0-{count - 1}"], machine)
         except NodeprintError as error:
             raise NodeprintError(str(error), key=f"arguments.{row.name}") from error
-    return 5 + math.ceil(2 * total / 60)
+    return total
+
+
+#: What a job takes beside its kernels: start, survey, packing of records.
+_BESIDE_S = 60.0
+
+
+def seconds_of(config: Mapping[str, Any], plan: str, nodes: Sequence[Node], kernels: Path) -> dict[str, float]:
+    """By node how long a job of `plan` takes; half the limit of `slurm.minutes` where that is set.
+
+    Raises NodeprintError as `job_seconds`.
+    """
+    limit = 60 * int(config["slurm"]["minutes"])
+    kinds = {(node.cpus, node.cores) for node in nodes}
+    of_kind = {kind: limit / 2 if limit else job_seconds(config, plan, *kind, kernels) + _BESIDE_S for kind in kinds}
+    return {node.node: of_kind[node.cpus, node.cores] for node in nodes}
 
 
 @contextmanager

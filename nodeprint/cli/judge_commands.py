@@ -41,6 +41,9 @@ def judge(
         typer.Option("--reference", help="For nodes with NO PEER: how published machines of their processor are."),
     ] = False,
     recheck: Annotated[Path | None, typer.Option(help="Write the nodes to measure again as a second job.")] = None,
+    notify: Annotated[
+        str, typer.Option(help="A command, as `mail-verdict --to hpc`, that gets the verdict as JSON on its input.")
+    ] = "",
     json: Json = False,
 ) -> None:
     """Compare the nodes of a campaign and print the verdict.
@@ -51,7 +54,7 @@ def judge(
     from nodeprint import files
     from nodeprint.judge import outcome
     from nodeprint.report import files as written
-    from nodeprint.report import text
+    from nodeprint.report import notified, text
 
     kinds = outcome.kinds(fail_on)
     verdict = judge_and_write(campaign, baseline=baseline, acceptance=acceptance)
@@ -67,6 +70,8 @@ def judge(
                 card = of_campaign.Measured(campaign, name).card
                 for sentence in published.sentences(published.standing(card)):
                     typer.echo(f"{name}: {sentence}")
+    if notify:
+        notified.send(notify, written.as_json(verdict))
     if verdict.fails(kinds):
         raise typer.Exit(3)
 

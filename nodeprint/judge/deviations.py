@@ -151,7 +151,7 @@ _FEW = 64
 
 
 def _block(matrix: Matrix, rules: Acceptance, levels: Levels, trusted: Bools) -> Block:
-    means = _means(matrix)
+    means = run_means(matrix)
     prior = priors(matrix, rules)
     spread = run_spread(matrix.values, matrix.terms.pool, prior.run)
     compared = peers(filled(means), matrix.terms.pool, trusted)
@@ -219,7 +219,7 @@ def later_jobs(block: Block, reduced: Reduced, number: int, rules: Acceptance, l
 
 
 def _later(block: Block, matrix: Matrix, job: int, rules: Acceptance, levels: Levels) -> Block:
-    first, means, prior = block.matrix, _means(matrix), priors(matrix, rules)
+    first, means, prior = block.matrix, run_means(matrix), priors(matrix, rules)
     rows = np.array([block.row[node] for node in matrix.nodes.tolist()])
     spread = RunSpread(block.spread.pooled, block.spread.degrees, _own_ratio(matrix, block))
     runs = np.maximum(np.isfinite(matrix.values).sum(axis=1), 1)
@@ -229,8 +229,8 @@ def _later(block: Block, matrix: Matrix, job: int, rules: Acceptance, levels: Le
         trusted = calm if calm.sum() > 1 else np.ones_like(calm)
         compared = peers(filled(means), matrix.terms.pool, trusted)
         return _built(matrix, job, rules, levels, spread, compared, means - compared.centre, prior, runs)
-    shift, of_shift = _shift((means - _means(first)[rows])[calm], spread.pooled / runs.min() + prior.job**2)
-    centre = (_means(first) - block.difference)[rows] + shift
+    shift, of_shift = _shift((means - run_means(first)[rows])[calm], spread.pooled / runs.min() + prior.job**2)
+    centre = (run_means(first) - block.difference)[rows] + shift
     compared = Peers(centre, block.between[rows], block.between[rows], block.peers[rows])
     built = _built(matrix, job, rules, levels, spread, compared, means - centre, prior, runs)
     of_template = block.of_template[rows] + of_shift
@@ -299,7 +299,7 @@ def pair_bounds(terms: Terms, levels: Floats, rules: Acceptance, tick_ns: float 
     return np.asarray(np.maximum(percent, least / levels), dtype=np.float64)
 
 
-def _means(matrix: Matrix) -> Floats:
+def run_means(matrix: Matrix) -> Floats:
     """The mean over runs (node, part), NaN where a node has none."""
     present = np.isfinite(matrix.values)
     count = present.sum(axis=1)

@@ -121,6 +121,13 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         """The runs of the measurement of which a node has most in its newest job."""
         return max((len(measurement.quantity.newest_rows.get(i, ())) for measurement in self.reduced), default=0)
 
+    def newest(self, i: int) -> str:
+        """When a node's newest run began; empty where that is unknown."""
+        quantities = [measurement.quantity for measurement in self.reduced]
+        return max(
+            (q.started[row] for q in quantities for rows in q.rows.get(i, {}).values() for row in rows), default=""
+        )
+
     @cached_property
     def began(self) -> str:
         """When the newest run began; empty where that is unknown."""

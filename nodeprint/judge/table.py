@@ -13,7 +13,7 @@ import xarray as xr
 from nodeprint.data.packed import PackedNode
 from nodeprint.judge import margins, naming
 from nodeprint.judge.confirmation import Pooled, Series
-from nodeprint.judge.deviations import Block
+from nodeprint.judge.deviations import Block, run_means
 
 #: The variables of the table, with their units and meaning.
 VARIABLES = {
@@ -70,6 +70,7 @@ def dataset(rows: Rows) -> xr.Dataset:
         "node": ("sample", [rows.nodes[node].name for node, _ in samples]),
         "job": ("sample", [job for _, job in samples]),
         "group": ("sample", [rows.group_of[node] for node, _ in samples]),
+        "started": ("sample", _started(rows, samples)),
     }
     table = xr.Dataset({name: (("sample", "part"), array) for name, array in values.items()}, coordinates)
     for name, meaning in VARIABLES.items():
@@ -119,20 +120,36 @@ def _samples(rows: Rows) -> tuple[list[tuple[int, str]], dict[tuple[int, str], i
     return samples, {sample: number for number, sample in enumerate(samples)}
 
 
+def _started(rows: Rows, samples: Sequence[tuple[int, str]]) -> list[str]:
+    """When the first run of each sample began (ISO 8601), of pooled jobs the first one's; empty where it is unknown."""
+    begun: dict[tuple[int, str], str] = {}
+    quantities = {id(of.matrix.quantity): of.matrix.quantity for of in rows.series}.values()
+    for quantity in quantities:
+        for node, job, moment in zip(quantity.node.tolist(), quantity.job.tolist(), quantity.started, strict=True):
+            for sample in ((node, f"job{job}"), (node, "pooled")) if moment else ():
+                begun[sample] = min(begun.get(sample, moment), moment)
+    return [begun.get(sample, "") for sample in samples]
+
+
 def _job(block: Block, row: int) -> str:
     return block.matrix.runs[row][0].partition("/")[0]
 
 
 def _of_block(block: Block, confirming: float) -> dict[str, npt.NDArray[Any]]:
+    # the node's own value: a difference leaves out what the peers of a later job were moved by
     levels = np.ones(len(block.bound)) if block.terms.share else block.matrix.levels
     relative = np.expm1 if block.matrix.scale.kind == "log" else np.asarray
+    if block.terms.share:
+        value, peers = _in_unit(block, levels, block.difference), _in_unit(block, levels, np.zeros(block.runs.shape))
+    else:
+        value = levels * (1 + relative(run_means(block.matrix)))
+        peers = value / (1 + relative(block.difference))
     return {
         "difference": block.difference, "error": block.error, "error_runs": np.sqrt(block.of_runs),
         "error_jobs": np.sqrt(block.of_job), "error_template": np.sqrt(block.of_template), "degrees": block.degrees,
         "half_90": block.half_90, "half_simultaneous": block.half_simultaneous,
         "half_confirming": block.half(confirming), "bound": np.broadcast_to(block.bound, block.difference.shape),
-        "value": _in_unit(block, levels, relative(block.difference)),
-        "peers": np.broadcast_to(_in_unit(block, levels, 0.0), block.difference.shape), "runs": block.runs,
+        "value": value, "peers": peers, "runs": block.runs,
     }  # fmt: skip
 
 

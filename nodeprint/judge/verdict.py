@@ -207,7 +207,8 @@ class NodeVerdict(msgspec.Struct, frozen=True):
     """A node's outcome: the `reasons` for it, the decisive one first, its findings by severity, and its figures.
 
     `group` is the letter of its group in a split fleet. `notes` are fields of the fingerprint in which it differs from
-    the majority without being another configuration.
+    the majority without being another configuration. `measured` is when its newest run began (ISO 8601), empty where
+    that is unknown.
     """
 
     outcome: Outcome
@@ -223,6 +224,7 @@ class NodeVerdict(msgspec.Struct, frozen=True):
     group: str = ""
     rack: str = ""
     log_tail: tuple[str, ...] = ()
+    measured: str = ""
 
     @property
     def counted(self) -> tuple[Finding, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,17 @@ def fabric_outcome(fabric: FabricVerdict) -> FleetOutcome:
 # --- Prometheus ---
 
 
+#: By unit of a quantity its metric, what that is, and from the unit to the metric's.
+_METRICS = {
+    "ns": ("latency_seconds", "Median latency of the cells of a measurement.", 1e-9),
+    "B/s": ("bandwidth_bytes_per_second", "Median rate of the cells of a measurement.", 1.0),
+    "Hz": ("clock_hertz", "Median clock of a measurement's CPUs.", 1.0),
+    "1/s": ("operations_per_second", "Median rate of operations, floating point ones of load-alone.", 1.0),
+    "share": ("lost_time_ratio", "Median share of the time that is taken from a CPU.", 1.0),
+}
+_OTHER = ("value", "Median of the cells of a measurement in another unit.", 1.0)
+
+
 def prometheus(verdict: Verdict) -> str:
     """Text format for node_exporter's textfile collector. The campaign is a sample of its own: as a label of every
     sample it would begin new series each time."""
@@ -166,24 +178,25 @@ def prometheus(verdict: Verdict) -> str:
         for labels, node in nodes
         for figure in node.classes
     ]
-    cells = [
-        (
-            f'{labels},measurement="{_label(figure.measurement)}",name="{_label(figure.name)}",unit="{_label(figure.unit)}"',
-            figure.median,
-        )
-        for labels, node in nodes
-        for figure in node.cells
-    ]
+    cells: dict[tuple[str, str, float], list[tuple[str, float]]] = {}
+    for labels, node in nodes:
+        for figure in node.cells:
+            metric = _METRICS.get(figure.unit, _OTHER)
+            of = f'{labels},measurement="{_label(figure.measurement)}",name="{_label(figure.name)}"'
+            unit = f',unit="{_label(figure.unit)}"' if metric is _OTHER else ""
+            cells.setdefault(metric, []).append((of + unit, figure.median * metric[2]))
     margins = [
         (f'{labels},subject="{_label(margin.subject)}"', margin.share)
         for labels, node in nodes
         for margin in node.margins
     ]
-    findings = [
-        (f'{labels},id="{_label(finding.id)}",term="{finding.part.term}",number="{number}"', finding.effect)
+    findings = {
+        f'{labels},id="{_label(finding.id)}",measurement="{_label(finding.measurement)}",home="{finding.home}",'
+        f'part="{_label(_series_of(finding))}"': finding.effect
         for labels, node in nodes
-        for number, finding in enumerate(node.counted)
-    ]
+        for finding in node.counted
+    }
+    measured = [(labels, datetime.fromisoformat(node.measured).timestamp()) for labels, node in nodes if node.measured]
     counts = [(f'verdict="{outcome}"{mark}', float(verdict.fleet.counts.get(outcome, 0))) for outcome in Outcome]
     lines = [
         *_gauge(
@@ -198,12 +211,19 @@ def prometheus(verdict: Verdict) -> str:
             [(f'{labels},verdict="{node.outcome}"', 1.0) for labels, node in nodes],
         ),
         *_gauge("nodes", "Nodes by outcome.", counts),
+        *_gauge("measured_timestamp_seconds", "When the newest run of a node began.", measured),
         *_gauge("class_latency_seconds", "Median hop latency of a class of pairs.", classes),
-        *_gauge("cell_median", "Median of the cells of another measurement, in its unit.", cells),
+        *(line for (name, words, _), samples in sorted(cells.items()) for line in _gauge(name, words, samples)),
         *_gauge("margin_ratio", "How much of its bound a node uses by subject; up to 1 it is the same.", margins),
-        *_gauge("finding_effect_ratio", "A finding's effect relative to the peers.", findings),
+        *_gauge("finding_effect_ratio", "A finding's effect relative to the peers.", list(findings.items())),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _series_of(finding: Finding) -> str:
+    """What a finding is of, the same text in every campaign."""
+    place = ",".join(f"{key}={value}" for key, value in sorted(finding.part.where.items()))
+    return f"{finding.part.family}: {place}" if place else finding.part.family
 
 
 def _gauge(name: str, words: str, samples: Sequence[tuple[str, float]]) -> list[str]:
@@ -212,7 +232,9 @@ def _gauge(name: str, words: str, samples: Sequence[tuple[str, float]]) -> list[
 
 
 def _number(value: float) -> str:
-    return f"{value:.6g}" if math.isfinite(value) else "NaN" if math.isnan(value) else f"{'+' if value > 0 else '-'}Inf"
+    return (
+        f"{value:.10g}" if math.isfinite(value) else "NaN" if math.isnan(value) else f"{'+' if value > 0 else '-'}Inf"
+    )
 
 
 def _label(value: str) -> str:

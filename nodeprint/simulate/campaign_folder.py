@@ -59,7 +59,12 @@ def write(plan: Plan, campaign: Path) -> Path:
     for number, node in enumerate(planned_nodes(plan)):
         sheet.append(
             node_sheet.Node(
-                node.name, node.name, job=plan.jobs, group="simulated", cpus=len(node.topology.cpus), state="simulated"
+                node.name,
+                node.name,
+                job=plan.job_numbers[-1],
+                group="simulated",
+                cpus=len(node.topology.cpus),
+                state="simulated",
             )
         )
         if not node.state.missing:
@@ -75,7 +80,7 @@ def write(plan: Plan, campaign: Path) -> Path:
 
 def _write_node(plan: Plan, number: int, node: NodePlan, folder: Path) -> None:
     captured = survey(node.topology, node.name, node.state.fingerprint)
-    for job in range(1, plan.jobs + 1):
+    for job in plan.job_numbers:
         job_dir = folder / f"job{job}"
         began = EPOCH + timedelta(hours=job)
         measurements = []

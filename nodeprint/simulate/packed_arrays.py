@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -20,11 +19,8 @@ from nodeprint.simulate.plan import MESSAGES, PAIRS, Plan, draw_cells, draw_mess
 from nodeprint.simulate.survey import FINGERPRINT
 
 
-def fleet(plan: Plan, jobs_of: Mapping[str, int] | None = None) -> PackedFleet:
-    """The plan's fleet as packed arrays, from the same draws as `write`.
-
-    `jobs_of` has nodes with other numbers of jobs.
-    """
+def fleet(plan: Plan) -> PackedFleet:
+    """The plan's fleet as packed arrays, from the same draws as `write`."""
     nodes: list[PackedNode] = []
     parts: list[JobPart] = []
     for number, node in enumerate(planned_nodes(plan)):
@@ -45,7 +41,7 @@ def fleet(plan: Plan, jobs_of: Mapping[str, int] | None = None) -> PackedFleet:
         if missing:
             continue
         runs = range(1, plan.runs + 1)
-        for job in range(1, (jobs_of or {}).get(node.name, plan.jobs) + 1):
+        for job in plan.job_numbers:
             hops = [draw_pairs(plan, number, node, job, run) for run in range(1, plan.runs_of_pairs + 1)]
             parts.append(_of_pairs(PAIRS, plan.homes, number, job, node.layout, hops))
             if plan.linktest:

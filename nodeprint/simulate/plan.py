@@ -41,7 +41,8 @@ class Plan:
 
     `cells`: memory, caches, bandwidth, clock and jitter beside the pairs; `linktest`: messages between cores.
     `modes`: where lines live, by default in the quadrants of a socket that has them; `detail`: the value of each line
-    in the records of pairs. `pair_runs`: runs of coherence between cores, where they are more than `runs`.
+    in the records of pairs. `pair_runs`: runs of coherence between cores, where they are more than `runs`. Jobs are
+    numbered from `first_job`, and begin so many hours after EPOCH: the same fleet in a later campaign.
     """
 
     topology: Topology
@@ -58,6 +59,12 @@ class Plan:
     modes: Modes | None = None
     detail: bool = False
     pair_runs: int = 0
+    first_job: int = 1
+
+    @property
+    def job_numbers(self) -> range:
+        """The numbers of the jobs of each node."""
+        return range(self.first_job, self.first_job + self.jobs)
 
     @property
     def runs_of_pairs(self) -> int:
@@ -144,7 +151,7 @@ def _check(name: str, state: planted.NodeDefects, topology: Topology, runs: int)
 def draw_pairs(plan: Plan, number: int, node: NodePlan, job: int, run: int) -> npt.NDArray[np.float32]:
     """A run of coherence between cores: (pass, home, pair) in ns."""
     rng = np.random.default_rng([plan.seed, number, job, run])
-    disturbances = [d for d in node.state.disturbances if d.run == 0 or job == 1]
+    disturbances = [d for d in node.state.disturbances if d.run == 0 or job == plan.first_job]
     return silicon.draw_run(
         node.path, node.truth, plan.spread, rng, passes=plan.passes, run=run, disturbances=disturbances,
         pools=pools_of(plan, number, node, job, run), homes=homes_of(plan, node.topology, node.path),
@@ -192,7 +199,7 @@ def draw_messages(plan: Plan, number: int, node: NodePlan, job: int, run: int) -
     between = ~node.path.in_core
     truth = silicon.message_ns(silicon.latency(node.path, node.chip), MESSAGE_BYTES)
     spread = replace(plan.spread, line=plan.spread.line / 4)
-    disturbances = [d for d in node.state.disturbances if d.run == 0 or job == 1]
+    disturbances = [d for d in node.state.disturbances if d.run == 0 or job == plan.first_job]
     return silicon.draw_run(node.path, [truth], spread, rng, passes=plan.passes, run=run, disturbances=disturbances)[
         :, :, between
     ]

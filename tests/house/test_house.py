@@ -20,6 +20,7 @@ FLOORS = [
     {"cli"},
     {"interface"},
     {"here"},
+    {"history"},
     {"report"},
     {"cards"},
     {"iodie"},

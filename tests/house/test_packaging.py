@@ -1,7 +1,9 @@
 """The examples of packaging/, as far as they can be checked without their tools."""
 
 import ast
+import json
 import re
+import shutil
 import subprocess
 import tomllib
 from collections.abc import Callable
@@ -12,6 +14,8 @@ import yaml
 
 from nodeprint import __version__
 from nodeprint.cli.shared import judge_and_write as judge
+from nodeprint.report import files
+from tests.support.fleets import judged
 from tests.support.real_parts import ROOT, need
 
 PACKAGING = ROOT / "packaging"
@@ -101,3 +105,64 @@ def test_issue_forms_are_as_the_host_reads_them(path: Path) -> None:
     asked = [field for field in form["body"] if field["type"] != "markdown"]
     assert len({field["id"] for field in asked}) == len(asked)
     assert all(field["attributes"]["label"] for field in asked)
+
+
+#: What Prometheus would have of a node that deviates and was not measured for 61 days.
+_RULE_TEST = """
+rule_files: [alerts.yaml]
+evaluation_interval: 1d
+tests:
+  - interval: 1d
+    input_series:
+      - {series: 'nodeprint_node_verdict{node="cn1",verdict="DEVIATES"}', values: "1x70"}
+      - {series: 'nodeprint_node_verdict{node="cn2",verdict="SAME"}', values: "1x70"}
+      - {series: 'nodeprint_node_verdict{node="cn3",verdict="DEVIATES",simulated="true"}', values: "1x70"}
+      - {series: 'nodeprint_measured_timestamp_seconds{node="cn1"}', values: "0x70"}
+      - {series: 'nodeprint_measured_timestamp_seconds{node="cn2"}', values: "864000x70"}
+    promql_expr_test:
+      - expr: count(ALERTS{alertname="NodeprintNodeDeviates"})
+        eval_time: 1d
+        exp_samples: [{labels: "{}", value: 1}]
+      - {expr: 'count(ALERTS{alertname="NodeprintNotMeasured"})', eval_time: 30d, exp_samples: []}
+      - expr: count(ALERTS{alertname="NodeprintNotMeasured"})
+        eval_time: 62d
+        exp_samples: [{labels: "{}", value: 1}]
+"""
+
+
+def exported() -> str:
+    """verdict.prom of a fleet with a finding and every kind of measurement."""
+    return files.prometheus(judged("node001: core 17 +9%", jobs=2, cells=True).verdict)
+
+
+def test_the_dashboard_shows_what_is_exported() -> None:
+    dashboard = json.loads((PACKAGING / "grafana/nodeprint.json").read_text())
+    panels = dashboard["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels) and dashboard["schemaVersion"] >= 36
+    asked = " ".join(target["expr"] for panel in panels for target in panel["targets"])
+    asked += (PACKAGING / "grafana/alerts.yaml").read_text()
+    text = exported()
+    for metric in sorted(set(re.findall(r"nodeprint_[a-z_]+", asked))):
+        assert f"\n{metric}{{" in text, metric
+    for measurement in re.findall(r'measurement="([a-z-]+)"', asked):
+        assert f'measurement="{measurement}"' in text, measurement
+    for labels in re.findall(r"\{\{([a-z]+)\}\}", json.dumps(dashboard)):
+        assert f'{labels}="' in text, labels
+
+
+@pytest.mark.parametrize("what", ["metrics", "rules"])
+def test_promtool_takes_what_is_exported_and_the_alerts(what: str, tmp_path: Path) -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None:  # part of Prometheus, whose packages start a service
+        pytest.skip("promtool is not installed: `go build ./cmd/promtool` in Prometheus' sources makes it")
+    if what == "metrics":
+        words = ["check", "metrics"]
+    else:
+        shutil.copy(PACKAGING / "grafana/alerts.yaml", tmp_path)
+        (tmp_path / "test.yaml").write_text(_RULE_TEST)
+        words = ["test", "rules", "test.yaml"]
+    done = subprocess.run(
+        [promtool, *words], cwd=tmp_path, input=exported() if what == "metrics" else "", capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -19,7 +19,7 @@ from nodeprint.iodie import analysis, campaign_dies, line_files
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.simulate import Modes, Plan, write
 from nodeprint.structure.matrix_arithmetic import rand_index
-from tests.schemas import valid
+from tests.support.schemas import valid
 
 SMALL = from_part("EPYC 74F3", 1, smt=False)
 

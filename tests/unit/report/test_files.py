@@ -15,6 +15,7 @@ from nodeprint.judge.outcome import FLEET_MEANING, MEANING, Outcome, State, Why
 from nodeprint.judge.verdict import Reason
 from nodeprint.report import files
 from tests.support import verdicts
+from tests.support.fleets import judged
 
 
 def test_verdict_is_read_back_as_types(tmp_path: Path) -> None:
@@ -81,9 +82,27 @@ def test_prometheus_has_no_campaign_in_the_series_of_nodes() -> None:
     text = files.prometheus(verdicts.verdict())
     assert 'nodeprint_node_verdict{node="cn003",verdict="DEVIATES"} 1' in text
     assert (
-        'nodeprint_cell_median{node="cn001",measurement="bandwidth-nodes",name="load, own",unit="B/s"} 1.61e+11' in text
+        'nodeprint_bandwidth_bytes_per_second{node="cn001",measurement="bandwidth-nodes",name="load, own"} 1.61e+11'
+        in text
     )
     assert text.count('campaign="main"') == 1
+
+
+def test_prometheus_has_the_time_of_each_node_and_a_series_for_each_finding() -> None:
+    nodes = {"cn1": verdicts.node(Outcome.DEVIATES, findings=(verdicts.finding(),), measured="2026-03-03T04:05:06Z")}
+    text = files.prometheus(verdicts.verdict(nodes))
+    assert 'nodeprint_measured_timestamp_seconds{node="cn1"} 1772510706' in text
+    of = 'id="core-slow",measurement="coherence-cas",home="-1",part="core-near: core=37,cpu=37"'
+    assert f'nodeprint_finding_effect_ratio{{node="cn1",{of}}} 0.059' in text
+
+
+def test_prometheus_has_each_series_once() -> None:
+    lines = files.prometheus(judged("node001: core 17 +9%", cells=True).verdict).splitlines()
+    names = [line.rpartition(" ")[0] for line in lines if not line.startswith("#")]
+    assert len(names) == len(set(names))
+    metrics = {name.partition("{")[0] for name in names}
+    assert {f"nodeprint_{name}" for name in ("latency_seconds", "clock_hertz", "operations_per_second")} <= metrics
+    assert "nodeprint_value" not in metrics
 
 
 def test_recheck_lists_names() -> None:

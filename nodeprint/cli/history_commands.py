@@ -1,0 +1,81 @@
+"""Commands over several campaigns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nodeprint.cli.app import JUDGE, MEASURE, app
+from nodeprint.cli.shared import Json, print_json, print_text, say_origin
+from nodeprint.errors import NodeprintError
+
+
+@app.command(rich_help_panel=JUDGE, epilog="Example: nodeprint history results; nodeprint history results/week* --json")
+def history(
+    campaigns: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Judged campaigns, or folders of them; without any `results`.", show_default=False),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Print which parts of which nodes changed, and since when.
+
+    Over all judged campaigns: the level of every part of every node, where it changed by its bound or more, and what
+    changed in the node's configuration at that time.
+    """
+    from nodeprint.history import changes, text
+    from nodeprint.history import series as over_time
+
+    judged = over_time.campaigns(campaigns or [Path("results")])
+    histories = changes.histories(over_time.series(judged), judged)
+    simulated = any(campaign.verdict.simulated for campaign in judged)
+    if json:
+        names = [campaign.verdict.campaign for campaign in judged]
+        print_json({"simulated": simulated, "campaigns": names, "nodes": histories})
+        return
+    say_origin(simulated)
+    print_text(text.as_text(histories, len(judged)))
+
+
+@app.command(rich_help_panel=MEASURE, epilog="Example: make run NODES=$(nodeprint next --hours 2)")
+def next(
+    hours: Annotated[float, typer.Option(min=0, help="Node hours to spend: ten nodes of 12 minutes are two.")],
+    config: Annotated[Path, typer.Option(help="The configuration, whose campaign is measured.")] = Path(
+        "config/config.yaml"
+    ),
+    json: Json = False,
+) -> None:
+    """Print which nodes to measure in the time there is.
+
+    A node list for `make run NODES=...`: nodes never measured, of another configuration than before, suspicious, then
+    those measured longest ago, and two that are the same beside them. With Slurm only idle nodes. The reasons are on
+    stderr.
+    """
+    from nodeprint.campaign import node_lists, node_sheet, plans, slurm
+    from nodeprint.history import changes, next_nodes, text
+    from nodeprint.history import series as over_time
+    from nodeprint.settings import config as configuration
+
+    settings = configuration.load(config)
+    folder = configuration.campaign_folder(settings)
+    sheet = [node for node in node_sheet.read_sheet(folder / "nodes.tsv") if node.measure]
+    if settings["launch"] == "slurm":
+        idle = {node.node for node in slurm.find(settings["slurm"]) if node.state == "idle"}
+        sheet = [node for node in sheet if node.node in idle]
+    plan, kernels = configuration.plan(settings), Path("kernels/build")
+    seconds = plans.seconds_of(settings, plan, sheet, kernels)
+    judged = over_time.campaigns([folder.parent]) if any(folder.parent.glob("*/verdict.json")) else []
+    histories = changes.histories(over_time.series(judged), judged) if judged else []
+    chosen = next_nodes.choose(seconds, judged, histories, 3600 * hours)
+    if seconds and not chosen:
+        least = min(seconds.values()) / 3600
+        raise NodeprintError(
+            f"a node takes {least:.2f} hours", key="--hours", advice="give more, or choose `preset: quick`"
+        )
+    if json:
+        print_json({"nodes": chosen})
+        return
+    typer.echo(text.reasons(chosen), err=True)
+    typer.echo(node_lists.fold(node.node for node in chosen))

@@ -1,0 +1,234 @@
+"""Where the level of a part changes over campaigns, by how much, since when, and what changed in the node's
+configuration at that time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from nodeprint.data.quantity import models
+from nodeprint.history.series import JudgedCampaign, comparable, families
+from nodeprint.judge.verdict import Interval, Part
+from nodeprint.machine import fingerprint
+from nodeprint.machine.tree import open_tree
+from nodeprint.stats import change_points
+from nodeprint.stats.change_points import Stretch
+
+Floats = npt.NDArray[np.float64]
+
+#: The chance that anything of an unchanged node is reported as changed in so many measurements: a year of weeks.
+ALARM, YEAR = 0.01, 52
+#: Normal quantile of a 95 % interval.
+_Z_95 = 1.96
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A part of a node whose level changed by its bound or more.
+
+    `effect` and `interval` (95 %) are relative to the level `before` (of shares of the time the difference); `before`
+    and `after` are in `unit`. The part still had its level before at `unchanged`, and the change was there `since`, the
+    likeliest first measurement, at the latest `by` (ISO 8601); where it came in several steps, `since` is when they
+    made up the bound. `confirmed`: two measurements before and two after show it. `further` parts of the same subject
+    moved with it. `fields` of the fingerprint changed between: values before and after.
+    """
+
+    node: str
+    measurement: str
+    home: int
+    subject: str
+    part: Part
+    unit: str
+    before: float
+    after: float
+    effect: float
+    interval: Interval
+    bound: float
+    unchanged: str
+    since: str
+    by: str
+    confirmed: bool
+    worse: bool
+    further: int = 0
+    fields: Mapping[str, tuple[str, str]] = {}
+
+
+class NodeHistory(msgspec.Struct, frozen=True):
+    """A node over time: when it was measured (ISO 8601), its changes, the largest first in each time, and the series
+    (measurement) of the `part` that moved most, in bounds from its first level."""
+
+    node: str
+    measured: tuple[str, ...]
+    changes: tuple[Change, ...]
+    part: Part
+    course: tuple[float, ...]
+
+
+class _Step(msgspec.Struct, frozen=True):
+    """A change of one part, by the numbers of the node's measurements: the level before begins at `start`, the new one
+    ends before `stop`."""
+
+    part: int
+    effect: float
+    error: float
+    start: int
+    unchanged: int
+    since: int
+    by: int
+    stop: int
+    counts: tuple[int, int]
+    share: float
+
+
+def histories(whole: xr.Dataset, judged: Sequence[JudgedCampaign]) -> list[NodeHistory]:
+    """Every node of a series (`series.series`) by name, with its changes."""
+    names = whole["node"].values.astype(str)
+    of_nodes = {name: whole.isel(sample=np.flatnonzero(names == name)) for name in sorted(set(names.tolist()))}
+    levels = {name: comparable(of_node) for name, of_node in of_nodes.items()}
+    own = {name: _scatter(of_node, levels[name]) for name, of_node in of_nodes.items()}
+    of_all = np.median(np.stack(list(own.values())), axis=0) if own else np.ones(0)
+    out = []
+    for name, of_node in of_nodes.items():
+        factor = np.maximum(of_all, own[name] if of_node.sizes["sample"] > change_points.STEPS else 1.0)
+        errors = of_node["error"].values.astype(np.float64) * np.maximum(factor, 1.0)
+        out.append(_history(name, of_node, levels[name], errors, judged))
+    return out
+
+
+def _scatter(of_node: xr.Dataset, levels: Floats) -> Floats:
+    """How many times its standard errors a node scatters in each part's family (part); 1 where that is not known."""
+    of_parts = change_points.scatter(levels, of_node["error"].values.astype(np.float64))
+    out = np.ones(levels.shape[1])
+    for family in families(of_node):
+        usable = np.isfinite(of_parts[family])
+        if usable.any():
+            out[family] = np.median(of_parts[family][usable])
+    return out
+
+
+def _history(
+    name: str, of_node: xr.Dataset, levels: Floats, errors: Floats, judged: Sequence[JudgedCampaign]
+) -> NodeHistory:
+    bounds = np.array([np.median(row[np.isfinite(row)]) if np.isfinite(row).any() else np.inf
+                       for row in of_node["bound"].values.T.astype(np.float64)])  # fmt: skip
+    present = np.isfinite(levels)
+    low, high = np.where(present, levels, np.inf).min(axis=0), np.where(present, levels, -np.inf).max(axis=0)
+    reach = np.where(present.any(axis=0), high - low, 0.0) / bounds
+    measured = int(present.any(axis=0).sum())
+    z = change_points.threshold(ALARM, measured, max(len(levels), YEAR))
+    # a level that moved by its bound has values that are as far apart: most parts are not looked at
+    steps = [
+        step for part in np.flatnonzero(reach >= 1).tolist()
+        for step in _steps(part, levels[:, part], errors[:, part], float(bounds[part]), z)
+    ]  # fmt: skip
+    changes = [_change(name, of_node, first, further, judged) for first, further in _together(steps, of_node)]
+    changes.sort(key=lambda change: change.since)
+    largest = max(steps, key=lambda step: step.share).part if steps else int(np.argmax(reach))
+    shown = levels[present[:, largest], largest]
+    course = tuple(((shown - _first_level(shown, errors[present[:, largest], largest], z)) / bounds[largest]).tolist())
+    times = tuple(of_node["started"].values.astype(str).tolist())
+    return NodeHistory(name, times, tuple(changes), _part(of_node, largest), course)
+
+
+def _first_level(values: Floats, errors: Floats, z: float) -> float:
+    return change_points.stretches(values, errors, z)[0].level if len(values) else 0.0
+
+
+def _steps(part: int, values: Floats, errors: Floats, bound: float, z: float) -> Iterator[_Step]:
+    """The changes of one part: each level beside the last one that differs by the bound and by `z` errors."""
+    at = np.flatnonzero(np.isfinite(values) & np.isfinite(errors) & (errors > 0))
+    if len(at) < 2:
+        return
+    at = at[~change_points.isolated(values[at], errors[at], z)]
+    stretches = change_points.stretches(values[at], errors[at], z)
+    before, number = stretches[0], 0
+    for index, after in enumerate(stretches[1:], start=1):
+        effect, error = after.level - before.level, float(np.hypot(after.error, before.error))
+        if abs(effect) < max(bound, z * error):
+            continue
+        first: Stretch = stretches[number + 1]
+        unchanged, since, by = (int(at[place]) for place in (first.earliest - 1, after.start, after.latest))
+        counts = before.count, after.count
+        start, stop = int(at[before.start]), int(at[after.stop - 1]) + 1
+        yield _Step(part, effect, error, start, unchanged, since, by, stop, counts, abs(effect) / bound)
+        before, number = after, index
+
+
+def _together(steps: Sequence[_Step], of_node: xr.Dataset) -> list[tuple[_Step, int]]:
+    """Of changes of one subject at one time the largest in bounds, and how many others moved with it."""
+    subjects = of_node["subject"].values.astype(str)
+    groups: list[list[_Step]] = []
+    for step in sorted(steps, key=lambda step: -step.share):
+        for group in groups:
+            first = group[0]
+            overlap = step.unchanged < first.by and first.unchanged < step.by
+            if subjects[step.part] == subjects[first.part] and overlap:
+                group.append(step)
+                break
+        else:
+            groups.append([step])
+    return [(group[0], len({step.part for step in group[1:]} - {group[0].part})) for group in groups]
+
+
+def _part(of_node: xr.Dataset, number: int) -> Part:
+    """A part in canonical numbers, as the table of deviations has them."""
+    place = str(of_node["place"].values[number])
+    where: dict[str, int | str] = {}
+    for label, value in (entry.split("=", 1) for entry in place.split(",") if "=" in entry):
+        where[label] = int(value) if value.lstrip("-").isdigit() else value
+    return Part(str(of_node["term"].values[number]), str(of_node["family"].values[number]), where)
+
+
+def _change(name: str, of_node: xr.Dataset, step: _Step, further: int, judged: Sequence[JudgedCampaign]) -> Change:
+    label = {key: of_node[key].values[step.part] for key in ("measurement", "home", "subject", "unit")}
+    model = models().get(str(label["measurement"]))
+    values = of_node["value"].values[:, step.part].astype(np.float64)
+    bound = float(np.nanmedian(of_node["bound"].values[:, step.part]))
+    before = float(np.nanmean(values[step.start : step.unchanged + 1]))
+    if str(label["unit"]) == "share":
+        effect = float(np.nanmean(values[step.since : step.stop])) - before
+        half = abs(effect) * _Z_95 * step.error / abs(step.effect)
+        interval = Interval(effect - half, effect + half)
+    else:
+        effect = float(np.expm1(step.effect))
+        low, high = (float(np.expm1(step.effect + side * _Z_95 * step.error)) for side in (-1, 1))
+        interval = Interval(low, high)
+        bound = float(np.expm1(bound)) if model is not None and model.scale == "log" else bound
+    # the measured level after may be another: of a core it has what moved all cores, too
+    after = before + effect if str(label["unit"]) == "share" else before * (1 + effect)
+    times = of_node["started"].values.astype(str)
+    return Change(
+        name, str(label["measurement"]), int(label["home"]), str(label["subject"]), _part(of_node, step.part),
+        str(label["unit"]), before, after, effect, interval, bound, str(times[step.unchanged]), str(times[step.since]),
+        str(times[step.by]), min(step.counts) > 1,
+        (effect > 0) == (model is None or model.better == "lower"), further,
+        _fields(name, of_node, step, judged),
+    )  # fmt: skip
+
+
+def _fields(
+    name: str, of_node: xr.Dataset, step: _Step, judged: Sequence[JudgedCampaign]
+) -> dict[str, tuple[str, str]]:
+    """What changed in a node's fingerprint meanwhile; what was not known before or after did not.
+
+    A verdict has the newest fingerprint of a campaign; of jobs of one campaign their surveys are read.
+    """
+    numbers = (int(of_node["number"].values[at]) for at in (step.unchanged, step.by))
+    before, after = (judged[number] for number in numbers)
+    if before is after:
+        jobs = (str(of_node["job"].values[at]) for at in (step.unchanged, step.by))
+        old, new = (_surveyed(before.folder / "nodes" / name / job) for job in jobs)
+    else:
+        old, new = (campaign.verdict.nodes[name].fingerprint for campaign in (before, after))
+    return {key: (str(old[key]), str(new[key])) for key in old if key in new and old[key] != new[key]}
+
+
+def _surveyed(job: Path) -> Mapping[str, Any]:
+    """The fingerprint of a job's survey; empty where it has none."""
+    survey = job / "survey.tar.gz"
+    return fingerprint.read(open_tree(survey)) if survey.exists() else {}

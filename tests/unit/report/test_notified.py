@@ -1,0 +1,28 @@
+"""A command that gets a verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nodeprint.errors import NodeprintError
+from nodeprint.report import notified
+
+
+def test_the_command_reads_the_verdict(tmp_path: Path) -> None:
+    out = tmp_path / "a file.json"
+    notified.send(f"tee '{out}'", '{"campaign": "main"}')
+    assert out.read_text() == '{"campaign": "main"}'
+
+
+@pytest.mark.parametrize(
+    ("command", "what"), [("false", "ended with 1"), ("/nowhere", "cannot be started"), ("'", "cannot be started")]
+)
+def test_a_command_that_fails_is_said(command: str, what: str) -> None:
+    with pytest.raises(NodeprintError, match=what):
+        notified.send(command, "{}")
+
+
+def test_a_command_that_reads_nothing_is_none_that_failed() -> None:
+    notified.send("true", "x" * 1_000_000)
