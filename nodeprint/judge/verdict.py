@@ -231,13 +231,14 @@ class NodeVerdict(msgspec.Struct, frozen=True):
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Nodes of a split fleet that are alike, the largest group first: how they differ from the first group in the part
-    that separates them, and the fields of the fingerprint that go with it."""
+    """Nodes that are compared with each other, where there are several such groups. In a split fleet they are alike,
+    and differ from the group `than` in the part that separates them; `fields` of the fingerprint go with it."""
 
     name: str
     nodes: tuple[str, ...]
     measurement: str = ""
     part: Part | None = None
+    than: str = ""
     effect: float = 0.0
     effect_unit: float = 0.0
     interval: Interval = Interval(0.0, 0.0)
