@@ -64,7 +64,8 @@ class Finding(msgspec.Struct, frozen=True):
     `times_bound` how many times it the effect is. `value` and `peers` are in `unit`. `pairs` has the pairs of CPUs that
     it is of, by their first CPU; `cells` its cells for measurements that are no pairs. `worse`: on the bad side.
     `consistent_with` and `evidence` are keys with their figures, never sentences; `shared_by` are other nodes with the
-    same difference.
+    same difference. `error` (relative), `degrees` of freedom and the `tail` that is left at each end are what the
+    interval is made of; 0 of a finding that no interval decided.
     """
 
     id: str
@@ -92,6 +93,9 @@ class Finding(msgspec.Struct, frozen=True):
     remedy: str = ""
     shared_by: tuple[str, ...] = ()
     suppressed: str = ""
+    error: float = 0.0
+    degrees: float = 0.0
+    tail: float = 0.0
 
     @property
     def runs(self) -> tuple[str, ...]:
