@@ -290,10 +290,11 @@ def _explains(inner: Shown, wide: Shown) -> bool:
     return bool(np.isin(_cpus(inner), _cpus(wide)).all()) and abs(b.effect) <= (1 + _AGREE) * abs(a.effect)
 
 
-def _width(shown: Shown) -> tuple[int, int]:
-    """How many CPUs are at the place of a finding; of places with the same CPUs a memory node is in a socket."""
+def _width(shown: Shown) -> tuple[int, int, int]:
+    """How many CPUs are at the place of a finding; of places with the same CPUs a memory node is in a socket, and what
+    is of all their cells comes before what is of some."""
     narrowest = next((rank for rank, part in enumerate(_PLACES) if part in shown.cause.where), len(_PLACES))
-    return len(_cpus(shown)), narrowest
+    return len(_cpus(shown)), narrowest, len(shown.cause.where)
 
 
 def _cpus(shown: Shown) -> npt.NDArray[np.int64]:
