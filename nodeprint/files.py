@@ -27,7 +27,7 @@ _KINDS = {
 }
 
 
-def write(path: Path, content: str | bytes) -> Path:
+def write(path: Path, content: str | bytes | memoryview) -> Path:
     """Write the file `path`, with the folders it lies in; returns it. Raises CannotWriteError."""
     with replacing(path) as partial:
         partial.write_bytes(content.encode() if isinstance(content, str) else content)

@@ -46,5 +46,5 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
     )  # fmt: skip
     judged = replace(judged, verdict=verdict)
     # made in memory: HDF5 ends the process where its disk is full
-    files.write(place / DEVIATIONS, bytes(judged.deviations.to_netcdf(engine="h5netcdf")))
+    files.write(place / DEVIATIONS, judged.deviations.to_netcdf(engine="h5netcdf"))
     return judged

@@ -76,6 +76,16 @@ def differences(
     return out
 
 
+#: The keys of a fingerprint that say which processor it is; all others are settings, or what is built around it.
+_PROCESSOR = ("cpu", "cpu_family", "cpu_model", "cpu_stepping")
+
+
+def processor(node: PackedNode, acceptance: Acceptance) -> tuple[str, ...]:
+    """What a node's processor is; different ones are never compared."""
+    fields = normalised(node.fingerprint, acceptance)
+    return tuple(str(fields.get(key, "")) for key in _PROCESSOR)
+
+
 def groups(
     nodes: Sequence[PackedNode], layouts: Mapping[int, str], found: Mapping[str, Sequence[FieldDifference]]
 ) -> list[Ints]:

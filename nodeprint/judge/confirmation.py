@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import msgspec
@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from nodeprint.judge.deviations import Block
 from nodeprint.judge.reduction import Matrix
-from nodeprint.stats import intervals
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -52,7 +51,7 @@ class Series(msgspec.Struct, frozen=True, dict=True):
 class Standing(msgspec.Struct, frozen=True):
     """What a node's jobs show of each part (part): `confirmed`, `suspected` or `refuted`, and in which block
     (`seen`, its number among the node's) a part was first outside. `half` is half of the interval that decides in
-    the newest job."""
+    the newest job, which leaves `tail` at each end."""
 
     blocks: tuple[Block, ...]
     confirmed: Bools
@@ -60,6 +59,7 @@ class Standing(msgspec.Struct, frozen=True):
     refuted: Bools
     seen: npt.NDArray[np.int64]
     half: Floats
+    tail: Floats
 
     @property
     def newest(self) -> Block:
@@ -86,6 +86,9 @@ def standing(series: Series, node: int, tail: float) -> Standing | None:
     difference, bound = newest.difference[row], newest.bound
     parts = len(bound)
     seen = np.full(parts, -1)
+    if not any(block.outside[block.row[node]].any() for block in blocks):
+        nowhere = np.zeros(parts, dtype=np.bool_)
+        return Standing(tuple(blocks), nowhere, nowhere, nowhere, seen, newest.half_simultaneous[row], newest.tail)
     side = np.zeros(parts)
     for number, block in enumerate(blocks[:-1]):
         outside = block.outside[block.row[node]] & (seen < 0)
@@ -101,7 +104,8 @@ def standing(series: Series, node: int, tail: float) -> Standing | None:
     refuted &= ~fresh
     suspected = (before & ~confirmed & ~refuted) | fresh
     half = np.where(before, confirming, newest.half_simultaneous[row])
-    return Standing(tuple(blocks), confirmed, suspected, refuted, seen, half)
+    tails = np.where(before, tail, newest.tail)
+    return Standing(tuple(blocks), confirmed, suspected, refuted, seen, half, tails)
 
 
 class Pooled(msgspec.Struct, frozen=True):
@@ -116,29 +120,50 @@ class Pooled(msgspec.Struct, frozen=True):
     jobs: int
 
 
-def pooled(blocks: Sequence[Block], node: int) -> Pooled:
-    """The mean of a node's independent jobs, weighted by their errors.
+def pooled(series: Series) -> dict[int, Pooled]:
+    """By node the mean of its independent jobs, weighted by their errors.
 
     A job in which something was outside its bound was chosen for it: only those after it count.
     """
-    first = blocks[0].row[node]
-    last = max((number for number, b in enumerate(blocks[:-1]) if b.outside[b.row[node]].any()), default=-1)
-    used = blocks[last + 1 :]
-    newest = used[-1]
+    alike: dict[tuple[int, ...], list[int]] = {}
+    chosen = [np.asarray(block.outside.any(axis=1)) for block in series.blocks]
+    for node in series.matrix.nodes.tolist():
+        jobs = [number for number, block in enumerate(series.blocks) if node in block.row]
+        last = max((at for at, job in enumerate(jobs[:-1]) if chosen[job][series.blocks[job].row[node]]), default=-1)
+        alike.setdefault(tuple(jobs[last + 1 :]), []).append(node)
+    return {
+        node: of_node
+        for jobs, nodes in alike.items()
+        for node, of_node in zip(nodes, _pooled(series, [series.blocks[job] for job in jobs], nodes), strict=True)
+    }
+
+
+def _pooled(series: Series, used: Sequence[Block], nodes: Sequence[int]) -> Iterator[Pooled]:
+    """Of nodes of which the same blocks count."""
+    first = [series.first.row[node] for node in nodes]
+    rows = [[block.row[node] for node in nodes] for block in used]
     if len(used) == 1:
-        row = newest.row[node]
-        return Pooled(first, newest.difference[row], newest.error[row], newest.half_90[row], newest.runs[row], 1)
-    own = np.stack([block.of_runs[block.row[node]] + block.of_job[block.row[node]] for block in used])
-    shared = np.max([block.of_template[block.row[node]] for block in used], axis=0)
-    difference = np.stack([block.difference[block.row[node]] for block in used])
-    finite = np.isfinite(difference)
-    weight = np.where(finite, 1 / own, 0.0)
-    total = weight.sum(axis=0)
+        (block,), (own_rows,) = used, rows
+        for at, row in zip(first, own_rows, strict=True):
+            yield Pooled(at, block.difference[row], block.error[row], block.half_90[row], block.runs[row], 1)
+        return
+    total, weighted = np.zeros((2, len(nodes), len(used[0].bound)))
+    for block, of_nodes in zip(used, rows, strict=True):
+        difference = block.difference[of_nodes]
+        weight = np.where(np.isfinite(difference), 1 / (block.of_runs[of_nodes] + block.of_job[of_nodes]), 0.0)
+        total += weight
+        weighted += weight * np.nan_to_num(difference)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.where(total > 0, (weight * np.nan_to_num(difference)).sum(axis=0) / total, np.nan)
+        mean = np.where(total > 0, weighted / total, np.nan)
         own_variance = np.where(total > 0, 1 / total, np.inf)
-    degrees = np.min([block.degrees[block.row[node]] for block in used], axis=0)
-    error = np.sqrt(own_variance + shared)
-    runs = np.sum([block.runs[block.row[node]] for block in used], axis=0)
-    half = intervals.half_width(error, degrees, intervals.EQUIVALENCE)
-    return Pooled(first, mean, error, np.where(runs < 2, np.inf, half), runs, len(used))
+    error = np.sqrt(own_variance + _most([block.of_template for block in used], rows))
+    runs = np.sum([block.runs[of_nodes] for block, of_nodes in zip(used, rows, strict=True)], axis=0)
+    # Student's quantile falls with the degrees of freedom: that of the fewest is the largest
+    half = np.where(runs < 2, np.inf, _most([block.quantile_90 for block in used], rows) * error)
+    for number, at in enumerate(first):
+        yield Pooled(at, mean[number], error[number], half[number], runs[number], len(used))
+
+
+def _most(arrays: Sequence[Floats], rows: Sequence[Sequence[int]]) -> Floats:
+    """The largest of the rows of arrays, element by element."""
+    return np.asarray(np.max([array[of_nodes] for array, of_nodes in zip(arrays, rows, strict=True)], axis=0))

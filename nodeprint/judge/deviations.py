@@ -102,8 +102,12 @@ class Block(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def half_90(self) -> Floats:
         """Half of the 90 % interval; infinite where one run says nothing of how far runs differ."""
-        half = intervals.half_width(self.error, self.degrees, intervals.EQUIVALENCE)
-        return np.asarray(np.where(self.runs < 2, np.inf, half))
+        return np.asarray(np.where(self.runs < 2, np.inf, self.quantile_90 * self.error))
+
+    @cached_property
+    def quantile_90(self) -> Floats:
+        """Half of the 90 % interval in standard errors."""
+        return intervals.quantile(self.degrees, intervals.EQUIVALENCE)
 
     @cached_property
     def half_simultaneous(self) -> Floats:

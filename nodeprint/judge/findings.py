@@ -3,6 +3,7 @@ bound."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -136,6 +137,8 @@ def _finding(
         pairs=naming.cpu_pairs(matrix, cause.covers, node) if pairs else {},
         cells=() if pairs else naming.cells(matrix, cause.covers, node),
         consistent_with=_consistent(cause, relative, worse), remedy=_remedy(cause.term, cause.where),
+        error=float(block.error[row, head]), degrees=float(block.degrees[row, head]),
+        tail=float((standing.tail if block is standing.newest else block.tail)[head]),
     )  # fmt: skip
 
 
@@ -230,6 +233,10 @@ def merged(shown: Sequence[Shown]) -> list[Shown]:
             elif first in out and first.finding.state is state:
                 out[out.index(first)] = _with(first, part)
         out += _by_place([part for part in of_state if not part.series.matrix.quantity.of_pairs])
+    cells = [part for part in out if not part.series.matrix.quantity.of_pairs]
+    refuted = [part for part in cells if part.finding.state is State.REFUTED]
+    alive = [part for part in cells if part.finding.state is not State.REFUTED]
+    out = [*(part for part in out if part.series.matrix.quantity.of_pairs), *_nested(alive), *_nested(refuted)]
     rank = {state: number for number, state in enumerate(State)}
     return sorted(out, key=lambda part: (rank[part.finding.state], not part.finding.worse, -part.finding.times_bound))
 
@@ -255,6 +262,61 @@ def _by_place(shown: Sequence[Shown]) -> list[Shown]:
         else:
             out[at] = _with(out[at], part)
     return out
+
+
+def _nested(shown: Sequence[Shown]) -> list[Shown]:
+    """One finding for a place and those that it is in: one slow memory channel shows in its NUMA node, less in the
+    socket and in the whole machine. Where several places inside a wider one show as much as that does, or it alone is
+    confirmed, it is the wider one."""
+    certain = list(State).index
+    out = list(shown)
+    for wide in sorted(shown, key=_width):
+        inside = [part for part in out if _explains(part, wide)]
+        if not inside:
+            continue
+        share = max(abs(part.finding.effect) for part in inside) * (1 - _AGREE)
+        surer = all(certain(wide.finding.state) < certain(part.finding.state) for part in inside)
+        if surer or (len(inside) > 1 and abs(wide.finding.effect) >= share):
+            head, explained_parts = wide, inside
+        else:
+            head = min(inside, key=lambda part: (certain(part.finding.state), -abs(part.finding.effect)))
+            explained_parts = [wide]
+        gone = {id(part) for part in (head, *explained_parts)}
+        out = [*(part for part in out if id(part) not in gone), functools.reduce(_with, explained_parts, head)]
+    return out
+
+
+#: A place inside a wider one explains what that shows up to this share more than its own effect.
+_AGREE = 0.35
+
+
+def _explains(inner: Shown, wide: Shown) -> bool:
+    """Whether a finding of cells may be all that is found in a wider place."""
+    a, b = inner.finding, wide.finding
+    if a.part.term != b.part.term or a.worse != b.worse or _width(inner) >= _width(wide):
+        return False
+    return bool(np.isin(_cpus(inner), _cpus(wide)).all()) and abs(b.effect) <= (1 + _AGREE) * abs(a.effect)
+
+
+def _width(shown: Shown) -> tuple[int, int, int]:
+    """How many CPUs are at the place of a finding; of places with the same CPUs a memory node is in a socket, and what
+    is of all their cells comes before what is of some."""
+    narrowest = next((rank for rank, part in enumerate(_PLACES) if part in shown.cause.where), len(_PLACES))
+    return len(_cpus(shown)), narrowest, len(shown.cause.where)
+
+
+def _cpus(shown: Shown) -> npt.NDArray[np.int64]:
+    """The slots of the CPUs at the place of a finding of cells; of a way to a memory node those of that node."""
+    quantity, where = shown.series.matrix.quantity, shown.cause.where
+    layout = quantity.layout
+    here, ends = np.ones(len(layout.slots), dtype=np.bool_), np.zeros(len(layout.slots), dtype=np.bool_)
+    for label, value in where.items():
+        kind = quantity.model.labels.get(label, "cpu" if label == "cpu" else "node" if label.endswith("_node") else "")
+        if label in layout.levels:
+            here &= layout.slots[:, layout.levels.index(label)] == value
+        elif kind and not (label == "cpu_node" and "memory_node" in where):
+            ends |= (np.arange(len(layout.slots)) if kind == "cpu" else layout.numa) == value
+    return np.flatnonzero(here & ends if ends.any() else here)
 
 
 #: What names a place of cells, the narrowest first.

@@ -75,7 +75,7 @@ def _outcome(
     outcomes = {node.outcome for node in nodes.values()}
     if not measured:
         return FleetOutcome.NOT_MEASURED
-    if reading.population.is_split:
+    if reading.population.split_nodes:
         return FleetOutcome.SPLIT
     if outcomes & {Outcome.DEVIATES, Outcome.OUTSIDE_LIMIT}:
         return FleetOutcome.DEVIATIONS
@@ -122,8 +122,8 @@ def _groups(reading: Reading) -> list[Group]:
             low, effect, high = (relative(cut.effect + side * _NORMAL_95 * cut.error) for side in (-1, 0, 1))
             part = naming.part(cut.matrix, cut.term)
             entry = Group(
-                letter(number), names, cut.matrix.name, part, effect, effect * level, Interval(low, high),
-                relative(cut.bound), cut.matrix.quantity.unit, fields,
+                letter(number), names, cut.matrix.name, part, letter(population.group_of[int(cut.first[0])]), effect,
+                effect * level, Interval(low, high), relative(cut.bound), cut.matrix.quantity.unit, fields,
             )  # fmt: skip
         out.append(entry)
     return out

@@ -12,6 +12,7 @@ from nodeprint.data.layout import Ints
 from nodeprint.judge.acceptance import Acceptance
 from nodeprint.judge.deviations import bounds, priors
 from nodeprint.judge.reduction import Matrix
+from nodeprint.stats import strata
 from nodeprint.stats.runs import run_spread
 
 Floats = npt.NDArray[np.float64]
@@ -20,51 +21,55 @@ Floats = npt.NDArray[np.float64]
 MAJORITY = 0.6
 #: Fewer nodes cannot be split; each is named.
 FEWEST = 5
-#: The smaller side of a cut has at least so many nodes, and this share of them.
-_LEAST_NODES, _LEAST_SHARE = 2, 0.15
-#: The difference of two groups is beyond the bound by so many standard errors: they are chosen among many cuts.
-_BEYOND = 5.0
-#: Between two groups, without the tenth of each that is nearest to the other, at least this share of their
-#: difference is empty. Of a normal or uniform distribution cut anywhere it is less than a fifth.
-_EMPTY, _TRIMMED = 0.5, 0.1
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """The part (`term` of `matrix`) that separates a group from the first one, by how much and with which standard
-    error, relative."""
+    """The part (`term` of `matrix`) that separates a group from the `first` one (numbers of its nodes in the fleet), by
+    how much and with which standard error, relative."""
 
+    first: Ints
     matrix: Matrix
     term: int
     effect: float
     error: float
     bound: float
 
+    @property
+    def apart(self) -> bool:
+        """Whether the difference is beyond the bound."""
+        return abs(self.effect) - strata.BEYOND * self.error > self.bound
+
 
 class PeerGroup(msgspec.Struct, frozen=True):
-    """Nodes (numbers in the fleet) that are compared with each other; `cut` says what separates them from the others of
-    their configuration, None where all of it is one group."""
+    """Nodes (numbers in the fleet) that are compared with each other; `cut` says what separates them from the first
+    group of a split fleet, None of that one and of a fleet that is not split."""
 
     nodes: Ints
     cut: Cut | None = None
 
 
-def split(nodes: Ints, matrices: Sequence[Matrix], rules: Acceptance) -> list[PeerGroup]:
-    """The groups of nodes of one configuration, the largest first: one, unless no majority is alike.
+def split(configurations: Sequence[Ints], matrices: Sequence[Matrix], rules: Acceptance) -> list[PeerGroup]:
+    """The groups of nodes of one machine, of each configuration the largest first: one for each configuration, unless
+    no majority is alike.
 
-    `matrices` are those of the first jobs.
+    A configuration is split where its nodes are; the nodes of several are split where the configurations differ and no
+    majority has such as do not. `matrices` are those of the first jobs of all these nodes.
     """
+    nodes = np.concatenate(configurations)
     if len(nodes) < FEWEST:
-        return [PeerGroup(nodes)]
-    candidates = [prepared for matrix in matrices if (prepared := _prepared(matrix, nodes, rules)) is not None]
-    parted = _parted(nodes, np.arange(len(nodes)), candidates)
-    if max(len(rows) for rows, _ in parted) >= MAJORITY * len(nodes):
-        return [PeerGroup(nodes)]
-    ordered = sorted(parted, key=lambda entry: (-len(entry[0]), int(entry[0][0])))
-    first = ordered[0][0]
-    return [
-        PeerGroup(nodes[rows], None if cut is None or rows is first else _against(first, rows, cut))
-        for rows, cut in ordered
-    ]
+        return [PeerGroup(configuration) for configuration in configurations]
+    usable = [prepared for matrix in matrices if (prepared := _prepared(matrix, nodes, rules)) is not None]
+    rows = np.split(np.arange(len(nodes)), np.cumsum([len(configuration) for configuration in configurations])[:-1])
+    parted = [_of_configuration(of_it, usable) for of_it in rows]
+    first = parted[0][0]
+    between = [_cut(nodes, first, alike[0], usable) for alike in parted[1:]]
+    of_one_kind = [len(of_it) for of_it, cut in zip(rows[1:], between, strict=True) if cut is None or not cut.apart]
+    is_split = len(rows[0]) + sum(of_one_kind) < MAJORITY * len(nodes)
+    out = []
+    for alike, cut in zip(parted, [None, *between], strict=True):
+        out.append(PeerGroup(nodes[alike[0]], cut if cut is not None and cut.apart and is_split else None))
+        out += [PeerGroup(nodes[group], _cut(nodes, alike[0], group, usable)) for group in alike[1:]]
+    return out
 
 
 class _Prepared(msgspec.Struct, frozen=True):
@@ -92,51 +97,41 @@ def _prepared(matrix: Matrix, nodes: Ints, rules: Acceptance) -> _Prepared | Non
     return _Prepared(matrix, means[:, columns], columns, bounds(matrix, rules)[columns], variance[columns])
 
 
-def _parted(
-    nodes: Ints, rows: Ints, candidates: Sequence[_Prepared]
-) -> list[tuple[Ints, tuple[_Prepared, int] | None]]:
-    """Groups of `rows`, each with the column that separates it."""
-    best: tuple[float, _Prepared, int, Ints, Ints] | None = None
-    for candidate in candidates if len(rows) >= 2 * _LEAST_NODES else ():
-        share, column, low, high = _best_cut(candidate, rows)
-        if share > (best[0] if best else 0.0):
-            best = share, candidate, column, low, high
-    if best is None:
-        return [(rows, None)]
-    _, prepared, column, low, high = best
-    return [(part, cut or (prepared, column)) for side in (low, high) for part, cut in _parted(nodes, side, candidates)]
+def _of_configuration(rows: Ints, candidates: Sequence[_Prepared]) -> list[Ints]:
+    """The groups of `rows`, the largest first; all of them where a majority is alike."""
+    groups = _parted(rows, candidates) if len(rows) >= FEWEST else [rows]
+    if max(map(len, groups)) >= MAJORITY * len(rows):
+        return [rows]
+    return sorted(groups, key=lambda group: (-len(group), int(group[0])))
 
 
-def _best_cut(candidate: _Prepared, rows: Ints) -> tuple[float, int, Ints, Ints]:
-    """The cut with the largest difference in bounds, 0 where none holds: that, its column, and the rows of both
-    sides."""
-    count = len(rows)
-    least = max(_LEAST_NODES, int(np.ceil(_LEAST_SHARE * count)))
-    sizes = np.arange(least, count - least + 1)
-    if not len(sizes) or not len(candidate.columns):
-        return 0.0, -1, rows, rows
-    order = np.argsort(candidate.means[rows], axis=0, kind="stable")
-    ordered = np.take_along_axis(candidate.means[rows], order, axis=0)
-    total, squares = np.cumsum(ordered, axis=0), np.cumsum(ordered**2, axis=0)
-    k = sizes[:, None].astype(np.float64)
-    low_sum, low_squares = total[sizes - 1], squares[sizes - 1]
-    high_sum, high_squares = total[-1] - low_sum, squares[-1] - low_squares
-    difference = high_sum / (count - k) - low_sum / k
-    within = (low_squares - low_sum**2 / k + high_squares - high_sum**2 / (count - k)) / max(count - 2, 1)
-    error = np.sqrt(np.maximum(np.maximum(within, 0.0), candidate.variance) * (1 / k + 1 / (count - k)))
-    below = ordered[(sizes - 1) - (_TRIMMED * (sizes - 1)).astype(int)]
-    above = ordered[sizes + (_TRIMMED * (count - sizes - 1)).astype(int)]
-    holds = (difference - _BEYOND * error > candidate.bound) & (above - below >= _EMPTY * difference)
-    share = np.where(holds, difference / candidate.bound, 0.0)
-    cut, column = np.unravel_index(int(np.argmax(share)), share.shape)
-    at = int(sizes[cut])
-    return float(share[cut, column]), int(column), rows[order[:at, column]], rows[order[at:, column]]
+def _parted(rows: Ints, candidates: Sequence[_Prepared]) -> list[Ints]:
+    """Groups of `rows`: those that are farthest apart in any part, and the groups of each of these."""
+    best: tuple[float, Sequence[Ints]] = 0.0, ()
+    for candidate in candidates:
+        best = max(
+            best, strata.farthest(candidate.means[rows], candidate.bound, candidate.variance), key=lambda f: f[0]
+        )
+    return [group for of_it in best[1] for group in _parted(rows[of_it], candidates)] or [rows]
 
 
-def _against(first: Ints, rows: Ints, cut: tuple[_Prepared, int]) -> Cut:
-    """How a group differs from the first in the part that separates it."""
-    prepared, column = cut
-    sides = [prepared.means[part, column] for part in (rows, first)]
-    effect = float(np.mean(sides[0]) - np.mean(sides[1]))
-    error = float(np.sqrt(sum(max(float(np.var(side)), prepared.variance[column]) / len(side) for side in sides)))
-    return Cut(prepared.matrix, int(prepared.columns[column]), effect, error, float(prepared.bound[column]))
+def _cut(nodes: Ints, first: Ints, group: Ints, candidates: Sequence[_Prepared]) -> Cut | None:
+    """How the rows of a `group` differ from those of the `first` in the part in which they are surest and farthest
+    apart, by its bound; None where no part was measured on all."""
+    cuts = []
+    for prepared in candidates:
+        near, far = prepared.means[first], prepared.means[group]
+        effect = far.mean(axis=0) - near.mean(axis=0)
+        variances = [np.maximum(side.var(axis=0), prepared.variance) / len(side) for side in (near, far)]
+        error = np.sqrt(variances[0] + variances[1])
+        apart = np.abs(effect) - strata.BEYOND * error > prepared.bound
+        for column in (
+            [int(np.argmax(np.where(apart, 1e6, 1.0) * np.abs(effect) / prepared.bound))] if len(apart) else []
+        ):
+            cuts.append(
+                Cut(
+                    nodes[first], prepared.matrix, int(prepared.columns[column]), float(effect[column]),
+                    float(error[column]), float(prepared.bound[column]),
+                )
+            )  # fmt: skip
+    return max(cuts, key=lambda cut: (cut.apart, abs(cut.effect) / cut.bound), default=None)

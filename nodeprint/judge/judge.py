@@ -70,13 +70,12 @@ def judge(
     # 4. Inside the bound, outside it, or undecided; what one job shows an independent one has to confirm.
     confirming = confirmation.confirming_tail(series, levels.confirm)
     standings: dict[int, dict[int, Standing]] = {}
-    pooled: list[dict[int, Pooled]] = [{} for _ in series]
+    pooled = [confirmation.pooled(measurement) for measurement in series]
     for number, measurement in enumerate(series):
         for i in measurement.matrix.nodes.tolist():
             standing = confirmation.standing(measurement, i, confirming)
             if standing is not None:
                 standings.setdefault(i, {})[number] = standing
-                pooled[number][i] = confirmation.pooled(standing.blocks, i)
     # 5. The coarsest part that explains the others is the finding.
     shown = {
         i: merged([

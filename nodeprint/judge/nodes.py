@@ -187,15 +187,9 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         if i not in population.group_of:
             yield self._alone(i)
             return
-        if population.groups[population.group_of[i]].cut is not None or self._is_of_split(i):
+        if i in population.split_nodes:
             yield Reason(Why.SPLIT)
         yield from self._doubts(i, findings, of_node)
-
-    def _is_of_split(self, i: int) -> bool:
-        """Whether a node is of the first group of a configuration that is split."""
-        alike = next(set(nodes.tolist()) for nodes in self.population.configurations if i in nodes)
-        groups = [group for group in self.population.groups if set(group.nodes.tolist()) <= alike]
-        return len(groups) > 1
 
     def _alone(self, i: int) -> Reason:
         """Why a node is compared with no other."""

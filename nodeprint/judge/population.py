@@ -57,15 +57,29 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         )  # fmt: skip
 
     def split(self) -> Population:
-        """The same with the groups of configurations in which no majority is alike."""
-        parted = [
-            part
-            for group in self.groups
-            for part in groups.split(group.nodes, [matrix for _, _, matrix in self.matrices(group.nodes)], self.rules)
-        ]
-        if len(parted) == len(self.groups):
+        """The same with the groups of machines and configurations in which no majority is alike."""
+        parted: list[PeerGroup] = []
+        for configurations in self._machines():
+            nodes = np.concatenate(configurations)
+            matrices = [matrix for _, _, matrix in self.matrices(nodes)]
+            parted += groups.split(configurations, matrices, self.rules)
+        if all(group.cut is None for group in parted):
             return self  # with the matrices that it has
         return msgspec.structs.replace(self, groups=tuple(parted))
+
+    def _machines(self) -> list[list[Ints]]:
+        """Configurations of one machine that have no majority among them; every other by itself."""
+        layouts = configuration.layouts(self.reduced)
+        machines: dict[tuple[str, ...], list[Ints]] = {}
+        for group in self.groups:
+            first = int(group.nodes[0])
+            processor = configuration.processor(self.fleet.nodes[first], self.rules)
+            machines.setdefault((layouts.get(first, ""), *processor), []).append(group.nodes)
+        out = []
+        for of_it in machines.values():
+            majority = len(of_it[0]) >= groups.MAJORITY * sum(map(len, of_it))
+            out += [[configuration] for configuration in of_it] if majority else [of_it]
+        return out
 
     def matrices(self, nodes: Ints) -> list[tuple[Reduced, int, Matrix]]:
         """A matrix of the first jobs of `nodes` for each part of a quantity that two or more of them have, made once:
@@ -105,9 +119,11 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         return {i: number for number, group in enumerate(self.groups) for i in group.nodes.tolist()}
 
     @cached_property
-    def is_split(self) -> bool:
-        """Whether some configuration has no majority that is alike."""
-        return any(group.cut is not None for group in self.groups)
+    def split_nodes(self) -> frozenset[int]:
+        """The nodes of groups of which none is a majority."""
+        cuts = [group.cut for group in self.groups if group.cut is not None]
+        away = [group.nodes for group in self.groups if group.cut is not None]
+        return frozenset(int(i) for nodes in (*away, *(cut.first for cut in cuts)) for i in nodes)
 
     def jobs(self, i: int) -> list[int]:
         """The jobs of a node."""

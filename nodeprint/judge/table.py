@@ -14,6 +14,7 @@ from nodeprint.data.packed import PackedNode
 from nodeprint.judge import margins, naming
 from nodeprint.judge.confirmation import Pooled, Series
 from nodeprint.judge.deviations import Block, run_means
+from nodeprint.stats import intervals
 
 #: The variables of the table, with their units and meaning.
 VARIABLES = {
@@ -25,7 +26,7 @@ VARIABLES = {
     "degrees": "degrees of freedom of the error",
     "half_90": "half of the 90 % interval; infinite with one run",
     "half_simultaneous": "half of the interval that holds for all parts of the family and all nodes together",
-    "half_confirming": "half of the interval that holds for all that an earlier job showed together",
+    "half_confirming": "of a part that an earlier job showed outside, half of the interval that holds for all such",
     "bound": "what is accepted, on the scale of the difference",
     "value": "the node's value, in the measurement's unit",
     "peers": "the peers' centre, in the measurement's unit",
@@ -55,9 +56,10 @@ def dataset(rows: Rows) -> xr.Dataset:
     shape = (len(samples), len(parts))
     values: dict[str, npt.NDArray[np.float32]] = {name: np.full(shape, np.nan, dtype=np.float32) for name in VARIABLES}
     for number, of_measurement in enumerate(rows.series):
-        for block in of_measurement.blocks:
+        for job, block in enumerate(of_measurement.blocks):
             target = np.array([at[node, _job(block, row)] for row, node in enumerate(block.matrix.nodes.tolist())])
-            for name, array in _of_block(block, rows.confirming).items():
+            arrays = _of_block(block) | {"half_confirming": _half_confirming(of_measurement, job, rows.confirming)}
+            for name, array in arrays.items():
                 values[name][np.ix_(target, columns[number])] = array
         for node, pooled in rows.pooled[number].items():
             if pooled.jobs > 1:
@@ -135,7 +137,7 @@ def _job(block: Block, row: int) -> str:
     return block.matrix.runs[row][0].partition("/")[0]
 
 
-def _of_block(block: Block, confirming: float) -> dict[str, npt.NDArray[Any]]:
+def _of_block(block: Block) -> dict[str, npt.NDArray[Any]]:
     # the node's own value: a difference leaves out what the peers of a later job were moved by
     levels = np.ones(len(block.bound)) if block.terms.share else block.matrix.levels
     relative = np.expm1 if block.matrix.scale.kind == "log" else np.asarray
@@ -148,9 +150,21 @@ def _of_block(block: Block, confirming: float) -> dict[str, npt.NDArray[Any]]:
         "difference": block.difference, "error": block.error, "error_runs": np.sqrt(block.of_runs),
         "error_jobs": np.sqrt(block.of_job), "error_template": np.sqrt(block.of_template), "degrees": block.degrees,
         "half_90": block.half_90, "half_simultaneous": block.half_simultaneous,
-        "half_confirming": block.half(confirming), "bound": np.broadcast_to(block.bound, block.difference.shape),
-        "value": value, "peers": peers, "runs": block.runs,
+        "bound": np.broadcast_to(block.bound, block.difference.shape), "value": value, "peers": peers,
+        "runs": block.runs,
     }  # fmt: skip
+
+
+def _half_confirming(series: Series, job: int, tail: float) -> npt.NDArray[np.float64]:
+    """Of the parts that earlier jobs of the same node showed outside; NaN of all others, which nothing confirms."""
+    block = series.blocks[job]
+    before = np.zeros(block.difference.shape, dtype=np.bool_)
+    for earlier in series.blocks[:job]:
+        rows = [row for row, node in enumerate(block.matrix.nodes.tolist()) if node in earlier.row]
+        before[rows] |= earlier.outside[[earlier.row[int(node)] for node in block.matrix.nodes[rows]]]
+    half = np.full(before.shape, np.nan)
+    half[before] = intervals.half_width(block.error[before], block.degrees[before], tail)
+    return half
 
 
 def _in_unit(block: Block, levels: npt.NDArray[Any], relative: Any) -> npt.NDArray[Any]:

@@ -64,7 +64,8 @@ class Finding(msgspec.Struct, frozen=True):
     `times_bound` how many times it the effect is. `value` and `peers` are in `unit`. `pairs` has the pairs of CPUs that
     it is of, by their first CPU; `cells` its cells for measurements that are no pairs. `worse`: on the bad side.
     `consistent_with` and `evidence` are keys with their figures, never sentences; `shared_by` are other nodes with the
-    same difference.
+    same difference. `error` (relative), `degrees` of freedom and the `tail` that is left at each end are what the
+    interval is made of; 0 of a finding that no interval decided.
     """
 
     id: str
@@ -92,6 +93,9 @@ class Finding(msgspec.Struct, frozen=True):
     remedy: str = ""
     shared_by: tuple[str, ...] = ()
     suppressed: str = ""
+    error: float = 0.0
+    degrees: float = 0.0
+    tail: float = 0.0
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -233,13 +237,14 @@ class NodeVerdict(msgspec.Struct, frozen=True):
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Nodes of a split fleet that are alike, the largest group first: how they differ from the first group in the part
-    that separates them, and the fields of the fingerprint that go with it."""
+    """Nodes that are compared with each other, where there are several such groups. In a split fleet they are alike,
+    and differ from the group `than` in the part that separates them; `fields` of the fingerprint go with it."""
 
     name: str
     nodes: tuple[str, ...]
     measurement: str = ""
     part: Part | None = None
+    than: str = ""
     effect: float = 0.0
     effect_unit: float = 0.0
     interval: Interval = Interval(0.0, 0.0)

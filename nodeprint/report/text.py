@@ -93,10 +93,12 @@ def first_line(verdict: Verdict) -> str:
 def headline_of(fleet: FleetVerdict) -> str:
     """How many nodes are the same within which margins."""
     margins = names.listed(short_margin(margin) for margin in fleet.margins if margin.decides)
+    groups = names.counted(len(fleet.groups), "group")
     return say(
         "fleet", fleet.outcome,
         same=fleet.counts.get(Outcome.SAME, 0), measured=fleet.measured, nodes=names.counted(fleet.nodes, "node"),
-        groups=names.counted(len(fleet.groups), "group"), within=say("within", margins=margins) if margins else "",
+        groups=groups, of_groups=say("of_groups", groups=groups) if fleet.groups else "",
+        within=say("within", margins=margins) if margins else "",
     )  # fmt: skip
 
 
@@ -130,21 +132,21 @@ def fleet_notes(verdict: Verdict) -> list[str]:
     """What is to be said of the whole fleet: groups, shared differences, spreads that are too wide, limits that are too
     far, and notes."""
     fleet = verdict.fleet
-    groups = [group(found, fleet.groups[0]) for found in fleet.groups] if len(fleet.groups) > 1 else []
+    groups = [group(found) for found in fleet.groups] if len(fleet.groups) > 1 else []
     wide = [spread(found) for found in fleet.spreads if found.wide]
     deciding = [limit for limit in fleet.limits if limit.subject in verdict.decides]
     far = [limit(limit_of) for limit_of in deciding if limit_of.effect > _FAR * limit_of.bound]
     return [*groups, *map(shared, fleet.shared), *wide, *far, *map(note, fleet.notes)]
 
 
-def group(group: Group, first: Group) -> str:
-    """A group of a split fleet: its size, and sign and size of its difference from the first, with the fields that go
+def group(group: Group) -> str:
+    """A group of nodes: its size, in a split fleet sign and size of its difference from another, and the fields that go
     with it."""
     apart = ""
     if group.part is not None and group.measurement:
         apart = say(
             "group_apart", effect=names.percent(abs(group.effect)), change=change(group.effect, group.measurement),
-            first=first.name, place=f"in {names.scoped(group.part)} ({group.measurement})",
+            than=group.than, place=f"in {names.scoped(group.part)} ({group.measurement})",
             interval=names.interval(group.interval.low, group.interval.high, group.effect),
             bound=names.bound(group.bound), added=_added(group.effect_unit, group.unit),
         )  # fmt: skip

@@ -28,4 +28,9 @@ def combined(parts: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
 
 def half_width(error: Floats, degrees: Floats, tail: Floats | float) -> Floats:
     """Half the width of the interval that leaves `tail` outside at each end, by Student's t."""
-    return np.asarray(-special.stdtrit(np.minimum(degrees, 1e6), tail) * error)
+    return quantile(degrees, tail) * error
+
+
+def quantile(degrees: Floats, tail: Floats | float) -> Floats:
+    """Beyond how many standard errors at one end Student's t leaves `tail`."""
+    return np.asarray(-special.stdtrit(np.minimum(degrees, 1e6), tail))

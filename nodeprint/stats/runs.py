@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from nodeprint.stats.robust import row_medians
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
@@ -118,10 +120,7 @@ def _ratio(squares: Floats, spare: Floats, pooled: Floats) -> Floats:
         scaled = np.where(pooled > 0, squares / pooled, 0.0)
         own = (_OWN_DEGREES + scaled) / (_OWN_DEGREES + spare)
         each = np.where(spare > 0, scaled / np.maximum(spare, 1), np.nan)
-    whole = np.ones(len(squares))
-    for node, row in enumerate(each):
-        if np.isfinite(row).any():
-            # of a chi-squared the median is below its mean, the more so the fewer runs
-            runs = float(np.median(spare[node][spare[node] > 0]))
-            whole[node] = np.nanmedian(row) / (special.gammaincinv(runs / 2, 0.5) * 2 / runs)
-    return np.asarray(np.maximum(np.maximum(own, whole[:, None]), 1.0))
+    # of a chi-squared the median is below its mean, the more so the fewer runs
+    runs = row_medians(np.where(spare > 0, spare, np.nan))
+    whole = row_medians(each) / (special.gammaincinv(runs / 2, 0.5) * 2 / runs)
+    return np.asarray(np.maximum(np.fmax(own, whole[:, None]), 1.0))

@@ -49,13 +49,21 @@ def test_faster_is_found_and_no_fault() -> None:
     assert (finding.id, finding.worse) == ("core-fast", False)
 
 
-def test_a_memory_channel_is_one_finding_of_a_measurement() -> None:
-    findings = judged("node001: memory-channel node 1 -12%", cells=True).verdict.nodes["node001"].findings
-    assert {finding.part.term for finding in findings} == {"bandwidth"}
-    (finding,) = [
-        finding_of_cells for finding_of_cells in findings if finding_of_cells.measurement == "bandwidth-nodes"
-    ]
-    assert finding.part.where["memory_node"] == 1
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("machine", ["naples-2x32", ROME])
+def test_a_memory_channel_is_one_finding(machine: str, jobs: int) -> None:
+    campaign = judged("node001: memory-channel node 1 -12%", cells=True, machine=machine, jobs=jobs)
+    (finding,) = campaign.verdict.nodes["node001"].findings
+    assert (finding.part.term, finding.part.where["memory_node"]) == ("bandwidth", 1)
+    assert finding.consistent_with == ("memory-channel", "memory-speed")
+    assert finding.effect == pytest.approx(-0.12, abs=0.02)
+
+
+def test_memory_that_is_slow_everywhere_is_one_finding_of_no_memory_node() -> None:
+    slow = [f"node001: memory-channel node {number} -12%" for number in range(2)]
+    (finding,) = judged(*slow, cells=True).verdict.nodes["node001"].findings
+    assert finding.part.term == "bandwidth"
+    assert "memory_node" not in finding.part.where
 
 
 def test_a_cell_of_memory_is_found_at_its_place() -> None:

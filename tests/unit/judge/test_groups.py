@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from nodeprint.data.packed import PackedFleet
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import FleetOutcome, Outcome
 from tests.support.fleets import made, times, with_outcomes
@@ -38,9 +41,77 @@ def test_split_names_how_far_and_on_which_side_groups_are() -> None:
     assert (away.effect > 0) == ("node007" in away.nodes)
 
 
-def test_of_three_groups_nobody_is_the_same() -> None:
-    verdict = judge(_slower(9, (range(3), 0.06), (range(3, 6), 0.14))).verdict
-    assert Outcome.SAME not in {node.outcome for node in verdict.nodes.values()}
+@pytest.mark.parametrize("levels", [(0.06, 0.12), (0.06, 0.14), (0.05, 0.1, 0.15), (0.04, 0.12)])
+def test_three_and_four_equal_groups(levels: tuple[float, ...]) -> None:
+    slower = [(range(4 * number, 4 * number + 4), share) for number, share in enumerate(levels, 1)]
+    verdict = judge(_slower(4 * (len(levels) + 1), *slower)).verdict
+    assert verdict.fleet.outcome is FleetOutcome.SPLIT
+    first, *others = verdict.fleet.groups
+    assert first.nodes == tuple(f"node{i:03d}" for i in range(4)) and not first.than
+    assert [group.nodes[0] for group in others] == [f"node{4 * number:03d}" for number in range(1, len(levels) + 1)]
+    for group, share in zip(others, levels, strict=True):
+        assert len(group.nodes) == 4 and group.than == "A"
+        assert group.effect == pytest.approx(share, abs=0.01)
+    assert {node.outcome for node in verdict.nodes.values()} == {Outcome.SPLIT}
+
+
+def test_groups_of_unequal_sizes_the_largest_first() -> None:
+    groups = judge(_slower(11, (range(4), 0.06), (range(4, 6), 0.12))).verdict.fleet.groups
+    assert [len(group.nodes) for group in groups] == [5, 4, 2]
+
+
+def test_of_groups_that_differ_in_several_parts_each_names_that_which_is_farthest_from_the_first() -> None:
+    slow = times(made(nodes=9, cells=True), HOPS, lambda node, job: 1.06 if node > 2 else 1.0)
+    groups = judge(times(slow, "chase-latency", lambda node, job: 1.25 if node > 5 else 1.0)).verdict.fleet.groups
+    assert [len(group.nodes) for group in groups] == [3, 3, 3]
+    assert [group.measurement for group in groups] == ["", HOPS, "chase-latency"]
+    assert [round(group.effect, 2) for group in groups[1:]] == pytest.approx([0.06, 0.25], abs=0.015)
+
+
+def test_a_majority_and_two_groups_are_not_split() -> None:
+    verdict = judge(_slower(10, (range(2), 0.06), (range(2, 4), 0.12))).verdict
+    assert not verdict.fleet.groups
+    assert {name for name, node in verdict.nodes.items() if node.counted} == {f"node{i:03d}" for i in range(4)}
+
+
+def _configured(fleet: PackedFleet, key: str, size: int) -> PackedFleet:
+    """The fleet with another value of a field of the fingerprint in each so many nodes."""
+    return replace(
+        fleet,
+        nodes=tuple(
+            replace(node, fingerprint={**node.fingerprint, key: f"value {i // size}"})
+            for i, node in enumerate(fleet.nodes)
+        ),
+    )
+
+
+@pytest.mark.parametrize(("key", "label"), [("cmdline", "hard"), ("bios", "soft")])
+def test_configurations_without_a_majority_that_differ_are_split(key: str, label: str) -> None:
+    fleet = _configured(_slower(12, (range(4, 8), 0.06), (range(8, 12), 0.12)), key, 4)
+    verdict = judge(fleet).verdict
+    assert verdict.fleet.outcome is FleetOutcome.SPLIT
+    assert [dict(group.fields) for group in verdict.fleet.groups] == [{key: f"value {number}"} for number in range(3)]
+    assert [round(group.effect, 2) for group in verdict.fleet.groups] == [0.0, 0.06, pytest.approx(0.12, abs=0.01)]
+    assert {node.outcome for node in verdict.nodes.values()} == {Outcome.SPLIT}
+
+
+def test_configurations_that_do_not_differ_are_compared_within_themselves() -> None:
+    verdict = judge(_configured(made(nodes=12), "cmdline", 4)).verdict
+    assert [group.than for group in verdict.fleet.groups] == ["", "", ""]
+    assert verdict.fleet.outcome is not FleetOutcome.SPLIT
+
+
+def test_different_processors_are_never_compared() -> None:
+    verdict = judge(_configured(_slower(8, (range(4), 0.06)), "cpu", 4)).verdict
+    assert len(verdict.fleet.groups) == 2
+    assert verdict.fleet.outcome is not FleetOutcome.SPLIT
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("nodes", [6, 9, 12])
+def test_a_healthy_fleet_is_never_split_and_a_deviating_node_is_no_group(nodes: int, seed: int) -> None:
+    assert not judge(made(nodes=nodes, seed=seed)).verdict.fleet.groups
+    assert not judge(made("node001: core 17 +12%", nodes=nodes, seed=seed)).verdict.fleet.groups
 
 
 def test_a_wide_fleet_of_one_kind_is_not_split() -> None:

@@ -78,7 +78,19 @@ def test_groups_say_size_sign_and_fields() -> None:
     part = Part("class", "class", {"class": 5})
     groups = (
         Group("A", tuple(f"cn{n}" for n in range(5))),
-        Group("B", ("cn5", "cn6"), "coherence-cas", part, 0.08, 9.0, Interval(0.07, 0.09), 0.02, "ns", {"bios": "2.4"}),
+        Group(
+            "B",
+            ("cn5", "cn6"),
+            "coherence-cas",
+            part,
+            "A",
+            0.08,
+            9.0,
+            Interval(0.07, 0.09),
+            0.02,
+            "ns",
+            {"bios": "2.4"},
+        ),
     )
     fleet = replace(made.fleet, outcome=FleetOutcome.SPLIT, groups=groups)
     notes = text.fleet_notes(replace(made, fleet=fleet))

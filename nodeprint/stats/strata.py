@@ -1,0 +1,128 @@
+"""Groups of values on a line: where they are so far apart that they are no one distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+#: A group has at least so many values, and this share of them.
+_LEAST, _LEAST_SHARE = 2, 0.15
+#: Of so many values this share may be in no group: a few that are far from all would widen the group that they are in.
+_STRAY_SHARE = 0.05
+#: The difference of two groups is beyond the bound by so many standard errors: they are chosen among many cuts.
+BEYOND = 5.0
+#: Between two groups, without the tenth of each that is nearest to the other, at least this share of their
+#: difference is empty. Of a normal or uniform distribution cut anywhere it is less than a fifth.
+_EMPTY, _TRIMMED = 0.5, 0.1
+
+
+def farthest(values: Floats, bound: Floats, variance: Floats) -> tuple[float, Sequence[Ints]]:
+    """Of `values` (value, column) the groups in the column in which the outermost are most bounds apart, and how many
+    bounds that is; 0 and no groups where no column has several.
+
+    `bound` (column) is the difference that matters, `variance` (column) that of a value by its measurement alone.
+    """
+    ordered = np.sort(values, axis=0)
+    extent = (ordered[-1] - ordered[0]) / bound if len(values) else np.zeros(0)
+    best: tuple[float, Sequence[Ints]] = 0.0, ()
+    enough = len(values) >= 2 * _LEAST
+    wide = np.flatnonzero(_emptiest(ordered) > _EMPTY * bound).tolist() if enough else []
+    for column in sorted(wide, key=lambda column: -float(extent[column])):
+        if extent[column] <= best[0]:
+            break
+        groups = of(values[:, column], float(bound[column]), float(variance[column]))
+        if len(groups) > 1:
+            means = [float(values[group, column].mean()) for group in groups]
+            best = max(best, ((means[-1] - means[0]) / float(bound[column]), groups), key=lambda found: found[0])
+    return best
+
+
+def of(values: Floats, bound: float, variance: float) -> list[Ints]:
+    """The groups of `values` (value), from low to high, each as the numbers of its values; one where none are apart.
+
+    Values are cut where that takes most from the sum of squares within pieces, to more pieces than there can be groups;
+    then neighbours are joined that add least to it (Ward 1963), until all that remain are apart.
+    """
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    least, stray = _sizes(len(values))
+    edges = _pieces(ordered, len(values) // least + stray)
+    while len(edges) > 2:
+        sizes = np.diff(edges)
+        groups = [range(edges[k], edges[k + 1]) for k in np.flatnonzero(sizes >= least)]
+        if (
+            len(groups) > 1
+            and sum(map(len, groups)) >= len(values) - stray
+            and _apart(ordered, groups, bound, variance)
+        ):
+            middles = np.array([ordered[group.start : group.stop].mean() for group in groups])
+            nearest = np.abs(values[:, None] - middles).argmin(axis=1)
+            return [np.flatnonzero(nearest == number) for number in range(len(groups))]
+        sums = np.add.reduceat(ordered, edges[:-1])
+        del edges[int(np.argmin(_added(sizes[:-1], sums[:-1], sizes[1:], sums[1:]))) + 1]
+    return [np.arange(len(values))]
+
+
+def _sizes(count: int) -> tuple[int, int]:
+    """Of how many values a group is at least, and how many may be in none."""
+    return max(_LEAST, int(np.ceil(_LEAST_SHARE * count))), int(_STRAY_SHARE * count)
+
+
+def _emptiest(ordered: Floats) -> Floats:
+    """The widest space between two groups that any cut of ordered values (value, column) can have (column)."""
+    count = len(ordered)
+    least, stray = _sizes(count)
+    above = np.arange(least, count - least + 1)
+    below = above - 1 - (_TRIMMED * (above - 1)).astype(int) - stray
+    beyond = above + (_TRIMMED * (count - above - 1)).astype(int) + stray
+    return np.asarray((ordered[np.minimum(beyond, count - 1)] - ordered[np.maximum(below, 0)]).max(axis=0))
+
+
+def _pieces(ordered: Floats, most: int) -> list[int]:
+    """Where at most so many pieces of ordered values begin, and the end of the last."""
+    cuts = {0: _best_cut(ordered)}
+    ends = {0: len(ordered)}
+    while len(cuts) < most:
+        begin = max(cuts, key=lambda begin: cuts[begin][0])
+        gain, size = cuts[begin]
+        if gain <= 0:
+            break
+        middle, ends[begin], ends[begin + size] = begin + size, begin + size, ends[begin]
+        cuts[begin], cuts[middle] = _best_cut(ordered[begin:middle]), _best_cut(ordered[middle : ends[middle]])
+    return [*sorted(cuts), len(ordered)]
+
+
+def _best_cut(ordered: Floats) -> tuple[float, int]:
+    """What the best cut takes from the sum of squares, and how many values are below it."""
+    if len(ordered) < 2:
+        return 0.0, 0
+    sizes, sums = np.arange(1, len(ordered)), np.cumsum(ordered)
+    gains = _added(sizes, sums[:-1], len(ordered) - sizes, sums[-1] - sums[:-1])
+    at = int(np.argmax(gains))
+    return float(gains[at]), at + 1
+
+
+def _added(size: Ints, total: Floats, other_size: Ints, other_total: Floats) -> Floats:
+    """By how much the sum of squares within is larger where two pieces are one (Ward 1963)."""
+    shares = size * other_size / (size + other_size)
+    return np.asarray(shares * (other_total / other_size - total / size) ** 2)
+
+
+def _apart(ordered: Floats, groups: Sequence[range], bound: float, variance: float) -> bool:
+    """Whether all neighbours differ by more than the bound, surely, with an empty space between them."""
+    of_groups = [ordered[group.start : group.stop] for group in groups]
+    squares = sum(float(((group - group.mean()) ** 2).sum()) for group in of_groups)
+    within = max(squares / max(sum(map(len, groups)) - len(groups), 1), variance)
+    for low, high in pairwise(of_groups):
+        difference = high.mean() - low.mean()
+        error = np.sqrt(within * (1 / len(low) + 1 / len(high)))
+        empty = high[int(_TRIMMED * (len(high) - 1))] - low[len(low) - 1 - int(_TRIMMED * (len(low) - 1))]
+        if difference - BEYOND * error <= bound or empty < _EMPTY * difference:
+            return False
+    return True
