@@ -200,7 +200,7 @@ def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tup
     quantity = levels.quantity
     sizes = {dim: len(np.unique(column)) for dim, column in quantity.places.items()}
     peers = campaign.peers(node, levels)
-    if "memory_node" in sizes:
+    if "memory_node" in sizes and len(sizes) > 1:
         if sizes["memory_node"] > 1:
             streams = quantity.names.get("stream", ("",))
             for stream in [name for name in ("load", "store_mem", "triad") if name in streams][:2] or streams[:1]:

@@ -13,6 +13,8 @@ from nodeprint.errors import NodeprintError
 from nodeprint.judge.judge import judge
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.report import text
+from nodeprint.report.pages import pictures
+from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.simulate import Plan, fleet, system_cells
 
 ROME = from_part("EPYC 7742", 2, smt=False)
@@ -68,3 +70,12 @@ def test_a_planted_defect_is_named(
 def test_a_node_that_is_not_there_has_no_fragments() -> None:
     with pytest.raises(NodeprintError, match="names NUMA node 7"):
         simulated("node003: fragmented node 7 40%")
+
+
+def test_their_pages_have_a_strip_for_each_word() -> None:
+    """And huge pages by memory node alone no grid of CPUs x memory."""
+    made = simulated("node003: idle-state +200%")
+    campaign = Campaign(judge(replace(made, quantities=made.others)).verdict, made)
+    names = {shown.name for shown in pictures.cells(campaign, "node003")}
+    assert {"fault-rate-base", "fault-rate-thp", "wake-futex-deep", "barrier-all-ccx-tree"} <= names
+    assert not [name for name in names if name.startswith("fault-huge")]
