@@ -136,6 +136,8 @@ def find(first: Floats, second: Floats, both: Floats, part: Ints, seed: int = 1)
         return replace(_mixture(aligned, scale, np.zeros_like(label)), hidden=hidden)
     kept = known[label]
     found = _mixture(aligned[kept], scale, (np.cumsum(known) - 1)[label[kept]])
+    if not found.sizes.all():  # of a cluster no line is sure: there is nothing to tell them apart by
+        return _mixture(aligned, scale, np.zeros_like(label))
     every, probability = np.full(len(label), UNASSIGNED), np.zeros(len(label))
     every[kept], probability[kept] = found.label, found.probability
     return replace(found, label=every, probability=probability, hidden=hidden)
@@ -261,7 +263,9 @@ def _mixture(values: Floats, scale: Floats, label: Ints) -> Clusters:
     found = np.where(most >= SURE, probability.argmax(axis=1), UNASSIGNED)
     spread = np.sqrt(variance) * scale
     noise = float(np.sqrt(np.mean(spread**2)))
-    apart_by = separation(points, probability.argmax(axis=1), centres) if count > 1 else 0.0
+    nearest = probability.argmax(axis=1)
+    several = count > 1 and np.bincount(nearest, minlength=count).all()
+    apart_by = separation(points, nearest, centres) if several else 0.0
     detectable = SEPARATION * noise / np.sqrt(values.shape[1])
     return Clusters(found.astype(np.int64), most, centres * scale, noise, apart_by, detectable)
 
