@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from nodeprint.data import homes
 from nodeprint.data.layout import SOCKET
@@ -43,6 +44,8 @@ PAGE, LARGE, MAIN, HALF, SMALL = 180.0, 128.0, 114.0, 88.0, 58.0
 _NO_XML = {code: "?" for code in range(32) if chr(code) not in "\t\n\r"}
 #: Nodes of a map of bounds, and machines beside each other.
 _MOST_ROWS, _MOST_MACHINES = 48, 6
+#: Findings of messages that have a figure.
+_MOST_FINDINGS = 6
 #: Dimensions over which a measurement is drawn as a curve.
 _LONG = ("size_bytes", "delay", "pairs", "cores", "threads")
 
@@ -67,16 +70,20 @@ def of_finding(
     campaign: Campaign, node: str, finding: Finding, number: int, width: float = PAGE
 ) -> tuple[Picture, ...]:
     """A finding over its own pairs or cells beyond its own bound; nothing where its measurement is not here."""
-    if finding.part.term.startswith("fabric-"):
-        return ()
-    what = f"{names.part(finding.part)} of {node}"
+    of_messages = finding.part.term.startswith("fabric-")
+    what = names.part(finding.part) if of_messages else f"{names.part(finding.part)} of {node}"
     try:
-        levels = campaign.levels(finding.measurement, node)
-        data = own_places.own_places(levels, node, finding, campaign.peers(node, levels))
+        if of_messages:
+            places = "messages"
+            data = fabric_figures.own_messages(fabric_figures.of_finding(campaign.verdict.fabric, finding), finding)
+        else:
+            levels = campaign.levels(finding.measurement, node)
+            places = "pairs" if levels.quantity.of_pairs else "cells"
+            data = own_places.own_places(levels, node, finding, campaign.peers(node, levels))
     except NodeprintError:
         return ()
     caption = (
-        f"{finding.measurement}: {node} at the finding's own {'pairs' if levels.quantity.of_pairs else 'cells'}; "
+        f"{finding.measurement}: {node} at the finding's own {places}; "
         f"dashed: the finding's bound; red: its effect with the interval."
     )
     alt = (
@@ -323,7 +330,7 @@ def _started(campaign: Campaign, measurement: str) -> dict[str, str]:
 
 
 def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
-    """The messages between the nodes of a partition: a matrix and a histogram."""
+    """The messages between the nodes of a partition: a matrix, a histogram, and the largest findings."""
     fabric = campaign.verdict.fabric[number]
     if not np.isfinite(np.array(fabric.median_ns, dtype=np.float64)).any():
         return
@@ -331,3 +338,6 @@ def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
     stem, bars = f"{fabric.measurement}-{number}", fabric_figures.histogram(fabric)
     yield picture(campaign, CLUSTER, matrix.matrix, fabric_figures.medians(fabric), LARGE, name=stem, alt=alt)
     yield picture(campaign, CLUSTER, distributions.histogram, bars, HALF, name=f"{stem}-histogram", alt=alt)
+    for at, finding in enumerate([finding for finding in fabric.findings if finding.counts][:_MOST_FINDINGS], 1):
+        for shown in of_finding(campaign, str(finding.part.where["node"]), finding, at, LARGE):
+            yield replace(shown, name=f"{stem}-{shown.name}")
