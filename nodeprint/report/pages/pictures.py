@@ -125,7 +125,8 @@ def matrices(campaign: Campaign, node: str, measurement: str) -> Iterator[Pictur
 
 
 def difference(campaign: Campaign, node: str, measurement: str, width: float = HALF) -> Iterator[Picture]:
-    """The difference of a node's pairs from its peers', and beside it that of a healthy node on the same scale."""
+    """The difference of a node's pairs from its peers', and beside that of a node with findings a healthy node's on the
+    same scale."""
     levels = campaign.levels(measurement, node)
     peers = campaign.peers(node, levels)
     if len(peers) < 2 or len(matrix.drawn_slots(levels.quantity)) < 3:
@@ -136,11 +137,10 @@ def difference(campaign: Campaign, node: str, measurement: str, width: float = H
     marked = marked if len(marked) <= 8 else []
     first = matrix.difference(levels, node, peers=peers, bound=bound, marked=marked)
     beside, others = peers[0], peers[1:]
-    shown = [
-        (node, first),
-        (beside, matrix.difference(levels, beside, peers=others, bound=bound, reach=first.scale.high)),
-    ]
-    for of, data in shown[: 2 if len(others) > 1 else 1]:
+    shown = [(node, first)]
+    if len(others) > 1 and campaign.verdict.nodes[node].counted:
+        shown.append((beside, matrix.difference(levels, beside, peers=others, bound=bound, reach=first.scale.high)))
+    for of, data in shown:
         caption = f"{of}: each pair against the median of {len(peers if of == node else others)} peers."
         caption = f"{caption} A peer, for comparison." if of != node else caption
         alt = f"difference matrix of {of} from its peers, {measurement}, to {data.scale.high:.3g} %"
@@ -299,12 +299,17 @@ def effects_of_nodes(campaign: Campaign) -> Iterator[Picture]:
     of_class = (limit for limit in campaign.verdict.fleet.limits if limit.measurement == measurement)
     bound = next((limit.bound for limit in of_class if limit.family == "class"), None)
     if bound is not None:
+        none = Interval(np.nan, np.nan)  # of two runs Student's interval is 12.7 times their spread
         ends = {
-            name: (shift[name], Interval(figure.ci_low_ns / middle - 1, figure.ci_high_ns / middle - 1))
+            name: (
+                shift[name],
+                Interval(figure.ci_low_ns / middle - 1, figure.ci_high_ns / middle - 1) if figure.runs > 2 else none,
+            )
             for name, figure in figures.items()
         }
         data = fleet_figures.forest_of(title, ends, bound, marked)
-        caption = "Medians with their 95 % interval over runs; dashed: the bound of a class of pairs."
+        interval = ", with their 95 % interval over runs" if any(f.runs > 2 for f in figures.values()) else ""
+        caption = f"Medians{interval}; dashed: the bound of a class of pairs."
         yield picture(campaign, CLUSTER, fleet_figures.forest, data, PAGE, name="effects", alt=title, caption=caption)
     orders = {
         "time of the first run": (_started(campaign, measurement), False),
