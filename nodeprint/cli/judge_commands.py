@@ -132,6 +132,13 @@ def compare(
     before: Annotated[Path, typer.Argument(help="A judged campaign.")],
     after: Annotated[Path, typer.Argument(help="A later one of the same nodes.")],
     acceptance: _Accepted = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw the matrices of both beside each other on one scale, into this folder (SVG, PDF, CSV); of"
+            " campaigns without a common node, such as two parts, the first node of each."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Print what changed between two judged campaigns.
@@ -154,10 +161,17 @@ def compare(
         facts = {"simulated": simulated, "machines_differ": other, "arguments_differ": apart, "changes": changes}
         print_json(facts)
         return
+    say_origin(simulated)
+    if figures is not None:
+        from nodeprint.report import beside
+
+        for path in beside.write((before, after), figures, [change.node for change in changes if change.changed]):
+            typer.echo(path)
+        if not changes:
+            return
     if not changes:
         advice = "compare two campaigns of the same nodes"
         raise NodeprintError(f"no node is in both it and {after} with the same classes", where=before, advice=advice)
-    say_origin(simulated)
     for machines in other:
         typer.echo(changed.other_machine(machines))
     for name, (old, new) in apart.items():

@@ -96,8 +96,8 @@ def os_places(quantity: Quantity, node: PackedNode) -> list[dict[str, Key]]:
         place = quantity.place(number)
         for dim, value in place.items():
             label = quantity.model.labels.get(dim, "")
-            numbers = node.numbers.get("node" if label == "node" else "cpu", ()) if label else ()
-            if isinstance(value, int) and 0 <= value < len(numbers) and label != "node_of_cpu":
+            numbers = node.numbers.get("cpu" if label == "cpu" else "node", ()) if label else ()
+            if isinstance(value, int) and 0 <= value < len(numbers):
                 place[dim] = numbers[value]
         out.append(place)
     return out

@@ -153,8 +153,11 @@ class Plot:
         return _drawn(effects.effect, effects.of_finding(deviation, share=deviation.unit == "share"), ax)
 
     def finding(self, node: str, finding: int = 0, *, ax: Axes | None = None) -> Axes:
-        """The pairs or cells that a finding is of, beside those of peers, with its effect and bound."""
+        """The pairs, cells or messages that a finding is of, beside those of peers, with its effect and bound."""
         deviation = self._finding(node, finding)
+        if deviation.part.term.startswith("fabric-"):
+            between = fabric.of_finding(self._campaign.verdict.fabric, deviation)
+            return _drawn(own_places.own_differences, fabric.own_messages(between, deviation), ax)
         levels = self._levels(deviation.measurement, node)
         peers = own_places.unsuspected_peers(self._campaign.verdict, levels, node)
         return _drawn(own_places.own_differences, own_places.own_places(levels, node, deviation, peers), ax)

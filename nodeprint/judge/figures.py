@@ -21,7 +21,7 @@ from nodeprint.stats.robust import row_medians
 
 Floats = npt.NDArray[np.float64]
 #: Medians of sockets that differ by this factor are of two kinds of pairs, and the median of all is of none.
-_MIXED = 1.1
+MIXED = 1.1
 #: Median, standard deviation and half of the 95 % interval over runs, and how many these are.
 OverRuns = tuple[float, float, float, int]
 
@@ -52,12 +52,12 @@ def _mixtures(
     level: npt.NDArray[np.floating], by_socket: Mapping[str, Ints], rows: Mapping[int, list[int]]
 ) -> dict[int, dict[str, float]]:
     """By node the median of each socket's places, of nodes of which the median of all says nothing: the sockets' are
-    further apart than _MIXED. By the first of a node's rows."""
+    further apart than MIXED. By the first of a node's rows."""
     if len(by_socket) < 2:
         return {}
     first = np.array([of_node[0] for of_node in rows.values()], dtype=np.int64)
     medians = np.stack([row_medians(level[np.ix_(first, places)]) for places in by_socket.values()], axis=1)
-    apart = medians.max(axis=1) > _MIXED * medians.min(axis=1)
+    apart = medians.max(axis=1) > MIXED * medians.min(axis=1)
     return {
         node: dict(zip(by_socket, values, strict=True))
         for node, values, mixed in zip(rows, medians.tolist(), apart.tolist(), strict=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from nodeprint.data.layout import CCX, LEVELS, QUADRANT, RANK, SOCKET, Ints, Layout
-from nodeprint.data.packed import PackedNode
+from nodeprint.data.packed import PackedNode, os_places
 from nodeprint.data.quantity import Key, Model
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.terms import Term, scoped
@@ -92,6 +92,6 @@ def cpu_pairs(matrix: Matrix, covers: Ints, node: PackedNode) -> dict[int, tuple
 
 
 def cells(matrix: Matrix, covers: Ints, node: PackedNode) -> tuple[dict[str, Key], ...]:
-    """The cells of places that are no pairs, in the system's numbers."""
-    quantity = matrix.quantity
-    return tuple(numbered(quantity.place(int(number)), node, quantity.model) for number in covers)
+    """The cells of places that are no pairs by the dimensions of their measurement, in the system's numbers."""
+    places = os_places(matrix.quantity, node)
+    return tuple(places[number] for number in covers.tolist())

@@ -44,7 +44,8 @@ def check(finding: Finding, header: Mapping[str, Any], levels: NodeLevels, node:
     wanted = _common(finding.cells)
     places = os_places(quantity, levels.nodes[levels.rows[node]])
     alike = [n for n, place in enumerate(places) if all(place.get(key) == value for key, value in wanted.items())]
-    if not wanted or not np.isfinite(middle[alike]).any():
+    by_node = [dim for dim in wanted if quantity.model.labels.get(dim) == "node_of_cpu"]  # its records name CPUs
+    if not wanted or by_node or not np.isfinite(middle[alike]).any():
         return ""
     cpus = sorted({int(value) for key, value in wanted.items() if key in ("cpu", "a", "b")})
     picked = f"--cpus {','.join(map(str, cpus))}" if cpus else "--cpus cores"

@@ -171,7 +171,7 @@ def place(where: Where) -> str:
         elif key.startswith("core_") and f"cpu_{key.removeprefix('core_')}" in where:
             continue
         elif isinstance(value, str) and key not in _LABELS and key not in _FLAGS:
-            parts.append(printable(value, 80))
+            parts += [] if value in where else [printable(value, 80)]  # a socket's number says that it is a socket
         elif key not in _FLAGS:
             parts.append(f"{_LABELS.get(key, key.replace('_', ' '))} {printable(str(value), 80)}")
     return ", ".join(parts) or "the whole node"

@@ -17,6 +17,7 @@ import numpy as np
 
 from nodeprint import files
 from nodeprint.data import packed
+from nodeprint.data.quantity import models
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
 from nodeprint.judge.outcome import MEANING, Kind, Outcome
@@ -166,16 +167,7 @@ def _rules(campaign: JudgedCampaign) -> dict[str, Any]:
     """Bounds with their reference values and source, and the limits of the contract, by which a campaign was judged."""
     rules, default = acceptance.load(acceptance.kept(campaign.folder)), acceptance.load()
     source = "nodeprint's default" if rules == default else "acceptance.yaml of the campaign"
-    bounds = [
-        [
-            text.named("terms", limit.family),
-            limit.measurement,
-            names.bound(limit.bound),
-            names.percent(limit.effect),
-            source,
-        ]
-        for limit in campaign.verdict.fleet.limits
-    ]
+    bounds = _bounds(campaign.verdict, source)
     limits = [
         [
             limit.measurement, limit.of, "" if limit.at_least is None else f"{limit.at_least:g}",
@@ -189,6 +181,24 @@ def _rules(campaign: JudgedCampaign) -> dict[str, Any]:
         "suppressions": [[s.node, s.finding, s.reason, s.until.isoformat()] for s in rules.suppressions],
         "by": campaign.verdict.versions.get("acceptance", "the defaults"),
     }  # fmt: skip
+
+
+def _bounds(verdict: Verdict, source: str) -> list[list[str]]:
+    """The bounds by which nodes were judged: of pairs for each kind of part, of a measurement of cells, where all parts
+    have one bound, in one row; whether an outcome rests on them, and from which difference on a part is found."""
+    rows: dict[tuple[str, str, str, str], list[float]] = {}
+    for limit in verdict.fleet.limits:
+        model = models().get(limit.measurement)
+        cells = model is not None and model.places == "cells"
+        part = f"{text.named('subjects', limit.subject)}, every part" if cells else text.named("terms", limit.family)
+        decides = "yes" if limit.subject in verdict.decides else "no"
+        rows.setdefault((part, limit.measurement, names.bound(limit.bound), decides), []).append(limit.effect)
+    out = []
+    for (part, measurement, bound, decides), effects in rows.items():
+        low, high = names.percent(min(effects)), names.percent(max(effects))
+        effect = high if low == high else f"{low.removesuffix(' %')} to {high}"
+        out.append([part, measurement, bound, effect, decides, source])
+    return out
 
 
 def _references(nodes: Mapping[str, NodeVerdict]) -> list[list[str]]:

@@ -364,8 +364,8 @@ def finding_details(finding: Finding) -> list[str]:
     """What stands below a finding: its runs, what it explains, who shares it, instruments, what it may come from."""
     out = [runs_beyond(finding)] if finding.by_job else []
     if finding.finer:
-        parts = names.listed(dict.fromkeys(names.scoped(finer.part) for finer in finding.finer[:6]))
-        more = f" and {len(finding.finer) - 6} more" if len(finding.finer) > 6 else ""
+        parts = "; ".join(dict.fromkeys(names.scoped(finer.part) for finer in finding.finer[:6]))
+        more = f"; and {len(finding.finer) - 6} more" if len(finding.finer) > 6 else ""
         count = names.counted(len(finding.finer), "finer part that deviates", "finer parts that deviate")
         out.append(say("finer", count=count, parts=parts + more))
     out += [say("shared_by", nodes=names.nodes(finding.shared_by))] if finding.shared_by else []

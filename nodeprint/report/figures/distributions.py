@@ -6,11 +6,15 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
+from msgspec.structs import replace
 
+from nodeprint.data.layout import SOCKET
 from nodeprint.errors import NodeprintError
+from nodeprint.judge.figures import MIXED
 from nodeprint.report.figures.matrix import home_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels, median_of_passes
 from nodeprint.report.figures.pixels import ColourScale, value_limits
@@ -20,15 +24,33 @@ from nodeprint.report.figures.style import Style
 _BINS = 80
 #: Axes of differences reach so far at least and at most, percent.
 _LEAST_REACH, _MOST_REACH = 2.0, 60.0
+#: Percent from the median within which pairs are near it; a class of which less than this share is there is a mixture.
+_NEAR, _FEW = 10.0, 0.3
 
 
 class ClassShape(msgspec.Struct, frozen=True):
-    """A class of pairs: values of the node and of all its peers in percent from the median, which is `median`."""
+    """A class of pairs: values of the node and of all its peers in percent from the median, which is `median`.
+
+    A class whose sockets differ by more than the judge's MIXED is one shape for each socket, as the median of all would
+    be that of no pair: `times` is how many times that of the fastest socket its median is there (else 0). `mixture`:
+    few pairs are near the median, and no socket says why; the class goes from `low` to `high`, in the unit.
+    """
 
     name: str
     median: float
     node: Floats
     peers: Floats
+    low: float
+    high: float
+    times: float = 0.0
+    mixture: bool = False
+
+    def label(self, unit: str) -> str:
+        """Its name with its median, or what there is where the median says nothing."""
+        if self.mixture:
+            return f"{self.name}\n{self.low:.4g} to {self.high:.4g} {unit}"
+        slower = f", {self.times:.1f} times" if self.times > 1 else ""
+        return f"{self.name}\n{self.median:.4g} {unit}{slower}"
 
 
 class ClassData(msgspec.Struct, frozen=True):
@@ -46,7 +68,8 @@ class ClassData(msgspec.Struct, frozen=True):
 
     def frame(self, width: float) -> Frame:
         """A row for each class."""
-        return Frame(width, 7.5 * len(self.classes) + 14.0, 22.0, 3.0, 9.0, 5.0)
+        longest = max(len(line) for shape in self.classes for line in shape.label(self.unit).splitlines())
+        return Frame(width, 7.5 * len(self.classes) + 14.0, max(22.0, 1.4 * longest + 3.0), 3.0, 9.0, 5.0)
 
     def table(self) -> pd.DataFrame:
         """A row for each pair of the node."""
@@ -67,29 +90,53 @@ def by_class(levels: NodeLevels, node: str, home: int | None = None, peers: Sequ
     at = slice(start, start + len(quantity.pairs))
     values, others = levels.of(node)[at], levels.of_peers(node, peers)[:, at]
     shapes = []
+    sockets = np.sort(quantity.layout.slots[quantity.pairs, SOCKET], axis=1)
     for number in np.unique(quantity.pair_layout.classes).tolist():
-        pairs = quantity.pair_layout.classes == number
-        own, theirs = values[pairs], others[:, pairs].ravel()
-        own, theirs = own[np.isfinite(own)], theirs[np.isfinite(theirs)]
-        if own.size:
-            median = float(np.median(theirs if theirs.size else own))
-            percent = [np.asarray(100 * (each / median - 1)) for each in (own, theirs)]
-            shapes.append(ClassShape(quantity.pair_layout.class_names[number], median / levels.unit.size, *percent))
+        name, of_class = quantity.pair_layout.class_names[number], quantity.pair_layout.classes == number
+        whole = _shape(name, of_class, values, others, levels.unit.size)
+        parts = [
+            (f"{name}, socket {socket}", of_class & (sockets == socket).all(axis=1))
+            for socket in np.unique(sockets[of_class]).tolist()
+            if socket >= 0 and len(np.unique(sockets[of_class])) > 1
+        ]
+        by_socket = [
+            shape
+            for part, pairs in parts
+            if (shape := _shape(part, pairs, values, others, levels.unit.size)) is not None
+        ]
+        least = min((shape.median for shape in by_socket), default=np.inf)
+        if whole is not None and any(shape.median > MIXED * least for shape in by_socket):
+            shapes += [replace(shape, times=shape.median / least) for shape in by_socket]
+        elif whole is not None:
+            near = float(np.mean(np.abs(whole.node - np.median(whole.node)) < _NEAR))
+            shapes.append(replace(whole, mixture=near < _FEW))
     return ClassData(node, tuple(shapes), levels.unit.name, bool(len(others)))
+
+
+def _shape(name: str, pairs: npt.NDArray[np.bool_], values: Floats, others: Floats, unit: float) -> ClassShape | None:
+    """The shape of some pairs of the node and of its peers; None where the node has none of them."""
+    own, theirs = values[pairs], others[:, pairs].ravel()
+    own, theirs = own[np.isfinite(own)], theirs[np.isfinite(theirs)]
+    if not own.size:
+        return None
+    median = float(np.median(theirs if theirs.size else own))
+    of_node, of_peers = (np.asarray(100 * (each / median - 1)) for each in (own, theirs))
+    return ClassShape(name, median / unit, of_node, of_peers, float(own.min()) / unit, float(own.max()) / unit)
 
 
 def classes(ax: Axes, data: ClassData, style: Style) -> None:
     """Draw for each class the shape of the node's values, filled, over the outline of the peers', and its median."""
     values = np.concatenate([np.concatenate([shape.node, shape.peers]) for shape in data.classes])
     reach = float(np.clip(1.1 * np.quantile(np.abs(values), 0.995), _LEAST_REACH, _MOST_REACH))
-    edges = np.linspace(-reach, reach, _BINS + 1)
-    middles = (edges[1:] + edges[:-1]) / 2
+    middles = (np.arange(_BINS) + 0.5) * (2 * reach / _BINS) - reach
     ax.axvline(0, color=style.colours["hair"], linewidth=0.5)
     for row, shape in enumerate(data.classes):
         for part, colour, filled in ((shape.peers, "peers", False), (shape.node, "node", True)):
             if not part.size:
                 continue
-            counts = np.histogram(np.clip(part, -reach, reach), bins=edges)[0]  # the last hold what is beyond, too
+            counts = np.histogram(np.clip(part, -reach, reach), bins=_BINS, range=(-reach, reach))[
+                0
+            ]  # the last hold what is beyond, too
             top = row - 0.85 * counts / counts.max()
             ax.fill_between(
                 middles, row, top, step="mid", facecolor=style.colours[colour if filled else "wash"],
@@ -98,7 +145,7 @@ def classes(ax: Axes, data: ClassData, style: Style) -> None:
         ax.plot([np.median(shape.node)] * 2, [row, row - 0.9], color=style.colours["ink"], linewidth=1.0)
     ax.set_xlim(-reach, reach)
     ax.set_ylim(len(data.classes) - 0.8, -1.05)
-    names = [f"{shape.name}\n{shape.median:.4g} {data.unit}" for shape in data.classes]
+    names = [shape.label(data.unit) for shape in data.classes]
     ax.set_yticks(np.arange(len(names)) - 0.35, names)
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)

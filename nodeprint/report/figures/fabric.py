@@ -1,15 +1,19 @@
-"""Messages between nodes: how long one from the row's node to the column's takes."""
+"""Messages between nodes: how long one from the row's node to the column's takes, and those of a finding."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
 
-from nodeprint.judge.verdict import FabricVerdict
+from nodeprint.errors import NodeprintError
+from nodeprint.judge import messages
+from nodeprint.judge.verdict import FabricVerdict, Finding
 from nodeprint.report.figures.distributions import HistogramData, of_square
 from nodeprint.report.figures.matrix import MatrixData, matrix
 from nodeprint.report.figures.node_levels import shown_unit
+from nodeprint.report.figures.own_places import OwnPlaces
 from nodeprint.report.figures.part_levels import PartGroup, PartLevel
 from nodeprint.report.figures.pixels import ColourScale, value_limits
 
@@ -42,3 +46,59 @@ def histogram(verdict: FabricVerdict) -> HistogramData:
     """All medians, in the colours of their matrix."""
     data = medians(verdict)
     return of_square(data.values, data.scale, directed=verdict.directed)
+
+
+def of_finding(fabrics: Iterable[FabricVerdict], finding: Finding) -> FabricVerdict:
+    """The messages that a finding is of. Raises NodeprintError where they are not among `fabrics`."""
+    ends = {str(finding.part.where[key]) for key in ("node", "to") if key in finding.part.where}
+    for fabric in fabrics:
+        if fabric.measurement == finding.measurement and ends <= set(fabric.nodes):
+            return fabric
+    raise NodeprintError(f"{finding.measurement} between {', '.join(sorted(ends))} was not measured")
+
+
+def own_messages(verdict: FabricVerdict, finding: Finding) -> OwnPlaces:
+    """The messages of a finding: of a slow node those with every other node in the slow direction, of a slow link those
+    between its two ends.
+
+    Expected is what the kind of link and the other end (of a link both ends) add up to in the judge's fit
+    (`judge.messages.terms`), here of the medians over all runs. Peers are the messages that the other nodes have with
+    the same end. Raises NodeprintError where no message of the finding was measured.
+    """
+    logs = np.log(np.array(verdict.median_ns, dtype=np.float64))
+    fitted = messages.terms(logs[None], verdict.places)
+    out, into, link = fitted.out[0], fitted.into[0], fitted.link[0]
+    number = {name: at for at, name in enumerate(verdict.nodes)}
+    where = finding.part.where
+    node, of_link = number[str(where["node"])], "to" in where
+    ways = [(node, number[str(where["to"])])] if of_link else [(node, at) for at in range(len(logs)) if at != node]
+    backward = verdict.directed and where.get("receives")
+    forward = of_link or not verdict.directed or where.get("sends")
+    ends = [*(ways if forward else []), *((b, a) for a, b in ways if backward)]
+    ends = [(a, b) for a, b in ends if np.isfinite(logs[a, b])]
+    if not ends:
+        raise NodeprintError(f"no message of {where['node']} was measured", advice="draw the matrix of the fabric")
+    rows = []
+    for a, b in ends:
+        sends = not of_link and a == node
+        beside = [at for at in range(len(logs)) if at not in (a, b)]
+        if of_link:
+            own, peers = link[a, b], np.concatenate([link[a, beside], link[beside, b]])
+        elif sends:
+            own, peers = link[a, b] + out[a], link[beside, b] + out[beside]
+        else:
+            own, peers = link[a, b] + into[b], link[a, beside] + into[beside]
+        peers = peers[np.isfinite(peers)] if np.isfinite(peers).any() else np.array([np.nan])
+        rows.append([own, float(peers.min()), float(np.median(peers)), float(peers.max())])
+    relative = np.expm1(np.array(rows))  # (place; own, peers' lowest, median and highest)
+    unit = shown_unit("ns", np.array(verdict.median_ns, dtype=np.float64))
+    values = np.exp(np.array([logs[a, b] for a, b in ends])) / unit.size
+    usual = values / (1 + relative[:, 0])
+    names = tuple(f"{verdict.nodes[a]} to {verdict.nodes[b]}" for a, b in ends)
+    lowest, middle, highest = (usual * (1 + relative[:, column]) for column in (1, 2, 3))
+    return OwnPlaces(
+        names, str(where["node"]), len(verdict.nodes) - 1 - of_link, values, lowest, middle, highest,
+        100 * relative[:, 0], 100 * relative[:, 1], 100 * relative[:, 3], 100 * finding.bound, 100 * finding.effect,
+        (100 * finding.interval.low, 100 * finding.interval.high), "message from node to node",
+        f"time of a message, {unit.name}", "difference from what is expected, %",
+    )  # fmt: skip

@@ -16,6 +16,7 @@ from nodeprint.data.layout import Ints
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.judge.verdict import Interval, Verdict
+from nodeprint.report import text
 from nodeprint.report.figures.grid import GridData, grid
 from nodeprint.report.figures.matrix import difference_reach, drawn_slots, home_of, square_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
@@ -50,8 +51,9 @@ def margins_of(verdict: Verdict, nodes: Sequence[str] = ()) -> GridData | None:
         "share of the bound that is used (1: the bound)", 0.0, _MOST_SHARE, bound=1.0, bound_text="bound"
     )
     marked = tuple(row for row, name in enumerate(order) if is_marked(verdict.nodes[name].outcome))
+    columns = tuple(text.named("subjects", subject) for subject in subjects)
     return GridData(
-        np.minimum(values, _MOST_SHARE), values, tuple(order), tuple(subjects), "node", "subject",
+        np.minimum(values, _MOST_SHARE), values, tuple(order), columns, "node", "subject",
         "share of the bound, 1", scale, marked, digits=2,
     )  # fmt: skip
 
@@ -116,9 +118,14 @@ def difference_maps(
     ])  # fmt: skip
     percent = 100 * bound if bound is not None else None
     reach = difference_reach(maps, percent)
-    text = f"bound\n±{percent:.3g} %" if percent is not None else ""
+    bound_text = f"bound\n±{percent:.3g} %" if percent is not None else ""
     scale = ColourScale(
-        f"{levels.quantity.measurement}, difference from the median, %", -reach, reach, "differences", percent, text
+        f"{levels.quantity.measurement}, difference from the median, %",
+        -reach,
+        reach,
+        "differences",
+        percent,
+        bound_text,
     )
     wanted = tuple(row for row, name in enumerate(shown) if name in marked)
     return MapsData(tuple(shown), maps, scale, wanted)

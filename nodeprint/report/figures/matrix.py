@@ -14,6 +14,7 @@ from nodeprint.data import homes
 from nodeprint.data.layout import Ints
 from nodeprint.data.quantity import Quantity
 from nodeprint.errors import NodeprintError
+from nodeprint.report.figures.found_parts import in_groups, structure_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.part_levels import (
     BRACKET_PT,
@@ -27,6 +28,7 @@ from nodeprint.report.figures.part_levels import (
 from nodeprint.report.figures.pixels import ColourScale, draw_cells, draw_scale, scale_room, value_limits
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
+from nodeprint.structure.found import Structure
 
 #: Differences are drawn to at least this, in percent: noise looks like noise.
 LEAST_REACH = 3.0
@@ -91,15 +93,27 @@ def of_node(
     levels: NodeLevels, node: str, home: int | None = None, limits: tuple[float, float] | None = None
 ) -> MatrixData:
     """The pairs of a node at a `home` of the quantity (the first where none is named), on the scale of `limits` (in
-    the unit that is shown), else on its own."""
+    the unit that is shown), else on its own. CPUs without labels are in the groups that are found in the matrix."""
     at_home = home_of(levels.quantity, home)
     slots = drawn_slots(levels.quantity)
+    parts, axis = _parts(levels, slots), "CPU"
+    found = structure_at(levels, node)
+    if found is not None and found.levels:
+        order, parts = in_groups(found, tuple(map(int, _cpus(levels, node, slots))))
+        slots, axis = slots[order], "CPU, in the groups that were found"
     square = square_of(levels.quantity, levels.of(node), at_home, slots) / levels.unit.size
     low, high = limits or value_limits(square)
     place = homes.named(at_home)
     title = f"{levels.quantity.measurement}, {f'{place}: ' if place else ''}{levels.title}"
     scale = ColourScale(title, low, high)
-    return MatrixData(square, _cpus(levels, node, slots), scale, levels=_parts(levels, slots))
+    return MatrixData(square, _cpus(levels, node, slots), scale, axis, parts)
+
+
+def structure_at(levels: NodeLevels, node: str) -> Structure | None:
+    """The groups that are found in a node's matrix at the first home; None where its CPUs have labels or are few."""
+    slots = drawn_slots(levels.quantity)
+    square = square_of(levels.quantity, levels.of(node), levels.quantity.homes[0], slots)
+    return structure_of(levels, node, square, slots)
 
 
 def difference(

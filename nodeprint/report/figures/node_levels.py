@@ -12,6 +12,7 @@ import numpy.typing as npt
 from nodeprint.data.packed import PackedFleet, PackedNode
 from nodeprint.data.quantity import Quantity
 from nodeprint.errors import NodeprintError
+from nodeprint.structure.found import Structure
 
 Floats = npt.NDArray[np.floating]
 
@@ -42,6 +43,11 @@ class NodeLevels(msgspec.Struct, frozen=True, dict=True):
     def rows(self) -> dict[str, int]:
         """The row of each node by its name."""
         return {node.name: row for row, node in enumerate(self.nodes)}
+
+    @cached_property
+    def found(self) -> dict[str, Structure]:
+        """By node the groups that were found in its matrix, once they were searched (`figures.found_parts`)."""
+        return {}
 
     def of(self, node: str) -> Floats:
         """A node's values (place)."""

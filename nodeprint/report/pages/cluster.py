@@ -54,6 +54,8 @@ def page(campaign: Campaign, linked: Mapping[str, Reference]) -> Page:
     line = text.headline_of(verdict.fleet) + "."
     notes = text.fleet_notes(verdict)
     title = f"Cluster report, campaign {printable(verdict.campaign, 80)}"
+    # a median over different machines would be that of none
+    alike = {name: node for name, node in verdict.nodes.items() if node.outcome is not Outcome.NO_PEER}
     bounds = (Figures(tuple(pictures.bounds_map(campaign))), margin_table(verdict.fleet.margins))
     return Page(
         "cluster", "cluster", title, Mark.of(verdict.fleet.outcome),
@@ -68,7 +70,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference]) -> Page:
             Section("Machines side by side", (Figures(tuple(pictures.machines(campaign))),)),
             Section("How near nodes are to their bounds", bounds),
             Section("Effects and order", (Figures(tuple(pictures.effects_of_nodes(campaign))),)),
-            Section("Medians over the fleet", (class_table(verdict.nodes), cell_table(verdict.nodes))),
+            Section("Medians over the fleet", (class_table(alike), cell_table(alike))),
             *_fabric(campaign),
             Section("Nodes without a result", tuple(_unmeasured(verdict.nodes))),
             Section("Configuration differences", (differences(verdict.nodes),)),

@@ -14,14 +14,13 @@ import numpy as np
 
 from nodeprint.data import store
 from nodeprint.data.jobs import Job
-from nodeprint.data.layout import SOCKET
 from nodeprint.data.quantity import models
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.machine import topology
 from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.report import message_rates, names, quadrant_words, readings, terminal, text
-from nodeprint.report.figures import matrix
+from nodeprint.report.figures import found_parts, matrix
 from nodeprint.report.pages import method, pictures
 from nodeprint.report.pages.blocks import (
     Advice,
@@ -160,29 +159,40 @@ def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequenc
 def _structure(campaign: Campaign, node: str, measurement: str) -> list[Block]:
     """Groups of CPUs that are found in a matrix whose CPUs have no labels."""
     levels = campaign.levels(measurement, node)
-    slots = matrix.drawn_slots(levels.quantity)
-    if len(slots) < 4 or levels.quantity.layout.slots[:, SOCKET].max(initial=-1) > -1:
+    seen = matrix.structure_at(levels, node)
+    if seen is None:
         return []
-    from nodeprint import structure  # noqa: PLC0415 (half a second to import, for matrices without labels alone)
-
+    slots = matrix.drawn_slots(levels.quantity)
+    numbers = campaign.packed[node].cpus or tuple(range(len(levels.quantity.layout.slots)))
     square = matrix.square_of(levels.quantity, levels.of(node), levels.quantity.homes[0], slots)
-    cpus = campaign.packed[node].cpus or tuple(range(len(levels.quantity.layout.slots)))
-    seen = structure.find(square, [cpus[slot] for slot in slots.tolist()])
+    values = found_parts.values_of_levels(seen, square, tuple(numbers[slot] for slot in slots.tolist()))
     rows = tuple(
         (
             level.name, str(len(level.groups)),
             names.listed(map(str, sorted({len(group) for group in level.groups}))),
-            names.quantity(level.within_ns, "ns"), names.quantity(level.between_ns, "ns"), f"{level.stability:.2f}",
+            _of_groups(of_level.within, seen.levels[-1].name), _of_groups(of_level.to_the_next, seen.levels[-1].name),
+            f"{level.stability:.2f}",
         )
-        for level in seen.levels
+        for level, of_level in zip(seen.levels, values, strict=True)
     )  # fmt: skip
+    if not rows:
+        none = Text("Its CPUs have no labels, and no groups are found from the latencies alone.")
+        return [none, *(Advice(finding.text, finding.advice) for finding in seen.findings)]
     header = ("level", "groups", "CPUs in each", "within", "to the next", "stability")
     heading = Text("Its CPUs have no labels. Groups that are found from the latencies alone:")
     return [
         heading,
-        Table(header, rows, "lrrrrr"),
+        Table(header, rows, "lrrllr"),
         *(Advice(finding.text, finding.advice) for finding in seen.findings),
     ]
+
+
+def _of_groups(medians: Sequence[float], coarsest: str) -> str:
+    """A median, or that of each of the `coarsest` groups with how many times the fastest the slowest is."""
+    if len(medians) < 2:
+        return names.quantity(medians[0], "ns") if medians else ""
+    each = (f"{coarsest} {number}: {names.quantity(median, 'ns')}" for number, median in enumerate(medians))
+    return f"{', '.join(each)} ({max(medians) / min(medians):.1f} times)"
 
 
 def _range(campaign: Campaign, node: str, measurement: str) -> str:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from nodeprint.data import homes
 from nodeprint.data.jobs import Job
@@ -46,6 +47,8 @@ PAGE, LARGE, MAIN, HALF, SMALL = 180.0, 128.0, 114.0, 88.0, 58.0
 _NO_XML = {code: "?" for code in range(32) if chr(code) not in "\t\n\r"}
 #: Nodes of a map of bounds, and machines beside each other.
 _MOST_ROWS, _MOST_MACHINES = 48, 6
+#: Findings of messages that have a figure.
+_MOST_FINDINGS = 6
 #: Dimensions over which a measurement is drawn as a curve.
 _LONG = ("size_bytes", "delay", "pairs", "cores", "threads")
 
@@ -73,16 +76,20 @@ def of_finding(
     campaign: Campaign, node: str, finding: Finding, number: int, width: float = PAGE
 ) -> tuple[Picture, ...]:
     """A finding over its own pairs or cells beyond its own bound; nothing where its measurement is not here."""
-    if finding.part.term.startswith("fabric-"):
-        return ()
-    what = f"{names.part(finding.part)} of {node}"
+    of_messages = finding.part.term.startswith("fabric-")
+    what = names.part(finding.part) if of_messages else f"{names.part(finding.part)} of {node}"
     try:
-        levels = campaign.levels(finding.measurement, node)
-        data = own_places.own_places(levels, node, finding, campaign.peers(node, levels))
+        if of_messages:
+            places = "messages"
+            data = fabric_figures.own_messages(fabric_figures.of_finding(campaign.verdict.fabric, finding), finding)
+        else:
+            levels = campaign.levels(finding.measurement, node)
+            places = "pairs" if levels.quantity.of_pairs else "cells"
+            data = own_places.own_places(levels, node, finding, campaign.peers(node, levels))
     except NodeprintError:
         return ()
     caption = (
-        f"{finding.measurement}: {node} at the finding's own {'pairs' if levels.quantity.of_pairs else 'cells'}; "
+        f"{finding.measurement}: {node} at the finding's own {places}; "
         f"dashed: the finding's bound; red: its effect with the interval."
     )
     alt = (
@@ -124,7 +131,8 @@ def matrices(campaign: Campaign, node: str, measurement: str) -> Iterator[Pictur
 
 
 def difference(campaign: Campaign, node: str, measurement: str, width: float = HALF) -> Iterator[Picture]:
-    """The difference of a node's pairs from its peers', and beside it that of a healthy node on the same scale."""
+    """The difference of a node's pairs from its peers', and beside that of a node with findings a healthy node's on the
+    same scale."""
     levels = campaign.levels(measurement, node)
     peers = campaign.peers(node, levels)
     if len(peers) < 2 or len(matrix.drawn_slots(levels.quantity)) < 3:
@@ -135,11 +143,10 @@ def difference(campaign: Campaign, node: str, measurement: str, width: float = H
     marked = marked if len(marked) <= 8 else []
     first = matrix.difference(levels, node, peers=peers, bound=bound, marked=marked)
     beside, others = peers[0], peers[1:]
-    shown = [
-        (node, first),
-        (beside, matrix.difference(levels, beside, peers=others, bound=bound, reach=first.scale.high)),
-    ]
-    for of, data in shown[: 2 if len(others) > 1 else 1]:
+    shown = [(node, first)]
+    if len(others) > 1 and campaign.verdict.nodes[node].counted:
+        shown.append((beside, matrix.difference(levels, beside, peers=others, bound=bound, reach=first.scale.high)))
+    for of, data in shown:
         caption = f"{of}: each pair against the median of {len(peers if of == node else others)} peers."
         caption = f"{caption} A peer, for comparison." if of != node else caption
         alt = f"difference matrix of {of} from its peers, {measurement}, to {data.scale.high:.3g} %"
@@ -316,12 +323,17 @@ def effects_of_nodes(campaign: Campaign) -> Iterator[Picture]:
     of_class = (limit for limit in campaign.verdict.fleet.limits if limit.measurement == measurement)
     bound = next((limit.bound for limit in of_class if limit.family == "class"), None)
     if bound is not None:
+        none = Interval(np.nan, np.nan)  # of two runs Student's interval is 12.7 times their spread
         ends = {
-            name: (shift[name], Interval(figure.ci_low_ns / middle - 1, figure.ci_high_ns / middle - 1))
+            name: (
+                shift[name],
+                Interval(figure.ci_low_ns / middle - 1, figure.ci_high_ns / middle - 1) if figure.runs > 2 else none,
+            )
             for name, figure in figures.items()
         }
         data = fleet_figures.forest_of(title, ends, bound, marked)
-        caption = "Medians with their 95 % interval over runs; dashed: the bound of a class of pairs."
+        interval = ", with their 95 % interval over runs" if any(f.runs > 2 for f in figures.values()) else ""
+        caption = f"Medians{interval}; dashed: the bound of a class of pairs."
         yield picture(campaign, CLUSTER, fleet_figures.forest, data, PAGE, name="effects", alt=title, caption=caption)
     orders = {
         "time of the first run": (_started(campaign, measurement), False),
@@ -347,7 +359,7 @@ def _started(campaign: Campaign, measurement: str) -> dict[str, str]:
 
 
 def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
-    """The messages between the nodes of a partition: a matrix and a histogram."""
+    """The messages between the nodes of a partition: a matrix, a histogram, and the largest findings."""
     fabric = campaign.verdict.fabric[number]
     if not np.isfinite(np.array(fabric.median_ns, dtype=np.float64)).any():
         return
@@ -355,3 +367,6 @@ def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
     stem, bars = f"{fabric.measurement}-{number}", fabric_figures.histogram(fabric)
     yield picture(campaign, CLUSTER, matrix.matrix, fabric_figures.medians(fabric), LARGE, name=stem, alt=alt)
     yield picture(campaign, CLUSTER, distributions.histogram, bars, HALF, name=f"{stem}-histogram", alt=alt)
+    for at, finding in enumerate([finding for finding in fabric.findings if finding.counts][:_MOST_FINDINGS], 1):
+        for shown in of_finding(campaign, str(finding.part.where["node"]), finding, at, LARGE):
+            yield replace(shown, name=f"{stem}-{shown.name}")

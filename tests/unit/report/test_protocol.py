@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
 from nodeprint.judge.outcome import Outcome, Why
-from nodeprint.judge.verdict import NodeVerdict, Reason
+from nodeprint.judge.verdict import Limit, NodeVerdict, Reason
 from nodeprint.report import files, protocol
 from tests.support import verdicts
 from tests.support.real_parts import need
@@ -106,3 +106,19 @@ def test_mixed_and_repeated_campaigns_are_refused(tmp_path: Path) -> None:
 def test_open_nodes_of_one_reason_share_a_row(tmp_path: Path) -> None:
     made = campaign(tmp_path / "first", **{f"cn{n:03}": MISSED for n in range(1, 9)})
     assert "cn[001-008]" in words([made], tmp_path / "to")
+
+
+def test_bounds_of_cells_are_a_row_and_say_whether_they_decide(tmp_path: Path) -> None:
+    made = campaign(tmp_path / "first", cn1=SAME)
+    limits = [
+        Limit(subject, measurement, family, "numa", effect, 0.05)
+        for subject, measurement, family, effect in (
+            ("memory", "chase-latency", "ccd", 0.06), ("memory", "chase-latency", "cpu", 0.08),
+            ("jitter", "jitter-detours", "cpu", 0.08),
+        )
+    ]  # fmt: skip
+    verdict = files.read(made)
+    files.write(replace(verdict, fleet=replace(verdict.fleet, limits=tuple(limits))), made)
+    text = words([made], tmp_path / "to")
+    assert "memory latency, every part chase-latency 5 % 6.0 to 8.0 % yes" in text
+    assert "lost time, every part jitter-detours 5 % 8.0 % no" in text

@@ -218,6 +218,13 @@ def test_nodes_are_sorted_by_severity() -> None:
     assert cluster.shown_nodes({"a": weak, "b": verdicts.node(), "c": strong}) == ["c", "a"]
 
 
+def test_machines_without_a_peer_have_no_median_over_the_fleet(tmp_path: Path) -> None:
+    alone = {f"cn{n}": verdicts.node(Outcome.NO_PEER, Why.ALONE) for n in range(3)}
+    files.write(verdicts.verdict(alone), tmp_path)
+    page = cluster.page(source(tmp_path), {})
+    assert "Medians over the fleet" not in [section.title for section in page.sections]
+
+
 def test_configuration_differences_are_listed() -> None:
     nodes = {f"cn{n}": verdicts.node() for n in range(4)}
     nodes["cn9"] = verdicts.node(fingerprint={**verdicts.node().fingerprint, "bios": "2.5"})

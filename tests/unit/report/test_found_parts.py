@@ -1,0 +1,76 @@
+"""Parts that are found where labels are missing: drawn in one piece each, and no median of a mixture."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection
+
+from nodeprint.data.layout import SOCKET
+from nodeprint.data.packed import PackedFleet
+from nodeprint.machine.topology.presets import preset
+from nodeprint.report.figures import distributions, found_parts, matrix, node_levels, render
+from nodeprint.report.figures import style as styles
+from nodeprint.report.figures.node_levels import NodeLevels
+from nodeprint.simulate import Plan, fleet
+
+NODE = "node000"
+
+
+def levels(*, labelled: bool, slow_socket: float = 1.0) -> NodeLevels:
+    """A node of two sockets, one of which may be slower inside; without labels its CPUs are in another order."""
+    plan = Plan(preset("naples-2x32"), nodes=2, runs=2, passes=1)
+    whole = fleet(plan)
+    quantity = whole.pairs[0]
+    inside = (quantity.layout.slots[quantity.pairs, SOCKET] == 0).all(axis=1)
+    values = quantity.values * np.where(inside, slow_socket, 1.0).astype(np.float32)
+    slots = quantity.layout.slots
+    if not labelled:
+        slots = np.full_like(slots, -1)
+        slots[:, 4] = np.arange(len(slots))
+    made = replace(quantity, values=values, layout=replace(quantity.layout, slots=slots))
+    of = PackedFleet(whole.campaign, simulated=True, nodes=whole.nodes, quantities=(made,))
+    return node_levels.levels(of, quantity.measurement, NODE)
+
+
+def test_groups_are_outlined_where_labels_are_missing() -> None:
+    data = matrix.of_node(levels(labelled=False), NODE)
+    labelled = matrix.of_node(levels(labelled=True), NODE)
+    assert {level.name for level in data.levels} >= {"CCX?", "socket?"}
+    assert data.axis == "CPU, in the groups that were found"
+    of_ccx = {frozenset(data.labels[group.start : group.stop]) for group in data.levels[0].groups}
+    known = {frozenset(labelled.labels[group.start : group.stop]) for group in labelled.levels[0].groups}
+    assert of_ccx == known
+    drawn = render.figure(matrix.matrix, data, styles.load(), 128.0)
+    outlines = [c for c in drawn.axes[0].collections if isinstance(c, LineCollection)]
+    assert sum(len(c.get_segments()) for c in outlines) >= len(known)
+
+
+def test_labelled_machines_are_not_searched() -> None:
+    of = levels(labelled=True)
+    matrix.of_node(of, NODE)
+    assert not of.found
+
+
+def test_levels_of_unlike_sockets_have_a_median_for_each() -> None:
+    of = levels(labelled=False, slow_socket=2.0)
+    seen = matrix.structure_at(of, NODE)
+    assert seen is not None
+    slots = matrix.drawn_slots(of.quantity)
+    square = matrix.square_of(of.quantity, of.of(NODE), -1, slots)
+    cpus = tuple(of.nodes[0].cpus[slot] for slot in slots.tolist())
+    first, *_ = found_parts.values_of_levels(seen, square, cpus)
+    assert len(first.within) == 2
+    assert max(first.within) == pytest.approx(2 * min(first.within), rel=0.05)
+
+
+@pytest.mark.parametrize("slow", [1.0, 2.0])
+def test_a_class_of_unlike_sockets_is_a_shape_for_each(slow: float) -> None:
+    data = distributions.by_class(levels(labelled=True, slow_socket=slow), NODE)
+    labels = [shape.label("ns") for shape in data.classes]
+    apart = [label for label in labels if "same socket, socket 0" in label]
+    assert bool(apart) == (slow > 1)
+    assert all(label.endswith("2.0 times") for label in apart)
+    assert any(label.startswith("other socket\n") for label in labels)

@@ -1,0 +1,215 @@
+"""The figure of a finding: whatever the judge finds, its pairs or cells are on the Axes, beyond the finding's bound.
+
+Kinds of findings are those of the types: each term of pairs of CPUs at each of their homes, and each set of cells that
+measurements.yaml names. Each is planted once at three times its bound, judged, and read back from what is drawn on the
+vendor's page.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+
+from nodeprint.data.fabric import Fabric, Fabrics
+from nodeprint.data.packed import PackedFleet
+from nodeprint.data.quantity import Quantity, cell_models
+from nodeprint.judge import acceptance, pairs, sets
+from nodeprint.judge.judge import judge
+from nodeprint.judge.terms import Terms
+from nodeprint.judge.verdict import Finding, Verdict
+from nodeprint.machine.topology.presets import preset
+from nodeprint.report.figures import render
+from nodeprint.report.pages.common import finding_block
+from nodeprint.report.pages.judged_campaign import Campaign
+from nodeprint.simulate import Plan, fleet
+
+NODES, SLOW = 6, 2
+#: How many times its bound a planted difference is.
+TIMES = 3.0
+#: Words of the dimensions of measurements that the simulator does not draw, and their numbers.
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "state": ("exclusive", "modified"), "sharer": ("none", "one"), "kind": ("cas", "faa"), "among": ("ccx", "socket"),
+    "place": ("other_socket", "own_node"), "together": ("alone", "both"), "stream": ("load", "triad"),
+    "scope": ("machine", "socket"), "level": ("l1", "l2", "l3"),
+}  # fmt: skip
+NUMBERS: Mapping[str, tuple[int, ...]] = {
+    "size_bytes": (1 << 12, 1 << 20, 1 << 26), "threads": (2, 4), "delay": (0, 100), "pairs": (1, 2, 4),
+    "cores": (1, 2, 4), "a": (0, 1, 40), "b": (8, 33), "writer": (0, 1, 40), "reader": (8, 33),
+}  # fmt: skip
+#: Labels that follow from a CPU or a memory node.
+DERIVED = {"socket", "quadrant", "ccd", "ccx", "cluster", "cpu_node", "distance"}
+
+
+@cache
+def simulated() -> PackedFleet:
+    homes = (-1, 0, 10_000)
+    plan = Plan(preset("naples-2x32"), nodes=NODES, runs=3, jobs=2, passes=1, cells=True, linktest=True, homes=homes)
+    return fleet(plan)
+
+
+@cache
+def measured(measurement: str) -> Quantity:
+    """A measurement as it was simulated, or made up from its model."""
+    known = {quantity.measurement: quantity for quantity in simulated().quantities}
+    return known[measurement] if measurement in known else made_up(measurement)
+
+
+def made_up(measurement: str) -> Quantity:
+    """A measurement that the simulator does not draw, with every place that its model names."""
+    like = next(quantity for quantity in simulated().others if quantity.measurement == "clock-together")
+    model = cell_models()[measurement]
+    labels = list(dict.fromkeys([*itertools.chain(*model.terms), *model.rows, *model.at]))
+    dims = sorted({label for label in labels if label not in DERIVED})
+    if DERIVED & set(labels) and not {"cpu", "writer"} & set(dims):
+        dims.append("cpu")
+    slots = range(len(like.layout.slots))
+    coordinates = [range(len(WORDS[dim])) if dim in WORDS else slots if dim == "cpu" else NUMBERS[dim] for dim in dims]
+    places = np.array(sorted(itertools.product(*coordinates)), dtype=np.int64)
+    noise = 1 + 0.001 * np.random.default_rng(1).standard_normal((len(like.node), 1, len(places)))
+    unit = "ns" if model.value.endswith("_ns") else "B/s"
+    return replace(
+        like, measurement=measurement, operation="made up", unit=unit, model=model,
+        places=dict(zip(dims, places.T, strict=True)), values=(100 * noise).astype(np.float32),
+        names={dim: WORDS[dim] for dim in dims if dim in WORDS},
+    )  # fmt: skip
+
+
+def terms_of(quantity: Quantity) -> Terms:
+    return pairs.of(quantity.pair_layout) if quantity.of_pairs else sets.of(quantity)
+
+
+def kinds_of_cells() -> Iterator[tuple[str, str]]:
+    """Each measurement with each of its families of cells that is there on the machine and no other in other words."""
+    for measurement in cell_models():
+        terms = terms_of(measured(measurement))
+        yield from ((measurement, terms.families[number]) for number, _ in terms.by_family)
+
+
+def kinds_of_pairs() -> Iterator[tuple[str, int, str]]:
+    """Each measurement of pairs at each home with each of its terms, several of which may be one cause."""
+    for quantity in simulated().pairs:
+        terms = terms_of(quantity)
+        names = dict.fromkeys([
+            *(f"{terms.families[number]}" for number, _ in terms.by_family),
+            *(" ".join([cause.term, *cause.where]) for cause in terms.composites),
+        ])  # fmt: skip
+        yield from ((quantity.measurement, home, name) for home in quantity.homes for name in names)
+
+
+def covered(quantity: Quantity, kind: str) -> npt.NDArray[np.int64]:
+    """The places of the last part of a kind."""
+    terms = terms_of(quantity)
+    family = [number for number, term in enumerate(terms.terms) if term.family == kind]
+    if family:
+        return terms.terms[family[-1]].covers
+    return [cause for cause in terms.composites if " ".join([cause.term, *cause.where]) == kind][-1].covers
+
+
+def with_difference(quantity: Quantity, at: npt.NDArray[np.int64], size: float) -> PackedFleet:
+    """The fleet with this measurement alone, which differs by `size` at some places of one node, towards the bad."""
+    values = quantity.values.copy()
+    rows = np.flatnonzero(quantity.node == SLOW)
+    where = np.ix_(rows, range(values.shape[1]), at)
+    if quantity.model.scale == "share":
+        values[where] += size
+    else:
+        values[where] *= 1 + size if quantity.model.better == "lower" else 1 / (1 + size)
+    return replace(simulated(), quantities=(replace(quantity, values=values),))
+
+
+@pytest.fixture
+def axes(monkeypatch: pytest.MonkeyPatch) -> list[Axes]:
+    """The axes of every figure that is drawn."""
+    axes: list[Axes] = []
+    original = render.figure
+
+    def watched(*arguments: object, **options: object) -> object:
+        made = original(*arguments, **options)  # type: ignore[arg-type]
+        axes.append(made.axes[0])
+        return made
+
+    monkeypatch.setattr(render, "figure", watched)
+    return axes
+
+
+def assert_shown(of: PackedFleet, verdict: Verdict, finding: Finding, axes: list[Axes]) -> None:
+    """On the vendor's page the places of a finding are drawn beyond the bound that is drawn, those of peers inside."""
+    block = finding_block(Campaign(verdict, of), of.nodes[SLOW].name, finding, 1, {})
+    assert block.figures, "the page has no figure of it"
+    ax = axes[0]
+    side = np.sign(finding.effect)
+    marks = [line for line in ax.get_lines() if line.get_marker() == "^"]
+    values = side * np.concatenate([np.asarray(line.get_ydata(), dtype=np.float64) for line in marks])
+    bounds = sorted(float(line.get_ydata()[0]) for line in ax.get_lines() if line.is_dashed())  # type: ignore[index]
+    assert bounds == pytest.approx([-100 * finding.bound, 100 * finding.bound])
+    bound = bounds[1]
+    assert np.mean(values > bound) > 0.9, (finding.part, bound, values)
+    segments = [np.asarray(s) for c in ax.collections if isinstance(c, LineCollection) for s in c.get_segments()]
+    peers = np.array([segment[:, 1] for segment in segments if np.ptp(segment[:, 0]) == 0])
+    assert len(peers) == len(values)
+    assert (np.abs(peers.mean(axis=0)) < bound).all(), (finding.part, bound, peers)
+    low, high = ax.get_ylim()
+    assert low < min(values.min() * side, -bound) and high > max(values.max() * side, bound)
+
+
+@pytest.mark.parametrize(("measurement", "kind"), list(kinds_of_cells()))
+def test_cells_of_a_finding_are_drawn_beyond_its_bound(measurement: str, kind: str, axes: list[Axes]) -> None:
+    quantity = measured(measurement)
+    bound = acceptance.load().cell(quantity.model.term).bound
+    of = with_difference(quantity, covered(quantity, kind), TIMES * bound)
+    verdict = judge(of).verdict
+    (finding, *_) = verdict.nodes[of.nodes[SLOW].name].counted
+    assert finding.cells
+    assert_shown(of, verdict, finding, axes)
+
+
+@pytest.mark.parametrize(("measurement", "home", "kind"), list(kinds_of_pairs()))
+def test_pairs_of_a_finding_are_drawn_beyond_its_bound(
+    measurement: str, home: int, kind: str, axes: list[Axes]
+) -> None:
+    quantity = measured(measurement)
+    at = covered(quantity, kind) + quantity.homes.index(home) * len(quantity.pairs)
+    of = with_difference(quantity, at, TIMES * 0.05)
+    verdict = judge(of).verdict
+    (finding, *_) = verdict.nodes[of.nodes[SLOW].name].counted
+    assert finding.pairs
+    assert finding.home == home
+    assert_shown(of, verdict, finding, axes)
+
+
+@pytest.mark.parametrize(("sends", "receives", "to"), [(1, 1, None), (1, 0, None), (0, 1, None), (1, 1, 5), (1, 0, 5)])
+def test_messages_of_a_finding_are_drawn_beyond_its_bound(
+    sends: int, receives: int, to: int | None, axes: list[Axes]
+) -> None:
+    of, healthy = simulated(), fabric()
+    values = healthy.values.copy()
+    ends = slice(None) if to is None else to
+    values[:, SLOW, ends] *= 1.4 if sends else 1
+    values[:, ends, SLOW] *= 1.4 if receives else 1
+    verdict = judge(of, fabrics=Fabrics((replace(healthy, values=values),))).verdict
+    (finding, *_) = verdict.fabric[0].findings
+    assert ("to" in finding.part.where) == (to is not None)
+    assert_shown(of, verdict, finding, axes)
+
+
+def fabric() -> Fabric:
+    """Messages between the nodes, half of which are behind another switch."""
+    generator = np.random.default_rng(1)
+    places = tuple(f"leaf{number // (NODES // 2)}" for number in range(NODES))
+    near = np.array(places)[:, None] == np.array(places)[None, :]
+    noise = np.exp(0.01 * generator.standard_normal((3, NODES, NODES)))
+    values = 1e5 * np.where(near, 1.0, 1.5) * noise
+    values[:, np.arange(NODES), np.arange(NODES)] = np.nan
+    return Fabric(
+        "linktest-fabric", "main", tuple(node.name for node in simulated().nodes), places,
+        tuple(f"job1/run{run}" for run in (1, 2, 3)), ("2026-01-01T00:00:00Z",) * 3, values,
+        {"directed": True, "operation": "unidirectional"},
+    )  # fmt: skip
