@@ -76,7 +76,7 @@ test-emulated: .venv/dev.stamp kernels ## node-run in emulated machines of two s
 	pytest -q -m emulated
 
 test-all: test test-emulated ## both, and the tests that take minutes each
-	@setup/system accounting
+	@setup/system long
 	pytest -q -m long
 
 fuzz: .venv/dev.stamp kernels ## the tests on made-up input with new examples in every call

@@ -150,11 +150,10 @@ def test_the_dashboard_shows_what_is_exported() -> None:
         assert f'{labels}="' in text, labels
 
 
+@pytest.mark.long  # as it comes with all of Prometheus
 @pytest.mark.parametrize("what", ["metrics", "rules"])
 def test_promtool_takes_what_is_exported_and_the_alerts(what: str, tmp_path: Path) -> None:
-    promtool = shutil.which("promtool")
-    if promtool is None:  # part of Prometheus, whose packages start a service
-        pytest.skip("promtool is not installed: Debian's package prometheus has it")
+    need("promtool")
     if what == "metrics":
         words = ["check", "metrics"]
     else:
@@ -162,7 +161,7 @@ def test_promtool_takes_what_is_exported_and_the_alerts(what: str, tmp_path: Pat
         (tmp_path / "test.yaml").write_text(_RULE_TEST)
         words = ["test", "rules", "test.yaml"]
     done = subprocess.run(
-        [promtool, *words], cwd=tmp_path, input=exported() if what == "metrics" else "", capture_output=True, text=True,
+        ["promtool", *words], cwd=tmp_path, input=exported() if what == "metrics" else "", capture_output=True, text=True,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
