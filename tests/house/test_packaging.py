@@ -161,7 +161,7 @@ def test_promtool_takes_what_is_exported_and_the_alerts(what: str, tmp_path: Pat
         (tmp_path / "test.yaml").write_text(_RULE_TEST)
         words = ["test", "rules", "test.yaml"]
     done = subprocess.run(
-        ["promtool", *words], cwd=tmp_path, input=exported() if what == "metrics" else "", capture_output=True, text=True,
-        check=False,
+        ["promtool", *words], cwd=tmp_path, input=exported() if what == "metrics" else "", capture_output=True,
+        text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

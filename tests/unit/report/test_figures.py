@@ -142,7 +142,10 @@ def test_same_data_give_the_same_bytes() -> None:
 
 
 def test_figures_need_no_pyplot() -> None:
-    code = "import sys, tests.unit.report.test_figures as t; t.figures('rome-2x64'); print('matplotlib.pyplot' in sys.modules)"
+    code = (
+        "import sys, tests.unit.report.test_figures as t; t.figures('rome-2x64'); "
+        "print('matplotlib.pyplot' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
