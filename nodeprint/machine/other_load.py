@@ -119,9 +119,18 @@ def kept(node_folder: Path) -> OtherLoad | None:
     return None
 
 
+def _tasks(process: Path) -> list[Path]:
+    """The folders of a process' threads; none where it has ended meanwhile."""
+    try:
+        return list((process / "task").iterdir())
+    except OSError:
+        return []
+
+
 def _threads(proc: Path) -> Iterator[tuple[int, _Thread]]:
     """All threads that can be seen, by their number."""
-    for folder in proc.glob("[0-9]*/task/[0-9]*"):
+    folders = (folder for process in proc.glob("[0-9]*") for folder in _tasks(process))
+    for folder in folders:
         with suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
             text = (folder / "stat").read_text(errors="replace")
             name, fields = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :].split()

@@ -166,8 +166,14 @@ def test_a_node_that_crashes_costs_itself_alone_and_is_continued(house: Path, sl
     assert fleet["cn03"]["problems"] == []
     cluster("start", "cn-n", state=slurm)
     reach(slurm, {"cn-n": "idle"})
+    # what another boot began is not continued: only the node knows it, and the next call has a new job for it
+    assert "cn-n" in campaign.done(code=1).splitlines()[-1]
+    assert "was booted again" in campaign.reason("cn-n")
     campaign.done()
-    campaign.once(*NODES)
+    campaign.once("rack-J01", "cn03")
+    file = one_record_file(campaign.folder / "nodes/cn-n/job2")
+    assert file.complete and list(file.pairs["pass"]) == list(range(60))
+    assert campaign.cut("cn-n"), "what the other boot measured is kept"
     nothing_is_left(campaign)
 
 
