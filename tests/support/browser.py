@@ -104,7 +104,7 @@ def browser(dark: bool = False) -> Iterator[Page]:
     name = next((name for name in NAMES if shutil.which(name)), NAMES[0])
     need(name)
     there, back = os.pipe(), os.pipe()
-    with tempfile.TemporaryDirectory(prefix="nodeprint-browser-") as profile:
+    with tempfile.TemporaryDirectory(prefix="nodeprint-browser-", ignore_cleanup_errors=True) as profile:
         words = [
             name, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
             "--remote-debugging-pipe", f"--user-data-dir={profile}", "--window-size=1200,1000",

@@ -123,6 +123,7 @@ def test_a_slow_node_is_named_with_its_direction_and_confirmed_by_a_second_job(h
     assert ("NodeName='cn02'" in drain.read_text()) == (twice["nodes"]["cn02"]["outcome"] == "DEVIATES")
 
 
+@pytest.mark.long
 def test_a_slow_link_is_named_with_its_direction_by_two_ranks_a_node(house: Path, slurm: Path) -> None:
     """Beside it all pairs of a round at once: they share the CPUs of this machine, so that their times say nothing."""
     names = ["linktest-fabric", "linktest-fabric-parallel"]
@@ -148,6 +149,7 @@ def test_a_slow_link_is_named_with_its_direction_by_two_ranks_a_node(house: Path
         assert file.header.get("parallel", 1) == at_once
 
 
+@pytest.mark.long
 def test_each_partition_is_measured_and_a_missing_pmix_is_named(house: Path, slurm: Path) -> None:
     """The first call asks for a plugin that this Slurm does not have, the second measures."""
     setup = house / "setup.sh"
