@@ -51,7 +51,7 @@ def command(cpu: str, plan: str, folder: Path, out: Path) -> list[str]:
     each L3.
     """
     threads = plan == "threads"
-    nodes, per_node, mib = (2, 4, 768) if threads else (NODES, PER_NODE, 512)
+    nodes, per_node, mib = (2, 4, 1024) if threads else (NODES, PER_NODE, 512)
     words = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-machine", "q35", "-cpu", cpu, "-m", str(nodes * mib)]
     inside = "cores=1,threads=2" if threads else f"cores={PER_NODE},threads=1"
     words += ["-smp", f"{nodes * per_node},sockets={SOCKETS},dies=2,{inside}"]
@@ -64,6 +64,8 @@ def command(cpu: str, plan: str, folder: Path, out: Path) -> list[str]:
     words += ["-nic", "none", "-vga", "none", "-display", "none", "-no-reboot"]
     words += ["-kernel", str(folder / "vmlinuz"), "-initrd", str(folder / "initramfs.gz")]
     given = f"console=ttyS0 quiet panic=-1 tsc=unstable nokaslr mitigations=off plan={plan}"
+    if threads:  # Linux would move pages to whoever reads them while first touch is looked at
+        given += " numa_balancing=disable"
     return [*words, "-append", given, "-serial", f"file:{out}/console.log", "-serial", f"file:{out}/out.b64"]
 
 
