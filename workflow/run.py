@@ -28,7 +28,7 @@ from signals import Interrupted, block, pause, start, wait
 from terminal import Log, Screen
 
 from nodeprint import files
-from nodeprint.campaign import node_status, progress, run_files
+from nodeprint.campaign import node_lists, node_status, preparation, progress, run_files
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import outcome
 from nodeprint.judge.outcome import Kind
@@ -73,13 +73,7 @@ class Call:
     def run(self) -> int:
         """Do the main job; returns the exit code."""
         self.take_lock()
-        code = wait(
-            start(
-                ["nodeprint", "discover", "--config", self.config_file, "--again", self.again],
-                stdout=subprocess.DEVNULL,
-            )
-        )
-        if code:
+        if code := self.discover(self.again):
             return code
         if self.report_only:
             self.judge_and_report()
@@ -88,10 +82,19 @@ class Call:
         pdf = self.campaign / "report/cluster.pdf"
         former = modified(pdf)
         failure = self.measure()
+        if failure and (rebooted := preparation.rebooted(self.campaign)):
+            self.say(f"measured in a new job, as they were booted again within the former: {node_lists.fold(rebooted)}")
+            if code := self.discover(""):
+                return code
+            failure = self.measure()
         if failure and modified(pdf) == former:
             self.say(f"{failure}{self.unfinished()}")
             return 1
         return self.result(failure)
+
+    def discover(self, again: str) -> int:
+        """List the nodes and clear what failed, with a new job for those of `again`; the exit code."""
+        return nodeprint("discover", "--config", self.config_file, "--again", again)
 
     def take_lock(self) -> None:
         """One call of a campaign at a time. The lock ends with this process, however it ends: nothing inherits it."""

@@ -106,6 +106,13 @@ def job_folder(campaign: Path, node: Node) -> Path:
     return campaign / "nodes" / node.node / f"job{node.job}"
 
 
+def rebooted(campaign: Path) -> list[str]:
+    """The nodes whose job ended as they were booted again since it was begun: `prepare` gives them a new one. Raises
+    NodeprintError where there is no sheet."""
+    sheet = node_sheet.read_sheet(campaign / "nodes.tsv")
+    return [node.node for node in sheet if _was_rebooted(job_folder(campaign, node))]
+
+
 def fabric_outcomes(campaign: Path, nodes: Iterable[Node]) -> Path:
     """What says how the newest job between the nodes came out: a new job of any node is one between them, too."""
     return campaign / f"fabric/job{max((node.job for node in nodes), default=1)}/outcomes.tsv"
@@ -207,7 +214,7 @@ def _refreshed(
     job = job_folder(campaign, node)
     status = job / "status.json"
     files.remove(job / "submission.txt")
-    rebooted = _status(status).get("rebooted") is True or (here and _is_of_another_boot(job / "survey.tar.gz"))
+    other_boot = _was_rebooted(job) or (here and _is_of_another_boot(job / "survey.tar.gz"))
     if status.exists():
         # what is damaged is set aside by node-run and measured again, as is what is gone
         damaged = node.node not in read_whole and run_files.is_damaged(job)
@@ -219,7 +226,7 @@ def _refreshed(
         return replace(node, job=node.job + 1)
     if any(_of_other_kernel(path, hashes) for path in job.glob("run*/*.jsonl")):
         return replace(node, job=node.job + 1)
-    if rebooted and run_files.paths(job):  # of another node only node-run knows the boot; it then refuses the rest
+    if other_boot and run_files.paths(job):  # of another node only node-run knows the boot; it then refuses the rest
         return replace(node, job=node.job + 1)
     return node
 
@@ -235,6 +242,10 @@ def _status(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
+
+
+def _was_rebooted(job: Path) -> bool:
+    return _status(job / "status.json").get("rebooted") is True
 
 
 def _is_of_another_boot(survey: Path) -> bool:

@@ -511,7 +511,7 @@ def test_what_another_boot_has_begun_is_not_continued(campaign: Campaign, begun:
     assert campaign.status()["rebooted"] and campaign.status()["outcome"] == "partial"
     rest = campaign.outcomes()[1, "b"]
     assert rest["outcome"] == "refused" and rest["exit_code"] == -1
-    assert rest["message"].startswith("the node was booted again since this job was begun; the next call")
+    assert rest["message"].startswith("the node was booted again since this job was begun; what is left is")
     assert {path: path.read_bytes() for path in campaign.job.rglob("run1/*")} == before
     assert surveyed_boot(campaign) == survey, "the survey is that of the records"
 
