@@ -123,6 +123,21 @@ def test_a_call_after_a_killed_one_submits_nothing_twice(begin: Callable[..., An
     assert [row[1:3] for row in queue(fake)[3:]] == [["cn02", "4"]]
 
 
+def test_a_job_that_comes_after_the_queue_was_read_is_looked_for_first(begin: Callable[..., Any], fake: Path) -> None:
+    """Snakemake hands many jobs over in several turns, and a call that was killed may have submitted any of them."""
+    first = begin(2)
+    first.poll(0.0)
+    first.fill()
+    second = begin(2)
+    late = second.jobs.pop(of(second, 1).folder)
+    second.poll(0.0)
+    second.take(late)
+    second.fill()
+    assert [row[1] for row in queue(fake)] == ["cn01", "cn02"], "none was submitted twice"
+    second.poll(1.0)
+    assert [job.id for job in all_of(second)] == ["1", "2"]
+
+
 def test_a_submission_whose_answer_was_lost_is_found_by_its_name(begin: Callable[..., Any], fake: Path) -> None:
     call = begin(2)
     call.poll(0.0)

@@ -51,7 +51,7 @@ class Call:
 
     def measured(self, node: str) -> None:
         """Write a node's outcome."""
-        (self.folder / "new").write_text('{"outcome": "complete"}')
+        (self.folder / "new").write_text('{"outcome": "complete", "measurements": []}')
         (self.folder / "new").rename(self.status(node))
 
     def wait_for(self, true: Callable[[], bool], seconds: float = 300) -> None:

@@ -77,6 +77,8 @@ class Job:
     since: float | None = None
     outcome: str = ""
     why: str = ""
+    #: Whether squeue was asked for it: a former call may have submitted it.
+    looked_for: bool = False
 
     @property
     def node(self) -> str:
@@ -234,6 +236,7 @@ class Launch:
             self.silent_since = None
         count = 0
         for job in self.open():
+            job.looked_for = True
             in_queue = listed.get((job.name, job.node))
             if in_queue and not job.id and in_queue.state not in slurm.ENDED:
                 job.id, count = in_queue.id, count + 1
@@ -310,7 +313,7 @@ class Launch:
         """Submit as many as may be in the queue, or for a second."""
         until = time.monotonic() + FILL_S
         queued = sum(bool(job.id) for job in self.open())
-        todo = [job for job in self.open() if not job.id]
+        todo = [job for job in self.open() if not job.id and job.looked_for]
         for job in todo[: max(0, self.most - queued)]:
             if time.monotonic() > until:
                 return
