@@ -76,12 +76,13 @@ def _state(folder: Path, node: Node, found: Sequence[Job]) -> NodeState:
 
 
 def _is_cut(node: Node, jobs: Sequence[Job]) -> bool:
-    """Whether the node's only job with records was cut off, or is still at work: that is no whole measurement."""
+    """Whether the node's only job with records was cut off, is still at work, or completed none of its measurements, as
+    where a kernel was killed: that is no whole measurement."""
     with_records = [job for job in jobs if job.measured]
     if [job.number for job in with_records] != [node.job]:
         return False
     status = with_records[0].status
-    return not status or lost_jobs.ended_early(status)
+    return not status or status.get("outcome") == "failed" or lost_jobs.ended_early(status)
 
 
 def _not_begun(node: Node) -> str:

@@ -44,3 +44,11 @@ def test_a_job_without_an_outcome_is_not_measured(partial: tuple[Path, Path, dic
     folder, job, _ = partial
     (job / "status.json").unlink()
     assert state(folder).state == "not measured"
+
+
+def test_a_job_that_completed_no_measurement_is_not_measured(partial: tuple[Path, Path, dict[str, Any]]) -> None:
+    """A kernel that was killed leaves the begin of its records."""
+    folder, job, status = partial
+    (job / "status.json").write_text(json.dumps(status | {"outcome": "failed"}))
+    node = state(folder)
+    assert node.state == "not measured" and "no kernel coherence" in node.reason
