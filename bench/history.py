@@ -76,7 +76,7 @@ def counted(of: xr.Dataset, last: JudgedCampaign, nodes: int, weeks: int, seed: 
     """Of nodes with a change whether it was found, confirmed, two measurements after it began; of nodes without one
     whether any was reported over the whole year."""
     year = Year(of, seed)
-    found, false = [], []
+    caught, false = [], []
     for number in range(nodes):
         name = last_name(last, number)
         if number % 2:
@@ -84,11 +84,11 @@ def counted(of: xr.Dataset, last: JudgedCampaign, nodes: int, weeks: int, seed: 
             whole = year.node(name, week + 2, (part, week))
             since = str(whole["started"].values[week])
             (history,) = changes.histories(whole, [last])
-            found.append(float(any(c.confirmed and c.unchanged < since <= c.by for c in history.changes)))
+            caught.append(float(any(c.confirmed and c.unchanged < since <= c.by for c in history.changes)))
         else:
             (history,) = changes.histories(year.node(name, weeks), [last])
             false.append(float(any(c.confirmed for c in history.changes)))
-    return found, false
+    return caught, false
 
 
 def last_name(last: JudgedCampaign, number: int) -> str:
@@ -106,9 +106,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         of, last = source(Path(folder))
         # half of the nodes of each call are unchanged
-        found, false = counted(of, last, 2 * nodes, WEEKS, seed=1)
+        caught, false = counted(of, last, 2 * nodes, WEEKS, seed=1)
     rows = [
-        row(f"changes of {TIMES_BOUND} bounds missed, share of {len(found)}", 1 - float(np.mean(found)), 0.05),
+        row(f"changes of {TIMES_BOUND} bounds missed, share of {len(caught)}", 1 - float(np.mean(caught)), 0.05),
         row(f"unchanged nodes with a change in a year, of {len(false)}", float(np.mean(false)), 0.01),
     ]
     table.keep("history", rows, load)

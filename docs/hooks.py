@@ -134,9 +134,9 @@ def schema_rows(schema: Schema, name: str, prefix: str = "") -> Iterator[str]:
 
 def schema_table(schema: Schema, name: str) -> str:
     """The table of an object's keys, with what its type says of it."""
-    said = " ".join(schema.get("description", "").split())
+    description = " ".join(schema.get("description", "").split())
     rows = "\n".join(schema_rows(schema, name))
-    return (f"{said}\n\n" if said else "") + f"| key | value | always |\n|---|---|---|\n{rows}\n"
+    return (f"{description}\n\n" if description else "") + f"| key | value | always |\n|---|---|---|\n{rows}\n"
 
 
 def schemas_page() -> str:

@@ -74,8 +74,8 @@ class Status:
     @property
     def counts(self) -> dict[str, int]:
         """Nodes by how they stand, none that is 0."""
-        found = {name: sum(node.standing == name for node in self.nodes) for name in STANDINGS}
-        return {name: count for name, count in found.items() if count}
+        counts = {name: sum(node.standing == name for node in self.nodes) for name in STANDINGS}
+        return {name: count for name, count in counts.items() if count}
 
     @property
     def code(self) -> int:
@@ -155,8 +155,8 @@ def _asked_anew(folder: Path, queue: Mapping[str, list[str]]) -> dict[str, list[
 
 def _made(folder: Path, row: node_sheet.Node) -> Standing:
     """How a simulated or imported node stands."""
-    there = campaigns.job_folder(folder, row).is_dir()
-    return Standing(row.node, row.state if there else "not begun", row.reason, row.job)
+    begun = campaigns.job_folder(folder, row).is_dir()
+    return Standing(row.node, row.state if begun else "not begun", row.reason, row.job)
 
 
 def _standing(  # noqa: PLR0911 -- the first that holds

@@ -50,17 +50,17 @@ def verify(
     """
     from nodeprint.cards import hashing, signing
 
-    found = {}
+    results = {}
     for path in cards:
         card = hashing.read(path)
         by = signing.signer(card, signers)
         if signers is not None and not by:
             raise NodeprintError("is not signed", where=path, advice="ask its author for a signed one")
-        found[str(path)] = {"processor": card.processor.name, "sha256": card.sha256, "signed_by": by}
+        results[str(path)] = {"processor": card.processor.name, "sha256": card.sha256, "signed_by": by}
         if not json:
             typer.echo(f"{path}: as it was made ({card.processor.name}), {f'signed by {by}' if by else 'not signed'}")
     if json:
-        print_json(found)
+        print_json(results)
 
 
 @app.command(rich_help_panel=SHOW, epilog="Example: nodeprint atlas cards --to site")

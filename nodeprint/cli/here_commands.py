@@ -52,13 +52,13 @@ def here(
         except KeyboardInterrupt:
             typer.echo(f"stopped; the next `nodeprint here` continues it ({folder})", err=True)
             raise typer.Exit(130) from None
-    found = result.read(folder)
-    if csv and found.card.matrix is not None:
-        typer.echo(files.write(csv, pairs_csv(found.card.matrix)), err=True)
-    if pictures and found.card.matrix is not None:
-        name = found.card.processor.name
-        for path in matrix_files.write(matrix_files.of_card(found.card.matrix), pictures, name):
+    measured = result.read(folder)
+    if csv and measured.card.matrix is not None:
+        typer.echo(files.write(csv, pairs_csv(measured.card.matrix)), err=True)
+    if pictures and measured.card.matrix is not None:
+        name = measured.card.processor.name
+        for path in matrix_files.write(matrix_files.of_card(measured.card.matrix), pictures, name):
             typer.echo(path, err=True)
-    print_json(found) if json else print_text(view.as_text(found))
-    if outcome.counts(kinds, [outcome.MEANING[found.outcome]]):
+    print_json(measured) if json else print_text(view.as_text(measured))
+    if outcome.counts(kinds, [outcome.MEANING[measured.outcome]]):
         raise typer.Exit(3)

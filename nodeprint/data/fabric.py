@@ -83,9 +83,9 @@ def read(campaign: Path) -> Fabrics:
         elif len(file.pairs["a"]):
             found[name, partition] = [*same, (run, file)]
     followed = {
-        int(folder.name.removeprefix("job")): known
+        int(folder.name.removeprefix("job")): times
         for folder in (campaign / FOLDER).glob("job*")
-        if folder.name.removeprefix("job").isdecimal() and (known := read_followed(folder)).submitted
+        if folder.name.removeprefix("job").isdecimal() and (times := read_followed(folder)).submitted
     }
     measured = tuple(_fabric(*key, files, nodes, followed) for key, files in sorted(found.items()))
     return Fabrics(measured, (*notes, *_missing(campaign, measured, nodes, asked)))

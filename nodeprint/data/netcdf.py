@@ -49,13 +49,13 @@ def _age(path: Path) -> int:
 
 def write(node_dir: Path) -> Path:
     """Write node.nc of a node from its records; returns its path. Raises CannotWriteError."""
-    found = [jobs.read(job) for job in jobs.folders(node_dir)]
-    problems = [text for job in found for text in job.problems]
+    measured = [jobs.read(job) for job in jobs.folders(node_dir)]
+    problems = [text for job in measured for text in job.problems]
     tree = {"/": xr.Dataset(attrs={"node": node_dir.name, "problems": json.dumps(problems)})}
     # a variable: an HDF5 attribute holds 64 KiB
     if labels := store.survey(node_dir).topology:
         tree["/"]["topology"] = ((), labels)
-    for job in found:
+    for job in measured:
         told = {"status": job.status, "not_applicable": job.not_applicable}
         attributes = {key: json.dumps(dict(value), sort_keys=True) for key, value in told.items()}
         tree[f"/job{job.number}"] = xr.Dataset(attrs=attributes)

@@ -46,24 +46,24 @@ def read(folder: Path, node: Node) -> tuple[NodeState, list[Job]]:
     return _state(folder, node, measured), measured
 
 
-def _state(folder: Path, node: Node, found: Sequence[Job]) -> NodeState:
+def _state(folder: Path, node: Node, measured: Sequence[Job]) -> NodeState:
     node_dir = folder / "nodes" / node.node
     if not node_dir.is_dir():
         return NodeState(node.node, node.host, "not measured", _not_begun(node))
-    hosts = sorted({host for job in found for host in job.hosts})
+    hosts = sorted({host for job in measured for host in job.hosts})
     wrong = [host for host in hosts if short(host) != short(node.host)]
     if wrong:
         reason = f"its records were written on host {printable(wrong[0], 80)}, not on {node.host}: measure it again"
         return NodeState(node.node, node.host, "refused", reason, _log_tail(preparation.job_folder(folder, node)))
-    current = next((job for job in found if job.number == node.job), None)
+    current = next((job for job in measured if job.number == node.job), None)
     failed = [
         printable(f"{m.get('name')}, job{node.job}/run{m.get('run')}: {m.get('outcome')}, {m.get('message')}", 300)
         for m in (current.status.get("measurements", []) if current else [])
         if m.get("outcome") != "done"
     ]
     submission = _submission(preparation.job_folder(folder, node))
-    problems = (*(text for job in found for text in job.problems), *failed, *([submission] if submission else []))
-    if any(job.measured for job in found) and not _is_cut(node, found):
+    problems = (*(text for job in measured for text in job.problems), *failed, *([submission] if submission else []))
+    if any(job.measured for job in measured) and not _is_cut(node, measured):
         tail = _log_tail(preparation.job_folder(folder, node)) if problems else ()
         return NodeState(node.node, node.host, "measured", problems=problems, log_tail=tail)
     reasons = (submission, *failed, *problems, "its job ended, or is at work, before all was measured")

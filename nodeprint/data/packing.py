@@ -86,8 +86,8 @@ def _made_of(campaign: Path) -> dict[str, str]:
     out = {}
     for row in node_sheet.read_sheet(campaign / "nodes.tsv"):
         place = campaign / "nodes" / row.node
-        found = [made_by, row, store.sources(place) if place.is_dir() else None]
-        out[row.node] = hashlib.sha256(msgspec.json.encode(found)).hexdigest()[:16]
+        sources = store.sources(place) if place.is_dir() else None
+        out[row.node] = hashlib.sha256(msgspec.json.encode([made_by, row, sources])).hexdigest()[:16]
     return out
 
 
@@ -139,8 +139,8 @@ def _read_anew(
 
 def _read_node(campaign: Path, of_nodes: Path, task: tuple[int, str, node_sheet.Node]) -> _OfNode:
     number, made_of, row = task
-    state, found = nodes.read(campaign, row)
-    node, gathered, parts = _from_jobs(campaign, number, made_of, row, state, found)
+    state, of_jobs = nodes.read(campaign, row)
+    node, gathered, parts = _from_jobs(campaign, number, made_of, row, state, of_jobs)
     return node, gathered, [_in_file(part, of_nodes / f"{number}-{at}.npy") for at, part in enumerate(parts)]
 
 
@@ -183,7 +183,7 @@ class _Alike:
 
 
 def _from_jobs(
-    campaign: Path, number: int, made_of: str, row: node_sheet.Node, state: nodes.NodeState, found: Sequence[Job]
+    campaign: Path, number: int, made_of: str, row: node_sheet.Node, state: nodes.NodeState, of_jobs: Sequence[Job]
 ) -> _OfNode:
     node = PackedNode(
         state.node, state.host, state.state, state.reason, state.log_tail, quality=state.problems, rack=row.rack,
@@ -191,14 +191,14 @@ def _from_jobs(
     )  # fmt: skip
     place = campaign / "nodes" / state.node
     survey = store.survey(place) if place.is_dir() else Survey()
-    told = _Gathered(made_of, state)
+    gathered = _Gathered(made_of, state)
     if state.state != "measured":
-        return replace(node, fingerprint=survey.fingerprint), told, []
-    node, of_node = _of_node(node, number, place, found, survey)
-    headers = [one.header for job in found for one in job.measured.values()]
-    told.simulated = any(bool(of.get("simulated")) for of in (*headers, *(job.status for job in found)))
-    told.versions = {f"kernel {header.get('kernel')}": str(header.get("kernel_hash", "")) for header in headers}
-    return node, told, of_node
+        return replace(node, fingerprint=survey.fingerprint), gathered, []
+    node, of_node = _of_node(node, number, place, of_jobs, survey)
+    headers = [one.header for job in of_jobs for one in job.measured.values()]
+    gathered.simulated = any(bool(of.get("simulated")) for of in (*headers, *(job.status for job in of_jobs)))
+    gathered.versions = {f"kernel {header.get('kernel')}": str(header.get("kernel_hash", "")) for header in headers}
+    return node, gathered, of_node
 
 
 #: What is known of a node, what it was packed from, and its parts of the quantities.
@@ -282,7 +282,7 @@ def _of_node(
     warnings += {w["id"]: w for w in (*kind.warnings, *survey.warnings)}.values()
     of_node = []
     for job in found:
-        of_node += [_pairs(number, job.number, one, kind) for one in job.pairs]
+        of_node += [_pairs(number, job.number, measured, kind) for measured in job.pairs]
         of_node += [_cells(number, job.number, one, kind.whole) for one in job.cells if one.name in cell_models()]
     boots = {boot for job in found for boot in _boots(job)}
     described = replace(
@@ -341,29 +341,30 @@ def _kind_of_node(labels: str, everywhere: tuple[int, ...], paired: tuple[int, .
     return _NodeKind(layout, tuple(order), cores, whole, machine, warnings)
 
 
-def _pairs(number: int, job: int, one: Measured, kind: _NodeKind) -> JobPart:
-    coordinates = (homes.of_pairs(one, kind.machine), one.places["a"], one.places["b"])
+def _pairs(number: int, job: int, measured: Measured, kind: _NodeKind) -> JobPart:
+    coordinates = (homes.of_pairs(measured, kind.machine), measured.places["a"], measured.places["b"])
     raw = [np.ascontiguousarray(each).tobytes() for each in coordinates]
-    places, at = job_parts.measured_pairs(kind.cpus, bool(one.header.get("directed")), *raw)
-    there, shape = at >= 0, (len(one.runs), len(one.passes), len(places["home"]))
+    places, at = job_parts.measured_pairs(kind.cpus, bool(measured.header.get("directed")), *raw)
+    there, shape = at >= 0, (len(measured.runs), len(measured.passes), len(places["home"]))
     disturbed = np.zeros(shape[0])
-    if one.columns["flags"].any():
+    if measured.columns["flags"].any():
         flags = np.zeros(shape, dtype=np.uint8)
-        flags[..., at[there]] = one.columns["flags"][..., there]
+        flags[..., at[there]] = measured.columns["flags"][..., there]
         disturbed = ((flags & FLAGS["disturbed"]) != 0).mean(axis=(1, 2))
 
     def values() -> Values:
         out = np.full(shape, np.nan, dtype=np.float32)
-        out[..., at[there]] = one.columns["latency_ns"][..., there]
+        out[..., at[there]] = measured.columns["latency_ns"][..., there]
         return out
 
-    clock, header = one.header.get("clock"), one.header
+    clock, header = measured.header.get("clock"), measured.header
     step = float(clock.get("step_ns") or 0.0) if isinstance(clock, dict) else 0.0
     round_trips = float(header.get("round_trips") or 0)
     return JobPart(
-        number, job, one.name, str(header["operation"]), str(header["quantity"]), str(header["unit"]), kind.layout,
-        places, {}, tuple(one.numbers), len(one.passes), tuple(str(run["start_time"]) for run in one.runs), values,
-        disturbed, step / (2 * round_trips) if round_trips else 0.0,
+        number, job, measured.name, str(header["operation"]), str(header["quantity"]), str(header["unit"]), kind.layout,
+        places, {}, tuple(measured.numbers), len(measured.passes),
+        tuple(str(run["start_time"]) for run in measured.runs), values, disturbed,
+        step / (2 * round_trips) if round_trips else 0.0,
     )  # fmt: skip
 
 

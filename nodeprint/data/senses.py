@@ -30,11 +30,11 @@ def _clocks(jobs: Sequence[Job]) -> dict[int, float]:
     for job in reversed(jobs):
         for one in job.pairs:
             of_runs = np.array([run["clock_ghz"] for run in one.runs], dtype=np.float32)
-            known = np.isfinite(of_runs).any(axis=0)
-            if not known.any():
+            finite = np.isfinite(of_runs).any(axis=0)
+            if not finite.any():
                 continue
-            middle = np.nanmedian(of_runs[:, known], axis=0)
-            return dict(zip(np.array(one.cpus)[known].tolist(), np.round(middle, 4).tolist(), strict=True))
+            middle = np.nanmedian(of_runs[:, finite], axis=0)
+            return dict(zip(np.array(one.cpus)[finite].tolist(), np.round(middle, 4).tolist(), strict=True))
     return {}
 
 

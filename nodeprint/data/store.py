@@ -76,22 +76,22 @@ _SURVEYS = msgspec.json.Decoder(_KeptSurvey)
 
 def survey(node_dir: Path, *, write: bool = True) -> Survey:
     """What the newest survey of a node says, which is unpacked and labelled once. Raises CannotWriteError."""
-    found = _kept_survey(node_dir)
-    if found is None:
-        found = _surveyed(node_dir)
+    survey_now = _kept_survey(node_dir)
+    if survey_now is None:
+        survey_now = _surveyed(node_dir)
         if write:
-            made = _KeptSurvey(SCHEMA, processors.digest(), _sources(_of_survey(node_dir)), found)
+            made = _KeptSurvey(SCHEMA, processors.digest(), _sources(_of_survey(node_dir)), survey_now)
             files.write(kept(node_dir) / _SURVEY, msgspec.json.encode(made))
-    return found
+    return survey_now
 
 
 def _kept_survey(node_dir: Path) -> Survey | None:
     path = kept(node_dir) / _SURVEY
     with suppress(OSError, msgspec.MsgspecError, RecursionError):
-        known = _SURVEYS.decode(path.read_bytes() if path.is_file() else b"")
-        by_this = (known.schema, known.parts) == (SCHEMA, processors.digest())
-        if by_this and known.sources == _sources(_of_survey(node_dir)):
-            return known.survey
+        kept_survey = _SURVEYS.decode(path.read_bytes() if path.is_file() else b"")
+        by_this = (kept_survey.schema, kept_survey.parts) == (SCHEMA, processors.digest())
+        if by_this and kept_survey.sources == _sources(_of_survey(node_dir)):
+            return kept_survey.survey
     return None
 
 
@@ -120,9 +120,9 @@ def _surveyed(node_dir: Path) -> Survey:
     text = msgspec.json.encode(topology.as_json(labels)).decode() if labels is not None else ""
     if unpacked is None:
         return Survey(text, problems=problems)
-    known = fingerprint.read(unpacked)
-    warnings = [{"id": w.id, "text": w.text, "advice": w.advice} for w in preflight.check(unpacked, known)]
-    return Survey(text, dict(known), warnings, senses.of_survey(unpacked), problems)
+    fields = fingerprint.read(unpacked)
+    warnings = [{"id": w.id, "text": w.text, "advice": w.advice} for w in preflight.check(unpacked, fields)]
+    return Survey(text, dict(fields), warnings, senses.of_survey(unpacked), problems)
 
 
 def _number(path: Path) -> int:
@@ -152,6 +152,6 @@ def _sources(paths: Iterable[Path]) -> Sources:
     out: Sources = []
     for path in paths:
         with suppress(OSError):
-            found = path.stat()
-            out.append(["/".join(path.parts[-3:]), found.st_size, found.st_mtime_ns])
+            status = path.stat()
+            out.append(["/".join(path.parts[-3:]), status.st_size, status.st_mtime_ns])
     return out

@@ -53,15 +53,15 @@ def by_address(path: Path, lines: list[str]) -> dict[tuple[int, int], dict[str, 
 
     Raises NodeprintError as `read` does, and where the table has no column of addresses.
     """
-    found: dict[tuple[int, int], dict[str, list[float]]] = {}
+    by_pair: dict[tuple[int, int], dict[str, list[float]]] = {}
     for a, b, address, value in _values(path, lines):
         if address is None:
             raise NodeprintError(
                 "no column of addresses", where=path, line=1, advice="call it addr, address or line: one for each line"
             )
         if np.isfinite(value):
-            found.setdefault((min(a, b), max(a, b)), {}).setdefault(address, []).append(value)
-    return found
+            by_pair.setdefault((min(a, b), max(a, b)), {}).setdefault(address, []).append(value)
+    return by_pair
 
 
 def _values(path: Path, lines: list[str]) -> Iterator[tuple[int, int, str | None, float]]:

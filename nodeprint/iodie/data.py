@@ -92,8 +92,8 @@ class Frame(msgspec.Struct, frozen=True):
     @property
     def clock_spread(self) -> float:
         """By how much the clock of an end differs between passes at most, relative; 0 where it was not measured."""
-        known = self.ghz[:, np.isfinite(self.ghz).all(axis=0)]
-        return float((known.max(axis=0) / known.min(axis=0)).max()) - 1 if known.size else 0.0
+        finite = self.ghz[:, np.isfinite(self.ghz).all(axis=0)]
+        return float((finite.max(axis=0) / finite.min(axis=0)).max()) - 1 if finite.size else 0.0
 
 
 class Tensor(Frame, frozen=True):

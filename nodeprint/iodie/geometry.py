@@ -98,10 +98,10 @@ def distances(found: Fit, sites: Sites) -> Distances:
 
     def of(kind: str, ways: Sequence[tuple[int, int]]) -> tuple[Floats, Floats]:
         at = found.of(kind)
-        known = [at.get(way, -1) for way in ways]
-        good = [i >= 0 and bool(found.identified[i]) for i in known]
-        value = [found.value[i] if ok else np.nan for i, ok in zip(known, good, strict=True)]
-        half = [found.half(i) if ok else np.nan for i, ok in zip(known, good, strict=True)]
+        positions = [at.get(way, -1) for way in ways]
+        good = [i >= 0 and bool(found.identified[i]) for i in positions]
+        value = [found.value[i] if ok else np.nan for i, ok in zip(positions, good, strict=True)]
+        half = [found.half(i) if ok else np.nan for i, ok in zip(positions, good, strict=True)]
         return np.array(value), np.array(half)
 
     further, further_half = (one.reshape(-1, sites.count) for one in of("line", beyond))

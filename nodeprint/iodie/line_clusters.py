@@ -130,12 +130,12 @@ def find(first: Floats, second: Floats, both: Floats, part: Ints, seed: int = 1)
     scale = _noise(first, second)
     label = _best(first / scale, second / scale, part, seed)
     aligned, sizes = _aligned(both, label, part), np.bincount(label)
-    known = sizes >= fewest(len(label))
-    hidden = tuple(sizes[~known].tolist())
-    if not known.any():
+    enough = sizes >= fewest(len(label))
+    hidden = tuple(sizes[~enough].tolist())
+    if not enough.any():
         return replace(_mixture(aligned, scale, np.zeros_like(label)), hidden=hidden)
-    kept = known[label]
-    found = _mixture(aligned[kept], scale, (np.cumsum(known) - 1)[label[kept]])
+    kept = enough[label]
+    found = _mixture(aligned[kept], scale, (np.cumsum(enough) - 1)[label[kept]])
     if not found.sizes.all():  # of a cluster no line is sure: there is nothing to tell them apart by
         return _mixture(aligned, scale, np.zeros_like(label))
     every, probability = np.full(len(label), UNASSIGNED), np.zeros(len(label))

@@ -43,24 +43,24 @@ def read(paths: Sequence[Path], labels: Topology | None) -> NodeLines:
         lines = lines_of(path)
         run = f"{path.name} ({number})" if len(paths) > 1 else path.name
         if record_file.matches(lines):
-            found = detailed_records.read(path)
-            simulated |= found.headers[0].get("simulated") is True
-            of_run, census = node_lines.of_records(run, found, missing)
+            detail = detailed_records.read(path)
+            simulated |= detail.headers[0].get("simulated") is True
+            of_run, census = node_lines.of_records(run, detail, missing)
             passes += of_run
             censuses += census
-            names.append(str(found.headers[0].get("operation", "")))
+            names.append(str(detail.headers[0].get("operation", "")))
         else:
             passes.append(_of_table(run, path, lines, missing))
             names.append("a table of addresses")
     if not passes:
         raise NodeprintError("no pair has the value of each line", where=paths[0], advice=missing[0])
-    known = labels or _of_node(paths[0])
-    if known is None:
-        known = _of_hops(passes, paths[0])
+    labels_of_cpus = labels or _of_node(paths[0])
+    if labels_of_cpus is None:
+        labels_of_cpus = _of_hops(passes, paths[0])
         missing.append("no labels: groups of CPUs are those that the hops show; name the machine's --xml or --root")
-    said = tuple(dict.fromkeys(missing))
+    notes = tuple(dict.fromkeys(missing))
     measurement = ", ".join(dict.fromkeys(names))
-    return NodeLines(paths[0].name, measurement, known, tuple(passes), tuple(censuses), said, simulated)
+    return NodeLines(paths[0].name, measurement, labels_of_cpus, tuple(passes), tuple(censuses), notes, simulated)
 
 
 def _of_table(run: str, path: Path, lines: list[str], missing: list[str]) -> Pass:
@@ -110,9 +110,9 @@ def _of_hops(passes: Sequence[Pass], path: Path) -> Topology:
     for number, one in enumerate(passes):
         a, b = np.searchsorted(cpus, one.a), np.searchsorted(cpus, one.b)
         at[number, a, b] = at[number, b, a] = np.median(one.ns, axis=1)
-    known = np.isfinite(at).any(axis=0)
-    latency = np.full(known.shape, np.nan)
-    latency[known] = np.nanmedian(at[:, known], axis=0)
+    measured = np.isfinite(at).any(axis=0)
+    latency = np.full(measured.shape, np.nan)
+    latency[measured] = np.nanmedian(at[:, measured], axis=0)
     levels = structure.find(latency, cpus.tolist(), None, None).levels
     if any(level.name == "socket" for level in levels):
         raise NodeprintError(

@@ -85,18 +85,18 @@ def _read_files(node_dir: Path, name: str, missing: list[str]) -> tuple[list[Pas
     return passes, censuses, simulated
 
 
-def of_records(run: str, found: Detail, missing: list[str]) -> tuple[list[Pass], list[Census]]:
+def of_records(run: str, detail: Detail, missing: list[str]) -> tuple[list[Pass], list[Census]]:
     """The passes and censuses of a record file, which is called `run`; what it lacks is added to `missing`."""
-    if not len(found.ns):
+    if not len(detail.ns):
         missing.append(f"{run} was measured without --detail")
         return [], []
-    if int(found.headers[0].get("parallel") or 1) > 1:
+    if int(detail.headers[0].get("parallel") or 1) > 1:
         missing.append(f"{run} was measured with --parallel, so that its hops contain interference")
         return [], []
-    if not found.complete:
+    if not detail.complete:
         missing.append(f"{run} was stopped before its end")
-    passes = _tolerantly(_passes, run, found, "passes", missing)
-    return passes, _tolerantly(_censuses, run, found, "census and clusters", missing)
+    passes = _tolerantly(_passes, run, detail, "passes", missing)
+    return passes, _tolerantly(_censuses, run, detail, "census and clusters", missing)
 
 
 def _tolerantly(

@@ -113,28 +113,28 @@ def map_sentences(die: Die) -> list[str]:
     """What the map shows: sites, geometry, costs, and what fixes its orientation."""
     assert die.sites is not None
     word = WORDS[die.frame.level]
-    said = [f"{die.sites.count} sites, each with memory that is nearer to its {word}s than to others"]
-    said += [_beyond_sentence(die, site) for site in range(die.sites.count, die.sites.with_memory)]
+    sentences = [f"{die.sites.count} sites, each with memory that is nearer to its {word}s than to others"]
+    sentences += [_beyond_sentence(die, site) for site in range(die.sites.count, die.sites.with_memory)]
     if die.geometry is not None:
         found = die.geometry
         steps = " across, ".join(interval(v, h) for v, h in zip(found.hop_ns, found.hop_half, strict=True))
         pairs = " across, ".join(interval(v, h) for v, h in zip(found.pair_hop_ns, found.pair_hop_half, strict=True))
         along = " along" if len(found.hop_ns) > 1 else ""
-        said.append(f"geometry: {shape(found)}, this placement with probability {found.certain:.2f}")
-        said.append(f"a step to a line costs {steps}{along}; a step from CPU to CPU {pairs}{along}")
+        sentences.append(f"geometry: {shape(found)}, this placement with probability {found.certain:.2f}")
+        sentences.append(f"a step to a line costs {steps}{along}; a step from CPU to CPU {pairs}{along}")
     else:
-        said.append(f"geometry: none is named, {die.no_geometry}; the distances are as measured")
+        sentences.append(f"geometry: none is named, {die.no_geometry}; the distances are as measured")
     if die.agrees == 1:
-        said.append("the sites are the labelled quadrants")
+        sentences.append("the sites are the labelled quadrants")
     elif die.agrees is not None:
-        said.append(
+        sentences.append(
             f"the sites are not the labelled quadrants (adjusted Rand index {die.agrees:.2f}); placed up to reflection"
         )
     else:
-        said.append("no labels fix the orientation: the map holds up to reflection and rotation")
+        sentences.append("no labels fix the orientation: the map holds up to reflection and rotation")
     for rule in die.rules:
-        said.append(rule_sentence(rule))
-    return said
+        sentences.append(rule_sentence(rule))
+    return sentences
 
 
 def _beyond_sentence(die: Die, site: int) -> str:

@@ -69,7 +69,7 @@ class Standing(msgspec.Struct, frozen=True):
 
 def confirming_tail(series: Sequence[Series], level: float) -> float:
     """The probability at each end of a confirming interval: `level` shared by all that is suspected."""
-    return level / (2 * max(1, sum(one.suspected for one in series)))
+    return level / (2 * max(1, sum(of_measurement.suspected for of_measurement in series)))
 
 
 def standing(series: Series, node: int, tail: float) -> Standing | None:

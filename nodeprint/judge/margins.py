@@ -139,21 +139,21 @@ def limits(series: Sequence[Series]) -> tuple[Limit, ...]:
     """The detection limit of each family of parts: the difference that nine of ten nodes would show in one job, the
     median over nodes and parts."""
     out = []
-    for one in series:
-        block, terms = one.first, one.matrix.terms
+    for of_measurement in series:
+        block, terms = of_measurement.first, of_measurement.matrix.terms
         needs = block.bound + block.half_simultaneous + NINE_OF_TEN * block.error
         for number, columns in terms.by_family:
             usable = needs[:, columns][np.isfinite(needs[:, columns])]
             if not len(usable):
                 continue
             effect, bound = float(np.median(usable)), float(np.median(block.bound[columns]))
-            relative = one.matrix.scale.relative
+            relative = of_measurement.matrix.scale.relative
             remedy, needed = _sharper(block, columns, effect, bound) if effect > FAR * bound else ("", 0)
             first = terms.terms[int(columns[0])]
             out.append(
                 Limit(
-                    subject(one.matrix.quantity),
-                    one.matrix.name,
+                    subject(of_measurement.matrix.quantity),
+                    of_measurement.matrix.name,
                     terms.families[number],
                     first.name,
                     relative(effect),
@@ -188,14 +188,14 @@ def _sharper(block: Block, columns: npt.NDArray[np.int64], effect: float, bound:
 def spreads(series: Sequence[Series]) -> tuple[Spread, ...]:
     """The spread of each family of parts over the nodes, by their first jobs."""
     out = []
-    for one in series:
-        block, terms = one.first, one.matrix.terms
-        nodes = len(one.matrix.nodes)
+    for of_measurement in series:
+        block, terms = of_measurement.first, of_measurement.matrix.terms
+        nodes = len(of_measurement.matrix.nodes)
         if nodes < 3 or terms.share:
             continue
         runs = np.maximum(np.median(block.runs, axis=0), 1)
         for family, columns in terms.by_family:
-            relative = one.matrix.scale.relative
+            relative = of_measurement.matrix.scale.relative
             between = float(np.median(block.between[:, columns]))
             run = float(np.median(block.spread.pooled[columns]))
             chips = float(np.sqrt(max(between - run / float(np.median(runs[columns])), 0.0)))
@@ -210,8 +210,8 @@ def spreads(series: Sequence[Series]) -> tuple[Spread, ...]:
             smallest = float(np.quantile(usable, 0.95)) * bound if len(usable) else float("nan")
             out.append(
                 Spread(
-                    subject(one.matrix.quantity),
-                    one.matrix.name,
+                    subject(of_measurement.matrix.quantity),
+                    of_measurement.matrix.name,
                     terms.families[family],
                     terms.terms[int(columns[0])].name,
                     relative(chips),

@@ -223,12 +223,12 @@ def _sittings(fabric: Fabric) -> list[Ints]:
 
 
 def _job(values: Floats, runs: Ints, of_runs: float, tail: float) -> _JobOfParts:
-    mine = values[runs]
+    own_values = values[runs]
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a link that was not measured stays NaN
-        difference = np.nanmean(mine, axis=0)
-    parts = mine.shape[1]
-    spread = run_spread(mine[None], np.zeros(parts, dtype=np.int64), np.full(parts, np.sqrt(of_runs)))
-    present = np.isfinite(mine).sum(axis=0)
+        difference = np.nanmean(own_values, axis=0)
+    parts = own_values.shape[1]
+    spread = run_spread(own_values[None], np.zeros(parts, dtype=np.int64), np.full(parts, np.sqrt(of_runs)))
+    present = np.isfinite(own_values).sum(axis=0)
     # medians leave some terms without any spread: all links together say how far runs differ, and bursts of other
     # traffic, which are in some runs of some links, widen the interval of these
     variance = max(float(np.median(spread.pooled)), of_runs) * spread.ratio[0] / np.maximum(present, 1)

@@ -85,8 +85,8 @@ def encoded(campaign: Campaign, node: str) -> tuple[Encoded, ...]:
 def encode(values: Floats) -> tuple[float, str]:
     """The step (ns) and the text of a matrix (n x n, NaN where nothing)."""
     flat = values[np.triu_indices(len(values), 1)]
-    known = flat[np.isfinite(flat)]
-    highest = float(known.max()) if known.size else 1.0
+    finite = flat[np.isfinite(flat)]
+    highest = float(finite.max()) if finite.size else 1.0
     step = float(f"{max(highest, 1e-3) / _STEPS:.3g}")
     whole = np.where(np.isfinite(flat), np.round(flat / step), _NOTHING).astype(np.uint16)
     planes = np.concatenate([whole >> 8, whole & 255]).astype(np.uint8)

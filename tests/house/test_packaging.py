@@ -86,8 +86,8 @@ def test_nhc_reads_the_verdict_of_its_own_node(campaign: Callable[..., Path]) ->
     head, _, tail = before.rpartition(f'   "outcome": "{outcome}"')
     bad = head + '   "outcome": "OUTSIDE LIMIT"' + tail
     assert checked("a", bad) == (0, "")
-    code, said = checked("b", bad)
-    assert code == 1 and said.startswith("check_nodeprint: b is OUTSIDE LIMIT; ")
+    code, output = checked("b", bad)
+    assert code == 1 and output.startswith("check_nodeprint: b is OUTSIDE LIMIT; ")
 
 
 def test_hosted_tests_run_what_ci_runs_on_every_supported_python() -> None:

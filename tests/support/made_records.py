@@ -58,11 +58,11 @@ def lines(*content: dict[str, object]) -> str:
 def record_texts(job: Path) -> dict[str, bytes]:
     """The records of a job as text, by `run1/coherence-cas`, from archives and from files."""
     problems: list[str] = []
-    found = list(run_files.contents(job, problems))
+    contents = list(run_files.contents(job, problems))
     assert not problems
     return {
         f"{path.parent.name}/{path.name.split('.')[0]}": gzip.decompress(raw) if path.suffix == ".gz" else raw
-        for path, raw in found
+        for path, raw in contents
         if raw is not None
     }
 
@@ -70,9 +70,9 @@ def record_texts(job: Path) -> dict[str, bytes]:
 def record_files(job: Path) -> list[records.Records]:
     """The record files of a job, read, by run and name."""
     problems: list[str] = []
-    found = [records.read(path, raw=raw) for path, raw in run_files.contents(job, problems)]
+    files_read = [records.read(path, raw=raw) for path, raw in run_files.contents(job, problems)]
     assert not problems
-    return found
+    return files_read
 
 
 def one_record_file(job: Path) -> records.Records:

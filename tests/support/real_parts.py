@@ -51,8 +51,8 @@ def private_device(path: Path) -> None:
 
 def environment() -> dict[str, str]:
     # the call is a user's: nothing of the test run's own make, and Python keeps what it compiled
-    mine = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "PYTHONDONTWRITEBYTECODE"))}
-    return mine | {"SYSTEM": "no", "PYTHONPATH": ".:workflow"}
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "PYTHONDONTWRITEBYTECODE"))}
+    return inherited | {"SYSTEM": "no", "PYTHONPATH": ".:workflow"}
 
 
 @functools.cache

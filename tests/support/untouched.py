@@ -18,13 +18,13 @@ WATCHED = (*(Path("/dev", name) for name in _DEVICES), *(Path("/etc", name) for 
 
 def condition(paths: Iterable[Path]) -> dict[Path, tuple[int, ...] | None]:
     """What each path is: kind, rights and device number; outside /dev also which file or folder, and how old."""
-    found: dict[Path, tuple[int, ...] | None] = {}
+    conditions: dict[Path, tuple[int, ...] | None] = {}
     for path in paths:
         try:
             facts = path.lstat()
         except OSError:
-            found[path] = None
+            conditions[path] = None
             continue
         own = () if path.parent == Path("/dev") or path.is_symlink() else (facts.st_ino, facts.st_mtime_ns)
-        found[path] = (facts.st_mode, facts.st_rdev, *own)
-    return found
+        conditions[path] = (facts.st_mode, facts.st_rdev, *own)
+    return conditions

@@ -64,10 +64,10 @@ class Campaign:
     def done(self, process: subprocess.Popen[str] | None = None, code: int = 0) -> str:
         """Wait for a call that ends with `code`, as every status says; what it said."""
         process = process or self.call()
-        said = process.communicate(timeout=600)[0]
-        assert process.returncode == code, said
-        statuses.agree(self.folder, code, said)
-        return said
+        output = process.communicate(timeout=600)[0]
+        assert process.returncode == code, output
+        statuses.agree(self.folder, code, output)
+        return output
 
     def measuring(self, *nodes: str) -> None:
         """Wait until these nodes have written records, or all of them."""

@@ -36,17 +36,17 @@ def structure_of(levels: NodeLevels, node: str, square: Floats, slots: Ints) -> 
     return levels.found[node]
 
 
-def in_groups(found: Structure, cpus: tuple[int, ...]) -> tuple[Ints, tuple[PartLevel, ...]]:
+def in_groups(structure: Structure, cpus: tuple[int, ...]) -> tuple[Ints, tuple[PartLevel, ...]]:
     """In which order CPUs (OS numbers) are drawn so that each group is in one piece, and the levels of groups in this
     order, the finest first."""
     number = {cpu: at for at, cpu in enumerate(cpus)}
-    of_cpu = np.zeros((len(found.levels), len(cpus)), dtype=np.int64)
-    for row, level in enumerate(found.levels):
+    of_cpu = np.zeros((len(structure.levels), len(cpus)), dtype=np.int64)
+    for row, level in enumerate(structure.levels):
         for group in level.groups:  # by its lowest CPU, as groups are numbered in no order
             of_cpu[row, [number[cpu] for cpu in group]] = min(number[cpu] for cpu in group)
     order = np.lexsort((np.arange(len(cpus)), *of_cpu))
     out = []
-    for row, level in enumerate(found.levels):
+    for row, level in enumerate(structure.levels):
         if level.name not in _OUTLINES or len(level.groups) < 2:
             continue
         keys = of_cpu[row:, order]  # a group of a level that is not nested may be in several pieces
@@ -66,13 +66,13 @@ class LevelValues(msgspec.Struct, frozen=True):
     to_the_next: tuple[float, ...]
 
 
-def values_of_levels(found: Structure, square: Floats, cpus: tuple[int, ...]) -> tuple[LevelValues, ...]:
+def values_of_levels(structure: Structure, square: Floats, cpus: tuple[int, ...]) -> tuple[LevelValues, ...]:
     """The values of each level of a matrix whose rows are `cpus` (OS numbers)."""
-    if not found.levels:
+    if not structure.levels:
         return ()
     number = {cpu: at for at, cpu in enumerate(cpus)}
-    labels = np.full((len(found.levels), len(cpus)), -1, dtype=np.int64)
-    for row, level in enumerate(found.levels):
+    labels = np.full((len(structure.levels), len(cpus)), -1, dtype=np.int64)
+    for row, level in enumerate(structure.levels):
         for at, group in enumerate(level.groups):
             labels[row, [number[cpu] for cpu in group]] = at
     same = labels[:, :, None] == labels[:, None, :]
@@ -81,7 +81,7 @@ def values_of_levels(found: Structure, square: Floats, cpus: tuple[int, ...]) ->
     coarsest = labels[-1]
     return tuple(
         LevelValues(_by_group(square, joined[row], coarsest), _by_group(square, joined[row + 1], coarsest))
-        for row in range(len(found.levels))
+        for row in range(len(structure.levels))
     )
 
 

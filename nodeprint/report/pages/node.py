@@ -220,10 +220,10 @@ def _labels(campaign: Campaign, node: str) -> topology.model.Topology | None:
     """The labels of a node by its survey, where that is here."""
     place = campaign.folder / "nodes" / node if campaign.folder is not None else None
     try:
-        found = store.survey(place, write=False).topology if place is not None and place.is_dir() else ""
+        labels_text = store.survey(place, write=False).topology if place is not None and place.is_dir() else ""
     except NodeprintError:
         return None
-    return topology.from_text(found) if found else None
+    return topology.from_text(labels_text) if labels_text else None
 
 
 def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:

@@ -41,8 +41,8 @@ def test_matrix_keeps_its_values_to_half_a_step(values: Floats) -> None:
     np.fill_diagonal(values, np.nan)
     step, text = explorer.encode(values)
     np.testing.assert_allclose(decode(step, text, 5), values, atol=0.5001 * step)
-    known = values[np.isfinite(values)]
-    assert not known.size or step <= known.max() / 6000, "four digits of the largest value are kept"
+    finite = values[np.isfinite(values)]
+    assert not finite.size or step <= finite.max() / 6000, "four digits of the largest value are kept"
 
 
 @pytest.fixture(scope="module")
