@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 from collections.abc import Sequence
@@ -35,8 +36,8 @@ MOST_FILES = 64
 #: Nodes whose pages cluster.pdf and cluster.html hold; those of others are files of their own alone.
 _MOST_WITHIN = 64
 _MOST_IN_HTML = 2
-#: Nodes that one process takes at a time.
-_CHUNK = 8
+#: Nodes that one process takes at a time, and so many that other processes are not begun for them.
+_CHUNK, _FEW = 8, 3
 
 
 def write(
@@ -160,10 +161,12 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         return frozenset(explorer.explored(self.source))
 
     def run(self) -> list[Printed]:
-        """Print all nodes that have anything to be printed, a large fleet on all CPUs that we may use."""
+        """Print all nodes that have anything to be printed, more than a few on all CPUs that we may use."""
         wanted = [n for n in self.source.verdict.nodes if n in self.own or n in self.within or n in self.explored]
-        chunks = [wanted[i : i + _CHUNK] for i in range(0, len(wanted), _CHUNK)]
-        count = min(len(chunks), len(os.sched_getaffinity(0)))
+        cpus = len(os.sched_getaffinity(0))
+        size = min(_CHUNK, math.ceil(len(wanted) / cpus)) if len(wanted) > _FEW else _CHUNK
+        chunks = [wanted[i : i + size] for i in range(0, len(wanted), size)]
+        count = min(len(chunks), cpus)
         if count < 2:
             return [one for chunk in chunks for one in self.chunk(chunk)]
         # Not forked: Typst's threads would be missing in the copy, which then waits for them for ever.
