@@ -64,7 +64,7 @@ test: .venv/dev.stamp kernels ## unit tests, kernels under sanitizers, the workf
 	pytest -q -m 'machine and not long' -n 3 --dist loadfile
 
 test-pure: .venv/dev.stamp kernels ## the tests that neither measure nor start services
-	pytest -q -m 'not machine and not emulated' -n auto --dist worksteal $(TESTS)
+	pytest -q -m 'not machine and not emulated and not long' -n auto --dist worksteal $(TESTS)
 
 # what the judge and its statistics say, and what holds the house together
 QUICK = tests/unit/stats tests/unit/judge $(wildcard tests/house/test_house.py tests/unit/test_*.py)
@@ -73,7 +73,7 @@ test-quick: .venv/dev.stamp ## a minute for a first change: the judge, its stati
 
 test-emulated: .venv/dev.stamp kernels ## node-run in emulated machines of two sockets and four NUMA nodes
 	@setup/system emulated
-	pytest -q -m emulated
+	pytest -q -m 'emulated and not long'
 
 test-all: test test-emulated ## both, and the tests that take minutes each
 	@setup/system long
