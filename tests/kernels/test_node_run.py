@@ -32,6 +32,8 @@ from tests.support.schemas import valid, valid_campaign, valid_records
 from tests.support.server_files import CPU, EDAC, healthy
 from tests.support.waiting import wait_for
 
+pytestmark = pytest.mark.machine
+
 NODE_RUN = ROOT / "kernels" / "node-run"
 FAKE = ROOT / "tests/support/fake_kernel.sh"
 SHELLS = {"dash": ["dash"], "busybox": ["busybox", "sh"]}

@@ -18,6 +18,7 @@ from nodeprint.campaign import node_sheet, preparation
 from nodeprint.data.packing import pack
 from nodeprint.errors import CannotWriteError, NodeprintError
 from nodeprint.settings import config
+from tests.support.combinations import in_turn
 from tests.support.command_line import MATRIX, call
 from tests.support.real_parts import ROOT, need, private_device
 from tests.support.untouched import condition
@@ -231,11 +232,13 @@ def test_no_kernel_harms_what_is_there(words: str, kind: str, tmp_path: Path) ->
 ARCHIVE = "run1.tar.zst"
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "name",
-    ["status.json", "node-run.log", "outcomes.tsv", "survey.tar.gz", "run1/a.jsonl", "run1/a.jsonl.gz", ARCHIVE],
-)
+#: Files that node-run replaces.
+REPLACED = (
+    "status.json", "node-run.log", "outcomes.tsv", "survey.tar.gz", "run1/a.jsonl", "run1/a.jsonl.gz", ARCHIVE,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "kind"), in_turn(REPLACED, KINDS, of_each=2))
 def test_node_run_harms_nothing(name: str, kind: str, tmp_path: Path) -> None:
     need("flock", "setsid", "zstd")
     folder = tmp_path / "campaign"

@@ -9,6 +9,7 @@ import pytest
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance
 from nodeprint.settings import checked_yaml, config
+from tests.support.combinations import in_turn
 from tests.support.command_line import MATRIX, call
 from tests.support.real_parts import private_device
 
@@ -118,13 +119,14 @@ def test_no_input_gives_a_traceback(
             assert ";" in said.err, (command, name, said.err, "no advice")
 
 
-@pytest.mark.parametrize("name", CONTENT)
-@pytest.mark.parametrize(
-    "spoiled",
-    ["nodes.tsv", "plan.tsv", "config.yaml", "fleet.json", "verdict.json", "packed/index.json",
-     "nodes/a/job1/status.json", "nodes/a/job1/survey.tar.gz", "store/a/survey.json",
-     "nodes/a/job1/run1/*"],
+#: Files of a campaign that are read again.
+FILES = (
+    "nodes.tsv", "plan.tsv", "config.yaml", "fleet.json", "verdict.json", "packed/index.json",
+    "nodes/a/job1/status.json", "nodes/a/job1/survey.tar.gz", "store/a/survey.json", "nodes/a/job1/run1/*",
 )  # fmt: skip
+
+
+@pytest.mark.parametrize(("spoiled", "name"), in_turn(FILES, list(CONTENT), of_each=3))
 def test_no_file_of_a_campaign_gives_a_traceback(
     good: Path, tmp_path: Path, spoiled: str, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,6 +18,7 @@ from nodeprint.machine.topology.model import NumaNode, Topology
 from nodeprint.machine.topology.presets import PRESETS, preset
 from nodeprint.machine.tree import open_tree
 from nodeprint.simulate import Plan, Spread, write
+from tests.support.combinations import in_turn
 
 QUADRANTS = {1: {0: 0, 1: 0, 2: 0, 3: 0}, 2: {0: 0, 1: 0, 2: 1, 3: 1}, 4: {0: 0, 1: 1, 2: 2, 3: 3}}
 
@@ -67,18 +68,19 @@ def files() -> Iterator[Path]:
     yield from sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-CASES = [
-    *(pytest.param(name, None, id=name) for name in PRESETS),
-    *(pytest.param(name, nps, id=f"{name}-nps{nps}") for name in ("rome-2x64", "genoa-2x96") for nps in (0, 2, 4)),
-    *(pytest.param(path, None, id=path.name.split(".")[0]) for path in files()),
-]
+#: Presets, some of them with other numbers of NUMA nodes, and captured machines.
+MACHINES = [*PRESETS, *(f"{name} nps{nps}" for name in ("rome-2x64", "genoa-2x96") for nps in (0, 2, 4)), *files()]
+POLICIES = ("first", "sockets", "each", "last")
 
 
-@pytest.mark.parametrize(("machine", "nps"), CASES)
-@pytest.mark.parametrize("policy", ["first", "sockets", "each", "last"])
-def test_every_machine_is_judged_and_mapped(tmp_path: Path, machine: str | Path, nps: int | None, policy: str) -> None:
-    full = captured(machine) if isinstance(machine, Path) else preset(machine)
-    known = few_cores(full if nps is None else with_nodes(full, nps), 1 if len(full.groups("ccx")) >= 8 else 2)
+@pytest.mark.parametrize(("machine", "policy"), in_turn(MACHINES, POLICIES))
+def test_every_machine_is_judged_and_mapped(tmp_path: Path, machine: str | Path, policy: str) -> None:
+    if isinstance(machine, Path):
+        full = captured(machine)
+    else:
+        name, _, nps = machine.partition(" nps")
+        full = with_nodes(preset(name), int(nps)) if nps else preset(name)
+    known = few_cores(full, 1 if len(full.groups("ccx")) >= 8 else 2)
     plan = Plan(known, nodes=1, runs=1, passes=1, detail=True, homes=homes_of(known, policy), spread=Spread(lines=8))
     folder = write(plan, tmp_path / "a")
     assert set(judge(folder).verdict.nodes) == {"node000"}

@@ -19,6 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
 from nodeprint.data.fabric import Fabric, Fabrics
+from nodeprint.data.homes import FAR, NEAR
 from nodeprint.data.packed import PackedFleet
 from nodeprint.data.quantity import Quantity, cell_models
 from nodeprint.judge import acceptance, pairs, sets
@@ -30,8 +31,11 @@ from nodeprint.report.figures import render
 from nodeprint.report.pages.common import finding_block
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.simulate import Plan, fleet
+from tests.support.combinations import in_turn
 
 NODES, SLOW = 6, 2
+#: Where the lines of core to core lie.
+HOMES = (NEAR, 0, FAR)
 #: How many times its bound a planted difference is.
 TIMES = 3.0
 #: Words of the dimensions of measurements that the simulator does not draw, and their numbers.
@@ -50,8 +54,7 @@ DERIVED = {"socket", "quadrant", "ccd", "ccx", "cluster", "cpu_node", "distance"
 
 @cache
 def simulated() -> PackedFleet:
-    homes = (-1, 0, 10_000)
-    plan = Plan(preset("naples-2x32"), nodes=NODES, runs=3, jobs=2, passes=1, cells=True, linktest=True, homes=homes)
+    plan = Plan(preset("naples-2x32"), nodes=NODES, runs=3, jobs=2, passes=1, cells=True, linktest=True, homes=HOMES)
     return fleet(plan)
 
 
@@ -93,15 +96,15 @@ def kinds_of_cells() -> Iterator[tuple[str, str]]:
         yield from ((measurement, terms.families[number]) for number, _ in terms.by_family)
 
 
-def kinds_of_pairs() -> Iterator[tuple[str, int, str]]:
-    """Each measurement of pairs at each home with each of its terms, several of which may be one cause."""
+def kinds_of_pairs() -> Iterator[tuple[str, str]]:
+    """Each measurement of pairs with each of its terms, several of which may be one cause."""
     for quantity in simulated().pairs:
         terms = terms_of(quantity)
         names = dict.fromkeys([
             *(f"{terms.families[number]}" for number, _ in terms.by_family),
             *(" ".join([cause.term, *cause.where]) for cause in terms.composites),
         ])  # fmt: skip
-        yield from ((quantity.measurement, home, name) for home in quantity.homes for name in names)
+        yield from ((quantity.measurement, name) for name in names)
 
 
 def covered(quantity: Quantity, kind: str) -> npt.NDArray[np.int64]:
@@ -171,10 +174,9 @@ def test_cells_of_a_finding_are_drawn_beyond_its_bound(measurement: str, kind: s
     assert_shown(of, verdict, finding, axes)
 
 
-@pytest.mark.parametrize(("measurement", "home", "kind"), list(kinds_of_pairs()))
-def test_pairs_of_a_finding_are_drawn_beyond_its_bound(
-    measurement: str, home: int, kind: str, axes: list[Axes]
-) -> None:
+@pytest.mark.parametrize(("of_pairs", "home"), in_turn(kinds_of_pairs(), HOMES))
+def test_pairs_of_a_finding_are_drawn_beyond_its_bound(of_pairs: tuple[str, str], home: int, axes: list[Axes]) -> None:
+    measurement, kind = of_pairs
     quantity = measured(measurement)
     at = covered(quantity, kind) + quantity.homes.index(home) * len(quantity.pairs)
     of = with_difference(quantity, at, TIMES * 0.05)
