@@ -15,7 +15,14 @@ from nodeprint.machine.topology.processors import generation_of
 
 
 def measured_places(topology: Topology) -> tuple[Layout, list[int]]:
-    """What the default measures: one thread of each core, and each core's own siblings."""
+    """What the default measures: one thread of each core, and each core's own siblings.
+
+    Raises NodeprintError for a machine of one CPU, which has no pair.
+    """
+    if len(topology.cpus) < 2:
+        raise NodeprintError(
+            "the machine has one CPU, and what is simulated is between two", advice="name a machine of two or more"
+        )
     slots, cpus = layout.slots_of(topology, [cpu.cpu for cpu in topology.cpus])
     first = slots[:, layout.THREAD] == 0
     a, b = np.triu_indices(len(slots), 1)

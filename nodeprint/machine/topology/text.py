@@ -27,7 +27,7 @@ def as_text(topology: Topology) -> RichTree:
     """A compact tree: a line per part, down to the level below which only cores are left, then what is odd."""
     machine = topology.machine
     name = machine.name or machine.generation or "unknown processor"
-    facts = [f"{len(topology.cpus)} CPUs"]
+    facts = [f"{len(topology.cpus)} CPU{'s' * (len(topology.cpus) > 1)}"]
     if machine.generation not in (None, name):
         facts.insert(0, machine.generation)
     if machine.nps is not None:

@@ -154,6 +154,13 @@ def test_a_defect_of_an_absent_node_is_named():
         fleet(Plan(SMALL, nodes=2, defects=("node009: missing",)))
 
 
+def test_a_machine_of_one_cpu_is_refused(tmp_path):
+    machine = preset("naples-2x32")
+    with pytest.raises(NodeprintError, match="one CPU"):
+        write(Plan(replace(machine, cpus=machine.cpus[:1]), nodes=1), tmp_path / "c")
+    assert not list(tmp_path.iterdir())
+
+
 def _lines(campaign: Path) -> list[dict[str, object]]:
     path = campaign / "nodes/node000/job1/run1/coherence-cas.jsonl.gz"
     valid_records(path)
