@@ -8,20 +8,14 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-from rich.style import Style
 from rich.text import Text
 
 from nodeprint.data import packed
 from nodeprint.data.homes import FAR
-from nodeprint.data.layout import CCD, CCX, QUADRANT, SOCKET
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import MEANING
 from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.report import files, names, terminal, text
-from nodeprint.report.figures import style as styles
-from nodeprint.report.figures.matrix import drawn_slots, square_of
-from nodeprint.report.figures.node_levels import Floats, NodeLevels, levels
-from nodeprint.report.figures.pixels import value_limits
 
 #: Measurements of cells that are shown beside those of pairs, and what they are called; all are in the report.
 _CELLS = {
@@ -33,18 +27,8 @@ _CELLS = {
 #: Of pairs that are no hops.
 _MESSAGES = {"linktest-node": "messages by MPI"}
 _COLUMNS = 80
-#: Up to so many nodes have a matrix here, and up to so many CPUs are shown each for itself.
-_NODES, _CPUS = 3, 32
-#: From coarse to fine; the first of these levels is shown of which a node has several parts.
-_LEVELS = ((CCD, "CCD"), (CCX, "CCX"), (QUADRANT, "quadrant"), (SOCKET, "socket"))
-
-
-class Square(msgspec.Struct, frozen=True):
-    """A matrix to print: `values` (n x n, NaN where there is none), a name for each row, and its title."""
-
-    title: str
-    names: tuple[str, ...]
-    values: Floats
+#: Up to so many nodes have a matrix here, where they have so many CPUs: of a single pair there is nothing to see.
+_NODES, _FEWEST_CPUS = 3, 3
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -68,13 +52,16 @@ def summary(campaign: Path) -> Text:
         return out
     try:
         fleet = packed.read(campaign)
-        pairs = dict.fromkeys(quantity.measurement for quantity in fleet.pairs)
-        shown = [found for name in measured for pair in pairs if (found := square(levels(fleet, pair, name), name))]
+        pairs = dict.fromkeys(q.measurement for q in fleet.pairs if len(q.layout.slots) >= _FEWEST_CPUS)
+        if not pairs:
+            return out
+        # with matplotlib and SciPy it takes two seconds to import
+        from nodeprint.report import small_matrix  # noqa: PLC0415
+
+        texts = [small_matrix.text(fleet, pair, name, _COLUMNS) for name in measured for pair in pairs]
     except NodeprintError:  # a verdict alone, without what was measured
         return out
-    for matrix in shown:
-        out.append("\n\n" if out.plain else "").append(painted(matrix))
-    return out
+    return Text("\n\n").join(filter(None, (out, *texts)))
 
 
 # --- medians ---
@@ -139,62 +126,3 @@ def _machine(nodes: Mapping[str, NodeVerdict]) -> str:
     facts = node.fingerprint
     cpus = f"{facts['cpus']} CPUs" if facts.get("cpus") else ""
     return ", ".join(filter(None, (f"node {name}", str(facts.get("cpu", "")), cpus)))
-
-
-# --- matrices ---
-
-
-def square(levels: NodeLevels, node: str) -> Square | None:
-    """A node's matrix of the first home, CPU by CPU, or part by part where there are too many; None where there is
-    nothing to see, as of a single pair or part."""
-    quantity = levels.quantity
-    slots = drawn_slots(quantity)
-    if len(slots) < 3:
-        return None
-    title = f"{node}: {quantity.measurement}, median in {levels.unit.name}"
-    values = square_of(quantity, levels.of(node), quantity.homes[0], slots) / levels.unit.size
-    if len(slots) <= _CPUS:
-        cpus = levels.nodes[levels.rows[node]].cpus or tuple(range(len(quantity.layout.slots)))
-        return Square(f"{title}, CPU by CPU", tuple(str(cpus[slot]) for slot in slots.tolist()), values)
-    for level, name in _LEVELS:
-        parts, part_of = np.unique(quantity.layout.slots[slots][:, [SOCKET, level]], axis=0, return_inverse=True)
-        if parts.min() >= 0 and 2 <= len(parts) <= _CPUS:
-            members = [np.flatnonzero(part_of.ravel() == number) for number in range(len(parts))]
-            blocks = np.array([[_median(values[np.ix_(row, column)]) for column in members] for row in members])
-            return Square(f"{title}, {name} by {name}", tuple(str(part) for _, part in parts.tolist()), blocks)
-    return None
-
-
-def _median(block: Floats) -> float:
-    finite = block[np.isfinite(block)]
-    return float(np.median(finite)) if finite.size else math.nan
-
-
-def painted(square: Square) -> Text:
-    """A matrix as text whose background is the report's colours; its numbers say the same without any colour.
-
-    Where there is no room for a value, the numbers are tens of them.
-    """
-    finite = square.values[np.isfinite(square.values)]
-    low, high = value_limits(square.values)
-    margin = max(map(len, square.names)) + 1
-    room = (_COLUMNS - margin) // len(square.names)
-    digits = len(f"{finite.max():.0f}") if finite.size else 1
-    width, unit = (min(room, digits + 1), 1) if room > digits else (max(2, min(room, 3)), 10)
-    out = Text(f"{square.title}{' / 10' if unit == 10 else ''}\n")
-    step = 1 + (max(map(len, square.names)) >= width)
-    heads = (name.rjust(width) if i % step == 0 else " " * width for i, name in enumerate(square.names))
-    out.append(" " * margin + "".join(heads))
-    colours = styles.load().map("values")((square.values - low) / (high - low))
-    for name, row, shades in zip(square.names, square.values.tolist(), colours.tolist(), strict=True):
-        out.append("\n" + name.rjust(margin - 1) + " ")
-        for value, shade in zip(row, shades, strict=True):
-            shown = f"{value / unit:.0f}" if math.isfinite(value) else "."
-            out.append(shown.rjust(width), _style(shade) if math.isfinite(value) else Style())
-    return out
-
-
-def _style(shade: Sequence[float]) -> Style:
-    red, green, blue = (round(255 * part) for part in shade[:3])
-    ink = "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 140 else "black"
-    return Style(color=ink, bgcolor=f"rgb({red},{green},{blue})")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
-import numpy as np
 from msgspec.structs import replace
 
-from nodeprint.report import glance
+from nodeprint.report import files, glance
 from tests.support import verdicts
 
 
@@ -35,11 +36,16 @@ def test_matrix_is_part_by_part_and_marked_as_simulated(tmp_path: Path) -> None:
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
-def test_missing_values_are_dots_and_verdict_alone_has_no_matrix(tmp_path: Path) -> None:
-    values = np.array([[np.nan, 20.0, 300.0], [20.0, np.nan, np.nan], [300.0, np.nan, np.nan]])
-    shown = glance.painted(glance.Square("m", ("0", "1", "2"), values)).plain.splitlines()
-    assert shown[2].split() == ["0", ".", "20", "300"] and shown[3].split() == ["1", "20", ".", "."]
-    from nodeprint.report import files  # noqa: PLC0415
-
+def test_verdict_alone_has_no_matrix(tmp_path: Path) -> None:
     files.write(verdicts.verdict({"cn1": verdicts.node()}), tmp_path)
     assert "by" not in glance.summary(tmp_path).plain.split("\n\n")[-1].split()
+
+
+def test_drawing_is_not_imported_where_there_is_no_matrix(tmp_path: Path) -> None:
+    verdicts.campaign(tmp_path, "milan-2x64", nodes=4)
+    program = (
+        "import sys, pathlib; from nodeprint.report import glance; glance.summary(pathlib.Path(sys.argv[1]));"
+        " print(*{'matplotlib', 'scipy', 'pandas'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
