@@ -134,7 +134,7 @@ def fleet_notes(verdict: Verdict) -> list[str]:
     fleet = verdict.fleet
     groups = [group(found) for found in fleet.groups] if len(fleet.groups) > 1 else []
     wide = [spread(found) for found in fleet.spreads if found.wide]
-    deciding = [limit for limit in fleet.limits if limit.subject in verdict.decides]
+    deciding = [limit_of for limit_of in fleet.limits if limit_of.subject in verdict.decides]
     far = [limit(limit_of) for limit_of in deciding if limit_of.effect > _FAR * limit_of.bound]
     return [*groups, *map(shared, fleet.shared), *wide, *far, *map(note, fleet.notes)]
 

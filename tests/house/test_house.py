@@ -167,6 +167,40 @@ def test_the_readme_is_short_and_so_are_its_sentences() -> None:
     assert not [sentence for sentence in sentences if len(sentence.split()) > 35]
 
 
+COMPREHENSION = (ast.ListComp, ast.SetComp, ast.DictComp)
+
+
+def bound_in(comprehension: ast.AST) -> set[str]:
+    targets = [generator.target for generator in getattr(comprehension, "generators", ())]
+    return {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+
+
+def hidden_names(source: str) -> Iterator[str]:
+    """Names that one comprehension of a function binds and another, outside of it, reads from the module."""
+    for function in ast.walk(ast.parse(source)):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        comprehensions = [node for node in ast.walk(function) if isinstance(node, COMPREHENSION)]
+        bound = {name for comprehension in comprehensions for name in bound_in(comprehension)}
+        for reader in comprehensions:
+            inside = {name for node in ast.walk(reader) if isinstance(node, COMPREHENSION) for name in bound_in(node)}
+            called = {
+                node.func.id
+                for node in ast.walk(reader)
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+            }
+            yield from (f"{function.name}: {name}" for name in sorted((called & bound) - inside))
+
+
+def test_no_comprehension_hides_a_function_from_another() -> None:
+    """Python 3.12.3, that of Ubuntu 24.04, then raises UnboundLocalError: its comprehensions share their names."""
+    reused = "def f():\n    return [g for g in a], [g(b) for b in a]\n"
+    assert list(hidden_names(reused)) == ["f: g"]
+    assert list(hidden_names(reused.replace("[g for g in a]", "[c for c in a]"))) == []
+    modules = [path for folder in ("nodeprint", "workflow", "bench", "docs") for path in (ROOT / folder).rglob("*.py")]
+    assert [f"{path.name}: {name}" for path in modules for name in hidden_names(path.read_text())] == []
+
+
 def test_every_outcome_is_explained_to_administrators() -> None:
     page = (ROOT / "docs/how-to/outcomes.md").read_text()
     assert all(f"`{outcome}`" in page for outcome in (*Outcome, *FleetOutcome))
