@@ -160,7 +160,7 @@ class Call:
     def look_around(self) -> None:
         """Say what else is at work on this machine before it is measured, and watch it from now on."""
         load = other_load.now()
-        if load.processes:
+        if load.is_busy:
             advice = "end it or wait, as busy CPUs measure slower; the figures will be marked"
             self.say(f"this machine is busy: {load.text('takes')}; {advice}")
         self.beside = other_load.Watch()

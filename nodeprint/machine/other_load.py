@@ -40,16 +40,29 @@ class Process(msgspec.Struct, frozen=True):
 
 
 class OtherLoad(msgspec.Struct, frozen=True):
-    """What other processes took while `seconds` went by, the most first; those below LEAST_SHARE are left out."""
+    """What other processes took while `seconds` went by, the most first; those below LEAST_SHARE are left out.
+
+    `ended` is the share, in CPUs, of processes that ended meanwhile: a compiler or a test suite is many of them.
+    """
 
     seconds: float
     processes: tuple[Process, ...]
+    ended: float = 0.0
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether any of it is to be said."""
+        return bool(self.processes) or self.ended >= LEAST_SHARE
 
     def text(self, verb: str) -> str:
         """Which process takes how much of which CPU; `verb` is `takes` or `took`."""
         named = [f"{process.name} (pid {process.pid}) {verb} {process.text}" for process in self.processes[:_NAMED]]
-        more = len(self.processes) - _NAMED
-        return ", ".join(named) + (f", and {more} more" if more > 0 else "")
+        if (more := len(self.processes) - _NAMED) > 0:
+            named.append(f"and {more} more")
+        if self.ended >= LEAST_SHARE:
+            share = f"{self.ended:.1f} CPUs' time" if self.ended > 1 else f"{self.ended * 100:.0f} % of a CPU"
+            named.append(f"{share} went to programs that ended meanwhile")
+        return ", ".join(named)
 
 
 class _Thread(msgspec.Struct, frozen=True):
@@ -62,6 +75,13 @@ class _Thread(msgspec.Struct, frozen=True):
     cpu: int
 
 
+class _Times(msgspec.Struct, frozen=True):
+    """A process' share in /proc: the time that it had, and the time of its children that ended."""
+
+    ticks: int
+    children: int
+
+
 class Watch:
     """Reads the times of all threads at its beginning, and their load at any time later."""
 
@@ -69,11 +89,13 @@ class Watch:
         self._proc = proc
         self._began = time.monotonic()
         self._before = dict(_threads(proc))
+        self._times_before = _times(proc)
 
     def load(self) -> OtherLoad:
         """What processes took since, but this one and those that it started."""
         seconds = time.monotonic() - self._began
         now = dict(_threads(self._proc))
+        times = _times(self._proc)
         ours = _family(os.getpid(), now)
         ticks = os.sysconf("SC_CLK_TCK") * max(seconds, 1e-9)
         share: dict[int, float] = {}
@@ -90,6 +112,7 @@ class Watch:
         return OtherLoad(
             seconds,
             tuple(Process(names.get(pid, "a process"), pid, share[pid], tuple(sorted(cpus[pid]))) for pid in loud),
+            _ended(self._times_before, times, ours | _family(os.getpid(), self._before)) / ticks,
         )
 
 
@@ -139,6 +162,28 @@ def _threads(proc: Path) -> Iterator[tuple[int, _Thread]]:
                 int(folder.name),
                 _Thread(pid, printable(name, 40), int(fields[1]), int(fields[11]) + int(fields[12]), int(fields[36])),
             )
+
+
+def _times(proc: Path) -> dict[int, _Times]:
+    """The times of all processes that can be seen, by their number (proc_pid_stat(5): utime, stime, cutime, cstime)."""
+    times = {}
+    for process in proc.glob("[0-9]*"):
+        with suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
+            text = (process / "stat").read_text(errors="replace")
+            own, system, children, children_system = map(int, text[text.rindex(")") + 2 :].split()[11:15])
+            times[int(process.name)] = _Times(own + system, children + children_system)
+    return times
+
+
+def _ended(before: Mapping[int, _Times], after: Mapping[int, _Times], ours: set[int]) -> int:
+    """The ticks of processes that ended between two readings, without `ours`.
+
+    All that an ended process had goes to the parent that waited for it, which may end in its turn, so the sum over all
+    grows by what they took since. One whose parent does not wait is not counted, and the sum may fall.
+    """
+    grown = sum(times.children for pid, times in after.items() if pid not in ours)
+    grown -= sum(times.children for pid, times in before.items() if pid not in ours)
+    return max(0, grown - sum(times.ticks for pid, times in before.items() if pid not in ours and pid not in after))
 
 
 def _family(root: int, threads: Mapping[int, _Thread]) -> set[int]:

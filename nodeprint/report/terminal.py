@@ -45,7 +45,7 @@ def busy(campaign: Path, name: str) -> str:
     """Which other programs took time from the CPUs while the newest job of a node was measured; empty where none is
     known. Processes are watched on the machine that the main job runs on."""
     load = other_load.kept(campaign / "nodes" / name)
-    return load.text("took") if load is not None and load.processes else ""
+    return load.text("took") if load is not None and load.is_busy else ""
 
 
 def beside(campaign: Path, name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,6 +28,13 @@ def thread(
     folder.mkdir(parents=True, exist_ok=True)
     fields = ["R", str(parent), *["0"] * 9, str(ticks), "0", *["0"] * 23, str(cpu), "0"]
     (folder / "stat").write_text(f"{tid or pid} ({name}) {' '.join(fields)}\n")
+
+
+def process(proc: Path, pid: int, *, ticks: int = 0, children: int = 0, parent: int = 1) -> None:
+    """A process of one thread as /proc shows it; `children` is the time of its children that ended."""
+    thread(proc, pid, ticks=ticks, parent=parent)
+    fields = ["R", str(parent), *["0"] * 9, str(ticks), "0", str(children), "0", *["0"] * 21, "0", "0"]
+    (proc / f"{pid}/stat").write_text(f"{pid} (a) b) {' '.join(fields)}\n")
 
 
 @pytest.fixture
@@ -65,6 +73,50 @@ def test_others_are_named_with_their_share_and_cpus(proc: Path) -> None:
         "two threads (pid 31) takes 2.0 CPUs' time on CPU 0,2-3, a) b (pid 30) takes 50 % of CPU 0, "
         "new (pid 33) takes 25 % of CPU 5"
     )
+
+
+def test_programs_that_ended_meanwhile_are_counted_together(proc: Path) -> None:
+    """A make whose compilers come and go, one process that ended after an hour, and our own kernels."""
+    process(proc, 1, children=5000)
+    process(proc, 17, children=100)
+    process(proc, 18, ticks=50, parent=17)
+    process(proc, 50, children=300)
+    process(proc, 51, ticks=3600 * TICKS_A_S, children=70)
+    watch = other_load.Watch(proc)
+    for pid in (18, 51):
+        shutil.rmtree(proc / str(pid))
+    process(proc, 17, children=100 + 50 + 2 * TICKS_A_S)  # 18 and its kernels
+    process(proc, 50, children=300 + TICKS_A_S)
+    process(proc, 1, children=5000 + 70 + 3601 * TICKS_A_S)
+    load = watch.load()
+    assert load == OtherLoad(2.0, (), 1.0)
+    assert load.is_busy
+    assert load.text("took") == "100 % of a CPU went to programs that ended meanwhile"
+    assert OtherLoad(2.0, (Process("make", 50, 0.1, (1,)),), 2.5).text("takes") == (
+        "make (pid 50) takes 10 % of CPU 1, 2.5 CPUs' time went to programs that ended meanwhile"
+    )
+    assert not OtherLoad(2.0, (), 0.049).is_busy
+
+
+def test_processes_that_nobody_waits_for_are_no_load(proc: Path) -> None:
+    process(proc, 51, ticks=3600 * TICKS_A_S)
+    watch = other_load.Watch(proc)
+    shutil.rmtree(proc / "51")
+    assert watch.load() == OtherLoad(2.0, ())
+
+
+def test_many_short_programs_of_this_machine_are_seen() -> None:
+    """A shell of another family that starts programs, none of which lives for long."""
+    command = (
+        "import os\nif os.fork(): os._exit(0)\nprint(os.getpid(), flush=True)\nwhile True: os.system('date >/dev/null')"
+    )
+    with subprocess.Popen([sys.executable, "-c", command], stdout=subprocess.PIPE, start_new_session=True) as started:
+        assert started.stdout is not None
+        pid = int(started.stdout.readline())
+        started.wait()
+        load = other_load.now(2)
+        os.kill(pid, 9)
+    assert load.ended > other_load.LEAST_SHARE
 
 
 def test_many_are_counted() -> None:
