@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from importlib import metadata
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import pytest
@@ -36,9 +37,10 @@ def installed(house: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     pip = ("-m", "pip", "--disable-pip-version-check")
     call(sys.executable, *pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ".", cwd=house)
     (wheel,) = folder.glob("*.whl")
-    call(sys.executable, "-m", "venv", folder / "venv", cwd=folder)
+    call(sys.executable, "-m", "venv", "--without-pip", folder / "venv", cwd=folder)
     link_locked_packages(folder / "venv")
-    call(folder / "venv/bin/python", *pip, "install", "--quiet", "--no-deps", "--no-compile", wheel, cwd=folder)
+    there = ("--python", folder / "venv/bin/python")
+    call(sys.executable, *pip, *there, "install", "--quiet", "--no-deps", "--no-compile", wheel, cwd=folder)
     return folder / "venv/bin"
 
 
@@ -55,7 +57,19 @@ def link_locked_packages(venv: Path) -> None:
                 target.write_bytes(source.read_bytes().replace(bytes(Path(sys.prefix)), bytes(venv), 1))
                 target.chmod(0o755)
             else:
-                shutil.copyfile(source, target)
+                link(source, target)
+                compiled = Path(cache_from_source(str(source)))
+                if source.suffix == ".py" and compiled.exists():
+                    link(compiled, Path(cache_from_source(str(target))))
+
+
+def link(source: Path, target: Path) -> None:
+    """A file at a second place with its time of change, so that what Python compiled of it is valid there, too."""
+    target.parent.mkdir(exist_ok=True)
+    try:
+        target.hardlink_to(source)
+    except OSError:  # on another file system
+        shutil.copy2(source, target)
 
 
 def test_the_whole_package_works_from_another_folder(installed: Path, tmp_path: Path) -> None:
