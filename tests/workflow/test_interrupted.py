@@ -12,11 +12,12 @@ import pytest
 
 from nodeprint.data import records
 from tests.support.made_records import one_record_file
+from tests.support.paced_kernel import PACED, paced  # noqa: F401 (a fixture)
 from tests.support.real_parts import environment
 
-pytestmark = pytest.mark.machine
+pytestmark = [pytest.mark.machine, pytest.mark.usefixtures("paced")]
 
-PASSES = 200
+PASSES = 24
 
 
 def call(house: Path, campaign: str, passes: int = PASSES) -> subprocess.Popen[str]:
@@ -24,7 +25,7 @@ def call(house: Path, campaign: str, passes: int = PASSES) -> subprocess.Popen[s
     path = house / f"{campaign}.yaml"
     path.write_text(
         f"campaign: {campaign}\npreset: test\nruns: 1\nmeasure: [coherence-cas]\n"
-        f"arguments: {{coherence-cas: --passes {passes} --lines 512}}\n"
+        f"arguments: {{coherence-cas: --passes {passes} {PACED}}}\n"
     )
     return subprocess.Popen(
         [house / "workflow/run", "--config", path.name], cwd=house, env=environment(), text=True,
@@ -54,7 +55,7 @@ def begun(house: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
     process = call(house, "interrupted")
     deadline = time.monotonic() + 600
     while not (
-        found := [p for p in house.glob("results/interrupted/nodes/*/job1/run1/*.jsonl") if p.stat().st_size > 8_000]
+        found := [p for p in house.glob("results/interrupted/nodes/*/job1/run1/*.jsonl") if '"pair"' in p.read_text()]
     ):
         assert time.monotonic() < deadline, "nothing was measured in ten minutes"
         assert process.poll() is None, process.communicate()[0]

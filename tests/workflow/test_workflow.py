@@ -18,14 +18,14 @@ from nodeprint.data import records
 from tests.support.made_records import record_files, record_texts
 from tests.support.main_job import config, run
 from tests.support.own_processes import is_ours
+from tests.support.paced_kernel import PACED, paced  # noqa: F401 (a fixture)
 from tests.support.real_parts import environment
 from tests.support.schemas import valid_campaign
 
 pytestmark = pytest.mark.machine
 
 
-#: Seconds of measuring; few and long ones, as on a busy machine every pass waits for both its CPUs.
-PASSES = 200
+PASSES = 24
 
 
 def job(house: Path, campaign: str, number: int = 1) -> Path:
@@ -120,16 +120,6 @@ def test_what_a_site_adds_is_reported_without_measuring_or_judging(
     assert "clause 7 of ABC-42" in subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
-def test_a_verbose_call_shows_all(house: Path) -> None:
-    words = [house / "workflow/run", "--config", config(house, "verbose", "runs: 1\n").name]
-    shown = subprocess.run(
-        words, cwd=house, env=environment() | {"VERBOSE": "1"}, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert shown.returncode == 0, shown.stderr
-    assert "Building DAG of jobs..." in shown.stderr
-    assert "node-run: run 1 of 1: coherence-cas" in shown.stderr
-
-
 def test_a_blank_and_other_letters_in_the_path(house: Path, tmp_path: Path) -> None:
     """With an environment whose programs are called as pip and uv call them where a path has a blank."""
     copy = tmp_path / "zwei Wörter"
@@ -148,14 +138,21 @@ def test_a_blank_and_other_letters_in_the_path(house: Path, tmp_path: Path) -> N
     assert (copy / "results/words/report/cluster.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_a_node_is_measured_again_as_a_new_job(house: Path, done: subprocess.CompletedProcess[str]) -> None:
+def test_a_node_is_measured_again_as_a_new_job_and_a_verbose_call_shows_all(
+    house: Path, done: subprocess.CompletedProcess[str]
+) -> None:
     assert done.returncode == 0, done.stderr
     path = config(house, "twice")
     shutil.copytree(house / "results/done", house / "results/twice", symlinks=True)
     node = job(house, "twice").parent.name
-    second = run(house, path, "--again", node)
+    second = subprocess.run(
+        [house / "workflow/run", "--config", path.name, "--again", node],
+        cwd=house, env=environment() | {"VERBOSE": "1"}, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
     assert second.returncode == 0, second.stderr
     assert len(record_files(job(house, "twice", 1))) == len(record_files(job(house, "twice", 2))) == 2
+    assert "Building DAG of jobs..." in second.stderr
+    assert "node-run: run 1 of 2: coherence-cas" in second.stderr
 
 
 def processes(campaign: Path) -> dict[str, list[int]]:
@@ -183,14 +180,14 @@ def processes(campaign: Path) -> dict[str, list[int]]:
 def started(house: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Path, Path, subprocess.Popen[str]]]:
     """A call in the middle of a measurement: configuration, job folder, process."""
     campaign = f"killed-{request.node.callspec.id}".replace("+", "-")
-    path = config(house, campaign, f"runs: 1\narguments: {{coherence-cas: --passes {PASSES} --lines 512}}\n")
+    path = config(house, campaign, f"runs: 1\narguments: {{coherence-cas: --passes {PASSES} {PACED}}}\n")
     process = subprocess.Popen(
         [house / "workflow/run", "--config", path.name],
         cwd=house, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     folder = house / "results" / campaign
     deadline = time.monotonic() + 600
-    while not any(p.stat().st_size > 8_000 for p in folder.glob("nodes/*/job1/run1/*.jsonl")):
+    while not any('"pair"' in path.read_text() for path in folder.glob("nodes/*/job1/run1/*.jsonl")):
         assert time.monotonic() < deadline, "nothing was measured in ten minutes"
         assert process.poll() is None, process.communicate()[0]
         time.sleep(0.05)
@@ -203,6 +200,7 @@ def started(house: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Path,
 
 
 # node-run or the kernel alone: test_node_run
+@pytest.mark.usefixtures("paced")
 @pytest.mark.parametrize("victims", [("run.py",), ("snakemake",), ("snakemake", "node-run", "coherence")], ids="+".join)
 def test_killed_in_the_middle_then_continued(
     house: Path, started: tuple[Path, Path, subprocess.Popen[str]], victims: tuple[str, ...]
