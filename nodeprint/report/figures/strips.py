@@ -8,7 +8,6 @@ import msgspec
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 
 from nodeprint.data.layout import Ints
 from nodeprint.errors import NodeprintError
@@ -98,9 +97,12 @@ def _coordinate(levels: NodeLevels, dim: str, wanted: int | str | None) -> int:
 
 
 def peer_ranges(ax: Axes, x: Ints, low: Floats, high: Floats, style: Style) -> None:
-    """Draw by place a line from the lowest to the highest of the peers."""
-    lines = np.stack([np.column_stack([x, low]), np.column_stack([x, high])], axis=1)
-    ax.add_collection(LineCollection(list(lines), linewidths=1.2, colors=style.colours["peers"], alpha=0.7))
+    """Draw by place a line from the lowest to the highest of the peers, all as one path."""
+    ends = np.column_stack([low, high, np.full(len(x), np.nan)])
+    ax.plot(
+        np.repeat(x, 3), ends.ravel(), linewidth=1.2, color=style.colours["peers"], alpha=0.7, solid_capstyle="butt",
+        gid="peers",
+    )  # fmt: skip
 
 
 def strip(ax: Axes, data: StripData, style: Style) -> None:

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 
 from nodeprint.data.fabric import Fabric, Fabrics
 from nodeprint.data.homes import FAR, NEAR
@@ -96,15 +95,15 @@ def kinds_of_cells() -> Iterator[tuple[str, str]]:
         yield from ((measurement, terms.families[number]) for number, _ in terms.by_family)
 
 
-def kinds_of_pairs() -> Iterator[tuple[str, str]]:
-    """Each measurement of pairs with each of its terms, several of which may be one cause."""
+def kinds_of_pairs() -> Iterator[object]:
+    """Each measurement of pairs with each of its terms, several of which may be one cause, at its homes in turn."""
     for quantity in simulated().pairs:
         terms = terms_of(quantity)
         names = dict.fromkeys([
             *(f"{terms.families[number]}" for number, _ in terms.by_family),
             *(" ".join([cause.term, *cause.where]) for cause in terms.composites),
         ])  # fmt: skip
-        yield from ((quantity.measurement, name) for name in names)
+        yield from in_turn(((quantity.measurement, name) for name in names), quantity.homes)
 
 
 def covered(quantity: Quantity, kind: str) -> npt.NDArray[np.int64]:
@@ -155,8 +154,8 @@ def assert_shown(of: PackedFleet, verdict: Verdict, finding: Finding, axes: list
     assert bounds == pytest.approx([-100 * finding.bound, 100 * finding.bound])
     bound = bounds[1]
     assert np.mean(values > bound) > 0.9, (finding.part, bound, values)
-    segments = [np.asarray(s) for c in ax.collections if isinstance(c, LineCollection) for s in c.get_segments()]
-    peers = np.array([segment[:, 1] for segment in segments if np.ptp(segment[:, 0]) == 0])
+    (ranges,) = [line for line in ax.get_lines() if line.get_gid() == "peers"]
+    peers = np.asarray(ranges.get_ydata(), dtype=np.float64).reshape(-1, 3)[:, :2]
     assert len(peers) == len(values)
     assert (np.abs(peers.mean(axis=0)) < bound).all(), (finding.part, bound, peers)
     low, high = ax.get_ylim()
@@ -174,7 +173,7 @@ def test_cells_of_a_finding_are_drawn_beyond_its_bound(measurement: str, kind: s
     assert_shown(of, verdict, finding, axes)
 
 
-@pytest.mark.parametrize(("of_pairs", "home"), in_turn(kinds_of_pairs(), HOMES))
+@pytest.mark.parametrize(("of_pairs", "home"), list(kinds_of_pairs()))
 def test_pairs_of_a_finding_are_drawn_beyond_its_bound(of_pairs: tuple[str, str], home: int, axes: list[Axes]) -> None:
     measurement, kind = of_pairs
     quantity = measured(measurement)
