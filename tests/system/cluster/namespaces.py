@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import shlex
 import subprocess
@@ -10,6 +11,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
+
+#: Where users of a cluster log in, and what says which process a cluster is.
+LOGIN, STATE_FILE = "login", "cluster.json"
 
 # linux/sched.h: mount, host-name, IPC, PID and network namespaces
 CLONE_ALL = 0x00020000 | 0x04000000 | 0x08000000 | 0x20000000 | 0x40000000
@@ -119,3 +123,26 @@ def wait_for(true: Callable[[], bool], seconds: float) -> None:
         if time.monotonic() > end:
             raise ClusterError(f"still waiting after {seconds:.0f} s")
         time.sleep(0.02)
+
+
+def first_process(state: Path) -> int:
+    """The PID of the cluster's first process. Raises ClusterError where no cluster runs from this folder."""
+    try:
+        record = json.loads((state / STATE_FILE).read_text())
+        pid, started = int(record["pid"]), str(record["start_time"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ClusterError(f"{state}: no cluster runs from this folder; start one with `up`") from None
+    if start_time(pid) != started:
+        raise ClusterError(f"{state}: the cluster of this folder is dead; clear it away with `down`")
+    return pid
+
+
+def enter(state: Path, node: str) -> list[str]:
+    """The command prefix that runs a command on `node` (`login` or a node's name) in the current folder."""
+    prefix = ["nsenter", f"--target={first_process(state)}", "--all", "--"]
+    if node != LOGIN:
+        pid_file = state / "nodes" / node
+        if not pid_file.is_file():
+            raise ClusterError(f"{node}: not a node that runs; `exec login sinfo -N` lists them")
+        prefix += ["nsenter", f"--target={pid_file.read_text()}", "--all", "--"]
+    return [*prefix, "sh", "-c", 'cd "$0" && exec "$@"', str(Path.cwd())]
