@@ -14,10 +14,11 @@ import pytest
 from nodeprint.data import records
 from tests.support import statuses
 from tests.support.made_records import one_record_file, record_files
+from tests.support.paced_kernel import PACED, paced  # noqa: F401 (a fixture)
 from tests.support.real_parts import ROOT, environment, need, small_file_system
-from tests.system.test_cluster import CLUSTER, caller, cluster, outcome, reach, states, up, verdicts
+from tests.system.test_cluster import CLUSTER, caller, cluster, inside, outcome, reach, states, up, verdicts
 
-pytestmark = pytest.mark.machine
+pytestmark = [pytest.mark.machine, pytest.mark.usefixtures("paced")]
 
 NODES = ("rack-J01", "cn-n", "cn03")
 
@@ -50,7 +51,7 @@ class Campaign:
         slurm = {"deadline_hours": 1, "late_seconds": 15} | options
         self.config.write_text(json.dumps({
             "campaign": self.folder.name, "preset": "test", "measure": ["coherence-cas"], "runs": 1, "launch": "slurm",
-            "recheck": False, "arguments": {"coherence-cas": f"--passes {passes} --lines 512"}, "slurm": slurm,
+            "recheck": False, "arguments": {"coherence-cas": f"--passes {passes} {PACED}"}, "slurm": slurm,
         }))  # fmt: skip
 
     def call(self) -> subprocess.Popen[str]:
@@ -104,7 +105,7 @@ def wait_for(true: Callable[[], bool], seconds: float = 600) -> None:
 
 
 def login(slurm: Path, text: str) -> str:
-    return cluster("exec", "login", "sh", "-c", text, state=slurm, check=False).stdout
+    return inside(slurm, "login", "sh", "-c", text)
 
 
 def kill_slurmctld(slurm: Path) -> None:
@@ -123,7 +124,7 @@ def nothing_is_left(campaign: Campaign) -> None:
 
 
 def test_a_killed_login_two_calls_at_once_and_a_controller_that_is_away(house: Path, slurm: Path) -> None:
-    campaign = Campaign(house, slurm, "killed", passes=80)
+    campaign = Campaign(house, slurm, "killed", passes=40)
     first = campaign.call()
     campaign.measuring("rack-J01")
     jobs = login(slurm, "squeue --noheader -o %i").split()
@@ -148,7 +149,7 @@ def test_a_killed_login_two_calls_at_once_and_a_controller_that_is_away(house: P
 
 
 def test_a_node_that_crashes_costs_itself_alone_and_is_measured_in_a_new_job(house: Path, slurm: Path) -> None:
-    campaign = Campaign(house, slurm, "crashed", passes=60)
+    campaign = Campaign(house, slurm, "crashed", passes=16)
     process = campaign.call()
     campaign.measuring("cn-n")
     kept = len(campaign.cut("cn-n"))
@@ -177,7 +178,7 @@ def test_a_node_that_crashes_costs_itself_alone_and_is_measured_in_a_new_job(hou
 
 def test_a_read_only_folder_a_late_outcome_and_a_node_without_python(house: Path, slurm: Path) -> None:
     """The login node does not see what rack-J01 wrote until long after its job, and cn-n has no Python."""
-    campaign = Campaign(house, slurm, "hidden", passes=30)
+    campaign = Campaign(house, slurm, "hidden", passes=16)
     folder, hidden = campaign.folder, campaign.folder / "nodes/rack-J01/job1"
     folder.mkdir(parents=True)
     python = f"{ROOT}/.venv"
@@ -206,7 +207,7 @@ def test_a_read_only_folder_a_late_outcome_and_a_node_without_python(house: Path
 
 @pytest.mark.long
 def test_nodes_that_crash_before_a_call_and_between_two_runs(house: Path, slurm: Path) -> None:
-    campaign = Campaign(house, slurm, "crashes", passes=40, unavailable_minutes=0.1)
+    campaign = Campaign(house, slurm, "crashes", passes=16, unavailable_minutes=0.1)
     campaign.config.write_text(campaign.config.read_text().replace('"runs": 1', '"runs": 2'))
     cluster("crash", "cn03", state=slurm)
     try:
@@ -229,7 +230,7 @@ def test_nodes_that_crash_before_a_call_and_between_two_runs(house: Path, slurm:
     for node, job in jobs.items():
         files = record_files(campaign.folder / "nodes" / node / job)
         assert [file.header["run"] for file in files] == [1, 2] and all(file.complete for file in files)
-        assert all(list(file.pairs["pass"]) == list(range(40)) for file in files), node
+        assert all(list(file.pairs["pass"]) == list(range(16)) for file in files), node
     assert packed.read_bytes() == before, "the job of the boot before stays as it was"
     nothing_is_left(campaign)
 
@@ -237,7 +238,7 @@ def test_nodes_that_crash_before_a_call_and_between_two_runs(house: Path, slurm:
 @pytest.mark.long
 def test_a_job_that_is_requeued_is_continued(house: Path, slurm: Path) -> None:
     """Ours are submitted with --no-requeue; an administrator may requeue them all the same."""
-    campaign = Campaign(house, slurm, "requeued", passes=120)
+    campaign = Campaign(house, slurm, "requeued", passes=40)
     process = campaign.call()
     campaign.measuring("cn03")
     rows = [line.split("\t") for line in (campaign.folder / "launch/jobs.tsv").read_text().splitlines()]
@@ -298,7 +299,7 @@ def test_nodes_of_different_size_and_cpus_that_slurm_keeps(house: Path, tmp_path
 
 @pytest.mark.long
 def test_a_controller_that_is_away_for_longer_than_jobs_take(house: Path, slurm: Path) -> None:
-    campaign = Campaign(house, slurm, "away", passes=60, jobs_at_a_time=2)
+    campaign = Campaign(house, slurm, "away", passes=40, jobs_at_a_time=2)
     process = campaign.call()
     wait_for(lambda: any(campaign.cut(node) for node in NODES))
     kill_slurmctld(slurm)
@@ -315,7 +316,7 @@ def test_a_controller_that_is_away_for_longer_than_jobs_take(house: Path, slurm:
 @pytest.mark.long
 def test_slurmd_and_its_step_killed(house: Path, slurm: Path) -> None:
     """node-run goes on without them, and what it measured counts."""
-    campaign = Campaign(house, slurm, "daemons", passes=60)
+    campaign = Campaign(house, slurm, "daemons", passes=30)
     process = campaign.call()
     campaign.measuring("cn03")
     cluster("exec", "cn03", "pkill", "-KILL", "slurm", state=slurm)
@@ -391,7 +392,7 @@ def test_accounting_knows_what_slurm_forgot(house: Path, tmp_path: Path) -> None
     need("slurmdbd", "mariadbd", "mariadb-install-db")
     state = up(tmp_path / "state", 3, "MinJobAge=2", accounting=True)
     try:
-        campaign = Campaign(house, state, "accounted", passes=200)
+        campaign = Campaign(house, state, "accounted", passes=60)
         process = campaign.call()
         campaign.measuring("cn01")
         rows = [line.split("\t") for line in (campaign.folder / "launch/jobs.tsv").read_text().splitlines()]
