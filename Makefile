@@ -61,7 +61,7 @@ format: .venv/dev.stamp ## format all sources
 test: .venv/dev.stamp kernels ## unit tests, kernels under sanitizers, the workflow here and on a real Slurm
 	$(MAKE) --no-print-directory -C kernels test
 	$(MAKE) --no-print-directory test-pure
-	pytest -q -m 'machine and not long' -n 3 --dist loadfile
+	pytest -q -m 'machine and not long' -n 4 --dist loadfile
 
 test-pure: .venv/dev.stamp kernels ## the tests that neither measure nor start services
 	pytest -q -m 'not machine and not emulated and not long' -n auto --dist worksteal $(TESTS)

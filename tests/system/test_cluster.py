@@ -271,6 +271,7 @@ def reach(slurm: Path, wanted: dict[str, str]) -> None:
         time.sleep(0.2)
 
 
+@pytest.mark.long
 def test_reserved_and_powered_down_nodes(house: Path, sleepy: Path) -> None:
     reserve = ["create", "reservation", "starttime=now", "duration=60", "users=root"]
     scontrol(sleepy, *reserve, "reservationname=upkeep", "nodes=cn02", "flags=maint")

@@ -176,6 +176,7 @@ def test_a_node_that_crashes_costs_itself_alone_and_is_measured_in_a_new_job(hou
     nothing_is_left(campaign)
 
 
+@pytest.mark.long
 def test_a_read_only_folder_a_late_outcome_and_a_node_without_python(house: Path, slurm: Path) -> None:
     """The login node does not see what rack-J01 wrote until long after its job, and cn-n has no Python."""
     campaign = Campaign(house, slurm, "hidden", passes=16)

@@ -69,6 +69,7 @@ def test_a_suspicion_is_confirmed_by_a_second_job_beside_unsuspected_nodes(house
 
 
 @pytest.mark.usefixtures("replaying")
+@pytest.mark.long
 def test_what_stays_suspect_is_measured_twice_more_and_no_more(house: Path) -> None:
     folder, done = campaign(house, "recheck-soon", code=3)
     assert "recheck 2 of at most 2" in done.stderr
