@@ -137,7 +137,7 @@ MOVES = {
     },
 }  # fmt: skip
 
-#: How many of each there are in a turn, which moves a line of 64 bytes of each array.
+#: How many of each there are in a turn, which moves a line of 64 bytes of each array; a compiler may join turns.
 TURNS = {
     "load_chunk": {"load": 4}, "store_mem_chunk": {"past": 4}, "copy_chunk": {"load": 4, "store": 4},
     "copy_mem_chunk": {"load": 4, "past": 4}, "triad_chunk": {"load": 8, "sum": 8, "store": 4},
@@ -160,7 +160,10 @@ def test_a_stream_is_nothing_but_its_loads_sums_and_stores(stream: str) -> None:
         kind: [text for text in loop if re.match(pattern, text)] for kind, pattern in MOVES[platform.machine()].items()
     }
     if platform.machine() == "x86_64":  # elsewhere an instruction moves two or calculates with a product
-        assert {kind: len(texts) for kind, texts in kinds.items() if texts} == TURNS[stream]
+        joined = len(kinds["load"] + kinds["past"]) // sum(TURNS[stream].get(kind, 0) for kind in ("load", "past"))
+        assert joined in (1, 2)
+        counted = {kind: len(texts) for kind, texts in kinds.items() if texts}
+        assert counted == {kind: joined * count for kind, count in TURNS[stream].items()}
     others = [text for text in loop if not any(text in texts for texts in kinds.values())]
     assert len(others) <= 5, loop
     assert not any("(" in text or "[" in text for text in others)

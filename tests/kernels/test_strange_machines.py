@@ -25,7 +25,7 @@ from nodeprint.campaign import plans
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.data import records
 from nodeprint.settings import config as configuration
-from tests.support.real_parts import ALLOWED, ROOT, built, missing, need
+from tests.support.real_parts import ALLOWED, ROOT, built, missing, need, need_mount_namespace
 
 pytestmark = pytest.mark.machine
 
@@ -177,7 +177,8 @@ def test_nodes_that_no_cpu_can_touch_are_left_out_where_memory_may_not_be_bound(
 
 def test_a_transparent_huge_page_has_a_size_of_its_own(tmp_path: Path) -> None:
     """default_hugepagesz=1G makes reserved pages larger, not transparent ones; with 64 KiB pages those have 512 MiB."""
-    need("unshare", "mount", root="bind a file over /proc/meminfo", cpus=2)
+    need("mount", cpus=2)
+    need_mount_namespace("bind a file over /proc/meminfo")
     reserved = "".join(
         "Hugepagesize:    1048576 kB\n" if line.startswith("Hugepagesize:") else line
         for line in Path("/proc/meminfo").read_text().splitlines(keepends=True)

@@ -33,6 +33,14 @@ def need(*tools: str, root: str = "", cpus: int = 1) -> None:
         missing(f"{cpus} CPUs are needed")
 
 
+def need_mount_namespace(purpose: str) -> None:
+    """Skip the test where root cannot have a namespace of mounts, which `purpose` needs: in a chroot, for one."""
+    need("unshare", root=f"{purpose}, in a namespace of mounts")
+    done = subprocess.run(["unshare", "--mount", "true"], check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        missing(f"no namespace of mounts here, as in a chroot ({done.stderr.strip()}): nothing is wrong without one")
+
+
 def missing(reason: str) -> NoReturn:
     """Skip the test, with the reason; with NODEPRINT_REQUIRE=all a skipped test is a failure."""
     if os.environ.get("NODEPRINT_REQUIRE") == "all":

@@ -19,7 +19,7 @@ from nodeprint.machine import node_configuration
 from nodeprint.machine.topology.presets import from_part
 from tests.support import statuses
 from tests.support.made_records import record_texts
-from tests.support.real_parts import ROOT, built, environment, need
+from tests.support.real_parts import ROOT, built, environment, need, need_mount_namespace
 from tests.support.waiting import wait_for
 from tests.system.test_cluster import caller, cluster, hosts, outcome, scontrol, text_of, up, verdicts
 
@@ -33,6 +33,7 @@ NODES = ("cn01", "cn02", "cn03", "cn04")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Three hosts with sshd; the cluster's state folder."""
     need("sshd", "ssh", "ip", "nsenter", "ansible-playbook", root="start hosts in namespaces")
+    need_mount_namespace("start hosts in namespaces")
     state = tmp_path_factory.mktemp("hosts") / "state"
     cluster("up", str(len(NODES)), "--sshd", "--state", state)
     yield state

@@ -23,7 +23,7 @@ from nodeprint.settings import config
 from tests.support import statuses
 from tests.support.made_records import one_record_file, record_files
 from tests.support.paced_kernel import PACED, paced  # noqa: F401 (a fixture)
-from tests.support.real_parts import ROOT, environment, need
+from tests.support.real_parts import ROOT, environment, need, need_mount_namespace
 from tests.support.waiting import wait_for
 from tests.system.cluster.namespaces import enter
 
@@ -53,6 +53,7 @@ def inside(state: Path, node: str, *words: str | Path) -> str:
 def up(state: Path, count: int, *conf: str, names: Sequence[str] = (), accounting: bool = False) -> Path:
     """Start a cluster of `count` nodes with lines of `conf` in its slurm.conf."""
     need("slurmctld", "slurmd", "munged", "ip", "nsenter", root="start a virtual cluster")
+    need_mount_namespace("start a virtual cluster")
     lines = [word for line in conf for word in ("--conf", line)]
     lines += ["--accounting"] if accounting else []
     cluster("up", str(count), "--state", state, "--names", ",".join(names), *lines)
@@ -432,6 +433,7 @@ def test_nothing_is_left(tmp_path: Path) -> None:
 
 def test_a_cluster_that_does_not_start_leaves_nothing(tmp_path: Path) -> None:
     need("slurmctld", "slurmd", "munged", "ip", "nsenter")
+    need_mount_namespace("start a virtual cluster")
     state = tmp_path / "state"
     done = cluster("up", "1", "--state", state, "--conf", "NoSuchKey=1", check=False)
     assert done.returncode == 1
