@@ -242,7 +242,7 @@ def test_a_missing_part_is_never_passed_over() -> None:
 
 
 def test_tests_share_through_support_alone() -> None:
-    imports = re.compile(r"^from tests\.(?!support\b|system\.test_)", re.MULTILINE)
+    imports = re.compile(r"^from tests\.(?!support\b|system\.(?:test_|cluster\b))", re.MULTILINE)
     assert [
         str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("*.py") if imports.search(path.read_text())
     ] == []

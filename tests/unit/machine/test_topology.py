@@ -280,8 +280,8 @@ def test_a_machine_is_named_once() -> None:
     named = Topology(Machine(name="AMD EPYC 7742", generation="Rome"), (Cpu(0),))
     unnamed = Topology(Machine(generation="Kunpeng 920"), (Cpu(0),))
     heads = [str(as_text(one).label) for one in (named, unnamed)]
-    assert heads[0].startswith("[bold]AMD EPYC 7742[/bold]  Rome, 1 CPUs")
-    assert heads[1].startswith("[bold]Kunpeng 920[/bold]  1 CPUs")
+    assert heads[0].startswith("[bold]AMD EPYC 7742[/bold]  Rome, 1 CPU")
+    assert heads[1].startswith("[bold]Kunpeng 920[/bold]  1 CPU")
 
 
 def test_a_numa_node_that_is_a_ccd_is_named_once() -> None:
