@@ -12,7 +12,7 @@ help: ## this list
 	@echo "FAIL_ON=not-measured,deviates   'make run' fails where a node has such an outcome (also: invalid, any)"
 	@echo "VERBOSE=1     all of Snakemake's output (it is always in results/<campaign>/logs/run.log)"
 
-demo: .venv/packages.stamp ## a simulated fleet with one slow core, judged and reported in half a minute; nothing is measured
+demo: .venv/packages.stamp ## a simulated fleet with one slow core, judged and reported in less than a minute; nothing is measured
 	@.venv/bin/nodeprint demo
 
 run: .venv/run.stamp kernels ## measure (here, or as the configuration says), judge, and write the PDF

@@ -116,7 +116,7 @@ def demo(
         "results/demo"
     ),
 ) -> None:
-    """Find a slow core in a simulated fleet, in half a minute.
+    """Find a slow core in a simulated fleet, in less than a minute.
 
     Simulates eight nodes of 2 x 64 cores, one of which has a slow core, judges them and writes the report. Nothing is
     measured; every line and page says that it is simulated.

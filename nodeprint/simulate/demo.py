@@ -1,4 +1,4 @@
-"""The fleet of `nodeprint demo`: small enough for half a minute, large enough to find a slow core and confirm it."""
+"""The fleet of `nodeprint demo`: small enough for a minute, large enough to find a slow core and confirm it."""
 
 from __future__ import annotations
 
