@@ -195,7 +195,7 @@ def _from_jobs(
     if state.state != "measured":
         return replace(node, fingerprint=survey.fingerprint), gathered, []
     node, of_node = _of_node(node, number, place, of_jobs, survey)
-    headers = [one.header for job in of_jobs for one in job.measured.values()]
+    headers = [measured.header for job in of_jobs for measured in job.measured.values()]
     gathered.simulated = any(bool(of.get("simulated")) for of in (*headers, *(job.status for job in of_jobs)))
     gathered.versions = {f"kernel {header.get('kernel')}": str(header.get("kernel_hash", "")) for header in headers}
     return node, gathered, of_node
@@ -345,16 +345,16 @@ def _pairs(number: int, job: int, measured: Measured, kind: _NodeKind) -> JobPar
     coordinates = (homes.of_pairs(measured, kind.machine), measured.places["a"], measured.places["b"])
     raw = [np.ascontiguousarray(each).tobytes() for each in coordinates]
     places, at = job_parts.measured_pairs(kind.cpus, bool(measured.header.get("directed")), *raw)
-    there, shape = at >= 0, (len(measured.runs), len(measured.passes), len(places["home"]))
+    placed, shape = at >= 0, (len(measured.runs), len(measured.passes), len(places["home"]))
     disturbed = np.zeros(shape[0])
     if measured.columns["flags"].any():
         flags = np.zeros(shape, dtype=np.uint8)
-        flags[..., at[there]] = measured.columns["flags"][..., there]
+        flags[..., at[placed]] = measured.columns["flags"][..., placed]
         disturbed = ((flags & FLAGS["disturbed"]) != 0).mean(axis=(1, 2))
 
     def values() -> Values:
         out = np.full(shape, np.nan, dtype=np.float32)
-        out[..., at[there]] = measured.columns["latency_ns"][..., there]
+        out[..., at[placed]] = measured.columns["latency_ns"][..., placed]
         return out
 
     clock, header = measured.header.get("clock"), measured.header
@@ -421,7 +421,7 @@ def _fingerprint(jobs: Sequence[Job], survey: Survey, machine: Machine) -> dict[
     fields = dict(survey.fingerprint)
     if machine.name:
         fields.setdefault("cpu", machine.name)
-    headers = [one.header for job in jobs for one in job.pairs]
+    headers = [measured.header for job in jobs for measured in job.pairs]
     if headers:
         fields |= {key: headers[-1][key] for key in ("kernel_hash", "compiler") if headers[-1].get(key)}
     return fields

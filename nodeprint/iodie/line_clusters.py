@@ -135,12 +135,12 @@ def find(first: Floats, second: Floats, both: Floats, part: Ints, seed: int = 1)
     if not enough.any():
         return replace(_mixture(aligned, scale, np.zeros_like(label)), hidden=hidden)
     kept = enough[label]
-    found = _mixture(aligned[kept], scale, (np.cumsum(enough) - 1)[label[kept]])
-    if not found.sizes.all():  # of a cluster no line is sure: there is nothing to tell them apart by
+    mixture = _mixture(aligned[kept], scale, (np.cumsum(enough) - 1)[label[kept]])
+    if not mixture.sizes.all():  # of a cluster no line is sure: there is nothing to tell them apart by
         return _mixture(aligned, scale, np.zeros_like(label))
     every, probability = np.full(len(label), UNASSIGNED), np.zeros(len(label))
-    every[kept], probability[kept] = found.label, found.probability
-    return replace(found, label=every, probability=probability, hidden=hidden)
+    every[kept], probability[kept] = mixture.label, mixture.probability
+    return replace(mixture, label=every, probability=probability, hidden=hidden)
 
 
 def _noise(first: Floats, second: Floats) -> Floats:

@@ -101,7 +101,7 @@ def peer_ranges(ax: Axes, x: Ints, low: Floats, high: Floats, style: Style) -> N
     ends = np.column_stack([low, high, np.full(len(x), np.nan)])
     ax.plot(
         np.repeat(x, 3), ends.ravel(), linewidth=1.2, color=style.colours["peers"], alpha=0.7, solid_capstyle="butt",
-        gid="peers",
+        label="_peers",
     )  # fmt: skip
 
 

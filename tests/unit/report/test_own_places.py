@@ -154,7 +154,7 @@ def assert_shown(of: PackedFleet, verdict: Verdict, finding: Finding, axes: list
     assert bounds == pytest.approx([-100 * finding.bound, 100 * finding.bound])
     bound = bounds[1]
     assert np.mean(values > bound) > 0.9, (finding.part, bound, values)
-    (ranges,) = [line for line in ax.get_lines() if line.get_gid() == "peers"]
+    (ranges,) = [line for line in ax.get_lines() if line.get_label() == "_peers"]
     peers = np.asarray(ranges.get_ydata(), dtype=np.float64).reshape(-1, 3)[:, :2]
     assert len(peers) == len(values)
     assert (np.abs(peers.mean(axis=0)) < bound).all(), (finding.part, bound, peers)
