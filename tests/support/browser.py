@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import os
 import shutil
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.support.real_parts import need
+from tests.support.real_parts import missing
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -98,11 +99,21 @@ class Page:
             self.requests.append(str(parameters["request"]["url"]))
 
 
+@functools.cache
+def _installed() -> str:
+    """The first browser that starts. Ubuntu's package of Chromium is a script that names a snap and ends with 1."""
+    starting = (name for name in NAMES if shutil.which(name) and _starts(name))
+    return next(starting, None) or missing(f"no browser starts here: {' or '.join(NAMES)} is needed")
+
+
+def _starts(name: str) -> bool:
+    return subprocess.run([name, "--version"], check=False, capture_output=True, timeout=60).returncode == 0
+
+
 @contextmanager
 def browser(dark: bool = False) -> Iterator[Page]:
     """A browser with one page, ended afterwards."""
-    name = next((name for name in NAMES if shutil.which(name)), NAMES[0])
-    need(name)
+    name = _installed()
     there, back = os.pipe(), os.pipe()
     with tempfile.TemporaryDirectory(prefix="nodeprint-browser-", ignore_cleanup_errors=True) as profile:
         words = [

@@ -139,10 +139,11 @@ def first_process(state: Path) -> int:
 
 def enter(state: Path, node: str) -> list[str]:
     """The command prefix that runs a command on `node` (`login` or a node's name) in the current folder."""
-    prefix = ["nsenter", f"--target={first_process(state)}", "--all", "--"]
+    # in a chroot a namespace of mounts has the machine's root, so that the process's own root is asked for
+    prefix = ["nsenter", f"--target={first_process(state)}", "--all", "--root", "--"]
     if node != LOGIN:
         pid_file = state / "nodes" / node
         if not pid_file.is_file():
             raise ClusterError(f"{node}: not a node that runs; `exec login sinfo -N` lists them")
-        prefix += ["nsenter", f"--target={pid_file.read_text()}", "--all", "--"]
+        prefix += ["nsenter", f"--target={pid_file.read_text()}", "--all", "--root", "--"]
     return [*prefix, "sh", "-c", 'cd "$0" && exec "$@"', str(Path.cwd())]
