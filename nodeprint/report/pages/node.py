@@ -204,8 +204,9 @@ def _range(campaign: Campaign, node: str, measurement: str) -> str:
         return f"{measurement}: no pair was measured."
     low, high = (names.quantity(float(end), levels.quantity.unit) for end in (finite.min(), finite.max()))
     homes = f" at {len(levels.quantity.homes)} homes" if len(levels.quantity.homes) > 1 else ""
-    words = f"{measurement}: {finite.size:,} pairs{homes}"
-    return f"{words}, {low}." if finite.size == 1 else f"{words}, from {low} to {high}."
+    if finite.size == 1:
+        return f"{measurement}: 1 pair{homes}, {low}."
+    return f"{measurement}: {finite.size:,} pairs{homes}, from {low} to {high}."
 
 
 def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> list[Block]:
