@@ -4,6 +4,7 @@ cache level, a NUMA node. The judge and every page read this array.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -146,6 +147,14 @@ class Quantity:
     def size(self) -> int:
         """The number of places."""
         return int(self.values.shape[2])
+
+    def release(self) -> None:
+        """Give the memory of values that are mapped from a file back; they are read again where they are needed."""
+        owner: object = self.values
+        while isinstance(owner, np.ndarray):
+            owner = owner.base
+        if isinstance(owner, mmap.mmap):
+            owner.madvise(mmap.MADV_DONTNEED)
 
     def named(self, dim: str, coordinate: int) -> Key:
         """A coordinate as findings have it: a word where the dimension is of words."""

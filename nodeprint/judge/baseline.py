@@ -174,9 +174,9 @@ def _values(of: PackedFleet, reduced: Sequence[Reduced], whole: Sequence[Matrix]
 
 def _part(one: Reduced, number: int, level: Reals) -> Matrix:
     """A part without nodes, for its terms and their bounds."""
-    part, none = one.parts[number], np.zeros((0, 0, 0))
-    template = level[part.places]
-    return Matrix(one.quantity, part, one.scale, np.zeros(0, dtype=np.int64), (), none, template, none)
+    part, nodes = one.parts[number], np.zeros(0, dtype=np.int64)
+    template, values = level[part.places], np.zeros((0, 0, 0))
+    return Matrix(one.quantity, part, one.scale, nodes, (), (), level[None][:0], template, values)
 
 
 def _at_places(first: Quantity, other: Reduced) -> Reals | None:

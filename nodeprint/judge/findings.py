@@ -20,7 +20,7 @@ from nodeprint.judge.causes import Cause, Deviation, causes
 from nodeprint.judge.confirmation import FEW_NODES, Series, Standing
 from nodeprint.judge.deviations import Block
 from nodeprint.judge.outcome import State
-from nodeprint.judge.reduction import Matrix, mean_of_runs
+from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.verdict import Evidence, Finding, Finer, Interval, JobEffect, Part
 from nodeprint.stats import intervals
 
@@ -94,8 +94,7 @@ def _of(series: Series, standing: Standing, parts: Bools, block: Block, i: int, 
         return
     row, matrix = block.row[i], block.matrix
     half = standing.half if block is standing.newest else block.half_simultaneous[row]
-    level = mean_of_runs(matrix.level[row][None])[0]
-    residual = np.nan_to_num(matrix.scale.residual(level, matrix.template)).astype(np.float64)
+    residual = np.nan_to_num(matrix.scale.residual(matrix.level_of(row), matrix.template)).astype(np.float64)
     deviation = Deviation(block.difference[row], block.error[row], half, block.bound, parts, residual)
     for cause in causes(matrix, deviation):
         yield Shown(series, cause, _finding(series, standing, cause, block, half, i, node), _key(matrix, cause))
