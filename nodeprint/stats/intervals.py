@@ -32,5 +32,14 @@ def half_width(error: Floats, degrees: Floats, tail: Floats | float) -> Floats:
 
 
 def quantile(degrees: Floats, tail: Floats | float) -> Floats:
-    """Beyond how many standard errors at one end Student's t leaves `tail`."""
-    return np.asarray(-special.stdtrit(np.minimum(degrees, 1e6), tail))
+    """Beyond how many standard errors at one end Student's t leaves `tail`.
+
+    A table of a fleet has few different degrees of freedom, and each is looked up once.
+    """
+    degrees, tail = np.broadcast_arrays(np.minimum(degrees, 1e6), tail)
+    out = np.full(degrees.shape, np.nan)
+    for probability in np.unique(tail):
+        at = tail == probability
+        different, place = np.unique(degrees[at], return_inverse=True)
+        out[at] = -special.stdtrit(different, probability)[place]
+    return out
