@@ -16,9 +16,11 @@ def is_ours(pid: int) -> bool:
     """Whether these tests started a process: it, or one above it, has our mark in its environment."""
     try:  # the name of a program may hold blanks and brackets
         state, parent, *_ = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        environment = Path(f"/proc/{pid}/environ").read_bytes() if state not in "ZX" else b""
     except OSError:
         return False
+    environment = b""
+    with suppress(OSError):  # a program that is just being started may have none that can be read
+        environment = Path(f"/proc/{pid}/environ").read_bytes() if state not in "ZX" else b""
     (mark,) = (f"{name}={value}".encode() for name, value in MARK.items())
     return pid == os.getpid() or mark in environment.split(b"\0") or is_ours(int(parent))
 

@@ -226,7 +226,8 @@ def test_a_firewall_between_two_nodes_is_named(house: Path, slurm: Path, tmp_pat
     nobody, table = "10.77.99.99", ("table", "100")
     on(slurm, "cn02", "ip", "neigh", "add", nobody, "lladdr", "02:00:00:00:00:01", "dev", "eth0")
     on(slurm, "cn02", "ip", "route", "add", CN04, "via", nobody, "dev", "eth0", "onlink", *table)
-    rules = [["to", CN04, "ipproto", "tcp", port, "1024-1300", *table] for port in ("sport", "dport")]
+    tcp = "6"  # its name is in /etc/protocols, which a small Debian does not have
+    rules = [["to", CN04, "ipproto", tcp, port, "1024-1300", *table] for port in ("sport", "dport")]
     for rule in rules:
         on(slurm, "cn02", "ip", "rule", "add", *rule)
     try:
