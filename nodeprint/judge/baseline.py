@@ -203,7 +203,7 @@ def _finding(
     scale, level = matrix.scale, 1.0 if matrix.terms.share else float(matrix.levels[term])
     usual = float(matrix.levels[term]) if matrix.terms.share else 0.0
     size, low, high = (scale.relative(effect + side, usual) for side in (0.0, -half, half))
-    limit, interval = scale.relative(float(bound[column])), Interval(low, high)
+    limit, interval = scale.allowed(float(bound[column]), effect), Interval(low, high)
     pairs, covers = matrix.quantity.of_pairs, matrix.terms.terms[term].covers
     return Finding(
         id="changed", state=State.SUSPECTED, measurement=matrix.name, home=matrix.part.home,

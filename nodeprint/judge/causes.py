@@ -33,13 +33,15 @@ _OWN_SHARE = 0.5
 
 class Deviation(msgspec.Struct, frozen=True):
     """A node in one block (part): its `difference`, standard `error`, half of the interval that decided and `bound`;
-    the parts that count as `found`; its mean residual from the template (place, 0 where missing)."""
+    the parts that count as `found`, and those of them that two jobs have shown (`confirmed`); its mean residual from
+    the template (place, 0 where missing)."""
 
     difference: Floats
     error: Floats
     half: Floats
     bound: Floats
     found: Bools
+    confirmed: Bools
     residual: Floats
 
 
@@ -57,7 +59,7 @@ class Cause(msgspec.Struct, frozen=True):
 
 
 def causes(matrix: Matrix, node: Deviation) -> list[Cause]:
-    """The causes of a node in one measurement at one home, the largest first."""
+    """The causes of a node in one measurement at one home, those that are confirmed first, then the largest."""
     terms, levels = matrix.terms, matrix.levels
     candidates = _candidates(terms)
     left = np.nan_to_num(node.difference)
@@ -65,7 +67,8 @@ def causes(matrix: Matrix, node: Deviation) -> list[Cause]:
     beside = _beside_class(node.residual, terms)
     out: list[Cause] = []
     while open_parts.any() and len(out) < MOST_CAUSES:
-        share = np.where(open_parts, np.abs(left) / node.bound, 0.0)
+        surest = open_parts & node.confirmed
+        share = np.where(surest if surest.any() else open_parts, np.abs(left) / node.bound, 0.0)
         head = _head(share, left, node.bound, terms)
         candidate, effect = _explaining(head, candidates, left, node, levels, terms)
         if candidate.term == "core" and not _own(terms.terms[head].covers, float(left[head]), beside):

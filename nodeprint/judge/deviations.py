@@ -303,11 +303,23 @@ def pair_bounds(terms: Terms, levels: Floats, rules: Acceptance, tick_ns: float 
     return np.asarray(np.maximum(percent, least / levels), dtype=np.float64)
 
 
-def run_means(matrix: Matrix) -> Floats:
+def in_unit(block: Block, rows: slice = slice(None)) -> tuple[Floats, Floats]:
+    """What nodes have in their job and what their peers have (node, part), in the measurement's unit; of later jobs
+    the peers are those of that job."""
+    scale, difference = block.matrix.scale, block.difference[rows]
+    if block.terms.share:
+        peers = np.broadcast_to(block.matrix.levels, difference.shape)
+        return peers + np.expm1(difference) * (scale.floor + peers), peers
+    relative = np.expm1 if scale.kind == "log" else np.asarray
+    value = block.matrix.levels * (1 + relative(run_means(block.matrix, rows)))
+    return value, np.asarray(value / (1 + relative(difference)))
+
+
+def run_means(matrix: Matrix, rows: slice = slice(None)) -> Floats:
     """The mean over runs (node, part), NaN where a node has none."""
-    present = np.isfinite(matrix.values)
+    present = np.isfinite(matrix.values[rows])
     count = present.sum(axis=1)
-    total = np.where(present, matrix.values, 0.0).sum(axis=1)
+    total = np.where(present, matrix.values[rows], 0.0).sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))
 

@@ -18,7 +18,7 @@ from nodeprint.data.quantity import Key
 from nodeprint.judge import naming
 from nodeprint.judge.causes import Cause, Deviation, causes
 from nodeprint.judge.confirmation import FEW_NODES, Series, Standing
-from nodeprint.judge.deviations import Block
+from nodeprint.judge.deviations import Block, in_unit
 from nodeprint.judge.outcome import State
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.verdict import Evidence, Finding, Finer, Interval, JobEffect, Part
@@ -95,7 +95,9 @@ def _of(series: Series, standing: Standing, parts: Bools, block: Block, i: int, 
     row, matrix = block.row[i], block.matrix
     half = standing.half if block is standing.newest else block.half_simultaneous[row]
     residual = np.nan_to_num(matrix.scale.residual(matrix.level_of(row), matrix.template)).astype(np.float64)
-    deviation = Deviation(block.difference[row], block.error[row], half, block.bound, parts, residual)
+    deviation = Deviation(
+        block.difference[row], block.error[row], half, block.bound, parts, standing.confirmed & parts, residual
+    )
     for cause in causes(matrix, deviation):
         yield Shown(series, cause, _finding(series, standing, cause, block, half, i, node), _key(matrix, cause))
 
@@ -109,28 +111,26 @@ def _finding(
     series: Series, standing: Standing, cause: Cause, block: Block, half: Floats, i: int, node: PackedNode
 ) -> Finding:
     matrix, row, head = block.matrix, block.row[i], cause.head
-    confirmed = bool(standing.confirmed[cause.members].any() or standing.confirmed[head])
-    state = State.CONFIRMED if confirmed else State.SUSPECTED
+    state = State.CONFIRMED if standing.confirmed[head] else State.SUSPECTED
     if _contradicted(series.first, head, i):
         state = State.DIFFERS
     usual = _usual(matrix, head)
     effect = float(block.difference[row, head])
     relative, low, high = (matrix.scale.relative(effect + side, usual) for side in (0.0, -half[head], half[head]))
-    bound = matrix.scale.relative(float(block.bound[head]))
+    bound = matrix.scale.allowed(float(block.bound[head]), effect)
+    value, peers = (float(of_part[0, head]) for of_part in in_unit(block, slice(row, row + 1)))
     half_95 = float(intervals.half_width(block.error[row, head], block.degrees[row, head], 0.025))
-    share = matrix.terms.share
-    level = 1.0 if share else float(matrix.levels[head])
     model, pairs = matrix.quantity.model, matrix.quantity.of_pairs
     worse = (effect > 0) == (model.better == "lower")
     where = naming.place(matrix, cause.where, node)
     return Finding(
         id=_identity(cause.term, effect, model.better, model.scale), state=state, measurement=matrix.name,
         home=matrix.part.home, part=Part(cause.term, matrix.terms.terms[head].family, where),
-        effect=relative, effect_unit=relative * level, interval=Interval(low, high),
-        half_95=abs(matrix.scale.relative(half_95)), bound=bound, bound_unit=bound * level,
-        times_bound=abs(effect) / float(block.bound[head]),
-        value=usual + relative if share else level * (1 + relative), peers=usual if share else level,
-        unit="share" if share else matrix.quantity.unit, worse=worse,
+        effect=relative, effect_unit=value - peers, interval=Interval(low, high),
+        half_95=abs(matrix.scale.relative(half_95)), bound=bound,
+        bound_unit=bound if matrix.terms.share else bound * peers,
+        times_bound=abs(effect) / float(block.bound[head]), value=value, peers=peers,
+        unit="share" if matrix.terms.share else matrix.quantity.unit, worse=worse,
         by_job=tuple(_by_job(block, head, i) for block in standing.blocks),
         finer=_finer(cause, block, half, i, node),
         pairs=naming.cpu_pairs(matrix, cause.covers, node) if pairs else {},
@@ -182,7 +182,7 @@ def _finer(cause: Cause, block: Block, half: Floats, i: int, node: PackedNode) -
         usual = _usual(matrix, part)
         effect = float(block.difference[row, part])
         low, size, high = (matrix.scale.relative(effect + side, usual) for side in (-half[part], 0.0, half[part]))
-        bound = matrix.scale.relative(float(block.bound[part]))
+        bound = matrix.scale.allowed(float(block.bound[part]), effect)
         out.append(Finer(matrix.name, naming.part(matrix, part, node), size, Interval(low, high), bound))
     return tuple(out)
 

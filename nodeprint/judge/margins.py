@@ -92,12 +92,13 @@ def _margin(name: str, worst: Worst, node: PackedNode, rules: Acceptance) -> Mar
     unit_of = 1.0 if matrix.terms.share else float(matrix.levels[part])
     within, bound = relative(worst.reach), relative(float(block.bound[part]))
     remedy, needed = "", 0
-    if worst.reach > block.bound[part]:
+    difference, half = abs(float(worst.pooled.difference[part])), float(worst.pooled.half_90[part])
+    if difference - half <= block.bound[part] < worst.reach:  # what is outside is no question of more measurements
         remedy, needed = remedy_of(worst, node)
     return Margin(
         name, name in rules.decides, matrix.name, naming.part(matrix, part, node), within, bound,
         "share" if matrix.terms.share else matrix.quantity.unit, within * unit_of, bound * unit_of,
-        relative(float(worst.pooled.difference[part])), int(worst.pooled.runs[part]), remedy, needed,
+        worst.share, relative(float(worst.pooled.difference[part])), int(worst.pooled.runs[part]), remedy, needed,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nodeprint.data.layout import CCX, LEVELS, QUADRANT, RANK, SOCKET, Ints, Layout
+from nodeprint.data.layout import CCX, LEVELS, QUADRANT, RANK, SOCKET, Ints, Layout, codes
 from nodeprint.data.packed import PackedNode, os_places
 from nodeprint.data.quantity import Key, Model
 from nodeprint.judge.reduction import Matrix
@@ -24,8 +24,19 @@ def part(matrix: Matrix, number: int, node: PackedNode = NO_NODE) -> Part:
 
 
 def key(matrix: Matrix, term: Term) -> str:
-    """A part's place in canonical numbers, the same on every node: `core=37`, `ccd=3,memory_node=1`."""
-    return ",".join(f"{label}={value}" for label, value in term.where.items()) or "all"
+    """A part's place in canonical numbers, the same on every node: `core=37`, `ccd=3,memory_node=1`. A CPU is named by
+    its core, and by its thread where it is not the first one."""
+    layout, of_cpu = matrix.terms.layout, matrix.quantity.model.labels
+    out = []
+    for label, value in term.where.items():
+        if of_cpu.get(label) != "cpu":
+            out.append(f"{label}={value}")
+            continue
+        core = int(codes(layout.slots[:, : RANK + 1])[int(value)])
+        thread = int(value) - int(layout.first[RANK][core])
+        behind = "" if label == "cpu" else f"_{label}"
+        out += [f"core{behind}={core}", *([f"thread{behind}={thread}"] if thread else [])]
+    return ",".join(out) or "all"
 
 
 def place(matrix: Matrix, where: Mapping[str, Key], node: PackedNode) -> dict[str, Key]:

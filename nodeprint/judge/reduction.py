@@ -58,6 +58,11 @@ class EffectScale(msgspec.Struct, frozen=True):
             return float(effect)
         return float(np.expm1(effect)) * (self.floor + peers if self.kind == "share" else 1.0)
 
+    def allowed(self, bound: float, effect: float) -> float:
+        """A bound as a share of the value in the direction of an effect: of a rate, a bound of 10 % is a ratio of 1.1,
+        10 % higher or 9.1 % lower."""
+        return abs(self.relative(float(np.copysign(bound, effect))))
+
 
 class PlaceSet(msgspec.Struct, frozen=True):
     """Places that are judged together: all pairs at one home, or all places. `home` is -1 where there is none."""

@@ -13,7 +13,8 @@ import xarray as xr
 from nodeprint.data.packed import PackedNode
 from nodeprint.judge import margins, naming
 from nodeprint.judge.confirmation import Pooled, Series
-from nodeprint.judge.deviations import Block, run_means
+from nodeprint.judge.deviations import Block, in_unit
+from nodeprint.judge.reduction import mean_of_runs
 from nodeprint.stats import intervals
 
 #: The variables of the table, with their units and meaning.
@@ -63,7 +64,9 @@ def dataset(rows: Rows) -> xr.Dataset:
                 values[name][np.ix_(target, columns[number])] = array
         for node, pooled in rows.pooled[number].items():
             if pooled.jobs > 1:
-                _enter_pooled(values, at[node, "pooled"], columns[number], pooled, of_measurement.first)
+                blocks = of_measurement.of(node)[-pooled.jobs :]
+                counted = [at[node, _job(block, block.row[node])] for block in blocks]
+                _enter_pooled(values, at[node, "pooled"], counted, columns[number], pooled, of_measurement.first)
     coordinates: dict[str, Any] = {
         key: ("part", [part[key] for part in parts])
         for key in ("measurement", "home", "subject", "term", "family", "place", "unit")
@@ -138,14 +141,7 @@ def _job(block: Block, row: int) -> str:
 
 
 def _of_block(block: Block) -> dict[str, npt.NDArray[Any]]:
-    # the node's own value: a difference leaves out what the peers of a later job were moved by
-    levels = np.ones(len(block.bound)) if block.terms.share else block.matrix.levels
-    relative = np.expm1 if block.matrix.scale.kind == "log" else np.asarray
-    if block.terms.share:
-        value, peers = _in_unit(block, levels, block.difference), _in_unit(block, levels, np.zeros(block.runs.shape))
-    else:
-        value = levels * (1 + relative(run_means(block.matrix)))
-        peers = value / (1 + relative(block.difference))
+    value, peers = in_unit(block)
     return {
         "difference": block.difference, "error": block.error, "error_runs": np.sqrt(block.of_runs),
         "error_jobs": np.sqrt(block.of_job), "error_template": np.sqrt(block.of_template), "degrees": block.degrees,
@@ -167,25 +163,21 @@ def _half_confirming(series: Series, job: int, tail: float) -> npt.NDArray[np.fl
     return half
 
 
-def _in_unit(block: Block, levels: npt.NDArray[Any], relative: Any) -> npt.NDArray[Any]:
-    """A relative difference in the measurement's unit."""
-    if block.terms.share:
-        return np.asarray(block.matrix.levels + np.expm1(relative) * block.matrix.scale.floor)
-    return np.asarray(levels * (1 + relative))
-
-
 def _enter_pooled(
     values: dict[str, npt.NDArray[np.float32]],
     sample: int,
+    counted: Sequence[int],
     columns: npt.NDArray[np.int64],
     pooled: Pooled,
     block: Block,
 ) -> None:
-    levels = np.ones(len(block.bound)) if block.terms.share else block.matrix.levels
-    relative = np.expm1 if block.matrix.scale.kind == "log" else np.asarray
+    """`counted` are the samples of the jobs that are pooled: the peers are those of these jobs."""
+    scale = block.matrix.scale
+    peers = mean_of_runs(values["peers"][counted][:, columns][None])[0]
+    relative = np.expm1(pooled.difference) if scale.kind != "linear" else pooled.difference
+    value = peers + relative * (scale.floor + peers) if block.terms.share else peers * (1 + relative)
     for name, array in (
         ("difference", pooled.difference), ("error", pooled.error), ("half_90", pooled.half_90), ("bound", block.bound),
-        ("value", _in_unit(block, levels, relative(pooled.difference))),
-        ("peers", _in_unit(block, levels, np.zeros(len(block.bound)))), ("runs", pooled.runs),
+        ("value", value), ("peers", peers), ("runs", pooled.runs),
     ):  # fmt: skip
         values[name][sample, columns] = array

@@ -37,8 +37,8 @@ class Interval(msgspec.Struct, frozen=True):
 
 
 class JobEffect(msgspec.Struct, frozen=True):
-    """A finding's effect in one independent job: its simultaneous interval, and the effect in each run by its name
-    (job1/run1)."""
+    """A finding's effect in one independent job: the interval that is simultaneous over all nodes and the parts of its
+    family in one job, and the effect in each run by its name (job1/run1)."""
 
     job: str
     effect: float
@@ -60,9 +60,12 @@ class Finding(msgspec.Struct, frozen=True):
     """A part of a node that is outside its bound.
 
     `id` names its kind, as suppressions do (core-slow). `effect` is from the job that decides (the confirming one),
-    `interval` its simultaneous interval, `half_95` half of its 95 % interval; `bound` is the one that decided, and
-    `times_bound` how many times it the effect is. `value` and `peers` are in `unit`. `pairs` has the pairs of CPUs that
-    it is of, by their first CPU; `cells` its cells for measurements that are no pairs. `worse`: on the bad side.
+    `interval` the one that decided, simultaneous over all that one job or an earlier job showed (it leaves `tail` at
+    each end), `half_95` half of its 95 % interval. `bound` is the one that decided, in the direction of the effect (of
+    a rate with a bound of 10 %, 10 % higher or 9.1 % lower), and `times_bound` how many times it the effect is (of
+    logarithms, for rates). `value` and `peers` are what was measured in that job, in `unit`. `pairs` has the pairs of
+    CPUs that it is of, by their first CPU; `cells` its cells for measurements that are no pairs. `worse`: on the bad
+    side.
     `consistent_with` and `evidence` are keys with their figures, never sentences; `shared_by` are other nodes with the
     same difference. `error` (relative), `degrees` of freedom and the `tail` that is left at each end are what the
     interval is made of; 0 of a finding that no interval decided.
@@ -125,8 +128,9 @@ class Margin(msgspec.Struct, frozen=True):
     """How alike a node is to its peers in one subject that is judged: the part that comes nearest to its bound.
 
     `within` is the smallest bound at which the node would be the same there (the far end of the 90 % interval),
-    infinite with one run. `remedy` is what resolves it where `within` is beyond the bound: `runs`, `nodes`, `quiet`
-    (runs differ too much) or `bound` (the difference itself is close to the bound), with the number that is `needed`.
+    infinite with one run; `share` how much of the bound that is: up to 1 the node is the same. `remedy` is what
+    resolves it where that is undecided: `runs`, `nodes`, `quiet` (runs differ too much) or `bound` (the difference
+    itself is close to the bound), with the number that is `needed`.
     """
 
     subject: str
@@ -138,15 +142,11 @@ class Margin(msgspec.Struct, frozen=True):
     unit: str
     within_unit: float
     bound_unit: float
+    share: float
     effect: float
     runs: int
     remedy: str = ""
     needed: int = 0
-
-    @property
-    def share(self) -> float:
-        """How much of the bound is used; up to 1 the node is the same."""
-        return self.within / self.bound if self.bound else float("inf")
 
 
 class Reason(msgspec.Struct, frozen=True):

@@ -20,7 +20,7 @@ from nodeprint.judge.verdict import SCHEMA, FabricVerdict, Finding, NodeVerdict,
 from nodeprint.report import text
 
 #: Numbers that are infinite where they are null in verdict.json; any other is unknown (NaN) then.
-_UNBOUNDED = ("within", "within_unit", "smallest_bound")
+_UNBOUNDED = ("within", "within_unit", "smallest_bound", "share")
 #: Values that may be null by themselves, and parts that hold other programs' values.
 _NULLABLE = ("seen", "part")
 _FOREIGN = ("fingerprint", "warnings", "versions")

@@ -78,7 +78,7 @@ def percent(share: float) -> str:
 
 def bound(share: float) -> str:
     """A bound as somebody wrote it: `4 %`."""
-    return f"{share * 100:.3g} %"
+    return f"{share * 100:.{2 if share < 0.1 else 3}g} %"
 
 
 def interval(low: float, high: float, effect: float) -> str:

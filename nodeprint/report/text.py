@@ -425,7 +425,10 @@ def change(effect: float, measurement: str) -> str:
 
 
 def _added(value: float, unit: str, behind: str = "") -> str:
-    return ", " + " ".join(filter(None, (names.quantity(abs(value), unit), behind))) if math.isfinite(value) else ""
+    if not math.isfinite(value):
+        return ""
+    more = f"{names.quantity(abs(value), unit)} {'more' if value > 0 else 'less'}"
+    return f", {more} {behind}".rstrip()
 
 
 # --- margins, disturbances, fabric ---

@@ -51,7 +51,8 @@ def margin(subject: str = "core-to-core", within: float = 0.014, bound: float = 
         "clock": ("clock-together", Part("clock", "clock", {"core": 5, "cpu": 5}), "Hz", 3.2e9),
     }
     measurement, part, unit, level = defaults[subject]
-    made = Margin(subject, True, measurement, part, within, bound, unit, within * level, bound * level, within / 3, 18)
+    sizes = within, bound, unit, within * level, bound * level, within / bound, within / 3, 18
+    made = Margin(subject, True, measurement, part, *sizes)
     return replace(made, **changes)
 
 

@@ -266,7 +266,7 @@ def _all_nodes(campaign: Campaign, linked: Mapping[str, Reference]) -> Table:
         place = ", ".join(filter(None, (node.rack, campaign.switches.get(name, ""))))
         rows.append((linked.get(name, printable(name, 40)), Mark.of(node.outcome), node.group, place, used, first))
     table = without_empty(
-        Table(("node", "outcome", "group", "rack, switch", "of its bounds", "first finding"), tuple(rows), "llllrl")
+        Table(("node", "outcome", "group", "rack, switch", "of what decides", "first finding"), tuple(rows), "llllrl")
     )
     left = len(order) - len(shown)
     return (

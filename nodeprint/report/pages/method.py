@@ -101,7 +101,8 @@ def _judged(verdict: Verdict) -> Block:
     return Text(
         " ".join(filter(None, (
             "A part of a node is the same as its peers' where the 90 % interval of its difference is inside its bound; "
-            "it deviates where the simultaneous interval is outside. A second, independent job confirms or refutes.",
+            "it is suspected where the simultaneous interval of one job is outside, and deviates where a second, "
+            "independent job shows the same part outside again, at a level that all suspected parts share.",
             words, *text.rests_on(verdict),
         )))
     )  # fmt: skip

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
-from nodeprint.data.layout import RANK, codes
+from nodeprint.data.layout import RANK, SOCKET, codes
 from nodeprint.data.packed import PackedFleet
 from nodeprint.judge import confirmation
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Outcome, State
 from tests.support.fleets import judged, made, times
+
+Floats = npt.NDArray[np.float64]
 
 HOPS = "coherence-cas"
 CORE = 17
@@ -51,6 +54,22 @@ def test_effect_and_interval_are_of_the_confirming_job_and_all_jobs_are_there() 
     assert [round(job.effect, 2) for job in finding.by_job] == pytest.approx([0.14, 0.09], abs=0.012)
     assert finding.interval.low < finding.effect < finding.interval.high
     assert len(finding.runs) == 12
+
+
+def test_a_confirmed_finding_is_headed_by_a_part_that_both_jobs_show() -> None:
+    """In the second job alone the core is slow to its own socket, too, and slower than to the other one."""
+    fleet = made(jobs=2)
+    (quantity,) = fleet.pairs
+    slots = quantity.layout.slots
+    core = codes(slots[:, : RANK + 1])[quantity.pairs]
+    beyond = np.ptp(slots[quantity.pairs, SOCKET], axis=1) > 0
+    own, far = (np.tile(flags, len(quantity.homes)) for flags in ((core == CORE).any(axis=1), beyond))
+
+    def slower(node: int, job: int) -> Floats:
+        return 1 + own * np.where(far, 0.08, 0.10 * (job == 2)) * (node == 1)
+
+    (finding,) = judge(times(fleet, HOPS, slower)).verdict.nodes["node001"].findings
+    assert (finding.state, finding.part.term, finding.part.family) == (State.CONFIRMED, "core", "core-far")
 
 
 def test_a_job_that_follows_too_soon_confirms_nothing() -> None:

@@ -68,3 +68,35 @@ def test_value_and_peers_are_in_the_measurements_unit() -> None:
     linear = table.isel(part=table.subject.values == "core-to-core")
     np.testing.assert_allclose(linear.value, linear.peers * (1 + linear.difference), rtol=1e-4)
     assert {"ns", "B/s", "Hz", "share"} <= set(table.unit.values.tolist())
+
+
+def test_pooled_values_are_between_those_of_the_jobs() -> None:
+    table = judged(jobs=2, cells=True).deviations
+    of_node = table.isel(sample=table.node.values == "node003").set_index(sample="job")
+    values = [of_node.value.sel(sample=job).values for job in ("job1", "job2", "pooled")]
+    room = 1e-3 * np.abs(values[0])
+    assert (values[2] <= np.fmax(values[0], values[1]) + room).mean() > 0.99
+    assert (values[2] >= np.fmin(values[0], values[1]) - room).mean() > 0.99
+
+
+def test_places_are_counted_alike_in_all_measurements() -> None:
+    table = judged(cells=True, machine="milan-2x64").deviations
+    of_cores = {
+        subject: set(table.place.values[(table.subject.values == subject) & (table.term.values == term)].tolist())
+        for subject, term in (("core-to-core", "core"), ("clock", "clock"))
+    }
+    assert {f"core={core}" for core in range(128)} <= of_cores["core-to-core"] & of_cores["clock"]
+
+
+def test_a_finding_has_what_the_table_has() -> None:
+    """The finding of a rate: value, peers and the bound on its side."""
+    campaign = judged("node002: core-clock 37 -15%", cells=True)
+    finding = next(found for found in campaign.verdict.nodes["node002"].findings if found.unit == "Hz")
+    table = campaign.deviations
+    own = table.isel(sample=table.node.values == "node002", part=table.measurement.values == finding.measurement)
+    at = int(np.nanargmax(np.abs(own.difference.values[0])))
+    value, peers, bound = (float(own[name].values[0, at]) for name in ("value", "peers", "bound"))
+    np.testing.assert_allclose((finding.value, finding.peers), (value, peers), rtol=1e-5)
+    np.testing.assert_allclose(finding.effect_unit, value - peers, rtol=1e-3)
+    lower = 1 - np.exp(-bound)
+    np.testing.assert_allclose((finding.bound, finding.bound_unit), (lower, peers * lower), rtol=1e-5)

@@ -31,7 +31,7 @@ def test_first_line_says_what_is_missing_and_where_it_is_from() -> None:
 def test_finding_has_effect_interval_its_own_bound_and_unit() -> None:
     assert text.finding_sentence(verdicts.finding()) == (
         "Core 37 (CPU 37) is 5.9 % slower than on its peers (interval 5.5 to 6.2 %; bound 4 %: 1.5 times), "
-        "6.9 ns to the other cores of its socket."
+        "6.9 ns more to the other cores of its socket."
     )
     faster = verdicts.finding(-0.059, interval=Interval(-0.062, -0.055), worse=False)
     assert "is 5.9 % faster than on its peers (interval 5.5 to 6.2 %;" in text.finding_sentence(faster)
