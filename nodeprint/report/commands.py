@@ -17,6 +17,8 @@ from nodeprint.report.figures.node_levels import NodeLevels
 
 #: Arguments of a kernel that belong to one run, and those that say what is measured.
 _OWN = ("--out", "--seed", "--job", "--run", "--cpus", "--pairs", "--siblings")
+#: Operations that are of all CPUs at work together: less of them would be another measurement.
+_AT_ONCE = frozenset({"together", "ladder", "all", "loaded"})
 _FLAGS = ("--siblings", "--detail", "--census", "--any-lines", "--huge-pages", "--share-l3", "--mix", "--same-cpu")
 #: Which of a core's pairs a contrast counts: of the same socket, of the same CCX.
 _COUNTED = {"core-in": (True, True), "core-near": (True, False), "core-far": (False, False)}
@@ -39,16 +41,17 @@ def check(finding: Finding, header: Mapping[str, Any], levels: NodeLevels, node:
         ends, at = _pairs(finding, levels, node)
         if not ends:
             return ""
-        judged = _judged(finding, "latency_ns", '/"record":"pair"/', float(np.nanmean(middle[at])))
+        judged = _judged(finding, "latency_ns", '/"record":"pair"/ && ', float(np.nanmean(middle[at])))
         return "\n".join([_listed(ends), f"{call} --pairs pairs.txt --out check.jsonl", judged])
-    wanted = _common(finding.cells)
     places = os_places(quantity, levels.nodes[levels.rows[node]])
-    alike = [n for n, place in enumerate(places) if all(place.get(key) == value for key, value in wanted.items())]
+    wanted = _picked(finding.cells, places)
+    alike = [n for n, place in enumerate(places) if all(place.get(key) in values for key, values in wanted.items())]
     by_node = [dim for dim in wanted if quantity.model.labels.get(dim) == "node_of_cpu"]  # its records name CPUs
-    if not wanted or by_node or not np.isfinite(middle[alike]).any():
+    if len(alike) != len(finding.cells) or by_node or not np.isfinite(middle[alike]).any():
         return ""
-    cpus = sorted({int(value) for key, value in wanted.items() if key in ("cpu", "a", "b")})
-    picked = f"--cpus {','.join(map(str, cpus))}" if cpus else "--cpus cores"
+    cpus = sorted({int(value) for key in ("cpu", "a", "b") for value in wanted.get(key, ())})
+    at_once = not _AT_ONCE.isdisjoint(map(str, header.get("arguments") or ()))
+    picked = f"--cpus {','.join(map(str, cpus))}" if cpus and not at_once else "--cpus cores"
     judged = _judged(finding, quantity.model.value, _pattern(wanted), float(np.nanmean(middle[alike])))
     return "\n".join([f"{call} {picked} --out check.jsonl", judged])
 
@@ -129,7 +132,7 @@ def _judged(finding: Finding, key: str, pattern: str, usual: float) -> str:
     room = finding.bound if finding.unit == "share" else finding.bound * usual
     end = f"{usual + room if worse == '>' else usual - room:.6g}"
     return "\n".join([
-        f"awk '{pattern} && /\"{key}\":/ {{",
+        f"awk '{pattern}/\"{key}\":/ {{",
         f'  sub(/.*"{key}":/, ""); sum += $0; n++ }}',
         f"END {{ mean = n ? sum / n : 0; bad = !n || mean {worse} {end}",
         f'  print (bad ? "FAIL" : "PASS"), mean ", expected {usual:.6g}, fails {side} {end}"',
@@ -137,15 +140,22 @@ def _judged(finding: Finding, key: str, pattern: str, usual: float) -> str:
     ])  # fmt: skip
 
 
-def _common(cells: Sequence[Mapping[str, int | str]]) -> dict[str, int | str]:
-    """What all cells of a finding have in common."""
-    if not cells:
-        return {}
-    return {key: value for key, value in cells[0].items() if all(cell.get(key) == value for cell in cells)}
+def _picked(
+    cells: Sequence[Mapping[str, int | str]], places: Sequence[Mapping[str, int | str]]
+) -> dict[str, list[int | str]]:
+    """By label that tells the cells of a finding from others of the `places` of their measurement: its values."""
+    values = {key: {cell[key] for cell in cells if key in cell} for key in (cells[0] if cells else ())}
+    return {
+        key: sorted(of_finding, key=str) if any(isinstance(value, str) for value in of_finding) else sorted(of_finding)
+        for key, of_finding in values.items()
+        if of_finding != {place.get(key) for place in places}
+    }
 
 
-def _pattern(wanted: Mapping[str, int | str]) -> str:
-    words = (
-        f'/"{key}":"{value}"/' if isinstance(value, str) else f'/"{key}":{value}[,}}]/' for key, value in wanted.items()
-    )
-    return " && ".join(words)
+def _pattern(wanted: Mapping[str, Sequence[int | str]]) -> str:
+    """Of awk, for records that have one of the values in every label."""
+    words = []
+    for key, values in wanted.items():
+        each = [f'"{value}"' if isinstance(value, str) else str(value) for value in values]
+        words.append(f'/"{key}":{each[0] if len(each) == 1 else "(" + "|".join(each) + ")"}[,}}]/')
+    return "".join(f"{word} && " for word in words)

@@ -175,6 +175,19 @@ def test_command_passes_what_the_peers_have_and_fails_what_was_found(folder: Pat
         assert (done.returncode, done.stdout[:4]) == (code, "FAIL" if code else "PASS")
 
 
+def test_a_command_for_a_socket_measures_all_cores_and_counts_its_own(folder: Path) -> None:
+    campaign = source(folder)
+    levels = campaign.levels("clock-together", "node001")
+    cells = tuple({"cpu": cpu} for cpu in range(64, 128))
+    finding = verdicts.memory_finding(
+        part=Part("clock", "socket", {"socket": 1}), measurement="clock-together", cells=cells, unit="Hz"
+    )
+    header = {"kernel": "clock", "arguments": ["--op", "together", "--passes", "3"]}
+    command = commands.check(finding, header, levels, "node001", campaign.peers("node001", levels))
+    assert command.startswith("kernels/build/clock --op together --passes 3 --cpus cores --out check.jsonl\n")
+    assert '/"cpu":(64|65|' in command and '|127)[,}]/ && /"core_hz":/' in command
+
+
 def test_nodes_that_were_not_measured_show_their_reason_and_no_figure(folder: Path, tmp_path: Path) -> None:
     def refused(verdict: Verdict) -> Verdict:
         reasons = (Reason(Why.NOT_MEASURED, detail="drained: bad fan"),)
