@@ -18,14 +18,14 @@ from nodeprint import simulate
 from nodeprint.machine import node_configuration
 from nodeprint.machine.topology.presets import from_part
 from tests.support import statuses
+from tests.support.cluster_campaigns import caller, hosts, outcome, text_of, verdicts
 from tests.support.made_records import record_texts
-from tests.support.real_parts import ROOT, built, environment, need, need_mount_namespace
+from tests.support.real_parts import built, environment, need, need_mount_namespace
+from tests.support.virtual_cluster import CLUSTER, cluster, scontrol, up
 from tests.support.waiting import wait_for
-from tests.system.test_cluster import caller, cluster, hosts, outcome, scontrol, text_of, up, verdicts
 
 pytestmark = pytest.mark.machine
 
-CLUSTER = ROOT / "tests/system/cluster/cluster"
 NODES = ("cn01", "cn02", "cn03", "cn04")
 
 

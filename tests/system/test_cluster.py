@@ -7,9 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,44 +18,16 @@ from nodeprint.campaign.node_sheet import Node
 from nodeprint.data import records
 from nodeprint.errors import NodeprintError
 from nodeprint.settings import config
-from tests.support import statuses
-from tests.support.made_records import one_record_file, record_files
+from tests.support.cluster_campaigns import caller, hosts, main_job, outcome, text_of, verdicts
+from tests.support.made_records import one_record_file
 from tests.support.paced_kernel import PACED, paced  # noqa: F401 (a fixture)
-from tests.support.real_parts import ROOT, environment, need, need_mount_namespace
+from tests.support.real_parts import environment, need, need_mount_namespace
+from tests.support.virtual_cluster import CLUSTER, cluster, reach, scontrol, up
 from tests.support.waiting import wait_for
-from tests.system.cluster.namespaces import enter
 
 pytestmark = pytest.mark.machine
 
-CLUSTER = ROOT / "tests/system/cluster/cluster"
 NODES = ("cn01", "cn02", "cn03")
-
-
-def cluster(*words: str | Path, state: Path | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
-    """Call tests/system/cluster/cluster."""
-    done = subprocess.run(
-        [CLUSTER, *words], env=environment() | ({"CLUSTER_STATE": str(state)} if state else {}),
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert not check or done.returncode == 0, done.stdout + done.stderr
-    return done
-
-
-def inside(state: Path, node: str, *words: str | Path) -> str:
-    """What a command on `login` or a node prints, as `cluster exec` calls it but without a Python more: for what is
-    asked again and again."""
-    command = [*enter(state, node), *words]
-    return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300, check=False).stdout
-
-
-def up(state: Path, count: int, *conf: str, names: Sequence[str] = (), accounting: bool = False) -> Path:
-    """Start a cluster of `count` nodes with lines of `conf` in its slurm.conf."""
-    need("slurmctld", "slurmd", "munged", "ip", "nsenter", root="start a virtual cluster")
-    need_mount_namespace("start a virtual cluster")
-    lines = [word for line in conf for word in ("--conf", line)]
-    lines += ["--accounting"] if accounting else []
-    cluster("up", str(count), "--state", state, "--names", ",".join(names), *lines)
-    return state
 
 
 @pytest.fixture(scope="module")
@@ -80,51 +51,6 @@ def crashing(house: Path) -> Iterator[Path]:
     crash.write_text("nowhere")
     yield crash
     real.rename(kernel)  # other tests use the house too
-
-
-def main_job(house: Path, slurm: Path, config: dict[str, Any], *more: str) -> subprocess.CompletedProcess[str]:
-    """The main job on the login node; where it ended by itself, all statuses agree."""
-    path = house / f"{config['campaign']}.yaml"
-    path.write_text(json.dumps({"preset": "test", "measure": ["coherence-cas"], "recheck": False} | config))
-    done = subprocess.run(
-        [CLUSTER, "exec", "login", house / "workflow/run", "--config", path.name, "--fail-on", "nothing", *more],
-        cwd=house, env=environment() | {"CLUSTER_STATE": str(slurm)}, capture_output=True, text=True, timeout=600,
-        check=False,
-    )  # fmt: skip
-    if done.returncode in (0, 1):
-        statuses.agree(house / "results" / str(config["campaign"]), done.returncode, done.stdout + done.stderr)
-    return done
-
-
-def caller(house: Path, campaign: str) -> str:
-    """The process that has the lock of a campaign."""
-    return (house / f".snakemake/nodeprint/results%2F{campaign}.lock").read_text().split()[1]
-
-
-def scontrol(slurm: Path, *words: str) -> None:
-    cluster("exec", "login", "scontrol", *words, state=slurm)
-
-
-def verdicts(campaign: Path) -> dict[str, Any]:
-    nodes = json.loads((campaign / "verdict.json").read_text())["nodes"]
-    assert isinstance(nodes, dict)
-    return nodes
-
-
-def outcome(campaign: Path, node: str, job: int = 1) -> str:
-    return str(json.loads((campaign / f"nodes/{node}/job{job}/status.json").read_text())["outcome"])
-
-
-def text_of(campaign: Path) -> str:
-    pdf = subprocess.run(
-        ["pdftotext", campaign / "report/cluster.pdf", "-"], capture_output=True, text=True, check=True
-    )
-    return " ".join(pdf.stdout.replace("\u200b", "").split())
-
-
-def hosts(campaign: Path, node: str) -> set[str]:
-    jobs = (campaign / "nodes" / node).glob("job*")
-    return {str(file.header["host"]) for job in jobs for file in record_files(job)}
 
 
 def test_a_crashing_kernel_a_drained_node_and_a_bundle_of_another_host(
@@ -255,18 +181,6 @@ def sleepy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     up(state, 4, *conf)
     yield state
     cluster("down", state=state)
-
-
-def states(slurm: Path) -> dict[str, str]:
-    return dict(line.split() for line in inside(slurm, "login", "sinfo", "-h", "-N", "-o", "%N %T").splitlines())
-
-
-def reach(slurm: Path, wanted: dict[str, str]) -> None:
-    """Wait until nodes are in these states."""
-    deadline = time.monotonic() + 600
-    while not wanted.items() <= (found := states(slurm)).items():
-        assert time.monotonic() < deadline, found
-        time.sleep(0.2)
 
 
 @pytest.mark.long

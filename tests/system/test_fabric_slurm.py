@@ -20,10 +20,11 @@ from typing import Any
 import pytest
 
 from nodeprint.data import records
+from tests.support.cluster_campaigns import main_job
 from tests.support.own_processes import is_ours
 from tests.support.real_parts import ROOT, environment, need
 from tests.support.schemas import valid_campaign, valid_records
-from tests.system.test_cluster import CLUSTER, cluster, main_job, up
+from tests.support.virtual_cluster import CLUSTER, cluster, up
 
 pytestmark = pytest.mark.machine
 

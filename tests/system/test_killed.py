@@ -14,14 +14,18 @@ import pytest
 from nodeprint.campaign import node_status
 from nodeprint.machine.tree import open_tree
 from tests.support import statuses
+from tests.support.cluster_campaigns import Campaign, caller, nothing_is_left, outcome
 from tests.support.made_records import record_files
 from tests.support.paced_kernel import paced  # noqa: F401 (a fixture)
 from tests.support.real_parts import environment
 from tests.support.replayed_fleet import SUSPECT, fleet, replaying  # noqa: F401 (fixtures)
-from tests.system.test_cluster import CLUSTER, caller, cluster, outcome, reach, up
-from tests.system.test_slurm_faults import NODES, Campaign, kill_slurmctld, login, nothing_is_left, wait_for
+from tests.support.virtual_cluster import CLUSTER, cluster, kill_slurmctld, login, reach, up
+from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.machine, pytest.mark.usefixtures("paced")]
+
+
+NODES = ("rack-J01", "cn-n", "cn03")
 
 
 @pytest.fixture(scope="module")
@@ -85,15 +89,16 @@ def prepare(campaign: Campaign, victim: str, phase: str) -> None:
 def reached(campaign: Campaign, phase: str) -> None:
     """Wait for a phase of the call."""
     if phase == "submitting":
-        wait_for((campaign.tmp / "submitting").exists)
+        wait_for((campaign.tmp / "submitting").exists, "sbatch is called")
     elif phase == "pending":
-        wait_for(lambda: login(campaign.slurm, "squeue --noheader -t PENDING -o %j").count("nodeprint-") == len(NODES))
+        pending = "squeue --noheader -t PENDING -o %j"
+        wait_for(lambda: login(campaign.slurm, pending).count("nodeprint-") == len(NODES), "all jobs wait")
     elif phase == "running":
         campaign.measuring("rack-J01")
     elif phase == "completing":
-        wait_for(lambda: any(campaign.folder.glob("nodes/*/job1/status.json")))
+        wait_for(lambda: any(campaign.folder.glob("nodes/*/job1/status.json")), "the first outcome")
     else:
-        wait_for((campaign.folder / "fleet.json").exists)
+        wait_for((campaign.folder / "fleet.json").exists, "fleet.json")
 
 
 CALL = ("make", "run", "snakemake")
@@ -138,7 +143,7 @@ def test_a_killed_process_costs_nothing(house: Path, slurm: Path, victim: str, p
     campaign.once(*NODES)
     assert node_status.read(campaign.folder).counts == {"measured": len(NODES)}
     # a controller that was killed takes up its former state, and hears from the nodes that these jobs have ended
-    wait_for(lambda: login(slurm, "squeue --noheader") == "", 120)
+    wait_for(lambda: login(slurm, "squeue --noheader") == "", "an empty queue", 120)
     shutil.rmtree(campaign.tmp / "bin", ignore_errors=True)
     nothing_is_left(campaign)
 
@@ -163,7 +168,7 @@ def test_killed_at_the_recheck(house: Path, five_nodes: Path, victim: str) -> No
     campaign.config.write_text(json.dumps(config))
     first = campaign.call()
     rounds = campaign.folder / "launch/recheck1.tsv"
-    wait_for(lambda: rounds.exists() and SUSPECT in rounds.read_text())
+    wait_for(lambda: rounds.exists() and SUSPECT in rounds.read_text(), "the second measurement")
     kill(campaign, victim)
     second = campaign.call() if victim in CALL else None
     output = first.communicate(timeout=600)[0]
@@ -177,7 +182,7 @@ def test_killed_at_the_recheck(house: Path, five_nodes: Path, victim: str) -> No
         assert json.loads((job / "status.json").read_text())["outcome"] == "complete"
         assert [(file.header["run"], file.complete) for file in record_files(job)] == [(1, True), (2, True)]
     assert json.loads((campaign.folder / "verdict.json").read_text())["nodes"][SUSPECT]["outcome"] == "DEVIATES"
-    wait_for(lambda: login(five_nodes, "squeue --noheader") == "", 120)
+    wait_for(lambda: login(five_nodes, "squeue --noheader") == "", "an empty queue", 120)
     nothing_is_left(campaign)
 
 

@@ -3,20 +3,21 @@ true reason, and nothing is left behind. The nodes have odd names, Slurm forgets
 memory by default."""
 
 import json
-import os
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from nodeprint.data import records
 from tests.support import statuses
-from tests.support.made_records import one_record_file, record_files
+from tests.support.cluster_campaigns import Campaign, caller, nothing_is_left, outcome, verdicts
+from tests.support.made_records import record_files
 from tests.support.paced_kernel import PACED, paced  # noqa: F401 (a fixture)
 from tests.support.real_parts import ROOT, environment, need, small_file_system
-from tests.system.test_cluster import CLUSTER, caller, cluster, inside, outcome, reach, states, up, verdicts
+from tests.support.virtual_cluster import CLUSTER, cluster, kill_slurmctld, login, reach, up
+from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.machine, pytest.mark.usefixtures("paced")]
 
@@ -30,97 +31,6 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     state = up(tmp_path_factory.mktemp("faults") / "state", len(NODES), *lines, names=NODES)
     yield state
     cluster("down", state=state)
-
-
-class Campaign:
-    """A campaign of one measurement, calls of the main job on the login node, and what came of them."""
-
-    def __init__(self, house: Path, slurm: Path, name: str, passes: int, **options: object) -> None:
-        self.house, self.slurm, self.folder = house, slurm, house / "results" / name
-        self.config = house / f"{name}.yaml"
-        # what a busy machine lets suspect is no matter here
-        self.command = ["workflow/run", "--config", self.config.name, "--fail-on", "nothing"]
-        self.tmp = house / f"{name}.tmp"  # of the nodes, too: jobs have the environment of the login node
-        self.tmp.mkdir()
-        self.path = os.environ["PATH"]
-        self.set(passes, **options)
-        wait_for(lambda: set(states(slurm).values()) == {"idle"})
-
-    def set(self, passes: int, **options: object) -> None:
-        """Write the configuration."""
-        slurm = {"deadline_hours": 1, "late_seconds": 15} | options
-        self.config.write_text(json.dumps({
-            "campaign": self.folder.name, "preset": "test", "measure": ["coherence-cas"], "runs": 1, "launch": "slurm",
-            "recheck": False, "arguments": {"coherence-cas": f"--passes {passes} {PACED}"}, "slurm": slurm,
-        }))  # fmt: skip
-
-    def call(self) -> subprocess.Popen[str]:
-        """Begin a call, in a session of its own."""
-        return subprocess.Popen(
-            [CLUSTER, "exec", "login", *self.command], cwd=self.house,
-            env=environment() | {"CLUSTER_STATE": str(self.slurm), "TMPDIR": str(self.tmp), "PATH": self.path},
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-        )  # fmt: skip
-
-    def done(self, process: subprocess.Popen[str] | None = None, code: int = 0) -> str:
-        """Wait for a call that ends with `code`, as every status says; what it said."""
-        process = process or self.call()
-        output = process.communicate(timeout=600)[0]
-        assert process.returncode == code, output
-        statuses.agree(self.folder, code, output)
-        return output
-
-    def measuring(self, *nodes: str) -> None:
-        """Wait until these nodes have written records, or all of them."""
-        jobs = self.folder / "nodes"
-        wait_for(lambda: all(self.cut(node) or [*jobs.glob(f"{node}/job*/run1.tar.*")] for node in nodes))
-
-    def cut(self, node: str) -> list[Path]:
-        paths = (self.folder / "nodes" / node).glob("job*/run1/*.jsonl")
-        return [path for path in paths if '"pair"' in path.read_text(errors="replace")]
-
-    def outcomes(self) -> dict[str, str]:
-        return {node: outcome(self.folder, node) for node in NODES if (self.folder / "nodes" / node).exists()}
-
-    def reason(self, node: str) -> str:
-        status = json.loads((self.folder / "nodes" / node / "job1/status.json").read_text())
-        return " ".join(row["message"] for row in status["measurements"])
-
-    def once(self, *nodes: str, job: int = 1) -> None:
-        """These nodes have every pass once, in a run and a file of their last job."""
-        for node in nodes:
-            folders = sorted((self.folder / "nodes" / node).glob("job*"))
-            assert [folder.name for folder in folders] == [f"job{number}" for number in range(1, job + 1)]
-            file = one_record_file(folders[-1])
-            passes = list(file.pairs["pass"])
-            assert file.complete and passes == list(range(file.header["passes"])), node
-            assert file.header["host"] == node
-
-
-def wait_for(true: Callable[[], bool], seconds: float = 600) -> None:
-    until = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < until
-        time.sleep(0.1)
-
-
-def login(slurm: Path, text: str) -> str:
-    return inside(slurm, "login", "sh", "-c", text)
-
-
-def kill_slurmctld(slurm: Path) -> None:
-    """Kill the controller when its queue is on disk: it saves changes seconds later and forgets the rest."""
-    changed, queue = time.time(), login(slurm, "squeue --noheader -o %i").split()
-    for job in queue:
-        login(slurm, f"scontrol update jobid={job} comment=kept")
-    wait_for(lambda: not queue or (slurm / "ctld/job_state").stat().st_mtime > changed)
-    login(slurm, "kill -KILL $(cat /run/slurm/slurmctld.pid)")
-
-
-def nothing_is_left(campaign: Campaign) -> None:
-    """No job in the queue, no folder of node-run."""
-    assert login(campaign.slurm, "squeue --noheader") == ""
-    assert list(campaign.tmp.glob("*node-run*")) == []
 
 
 def test_a_killed_login_two_calls_at_once_and_a_controller_that_is_away(house: Path, slurm: Path) -> None:
@@ -144,7 +54,7 @@ def test_a_killed_login_two_calls_at_once_and_a_controller_that_is_away(house: P
     assert campaign.outcomes() == dict.fromkeys(NODES, "complete")
     campaign.once(*NODES)
     assert int(login(slurm, "sbatch --parsable -o /dev/null --wrap true")) == int(jobs[-1]) + 1, "none submitted twice"
-    wait_for(lambda: login(slurm, "squeue --noheader") == "")
+    wait_for(lambda: login(slurm, "squeue --noheader") == "", "an empty queue")
     nothing_is_left(campaign)
 
 
@@ -191,7 +101,10 @@ def test_a_read_only_folder_a_late_outcome_and_a_node_without_python(house: Path
         process = campaign.call()
         campaign.measuring("rack-J01")
         cluster("exec", "login", "mount", "-t", "tmpfs", "none", hidden, state=slurm)
-        wait_for(lambda: (hidden / "status.json").exists() and login(slurm, "squeue --noheader") == "")
+        wait_for(
+            lambda: (hidden / "status.json").exists() and login(slurm, "squeue --noheader") == "",
+            "the end of all jobs",
+        )
         time.sleep(4)
         assert process.poll() is None, "a job that left the queue has time to show its outcome"
         cluster("exec", "login", "umount", hidden, state=slurm)
@@ -214,7 +127,7 @@ def test_nodes_that_crash_before_a_call_and_between_two_runs(house: Path, slurm:
     try:
         process = campaign.call()
         packed = campaign.folder / "nodes/cn-n/job1/run1.tar.zst"
-        wait_for(packed.exists)
+        wait_for(packed.exists, f"{packed}", 600)
         cluster("crash", "cn-n", state=slurm)
         before = packed.read_bytes()
         output = campaign.done(process, code=1)
@@ -247,7 +160,7 @@ def test_a_job_that_is_requeued_is_continued(house: Path, slurm: Path) -> None:
     refused = cluster("exec", "login", "scontrol", "requeue", job, state=slurm, check=False)
     assert refused.returncode != 0 and process.poll() is None
     login(slurm, f"scontrol update jobid={job} requeue=1 && scontrol requeue {job}")
-    wait_for(lambda: "PENDING" in login(slurm, f"squeue --noheader -j {job} -o %T"))
+    wait_for(lambda: "PENDING" in login(slurm, f"squeue --noheader -j {job} -o %T"), f"job {job} is requeued")
     login(slurm, f"scontrol update jobid={job} starttime=now")
     campaign.done(process)
     assert campaign.outcomes() == dict.fromkeys(NODES, "complete")
@@ -302,7 +215,7 @@ def test_nodes_of_different_size_and_cpus_that_slurm_keeps(house: Path, tmp_path
 def test_a_controller_that_is_away_for_longer_than_jobs_take(house: Path, slurm: Path) -> None:
     campaign = Campaign(house, slurm, "away", passes=40, jobs_at_a_time=2)
     process = campaign.call()
-    wait_for(lambda: any(campaign.cut(node) for node in NODES))
+    wait_for(lambda: any(campaign.cut(node) for node in NODES), "the first records")
     kill_slurmctld(slurm)
     time.sleep(70)
     assert process.poll() is None, "nothing is given up"
@@ -357,7 +270,8 @@ def test_a_node_drained_while_its_job_waits(house: Path, slurm: Path) -> None:
     campaign = Campaign(house, slurm, "drained-late", passes=3, unavailable_minutes=0.1)
     before = login(slurm, "sbatch --parsable --exclusive --nodelist=cn03 -o /dev/null --wrap 'sleep 1000'").strip()
     process = campaign.call()
-    wait_for(lambda: "cn03\t1\t" in login(slurm, f"cat {campaign.folder}/launch/jobs.tsv 2>/dev/null"))
+    submitted = f"cat {campaign.folder}/launch/jobs.tsv 2>/dev/null"
+    wait_for(lambda: "cn03\t1\t" in login(slurm, submitted), "the job of cn03 is submitted")
     cluster("exec", "login", "scontrol", "update", "nodename=cn03", "state=drain", "reason=fan 2", state=slurm)
     login(slurm, f"scancel {before}")
     output = campaign.done(process, code=1)
@@ -400,7 +314,7 @@ def test_accounting_knows_what_slurm_forgot(house: Path, tmp_path: Path) -> None
         job = next(row[2] for row in rows if row[0] == "cn01")
         login(state, "pkill -STOP -f 'bin/[s]nakemake'")  # so that it asks when accounting alone knows the job
         login(state, f"scancel {job}")
-        wait_for(lambda: "JobState" not in login(state, f"scontrol show job {job}"))
+        wait_for(lambda: "JobState" not in login(state, f"scontrol show job {job}"), f"Slurm forgets job {job}")
         login(state, "pkill -CONT -f 'bin/[s]nakemake'")
         output = campaign.done(process, code=1)
         assert "2 of 3 nodes came back" in output, output
