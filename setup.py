@@ -36,7 +36,7 @@ def programs(built: Path, to: Path, strip: str = "strip") -> None:
     """Copy what was built, without what it was built from and what only a debugger needs (two thirds of it)."""
     to.mkdir(parents=True, exist_ok=True)
     for path in built.iterdir():
-        if path.is_file() and path.name != "links.so":
+        if path.is_file() and path.name != "linktest.so":
             copied = shutil.copy2(path, to)
             if Path(copied).read_bytes()[:4] == b"\x7fELF":
                 subprocess.run([strip, copied], check=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from links import launch, ranks
-from links.settings import DONE, RefusalError, parse, say
+from linktest import launch, ranks
+from linktest.settings import DONE, RefusalError, parse, say
 
 
 def main() -> int:

@@ -27,8 +27,8 @@ from tests.support.real_parts import ALLOWED, ROOT, need
 from tests.support.schemas import valid_campaign, valid_records
 
 sys.path.insert(0, str(ROOT / "kernels"))
-from links import launch, ranks, samples, schedule, settings
-from links import records as link_records
+from linktest import launch, ranks, samples, schedule, settings
+from linktest import records as link_records
 
 RANKS = st.integers(2, 257)
 #: Open MPI's line above and below what it says.
@@ -207,7 +207,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "kernels", folder / "kernels", ignore=shutil.ignore_patterns("build", "__pycache__"))
     (folder / ".venv").symlink_to(ROOT / ".venv")
     subprocess.run(
-        ["make", "-s", "-C", folder / "kernels", "build/linktest", "build/links.so"], check=True, capture_output=True
+        ["make", "-s", "-C", folder / "kernels", "build/linktest", "build/linktest.so"], check=True, capture_output=True
     )
     return folder / "kernels/build/linktest"
 
@@ -406,7 +406,7 @@ def test_a_continued_file_becomes_complete(kernel: Path, tmp_path: Path) -> None
 @needs_two_cpus
 def test_without_the_library_small_messages_are_refused(kernel: Path, tmp_path: Path) -> None:
     shutil.copytree(kernel.parent.parent, tmp_path / "kernels")
-    (tmp_path / "kernels/build/links.so").unlink()
+    (tmp_path / "kernels/build/linktest.so").unlink()
     (tmp_path / ".venv").symlink_to(ROOT / ".venv")
     bare = tmp_path / "kernels/build/linktest"
     small = call(bare, tmp_path / "small.jsonl", "--sizes", "1K")

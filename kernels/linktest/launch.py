@@ -20,8 +20,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from links import records
-from links.settings import DONE, NOT_AS_ASKED, RefusalError, Settings, say
+from linktest import records
+from linktest.settings import DONE, NOT_AS_ASKED, RefusalError, Settings, say
 
 _PROGRAM = Path(__file__).parent.parent / "linktest.py"
 _REFUSED = "linktest-refused: "

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from links import records, samples, schedule, timed
-from links.settings import MODES, RefusalError, Settings, cores
+from linktest import records, samples, schedule, timed
+from linktest.settings import MODES, RefusalError, Settings, cores
 
 #: Ranks that wait sleep so long at a time: spinning ones would take the clock and the caches of those that measure.
 _NAP_S, _LONGEST_NAP_S = 50e-6, 500e-6

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from links.settings import BAD_INPUT, RefusalError, Settings
+from linktest.settings import BAD_INPUT, RefusalError, Settings
 
 _HERE = Path(__file__).parent
 #: How every record file begins, also one whose first line was cut.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 from urllib.parse import unquote
 
-from links import schedule
+from linktest import schedule
 
 DONE, BAD_INPUT, NOT_AS_ASKED = 0, 2, 3
 MODES = ("semidirectional", "bidirectional", "unidirectional")

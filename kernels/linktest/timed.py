@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from links.settings import BATCH_S, LEAST_BYTES_OF_PYTHON, MODES, RefusalError
+from linktest.settings import BATCH_S, LEAST_BYTES_OF_PYTHON, MODES, RefusalError
 
-LIBRARY = Path(__file__).parent.parent / "build/links.so"
+LIBRARY = Path(__file__).parent.parent / "build/linktest.so"
 #: Open MPI 4 and 5 name it so.
 _SINGLE_COPY = (b"btl_vader_single_copy_mechanism", b"btl_sm_single_copy_mechanism")
 
