@@ -450,7 +450,21 @@ static void prepare(struct run *run) {
     }
 }
 
-static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+enum { SLICE_BYTES = FLOW_FIELDS, PAGE_BYTES };
+
+static const struct field fields[] = {
+    [RATE_BYTES_PER_S] = {"rate_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
+    [CI_LOW_BYTES_PER_S] = {"ci_low_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
+    [CI_HIGH_BYTES_PER_S] = {"ci_high_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
+    [MEAN_BYTES_PER_S] = {"mean_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
+    [SLOWEST_THREAD_BYTES_PER_S] = {"slowest_thread_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
+    [THREADS] = {"threads", NUMBER, DECIMALS, 0},
+    [CORE_HZ] = {"core_hz", HERTZ, SIGNIFICANT, 5},
+    [SLICE_BYTES] = {"slice_bytes", BYTES, DECIMALS, 0},
+    [PAGE_BYTES] = {"page_bytes", BYTES, DECIMALS, 0},
+};
+
+static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
     size_t *roles = grow(NULL, run->selection.cpus.count, sizeof *roles);
     size_t *threads = grow(NULL, run->machine.nodes, sizeof *threads);
@@ -460,8 +474,9 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     share_out(run, unit, roles, count, shares, threads);
     size_t slice = slice_that_fits(run, wanted_slice(run, roles, count), threads);
     flow_run(run, roles, count, (enum stream)unit->key[shape->stream_key], slice, shares, moved);
-    unsigned flags = flow_add_rates(moved, count, members);
-    text_add(members, ",\"slice_bytes\":%zu,\"page_bytes\":%zu", slice, shares[0].buffers[0]->page_bytes);
+    unsigned flags = flow_set_rates(moved, count, result->values);
+    result->values[SLICE_BYTES] = (double)slice;
+    result->values[PAGE_BYTES] = (double)shares[0].buffers[0]->page_bytes;
     free(moved);
     free_shares(shares, count);
     free(threads);
@@ -476,10 +491,8 @@ static double plan_seconds(const struct run *run, const struct unit *unit, doubl
     return touch_s + WINDOWS * WINDOW_NS / 1e9 + clock_probe_s;
 }
 
-#define BANDWIDTH_VALUES FLOW_VALUES ",\"slice_bytes\":\"B\",\"page_bytes\":\"B\""
-
 #define BANDWIDTH_OPERATION(op, what, planner)                                                                         \
-    .name = (op), .summary = (what), .quantity = "rate", .unit = "B/s", .record = "cell", .values = BANDWIDTH_VALUES,  \
+    .name = (op), .summary = (what), .quantity = "rate", .unit = "B/s", .record = "cell", FIELDS(fields),              \
     .plan = (planner), .memory = memory_planned, .prepare = prepare, .measure = measure, .seconds = plan_seconds
 
 static const struct operation operations[] = {

@@ -125,7 +125,11 @@ static void plan(struct run *run) {
     if (run->unit_count == 0) run->not_applicable = "only one core takes part: it has none to wait for";
 }
 
-static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+enum { THREADS = LATENCY_FIELDS };
+
+static const struct field fields[] = {FIELDS_OF_LATENCY, [THREADS] = {"threads", NUMBER, DECIMALS, 0}};
+
+static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
     static struct crowd crowd;
     size_t *workers = grow(NULL, run->chosen.count, sizeof *workers);
@@ -140,9 +144,8 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     free(seats);
     free(workers);
     if (run_stopping()) return UNIT_STOPPED;
-    unsigned flags = run_add_latency(members, crowd.values, BATCHES, 1);
-    text_add(members, ",\"threads\":%zu", count);
-    return flags;
+    result->values[THREADS] = (double)count;
+    return run_set_latency(result, crowd.values, BATCHES, 1);
 }
 
 static double plan_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
@@ -160,7 +163,7 @@ static const struct operation operations[] = {
      .quantity = "barrier",
      .unit = "ns",
      .record = "cell",
-     .values = LATENCY_VALUES ",\"threads\":\"1\"",
+     FIELDS(fields),
      .keys = {"cpu", "scope", "kind"},
      .words = {NULL, scope_words, kind_words},
      .plan = plan,

@@ -335,45 +335,56 @@ static void travel(size_t role, void *argument) {
         travel_warm(trip);
 }
 
-static unsigned measure(struct run *run, int cpu, struct trip *trip, struct text *members) {
+enum { CORE_HZ = LATENCY_FIELDS, LOADS, SIZE_BYTES, PAGE_BYTES, HUGE_SHARE };
+
+#define FIELDS_OF_A_CHASE                                                                                              \
+    FIELDS_OF_LATENCY, [CORE_HZ] = {"core_hz", HERTZ, SIGNIFICANT, 4}, [LOADS] = {"loads", NUMBER, DECIMALS, 0}
+#define FIELD_OF_THE_SIZE [SIZE_BYTES] = {"size_bytes", BYTES, DECIMALS, 0}
+
+static const struct field fields[] = {FIELDS_OF_A_CHASE};
+static const struct field level_fields[] = {FIELDS_OF_A_CHASE, FIELD_OF_THE_SIZE};
+static const struct field page_fields[] = {FIELDS_OF_A_CHASE,
+                                           FIELD_OF_THE_SIZE, [PAGE_BYTES] = {"page_bytes", BYTES, DECIMALS, 0},
+                                           [HUGE_SHARE] = {"huge_share", NUMBER, DECIMALS, 5}};
+
+static unsigned measure(struct run *run, int cpu, struct trip *trip, struct result *result) {
     double values[BATCHES];
     size_t member = workers_on(&run->workers, cpu);
     trip->chase = (struct chase){.batches = BATCHES, .values = values};
     workers_run(&run->workers, &member, 1, travel, trip);
-    unsigned flags = run_add_latency(members, values, BATCHES, 1);
-    text_add(members, ",\"core_hz\":%.4g,\"loads\":%zu", trip->hz, trip->chase.total);
-    return flags;
+    result->values[CORE_HZ] = trip->hz;
+    result->values[LOADS] = (double)trip->chase.total;
+    return run_set_latency(result, values, BATCHES, 1);
 }
 
-static unsigned measure_latency(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+static unsigned measure_latency(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
     struct trip trip = {.area = area_of((int)unit->key[1]), .cold = true};
-    return measure(run, (int)unit->key[0], &trip, members);
+    return measure(run, (int)unit->key[0], &trip, result);
 }
 
 /* The same cycle for every CPU in a pass. */
 static unsigned measure_warm(struct run *run, uint32_t pass, const struct unit *unit, size_t bytes,
-                             struct text *members) {
+                             struct result *result) {
     int cpu = (int)unit->key[0];
     struct trip trip = {.area = area_of(machine_home_of(&run->machine, cpu)), .lines = bytes / ELEMENT_BYTES};
     trip.random = random_stream(run->seed + run->segment, 101 + bytes, pass);
-    return measure(run, cpu, &trip, members);
+    return measure(run, cpu, &trip, result);
 }
 
-static unsigned measure_level(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+static unsigned measure_level(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     size_t bytes = level_bytes((int)unit->key[0], unit->key[1]);
-    unsigned flags = measure_warm(run, pass, unit, bytes, members);
-    text_add(members, ",\"size_bytes\":%zu", bytes);
-    return flags;
+    result->values[SIZE_BYTES] = (double)bytes;
+    return measure_warm(run, pass, unit, bytes, result);
 }
 
-static unsigned measure_point(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
-    return measure_warm(run, pass, unit, (size_t)unit->key[1], members);
+static unsigned measure_point(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
+    return measure_warm(run, pass, unit, (size_t)unit->key[1], result);
 }
 
 /* The buffer of one unit lives as long as that: three of them a node would not fit everywhere. Where not all of it came
  * in huge pages there is no latency of theirs: `huge_share` says so. */
-static unsigned measure_pages(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+static unsigned measure_pages(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     int cpu = (int)unit->key[0], node = machine_home_of(&run->machine, cpu);
     enum page_size size = (enum page_size)unit->key[1];
     struct area area = {.node = node};
@@ -386,10 +397,11 @@ static unsigned measure_pages(struct run *run, uint32_t pass, const struct unit 
     size_t member = workers_on(&run->workers, cpu);
     if (size == PAGE_BASE || huge_share >= 1) {
         workers_run(&run->workers, &member, 1, lay_area, &trip);
-        flags = measure(run, cpu, &trip, members);
+        flags = measure(run, cpu, &trip, result);
     }
-    text_add(members, ",\"size_bytes\":%zu,\"page_bytes\":%zu,\"huge_share\":%.5f", area.buffer.size,
-             area.buffer.page_bytes, huge_share);
+    result->values[SIZE_BYTES] = (double)area.buffer.size;
+    result->values[PAGE_BYTES] = (double)area.buffer.page_bytes;
+    result->values[HUGE_SHARE] = huge_share;
     if (size == PAGE_GIGANTIC) area.buffer.size = GIGANTIC_BYTES;
     buffer_free(&area.buffer);
     return flags;
@@ -431,15 +443,13 @@ static double point_seconds(const struct run *run, const struct unit *unit, doub
 
 static const char *const levels[] = {"l1", "l2", "l3", NULL};
 
-#define CHASE_VALUES LATENCY_VALUES ",\"core_hz\":\"Hz\",\"loads\":\"1\""
-
 static const struct operation operations[] = {
     {.name = "latency",
      .summary = "memory of every NUMA node from every CPU, or --per node; nothing in a cache",
      .quantity = "load",
      .unit = "ns",
      .record = "cell",
-     .values = CHASE_VALUES,
+     FIELDS(fields),
      .keys = {"cpu", "memory_node"},
      .plan = plan_latency,
      .memory = memory_planned,
@@ -452,7 +462,7 @@ static const struct operation operations[] = {
      .quantity = "load",
      .unit = "ns",
      .record = "cell",
-     .values = CHASE_VALUES ",\"size_bytes\":\"B\"",
+     FIELDS(level_fields),
      .keys = {"cpu", "level"},
      .words = {NULL, levels},
      .plan = plan_levels,
@@ -466,7 +476,7 @@ static const struct operation operations[] = {
      .quantity = "load",
      .unit = "ns",
      .record = "cell",
-     .values = CHASE_VALUES ",\"size_bytes\":\"B\",\"page_bytes\":\"B\",\"huge_share\":\"1\"",
+     FIELDS(page_fields),
      .keys = {"cpu", "pages"},
      .words = {NULL, page_words},
      .plan = plan_pages,
@@ -478,7 +488,7 @@ static const struct operation operations[] = {
      .quantity = "load",
      .unit = "ns",
      .record = "cell",
-     .values = CHASE_VALUES,
+     FIELDS(fields),
      .keys = {"cpu", "size_bytes"},
      .plan = plan_curve,
      .memory = memory_planned,

@@ -106,17 +106,29 @@ static double median_of(const double *values, size_t count) {
     return median;
 }
 
-static void add_series(const struct series *one, struct text *members) {
+enum { CORE_HZ, CI_LOW_HZ, CI_HIGH_HZ, P01_HZ, P99_HZ, START_HZ, END_HZ, MEAN_HZ, WINDOWS };
+
+#define CLOCK_FIELD(at, its_name) [at] = {its_name, HERTZ, SIGNIFICANT, 5}
+
+static const struct field fields[] = {
+    CLOCK_FIELD(CORE_HZ, "core_hz"), CLOCK_FIELD(CI_LOW_HZ, "ci_low_hz"), CLOCK_FIELD(CI_HIGH_HZ, "ci_high_hz"),
+    CLOCK_FIELD(P01_HZ, "p01_hz"),   CLOCK_FIELD(P99_HZ, "p99_hz"),       CLOCK_FIELD(START_HZ, "start_hz"),
+    CLOCK_FIELD(END_HZ, "end_hz"),   CLOCK_FIELD(MEAN_HZ, "mean_hz"),     [WINDOWS] = {"windows", NUMBER, DECIMALS, 0},
+};
+
+static void set_series(const struct series *one, double *values) {
     size_t low, high, tenth = one->count / 10 > 0 ? one->count / 10 : 1;
-    double start = median_of(one->hz, tenth), end = median_of(one->hz + one->count - tenth, tenth);
+    values[START_HZ] = median_of(one->hz, tenth);
+    values[END_HZ] = median_of(one->hz + one->count - tenth, tenth);
     sort_ascending(one->hz, one->count);
     median_interval(one->count, 0.95, &low, &high);
-    text_add(
-        members,
-        ",\"core_hz\":%.5g,\"ci_low_hz\":%.5g,\"ci_high_hz\":%.5g,\"p01_hz\":%.5g,\"p99_hz\":%.5g,\"start_hz\":%.5g,"
-        "\"end_hz\":%.5g,\"mean_hz\":%.5g,\"windows\":%zu",
-        median_sorted(one->hz, one->count), one->hz[low], one->hz[high], quantile_sorted(one->hz, one->count, 0.01),
-        quantile_sorted(one->hz, one->count, 0.99), start, end, one->mean_hz, one->count);
+    values[CORE_HZ] = median_sorted(one->hz, one->count);
+    values[CI_LOW_HZ] = one->hz[low];
+    values[CI_HIGH_HZ] = one->hz[high];
+    values[P01_HZ] = quantile_sorted(one->hz, one->count, 0.01);
+    values[P99_HZ] = quantile_sorted(one->hz, one->count, 0.99);
+    values[MEAN_HZ] = one->mean_hz;
+    values[WINDOWS] = (double)one->count;
 }
 
 static void plan(struct run *run) {
@@ -138,17 +150,17 @@ static void facts(struct run *run, bool end, struct text *members) {
     sensors_read(&run->machine, members);
 }
 
-static unsigned measure_alone(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+static unsigned measure_alone(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
     size_t member = workers_on(&run->workers, (int)unit->key[0]);
     run_session(run, &member, 1, ALONE_WINDOWS * WINDOW_S);
     if (series[member].stopped) return UNIT_STOPPED;
-    add_series(&series[member], members);
+    set_series(&series[member], result->values);
     return 0;
 }
 
 /* All CPUs are measured at once, with the first unit of a pass; each unit then takes its own. */
-static unsigned measure_together(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+static unsigned measure_together(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     if (series_pass != (int64_t)pass) {
         size_t *all = grow(NULL, run->workers.count, sizeof *all);
         for (size_t i = 0; i < run->workers.count; i++) all[i] = i;
@@ -157,7 +169,7 @@ static unsigned measure_together(struct run *run, uint32_t pass, const struct un
         series_pass = pass;
     }
     if (run_stopping()) return UNIT_STOPPED;
-    add_series(&series[workers_on(&run->workers, (int)unit->key[0])], members);
+    set_series(&series[workers_on(&run->workers, (int)unit->key[0])], result->values);
     return 0;
 }
 
@@ -173,17 +185,13 @@ static double together_seconds(const struct run *run, const struct unit *unit, d
     return unit == run->units ? (double)seconds : 0;
 }
 
-#define CLOCK_VALUES                                                                                                   \
-    "\"core_hz\":\"Hz\",\"ci_low_hz\":\"Hz\",\"ci_high_hz\":\"Hz\",\"p01_hz\":\"Hz\",\"p99_hz\":\"Hz\",\"start_hz\":"  \
-    "\"Hz\",\"end_hz\":\"Hz\",\"mean_hz\":\"Hz\",\"windows\":\"1\""
-
 static const struct operation operations[] = {
     {.name = "alone",
      .summary = "each CPU with all others idle",
      .quantity = "frequency",
      .unit = "Hz",
      .record = "cell",
-     .values = CLOCK_VALUES,
+     FIELDS(fields),
      .keys = {"cpu"},
      .plan = plan,
      .prepare = prepare,
@@ -195,7 +203,7 @@ static const struct operation operations[] = {
      .quantity = "frequency",
      .unit = "Hz",
      .record = "cell",
-     .values = CLOCK_VALUES,
+     FIELDS(fields),
      .keys = {"cpu"},
      .plan = plan,
      .prepare = prepare,

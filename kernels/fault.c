@@ -112,7 +112,18 @@ static size_t region_bytes(enum kind kind) {
                                                                              : LEAST_REGION_BYTES;
 }
 
-static unsigned measure_rate(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+enum { FAULTS_PER_S, CI_LOW_PER_S, CI_HIGH_PER_S, RATE_BYTES_PER_S, RATE_PAGE_BYTES, FAULTS_A_PAGE };
+
+static const struct field rate_fields[] = {
+    [FAULTS_PER_S] = {"faults_per_s", PER_S, SIGNIFICANT, 6},
+    [CI_LOW_PER_S] = {"ci_low_per_s", PER_S, SIGNIFICANT, 6},
+    [CI_HIGH_PER_S] = {"ci_high_per_s", PER_S, SIGNIFICANT, 6},
+    [RATE_BYTES_PER_S] = {"bytes_per_s", BYTES_PER_S, SIGNIFICANT, 5},
+    [RATE_PAGE_BYTES] = {"page_bytes", BYTES, DECIMALS, 0},
+    [FAULTS_A_PAGE] = {"faults_a_page", NUMBER, SIGNIFICANT, 4},
+};
+
+static unsigned measure_rate(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
     enum kind kind = (enum kind)unit->key[1];
     size_t worker = run_worker(run, unit->key[0]), low, high;
@@ -131,11 +142,12 @@ static unsigned measure_rate(struct run *run, uint32_t pass, const struct unit *
     sort_ascending(touching.batch_ns, BATCHES);
     median_interval(BATCHES, 0.95, &low, &high);
     double median_ns = median_sorted(touching.batch_ns, BATCHES);
-    text_add(members, ",\"faults_per_s\":%.6g,\"ci_low_per_s\":%.6g,\"ci_high_per_s\":%.6g,\"bytes_per_s\":%.5g",
-             1e9 * touches / median_ns, 1e9 * touches / touching.batch_ns[high], 1e9 * touches / touching.batch_ns[low],
-             1e9 * (double)touching.batch / median_ns);
-    text_add(members, ",\"page_bytes\":%zu,\"faults_a_page\":%.4g", touching.stride,
-             (double)touching.faults / (touches * BATCHES));
+    result->values[FAULTS_PER_S] = 1e9 * touches / median_ns;
+    result->values[CI_LOW_PER_S] = 1e9 * touches / touching.batch_ns[high];
+    result->values[CI_HIGH_PER_S] = 1e9 * touches / touching.batch_ns[low];
+    result->values[RATE_BYTES_PER_S] = 1e9 * (double)touching.batch / median_ns;
+    result->values[RATE_PAGE_BYTES] = (double)touching.stride;
+    result->values[FAULTS_A_PAGE] = (double)touching.faults / (touches * BATCHES);
     return 0;
 }
 
@@ -179,22 +191,35 @@ static unsigned long long reserved(const struct run *run, int node, size_t kib, 
     return known ? strtoull(content, NULL, 10) * (kib << 10) : 0;
 }
 
-static unsigned measure_huge(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+enum { BASE_SHARE, ASKED_BYTES, HUGE_PAGE_BYTES, HUGE_SECONDS, RESERVED_BYTES, RESERVED_FREE_BYTES };
+
+static const struct field huge_fields[] = {
+    [BASE_SHARE] = {"base_share", NUMBER, DECIMALS, 5},
+    [ASKED_BYTES] = {"asked_bytes", BYTES, DECIMALS, 0},
+    [HUGE_PAGE_BYTES] = {"page_bytes", BYTES, DECIMALS, 0},
+    [HUGE_SECONDS] = {"seconds", SECONDS, SIGNIFICANT, 4},
+    [RESERVED_BYTES] = {"reserved_bytes", BYTES, DECIMALS, 0},
+    [RESERVED_FREE_BYTES] = {"reserved_free_bytes", BYTES, DECIMALS, 0},
+};
+
+static unsigned measure_huge(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
     int node = (int)unit->key[0];
     size_t size = asked_bytes(run, node);
     double start = clock_monotonic_s();
     struct buffer buffer = buffer_create(&run->machine, &run->workers, node, size, PAGES_TRANSPARENT);
-    text_add(members, ",\"base_share\":%.5f,\"asked_bytes\":%zu,\"page_bytes\":%zu,\"seconds\":%.4g",
-             1 - (double)buffer.huge_bytes / (double)buffer.size, buffer.size, huge_page(),
-             clock_monotonic_s() - start);
+    result->values[BASE_SHARE] = 1 - (double)buffer.huge_bytes / (double)buffer.size;
+    result->values[ASKED_BYTES] = (double)buffer.size;
+    result->values[HUGE_PAGE_BYTES] = (double)huge_page();
+    result->values[HUGE_SECONDS] = clock_monotonic_s() - start;
     buffer_free(&buffer);
     unsigned long long all = 0, free_bytes = 0;
     for (size_t kib = 64; kib <= (size_t)16 << 20; kib *= 2) { /* from 64 KiB (Arm) to 16 GiB */
         all += reserved(run, node, kib, "nr");
         free_bytes += reserved(run, node, kib, "free");
     }
-    text_add(members, ",\"reserved_bytes\":%llu,\"reserved_free_bytes\":%llu", all, free_bytes);
+    result->values[RESERVED_BYTES] = (double)all;
+    result->values[RESERVED_FREE_BYTES] = (double)free_bytes;
     return 0;
 }
 
@@ -225,8 +250,7 @@ static const struct operation operations[] = {
      .quantity = "rate",
      .unit = "1/s",
      .record = "cell",
-     .values = "\"faults_per_s\":\"1/s\",\"ci_low_per_s\":\"1/s\",\"ci_high_per_s\":\"1/s\",\"bytes_per_s\":\"B/s\","
-               "\"page_bytes\":\"B\",\"faults_a_page\":\"1\"",
+     FIELDS(rate_fields),
      .keys = {"cpu", "pages"},
      .words = {NULL, kind_words},
      .plan = plan_rate,
@@ -237,8 +261,7 @@ static const struct operation operations[] = {
      .quantity = "ratio",
      .unit = "1",
      .record = "cell",
-     .values = "\"base_share\":\"1\",\"asked_bytes\":\"B\",\"page_bytes\":\"B\",\"seconds\":\"s\","
-               "\"reserved_bytes\":\"B\",\"reserved_free_bytes\":\"B\"",
+     FIELDS(huge_fields),
      .keys = {"memory_node"},
      .plan = plan_huge,
      .memory = memory_of_huge,

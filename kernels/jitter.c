@@ -133,8 +133,18 @@ static void prepare(struct run *run) {
         watches[i] = (struct watch){.detour_ns = grow(NULL, MOST_KEPT, sizeof(double))};
 }
 
+enum { DETOURS, SHARE, LONGEST, MEDIAN, P90, P99, QUANTUM, ELAPSED, FAULTS };
+
+static const struct field fields[] = {
+    [DETOURS] = {"detours", NUMBER, DECIMALS, 0},         [SHARE] = {"share", NUMBER, SIGNIFICANT, 4},
+    [LONGEST] = {"longest_ns", NANOSECONDS, DECIMALS, 1}, [MEDIAN] = {"median_ns", NANOSECONDS, DECIMALS, 1},
+    [P90] = {"p90_ns", NANOSECONDS, DECIMALS, 1},         [P99] = {"p99_ns", NANOSECONDS, DECIMALS, 1},
+    [QUANTUM] = {"quantum_ns", NANOSECONDS, DECIMALS, 1}, [ELAPSED] = {"elapsed_s", SECONDS, DECIMALS, 6},
+    [FAULTS] = {"faults", NUMBER, DECIMALS, 0},
+};
+
 /* All CPUs are watched at once, with the first unit of a pass; each unit then takes its own. */
-static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     if (watched_pass != (int64_t)pass) {
         watch_all(run);
         watched_pass = pass;
@@ -142,14 +152,17 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     if (run_stopping()) return UNIT_STOPPED;
     struct watch *own = &watches[workers_on(&run->workers, (int)unit->key[0])];
     sort_ascending(own->detour_ns, own->kept);
-    text_add(members, ",\"detours\":%zu,\"share\":%.4g,\"longest_ns\":%.1f", own->count, own->away_ns / own->elapsed_ns,
-             own->longest_ns);
-    if (own->kept > 0)
-        text_add(members, ",\"median_ns\":%.1f,\"p90_ns\":%.1f,\"p99_ns\":%.1f",
-                 median_sorted(own->detour_ns, own->kept), quantile_sorted(own->detour_ns, own->kept, 0.9),
-                 quantile_sorted(own->detour_ns, own->kept, 0.99));
-    text_add(members, ",\"quantum_ns\":%.1f,\"elapsed_s\":%.6f,\"faults\":%ld", own->quantum_ns, own->elapsed_ns / 1e9,
-             own->faults);
+    result->values[DETOURS] = (double)own->count;
+    result->values[SHARE] = own->away_ns / own->elapsed_ns;
+    result->values[LONGEST] = own->longest_ns;
+    if (own->kept > 0) {
+        result->values[MEDIAN] = median_sorted(own->detour_ns, own->kept);
+        result->values[P90] = quantile_sorted(own->detour_ns, own->kept, 0.9);
+        result->values[P99] = quantile_sorted(own->detour_ns, own->kept, 0.99);
+    }
+    result->values[QUANTUM] = own->quantum_ns;
+    result->values[ELAPSED] = own->elapsed_ns / 1e9;
+    result->values[FAULTS] = (double)own->faults;
     return 0;
 }
 
@@ -164,10 +177,8 @@ static const struct operation operations[] = {
      .quantity = "detour",
      .unit = "ns",
      .record = "cell",
-     .figure = "share",
-     .values = "\"detours\":\"1\",\"share\":\"1\",\"longest_ns\":\"ns\",\"median_ns\":\"ns\",\"p90_ns\":\"ns\",\"p99_"
-               "ns\":\"ns\","
-               "\"quantum_ns\":\"ns\",\"elapsed_s\":\"s\",\"faults\":\"1\"",
+     FIELDS(fields),
+     .figure = &fields[SHARE],
      .keys = {"cpu"},
      .plan = plan,
      .prepare = prepare,

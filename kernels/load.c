@@ -192,13 +192,24 @@ static void plan_alone(struct run *run) {
     for (size_t i = 0; i < run->chosen.count; i++) run_add_unit(run, (struct unit){{run->chosen.cpu[i]}});
 }
 
-static unsigned measure_alone(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+enum { ALONE_FLOPS_PER_S, ALONE_CORE_HZ, ALONE_FLOPS_PER_CYCLE, ALONE_MEAN_FLOPS_PER_S };
+
+static const struct field alone_fields[] = {
+    [ALONE_FLOPS_PER_S] = {"flops_per_s", FLOPS_PER_S, SIGNIFICANT, 6},
+    [ALONE_CORE_HZ] = {"core_hz", HERTZ, SIGNIFICANT, 5},
+    [ALONE_FLOPS_PER_CYCLE] = {"flops_per_cycle", NUMBER, SIGNIFICANT, 4},
+    [ALONE_MEAN_FLOPS_PER_S] = {"mean_flops_per_s", FLOPS_PER_S, SIGNIFICANT, 6},
+};
+
+static unsigned measure_alone(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
     size_t worker = workers_on(&run->workers, (int)unit->key[0]);
     struct stretch stretch;
     work_together(run, &worker, 1, VECTOR, ALONE_SETTLING_S, ALONE_S, &stretch);
-    text_add(members, ",\"flops_per_s\":%.6g,\"core_hz\":%.5g,\"flops_per_cycle\":%.4g,\"mean_flops_per_s\":%.6g",
-             stretch.flops_per_s, stretch.core_hz, stretch.flops_per_s / stretch.core_hz, stretch.mean_flops_per_s);
+    result->values[ALONE_FLOPS_PER_S] = stretch.flops_per_s;
+    result->values[ALONE_CORE_HZ] = stretch.core_hz;
+    result->values[ALONE_FLOPS_PER_CYCLE] = stretch.flops_per_s / stretch.core_hz;
+    result->values[ALONE_MEAN_FLOPS_PER_S] = stretch.mean_flops_per_s;
     return run_stopping() ? UNIT_STOPPED : 0;
 }
 
@@ -242,7 +253,15 @@ static int by_hz(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static unsigned measure_step(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+enum { STEP_CORE_HZ, STEP_LOWEST_CORE_HZ, STEP_FLOPS_PER_S };
+
+static const struct field step_fields[] = {
+    [STEP_CORE_HZ] = {"core_hz", HERTZ, SIGNIFICANT, 5},
+    [STEP_LOWEST_CORE_HZ] = {"lowest_core_hz", HERTZ, SIGNIFICANT, 5},
+    [STEP_FLOPS_PER_S] = {"flops_per_s", FLOPS_PER_S, SIGNIFICANT, 6},
+};
+
+static unsigned measure_step(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
     size_t *workers = grow(NULL, run->chosen.count, sizeof *workers), count = members_of(run, unit, workers);
     struct stretch *stretches = grow(NULL, count, sizeof *stretches);
@@ -250,9 +269,9 @@ static unsigned measure_step(struct run *run, uint32_t pass, const struct unit *
     work_together(run, workers, count, (enum kind_of_work)unit->key[3], STEP_SETTLING_S, STEP_S, stretches);
     for (size_t i = 0; i < count; i++) flops += stretches[i].flops_per_s;
     qsort(stretches, count, sizeof *stretches, by_hz);
-    text_add(members, ",\"core_hz\":%.5g,\"lowest_core_hz\":%.5g",
-             (stretches[(count - 1) / 2].core_hz + stretches[count / 2].core_hz) / 2, stretches[0].core_hz);
-    if (unit->key[3] == VECTOR) text_add(members, ",\"flops_per_s\":%.6g", flops);
+    result->values[STEP_CORE_HZ] = (stretches[(count - 1) / 2].core_hz + stretches[count / 2].core_hz) / 2;
+    result->values[STEP_LOWEST_CORE_HZ] = stretches[0].core_hz;
+    if (unit->key[3] == VECTOR) result->values[STEP_FLOPS_PER_S] = flops;
     free(stretches);
     free(workers);
     return run_stopping() ? UNIT_STOPPED : 0;
@@ -361,15 +380,26 @@ static void run_session(struct run *run, uint32_t pass) {
     session_pass = pass;
 }
 
+enum { PHASE_FLOPS_PER_S, PHASE_CORE_HZ, PHASE_MEAN_FLOPS_PER_S, PHASE_SECONDS };
+
+static const struct field phase_fields[] = {
+    [PHASE_FLOPS_PER_S] = {"flops_per_s", FLOPS_PER_S, SIGNIFICANT, 6},
+    [PHASE_CORE_HZ] = {"core_hz", HERTZ, SIGNIFICANT, 5},
+    [PHASE_MEAN_FLOPS_PER_S] = {"mean_flops_per_s", FLOPS_PER_S, SIGNIFICANT, 6},
+    [PHASE_SECONDS] = {"seconds", NUMBER, DECIMALS, 0},
+};
+
 /* All CPUs are measured at once, with the first unit of a pass; each unit then takes its own. */
-static unsigned measure_together(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+static unsigned measure_together(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     if (session_pass != (int64_t)pass) run_session(run, pass);
     if (run_stopping()) return UNIT_STOPPED;
     size_t from, to, count = run->workers.count, worker = workers_on(&run->workers, (int)unit->key[0]);
     seconds_of((enum phase)unit->key[1], &from, &to);
     struct stretch median = median_of(session + from * count + worker, to - from, count);
-    text_add(members, ",\"flops_per_s\":%.6g,\"core_hz\":%.5g,\"mean_flops_per_s\":%.6g,\"seconds\":%zu",
-             median.flops_per_s, median.core_hz, median.mean_flops_per_s, to - from);
+    result->values[PHASE_FLOPS_PER_S] = median.flops_per_s;
+    result->values[PHASE_CORE_HZ] = median.core_hz;
+    result->values[PHASE_MEAN_FLOPS_PER_S] = median.mean_flops_per_s;
+    result->values[PHASE_SECONDS] = (double)(to - from);
     return 0;
 }
 
@@ -405,7 +435,7 @@ static const struct operation operations[] = {
      .quantity = "rate",
      .unit = "1/s",
      .record = "cell",
-     .values = "\"flops_per_s\":\"1/s\",\"core_hz\":\"Hz\",\"flops_per_cycle\":\"1\",\"mean_flops_per_s\":\"1/s\"",
+     FIELDS(alone_fields),
      .keys = {"cpu"},
      .plan = plan_alone,
      .prepare = prepare,
@@ -417,7 +447,7 @@ static const struct operation operations[] = {
      .quantity = "frequency",
      .unit = "Hz",
      .record = "cell",
-     .values = "\"core_hz\":\"Hz\",\"lowest_core_hz\":\"Hz\",\"flops_per_s\":\"1/s\"",
+     FIELDS(step_fields),
      .keys = {"cpu", "scope", "cores", "work"},
      .words = {NULL, ladder_words, NULL, work_words},
      .plan = plan_ladder,
@@ -430,7 +460,7 @@ static const struct operation operations[] = {
      .quantity = "rate",
      .unit = "1/s",
      .record = "cell",
-     .values = "\"flops_per_s\":\"1/s\",\"core_hz\":\"Hz\",\"mean_flops_per_s\":\"1/s\",\"seconds\":\"1\"",
+     FIELDS(phase_fields),
      .keys = {"cpu", "phase"},
      .words = {NULL, phase_words},
      .plan = plan_together,

@@ -351,7 +351,13 @@ static void facts(struct run *run, bool end, struct text *members) {
     text_add(members, "}");
 }
 
-static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+enum { RATE_BYTES_PER_S = LATENCY_FIELDS, INJECTORS };
+
+static const struct field fields[] = {
+    FIELDS_OF_LATENCY, [RATE_BYTES_PER_S] = {"rate_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
+    [INJECTORS] = {"injectors", NUMBER, DECIMALS, 0}};
+
+static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
     const struct scene *scene = &scenes[unit->key[0]];
     size_t count = 1 + (unit->key[1] == IDLE ? 0 : scene->count);
@@ -370,8 +376,9 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     storm->bytes_per_s = grow(NULL, count, sizeof *storm->bytes_per_s);
     workers_run(&run->workers, roles, count, take_role, storm);
     for (size_t i = 1; i < count; i++) rate += storm->bytes_per_s[i];
-    unsigned flags = run_add_latency(members, values, BATCHES, 1);
-    text_add(members, ",\"rate_bytes_per_s\":%.6g,\"injectors\":%zu", rate, count - 1);
+    unsigned flags = run_set_latency(result, values, BATCHES, 1);
+    result->values[RATE_BYTES_PER_S] = rate;
+    result->values[INJECTORS] = (double)(count - 1);
     free(storm->bytes_per_s);
     free(storm);
     free(roles);
@@ -390,7 +397,7 @@ static const struct operation operations[] = {
      .quantity = "load",
      .unit = "ns",
      .record = "cell",
-     .values = LATENCY_VALUES ",\"rate_bytes_per_s\":\"B/s\",\"injectors\":\"1\"",
+     FIELDS(fields),
      .keys = {"place", "delay"},
      .words = {place_words},
      .plan = plan,

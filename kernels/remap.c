@@ -360,7 +360,31 @@ static unsigned flags_of(const struct pair_rate *rate) {
     return rate->written.taken_share > most_taken || rate->seen.taken_share > most_taken ? FLAG_DISTURBED : 0;
 }
 
-static unsigned measure_pairs(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+enum {
+    RATE_BYTES_PER_S,
+    WRITTEN_BYTES_PER_S,
+    READ_BYTES_PER_S,
+    WRITER_S,
+    READER_S,
+    WRITER_STAGGERED_S,
+    READER_STAGGERED_S,
+};
+
+#define FIELDS_OF_RATES                                                                                                \
+    [RATE_BYTES_PER_S] = {"rate_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},                                            \
+    [WRITTEN_BYTES_PER_S] = {"written_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},                                      \
+    [READ_BYTES_PER_S] = {"read_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6}
+
+static const struct field pairs_fields[] = {FIELDS_OF_RATES};
+static const struct field ring_fields[] = {
+    FIELDS_OF_RATES,
+    [WRITER_S] = {"writer_s", SECONDS, DECIMALS, 6},
+    [READER_S] = {"reader_s", SECONDS, DECIMALS, 6},
+    [WRITER_STAGGERED_S] = {"writer_staggered_s", SECONDS, DECIMALS, 6},
+    [READER_STAGGERED_S] = {"reader_staggered_s", SECONDS, DECIMALS, 6},
+};
+
+static unsigned measure_pairs(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
     size_t count = (size_t)unit->key[0];
     struct pair_rate *rates = grow(NULL, count, sizeof *rates);
@@ -373,8 +397,9 @@ static unsigned measure_pairs(struct run *run, uint32_t pass, const struct unit 
         through += fmin(rates[p].written.bytes_per_s, rates[p].seen.bytes_per_s);
         flags |= flags_of(&rates[p]);
     }
-    text_add(members, ",\"rate_bytes_per_s\":%.6g,\"written_bytes_per_s\":%.6g,\"read_bytes_per_s\":%.6g", through,
-             written, seen);
+    result->values[RATE_BYTES_PER_S] = through;
+    result->values[WRITTEN_BYTES_PER_S] = written;
+    result->values[READ_BYTES_PER_S] = seen;
     free(rates);
     return run_stopping() ? UNIT_STOPPED : flags;
 }
@@ -382,7 +407,7 @@ static unsigned measure_pairs(struct run *run, uint32_t pass, const struct unit 
 static struct pair_rate *ring; /* of the pass that is measured */
 static int64_t ring_pass = -1;
 
-static unsigned measure_ring(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+static unsigned measure_ring(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     if (ring_pass != (int64_t)pass) {
         if (ring == NULL) ring = grow(NULL, pair_count, sizeof *ring);
         run_contest(run, pair_count, 0, ring);
@@ -392,11 +417,13 @@ static unsigned measure_ring(struct run *run, uint32_t pass, const struct unit *
     size_t p = 0;
     while (run->selection.cpus.cpu[pairs[p].writer] != unit->key[0]) p++;
     const struct rate *written = &ring[p].written, *seen = &ring[p].seen;
-    text_add(members,
-             ",\"rate_bytes_per_s\":%.6g,\"written_bytes_per_s\":%.6g,\"read_bytes_per_s\":%.6g,\"writer_s\":%.6f,"
-             "\"reader_s\":%.6f,\"writer_staggered_s\":%.6f,\"reader_staggered_s\":%.6f",
-             fmin(written->bytes_per_s, seen->bytes_per_s), written->bytes_per_s, seen->bytes_per_s, written->end_s,
-             seen->end_s, written->staggered_s, seen->staggered_s);
+    result->values[RATE_BYTES_PER_S] = fmin(written->bytes_per_s, seen->bytes_per_s);
+    result->values[WRITTEN_BYTES_PER_S] = written->bytes_per_s;
+    result->values[READ_BYTES_PER_S] = seen->bytes_per_s;
+    result->values[WRITER_S] = written->end_s;
+    result->values[READER_S] = seen->end_s;
+    result->values[WRITER_STAGGERED_S] = written->staggered_s;
+    result->values[READER_STAGGERED_S] = seen->staggered_s;
     return flags_of(&ring[p]);
 }
 
@@ -413,15 +440,13 @@ static double ring_seconds(const struct run *run, const struct unit *unit, doubl
     return (double)space_bytes / LINE_BYTES * (double)pair_count * hop_ns / 1e9 + 0.1;
 }
 
-#define REMAP_RATES "\"rate_bytes_per_s\":\"B/s\",\"written_bytes_per_s\":\"B/s\",\"read_bytes_per_s\":\"B/s\""
-
 static const struct operation operations[] = {
     {.name = "pairs",
      .summary = "a writer and a reader a pair, from one pair to all: how much goes through all of them",
      .quantity = "rate",
      .unit = "B/s",
      .record = "cell",
-     .values = REMAP_RATES,
+     FIELDS(pairs_fields),
      .keys = {"pairs"},
      .plan = plan_pairs,
      .memory = memory_planned,
@@ -434,8 +459,7 @@ static const struct operation operations[] = {
      .quantity = "rate",
      .unit = "B/s",
      .record = "cell",
-     .values = REMAP_RATES ",\"writer_s\":\"s\",\"reader_s\":\"s\",\"writer_staggered_s\":\"s\","
-                           "\"reader_staggered_s\":\"s\"",
+     FIELDS(ring_fields),
      .keys = {"writer", "reader"},
      .plan = plan_ring,
      .memory = memory_planned,

@@ -178,8 +178,20 @@ static void facts(struct run *run, bool end, struct text *members) {
     text_add(members, "}");
 }
 
+enum { A_OWN_NS, A_OTHER_NS, B_OWN_NS, B_OTHER_NS, RATIO, RATIO_LOW, RATIO_HIGH };
+
+static const struct field fields[] = {
+    [A_OWN_NS] = {"a_own_ns", NANOSECONDS, DECIMALS, 3},
+    [A_OTHER_NS] = {"a_other_ns", NANOSECONDS, DECIMALS, 3},
+    [B_OWN_NS] = {"b_own_ns", NANOSECONDS, DECIMALS, 3},
+    [B_OTHER_NS] = {"b_other_ns", NANOSECONDS, DECIMALS, 3},
+    [RATIO] = {"ratio", NUMBER, DECIMALS, 5},
+    [RATIO_LOW] = {"ratio_low", NUMBER, DECIMALS, 5},
+    [RATIO_HIGH] = {"ratio_high", NUMBER, DECIMALS, 5},
+};
+
 /* A round's ratio takes both cores and both arrays together: what is special to a core or an array cancels. */
-static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     struct party *const pair[2] = {party_of((int)unit->key[0]), party_of((int)unit->key[1])};
     if (pair[0] == NULL || pair[1] == NULL) fail(EXIT_NOT_AS_ASKED, "a core without an array"); /* plan() made both */
     double ratio[ROUNDS], latency_ns[2][2], sample[2][2][ROUNDS];
@@ -198,15 +210,15 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
         for (size_t i = 0; i < 4; i++) sample[i / 2][i % 2][round] = latency_ns[i / 2][i % 2];
     }
     free(visit);
-    static const char *const names[2][2] = {{"a_own_ns", "a_other_ns"}, {"b_own_ns", "b_other_ns"}};
     for (size_t i = 0; i < 4; i++) {
         sort_ascending(sample[i / 2][i % 2], ROUNDS);
-        text_add(members, ",\"%s\":%.3f", names[i / 2][i % 2], median_sorted(sample[i / 2][i % 2], ROUNDS));
+        result->values[A_OWN_NS + i] = median_sorted(sample[i / 2][i % 2], ROUNDS);
     }
     sort_ascending(ratio, ROUNDS);
     median_interval(ROUNDS, 0.95, &low, &high);
-    text_add(members, ",\"ratio\":%.5f,\"ratio_low\":%.5f,\"ratio_high\":%.5f", median_sorted(ratio, ROUNDS),
-             ratio[low], ratio[high]);
+    result->values[RATIO] = median_sorted(ratio, ROUNDS);
+    result->values[RATIO_LOW] = ratio[low];
+    result->values[RATIO_HIGH] = ratio[high];
     return 0;
 }
 
@@ -224,9 +236,8 @@ static const struct operation operations[] = {
      .quantity = "ratio",
      .unit = "1",
      .record = "cell",
-     .figure = "ratio",
-     .values = "\"a_own_ns\":\"ns\",\"a_other_ns\":\"ns\",\"b_own_ns\":\"ns\",\"b_other_ns\":\"ns\",\"ratio\":\"1\","
-               "\"ratio_low\":\"1\",\"ratio_high\":\"1\"",
+     FIELDS(fields),
+     .figure = &fields[RATIO],
      .keys = {"a", "b", "together"},
      .words = {NULL, NULL, together_words},
      .plan = plan,

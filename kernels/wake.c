@@ -185,7 +185,13 @@ static void prepare(struct run *run) {
 
 /* ---- */
 
-static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+enum { WAKER = LATENCY_FIELDS, SLEPT, IDLE_STATE };
+
+static const struct field fields[] = {
+    FIELDS_OF_LATENCY, [WAKER] = {"waker", CPU_NUMBER, DECIMALS, 0}, [SLEPT] = {"slept", NUMBER, DECIMALS, 0},
+    [IDLE_STATE] = {"idle_state", NUMBER, DECIMALS, 0}};
+
+static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
     static struct nap nap;
     unsigned long long before[MOST_STATES], after[MOST_STATES];
@@ -201,11 +207,12 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     size_t states_after = entries((int)unit->key[0], after), state = 0;
     for (unsigned number = FIRST + 1; number <= ROUNDS; number++) /* woken from a sleep, not on the way to it */
         if (nap.slept[number]) values[counted++] = (double)(nap.woken_ns[number] - nap.sent_ns[number]);
-    text_add(members, ",\"waker\":%d,\"slept\":%zu", run->chosen.cpu[both[1]], counted);
+    result->values[WAKER] = run->chosen.cpu[both[1]];
+    result->values[SLEPT] = (double)counted;
     for (size_t i = 1; i < states && states == states_after; i++)
         if (after[i] - before[i] > after[state] - before[state]) state = i;
-    if (states > 0 && states == states_after) text_add(members, ",\"idle_state\":%zu", state);
-    return counted >= OF_EACH ? run_add_latency(members, values, counted / OF_EACH, OF_EACH) : FLAG_DISTURBED;
+    if (states > 0 && states == states_after) result->values[IDLE_STATE] = (double)state;
+    return counted >= OF_EACH ? run_set_latency(result, values, counted / OF_EACH, OF_EACH) : FLAG_DISTURBED;
 }
 
 static double plan_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
@@ -220,8 +227,7 @@ static const struct operation operations[] = {
      .quantity = "wake-up",
      .unit = "ns",
      .record = "cell",
-     .figure = "latency_ns",
-     .values = LATENCY_VALUES ",\"slept\":\"1\",\"idle_state\":\"1\"",
+     FIELDS(fields),
      .keys = {"cpu", "depth"},
      .words = {NULL, depth_words},
      .plan = plan,

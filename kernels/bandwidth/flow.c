@@ -104,16 +104,18 @@ static double median_hz(const struct moved *moved, size_t count) {
     return median;
 }
 
-unsigned flow_add_rates(const struct moved *moved, size_t count, struct text *members) {
+unsigned flow_set_rates(const struct moved *moved, size_t count, double *values) {
     double rates[WINDOWS - SETTLING];
     struct means means = means_of(moved, count);
     unsigned flags = rates_of(moved, count, means, rates);
     size_t low, high;
     median_interval(WINDOWS - SETTLING, 0.95, &low, &high);
-    text_add(members,
-             ",\"rate_bytes_per_s\":%.6g,\"ci_low_bytes_per_s\":%.6g,\"ci_high_bytes_per_s\":%.6g,"
-             "\"mean_bytes_per_s\":%.6g,\"slowest_thread_bytes_per_s\":%.6g,\"threads\":%zu,\"core_hz\":%.5g",
-             median_sorted(rates, WINDOWS - SETTLING), rates[low], rates[high], means.sum, means.lowest, count,
-             median_hz(moved, count));
+    values[RATE_BYTES_PER_S] = median_sorted(rates, WINDOWS - SETTLING);
+    values[CI_LOW_BYTES_PER_S] = rates[low];
+    values[CI_HIGH_BYTES_PER_S] = rates[high];
+    values[MEAN_BYTES_PER_S] = means.sum;
+    values[SLOWEST_THREAD_BYTES_PER_S] = means.lowest;
+    values[THREADS] = (double)count;
+    values[CORE_HZ] = median_hz(moved, count);
     return flags;
 }

@@ -26,12 +26,20 @@ struct moved {
 void flow_run(struct run *run, const size_t *roles, size_t count, enum stream stream, size_t slice_bytes,
               const struct share *shares, struct moved *moved);
 
-/* Append the rate over windows and over all, the threads and their clock. Returns FLAG_DISTURBED where a thread was kept
- * from running through a whole window: the rate is then the sum of the threads' mean rates. */
-unsigned flow_add_rates(const struct moved *moved, size_t count, struct text *members);
+/* The rate over windows, the threads' mean rates together and the lowest of these, the threads and their clock. */
+enum {
+    RATE_BYTES_PER_S,
+    CI_LOW_BYTES_PER_S,
+    CI_HIGH_BYTES_PER_S,
+    MEAN_BYTES_PER_S,
+    SLOWEST_THREAD_BYTES_PER_S,
+    THREADS,
+    CORE_HZ,
+    FLOW_FIELDS
+};
 
-#define FLOW_VALUES                                                                                                    \
-    "\"rate_bytes_per_s\":\"B/s\",\"ci_low_bytes_per_s\":\"B/s\",\"ci_high_bytes_per_s\":\"B/s\","                     \
-    "\"mean_bytes_per_s\":\"B/s\",\"slowest_thread_bytes_per_s\":\"B/s\",\"threads\":\"1\",\"core_hz\":\"Hz\""
+/* Set the values of these fields. Returns FLAG_DISTURBED where a thread was kept from running through a whole window: the
+ * rate is then the sum of the threads' mean rates. */
+unsigned flow_set_rates(const struct moved *moved, size_t count, double *values);
 
 #endif

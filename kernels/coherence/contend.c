@@ -90,7 +90,16 @@ static size_t group(const struct run *run, enum among among, size_t *members) {
     return count;
 }
 
-static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+enum { RATE_PER_S, LOWEST_RATE_PER_S, SUCCESS_SHARE, FAIRNESS };
+
+static const struct field fields[] = {
+    [RATE_PER_S] = {"rate_per_s", PER_S, DECIMALS, 0},
+    [LOWEST_RATE_PER_S] = {"lowest_rate_per_s", PER_S, DECIMALS, 0},
+    [SUCCESS_SHARE] = {"success_share", NUMBER, DECIMALS, 5},
+    [FAIRNESS] = {"fairness", NUMBER, DECIMALS, 5},
+};
+
+static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
     size_t count = (size_t)unit->key[2], *crowd_members = grow(NULL, run->chosen.count, sizeof *crowd_members);
     struct tally *tally = aligned_alloc(alignof(struct tally), count * sizeof *tally);
@@ -123,11 +132,14 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     }
     struct summary rates = summarize(rate, LINES, 1, NULL), shares = summarize(share, LINES, 1, NULL),
                    fair = summarize(fairness, LINES, 1, NULL);
-    text_add(members, ",\"rate_per_s\":%.0f,\"lowest_rate_per_s\":%.0f,\"success_share\":%.5f,\"fairness\":%.5f",
-             rates.latency, rates.min, shares.latency, fair.latency);
-    text_add(members, ",\"cpus\":[");
-    for (size_t i = 0; i < count; i++) text_add(members, "%s%d", i == 0 ? "" : ",", run->cpus.cpu[crowd_members[i]]);
-    text_add(members, "],\"each_per_s\":[%s]", each.data);
+    result->values[RATE_PER_S] = rates.latency;
+    result->values[LOWEST_RATE_PER_S] = rates.min;
+    result->values[SUCCESS_SHARE] = shares.latency;
+    result->values[FAIRNESS] = fair.latency;
+    text_add(&result->more, ",\"cpus\":[");
+    for (size_t i = 0; i < count; i++)
+        text_add(&result->more, "%s%d", i == 0 ? "" : ",", run->cpus.cpu[crowd_members[i]]);
+    text_add(&result->more, "],\"each_per_s\":[%s]", each.data);
     text_free(&each);
     free(tally);
     free(crowd_members);
@@ -168,7 +180,7 @@ const struct operation operation_contend = {
     .quantity = "rate",
     .unit = "1/s",
     .record = "cell",
-    .values = "\"rate_per_s\":\"1/s\",\"lowest_rate_per_s\":\"1/s\",\"success_share\":\"1\",\"fairness\":\"1\"",
+    FIELDS(fields),
     .keys = {"kind", "among", "threads", "home"},
     .words = {kind_words, among_words, NULL, NULL},
     .plan = plan,

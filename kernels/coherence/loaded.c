@@ -155,7 +155,13 @@ static void facts(struct run *run, bool end, struct text *members) {
     text_add(members, "]");
 }
 
-static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+enum { RATE_BYTES_PER_S = LATENCY_FIELDS, INJECTORS };
+
+static const struct field fields[] = {
+    FIELDS_OF_LATENCY, [RATE_BYTES_PER_S] = {"rate_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
+    [INJECTORS] = {"injectors", NUMBER, DECIMALS, 0}};
+
+static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
     enum load load = (enum load)unit->key[3];
     size_t count = 2 + (load == IDLE ? 0 : load == LIGHT ? 1 : injectors.count);
@@ -175,8 +181,9 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     storm->bytes_per_s = grow(NULL, count, sizeof *storm->bytes_per_s);
     workers_run(&run->workers, roles, count, take_role, storm);
     for (size_t i = 2; i < count; i++) rate += storm->bytes_per_s[i];
-    unsigned flags = run_add_latency(members, duel_values(duel), LINES, DUEL_BATCHES);
-    text_add(members, ",\"rate_bytes_per_s\":%.6g,\"injectors\":%zu", rate, count - 2);
+    unsigned flags = run_set_latency(result, duel_values(duel), LINES, DUEL_BATCHES);
+    result->values[RATE_BYTES_PER_S] = rate;
+    result->values[INJECTORS] = (double)(count - 2);
     free(storm->bytes_per_s);
     free(storm);
     free(roles);
@@ -195,7 +202,7 @@ const struct operation operation_loaded = {
     .quantity = "hop",
     .unit = "ns",
     .record = "cell",
-    .values = LATENCY_VALUES ",\"rate_bytes_per_s\":\"B/s\",\"injectors\":\"1\"",
+    FIELDS(fields),
     .keys = {"a", "b", "home", "load"},
     .words = {NULL, NULL, NULL, load_words},
     .plan = plan,

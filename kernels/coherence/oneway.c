@@ -64,7 +64,18 @@ static void exchange(size_t role, void *argument) {
     }
 }
 
-static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+enum { AB_NS, BA_NS, ROUND_TRIP_NS, OFFSET_NS, OFFSET_LOW_NS, OFFSET_HIGH_NS };
+
+static const struct field fields[] = {
+    [AB_NS] = {"ab_ns", NANOSECONDS, DECIMALS, 3},
+    [BA_NS] = {"ba_ns", NANOSECONDS, DECIMALS, 3},
+    [ROUND_TRIP_NS] = {"round_trip_ns", NANOSECONDS, DECIMALS, 3},
+    [OFFSET_NS] = {"offset_ns", NANOSECONDS, DECIMALS, 3},
+    [OFFSET_LOW_NS] = {"offset_low_ns", NANOSECONDS, DECIMALS, 3},
+    [OFFSET_HIGH_NS] = {"offset_high_ns", NANOSECONDS, DECIMALS, 3},
+};
+
+static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
     static struct post post;
     const struct home *home = run_home(run, (int)unit->key[2]);
@@ -83,10 +94,12 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     }
     struct summary there = summarize(values[0], LINES, 1, NULL), back = summarize(values[1], LINES, 1, NULL);
     struct summary offset = summarize(offsets, LINES, 1, NULL);
-    text_add(members, ",\"ab_ns\":%.3f,\"ba_ns\":%.3f,\"round_trip_ns\":%.3f", there.latency, back.latency,
-             there.latency + back.latency);
-    text_add(members, ",\"offset_ns\":%.3f,\"offset_low_ns\":%.3f,\"offset_high_ns\":%.3f", offset.latency,
-             offset.ci_low, offset.ci_high);
+    result->values[AB_NS] = there.latency;
+    result->values[BA_NS] = back.latency;
+    result->values[ROUND_TRIP_NS] = there.latency + back.latency;
+    result->values[OFFSET_NS] = offset.latency;
+    result->values[OFFSET_LOW_NS] = offset.ci_low;
+    result->values[OFFSET_HIGH_NS] = offset.ci_high;
     return 0;
 }
 
@@ -196,12 +209,10 @@ const struct operation operation_oneway = {
     .quantity = "one-way",
     .unit = "ns",
     .record = "cell",
-    .figure = "round_trip_ns",
-    .values =
-        "\"ab_ns\":\"ns\",\"ba_ns\":\"ns\",\"round_trip_ns\":\"ns\",\"offset_ns\":\"ns\",\"offset_low_ns\":\"ns\","
-        "\"offset_high_ns\":\"ns\"",
+    FIELDS(fields),
+    .figure = &fields[ROUND_TRIP_NS],
+    .kept = &fields[OFFSET_NS],
     .keys = {"a", "b", "home"},
-    .kept = "offset_ns",
     .two_lines = true,
     .plan = plan,
     .measure = measure,

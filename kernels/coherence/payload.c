@@ -131,7 +131,12 @@ static uint32_t round_trips_of(int64_t size) {
     return lines >= ROUND_TRIPS ? 1 : ROUND_TRIPS / lines;
 }
 
-static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
+enum { MESSAGE_BYTES_PER_S = LATENCY_FIELDS };
+
+static const struct field fields[] = {
+    FIELDS_OF_LATENCY, [MESSAGE_BYTES_PER_S] = {"bytes_per_s", BYTES_PER_S, DECIMALS, 0}};
+
+static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
     static struct parcel parcel;
     double values[PLACES * BATCHES];
@@ -150,8 +155,8 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
              "a message between CPU %d and CPU %d arrived changed: this machine's memory is not coherent",
              (int)unit->key[0], (int)unit->key[1]);
     struct summary summary = summarize(values, PLACES, BATCHES, NULL);
-    summary_write(members, &summary, "ns");
-    text_add(members, ",\"bytes_per_s\":%.0f", (double)unit->key[3] / summary.latency * 1e9);
+    summary_set_values(&summary, result->values);
+    result->values[MESSAGE_BYTES_PER_S] = (double)unit->key[3] / summary.latency * 1e9;
     return summary.slow_share > 0.25 ? FLAG_DISTURBED : 0;
 }
 
@@ -186,7 +191,7 @@ const struct operation operation_payload = {
     .quantity = "transfer",
     .unit = "ns",
     .record = "cell",
-    .values = LATENCY_VALUES ",\"bytes_per_s\":\"B/s\"",
+    FIELDS(fields),
     .keys = {"a", "b", "home", "size_bytes"},
     .plan = plan,
     .measure = measure,

@@ -307,8 +307,34 @@ static struct summary settle_pair(struct run *run, struct duel *duel, const size
     return best;
 }
 
+/* Beside the latency: how it was measured. Of a pair the header names no values, so that a clock may be in GHz. */
+enum {
+    USED_LINES = LATENCY_FIELDS,
+    USED_ROUND_TRIPS,
+    TIMES_AGAIN,
+    SLOW_SHARE,
+    CLOCK_A_GHZ,
+    CLOCK_B_GHZ,
+    SWITCHES,
+    AT_ONCE,
+    SLOT,
+};
+
+static const struct field fields[] = {
+    FIELDS_OF_LATENCY,
+    [USED_LINES] = {"lines", NUMBER, DECIMALS, 0},
+    [USED_ROUND_TRIPS] = {"round_trips", NUMBER, DECIMALS, 0},
+    [TIMES_AGAIN] = {"retries", NUMBER, DECIMALS, 0},
+    [SLOW_SHARE] = {"slow_share", NUMBER, DECIMALS, 3},
+    [CLOCK_A_GHZ] = {"clock_a_ghz", NUMBER, DECIMALS, 4},
+    [CLOCK_B_GHZ] = {"clock_b_ghz", NUMBER, DECIMALS, 4},
+    [SWITCHES] = {"switches", NUMBER, DECIMALS, 0},
+    [AT_ONCE] = {"at_once", NUMBER, DECIMALS, 0},
+    [SLOT] = {"slot", NUMBER, DECIMALS, 0},
+};
+
 /* Each line's lowest batch, and each cluster's median. */
-static void write_detail(struct text *members, const struct places *places, size_t lines) {
+static void add_detail(struct text *members, const struct places *places, size_t lines) {
     for (size_t line = 0; line < lines; line++)
         text_add(members, "%s%.2f%s", line == 0 ? ",\"line_ns\":[" : ",", places->lowest[line],
                  line + 1 == lines ? "]" : "");
@@ -355,20 +381,22 @@ static void measure_pairs(struct run *run, const struct unit *const *units, size
         struct summary summary = count == 1
                                      ? settle_pair(run, &duels[i], &members[2 * i], &places, &used, &retries, spare)
                                      : summary_of(&duels[i], used, &places);
-        summary_write(&result->members, &summary, "ns");
-        text_add(&result->members,
-                 ",\"lines\":%zu,\"round_trips\":%" PRIu32 ",\"retries\":%zu,\"slow_share\":%.3f,\"clock_a_ghz\":%.4f,"
-                 "\"clock_b_ghz\":%.4f",
-                 used, duels[i].round_trips, retries, summary.slow_share, duels[i].clock_ghz[0][0],
-                 duels[i].clock_ghz[1][0]);
-        if (count == 1)
-            text_add(&result->members, ",\"switches\":%ld", workers_switches(&run->workers, members, 2) - switches);
-        else
-            text_add(&result->members, ",\"at_once\":%zu,\"slot\":%zu", count, i);
-        if (run->detail) write_detail(&result->members, &places, used);
+        double *measured = result->values;
+        summary_set_values(&summary, measured);
+        measured[USED_LINES] = (double)used;
+        measured[USED_ROUND_TRIPS] = duels[i].round_trips;
+        measured[TIMES_AGAIN] = (double)retries;
+        measured[SLOW_SHARE] = summary.slow_share;
+        measured[CLOCK_A_GHZ] = duels[i].clock_ghz[0][0];
+        measured[CLOCK_B_GHZ] = duels[i].clock_ghz[1][0];
+        if (count == 1) {
+            measured[SWITCHES] = (double)(workers_switches(&run->workers, members, 2) - switches);
+        } else {
+            measured[AT_ONCE] = (double)count;
+            measured[SLOT] = (double)i;
+        }
+        if (run->detail) add_detail(&result->more, &places, used);
         result->flags = summary.slow_share > DISTURBED_SHARE ? FLAG_DISTURBED : 0;
-        result->value = summary.latency;
-        result->half_width = summary_half_width(&summary);
         if (!run->account) continue;
         for (size_t line = 0; line < run->lines; line++) centre[line] = places.medians[places.cluster[line]];
         spread_add(&run->spread, &home->sums[i], duels[i].values, run->lines, BATCHES, centre);
@@ -398,6 +426,7 @@ static double pair_seconds(const struct run *run, const struct unit *unit, doubl
         .quantity = "hop",                                                                                             \
         .unit = "ns",                                                                                                  \
         .record = "pair",                                                                                              \
+        FIELDS(fields),                                                                                                \
         .keys = {"a", "b", "home"},                                                                                    \
         .two_lines = (TWO_LINES),                                                                                      \
         .plan = plan_pairs,                                                                                            \

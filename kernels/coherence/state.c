@@ -227,8 +227,20 @@ static void prepare(struct run *run) {
     memset(scene.sweep, 1, scene.sweep_bytes);
 }
 
-static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct text *members) {
-    static const char *const names[] = {"", "store", "single", "owner_store"};
+enum { STORE_NS = LATENCY_FIELDS, SINGLE_NS, OWNER_STORE_NS, METHODS_AGREE, SHARER_CPU };
+
+static const struct field fields[] = {FIELDS_OF_LATENCY,
+                                      [STORE_NS] = {"store_ns", NANOSECONDS, DECIMALS, 3},
+                                      [SINGLE_NS] = {"single_ns", NANOSECONDS, DECIMALS, 3},
+                                      [OWNER_STORE_NS] = {"owner_store_ns", NANOSECONDS, DECIMALS, 3},
+                                      [METHODS_AGREE] = {"methods_agree", NUMBER, DECIMALS, 0},
+                                      [SHARER_CPU] = {"sharer_cpu", CPU_NUMBER, DECIMALS, 0}};
+
+static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
+    static const size_t field_of[] = {[LOAD_CHASE] = LATENCY_NS,
+                                      [STORE_CHASE] = STORE_NS,
+                                      [SINGLE_LOADS] = SINGLE_NS,
+                                      [OWNER_STORES] = OWNER_STORE_NS};
     size_t requester = run_worker(run, unit->key[0]), owner = run_worker(run, unit->key[1]);
     size_t sharer = sharer_of(run, requester, owner, (enum sharer)unit->key[4]);
     double rounds[ROUNDS], median[4];
@@ -244,14 +256,12 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
         }
         struct summary summary = summarize(rounds, ROUNDS, 1, NULL);
         median[method] = summary.latency;
-        if (method == LOAD_CHASE)
-            summary_write(members, &summary, "ns");
-        else
-            text_add(members, ",\"%s_ns\":%.3f", names[method], summary.latency);
+        result->values[field_of[method]] = summary.latency;
+        if (method == LOAD_CHASE) summary_set_values(&summary, result->values);
     }
     double apart = median[SINGLE_LOADS] / median[LOAD_CHASE] - 1;
-    text_add(members, ",\"methods_agree\":%d", apart < AGREE_SHARE && apart > -AGREE_SHARE);
-    if (is_shared(scene.state)) text_add(members, ",\"sharer_cpu\":%d", run->cpus.cpu[sharer]);
+    result->values[METHODS_AGREE] = apart < AGREE_SHARE && apart > -AGREE_SHARE;
+    if (is_shared(scene.state)) result->values[SHARER_CPU] = run->cpus.cpu[sharer];
     return 0;
 }
 
@@ -344,8 +354,7 @@ const struct operation operation_state = {
     .quantity = "load",
     .unit = "ns",
     .record = "cell",
-    .values =
-        LATENCY_VALUES ",\"store_ns\":\"ns\",\"single_ns\":\"ns\",\"owner_store_ns\":\"ns\",\"methods_agree\":\"1\"",
+    FIELDS(fields),
     .keys = {"a", "b", "home", "state", "sharer"},
     .words = {NULL, NULL, NULL, state_words, sharer_words},
     .line_a_page = true,

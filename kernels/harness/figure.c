@@ -11,49 +11,8 @@
 
 enum { MATRIX_CPUS = 32, MOST_ROWS = 40, LABEL_BYTES = 160 };
 
-void figure_name(const struct operation *operation, char name[FIGURE_NAME_BYTES]) {
-    const char *first = operation->figure;
-    size_t length = first != NULL ? strlen(first) : 0;
-    if (first == NULL && operation->values != NULL) {
-        first = operation->values + 1;
-        length = strcspn(first, "\"");
-    } else if (first == NULL) {
-        first = "latency_ns";
-        length = strlen(first);
-    }
-    snprintf(name, FIGURE_NAME_BYTES, "%.*s", (int)length, first);
-}
-
-double figure_in(const char *members, const char *name) {
-    char quoted[FIGURE_NAME_BYTES + 8];
-    snprintf(quoted, sizeof quoted, ",\"%s\":", name);
-    const char *at = members != NULL ? strstr(members, quoted) : NULL;
-    if (at == NULL) return NAN;
-    char *end;
-    double value = strtod(at + strlen(quoted), &end);
-    return end == at + strlen(quoted) ? NAN : value;
-}
-
-/* In what unit people read a value of this name. */
-static double scale_of(const char *name, const char **unit) {
-    static const struct {
-        const char *ending, *unit;
-        double scale;
-    } units[] = {{"_bytes_per_s", "GB/s", 1e-9},
-                 {"flops_per_s", "Gflop/s", 1e-9},
-                 {"_per_s", "million/s", 1e-6},
-                 {"_hz", "GHz", 1e-9},
-                 {"_ns", "ns", 1},
-                 {"_s", "s", 1}};
-    size_t length = strlen(name);
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        size_t ending = strlen(units[i].ending);
-        if (length < ending || strcmp(name + length - ending, units[i].ending) != 0) continue;
-        *unit = units[i].unit;
-        return units[i].scale;
-    }
-    *unit = name;
-    return 1;
+const struct field *figure_field(const struct operation *operation) {
+    return operation->figure != NULL ? operation->figure : operation->fields;
 }
 
 static double median_of_passes(const struct run *run, const double *values, size_t unit) {
@@ -86,17 +45,18 @@ static void label_of(const struct run *run, const struct unit *unit, const char 
     }
 }
 
-static void print_csv(const struct run *run, const double *medians, const char *name) {
+static void print_csv(const struct run *run, const double *medians, const struct field *field) {
+    struct text number = {0};
     for (size_t k = 0; run->operation->keys[k] != NULL; k++) printf("%s,", run->operation->keys[k]);
-    printf("%s\n", name);
+    printf("%s\n", field->name);
     for (size_t u = 0; u < run->unit_count; u++) {
         char label[LABEL_BYTES];
         label_of(run, &run->units[u], ",", false, label);
-        if (isfinite(medians[u]))
-            printf("%s,%.9g\n", label, medians[u]);
-        else
-            printf("%s,\n", label);
+        text_clear(&number);
+        if (isfinite(medians[u])) field_write(field, medians[u], &number);
+        printf("%s,%s\n", label, number.length > 0 ? number.data : "");
     }
+    text_free(&number);
 }
 
 /* Lowest, mean and highest of some values. */
@@ -177,19 +137,19 @@ static void print_classes(const struct run *run, const double *medians, double s
 }
 
 void figure_print(const struct run *run, const double *values, bool csv) {
-    char name[FIGURE_NAME_BYTES], label[LABEL_BYTES];
-    const char *unit;
+    char label[LABEL_BYTES];
     double *medians = grow(NULL, run->unit_count, sizeof *medians);
     bool pairs = strcmp(run->operation->record, "pair") == 0;
     struct range all = {0};
-    figure_name(run->operation, name);
-    double scale = scale_of(name, &unit);
+    const struct field *field = figure_field(run->operation);
+    const char *unit = field_readable(field).unit;
+    double scale = field_readable(field).scale;
     for (size_t u = 0; u < run->unit_count; u++) {
         medians[u] = median_of_passes(run, values, u);
         add_to_range(&all, medians[u] * scale);
     }
     if (csv) {
-        print_csv(run, medians, name);
+        print_csv(run, medians, field);
     } else {
         printf("%s %s: %s, medians over %" PRIu64 " passes\n", run->kernel->name, run->operation->name, unit,
                run->passes);

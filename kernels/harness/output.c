@@ -27,9 +27,9 @@ enum { SCHEMA = 1 };
 #define ATOMICS "unknown"
 #endif
 
-unsigned run_add_latency(struct text *members, const double *values, size_t line_count, size_t batches) {
-    struct summary summary = summarize(values, line_count, batches, NULL);
-    summary_write(members, &summary, "ns");
+unsigned run_set_latency(struct result *result, const double *samples, size_t line_count, size_t batches) {
+    struct summary summary = summarize(samples, line_count, batches, NULL);
+    summary_set_values(&summary, result->values);
     return summary.slow_share > 0.25 ? FLAG_DISTURBED : 0;
 }
 
@@ -120,11 +120,13 @@ void output_header(struct run *run, const struct identity *identity, struct text
              "\",\"clock\":{\"source\":\"%s\",\"hz\":%.1f,\"step_ns\":%.3f,\"calibrated_on\":%d}",
              clock_facts.source, clock_facts.hz, clock_facts.step_ticks * clock_facts.ns_per_tick, clock_facts.cpu);
     text_add(out, ",\"cpus\":%s", identity->cpus.data);
-    if (run->operation->values != NULL) {
+    if (strcmp(run->operation->record, "cell") == 0) {
         text_add(out, ",\"cells\":{\"dims\":[");
         for (size_t k = 0; run->operation->keys[k] != NULL; k++)
             text_add(out, "%s\"%s\"", k == 0 ? "" : ",", run->operation->keys[k]);
-        text_add(out, "],\"values\":{%s}}", run->operation->values);
+        text_add(out, "],\"values\":{");
+        fields_describe(run->operation->fields, run->operation->field_count, out);
+        text_add(out, "}}");
     } else {
         text_add(out, ",\"home\":");
         text_add_json(out, select_home_policy());
@@ -165,7 +167,9 @@ void output_unit(const struct run *run, const char *record, uint32_t pass, const
         else
             text_add(out, ",\"%s\":%" PRId64, run->operation->keys[k], unit->key[k]);
     }
-    text_add(out, ",\"pass\":%" PRIu32 "%s", pass, result->members.length > 0 ? result->members.data : "");
+    text_add(out, ",\"pass\":%" PRIu32, pass);
+    fields_write(run->operation->fields, run->operation->field_count, result->values, out);
+    if (result->more.length > 0) text_add_bytes(out, result->more.data, result->more.length);
     add_flags(out, result->flags);
     text_add(out, "}\n");
 }

@@ -81,7 +81,7 @@ static void take_unit(const struct json_object *object, size_t line, struct read
     if (good && run->operation->measure_pairs != NULL)
         good = json_number(object, "latency_ns", &value) && json_number(object, "ci_low_ns", &low) &&
                json_number(object, "ci_high_ns", &high) && value > 0;
-    if (good && run->operation->kept != NULL) good = json_number(object, run->operation->kept, &value);
+    if (good && run->operation->kept != NULL) good = json_number(object, run->operation->kept->name, &value);
     require(good && json_find(object, "flags") != NULL, reading, line, "not a record of this operation");
     const struct unit *found = bsearch(&unit, run->units, run->unit_count, sizeof unit, resume_compare_units);
     require(found != NULL, reading, line, "this was not asked for");
@@ -95,9 +95,8 @@ static void take_unit(const struct json_object *object, size_t line, struct read
     if (run->operation->measure_pairs != NULL) {
         former->half_width[first + index] = (float)((high - low) / 2 / value);
     }
-    char name[FIGURE_NAME_BYTES];
-    figure_name(run->operation, name);
-    former->figure[first + index] = json_number(object, name, &value) ? value : NAN;
+    bool printed = json_number(object, figure_field(run->operation)->name, &value);
+    former->figure[first + index] = printed ? value : NAN;
     former->done_in_pass[pass]++;
     former->count++;
 }

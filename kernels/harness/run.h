@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "buffer.h"
+#include "fields.h"
 #include "frequency.h"
 #include "machine.h"
 #include "memory.h"
@@ -31,12 +32,11 @@ enum unit_flag {
     UNIT_STOPPED = 1 << 8, /* a signal ended it early: nothing is recorded */
 };
 
-/* What measuring a pair gives. */
+/* What measuring a unit gives. */
 struct result {
-    struct text members; /* the record's own, each as ,"name":value */
+    double values[MOST_FIELDS]; /* of the operation's fields; NAN: not measured here, and not in the record */
+    struct text more;           /* further members of the record, lists for one, each as ,"name":value */
     unsigned flags;
-    double value;      /* what passes are compared by */
-    double half_width; /* of its interval, as a share of the value */
 };
 
 struct run;
@@ -44,12 +44,13 @@ struct run;
 struct operation {
     const char *name, *summary; /* the summary is a line of --help */
     const char *quantity, *unit;
-    const char *record;             /* "pair" or "cell"; the trailer counts them as "pairs" or "cells" */
-    const char *values;             /* of a cell: JSON members of the header, "latency_ns":"ns",... (docs/formats.md) */
-    const char *keys[MAX_KEYS + 1]; /* NULL-terminated; a key named "home" makes the harness place a pool there */
+    const char *record;         /* "pair" or "cell"; the trailer counts them as "pairs" or "cells" */
+    const struct field *fields; /* of a record, in its order; of a cell the header names those that are values */
+    size_t field_count;
+    const char *keys[MAX_KEYS + 1];     /* NULL-terminated; a key named "home" makes the harness place a pool there */
     const char *const *words[MAX_KEYS]; /* where a key is a word: the words by number, NULL-terminated */
-    const char *figure;                 /* the value that is printed for a unit; NULL: the first of `values` */
-    const char *kept;              /* a member of each record that finish() needs, also of former calls, in run->kept */
+    const struct field *figure;         /* the one that is printed for a unit; NULL: the first */
+    const struct field *kept;      /* the one that finish() needs of each record, also of former calls, in run->kept */
     bool two_lines;                /* a unit uses a line and the one half a pool further */
     bool line_a_page;              /* no two lines of a pass are in one page of 4 KiB */
     void (*plan)(struct run *run); /* sets lines, batches, round_trips and adds the units of a pass */
@@ -57,13 +58,16 @@ struct operation {
     void (*prepare)(struct run *run);          /* before the header is written, with the workers there; may be NULL */
     void (*facts)(struct run *run, bool end, struct text *members); /* members of header and trailer; may be NULL */
     void (*finish)(struct run *run, struct text *records);          /* records before the trailer; may be NULL */
-    /* One of the two. Append the record's own members, each as ,"name":value, and return its flags; nothing in here may
-     * write. With `measure_pairs` the units are pairs (keys a, b, home) that sentinels, second looks, --budget and
-     * --parallel apply to, and `count` of them are measured at once. */
-    unsigned (*measure)(struct run *run, uint32_t pass, const struct unit *unit, struct text *members);
+    /* One of the two. Set the values that were measured, and return the record's flags; nothing in here may write. With
+     * `measure_pairs` the units are pairs (keys a, b, home; the fields begin with those of a latency) that sentinels,
+     * second looks, --budget and --parallel apply to, and `count` of them are measured at once. */
+    unsigned (*measure)(struct run *run, uint32_t pass, const struct unit *unit, struct result *result);
     void (*measure_pairs)(struct run *run, const struct unit *const *units, size_t count, struct result *results);
     double (*seconds)(const struct run *run, const struct unit *unit, double hop_ns); /* what --plan expects */
 };
+
+/* The fields of an operation, of a constant array of them. */
+#define FIELDS(array) .fields = (array), .field_count = sizeof(array) / sizeof *(array)
 
 struct kernel {
     const char *name, *hash;
@@ -151,13 +155,9 @@ void run_not_measured(struct run *run, const char *what, const char *why);
  * looked at again while units are measured, as pools are. */
 void run_add_placement(struct run *run, const char *name, const struct buffer *buffer);
 
-#define LATENCY_VALUES                                                                                                 \
-    "\"latency_ns\":\"ns\",\"ci_low_ns\":\"ns\",\"ci_high_ns\":\"ns\",\"min_ns\":\"ns\",\"p25_ns\":\"ns\","            \
-    "\"median_ns\":\"ns\",\"p99_ns\":\"ns\",\"line_sd_ns\":\"ns\""
-
-/* Append the members latency_ns ... line_sd_ns of `line_count` x `batches` values in ns (struct summary). Returns
+/* Set the values LATENCY_NS ... LINE_SD_NS of `line_count` x `batches` samples in ns (struct summary). Returns
  * FLAG_DISTURBED or 0. */
-unsigned run_add_latency(struct text *members, const double *values, size_t line_count, size_t batches);
+unsigned run_set_latency(struct result *result, const double *samples, size_t line_count, size_t batches);
 
 struct home *run_home(const struct run *run, int node);
 

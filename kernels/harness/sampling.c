@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "fail.h"
+#include "fields.h"
 #include "stats.h"
-#include "text.h"
 
 struct summary summarize_clusters(const double *values, size_t lines, size_t batches, const unsigned char *cluster,
                                   size_t clusters, double *lowest, double *medians) {
@@ -59,28 +59,15 @@ double summary_half_width(const struct summary *summary) {
     return (summary->ci_high - summary->ci_low) / 2 / summary->latency;
 }
 
-/* Decimals that give `value` so many digits, at most three: a batch resolves no more, and each digit more of a pair
- * makes the records of a node longer by a fiftieth. */
-static int decimals(double value, int digits) {
-    int whole = value < 1 ? 1 : 1 + (int)log10(value);
-    int some = digits > whole ? digits - whole : 0;
-    return some < 3 ? some : 3;
-}
-
-void summary_write(struct text *members, const struct summary *s, const char *unit) {
-    enum { OF_VALUE = 5, OF_OTHERS = 4 };
-    const struct {
-        const char *name;
-        double value;
-        int digits;
-    } written[] = {
-        {"latency", s->latency, OF_VALUE}, {"ci_low", s->ci_low, OF_OTHERS},   {"ci_high", s->ci_high, OF_OTHERS},
-        {"min", s->min, OF_OTHERS},        {"p25", s->p25, OF_OTHERS},         {"median", s->median, OF_OTHERS},
-        {"p99", s->p99, OF_OTHERS},        {"line_sd", s->line_sd, OF_OTHERS},
-    };
-    for (size_t i = 0; i < sizeof written / sizeof *written; i++)
-        text_add(members, ",\"%s_%s\":%.*f", written[i].name, unit, decimals(written[i].value, written[i].digits),
-                 written[i].value);
+void summary_set_values(const struct summary *summary, double *values) {
+    values[LATENCY_NS] = summary->latency;
+    values[CI_LOW_NS] = summary->ci_low;
+    values[CI_HIGH_NS] = summary->ci_high;
+    values[MIN_NS] = summary->min;
+    values[P25_NS] = summary->p25;
+    values[MEDIAN_NS] = summary->median;
+    values[P99_NS] = summary->p99;
+    values[LINE_SD_NS] = summary->line_sd;
 }
 
 double robust_pass_sd(const double *values, size_t units, size_t passes) {

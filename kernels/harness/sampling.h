@@ -5,8 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct text;
-
 struct summary {
     double latency;               /* median over lines of each line's lowest batch */
     double ci_low, ci_high;       /* of that median, 95 %, by order statistics over lines */
@@ -28,9 +26,8 @@ struct summary summarize_clusters(const double *values, size_t lines, size_t bat
 /* Half the interval's width as a share of the value. */
 double summary_half_width(const struct summary *summary);
 
-/* Append ,"latency_ns":... and the other members, each with `unit` behind its name ("ns"): the latency with five digits,
- * the others with four, none with more than three decimals. */
-void summary_write(struct text *members, const struct summary *summary, const char *unit);
+/* Set LATENCY_NS ... LINE_SD_NS of the values of a record (fields.h) to a summary of ns. */
+void summary_set_values(const struct summary *summary, double *values);
 
 /* 1.4826 times the median absolute difference between passes of the same unit, `values` by pass and unit; 0 when there
  * are too few to tell. Of up to nine passes all pairs count; of more, those that follow each other, the first being the

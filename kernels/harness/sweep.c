@@ -63,14 +63,14 @@ static void begin_pass(struct run *run, uint32_t pass) {
 static void measure_units(struct sweep *sweep, uint32_t pass, const struct unit *const *units, size_t count) {
     for (size_t i = 0; i < count; i++) {
         sweep->results[i].flags = 0;
-        sweep->results[i].value = sweep->results[i].half_width = 0;
-        text_clear(&sweep->results[i].members);
+        for (size_t f = 0; f < MOST_FIELDS; f++) sweep->results[i].values[f] = NAN;
+        text_clear(&sweep->results[i].more);
     }
     struct run *run = sweep->run;
     if (run->operation->measure_pairs != NULL)
         run->operation->measure_pairs(run, units, count, sweep->results);
     else /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): count is never 0 */
-        sweep->results[0].flags = run->operation->measure(run, pass, units[0], &sweep->results[0].members);
+        sweep->results[0].flags = run->operation->measure(run, pass, units[0], &sweep->results[0]);
 }
 
 static size_t return_moved(const struct run *run) {
@@ -137,7 +137,7 @@ static void measure_sentinels(struct sweep *sweep, uint32_t pass) {
     for (size_t i = 0; i < 2 && i < run->unit_count; i++) {
         const struct unit *unit = &run->units[i == 0 ? 0 : run->unit_count - 1];
         measure_units(sweep, pass, &unit, 1);
-        text_add(&sweep->results[0].members, ",\"at_s\":%.3f", now - sweep->started_s);
+        text_add(&sweep->results[0].more, ",\"at_s\":%.3f", now - sweep->started_s);
         output_unit(run, "sentinel", pass, unit, &sweep->results[0], &run->records.pending);
     }
     double end = clock_monotonic_s(); /* on a slow or busy machine less often, they must not become the main work */
@@ -192,16 +192,20 @@ static void announce_next(struct sweep *sweep, uint32_t pass, size_t at) {
     }
 }
 
+/* Half a pair's interval as a share of its value. */
+static double half_width_of(const struct result *result) {
+    return (result->values[CI_HIGH_NS] - result->values[CI_LOW_NS]) / 2 / result->values[LATENCY_NS];
+}
+
 /* What second looks, finish() and the figure on the terminal need of this unit. */
 static void keep_value(const struct run *run, struct former *former, size_t index, const struct result *result) {
-    char figure[FIGURE_NAME_BYTES];
-    figure_name(run->operation, figure);
-    former->figure[index] = figure_in(result->members.data, figure);
-    if (run->operation->measure_pairs != NULL) {
-        former->value[index] = result->value;
-        former->half_width[index] = (float)result->half_width;
-    } else if (run->operation->kept != NULL) {
-        former->value[index] = figure_in(result->members.data, run->operation->kept);
+    const struct operation *operation = run->operation;
+    former->figure[index] = result->values[figure_field(operation) - operation->fields];
+    if (operation->measure_pairs != NULL) {
+        former->value[index] = result->values[LATENCY_NS];
+        former->half_width[index] = (float)half_width_of(result);
+    } else if (operation->kept != NULL) {
+        former->value[index] = result->values[operation->kept - operation->fields];
     }
 }
 
@@ -261,13 +265,13 @@ static double look_again(struct sweep *sweep, uint32_t pass, size_t unit, size_t
     do {
         measure_units(sweep, pass, &again, 1);
         sweep->results[0].flags |= moved;
-        text_add(&sweep->results[0].members, ",\"reason\":\"%s\"", reason);
+        text_add(&sweep->results[0].more, ",\"reason\":\"%s\"", reason);
         output_unit(run, "again", pass, again, &sweep->results[0], &run->records.pending);
         moved = FLAG_MOVED;
     } while (pages_moved(sweep, 1));
     run->use_lines = run->lines;
     write_pending(sweep);
-    return sweep->results[0].half_width;
+    return half_width_of(&sweep->results[0]);
 }
 
 /* Units whose passes differ by more than the passes of all units make likely. */

@@ -12,6 +12,7 @@
 #include "harness/clusters.h"
 #include "harness/cpulist.h"
 #include "harness/fail.h"
+#include "harness/fields.h"
 #include "harness/frequency.h"
 #include "harness/json.h"
 #include "harness/machine.h"
@@ -113,6 +114,38 @@ static void test_summary(void) {
     CHECK(summary.line_sd == 10 && lowest[0] == 10 && lowest[1] == 20 && lowest[2] == 30);
     CHECK(fabs(summary.slow_share - 3.0 / 6) < 1e-12);
     CHECK(summary_half_width(&summary) == 0.5);
+}
+
+static bool writes(enum notation notation, int digits, double value, const char *expected) {
+    struct text out = {0};
+    field_write(&(struct field){"x", NUMBER, notation, digits}, value, &out);
+    bool same = strcmp(out.data, expected) == 0;
+    text_free(&out);
+    return same;
+}
+
+static void test_fields(void) {
+    CHECK(writes(DECIMALS, 0, 9007199254740991.0, "9007199254740991")); /* sizes and counts stay whole */
+    CHECK(writes(DECIMALS, 3, -0.12345, "-0.123"));
+    CHECK(writes(SIGNIFICANT, 4, 1234567, "1.235e+06") && writes(SIGNIFICANT, 6, 1234567, "1.23457e+06"));
+    CHECK(writes(PLAIN, 5, 0.12345, "0.123") && writes(PLAIN, 5, 45.12345, "45.123"));
+    CHECK(writes(PLAIN, 5, 145.12345, "145.12") && writes(PLAIN, 4, 1234567, "1234567"));
+
+    static const struct field fields[] = {{"rate_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
+                                          {"waker", CPU_NUMBER, DECIMALS, 0},
+                                          {"share", NUMBER, DECIMALS, 2}};
+    struct text header = {0}, record = {0};
+    fields_describe(fields, 3, &header);
+    CHECK(strcmp(header.data, "\"rate_bytes_per_s\":\"B/s\",\"share\":\"1\"") == 0);
+    fields_write(fields, 3, (const double[]){2.5e9, 7, 0.5}, &record);
+    CHECK(strcmp(record.data, ",\"rate_bytes_per_s\":2.5e+09,\"waker\":7,\"share\":0.50") == 0);
+    text_clear(&record);
+    fields_write(fields, 3, (const double[]){NAN, INFINITY, 0}, &record); /* neither is JSON */
+    CHECK(strcmp(record.data, ",\"share\":0.00") == 0);
+    CHECK(strcmp(field_readable(&fields[0]).unit, "GB/s") == 0 && field_readable(&fields[0]).scale == 1e-9);
+    CHECK(strcmp(field_readable(&fields[2]).unit, "share") == 0 && field_readable(&fields[2]).scale == 1);
+    text_free(&header);
+    text_free(&record);
 }
 
 /* Up to nine passes every pair of passes counts once; beyond, neighbours; either way the SD of what was drawn is found. */
@@ -578,6 +611,7 @@ int main(void) {
     test_order_statistics();
     test_interval();
     test_summary();
+    test_fields();
     test_pass_sd();
     test_spread();
     test_clusters();
