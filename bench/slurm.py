@@ -48,6 +48,7 @@ def copy(folder: Path) -> Path:
         ".venv",
         "environment.yml",
         "kernels/node-run",
+        "kernels/node",
     ):
         (folder / room).symlink_to(ROOT / room)
     for name in ("coherence", "cpuid"):

@@ -930,6 +930,16 @@ def test_the_folder_of_a_killed_node_run_goes_with_the_next_one_and_that_of_anot
     assert sorted(path.name.rpartition(".")[2] for path in tmp_path.glob("node-run.*")) == ["lives", "strange"]
 
 
+@pytest.mark.parametrize("shell", SHELLS)
+def test_node_run_without_its_parts_names_what_is_missing(tmp_path: Path, shell: str) -> None:
+    alone = shutil.copy(NODE_RUN, tmp_path)
+    (tmp_path / "plan.tsv").write_text("a\tfake\t--steps 3\n")
+    words = [*SHELLS[shell], alone, "--campaign", tmp_path, "--node", "n", "--job", "1"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    sentence = f"{tmp_path}/node/lock.sh: cannot be read; node-run needs the folder node/ of its kernels beside it"
+    assert (done.returncode, done.stderr) == (1, f"node-run: {sentence}\n")
+
+
 def test_what_heats_the_node_comes_last_and_the_node_cools(tmp_path: Path, tools: Path) -> None:
     campaign = Campaign(tmp_path / "campaign", tools, "dash")
     shutil.copy(FAKE, campaign.kernels / "load")

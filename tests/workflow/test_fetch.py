@@ -87,3 +87,5 @@ def test_the_kernels_are_packed_once_for_all_hosts_that_ask(house: Path, tmp_pat
         script = next(member for member in packed if member.name.endswith("/node-run"))
         file = packed.extractfile(script)
         assert file is not None and file.read().endswith(b"# changed\n")
+        parts = {Path(member.name).name for member in packed if "/node/" in member.name}
+        assert parts == {path.name for path in (kernels / "node").iterdir()}
