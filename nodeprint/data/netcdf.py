@@ -71,7 +71,12 @@ def write(node_dir: Path) -> Path:
 
 
 def _write_group(group: h5py.Group, data: xr.Dataset) -> None:
-    """A dataset as netCDF-4 has it, by h5py: to_netcdf takes five times as long."""
+    """A dataset as netCDF-4 has it, by h5py.
+
+    xarray's own to_netcdf writes as small a file, but for a node of 2 x 64 cores (19 groups, 333 variables, 37 MB) it
+    takes 4.7 s of CPU where this takes 0.8: h5netcdf looks every variable and dimension up again and again. At the end
+    of a run over 64 nodes these are two minutes on two cores. The table of deviations, one group, is written by it.
+    """
     group.attrs.update(data.attrs)
     scales = {}
     for dim in data.dims:

@@ -1,7 +1,9 @@
 """What is kept of a node: read once, read again where it changed, tolerant of what is wrong with single files."""
 
+import hashlib
 import json
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,6 +35,13 @@ def same(one: Job, other: Job) -> bool:
         xr.Dataset.identical(netcdf.dataset(a), netcdf.dataset(b))
         for a, b in zip(one.measured.values(), other.measured.values(), strict=True)
     )
+
+
+def test_node_nc_of_the_same_records_is_the_same_to_the_last_byte(campaign: Make) -> None:
+    node = campaign("n1") / "nodes/n1"
+    first = hashlib.sha256(netcdf.write(node).read_bytes()).hexdigest()
+    time.sleep(1.1)  # times in HDF5, if there were any, would be whole seconds
+    assert hashlib.sha256(netcdf.write(node).read_bytes()).hexdigest() == first
 
 
 def test_node_nc_has_dimensions_units_and_both_sides(campaign: Make) -> None:
@@ -300,9 +309,7 @@ def test_gather_refuses_another_hosts_records(campaign: Make) -> None:
 def test_gather_says_why_a_node_is_missing(campaign: Make) -> None:
     folder = campaign("n1")
     sheet = folder / "nodes.tsv"
-    sheet.write_text(
-        sheet.read_text() + "n2\tn2\t1\t\t\t2\t\t\tdrained\tbad DIMM\tno\nn3\tn3\t1\t\t\t2\t\t\tidle\t\tyes\n"
-    )
+    sheet.write_text(sheet.read_text() + "n2\tn2\t1\t\t2\t\t\tdrained\tbad DIMM\tno\nn3\tn3\t1\t\t2\t\t\tidle\t\tyes\n")
     job = folder / "nodes/n3/job1"
     job.mkdir(parents=True)
     (job / "node-run.log").write_text("first\nlast words \x1b[31m\n")
