@@ -18,10 +18,18 @@ from nodeprint.judge import naming, sets
 from nodeprint.judge.reduction import Reduced, mean_of_runs, padded
 from nodeprint.judge.verdict import CellFigure, ClassFigure
 from nodeprint.stats.robust import row_medians
+from nodeprint.structure.found import LevelName
 
 Floats = npt.NDArray[np.float64]
 #: Medians of sockets that differ by this factor are of two kinds of pairs, and the median of all is of none.
 MIXED = 1.1
+#: A median that fewer than this share of the values are near, within so much of it, is that of a mixture.
+_FEW, _NEAR = 1 / 3, 0.1
+#: What the pairs are called that share a group of a level, as it is found in a matrix without labels.
+_FOUND: Mapping[LevelName, str] = {
+    "smt": "same core?", "ccx": "same CCX?", "quadrant": "same quadrant?", "half": "same half?",
+    "socket": "same socket?", "group": "same group?",
+}  # fmt: skip
 #: Median, standard deviation and half of the 95 % interval over runs, and how many these are.
 OverRuns = tuple[float, float, float, int]
 
@@ -30,7 +38,8 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
     """By node: per measurement, home and class the median over runs of each run's figure, with its 95 % interval.
 
     A run's figure is its median; at one NUMA node, which is near the pairs of one socket and far from those of others,
-    the mean of the sockets' medians. The interval is Student's over runs, NaN with one run.
+    the mean of the sockets' medians. The interval is Student's over runs, NaN with one run. Where few pairs are near
+    the median it is that of a mixture, and the figure has those of its groups, too.
     """
     out: list[list[ClassFigure]] = [[] for _ in range(nodes)]
     for one in (one for one in reduced if one.quantity.of_pairs):
@@ -39,10 +48,10 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
             mixed = _mixtures(one.level, by_socket, rows)
             for node, (middle, sd, half, runs), pairs in _of_nodes(one.level, apart, rows):
                 low = max(middle - half, 0.0)  # of two runs that differ much the interval is wider than the median
+                groups = mixed.get(node) or _groups(one, rows[node], np.concatenate(apart), middle)
                 out[node].append(
                     ClassFigure(
-                        name, one.quantity.measurement, home, middle, low, middle + half, pairs, runs, sd,
-                        mixed.get(node, {}),
+                        name, one.quantity.measurement, home, middle, low, middle + half, pairs, runs, sd, groups,
                     )
                 )  # fmt: skip
     return out
@@ -63,6 +72,46 @@ def _mixtures(
         for node, values, mixed in zip(rows, medians.tolist(), apart.tolist(), strict=True)
         if mixed
     }
+
+
+def few_near(values: npt.NDArray[np.floating], median: float) -> bool:
+    """Whether few of the values lie within 10 % of their median, which is then that of a mixture; NaN is no value."""
+    finite = values[np.isfinite(values)]
+    return bool(finite.size) and float(np.mean(np.abs(finite - median) <= _NEAR * median)) < _FEW
+
+
+def _groups(reduced: Reduced, rows: Sequence[int], places: Ints, median: float) -> dict[str, float]:
+    """The medians of the groups of a node's pairs (`places`) where few are near the median of all; else nothing.
+
+    The groups are the levels that are found in a matrix whose CPUs have no labels; where there are none, the faster and
+    the slower half of the pairs.
+    """
+    values = reduced.level[np.ix_(np.array(rows), places)]
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what no run measured stays NaN
+        of_pairs = values[0] if len(rows) == 1 else np.nanmean(values, axis=0)
+    if not few_near(of_pairs, median):
+        return {}
+    unlabelled = reduced.quantity.layout.slots[:, SOCKET].max(initial=-1) < 0
+    if unlabelled and len(places) == len(reduced.quantity.pairs) and (found := _found(reduced.quantity, of_pairs)):
+        return found
+    lower, upper = np.nanquantile(of_pairs, (0.25, 0.75)).tolist()
+    return {"faster half": lower, "slower half": upper}
+
+
+def _found(quantity: Quantity, values: npt.NDArray[np.floating]) -> dict[str, float]:
+    """By level that is found in a matrix of latencies (by pair) the median of the pairs that join at it, and that of
+    those beyond all of them."""
+    from nodeprint import structure  # noqa: PLC0415 (half a second to import, for mixtures without labels alone)
+
+    size = len(quantity.layout.slots)
+    square = np.full((size, size), np.nan)
+    a, b = quantity.pairs.T
+    square[a, b] = square[b, a] = values
+    levels = structure.find(square, range(size)).levels
+    medians = {_FOUND[level.name]: level.within_ns for level in levels}
+    if levels:
+        medians["beyond"] = levels[-1].between_ns
+    return {name: value for name, value in medians.items() if np.isfinite(value)}
 
 
 def of_rows(

@@ -175,7 +175,8 @@ class Disturbance(msgspec.Struct, frozen=True):
 
 class ClassFigure(msgspec.Struct, frozen=True):
     """A class of pairs on one node: the median in ns with its 95 % interval over `runs` and their standard deviation
-    (NaN of one). `groups` are the medians by socket where the median of all is a mixture: few pairs are within 10 %."""
+    (NaN of one). `groups` are the medians by socket, by found level or by half where the median of all is that of a
+    mixture: few pairs are within 10 %."""
 
     name: str
     measurement: str

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from nodeprint.data.layout import SOCKET
 from nodeprint.errors import NodeprintError
-from nodeprint.judge.figures import MIXED
+from nodeprint.judge.figures import MIXED, few_near
 from nodeprint.report.figures.matrix import home_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels, median_of_passes
 from nodeprint.report.figures.pixels import ColourScale, value_limits
@@ -24,8 +24,6 @@ from nodeprint.report.figures.style import Style
 _BINS = 80
 #: Axes of differences reach so far at least and at most, percent.
 _LEAST_REACH, _MOST_REACH = 2.0, 60.0
-#: Percent from the median within which pairs are near it; a class of which less than this share is there is a mixture.
-_NEAR, _FEW = 10.0, 0.3
 
 
 class ClassShape(msgspec.Struct, frozen=True):
@@ -46,11 +44,11 @@ class ClassShape(msgspec.Struct, frozen=True):
     mixture: bool = False
 
     def label(self, unit: str) -> str:
-        """Its name with its median, or what there is where the median says nothing."""
+        """Its name with its median and whose that is, or what there is where the median says nothing."""
         if self.mixture:
-            return f"{self.name}\n{self.low:.4g} to {self.high:.4g} {unit}"
+            return f"{self.name}\n{self.low:.3g} to {self.high:.3g} {unit}"
         slower = f", {self.times:.1f} times" if self.times > 1 else ""
-        return f"{self.name}\n{self.median:.4g} {unit}{slower}"
+        return f"{self.name}\n{'peers ' if self.peers.size else ''}{self.median:.3g} {unit}{slower}"
 
 
 class ClassData(msgspec.Struct, frozen=True):
@@ -108,8 +106,8 @@ def by_class(levels: NodeLevels, node: str, home: int | None = None, peers: Sequ
         if whole is not None and any(shape.median > MIXED * least for shape in by_socket):
             shapes += [replace(shape, times=shape.median / least) for shape in by_socket]
         elif whole is not None:
-            near = float(np.mean(np.abs(whole.node - np.median(whole.node)) < _NEAR))
-            shapes.append(replace(whole, mixture=near < _FEW))
+            own = values[of_class]
+            shapes.append(replace(whole, mixture=few_near(own, float(np.nanmedian(own)))))
     return ClassData(node, tuple(shapes), levels.unit.name, bool(len(others)))
 
 

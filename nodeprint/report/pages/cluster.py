@@ -156,14 +156,11 @@ def class_table(nodes: Mapping[str, NodeVerdict]) -> Table:
         if len(of_nodes) < 2:
             continue
         where = ", ".join(filter(None, (measurement, names.home(home))))
-        mixed = [figure for figure in of_nodes.values() if figure.groups]
-        parts = {"": {node: figure.median_ns for node, figure in of_nodes.items()}}
-        if mixed:
-            parts = {
-                group: {node: figure.groups[group] for node, figure in of_nodes.items() if group in figure.groups}
-                for group in mixed[0].groups
-            }
-        for group, values in parts.items():
+        by_group: dict[str, dict[str, float]] = {}
+        for node_name, figure in of_nodes.items():
+            for group, median in (figure.groups or {"": figure.median_ns}).items():
+                by_group.setdefault(group, {})[node_name] = median
+        for group, values in by_group.items():
             rows.append((where, ", ".join(filter(None, (name, group))), *_extremes(values, "ns")))
     return Table(("measurement", "class", "nodes", "median", "lowest", "on", "highest", "on"), tuple(rows), "llrrrlrl")
 
