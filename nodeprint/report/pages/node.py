@@ -7,10 +7,12 @@ checks it. Difference maps, matrices and quantities follow; runs, warnings and c
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from nodeprint.data import store
 from nodeprint.data.jobs import Job
@@ -21,6 +23,7 @@ from nodeprint.machine import topology
 from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.report import message_rates, names, quadrant_words, readings, terminal, text
 from nodeprint.report.figures import found_parts, matrix
+from nodeprint.report.figures.node_levels import median_of_passes
 from nodeprint.report.pages import method, pictures
 from nodeprint.report.pages.blocks import (
     Advice,
@@ -204,9 +207,9 @@ def _range(campaign: Campaign, node: str, measurement: str) -> str:
         return f"{measurement}: no pair was measured."
     low, high = (names.quantity(float(end), levels.quantity.unit) for end in (finite.min(), finite.max()))
     homes = f" at {len(levels.quantity.homes)} homes" if len(levels.quantity.homes) > 1 else ""
-    if finite.size == 1:
-        return f"{measurement}: 1 pair{homes}, {low}."
-    return f"{measurement}: {finite.size:,} pairs{homes}, from {low} to {high}."
+    if finite.size == 1:  # its median is in the table below
+        return f"{measurement}: 1 pair{homes}."
+    return f"{measurement}: {finite.size:,} pairs{homes}, from {low} to {high} (each the mean of its runs)."
 
 
 def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> list[Block]:
@@ -228,8 +231,11 @@ def _labels(campaign: Campaign, node: str) -> topology.model.Topology | None:
 
 
 def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
-    """A row for each measurement of each job: its passes and runs, the median of every run, flagged values, and when
-    its first run began."""
+    """A row for each measurement of each job: its passes and runs, the median of every run where its values are of one
+    kind, flagged values, and when its first run began."""
+    kinds = Counter([figure.measurement for figure in verdict.classes])
+    kinds.update(cell.measurement for cell in verdict.cells)
+    mixtures = {figure.measurement for figure in verdict.classes if figure.groups}
     invalid = {
         (disturbance.measurement, disturbance.run) for disturbance in verdict.disturbances if disturbance.invalid
     }
@@ -239,12 +245,15 @@ def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
             values, unit = _values(measured)
             if not values.size:
                 continue
-            medians = [float(np.nanmedian(run)) for run in values if np.isfinite(run).any()]
+            by_place = median_of_passes(values)
+            medians = [float(np.nanmedian(run)) for run in by_place if np.isfinite(run).any()]
+            alike = kinds[name] == 1 and name not in mixtures
             flagged = float((measured.columns["flags"] != 0).mean())
             bad = [run for run in measured.numbers if (name, f"job{job.number}/run{run}") in invalid]
             rows.append((
-                str(job.number), name, str(len(measured.passes)), str(len(medians)), _together(medians, unit),
-                names.percent(_spread(medians)) if len(medians) > 1 else "", names.percent(flagged) if flagged else "",
+                str(job.number), name, str(len(measured.passes)), str(len(medians)),
+                _together(medians, unit) if alike else "", _between_runs(by_place),
+                names.percent(flagged) if flagged else "",
                 min(str(run["start_time"]) for run in measured.runs)[:16],
                 f"✕ invalid: {names.listed(map(str, bad))}" if bad else "",
             ))  # fmt: skip
@@ -266,9 +275,16 @@ def _together(values: Sequence[float], unit: str) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _spread(values: Sequence[float]) -> float:
-    middle = statistics.median(values)
-    return statistics.stdev(values) / middle if middle else 0.0
+def _between_runs(values: npt.NDArray[np.floating]) -> str:
+    """The standard deviation over runs of how far a run is from the median of all, by the median over places (run,
+    place), as a share; empty of one run."""
+    measured = values[np.isfinite(values).any(axis=1)]
+    if len(measured) < 2:
+        return ""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        levels = measured / np.nanmedian(measured, axis=0)
+    of_runs = [float(np.median(run[np.isfinite(run)])) for run in levels if np.isfinite(run).any()]
+    return names.percent(statistics.stdev(of_runs)) if len(of_runs) > 1 else ""
 
 
 def _advice(warning: Mapping[str, str]) -> tuple[str, str]:

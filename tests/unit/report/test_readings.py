@@ -97,7 +97,7 @@ def test_ports_and_the_fabric_clock_that_they_imply() -> None:
     bandwidth = cells("bandwidth", "groups", coords | {"scope": ["ccx"]}, {"rate_bytes_per_s": rate[:, :1]})
     (alone,) = said("bandwidth-ccx", bandwidth)
     assert "the cores of one CCX load 40.0 GB/s" in alone
-    assert "(medians of 2)" in alone
+    assert "(medians of 2 CCXs)" in alone
 
 
 def test_hops_beside_traffic() -> None:
