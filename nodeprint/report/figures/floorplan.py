@@ -22,7 +22,7 @@ from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 
 #: Sizes in units of a core's side: the room around what is inside of a box, above it for its name, between boxes.
-_PAD, _HEAD, _GAP = 0.12, 0.55, 0.12
+_PAD, _HEAD, _GAP = 0.12, 0.75, 0.12
 #: In mm: the most that a core's side takes.
 _MOST_CORE = 14.0
 _NAMES = {SOCKET: "socket", QUADRANT: "quadrant", CCD: "CCD", CCX: "CCX"}
@@ -76,14 +76,17 @@ def of_pairs(
     levels: NodeLevels, node: str, home: int | None = None, *, marked: Sequence[int] = (),
     limits: tuple[float, float] | None = None,
 ) -> FloorplanData:  # fmt: skip
-    """Each core in the colour of the median of its pairs with all others."""
+    """Each core in the colour of the median of its pairs with the others of its socket: over all sockets it would be
+    that of no pair."""
     quantity = levels.quantity
     slots = drawn_slots(quantity)
     square = square_of(quantity, levels.of(node), home_of(quantity, home), slots) / levels.unit.size
+    socket = quantity.layout.slots[slots, SOCKET]
+    square[socket[:, None] != socket[None, :]] = np.nan
     medians = [float(np.median(row[np.isfinite(row)])) if np.isfinite(row).any() else math.nan for row in square]
     numbers = levels.nodes[levels.rows[node]].cpus or range(len(quantity.layout.slots))
     values = dict(zip(slots.tolist(), medians, strict=True))
-    return _plan(levels, values, numbers, f"a core's median to all others: {levels.title}", marked, limits)
+    return _plan(levels, values, numbers, f"median to the others of its socket, {levels.unit.name}", marked, limits)
 
 
 def of_cells(
@@ -209,8 +212,10 @@ def floorplan(ax: Axes, data: FloorplanData, style: Style) -> None:
             Rectangle((x, y), box.width, box.height, fill=False, linewidth=pen.points, edgecolor=style.colours["quiet"])
         )
         label = box.name if box.width * unit > len(box.name) * letter * 0.62 else box.name.rpartition(" ")[2]
-        if _HEAD * unit > letter * 0.75 and box.width * unit > len(label) * letter * 0.62:
-            ax.text(x + _PAD, y + box.height - _HEAD / 2, label, fontsize=letter, va="center")
+        room_above = _HEAD + _PAD  # up to the boxes inside
+        if room_above * unit > 1.15 * letter and box.width * unit > len(label) * letter * 0.62:
+            middle = y + box.height - room_above / 2
+            ax.text(x + _PAD, middle, label, fontsize=letter, va="center_baseline")
     colours = style.map(data.scale.map)(
         Normalize(data.scale.low, data.scale.high)([core.value for _, _, core in cells])
     )

@@ -15,7 +15,7 @@ from nodeprint.report.figures.pixels import ColourScale, draw_cells, draw_scale,
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 
-_MM_A_LETTER = 1.45
+_MM_A_LETTER = 1.3
 #: In mm: a row with a number, and the least that a row takes.
 _ROW, _LEAST_ROW = 5.0, 0.15
 #: More rows have no names, those of findings excepted.

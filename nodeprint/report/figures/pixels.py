@@ -79,7 +79,7 @@ def draw_scale(ax: Axes, scale: ColourScale, style: Style, *, length: float = 1.
             bar.axhline(at, color=style.colours["bound"], linewidth=1.0)
             bar.plot([-0.5], [at], marker=">", color=style.colours["bound"], markersize=3, clip_on=False)
         bar.set_xlim(0, 1)
-        bar.set_xlabel(scale.bound_text, fontsize=style.smallest_letters_pt, labelpad=2)
+        bar.set_xlabel(scale.bound_text, fontsize=style.smallest_letters_pt, labelpad=6)
     return bar
 
 
