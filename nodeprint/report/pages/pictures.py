@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -44,7 +45,7 @@ CLUSTER = "cluster"
 PAGE, LARGE, MAIN, HALF, SMALL = 180.0, 128.0, 114.0, 88.0, 58.0
 
 #: Signs that no XML may have, though the name of a node may.
-_NO_XML = {code: "?" for code in range(32) if chr(code) not in "\t\n\r"}
+_NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 #: Nodes of a map of bounds, and machines beside each other.
 _MOST_ROWS, _MOST_MACHINES = 48, 6
 #: Findings of messages that have a figure.
@@ -66,7 +67,7 @@ def picture(
         stem = saved.folder / folder / names.file_stem(name)
         render.save(stem, draw, data, saved.in_style, saved.width_of(width), campaign.of_figures(of_node))
     drawn = render.figure(draw, data, campaign.style, width)
-    return Picture(name, render.svg(drawn, campaign.style).translate(_NO_XML), width, alt, caption)
+    return Picture(name, _NO_XML.sub("?", render.svg(drawn, campaign.style)), width, alt, caption)
 
 
 # --- a finding ---
