@@ -103,14 +103,17 @@ def sentences(blocks: Blocks) -> list[str]:
 
 
 def _paths(blocks: Blocks, socket: int, paths: list[int]) -> str:
-    """What can be said of the paths between the quadrants of a socket: those that no other is apart from are named."""
+    """What can be said of the paths between the quadrants of a socket: the fastest and the slowest are named where each
+    of them is apart from each that is not named."""
     medians = blocks.medians
     apart = blocks.apart(len(paths) * (len(paths) - 1) // 2)
     ordered = sorted(paths, key=lambda block: float(medians[block]))
     named = []
     for extreme, word in ((ordered[0], "fastest"), (ordered[-1], "slowest")):
         alike = [block for block in paths if not abs(float(medians[block] - medians[extreme])) > apart]
-        if len(alike) <= min(_MOST_NAMED, len(paths) - 1):
+        further = [block for block in paths if block not in alike]
+        gap = min((abs(float(medians[a] - medians[b])) for a in alike for b in further), default=0.0)
+        if len(alike) <= _MOST_NAMED and gap > apart:
             ends = names.listed(f"{blocks.ends[block][0]} to {blocks.ends[block][1]}" for block in alike)
             level = names.quantity(float(medians[extreme]), "ns")
             named.append(f"the {word} {'is' if len(alike) == 1 else 'are'} {ends} ({level})")
