@@ -42,6 +42,14 @@ def listed(items: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
+def shortened(name: str, most: int) -> str:
+    """A name in at most `most` letters, without its middle, as a node's number is last."""
+    if len(name) <= most:
+        return name
+    tail = most // 2
+    return f"{name[: most - tail - 1]}\N{HORIZONTAL ELLIPSIS}{name[-tail:]}"
+
+
 def file_stem(node: str) -> str:
     """The name of a node's files: its own, or one with a hash where that cannot be a file's or is the cluster's."""
     if re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}", node) and node not in ("cluster", "figures"):
@@ -88,6 +96,14 @@ def interval(low: float, high: float, effect: float) -> str:
 
 
 # --- parts ---
+
+
+def is_plural(of: Part) -> bool:
+    """Whether a part is called by a plural: the pairs of a class, those of one link excepted."""
+    where = of.where
+    named = where.get("class", ALL_PAIRS) not in (ALL_PAIRS, CLASSES[ALL_PAIRS])
+    return of.term == "class" and named and "beyond_class" not in where and "to_socket" not in where
+
 
 _LABELS: Mapping[str, str] = {
     "ccd": "CCD",

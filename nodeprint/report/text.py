@@ -329,6 +329,7 @@ def finding_sentence(finding: Finding) -> str:
         "interval": names.interval(finding.interval.low, finding.interval.high, finding.effect),
         "bound": names.bound(finding.bound), "times": f"{abs(finding.times_bound):.1f}",
         "value": names.quantity(finding.value, finding.unit), "peers": names.quantity(finding.peers, finding.unit),
+        "verb": "are" if names.is_plural(finding.part) else "is",
     }  # fmt: skip
     where = finding.part.where
     if finding.part.term.startswith("fabric-"):

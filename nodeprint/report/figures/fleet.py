@@ -24,6 +24,7 @@ from nodeprint.report.figures.part_levels import size_pt
 from nodeprint.report.figures.pixels import ColourScale, draw_cells, draw_scale, scale_room, wrapped
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
+from nodeprint.report.names import shortened
 
 #: Maps in small: how many in a row, and their side and the room above each in shares of it.
 _MAPS_A_ROW, _HEAD, _BETWEEN = 8, 0.2, 0.1
@@ -169,14 +170,6 @@ def maps(ax: Axes, data: MapsData, style: Style) -> None:
     draw_scale(ax, data.scale, style, length=min(1.0, 120 / size_pt(ax)[1]))
 
 
-def shortened(name: str, most: int) -> str:
-    """A name in at most `most` letters, without its middle, as a node's number is last."""
-    if len(name) <= most:
-        return name
-    tail = most // 2
-    return f"{name[: most - tail - 1]}\N{HORIZONTAL ELLIPSIS}{name[-tail:]}"
-
-
 # --- effects of nodes in one part ---
 
 
@@ -307,7 +300,7 @@ class OrderData(msgspec.Struct, frozen=True):
 
     def frame(self, width: float) -> Frame:
         """A strip."""
-        return Frame(width, 46.0, 14.0, 3.0, 12.0, 5.0)
+        return Frame(width, 46.0, 20.0, 3.0, 12.0, 5.0)
 
     def table(self) -> pd.DataFrame:
         """A row for each node."""
@@ -348,4 +341,4 @@ def ordered(ax: Axes, data: OrderData, style: Style) -> None:
     else:
         ax.set_xticks([])
     ax.set_xlabel(data.order)
-    ax.set_ylabel(data.title)
+    ax.set_ylabel(wrapped(data.title, size_pt(ax)[1], style))

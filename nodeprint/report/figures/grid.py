@@ -14,10 +14,13 @@ from nodeprint.report.figures.part_levels import size_pt
 from nodeprint.report.figures.pixels import ColourScale, draw_cells, draw_scale, is_dark, scale_room, value_limits
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
+from nodeprint.report.names import shortened
 
 _MM_A_LETTER = 1.3
 #: In mm: a row with a number, and the least that a row takes.
 _ROW, _LEAST_ROW = 5.0, 0.15
+#: Longer names of rows are cut in the middle.
+_MOST_LETTERS = 24
 #: More rows have no names, those of findings excepted.
 MOST_NAMED_ROWS = 72
 
@@ -50,6 +53,7 @@ class GridData(msgspec.Struct, frozen=True):
     def frame(self, width: float) -> Frame:
         """Rows of 5 mm, thinner where there are many."""
         longest = max((len(name) for name in self.rows), default=1) if self.labelled or self.marked else 4
+        longest = min(longest, _MOST_LETTERS)
         left = min(_MM_A_LETTER * longest + 7.0, width / 3)
         right = scale_room(width - left, lines=2)
         row = max(3.2, min(_ROW, 200.0 / len(self.rows))) if self.labelled else max(_LEAST_ROW, 200.0 / len(self.rows))
@@ -106,7 +110,7 @@ def grid(ax: Axes, data: GridData, style: Style) -> None:
     draw_cells(ax, data.values, data.scale, style)
     every = range(len(data.rows))
     shown = every if data.labelled else data.marked
-    ax.set_yticks(list(shown), [data.rows[row] for row in shown])
+    ax.set_yticks(list(shown), [shortened(data.rows[row], _MOST_LETTERS) for row in shown])
     for label, row in zip(ax.get_yticklabels(), shown, strict=True):
         if row in data.marked:
             label.set_color(style.colour("alarm"))

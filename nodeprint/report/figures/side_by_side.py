@@ -11,12 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from msgspec.structs import replace
 
-from nodeprint.report.figures.fleet import shortened
 from nodeprint.report.figures.matrix import MatrixData
 from nodeprint.report.figures.part_levels import size_pt
 from nodeprint.report.figures.pixels import ColourScale, draw_cells, draw_scale, scale_room, value_limits
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
+from nodeprint.report.names import shortened
 
 #: In shares of a matrix's side: its name above, and what is between matrices.
 _HEAD, _BETWEEN = 0.1, 0.12

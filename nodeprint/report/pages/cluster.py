@@ -183,8 +183,8 @@ def _extremes(values: Mapping[str, float], unit: str) -> tuple[str, ...]:
     low, high = min(values, key=lambda node: values[node]), max(values, key=lambda node: values[node])
     middle = float(np.median(list(values.values())))
     return (
-        str(len(values)), names.quantity(middle, unit), names.quantity(values[low], unit), printable(low, 40),
-        names.quantity(values[high], unit), printable(high, 40),
+        str(len(values)), names.quantity(middle, unit), names.quantity(values[low], unit),
+        names.shortened(printable(low), 20), names.quantity(values[high], unit), names.shortened(printable(high), 20),
     )  # fmt: skip
 
 

@@ -151,3 +151,12 @@ def test_node_lists_fold_and_keep_hostile_names_apart() -> None:
 
 def test_ranks_cover_every_outcome() -> None:
     assert set(MEANING) == set(Outcome)
+
+
+def test_pairs_are_and_a_part_is() -> None:
+    slower = verdicts.finding()
+    of_class = replace(slower, part=Part("class", "class", {"class": "same socket", "socket": 1}))
+    of_all = replace(slower, part=Part("class", "class", {"class": "every pair"}))
+    assert text.finding_sentence(of_class).startswith("Pairs of the same socket on socket 1 are ")
+    assert text.finding_sentence(of_all).startswith("Every pair is ")
+    assert " is " in text.finding_sentence(slower)
