@@ -65,6 +65,7 @@
   fill(byId("of"), nodes.map((node) => [node, node]));
   fill(byId("what"), [...titles]);
   fill(byId("against"), [["", "the fleet"], ...nodes.map((node) => [node, node])]);
+  byId("against").closest("label").hidden = nodes.length < 2;
   const flagged = data.nodes.find((row) => row.finding && nodes.includes(row.node));
   if (flagged) byId("of").value = flagged.node;
 
@@ -110,6 +111,7 @@
     const found = byId("against").value ? null : await template(entry);
     const other = rival ? (rival.machine === entry.machine ? await values(rival) : null) : found && found.values;
     const mode = other ? byId("show").value : "value";
+    byId("show").closest("label").hidden = !other; // nothing to differ from: its values are shown
     const against = rival ? rival.node : found ? `the median of ${found.count} peers` : "";
     let shown = own, palette = "values";
     if (mode === "other") shown = other;

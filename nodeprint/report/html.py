@@ -13,8 +13,8 @@ from nodeprint.report.figures.style import load
 from nodeprint.report.pages.blocks import Document, Picture
 from nodeprint.settings import sources
 
-#: Pixels of a mm of a figure: its letters of 6.5 points are 11 pixels then.
-_SCALE = 4.9
+#: Pixels of a mm of a figure: its smallest letters, of 6 points, are 11 pixels then.
+_SCALE = 5.2
 
 
 def page(document: Document, explorer: str = "") -> str:

@@ -125,9 +125,23 @@ def test_page_is_readable_at_every_width(html: Path, page: Page, width: int) -> 
     page.open(html, READY)
     assert page.run("document.documentElement.scrollWidth") <= width
     letters = page.run(
-        "[...document.querySelectorAll('svg text')].map((e) => e.getBoundingClientRect().height).filter((h) => h > 0)"
+        "[...document.querySelectorAll('svg text')].filter((e) => e.getBoundingClientRect().height > 0)"
+        ".map((e) => { const m = e.getScreenCTM(); return parseFloat(getComputedStyle(e).fontSize)"
+        " * Math.hypot(m.a, m.b) })"
     )
-    assert min(letters) >= 11
+    assert min(letters) > 10.9
+    page.run("document.getElementById('of').add(new Option('n'.repeat(80)))")
+    assert page.run("document.documentElement.scrollWidth") <= width
+
+
+def test_a_lone_matrix_differs_from_nothing(html: Path, page: Page, tmp_path: Path) -> None:
+    folder = tmp_path / "lone"
+    verdicts.campaign(folder, "milan-2x64", nodes=1)
+    hidden = "['against', 'show'].map((id) => document.getElementById(id).closest('label').hidden)"
+    page.open(html, READY)
+    assert page.run(hidden) == [False, False]
+    page.open(documents.write(folder, nodes=[])[1], READY)
+    assert page.run(hidden) == [True, True]
 
 
 def test_finger_shows_a_pair_and_encloses_an_area(page: Page) -> None:
