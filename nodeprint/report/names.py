@@ -18,6 +18,8 @@ Where = Mapping[str, int | str]
 
 #: Names that a node list may fold; brackets and operators of ClusterShell in any other would be taken for its own.
 _FOLDABLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+#: Of rates of operations, so that no exponent is to be read.
+_PREFIXES: Sequence[tuple[float, str]] = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _UNITS: Mapping[str, tuple[float, str]] = {"Hz": (1e-9, "GHz"), "B/s": (1e-9, "GB/s"), "share": (100.0, "%")}
 
 # --- lists ---
@@ -62,11 +64,14 @@ def file_stem(node: str) -> str:
 
 
 def quantity(value: float, unit: str) -> str:
-    """A value with its unit, a time in the unit that keeps it short; `unknown` where it is not finite."""
+    """A value with its unit, a time or a rate in the unit that keeps it short; `unknown` where it is not finite."""
     if not math.isfinite(value):
         return "unknown"
     if unit == "ns":
         return duration(value)
+    if unit == "1/s":
+        size, prefix = next(((size, prefix) for size, prefix in _PREFIXES if abs(value) >= size), (1.0, ""))
+        return f"{value / size:.4g} {prefix}/s" if prefix else f"{value:.4g} 1/s"
     factor, name = _UNITS.get(unit, (1.0, "" if unit == "1" else unit))
     return f"{value * factor:.4g} {name}".rstrip()
 

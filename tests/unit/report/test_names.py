@@ -1,0 +1,21 @@
+"""What things are called."""
+
+import pytest
+
+from nodeprint.report import names
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "words"),
+    [
+        (5.443e10, "1/s", "54.43 G/s"), (1.992e6, "1/s", "1.992 M/s"), (1.006e4, "1/s", "10.06 k/s"),
+        (12.0, "1/s", "12 1/s"), (float("nan"), "1/s", "unknown"), (0.05, "share", "5 %"), (1500.0, "ns", "1.5 us"),
+    ],
+)  # fmt: skip
+def test_values_have_no_exponent(value: float, unit: str, words: str) -> None:
+    assert names.quantity(value, unit) == words
+
+
+def test_long_names_keep_their_ends() -> None:
+    assert names.shortened("cn001", 10) == "cn001"
+    assert names.shortened("a" * 30 + "017", 12) == "aaaaa\N{HORIZONTAL ELLIPSIS}aaa017"
