@@ -53,7 +53,8 @@ def read(paths: Sequence[Path], labels: Topology | None) -> NodeLines:
             passes.append(_of_table(run, path, lines, missing))
             names.append("a table of addresses")
     if not passes:
-        raise NodeprintError("no pair has the value of each line", where=paths[0], advice=missing[0])
+        advice = missing[0] if missing else "measure with `coherence --detail`, which writes each line of a pair"
+        raise NodeprintError("no pair has the value of each line", where=paths[0], advice=advice)
     labels_of_cpus = labels or _of_node(paths[0])
     if labels_of_cpus is None:
         labels_of_cpus = _of_hops(passes, paths[0])

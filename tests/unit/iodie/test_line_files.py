@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from pathlib import Path
@@ -128,6 +129,26 @@ _PIECES = st.sampled_from(
 )
 
 
+@settings(max_examples=200)
+@given(st.data())
+def test_mutated_records_end_in_one_sentence(
+    campaign: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """Some records of each kind, with other text in some places."""
+    file = next((campaign / "nodes/node000").rglob("coherence-cas.jsonl.gz"))
+    lines = gzip.decompress(file.read_bytes()).decode().splitlines()
+    by_kind: dict[str, list[str]] = {}
+    for line in lines:
+        by_kind.setdefault(json.loads(line)["record"], []).append(line)
+    content = "\n".join(line for of_kind in by_kind.values() for line in of_kind[:3]) + "\n"
+    for _ in range(data.draw(st.integers(0, 4))):
+        place = data.draw(st.integers(0, len(content)))
+        content = content[:place] + data.draw(_PIECES) + content[place + data.draw(st.integers(0, 9)) :]
+    path = tmp_path_factory.getbasetemp() / "mutated.jsonl"
+    path.write_text(content)
+    _mapped_or_refused(path)
+
+
 @settings(max_examples=2000)
 @given(st.data())
 def test_mutated_tables_end_in_one_sentence(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
@@ -137,6 +158,11 @@ def test_mutated_tables_end_in_one_sentence(tmp_path_factory: pytest.TempPathFac
         content = content[:place] + data.draw(_PIECES) + content[place + data.draw(st.integers(0, 9)) :]
     path = tmp_path_factory.getbasetemp() / "mutated.csv"
     path.write_text(content)
+    _mapped_or_refused(path)
+
+
+def _mapped_or_refused(path: Path) -> None:
+    """A file gives a map that can be written, or one sentence."""
     try:
         found = campaign_dies.of_files([path], None)
         found.as_text()
