@@ -17,14 +17,14 @@ from nodeprint.machine.topology.processors import generation_of
 def measured_places(topology: Topology) -> tuple[Layout, list[int]]:
     """What the default measures: one thread of each core, and each core's own siblings.
 
-    Raises NodeprintError for a machine of one CPU, which has no pair.
+    Raises NodeprintError for a machine of one core, which has no pair of cores.
     """
-    if len(topology.cpus) < 2:
-        raise NodeprintError(
-            "the machine has one CPU, and what is simulated is between two", advice="name a machine of two or more"
-        )
     slots, cpus = layout.slots_of(topology, [cpu.cpu for cpu in topology.cpus])
     first = slots[:, layout.THREAD] == 0
+    if first.sum() < 2:
+        raise NodeprintError(
+            "the machine has one core, and what is simulated is between two", advice="name a machine of two or more"
+        )
     a, b = np.triu_indices(len(slots), 1)
     keep = (first[a] & first[b]) | np.all(slots[a, : layout.RANK + 1] == slots[b, : layout.RANK + 1], axis=1)
     return layout.layout_of(topology, slots, np.stack([a[keep], b[keep]], axis=1)), cpus

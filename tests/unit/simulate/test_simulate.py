@@ -154,10 +154,13 @@ def test_a_defect_of_an_absent_node_is_named():
         fleet(Plan(SMALL, nodes=2, defects=("node009: missing",)))
 
 
-def test_a_machine_of_one_cpu_is_refused(tmp_path):
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_machine_of_one_core_is_refused(tmp_path, threads):
     machine = preset("naples-2x32")
-    with pytest.raises(NodeprintError, match="one CPU"):
-        write(Plan(replace(machine, cpus=machine.cpus[:1]), nodes=1), tmp_path / "c")
+    cpus = [cpu for cpu in machine.cpus if cpu.core == machine.cpus[0].core][:threads]
+    assert len(cpus) == threads
+    with pytest.raises(NodeprintError, match="one core"):
+        write(Plan(replace(machine, cpus=tuple(cpus)), nodes=1), tmp_path / "c")
     assert not list(tmp_path.iterdir())
 
 
