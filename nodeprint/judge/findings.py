@@ -120,6 +120,7 @@ def _finding(
     bound = matrix.scale.allowed(float(block.bound[head]), effect)
     value, peers = (float(of_part[0, head]) for of_part in in_unit(block, slice(row, row + 1)))
     half_95 = float(intervals.half_width(block.error[row, head], block.degrees[row, head], 0.025))
+    low_95, high_95 = (matrix.scale.relative(effect + side, usual) for side in (-half_95, half_95))
     model, pairs = matrix.quantity.model, matrix.quantity.of_pairs
     worse = (effect > 0) == (model.better == "lower")
     where = naming.place(matrix, cause.where, node)
@@ -127,7 +128,7 @@ def _finding(
         id=_identity(cause.term, effect, model.better, model.scale), state=state, measurement=matrix.name,
         home=matrix.part.home, part=Part(cause.term, matrix.terms.terms[head].family, where),
         effect=relative, effect_unit=value - peers, interval=Interval(low, high),
-        half_95=abs(matrix.scale.relative(half_95)), bound=bound,
+        half_95=(high_95 - low_95) / 2, bound=bound,
         bound_unit=bound if matrix.terms.share else bound * peers,
         times_bound=abs(effect) / float(block.bound[head]), value=value, peers=peers,
         unit="share" if matrix.terms.share else matrix.quantity.unit, worse=worse,
