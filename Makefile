@@ -67,7 +67,7 @@ test-pure: .venv/dev.stamp kernels ## the tests that neither measure nor start s
 	pytest -q -m 'not machine and not emulated and not long' -n auto --dist worksteal $(TESTS)
 
 # what the judge and its statistics say, and what holds the house together
-QUICK = tests/unit/stats tests/unit/judge $(wildcard tests/house/test_house.py tests/unit/test_*.py)
+QUICK = tests/unit/stats tests/unit/judge tests/unit/report/test_text.py $(wildcard tests/house/test_house.py tests/unit/test_*.py)
 test-quick: .venv/dev.stamp ## a minute for a first change: the judge, its statistics and the rules of the house
 	pytest -q -m 'not machine and not emulated and not long and not slow' -n auto --dist worksteal $(QUICK)
 

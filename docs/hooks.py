@@ -10,19 +10,21 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import typer
 import typer.cli
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
 
 from nodeprint.campaign import node_sheet
 from nodeprint.cli import app
 from nodeprint.judge import verdict
 from nodeprint.judge.acceptance_file import CELLS, Acceptance
 from nodeprint.settings.config_file import Config
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
 
 ROOT = Path(__file__).parents[1]
 #: More choices than these are counted, not listed.
@@ -231,6 +233,8 @@ PAGES = {
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """The site's files with those that are made here, as mkdocs calls it."""
+    from mkdocs.structure.files import File  # noqa: PLC0415 (the kept tables are made without mkdocs)
+
     for name, make in PAGES.items():
         files.append(File.generated(config, name, content=make()))
     return files

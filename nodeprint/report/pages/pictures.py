@@ -91,7 +91,7 @@ def of_finding(
         return ()
     caption = (
         f"{finding.measurement}: {node} at the finding's own {places}; "
-        f"dashed: the finding's bound; red: its effect with the interval."
+        f"dashed: the finding's bound; solid: its effect, with the interval shaded."
     )
     alt = (
         f"{what}: difference from {data.peers} peers at {len(data.places)} places; "
