@@ -116,4 +116,7 @@ def shown_unit(unit: str, values: Floats) -> Unit:
         with np.errstate(all="ignore"):
             long = np.nanmedian(values[:1]) >= 1e4 if values.size else False
         return Unit("\N{MICRO SIGN}s", 1e3) if long else Unit("ns", 1.0)
+    if unit == "1/s":
+        largest = float(np.max(np.nan_to_num(values), initial=0.0))
+        return Unit("G/s", 1e9) if largest >= 1e9 else Unit("M/s", 1e6) if largest >= 1e6 else Unit(unit, 1.0)
     return {"B/s": Unit("GB/s", 1e9), "Hz": Unit("GHz", 1e9)}.get(unit, Unit(unit, 1.0))

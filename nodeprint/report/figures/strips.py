@@ -27,9 +27,9 @@ _MM_A_POINT = 25.4 / 72
 
 
 class StripData(msgspec.Struct, frozen=True):
-    """`values` of the places that `labels` name, in the unit of `title`, at the `fixed` coordinates of
-    other dimensions; `peer_low` to `peer_high` is the range of
-    `peers` (none: NaN). `levels` are the parts of the machine, places at `marked` those of a finding."""
+    """`values` of the places that `labels` name, in the unit of `title`, of what the strip `shows` (a measurement at
+    coordinates of its other dimensions); `peer_low` to `peer_high` is the range of `peers` (none: NaN). `levels` are
+    the parts of the machine, places at `marked` those of a finding."""
 
     node: str
     labels: tuple[str, ...]
@@ -39,7 +39,7 @@ class StripData(msgspec.Struct, frozen=True):
     peers: int
     title: str
     axis: str = "CPU"
-    fixed: str = ""
+    shows: str = ""
     levels: tuple[PartLevel, ...] = ()
     marked: tuple[int, ...] = ()
 
@@ -78,11 +78,11 @@ def by_cpu(
     others = levels.of_peers(node, peers)[:, places] / size
     none = np.full(len(places), np.nan)
     low, high = (np.nanmin(others, axis=0), np.nanmax(others, axis=0)) if len(others) else (none, none)
-    words = ", ".join(f"{dim.replace('_', ' ')} {quantity.named(dim, number)}" for dim, number in at.items())
+    at_words = [f"{dim.replace('_', ' ')} {quantity.named(dim, number)}" for dim, number in at.items()]
     wanted = set(map(str, marked))
     return StripData(
         node, names, levels.of(node)[places] / size, low, high, len(others),
-        levels.title, fixed=words,
+        levels.title, shows=", ".join([quantity.measurement, *at_words]),
         levels=part_levels(quantity.layout.slots[slots]),
         marked=tuple(place for place, name in enumerate(names) if name in wanted),
     )  # fmt: skip
@@ -125,4 +125,4 @@ def strip(ax: Axes, data: StripData, style: Style) -> None:
     ax.set_xlabel(data.axis, labelpad=len(data.levels) * BRACKET_PT + 2)
     ax.set_ylabel(data.title)
     behind = f"    | {data.peers} peers" if data.peers else ""
-    ax.set_title(f"\N{BLACK CIRCLE} {data.node}{behind}    {data.fixed}", fontsize=style.letters_pt)
+    ax.set_title(f"\N{BLACK CIRCLE} {data.node}{behind}    {data.shows}", fontsize=style.letters_pt)
