@@ -89,12 +89,7 @@ class _Loader(yaml.SafeLoader):
         return value
 
 
-class _Dumper(yaml.SafeDumper):
-    """Writes a text in quotes where it would be read as something else."""
-
-
-for _program in (_Loader, _Dumper):
-    _program.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+.0123456789"))
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+.0123456789"))
 _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", _TRUTH, list("tTfF"))
 
 
@@ -119,7 +114,7 @@ def plain(value: msgspec.Struct) -> dict[str, Any]:
 
 def text(value: msgspec.Struct) -> str:
     """A struct as a YAML file with every default."""
-    return str(yaml.dump(plain(value), Dumper=_Dumper, sort_keys=False, width=120))
+    return yaml.safe_dump(plain(value), sort_keys=False, width=120)
 
 
 def _refused(content: dict[str, Any], kind: type[T]) -> tuple[str, str, str] | None:
