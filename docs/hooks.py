@@ -82,16 +82,6 @@ def table_of_cells() -> str:
     return "\n".join(("| term | percent | prior | job | reason |", "|---|---|---|---|---|", *rows)) + "\n"
 
 
-def table_of_header() -> str:
-    """The keys of a record file's header."""
-    header = json.loads((files("nodeprint") / "schemas/record.json").read_text())["$defs"]["header"]
-    rows = []
-    for name, rule in header["properties"].items():
-        always = "yes" if name in header["required"] else ""
-        rows.append(f"| `{name}` | {value_of(rule, 'record')} | {always} | {rule['description']} |")
-    return "\n".join(("| key | value | always | what it is |", "|---|---|---|---|", *rows)) + "\n"
-
-
 def table_of_columns() -> str:
     """The columns of nodes.tsv."""
     rows = [f"| `{name}` | {words} |" for name, words in node_sheet.columns().items()]
@@ -113,7 +103,6 @@ TABLES = {
     "acceptance": lambda: table_of_keys(Acceptance),
     "cells": table_of_cells,
     "columns": table_of_columns,
-    "header": table_of_header,
     "verdict": table_of_types,
 }
 
@@ -168,13 +157,12 @@ def value_of(rule: Schema, name: str) -> str:
         return f"`{json.dumps(rule['const'])}`"
     if "enum" in rule:
         choices = rule["enum"]
-        words = (f"`{choice}`" if isinstance(choice, str) else f"`{json.dumps(choice)}`" for choice in choices)
-        return ", ".join(words) if len(choices) <= _MOST_CHOICES else "a name"
+        return ", ".join(f"`{choice}`" for choice in choices) if len(choices) <= _MOST_CHOICES else "a name"
     if "$ref" in rule:
         part = rule["$ref"].rpartition("/")[2]
         return f"[{part}](#{name}-{part})"
-    if choices := rule.get("anyOf") or rule.get("oneOf"):
-        return " or ".join(value_of(choice, name) for choice in choices)
+    if "anyOf" in rule:
+        return " or ".join(value_of(choice, name) for choice in rule["anyOf"])
     types = [rule["type"]] if isinstance(rule.get("type"), str) else rule.get("type", [])
     words = " or ".join(_TYPES[kind] for kind in types)
     if "items" in rule and isinstance(rule["items"], dict):
