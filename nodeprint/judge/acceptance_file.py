@@ -19,13 +19,13 @@ from nodeprint.machine import fingerprint
 from nodeprint.settings import config
 from nodeprint.settings.keys import choice, key
 
-_TERMS = sorted({"other", *(model.term for model in models().values())})
+_MODEL_TERMS = sorted({model.term for model in models().values()})
 
 
 def finding_ids() -> list[str]:
     """Every kind of finding that there can be, as suppressions name it."""
-    terms = {"node", "socket", *(family.term for family in FAMILIES.values()), *_TERMS}
-    sides = {f"{term}-{side}" for term in terms for side in ("slow", "fast")}
+    terms = {"node", "socket", *(family.term for family in FAMILIES.values()), *_MODEL_TERMS}
+    sides = {f"{term}-{side}" for term in (*terms, "other") for side in ("slow", "fast")}
     return sorted(
         sides | {"jitter-loud", "huge-missing", "fabric-node-slow", "changed", "limit", "throttled", "memory-errors"}
     )
@@ -34,8 +34,8 @@ def finding_ids() -> list[str]:
 # What is misspelt would silently count for nothing: names are those that there are.
 Percent = Annotated[float, msgspec.Meta(gt=0, le=100)]
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]
-Term = Annotated[str, choice(_TERMS)]
-Subject = Annotated[str, choice(["core-to-core", "messages", *_TERMS])]
+Term = Annotated[str, choice(["other", *_MODEL_TERMS])]
+Subject = Annotated[str, choice(["core-to-core", "messages", "other", *_MODEL_TERMS])]
 Measurement = Annotated[str, choice(config.measurements())]
 Field = Annotated[str, choice(field.name for field in fingerprint.FIELDS)]
 FindingId = Annotated[str, choice(["*", *finding_ids()])]

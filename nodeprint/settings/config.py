@@ -51,8 +51,7 @@ def _check_measure(config: Config, path: Path) -> None:
     known = measurements()
     for number, name in enumerate(config.measure):
         if name not in known:
-            what = f"unknown measurement {printable(repr(name), 60)}"
-            advice = f"{nearest(name, known)} known are {', '.join(known)}".strip()
+            what, advice = f"unknown measurement {printable(repr(name), 60)}", f"known are {', '.join(known)}"
         elif name in config.measure[:number]:
             what, advice = f"{name} is there twice", "remove one of the two"
         else:

@@ -28,10 +28,7 @@ from nodeprint.judge import acceptance
         ),
         ("false_alarm_percent: often", "false_alarm_percent: must be a number"),
         ("fingerprint: {hard: [cpu, colour]}", "fingerprint.hard[1]: 'colour' is not allowed"),
-        (
-            "cells: {bandwith: {percent: 5, prior: 1}}",
-            "cells: 'bandwith' is not allowed; did you mean bandwidth? choose from bandwidth, ",
-        ),
+        ("cells: {bandwith: {percent: 5, prior: 1}}", "cells: 'bandwith' is not allowed"),
         (
             "limits: [{measurement: coherence-cas, class: same CCX, row: x, at_most: 1, reason: x}]",
             "limits[0]: class and row are both given",
