@@ -93,8 +93,8 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+.012
 _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", _TRUTH, list("tTfF"))
 
 
-def typed(content: dict[str, Any], kind: type[T], path: Path | str) -> T:
-    """`content` as a struct of msgspec, with its defaults.
+def typed(content: dict[str, Any], kind: type[T], path: Path | str, guide: str = "config/README.md") -> T:
+    """`content` as a struct of msgspec, with its defaults; `guide` explains the keys.
 
     Raises NodeprintError naming the file and the path of the first wrong key.
     """
@@ -102,9 +102,7 @@ def typed(content: dict[str, Any], kind: type[T], path: Path | str) -> T:
         return msgspec.convert(content, kind)
     except msgspec.ValidationError as error:
         key, what, advice = _refused(content, kind) or ("the file", printable(str(error)), "")
-        raise NodeprintError(
-            what, where=path, key=key, advice=advice or "config/README.md explains every key"
-        ) from error
+        raise NodeprintError(what, where=path, key=key, advice=advice or f"{guide} explains every key") from error
 
 
 def plain(value: msgspec.Struct) -> dict[str, Any]:
