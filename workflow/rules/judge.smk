@@ -3,7 +3,7 @@
 rule judge:
     input:
         CAMPAIGN / "fleet.json",
-        acceptance=SETTINGS.acceptance,
+        acceptance=config["acceptance"],
     output:
         CAMPAIGN / "verdict.json",
         CAMPAIGN / "verdict.prom",
