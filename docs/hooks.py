@@ -10,16 +10,18 @@ import re
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 import typer.cli
 import yaml
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
 
 from nodeprint.cli import app
 from nodeprint.judge import verdict
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "config/README.md"
@@ -167,6 +169,8 @@ PAGES = {
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """The site's files with those that are made here, as mkdocs calls it."""
+    from mkdocs.structure.files import File  # noqa: PLC0415 (the kept table is made without mkdocs)
+
     for name, make in PAGES.items():
         files.append(File.generated(config, name, content=make()))
     return files
