@@ -209,7 +209,7 @@ def port_sentence(of: str, loads: Interval, stores: Interval, port_known: bool) 
     port is known (EPYC 7002 to 9004), also of the fabric clock."""
     said = (
         f"the cores of one {of} load {loads.middle / 1e9:.1f} GB/s and store {stores.middle / 1e9:.1f} GB/s "
-        f"({_from(loads.count, of)})"
+        f"({_counted(loads.count, of)})"
     )
     if not port_known:
         return said
@@ -224,11 +224,12 @@ def beside_sentence(light: Interval, full: Interval) -> str:
     """What a report says of hops beside traffic, as ratios to the idle ones."""
     return (
         f"beside 5 GB/s on another CCX hops take {light.middle:.3f} times as long as idle, beside all that it draws "
-        f"{full.middle:.3f} times ({_from(light.count, 'pair')})"
+        f"{full.middle:.3f} times ({_counted(light.count, 'pair')})"
     )
 
 
-def _from(count: int, what: str) -> str:
+def _counted(count: int, what: str) -> str:
+    """What a figure is of: `medians of 8 pairs`, or `one pair`."""
     return f"medians of {count} {what}s" if count > 1 else f"one {what}"
 
 

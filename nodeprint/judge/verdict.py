@@ -65,10 +65,9 @@ class Finding(msgspec.Struct, frozen=True):
     a rate with a bound of 10 %, 10 % higher or 9.1 % lower), and `times_bound` how many times it the effect is (of
     logarithms, for rates). `value` and `peers` are what was measured in that job, in `unit`. `pairs` has the pairs of
     CPUs that it is of, by their first CPU; `cells` its cells for measurements that are no pairs. `worse`: on the bad
-    side.
-    `consistent_with` and `evidence` are keys with their figures, never sentences; `shared_by` are other nodes with the
-    same difference. `error` (relative), `degrees` of freedom and the `tail` that is left at each end are what the
-    interval is made of; 0 of a finding that no interval decided.
+    side. `consistent_with` and `evidence` are keys with their figures, never sentences; `shared_by` are other nodes
+    with the same difference. `error` (relative), `degrees` of freedom and the `tail` that is left at each end are what
+    the interval is made of; 0 of a finding that no interval decided.
     """
 
     id: str

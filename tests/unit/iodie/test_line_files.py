@@ -141,28 +141,26 @@ def test_mutated_records_end_in_one_sentence(
     for line in lines:
         by_kind.setdefault(json.loads(line)["record"], []).append(line)
     content = "\n".join(line for of_kind in by_kind.values() for line in of_kind[:3]) + "\n"
-    for _ in range(data.draw(st.integers(0, 4))):
-        place = data.draw(st.integers(0, len(content)))
-        content = content[:place] + data.draw(_PIECES) + content[place + data.draw(st.integers(0, 9)) :]
-    path = tmp_path_factory.getbasetemp() / "mutated.jsonl"
-    path.write_text(content)
-    _mapped_or_refused(path)
+    _mapped_or_refused(_mutated(content, data), tmp_path_factory.getbasetemp() / "mutated.jsonl")
 
 
 @settings(max_examples=2000)
 @given(st.data())
 def test_mutated_tables_end_in_one_sentence(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
-    content = TINY
+    _mapped_or_refused(_mutated(TINY, data), tmp_path_factory.getbasetemp() / "mutated.csv")
+
+
+def _mutated(content: str, data: st.DataObject) -> str:
+    """A text with other pieces in up to four places."""
     for _ in range(data.draw(st.integers(0, 4))):
         place = data.draw(st.integers(0, len(content)))
         content = content[:place] + data.draw(_PIECES) + content[place + data.draw(st.integers(0, 9)) :]
-    path = tmp_path_factory.getbasetemp() / "mutated.csv"
+    return content
+
+
+def _mapped_or_refused(content: str, path: Path) -> None:
+    """A file of this content gives a map that can be written, or one sentence."""
     path.write_text(content)
-    _mapped_or_refused(path)
-
-
-def _mapped_or_refused(path: Path) -> None:
-    """A file gives a map that can be written, or one sentence."""
     try:
         found = campaign_dies.of_files([path], None)
         found.as_text()
