@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.real_parts import ROOT
+from tests.support.terminal import read_to_end
 
 TOOLS = ("sh", "sed", "tr", "uniq", "mktemp", "tail", "rm", "cat", "chmod", "dirname", "grep", "tee", "date", "mkdir",
          "stty", "touch", "readlink", "ln", "nproc")  # fmt: skip
@@ -238,8 +239,7 @@ def test_a_phase_fits_the_terminal_and_leaves_it_alone(tmp_path: Path) -> None:
         stderr=follower, timeout=60, check=False,
     )  # fmt: skip
     os.close(follower)
-    shown = os.read(leader, 4096).decode()
-    os.close(leader)
+    shown = read_to_end(leader)
     assert done.returncode == 0, shown
     assert re.search(r"some packages, \d s: a package wi", shown)
     assert all(len(piece) < 40 for piece in re.split(r"\r|\n|\x1b\[K", shown))

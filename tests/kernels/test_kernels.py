@@ -21,6 +21,7 @@ import pytest
 from nodeprint.data.records import read as read_records
 from tests.support.real_parts import ALLOWED, built, need, small_file_system
 from tests.support.schemas import valid_records
+from tests.support.terminal import read_to_end
 
 pytestmark = pytest.mark.machine
 
@@ -238,8 +239,7 @@ def test_the_figure_is_printed_where_somebody_reads(coherence: Path, tmp_path: P
     command = [coherence, "--op", "cas", "--passes", "2", "--out", out]
     subprocess.run(command, stdout=theirs, stderr=subprocess.DEVNULL, check=True)
     os.close(theirs)
-    output = os.read(ours, 65536).decode()
-    os.close(ours)
+    output = read_to_end(ours)
     assert "coherence cas: ns, medians over 2 passes" in output and "lowest" in output
 
 

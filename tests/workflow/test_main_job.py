@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.real_parts import ROOT, environment
+from tests.support.terminal import read_to_end
 
 sys.path.insert(0, str(ROOT / "workflow"))
 
@@ -213,8 +214,7 @@ screen.clear()
         env=os.environ | {"TERM": "xterm", "COLUMNS": "80"},
     )  # fmt: skip
     os.close(slave)
-    seen = os.read(master, 100_000).decode()
-    os.close(master)
+    seen = read_to_end(master)
     assert "3 of 3 measurements" in seen and "nodeprint: said" in seen
     assert seen.endswith(("\x1b[2K", "\x1b[?25h")) or "\x1b[2K" in seen.rsplit("judge", 1)[1], "nothing of it stays"
 

@@ -134,7 +134,9 @@ def test_ctrl_c_is_continued(tmp_path: Path) -> None:
     with call(tmp_path) as process:
         records = tmp_path / "nodeprint" / "here"
         end = time.monotonic() + 60
-        while time.monotonic() < end and not any(records.glob("*/nodes/*/job1/outcomes.tsv")):
+        while time.monotonic() < end and not any(
+            "\tdone\t" in path.read_text() for path in records.glob("*/nodes/*/job1/outcomes.tsv")
+        ):
             time.sleep(0.1)
         os.killpg(process.pid, signal.SIGINT)
         _, error = process.communicate(timeout=120)
