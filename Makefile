@@ -4,7 +4,7 @@ CONFIG ?= config/config.yaml
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 LINT = python workflow shell ansible kernels
-.PHONY: help demo run cluster report setup kernels lint $(LINT:%=lint-%) format test test-pure test-emulated test-all fuzz test-fresh test-offline test-quick bench wheel bundle docs pictures clean
+.PHONY: help demo run cluster report setup kernels lint $(LINT:%=lint-%) format test test-pure test-machine test-emulated test-all fuzz test-fresh test-offline test-quick bench wheel bundle docs pictures clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -61,10 +61,17 @@ format: .venv/dev.stamp ## format all sources
 test: .venv/dev.stamp kernels ## unit tests, kernels under sanitizers, the workflow here and on a real Slurm
 	$(MAKE) --no-print-directory -C kernels test
 	$(MAKE) --no-print-directory test-pure
-	pytest -q -m 'machine and not long' -n 4 --dist loadfile
+	$(MAKE) --no-print-directory test-machine
+
+# What failed beside others is tried once more, alone, and both outcomes are printed: other users of a shared machine can
+# stop it for longer than a test waits. A test that is wrong fails again, and the first that does ends it.
+ALONE = pytest -q -x -m 'not long' --last-failed --last-failed-no-failures none
 
 test-pure: .venv/dev.stamp kernels ## the tests that neither measure nor start services
-	pytest -q -m 'not machine and not emulated and not long' -n auto --dist worksteal $(TESTS)
+	pytest -q --cache-clear -m 'not machine and not emulated and not long' -n auto --dist worksteal $(TESTS) || $(ALONE)
+
+test-machine: .venv/dev.stamp kernels ## those that measure, start services or kill what they started
+	pytest -q --cache-clear -m 'machine and not long' -n 4 --dist loadfile || $(ALONE)
 
 # what the judge and its statistics say, and what holds the house together
 QUICK = tests/unit/stats tests/unit/judge tests/unit/report/test_text.py $(wildcard tests/house/test_house.py tests/unit/test_*.py)
@@ -73,7 +80,7 @@ test-quick: .venv/dev.stamp ## a minute for a first change: the judge, its stati
 
 test-emulated: .venv/dev.stamp kernels ## node-run in emulated machines of two sockets and four NUMA nodes
 	@setup/system emulated
-	pytest -q -m 'emulated and not long'
+	pytest -q --cache-clear -m 'emulated and not long' || $(ALONE)
 
 test-all: test test-emulated ## both, and the tests that take minutes each
 	@setup/system long
