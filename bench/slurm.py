@@ -224,7 +224,7 @@ def bundle() -> list[Row]:
         config_file = Path(temporary, "config.yaml")
         config_file.write_text("campaign: main\n")
         settings = config.load(config_file)
-        planned = config.read_plan(config.plan(settings), settings["runs"])
+        planned = config.read_plan(config.plan(settings), settings.runs)
         most = max(one.runs for one in planned)
         words = ["rome-2x64", "--nodes", "1", "--runs", str(most), "--linktest", "--out", str(out)]
         subprocess.run(["nodeprint", "simulate", *words], check=True, capture_output=True)
@@ -240,7 +240,7 @@ def bundle() -> list[Row]:
         shutil.copy(simulated / "survey.tar.gz", job)
         (campaign / "plan.tsv").write_text(config.plan(settings))
         command = [ROOT / "kernels/node-run", "--campaign", campaign, "--node", "n", "--job", "1", "--kernels", kernels]
-        subprocess.run([*command, "--runs", str(settings["runs"])], check=True, capture_output=True)
+        subprocess.run([*command, "--runs", str(settings.runs)], check=True, capture_output=True)
         files = [path for path in job.rglob("*") if path.is_file()]
         known = {path.name.removesuffix(".jsonl") for path in simulated.rglob("*.jsonl")} & {
             row.name for row in planned

@@ -1,5 +1,5 @@
-"""Pages of the site's reference, made from the code when it is built (mkdocs.yml names this file), and the table of
-config/README.md, which is kept in the repository: `python docs/hooks.py` writes it.
+"""Pages of the site's reference, made from the code when it is built (mkdocs.yml names this file), and what is kept in
+the repository and made from types (`KEPT`): tables of documents and schemas, which `python docs/hooks.py` writes.
 """
 
 from __future__ import annotations
@@ -7,28 +7,28 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import typer
 import typer.cli
-import yaml
 
+from nodeprint.campaign import node_sheet
 from nodeprint.cli import app
 from nodeprint.judge import verdict
+from nodeprint.judge.acceptance_file import CELLS, Acceptance
+from nodeprint.settings.config_file import Config
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
 
 ROOT = Path(__file__).parents[1]
-README = ROOT / "config/README.md"
-#: What is above and below the table in config/README.md.
-BEGIN, END = "<!-- keys: made from nodeprint/schemas/config.yaml by docs/hooks.py -->\n", "<!-- end of keys -->\n"
-#: A default of more items than this is called what it is.
-_MOST_ITEMS = 3
+#: More choices than these are counted, not listed.
+_MOST_CHOICES = 16
 _TYPES = {
     "string": "text", "integer": "whole number", "number": "number", "boolean": "true, false", "null": "null",
     "array": "list", "object": "keys",
@@ -37,48 +37,112 @@ _TYPES = {
 Schema = Mapping[str, Any]
 
 
-def configuration_keys(schema: Schema, prefix: str = "") -> Iterator[tuple[str, Schema]]:
-    """Each key of a configuration that has a value of its own, with what the schema says of it."""
-    for key, rule in schema.get("properties", {}).items():
-        if "properties" in rule:
-            yield from configuration_keys(rule, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", rule
+def schema_of(kind: type[object], title: str) -> Schema:
+    """The JSON schema of a file that is read as `kind`, which has no other keys."""
+    made = msgspec.json.schema(kind)
+    for definition in made["$defs"].values():
+        definition["additionalProperties"] = False
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **made}
 
 
-def configuration_table() -> str:
-    """A row for each key of config.yaml: its default and its meaning."""
-    schema = yaml.safe_load((files("nodeprint") / "schemas/config.yaml").read_text())
-    rows = ["| key | default | what it is |", "|---|---|---|"]
-    for key, rule in configuration_keys(schema):
-        default = rule["default"]
-        if isinstance(default, list) and len(default) > _MOST_ITEMS:
-            shown = "all of `config/config.yaml`"
-        elif isinstance(default, bool):  # YAML's `no` is one, too
-            shown = "`no`" if "enum" in rule else f"`{str(default).lower()}`"
-        else:
-            shown = f"`{json.dumps(default) if default in ('', {}) else default}`"
-        rows.append(f"| `{key}` | {shown} | {rule['description'].strip()} |")
-    return "\n".join(rows) + "\n"
+def rows_of_keys(rule: Schema, schema: Schema, prefix: str = "") -> Iterator[str]:
+    """A row for each key below `rule`: its default, what it may be, and its meaning; those inside it below."""
+    for name, value in rule["properties"].items():
+        items = value.get("items") or value.get("additionalProperties") or value
+        inside = schema["$defs"][items["$ref"].rpartition("/")[2]] if "$ref" in items else None
+        kind = value_of(value, "") if inside is None else "list of keys" if "items" in value else "keys"
+        default = default_of(value["default"]) if "default" in value and (inside is None or items is not value) else ""
+        meaning = value.get("description") or " ".join((inside or {}).get("description", "").split())
+        yield f"| `{prefix}{name}` | {default} | {value.get('allowed', kind)} | {meaning} |"
+        if inside is not None:
+            mark = "." if items is value else "[]." if "items" in value else ".<name>."
+            yield from rows_of_keys(inside, schema, f"{prefix}{name}{mark}")
 
 
-def config_readme() -> str:
-    """config/README.md with the table of today."""
-    text = README.read_text()
-    head, rest = text.split(BEGIN)
-    return head + BEGIN + "\n" + configuration_table() + "\n" + END + rest.split(END)[1]
+def default_of(value: Any) -> str:
+    """A default as YAML has it."""
+    if isinstance(value, list | tuple) and value:
+        return ", ".join(f"`{item}`" for item in value)
+    if isinstance(value, float):
+        return f"`{value:g}`"
+    return f"`{value}`" if isinstance(value, str) and value else f"`{json.dumps(value)}`"
+
+
+def table_of_keys(kind: type[object]) -> str:
+    """The keys of a file that is read as `kind`."""
+    schema = msgspec.json.schema(kind)
+    rows = rows_of_keys(schema["$defs"][kind.__name__], schema)
+    return "\n".join(("| key | default | value | what it is |", "|---|---|---|---|", *rows)) + "\n"
+
+
+def table_of_cells() -> str:
+    """The bounds and priors of measurements that are no pairs, with their reasons."""
+    rows = [
+        f"| `{term}` | {cell.percent:g} | {cell.prior:g} | {100 * cell.job_sd:.2g} | {why} |"
+        for term, (cell, why) in CELLS.items()
+    ]
+    return "\n".join(("| term | percent | prior | job | reason |", "|---|---|---|---|---|", *rows)) + "\n"
+
+
+def table_of_header() -> str:
+    """The keys of a record file's header."""
+    header = json.loads((files("nodeprint") / "schemas/record.json").read_text())["$defs"]["header"]
+    rows = []
+    for name, rule in header["properties"].items():
+        always = "yes" if name in header["required"] else ""
+        rows.append(f"| `{name}` | {value_of(rule, 'record')} | {always} | {rule['description']} |")
+    return "\n".join(("| key | value | always | what it is |", "|---|---|---|---|", *rows)) + "\n"
+
+
+def table_of_columns() -> str:
+    """The columns of nodes.tsv."""
+    rows = [f"| `{name}` | {words} |" for name, words in node_sheet.columns().items()]
+    return "\n".join(("| column | what it is |", "|---|---|", *rows)) + "\n"
+
+
+def table_of_types() -> str:
+    """The types that a verdict is made of, each with its keys."""
+    out = ["| type | keys | what it is |", "|---|---|---|"]
+    for name, rule in verdict.schema()["$defs"].items():
+        if keys := rule.get("properties"):
+            words = " ".join(rule.get("description", "").split())
+            out.append(f"| {name} | {', '.join(f'`{key}`' for key in keys)} | {words} |")
+    return "\n".join(out) + "\n"
+
+
+TABLES = {
+    "config": lambda: table_of_keys(Config),
+    "acceptance": lambda: table_of_keys(Acceptance),
+    "cells": table_of_cells,
+    "columns": table_of_columns,
+    "header": table_of_header,
+    "verdict": table_of_types,
+}
+
+
+def filled(path: Path) -> str:
+    """A page that is kept in the repository, with its tables as the types are today."""
+    made = re.compile(r"(<!-- made by docs/hooks\.py: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+    return made.sub(lambda match: f"{match[1]}\n{TABLES[match[2]]()}\n{match[3]}", path.read_text())
+
+
+#: What is kept in the repository and made here, below its top.
+KEPT: Mapping[str, Callable[[], str]] = {
+    "config/README.md": lambda: filled(ROOT / "config/README.md"),
+    "docs/formats.md": lambda: filled(ROOT / "docs/formats.md"),
+    "nodeprint/schemas/config.json": lambda: _json(schema_of(Config, "config.yaml of nodeprint")),
+    "nodeprint/schemas/acceptance.json": lambda: _json(schema_of(Acceptance, "acceptance.yaml of nodeprint")),
+}
+
+
+def _json(schema: Schema) -> str:
+    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
 def configuration_page() -> str:
-    """What config/README.md says, with links of this site, and acceptance.yaml."""
-    text = re.sub(r"<!--.*?-->\n+", "", config_readme())
-    return (
-        linked(text, ROOT / "docs/reference")
-        + "\n## acceptance.yaml\nEvery key with its default; `config/acceptance.yaml` has what a site changes."
-        + "\n\n```yaml\n"
-        + (files("nodeprint.judge") / "acceptance.yaml").read_text()
-        + "```\n"
-    )
+    """What config/README.md says, with links of this site."""
+    text = re.sub(r"<!--.*?-->\n+", "", filled(ROOT / "config/README.md"))
+    return linked(text, ROOT / "docs/reference")
 
 
 def linked(text: str, folder: Path) -> str:
@@ -105,12 +169,14 @@ def value_of(rule: Schema, name: str) -> str:
     if "const" in rule:
         return f"`{json.dumps(rule['const'])}`"
     if "enum" in rule:
-        return ", ".join(f"`{choice}`" for choice in rule["enum"])
+        choices = rule["enum"]
+        words = (f"`{choice}`" if isinstance(choice, str) else f"`{json.dumps(choice)}`" for choice in choices)
+        return ", ".join(words) if len(choices) <= _MOST_CHOICES else "a name"
     if "$ref" in rule:
         part = rule["$ref"].rpartition("/")[2]
         return f"[{part}](#{name}-{part})"
-    if "anyOf" in rule:
-        return " or ".join(value_of(choice, name) for choice in rule["anyOf"])
+    if choices := rule.get("anyOf") or rule.get("oneOf"):
+        return " or ".join(value_of(choice, name) for choice in choices)
     types = [rule["type"]] if isinstance(rule.get("type"), str) else rule.get("type", [])
     words = " or ".join(_TYPES[kind] for kind in types)
     if "items" in rule and isinstance(rule["items"], dict):
@@ -169,7 +235,7 @@ PAGES = {
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """The site's files with those that are made here, as mkdocs calls it."""
-    from mkdocs.structure.files import File  # noqa: PLC0415 (the kept table is made without mkdocs)
+    from mkdocs.structure.files import File  # noqa: PLC0415 (the kept tables are made without mkdocs)
 
     for name, make in PAGES.items():
         files.append(File.generated(config, name, content=make()))
@@ -177,4 +243,5 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 if __name__ == "__main__":
-    README.write_text(config_readme())
+    for kept, make in KEPT.items():
+        (ROOT / kept).write_text(make())

@@ -98,9 +98,9 @@ def campaign(tmp_path: Path) -> Callable[..., Path]:
 
     def make(*nodes: str) -> Path:
         folder = tmp_path / "results" / "main"
-        rows = ["node\thost\tjob\tgroup\tpartition\tcpus\track\tswitch\tstate\treason\tmeasure"]
+        rows = ["node\thost\tjob\tpartition\tcpus\track\tswitch\tstate\treason\tmeasure"]
         for node in nodes:
-            rows.append(f"{node}\t{node}\t1\t\t\t2\t\t\there\t\tyes")
+            rows.append(f"{node}\t{node}\t1\t\t2\t\t\there\t\tyes")
             job = folder / "nodes" / node / "job1"
             for run in (1, 2):
                 (job / f"run{run}").mkdir(parents=True)

@@ -132,13 +132,13 @@ class Call:
         lines = terminal.already(watched.there(), len(watched.jobs), len(watched.steps), len(watched.unfinished()))
         if lines:
             self.say(lines)
-        if self.config["launch"] == "here" and watched.unfinished():
+        if self.config.launch == "here" and watched.unfinished():
             self.look_around()
-        profile = "slurm" if self.config["launch"] == "slurm" else "default"
+        profile = "slurm" if self.config.launch == "slurm" else "default"
         words = ["snakemake", "--nolock", "--configfile", str(self.config_file)]
         words += ["--workflow-profile", str(WORKFLOW.parent / "profiles" / profile)]
         if profile == "slurm":
-            words += ["--jobs", str(self.config["slurm"]["jobs_at_a_time"])]
+            words += ["--jobs", str(self.config.slurm.jobs_at_a_time)]
         # Its locks outlive it where it is killed; ours do not. A session of its own: a Ctrl-C reaches it by us alone.
         path = [str(WORKFLOW), *filter(None, [os.environ.get("PYTHONPATH")])]
         self.snakemake = start(
@@ -188,16 +188,16 @@ class Call:
         """End all that was started, in order, and say what is kept. Nothing is judged that is half measured."""
         jobs = ""
         if self.snakemake is not None:
-            stays = number == signal.SIGHUP and self.config["launch"] == "slurm"
+            stays = number == signal.SIGHUP and self.config.launch == "slurm"
             self.screen.show("interrupted", "waiting for the measurement to stop")
             os.killpg(self.snakemake.pid, signal.SIGKILL if stays else signal.SIGINT)
             self.snakemake.wait()
             if stays:
                 jobs = " Its Slurm jobs go on, and the next call follows them."
-            elif self.config["launch"] == "slurm":
+            elif self.config.launch == "slurm":
                 jobs = " Its Slurm jobs were cancelled: `squeue --me` lists any that are left, `scancel JOB` ends one."
-            if self.config["launch"] == "ansible":
-                fetch = f"ansible-playbook -i {self.config['inventory']} ansible/fetch.yml"
+            if self.config.launch == "ansible":
+                fetch = f"ansible-playbook -i {self.config.inventory} ansible/fetch.yml"
                 jobs = f" The rest stays on the nodes: `{fetch} -e nodeprint_campaign={self.campaign}` fetches it."
         complete = sum(len(run_files.complete(job)) for job in self.campaign.glob("nodes/*/job*"))
         begun = len(list(self.campaign.glob("nodes/*/job*/run*/*.jsonl")))

@@ -10,9 +10,11 @@ import socket
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from typing import Annotated, get_type_hints
 
 from nodeprint import files
 from nodeprint.errors import NodeprintError, printable
+from nodeprint.settings.keys import key
 
 #: A node's name is part of paths and of command lines: a host name, and nothing that looks like an option.
 _NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?")
@@ -20,26 +22,39 @@ _NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?")
 
 @dataclass(frozen=True)
 class Node:
-    """A row of the sheet. `host` is what the records must carry, `cpus` 0 where the number is unknown, and `threads`,
-    how many of them a core has, too."""
+    """A row of the sheet."""
 
-    node: str
-    host: str
-    job: int = 1
-    group: str = ""
-    partition: str = ""
-    cpus: int = 0
-    threads: int = 0
-    rack: str = ""
-    switch: str = ""
-    state: str = ""
-    reason: str = ""
-    measure: bool = True
+    node: Annotated[str, key("the name used in paths")]
+    host: Annotated[str, key("the host name that the records must carry, short")]
+    job: Annotated[int, key("the current job, from 1", ge=1)] = 1
+    partition: Annotated[str, key("Slurm's partition that it is measured in")] = ""
+    cpus: Annotated[int, key("the CPUs that a job must get, 0 unknown", ge=0)] = 0
+    threads: Annotated[
+        int,
+        key(
+            "how many of them a core has by Slurm's facts of the node, 0 unknown; a job's time limit is planned for "
+            "one thread of each core",
+            ge=0,
+        ),
+    ] = 0
+    rack: Annotated[str, key("its rack, by `slurm.rack_pattern`")] = ""
+    switch: Annotated[str, key("its leaf switch")] = ""
+    state: Annotated[str, key("Slurm's, `here`, `inventory`, `simulated` or `imported`")] = ""
+    reason: Annotated[
+        str, key("why it is not measured; of a row from Slurm there if and only if `measure` is `no`")
+    ] = ""
+    measure: Annotated[bool, key("`yes` or `no`")] = True
 
     @property
     def cores(self) -> int:
         """How many cores its CPUs are, one for each CPU where that is unknown."""
         return -(-self.cpus // max(self.threads, 1))
+
+
+def columns() -> dict[str, str]:
+    """The sheet's columns in their order, and what they are."""
+    hints = get_type_hints(Node, include_extras=True)
+    return {field.name: hints[field.name].__metadata__[0].description for field in fields(Node)}
 
 
 def short(host: str) -> str:
@@ -70,7 +85,7 @@ def read_sheet(path: Path) -> list[Node]:
     except UnicodeDecodeError as error:
         raise NodeprintError("not text", where=path, advice="write it with `nodeprint discover`") from error
     rows = csv.DictReader(io.StringIO(text), delimiter="\t")
-    known = [f.name for f in fields(Node)]
+    known = list(columns())
     unknown = [name for name in rows.fieldnames or [] if name not in known]
     if unknown or "node" not in (rows.fieldnames or []):
         what = f"unknown column {printable(repr(unknown[0]), 40)}" if unknown else "no column 'node'"
@@ -89,7 +104,7 @@ def read_sheet(path: Path) -> list[Node]:
 def write_sheet(path: Path, nodes: Sequence[Node]) -> None:
     """Write nodes.tsv atomically. Raises NodeprintError when the folder is not writable."""
     out = io.StringIO()
-    sheet = csv.DictWriter(out, [f.name for f in fields(Node)], delimiter="\t", lineterminator="\n")
+    sheet = csv.DictWriter(out, list(columns()), delimiter="\t", lineterminator="\n")
     sheet.writeheader()
     for node in nodes:
         sheet.writerow(asdict(node) | {"measure": "yes" if node.measure else "no", "reason": printable(node.reason)})
@@ -121,17 +136,17 @@ def _node(path: Path, line: int, row: dict[str | None, str | list[str] | None]) 
         raise NodeprintError(
             "more or fewer cells than columns", where=path, line=line, advice="separate cells by one tab"
         )
-    cells = {str(key): str(value) for key, value in row.items()}
+    cells = {str(column): str(cell) for column, cell in row.items()}
     name = checked_name(cells.pop("node"), path, line)
     measure = cells.pop("measure", "yes")
     if measure not in ("yes", "no"):
         raise NodeprintError("column 'measure' is neither yes nor no", where=path, line=line)
     numbers = {}
-    for key, least in (("job", 1), ("cpus", 0), ("threads", 0)):
-        text = cells.pop(key, "") or str(least)
+    for column, least in (("job", 1), ("cpus", 0), ("threads", 0)):
+        text = cells.pop(column, "") or str(least)
         if not text.isdecimal() or int(text) < least:
-            raise NodeprintError(f"column {key!r} is not a whole number from {least}", where=path, line=line)
-        numbers[key] = int(text)
+            raise NodeprintError(f"column {column!r} is not a whole number from {least}", where=path, line=line)
+        numbers[column] = int(text)
     host = checked_name(cells.pop("host", "") or name, path, line)
     job, cpus, threads = numbers["job"], numbers["cpus"], numbers["threads"]
     return Node(name, host, job, cpus=cpus, threads=threads, measure=measure == "yes", **cells)

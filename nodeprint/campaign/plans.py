@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.settings.config import read_plan
+from nodeprint.settings.config_file import Config
 
 _SECONDS = 60.0
 #: The smallest group of CPUs that shares memory controllers: an L3 where each is a NUMA node.
@@ -60,23 +60,23 @@ def seconds(kernels: Path, kernel: str, arguments: Sequence[str], machine: Mappi
     return float(time)
 
 
-def job_minutes(config: Mapping[str, Any], plan: str, cpus: int, cores: int, kernels: Path) -> int:
+def job_minutes(config: Config, plan: str, cpus: int, cores: int, kernels: Path) -> int:
     """Time limit of a job that measures `plan` on a node of so many CPUs on so many cores; `slurm.minutes` wins.
 
     Twice the time at a slow interconnect's 195 ns a hop, and five minutes for start, survey and pinning. The node's
     NUMA layout is not known before it is measured, and that of the login node says nothing of it: the longest of the
     usual ones is planned for (`_layout`). Raises NodeprintError naming the argument's key.
     """
-    if config["slurm"]["minutes"]:
-        return int(config["slurm"]["minutes"])
+    if config.slurm.minutes:
+        return config.slurm.minutes
     return 5 + math.ceil(2 * job_seconds(config, plan, cpus, cores, kernels) / 60)
 
 
-def job_seconds(config: Mapping[str, Any], plan: str, cpus: int, cores: int, kernels: Path) -> float:
+def job_seconds(config: Config, plan: str, cpus: int, cores: int, kernels: Path) -> float:
     """How long the kernels of `plan` take at 195 ns a hop on a node of so many CPUs on so many cores. Raises
     NodeprintError naming the argument's key."""
     total = 0.0
-    for row in read_plan(plan, int(config["runs"])):
+    for row in read_plan(plan, config.runs):
         words = row.arguments.split()
         chosen = [word for option, word in pairwise(words) if option == "--cpus"]
         count = max(cores if chosen[-1:] == ["cores"] else cpus, 2)
@@ -92,12 +92,12 @@ def job_seconds(config: Mapping[str, Any], plan: str, cpus: int, cores: int, ker
 _BESIDE_S = 60.0
 
 
-def seconds_of(config: Mapping[str, Any], plan: str, nodes: Sequence[Node], kernels: Path) -> dict[str, float]:
+def seconds_of(config: Config, plan: str, nodes: Sequence[Node], kernels: Path) -> dict[str, float]:
     """By node how long a job of `plan` takes; half the limit of `slurm.minutes` where that is set.
 
     Raises NodeprintError as `job_seconds`.
     """
-    limit = 60 * int(config["slurm"]["minutes"])
+    limit = 60 * config.slurm.minutes
     kinds = {(node.cpus, node.cores) for node in nodes}
     of_kind = {kind: limit / 2 if limit else job_seconds(config, plan, *kind, kernels) + _BESIDE_S for kind in kinds}
     return {node.node: of_kind[node.cpus, node.cores] for node in nodes}

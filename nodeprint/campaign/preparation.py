@@ -11,8 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from nodeprint import files
 from nodeprint.campaign import node_sheet, recheck, run_files
 from nodeprint.campaign.node_sheet import Node
@@ -20,6 +18,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.machine.tree import open_tree
 from nodeprint.settings import checked_yaml
 from nodeprint.settings import config as configuration
+from nodeprint.settings.config_file import Config
 
 #: The kernel's identifier of a boot, below a machine's root.
 _BOOT_ID = "proc/sys/kernel/random/boot_id"
@@ -28,7 +27,7 @@ _REACHED = {"here": "here", "slurm": "Slurm", "ansible": "Ansible"}
 
 
 def prepare(
-    config: dict[str, Any],
+    config: Config,
     find: Callable[[], Sequence[Node]],
     again: Sequence[str],
     hashes: Mapping[str, str],
@@ -54,28 +53,28 @@ def prepare(
     _refuse_other_nodes(folder, former, config)
     nodes = node_sheet.read_sheet(sheet) if sheet.exists() else list(find())
     plan = configuration.plan(config)
-    if sheet.exists() and config["launch"] != "here" and any(_pending(folder, node) for node in nodes):
+    if sheet.exists() and config.launch != "here" and any(_pending(folder, node) for node in nodes):
         fresh = {node.node: node for node in find()}
         nodes = [_as_now(node, fresh.get(node.node)) if _pending(folder, node) else node for node in nodes]
     nodes = node_sheet.again(nodes, again)
     complete = [job_folder(folder, node) for node in nodes if not _pending(folder, node)]
     _refuse_other_arguments(folder, former, config, complete)
-    more_runs = int(config["runs"]) > int(former.get("runs", config["runs"]))
+    more_runs = config.runs > int(former.get("runs", config.runs))
     added = _add_what_is_new(complete, plan, more_runs) if former else {}
-    here = config["launch"] == "here"
+    here = config.launch == "here"
     nodes = [_refreshed(folder, node, plan, hashes, read_whole, here=here) for node in nodes]
     _set_fabric_aside(fabric_outcomes(folder, nodes), config)
     _note_changes(folder / "config.yaml", former, config, added)
-    if former != config:  # the report is made again where it is newer
-        files.write(folder / "config.yaml", yaml.safe_dump(config, sort_keys=True))
+    if former != checked_yaml.plain(config):  # the report is made again where it is newer
+        files.write(folder / "config.yaml", checked_yaml.text(config))
     files.write(folder / "plan.tsv", plan)
     node_sheet.write_sheet(sheet, nodes)
-    if config["launch"] != "here" and not (folder / "id").exists():  # by it jobs and folders on nodes are known
+    if config.launch != "here" and not (folder / "id").exists():  # by it jobs and folders on nodes are known
         files.write(folder / "id", os.urandom(6).hex() + "\n")
     pending = [node for node in nodes if node.measure and not (job_folder(folder, node) / "status.json").exists()]
     if pending:
         recheck.forget(folder)
-    if pending and config["launch"] == "ansible":
+    if pending and config.launch == "ansible":
         files.write(folder / "launch/pending.tsv", recheck.listed(pending))
         # Snakemake makes nothing again for a newer file of the same content: the same nodes are tried again
         files.remove(folder / "launch/pending.outcomes.tsv")
@@ -86,18 +85,18 @@ def prepare(
     return folder
 
 
-def discovered(folder: Path, config: Mapping[str, Any]) -> Path:
+def discovered(folder: Path, config: Config) -> Path:
     """The file which says that a campaign is as `config` asks for: an edited configuration has another."""
-    text = yaml.safe_dump(dict(config), sort_keys=True)
-    return folder / f"launch/discovered-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    digest = hashlib.sha256(checked_yaml.text(config).encode()).hexdigest()
+    return folder / f"launch/discovered-{digest[:12]}"
 
 
-def node_run(config: Mapping[str, Any], node: Node, job: int) -> list[str]:
+def node_run(config: Config, node: Node, job: int) -> list[str]:
     """The arguments that node-run gets for a job of a node."""
     return [
         "--campaign", str(configuration.campaign_folder(config)), "--node", node.node, "--job", str(job),
-        "--runs", str(config["runs"]), "--expect-cpus", str(node.cpus), "--setup", str(config["site"]["setup"]),
-        "--serials", configuration.serials(config),
+        "--runs", str(config.runs), "--expect-cpus", str(node.cpus), "--setup", config.site.setup,
+        "--serials", config.serials,
     ]  # fmt: skip
 
 
@@ -118,12 +117,12 @@ def fabric_outcomes(campaign: Path, nodes: Iterable[Node]) -> Path:
     return campaign / f"fabric/job{max((node.job for node in nodes), default=1)}/outcomes.tsv"
 
 
-def _set_fabric_aside(outcomes: Path, config: Mapping[str, Any]) -> None:
+def _set_fabric_aside(outcomes: Path, config: Config) -> None:
     """Remove what says that the job between the nodes is done where it failed, or lacks what is asked for now."""
     if not outcomes.exists():
         return
     rows = [row.split("\t") for row in outcomes.read_text().splitlines()]
-    asked = {(str(run + 1), name) for run in range(config["runs"]) for name, _ in configuration.fabric_plan(config)}
+    asked = {(str(run + 1), name) for run in range(config.runs) for name, _ in configuration.fabric_plan(config)}
     if asked - {(run, name) for _, run, name, *_ in rows} or any(row[3] in ("refused", "failed") for row in rows):
         files.remove(outcomes)
 
@@ -147,18 +146,17 @@ def _former(path: Path) -> dict[str, Any]:
     return checked_yaml.read(path) if path.exists() else {}
 
 
-def _refuse_other_nodes(folder: Path, former: Mapping[str, Any], config: Mapping[str, Any]) -> None:
-    before, now = former.get("launch", config["launch"]), config["launch"]
+def _refuse_other_nodes(folder: Path, former: Mapping[str, Any], config: Config) -> None:
+    before, now = former.get("launch", config.launch), config.launch
     if _REACHED[before] != _REACHED[now]:
         what = f"the campaign was begun with `launch: {before}`, and `launch: {now}` measures other nodes"
         raise NodeprintError(what, where=folder, key="launch", advice="write another name at `campaign:`")
 
 
-def _refuse_other_arguments(
-    folder: Path, former: Mapping[str, Any], config: Mapping[str, Any], complete: Iterable[Path]
-) -> None:
+def _refuse_other_arguments(folder: Path, former: Mapping[str, Any], config: Config, complete: Iterable[Path]) -> None:
     """What was measured with other arguments cannot be compared. Where only a new nodeprint has others it may stay."""
-    changed = [key for key in ("preset", "arguments") if former.get(key, config[key]) != config[key]]
+    now = checked_yaml.plain(config)
+    changed = [key for key in ("preset", "arguments") if former.get(key, now[key]) != now[key]]
     asked = configuration.rows(configuration.plan(config))
     for job in complete if changed else ():
         begun = configuration.planned(job)
@@ -194,9 +192,10 @@ def _add_what_is_new(complete: Iterable[Path], plan: str, more_runs: bool) -> di
     return added
 
 
-def _note_changes(path: Path, former: Mapping[str, Any], config: Mapping[str, Any], added: Mapping[str, int]) -> None:
+def _note_changes(path: Path, former: Mapping[str, Any], config: Config, added: Mapping[str, int]) -> None:
     """Say which keys a call changes of an existing campaign's configuration, and what it measures for that."""
-    changed = sorted(key for key in {*former, *config} if former.get(key) != config.get(key)) if former else []
+    now = checked_yaml.plain(config)
+    changed = sorted(key for key in {*former, *now} if former.get(key) != now.get(key)) if former else []
     if not changed and not added:
         return
     new = [f"{name} on {count} {'node' if count == 1 else 'nodes'}" for name, count in added.items()]

@@ -14,7 +14,6 @@ from pathlib import Path
 from nodeprint.campaign import node_sheet, plans, run_files
 from nodeprint.campaign import preparation as campaigns
 from nodeprint.errors import NodeprintError
-from nodeprint.settings import checked_yaml
 from nodeprint.settings import config as configuration
 
 #: What node-run writes into its log when it begins with a measurement, and what a kernel writes while it measures.
@@ -233,12 +232,12 @@ def text_of(path: Path) -> str:
 
 def watch(folder: Path) -> CampaignProgress:
     """A campaign to be looked at, with what each measurement is planned to take. Raises NodeprintError without one."""
-    config = checked_yaml.read(folder / "config.yaml")
+    config = configuration.kept(folder)
     nodes = [node for node in node_sheet.read_sheet(folder / "nodes.tsv") if node.measure]
     jobs = {node.node: campaigns.job_folder(folder, node) for node in nodes}
     most = max((node.cpus for node in nodes), default=0)
-    elsewhere = ["--cpus", f"0-{max(most, 2) - 1}"] if config.get("launch") != "here" else []
-    plan = configuration.read_plan((folder / "plan.tsv").read_text(), int(str(config.get("runs", 2))))
+    elsewhere = ["--cpus", f"0-{max(most, 2) - 1}"] if config.launch != "here" else []
+    plan = configuration.read_plan((folder / "plan.tsv").read_text(), config.runs)
     planned = {}
     # of an inventory the number of CPUs is not known, and no time before the first node is done
     for row in plan if most or not elsewhere else []:

@@ -9,24 +9,24 @@ from __future__ import annotations
 import calendar
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from nodeprint import files
 from nodeprint.campaign import followed, node_sheet
 from nodeprint.campaign.node_sheet import Node
+from nodeprint.settings.config_file import Config
 
 #: A node has at most three jobs: after two more its outcome is what it is.
 ROUNDS = 2
 
 
-def rounds(config: Mapping[str, Any], nodes: Sequence[Node]) -> range:
+def rounds(config: Config, nodes: Sequence[Node]) -> range:
     """The numbers of the rounds that a campaign may have: none where nothing can be compared."""
     compared = sum(node.measure for node in nodes) > 1
-    return range(1, ROUNDS + 1) if config["recheck"] and compared else range(0)
+    return range(1, ROUNDS + 1) if config.recheck and compared else range(0)
 
 
 def path(campaign: Path, number: int) -> Path:

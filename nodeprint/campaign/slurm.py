@@ -15,12 +15,12 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from nodeprint.campaign import node_lists, plans
 from nodeprint.campaign.node_sheet import Node, checked_name, short
 from nodeprint.errors import NodeprintError, NoServiceError, printable
 from nodeprint.settings import config as configuration
+from nodeprint.settings.config_file import Config, Slurm
 
 #: sinfo's format: a line for each node and partition; the reason is free text, so it comes last.
 SINFO_FORMAT = "%N|%P|%T|%E"
@@ -75,24 +75,24 @@ class SlurmNode:
     threads: int = 0
 
 
-def find(slurm: Mapping[str, Any]) -> list[Node]:
+def find(slurm: Slurm) -> list[Node]:
     """The sheet of the nodes that `slurm`, the configuration's section, selects.
 
     Raises NodeprintError where Slurm does not answer, or nothing is selected.
     """
-    only = ["-p", str(slurm["partition"])] if slurm["partition"] else []
+    only = ["-p", slurm.partition] if slurm.partition else []
     listed = _listed(only)
     known = {row.partition for row in listed}
-    if absent := [name for name in str(slurm["partition"]).split(",") if name and name not in known]:
+    if absent := [name for name in slurm.partition.split(",") if name and name not in known]:
         what = f"Slurm has no partition {absent[0]}, or no node in it"
         raise NodeprintError(what, key="slurm.partition", advice="`sinfo -s` lists the partitions")
     facts = parse_nodes(_ask("scontrol", "-o", "show", "node"))
     ours: frozenset[str] = frozenset()
-    if slurm["reservation"]:
-        told = _ask("scontrol", "-o", "show", "reservation", slurm["reservation"], key="slurm.reservation")
+    if slurm.reservation:
+        told = _ask("scontrol", "-o", "show", "reservation", slurm.reservation, key="slurm.reservation")
         ours = frozenset(node_lists.expand(parse_reservation(told), "slurm.reservation"))
-    asked = node_lists.expand(str(slurm["nodes"]), "slurm.nodes") if slurm["nodes"] else None
-    nodes = with_racks(sheet(listed, facts, ours=ours, slurm=slurm, asked=asked), facts, str(slurm["rack_pattern"]))
+    asked = node_lists.expand(slurm.nodes, "slurm.nodes") if slurm.nodes else None
+    nodes = with_racks(sheet(listed, facts, ours=ours, slurm=slurm, asked=asked), facts, slurm.rack_pattern)
     try:
         listed_switches = parse_topology(_ask("scontrol", "show", "topology"))
         switches = {switch: node_lists.expand(names, "topology.conf") for switch, names in listed_switches.items()}
@@ -100,7 +100,7 @@ def find(slurm: Mapping[str, Any]) -> list[Node]:
         switches = {}  # a cluster without topology plugin
     nodes = selected(with_switches(nodes, switches), slurm)
     limits = parse_partitions(_ask("scontrol", "-o", "show", "partition"))
-    for notice in confined(nodes, facts, limits, str(slurm["extra"])):
+    for notice in confined(nodes, facts, limits, slurm.extra):
         print(f"nodeprint: {notice}", file=sys.stderr)
     return nodes
 
@@ -203,7 +203,7 @@ def sheet(
     facts: Mapping[str, SlurmNode],
     *,
     ours: frozenset[str],
-    slurm: Mapping[str, Any],
+    slurm: Slurm,
     asked: Sequence[str] | None,
 ) -> list[Node]:
     """The sheet's rows of the selected nodes, in Slurm's order; one row per node.
@@ -219,19 +219,18 @@ def sheet(
             chosen[row.node] = row
     if missing := [name for name in asked or [] if name not in chosen]:
         raise NodeprintError(
-            f"Slurm has no node {printable(missing[0], 60)}"
-            + (f" in {slurm['partition']}" if slurm["partition"] else ""),
+            f"Slurm has no node {printable(missing[0], 60)}" + (f" in {slurm.partition}" if slurm.partition else ""),
             key="slurm.nodes",
             advice="`sinfo -N` lists the nodes",
         )
     nodes = []
     for name, row in chosen.items():
         fact = facts.get(name, SlurmNode(short(name), 0, frozenset()))
-        if (asked is not None and name not in asked) or (slurm["reservation"] and name not in ours):
+        if (asked is not None and name not in asked) or (slurm.reservation and name not in ours):
             continue
-        if slurm["feature"] and slurm["feature"] not in fact.features:
+        if slurm.feature and slurm.feature not in fact.features:
             continue
-        why = why_not(row.state, name in ours, bool(slurm["wake"]))
+        why = why_not(row.state, name in ours, slurm.wake)
         nodes.append(
             Node(
                 node=name,
@@ -271,11 +270,11 @@ def with_racks(nodes: Sequence[Node], facts: Mapping[str, SlurmNode], pattern: s
     return found
 
 
-def selected(nodes: Sequence[Node], slurm: Mapping[str, Any]) -> list[Node]:
+def selected(nodes: Sequence[Node], slurm: Slurm) -> list[Node]:
     """The rows of `slurm.racks` and `slurm.switches`. Raises NodeprintError where one of these has no node."""
     left = list(nodes)
     for key, column in (("racks", "rack"), ("switches", "switch")):
-        asked = [name for name in str(slurm[key]).split(",") if name]
+        asked = [name for name in str(getattr(slurm, key)).split(",") if name]
         there = sorted({str(getattr(node, column)) for node in nodes} - {""})
         if missing := [name for name in asked if name not in there]:
             known = f"known are {', '.join(there[:20])}" if there else f"no node's {column} is known"
@@ -318,28 +317,28 @@ def confined(nodes: Sequence[Node], facts: Mapping[str, SlurmNode], limits: Mapp
     ]
 
 
-def sbatch_words(node: Node, slurm: Mapping[str, Any], minutes: int) -> list[str]:
+def sbatch_words(node: Node, slurm: Slurm, minutes: int) -> list[str]:
     """Options of sbatch for a job of `minutes` that has all of `node`: every CPU and, whatever DefMemPerNode says, all
     memory. Raises NodeprintError."""
     words = ["--nodes=1", "--ntasks=1", "--exclusive", "--mem=0", "--no-requeue"]
     return [*words, *allocation_words(node.partition, slurm, minutes), f"--nodelist={node.node}"]
 
 
-def check_jobs(config: Mapping[str, Any], nodes: Sequence[Node], kernels: Path, path: Path) -> None:
+def check_jobs(config: Config, nodes: Sequence[Node], kernels: Path, path: Path) -> None:
     """See that a job of each size of nodes can be asked for. Raises NodeprintError naming `path`, the configuration."""
     plan = configuration.plan(config)
     for node in {(node.cpus, node.cores): node for node in nodes}.values():
         try:
-            sbatch_words(node, config["slurm"], plans.job_minutes(config, plan, node.cpus, node.cores, kernels))
+            sbatch_words(node, config.slurm, plans.job_minutes(config, plan, node.cpus, node.cores, kernels))
         except NodeprintError as error:
             raise NodeprintError(str(error), where=path) from error
 
 
-def allocation_words(partition: str, slurm: Mapping[str, Any], minutes: int) -> list[str]:
+def allocation_words(partition: str, slurm: Slurm, minutes: int) -> list[str]:
     """Options of sbatch and srun that say where, for whom and how long. Raises NodeprintError."""
-    named = {"--partition": partition} | {f"--{key}": slurm[key] for key in ("account", "qos", "reservation")}
+    named = {"--partition": partition} | {f"--{key}": getattr(slurm, key) for key in ("account", "qos", "reservation")}
     options = [f"{option}={value}" for option, value in named.items() if value]
-    return [*options, f"--time={minutes}", _deadline(slurm, minutes), *shlex.split(slurm["extra"])]
+    return [*options, f"--time={minutes}", _deadline(slurm, minutes), *shlex.split(slurm.extra)]
 
 
 #: How Slurm's jobs end (man squeue, "JOB STATE CODES"), and what a state means for a node that was to be measured.
@@ -391,9 +390,9 @@ def in_queue(campaign_id: str) -> dict[str, tuple[str, str]] | None:
     return {row[1]: (row[2], printable(row[3], 120)) for row in rows if len(row) == 4} if code == 0 else None
 
 
-def _deadline(slurm: Mapping[str, Any], minutes: int) -> str:
+def _deadline(slurm: Slurm, minutes: int) -> str:
     """The option that ends a job which cannot start; Slurm refuses one before the time limit's end."""
-    seconds = math.ceil(slurm["deadline_hours"] * 3600)
+    seconds = math.ceil(slurm.deadline_hours * 3600)
     if seconds <= minutes * 60:
         raise NodeprintError(
             f"a job of {minutes} minutes cannot end within {seconds} seconds",

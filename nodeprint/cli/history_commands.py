@@ -61,8 +61,8 @@ def next(
     settings = configuration.load(config)
     folder = configuration.campaign_folder(settings)
     sheet = [node for node in node_sheet.read_sheet(folder / "nodes.tsv") if node.measure]
-    if settings["launch"] == "slurm":
-        idle = {node.node for node in slurm.find(settings["slurm"]) if node.state == "idle"}
+    if settings.launch == "slurm":
+        idle = {node.node for node in slurm.find(settings.slurm) if node.state == "idle"}
         sheet = [node for node in sheet if node.node in idle]
     plan, kernels = configuration.plan(settings), Path("kernels/build")
     seconds = plans.seconds_of(settings, plan, sheet, kernels)

@@ -52,20 +52,20 @@ def discover(
         raise NodeprintError("there is no configuration", where=config, key="--config", advice=advice)
     settings = configuration.load(config)
     configuration.check_files(settings, config)
-    acceptance.load(Path(settings["acceptance"]))
+    acceptance.load(Path(settings.acceptance))
     names = node_lists.expand(again, "--again")
-    plans.check(configuration.plan(settings), hashes.parent, config, here=settings["launch"] == "here")
+    plans.check(configuration.plan(settings), hashes.parent, config, here=settings.launch == "here")
 
     def find() -> list[sheet.Node]:
-        if settings["launch"] == "ansible":
-            return inventory.find(Path(settings["inventory"]))
-        return [sheet.local()] if settings["launch"] == "here" else slurm_sheet.find(settings["slurm"])
+        if settings.launch == "ansible":
+            return inventory.find(Path(settings.inventory))
+        return [sheet.local()] if settings.launch == "here" else slurm_sheet.find(settings.slurm)
 
     folder = preparation.prepare(
         settings, find, names, preparation.read_hashes(hashes), _read_whole(configuration.campaign_folder(settings))
     )
-    acceptance.keep(Path(settings["acceptance"]), folder)
-    if settings["launch"] == "slurm":
+    acceptance.keep(Path(settings.acceptance), folder)
+    if settings.launch == "slurm":
         slurm_sheet.check_jobs(settings, sheet.read_sheet(folder / "nodes.tsv"), hashes.parent, config)
     typer.echo(folder)
 

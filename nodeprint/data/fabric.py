@@ -94,7 +94,7 @@ def read(campaign: Path) -> Fabrics:
 def _asked(campaign: Path) -> list[str]:
     """What the campaign's configuration measures between nodes; nothing where there is none that can be read."""
     try:
-        return [name for name, _ in config.fabric_plan(config.load(campaign / "config.yaml"))]
+        return [name for name, _ in config.fabric_plan(config.kept(campaign))]
     except NodeprintError:
         return []
 

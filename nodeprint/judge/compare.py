@@ -12,7 +12,7 @@ from nodeprint.data.packed import PackedNode
 from nodeprint.data.quantity import models
 from nodeprint.errors import printable
 from nodeprint.judge import configuration
-from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.verdict import NodeVerdict, Verdict
 from nodeprint.machine import fingerprint
 from nodeprint.machine.fingerprint import label
@@ -116,18 +116,18 @@ def _other_machine(old: NodeVerdict, new: NodeVerdict) -> tuple[str, str, str] |
 def _figures(verdict: Verdict, rules: Acceptance) -> dict[tuple[str, int, str], dict[str, _Figure]]:
     """By measurement, home and name the figures of each node; cells have the home -1."""
     out: dict[tuple[str, int, str], dict[str, _Figure]] = {}
-    run_prior = rules.priors["run"]
+    run_prior = rules.prior("run")
     for name, node in verdict.nodes.items():
         for of_class in node.classes:
             median = of_class.median_ns
-            bound = max(rules.bounds["class"], rules.least_ns["class"] / median)
+            bound = max(rules.bound("class"), rules.least_ns("class") / median)
             spread = _known(of_class.run_sd_ns) / median
             figure = _Figure("ns", median, of_class.runs, spread, bound, run_prior)
             out.setdefault((of_class.measurement, of_class.home, of_class.name), {})[name] = figure
         for row in node.cells:
             limit = rules.cell(models()[row.measurement].term)
             share = row.unit == "share"
-            relative, prior = (1.0, limit.prior * limit.bound) if share else (row.median, limit.prior)
+            relative, prior = (1.0, limit.node_sd * limit.bound) if share else (row.median, limit.node_sd)
             figure = _Figure(row.unit, row.median, row.runs, _known(row.run_sd) / relative, limit.bound, prior)
             out.setdefault((row.measurement, -1, row.name), {})[name] = figure
     return out

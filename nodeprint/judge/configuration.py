@@ -15,7 +15,7 @@ from nodeprint.data.homes import FAR
 from nodeprint.data.layout import Ints
 from nodeprint.data.packed import PackedNode
 from nodeprint.errors import printable
-from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.reduction import Reduced, first_of
 from nodeprint.machine import fingerprint
 from nodeprint.machine.node_configuration import NODE_TOKENS, Value, normalised_cmdline
@@ -54,7 +54,7 @@ def normalised(fields: Mapping[str, Any], acceptance: Acceptance) -> dict[str, V
             continue
         text = str(value)
         if key == "cmdline":
-            text = normalised_cmdline(text, (*NODE_TOKENS, *acceptance.cmdline_ignored))
+            text = normalised_cmdline(text, (*NODE_TOKENS, *acceptance.fingerprint.cmdline_ignored))
         out[key] = text
     return out
 
@@ -67,10 +67,10 @@ def differences(
     An unknown key is not a difference.
     """
     known = {node.name: normalised(node.fingerprint, acceptance) for node in nodes}
-    judged = {*acceptance.hard_keys, *acceptance.soft_keys, *more}
+    judged = {*acceptance.fingerprint.hard, *acceptance.fingerprint.soft, *more}
     told = {name: {key: value for key, value in fields.items() if key in judged} for name, fields in known.items()}
     out: dict[str, list[FieldDifference]] = {name: [] for name in known}
-    for one in fingerprint.differences(told, acceptance.hard_keys):
+    for one in fingerprint.differences(told, acceptance.fingerprint.hard):
         for name, value in one.others.items():
             out[name].append(FieldDifference(one.field, str(value), str(one.majority), one.hard))
     return out

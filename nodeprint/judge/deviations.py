@@ -15,7 +15,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from nodeprint.data.layout import Ints
-from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.reduction import Matrix, Reduced, of_jobs
 from nodeprint.judge.terms import FAMILIES, Terms
 from nodeprint.stats import intervals
@@ -277,9 +277,9 @@ def priors(matrix: Matrix, rules: Acceptance) -> Priors:
     ones = np.ones(len(matrix.terms.terms))
     if not matrix.quantity.of_pairs:
         cell = rules.cell(matrix.quantity.model.term)
-        return Priors(cell.prior * ones, cell.job * ones, cell.prior * ones)
-    node = np.array([rules.priors[FAMILIES[term.family].term] for term in matrix.terms.terms])
-    return Priors(node, rules.priors["job"] * ones, rules.priors["run"] * ones)
+        return Priors(cell.node_sd * ones, cell.job_sd * ones, cell.node_sd * ones)
+    node = np.array([rules.prior(FAMILIES[term.family].term) for term in matrix.terms.terms])
+    return Priors(node, rules.prior("job") * ones, rules.prior("run") * ones)
 
 
 def bounds(matrix: Matrix, rules: Acceptance) -> Floats:
@@ -294,12 +294,12 @@ def bounds(matrix: Matrix, rules: Acceptance) -> Floats:
 
 def pair_bounds(terms: Terms, levels: Floats, rules: Acceptance, tick_ns: float = 0.0) -> Floats:
     """Relative bounds of terms of pairs at their `levels` in ns; a hop has steps of `tick_ns`."""
-    percent = np.array([rules.bounds[term.name] for term in terms.terms])
-    least = np.array([rules.least_ns[term.family] for term in terms.terms])
+    percent = np.array([rules.bound(term.name) for term in terms.terms])
+    least = np.array([rules.least_ns(term.family) for term in terms.terms])
     if terms.layout.harvested:
         inside = np.array([term.family == "ccx" or term.where.get("class") == 1 for term in terms.terms])
-        least = np.where(inside, np.maximum(least, rules.harvested_ns), least)
-    least = np.maximum(least, rules.clock_ticks * tick_ns)
+        least = np.where(inside, np.maximum(least, rules.bounds.harvested_ccx_ns), least)
+    least = np.maximum(least, rules.bounds.clock_ticks * tick_ns)
     return np.asarray(np.maximum(percent, least / levels), dtype=np.float64)
 
 

@@ -201,9 +201,9 @@ def _notes(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Note]:
             notes.append(Note("suppression-without-effect", rule.node, rule.finding))
     figures = limits.applied(reading.classes, reading.rows)
     for limit in rules.limits:
-        if (limit.measurement, limit.of) not in figures:
+        if (limit.measurement, limit.figure) not in figures:
             rows = [name for measurement, name in figures if measurement == limit.measurement]
-            notes.append(Note("limit-not-applied", f"{limit.measurement}, {limit.of}", nearest(limit.of, rows)))
+            notes.append(Note("limit-not-applied", f"{limit.measurement}, {limit.figure}", nearest(limit.figure, rows)))
     if reading.since is not None:
         notes.append(reading.since.note)
     return notes

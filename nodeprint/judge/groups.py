@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.layout import Ints
-from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.deviations import bounds, priors
 from nodeprint.judge.reduction import Matrix
 from nodeprint.stats import strata

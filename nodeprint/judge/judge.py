@@ -13,7 +13,7 @@ from nodeprint.data.fabric import Fabrics
 from nodeprint.data.packed import PackedFleet
 from nodeprint.judge import acceptance, confirmation, deviations, messages, nodes, table
 from nodeprint.judge import fleet as fleet_verdict
-from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.baseline import Since
 from nodeprint.judge.confirmation import Pooled, Series, Standing
 from nodeprint.judge.deviations import Levels

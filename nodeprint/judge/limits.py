@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from nodeprint.judge.acceptance import Acceptance
+from msgspec import UNSET
+
+from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.outcome import State
 from nodeprint.judge.verdict import CellFigure, ClassFigure, Finding, Interval, JobEffect, Part
 
@@ -20,9 +22,13 @@ def outside(
     figures += [(row.measurement, row.name, row.median, row.ci_high - row.median, row.unit, -1) for row in rows]
     for limit in rules.limits:
         for measurement, name, median, half, unit, home in figures:
-            over = limit.at_most is not None and median > limit.at_most
+            over = limit.at_most is not UNSET and median > limit.at_most
             allowed = limit.at_most if over else limit.at_least
-            if (measurement, name) != (limit.measurement, limit.of) or not allowed or not (over or median < allowed):
+            if (
+                (measurement, name) != (limit.measurement, limit.figure)
+                or not allowed
+                or not (over or median < allowed)
+            ):
                 continue
             effect, relative_half = median / allowed - 1, half / allowed
             interval = Interval(effect - relative_half, effect + relative_half)

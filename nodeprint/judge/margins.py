@@ -11,7 +11,7 @@ import numpy.typing as npt
 from nodeprint.data.packed import PackedNode
 from nodeprint.data.quantity import Quantity, models
 from nodeprint.judge import naming
-from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.confirmation import Pooled, Series
 from nodeprint.judge.deviations import Block
 from nodeprint.judge.verdict import Finding, Limit, Margin, Spread

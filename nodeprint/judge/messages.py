@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.fabric import Fabric, Fabrics
-from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.deviations import Levels
 from nodeprint.judge.margins import FAR, MOST_RUNS, NINE_OF_TEN
 from nodeprint.judge.outcome import State
@@ -89,8 +89,8 @@ def judge(fabric: Fabric, rules: Acceptance, levels: Levels, fabrics: int = 1) -
     findings: list[Finding] = []
     limits = []
     for ways, bound, factor in (
-        (_nodes(fabric, fitted), rules.fabric_node, _OF_MEDIAN / (n - 1)),
-        (_links(fabric, fitted), rules.fabric_link, 1.0),
+        (_nodes(fabric, fitted), rules.fabric.node_percent / 100, _OF_MEDIAN / (n - 1)),
+        (_links(fabric, fitted), rules.fabric.link_percent / 100, 1.0),
     ):
         judged = _judged(ways, fabric, float(np.log1p(bound)), of_link * factor, levels, fabrics)
         findings += judged.findings

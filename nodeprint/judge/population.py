@@ -13,7 +13,7 @@ import numpy as np
 from nodeprint.data.layout import Ints
 from nodeprint.data.packed import PackedFleet
 from nodeprint.judge import configuration, groups, quality, reduction
-from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.configuration import FieldDifference
 from nodeprint.judge.groups import PeerGroup
 from nodeprint.judge.reduction import Matrix, Reduced, first_of, of_jobs

@@ -13,7 +13,7 @@ import numpy as np
 
 from nodeprint.data.packed import PackedNode
 from nodeprint.data.quantity import Quantity
-from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.margins import subject
 from nodeprint.judge.reduction import Reduced
 from nodeprint.judge.verdict import Disturbance
@@ -34,8 +34,8 @@ def _of_measurement(i: int, job: int, reduced: Reduced, rules: Acceptance) -> It
     absent = missing[:, measured].mean(axis=1) if measured.any() else np.ones(len(rows))
     disturbed = quantity.disturbed[rows]
     for kind, shares, limit in (
-        ("missing", absent, rules.missing_pairs),
-        ("disturbed", disturbed, rules.disturbed_pairs),
+        ("missing", absent, rules.quality.missing_pairs_percent / 100),
+        ("disturbed", disturbed, rules.quality.disturbed_pairs_percent / 100),
     ):
         if shares.mean() <= limit:
             continue
@@ -53,20 +53,20 @@ def beside(
     runs = _newest(node)
     out = [*_share_of_pairs(i, reduced)]
     stolen, steal = _worst(runs, "steal_share")
-    if steal > rules.steal:
+    if 100 * steal > rules.quality.steal_percent:
         out.append(_seen("stolen", stolen, share=steal))
     busy = loud(node, i, quantities, rules)
     if busy:
         cpus = tuple(cpu for cpu, _ in busy)
         out.append(Disturbance("loud-cpus", invalid=False, share=busy[0][1], cpus=cpus))
     hot, heat = _worst(runs, "hottest_c")
-    if heat >= rules.hottest_c:
+    if heat >= rules.quality.hottest_c:
         out.append(_seen("hot", hot, value=heat, detail=str(hot["hottest"])))
     corrected = sum(int(run.get("corrected") or 0) for run in runs)
     if corrected:
         out.append(Disturbance("memory-errors", invalid=False, value=float(corrected)))
     fell, share = _worst(runs, "clock_fell")
-    if share > rules.clock_fell:
+    if 100 * share > rules.quality.clock_fell_percent:
         out.append(_seen("clock-fell", fell, share=share))
     return out
 

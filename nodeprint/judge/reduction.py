@@ -16,7 +16,7 @@ from nodeprint.data.layout import Ints
 from nodeprint.data.packed import PackedNode
 from nodeprint.data.quantity import Quantity
 from nodeprint.judge import pairs, sets
-from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.terms import Terms
 
 Floats = npt.NDArray[np.float64]

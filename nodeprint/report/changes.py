@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nodeprint.data import homes
-from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.compare import Change, OtherMachine
 from nodeprint.report import names
 

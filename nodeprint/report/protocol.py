@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec import UNSET
 
 from nodeprint import files
 from nodeprint.data import packed
@@ -170,8 +171,8 @@ def _rules(campaign: JudgedCampaign) -> dict[str, Any]:
     bounds = _bounds(campaign.verdict, source)
     limits = [
         [
-            limit.measurement, limit.of, "" if limit.at_least is None else f"{limit.at_least:g}",
-            "" if limit.at_most is None else f"{limit.at_most:g}", limit.reason,
+            limit.measurement, limit.figure,
+            *("" if value is UNSET else f"{value:g}" for value in (limit.at_least, limit.at_most)), limit.reason,
         ]
         for limit in rules.limits
     ]  # fmt: skip

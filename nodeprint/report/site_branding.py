@@ -6,7 +6,8 @@ from pathlib import Path
 
 from nodeprint.errors import NodeprintError, unreadable
 from nodeprint.report.pages.blocks import SiteTexts
-from nodeprint.settings import checked_yaml
+from nodeprint.settings import config
+from nodeprint.settings.config_file import Site
 
 _TEXTS = ("contact", "contract", "customer", "supplier", "system", "place")
 
@@ -17,10 +18,9 @@ def of(campaign: Path) -> SiteTexts:
     Raises NodeprintError where the logo cannot be read, or is neither PNG nor SVG.
     """
     path = campaign / "config.yaml"
-    site = checked_yaml.read(path).get("site") if path.is_file() else None
-    known = site if isinstance(site, dict) else {}
-    logo = str(known.get("logo") or "")
-    return SiteTexts(_image(logo, path) if logo else None, **{key: str(known.get(key) or "") for key in _TEXTS})
+    site = config.kept(campaign).site if path.is_file() else Site()
+    texts = {key: getattr(site, key) for key in _TEXTS}
+    return SiteTexts(_image(site.logo, path) if site.logo else None, **texts)
 
 
 def _image(logo: str, config_path: Path) -> bytes:

@@ -1,12 +1,19 @@
-"""YAML files of plain values, checked against a schema: what is wrong is one sentence with file, key or line."""
+"""YAML files of plain values, read as a type: what is wrong is one sentence with file, key or line.
+
+PyYAML reads them, jsonschema checks them by the schema that is made of the type (docs/hooks.py). Changed of PyYAML's
+loader is what it has no option for: plain values are those of YAML 1.2, and a key that is there twice or a number that
+is not finite is an error. config.yaml is read where Snakemake alone is installed, too: its type is a dataclass.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 import yaml
 
@@ -14,6 +21,10 @@ from nodeprint.errors import NodeprintError, nearest, printable, unreadable
 
 if TYPE_CHECKING:
     import jsonschema
+    from _typeshed import DataclassInstance
+    from msgspec import Struct
+
+T = TypeVar("T")
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -44,29 +55,32 @@ def read(path: Path) -> dict[str, Any]:
     return content
 
 
-#: Numbers that YAML 1.1 takes for text: without a point, or without a sign in the exponent.
+#: What YAML 1.1 takes for something else than YAML 1.2: numbers without a point or without a sign in the exponent for
+#: text, `no` and `on` for truth values, days for dates.
 _EXPONENT = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$")
+_TRUTH = re.compile(r"(?:true|True|TRUE|false|False|FALSE)$")
+_OTHERWISE = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:bool")
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's plain values, dates as they are written, and 300e9 a number as in YAML 1.2; a key that is there twice or a
-    number that cannot be: an error with its place."""
+    """YAML's plain values; a key that is no text or there twice or a number that cannot be: an error with its place."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 (as in its base)
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+        first: [(tag, pattern) for tag, pattern in resolvers if tag not in _OTHERWISE]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
-    for _first in "-+.0123456789":
-        yaml_implicit_resolvers[_first] = [*yaml_implicit_resolvers[_first], ("tag:yaml.org,2002:float", _EXPONENT)]
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+            name = key.value if isinstance(key, yaml.ScalarNode) else "in brackets"
+            is_text = key.tag in ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")
+            if name in seen or not is_text:
+                what = "is there twice" if is_text else "must be text, in quotes"
                 raise yaml.constructor.ConstructorError(
-                    problem=f"the key {printable(key.value, 60)} is there twice", problem_mark=key.start_mark
+                    problem=f"the key {printable(name, 60)} {what}", problem_mark=key.start_mark
                 )
-            seen |= {key.value} if isinstance(key, yaml.ScalarNode) else set()
+            seen.add(name)
         return super().construct_mapping(node, deep)
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
@@ -80,24 +94,65 @@ class _Loader(yaml.SafeLoader):
         return value
 
 
-def check(
-    content: dict[str, Any], schema: Mapping[str, Any], path: Path | str, guide: str = "config/README.md"
-) -> None:
-    """Check `content` against a JSON schema and fill its defaults in, in place; `guide` explains the keys.
+class _Dumper(yaml.SafeDumper):
+    """Writes a text in quotes where it would be read as something else."""
 
-    Raises NodeprintError naming the file and the path of the first wrong key.
+
+for _program in (_Loader, _Dumper):
+    _program.add_implicit_resolver("tag:yaml.org,2002:float", _EXPONENT, list("-+.0123456789"))
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", _TRUTH, list("tTfF"))
+
+
+def typed(content: dict[str, Any], kind: type[T], path: Path | str) -> T:
+    """`content` as a dataclass or a struct of msgspec, with its defaults; its schema is kept under its name.
+
+    Raises NodeprintError naming the file and the path of the outermost wrong key.
     """
-    import jsonschema  # noqa: PLC0415 (a tenth of a second, for those who read a configuration)
+    import jsonschema  # noqa: PLC0415 (a third of a second, for those who read such a file)
 
-    error = min(
-        jsonschema.Draft202012Validator(schema).iter_errors(content),
-        key=lambda e: (len(e.path), e.json_path),
-        default=None,
-    )
+    schema = json.loads((files("nodeprint") / f"schemas/{kind.__name__.lower()}.json").read_text())
+    draft = jsonschema.Draft202012Validator
+    integers = draft.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)  # 2.0 is none
+    strict = jsonschema.validators.extend(draft, type_checker=integers)  # type: ignore[no-untyped-call]
+    validator = strict(schema, format_checker=jsonschema.FormatChecker(["date"]))
+    error = min(validator.iter_errors(content), key=lambda e: (len(e.path), e.json_path), default=None)
     if error is not None:
         key, what, advice = _explained(error)
-        raise NodeprintError(what, where=path, key=key, advice=advice or f"{guide} explains every key")
-    _fill(content, schema)
+        raise NodeprintError(what, where=path, key=key, advice=advice or "config/README.md explains every key")
+    if is_dataclass(kind):
+        return _filled(content, kind)
+    import msgspec  # noqa: PLC0415 (not there where Snakemake alone reads config.yaml)
+
+    return msgspec.convert(content, kind)
+
+
+def _filled(content: dict[str, Any], kind: type[T]) -> T:
+    """Checked `content` as the dataclass `kind`."""
+    hints = get_type_hints(kind)
+    values: dict[str, Any] = {}
+    for name, value in content.items():
+        if is_dataclass(hints[name]):
+            values[name] = _filled(value, hints[name])
+        elif hints[name] is float:
+            values[name] = float(value)
+        else:
+            values[name] = tuple(value) if isinstance(value, list) else value
+    return kind(**values)
+
+
+def plain(value: DataclassInstance | Struct) -> dict[str, Any]:
+    """A value as its file has it, with every default."""
+    if is_dataclass(value):
+        content: dict[str, Any] = json.loads(json.dumps(asdict(value)))
+        return content
+    import msgspec  # noqa: PLC0415 (as above)
+
+    return msgspec.json.decode(msgspec.json.encode(value), type=dict[str, Any])
+
+
+def text(value: DataclassInstance | Struct) -> str:
+    """A value as a YAML file with every default."""
+    return str(yaml.dump(plain(value), Dumper=_Dumper, sort_keys=False, width=120))
 
 
 #: What a value must be, by the type that a schema asks for.
@@ -118,7 +173,7 @@ _RULES = {
     "pattern": "{value} cannot be used",
     "minItems": "must not be empty",
     "minLength": "must not be empty",
-    "uniqueItems": "{value} contains an item twice",
+    "format": "{value} is not a date",
 }
 
 
@@ -136,29 +191,12 @@ def _explained(error: jsonschema.ValidationError) -> tuple[str, str, str]:
         path = f"{key}.{unknown}" if key != "the file" else unknown
         return printable(path), "unknown key", f"{nearest(unknown, known)} known are {', '.join(known)}".strip()
     if error.validator == "enum":
-        choices = [str({False: "no", True: "yes"}.get(choice, choice)) for choice in rule]  # as YAML spells them
-        return (
-            key,
-            f"{shown} is not allowed",
-            f"{nearest(str(value), choices)} choose from {', '.join(choices)}".strip(),
-        )
+        return key, f"{shown} is not allowed", f"{nearest(str(value), rule)} choose from {', '.join(rule)}".strip()
     if error.validator == "required":
         return key, f"{next(name for name in rule if name not in value)} is missing", ""
-    if error.validator in ("anyOf", "oneOf"):
-        names = [name for one in rule for name in one.get("required", ())]
-        both = error.validator == "oneOf" and set(names) <= set(value)
-        return key, f"{' and '.join(names)} are both given" if both else f"{' or '.join(names)} is missing", ""
     if error.validator in _RULES:
         what = _RULES[str(error.validator)].format(rule=_TYPES.get(str(rule), rule), value=shown)
         advice = f"write {schema['allowed']}" if "allowed" in schema else ""
+        advice = "write it as 2026-12-31" if rule == "date" else advice
         return key, what, "write it in quotes" if rule == "string" and isinstance(value, int | float) else advice
     return key, printable(error.message), ""
-
-
-def _fill(content: dict[str, Any], schema: Mapping[str, Any]) -> None:
-    for key, sub in schema.get("properties", {}).items():
-        if "default" in sub and key not in content:
-            default = sub["default"]
-            content[key] = type(default)(default) if isinstance(default, list | dict) else default
-        if isinstance(content.get(key), dict):
-            _fill(content[key], sub)

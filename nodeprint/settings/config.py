@@ -1,10 +1,10 @@
-"""The configuration of a campaign: read, checked against its schema, completed; and the plan that follows from it."""
+"""The configuration of a campaign: read and checked; and the plan that follows from it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
@@ -14,8 +14,9 @@ from urllib.parse import quote
 
 import yaml
 
-from nodeprint.errors import NodeprintError, printable
+from nodeprint.errors import NodeprintError, nearest, printable
 from nodeprint.settings import checked_yaml
+from nodeprint.settings.config_file import Config
 
 #: What a measurement is, and what node-run says itself.
 _NOT_ARGUMENTS = ("--op", "--mode", "--out", "--job", "--run", "--plan", "--help", "--launcher", "--nodes", "--ranks")
@@ -23,69 +24,62 @@ _NOT_ARGUMENTS = ("--op", "--mode", "--out", "--job", "--run", "--plan", "--help
 _WORD = re.compile(r"[A-Za-z0-9_.,:=/+%@-]+")
 
 
-def load(path: Path) -> dict[str, Any]:
-    """Read a configuration. Returns it with every default filled in.
-
-    Raises NodeprintError naming the file and the key's path.
-    """
-    config = checked_yaml.read(path)
-    if not config:
+def load(path: Path) -> Config:
+    """Read a configuration. Raises NodeprintError naming the file and the key's path."""
+    content = checked_yaml.read(path)
+    if not content:
         advice = "write at least one key, such as `campaign: main`; all others have their defaults"
         raise NodeprintError("the file has no key", where=path, advice=advice)
-    complete(config, path)
+    config = checked_yaml.typed(content, Config, path)
+    if "measure" not in content:
+        by_default = (name for name, what in measurements().items() if config.preset in what.get("by_default", ()))
+        config = replace(config, measure=tuple(by_default))
+    _check_rack_pattern(config.slurm.rack_pattern, path)
+    _check_measure(config, path)
+    _check_arguments(config.arguments, path)
     return config
 
 
-def complete(config: dict[str, Any], path: Path) -> None:
-    """Check a configuration that was read from `path` and fill its defaults in, in place.
+def kept(campaign: Path) -> Config:
+    """The configuration of a campaign's newest call, from its folder. Raises NodeprintError without one."""
+    path = campaign / "config.yaml"
+    return checked_yaml.typed(checked_yaml.read(path), Config, path)
 
-    Raises NodeprintError naming the file and the key's path.
-    """
-    asked = "measure" in config
-    checked_yaml.check(config, _package_yaml("schemas/config.yaml"), path)
-    _check_rack_pattern(config["slurm"]["rack_pattern"], path)
+
+def _check_measure(config: Config, path: Path) -> None:
     known = measurements()
-    if not asked:
-        config["measure"] += [name for name, what in known.items() if config["preset"] in what.get("by_default", ())]
-    for number, name in enumerate(config["measure"]):
+    for number, name in enumerate(config.measure):
         if name not in known:
-            raise NodeprintError(
-                f"unknown measurement {printable(repr(name), 60)}",
-                where=path,
-                key=f"measure[{number}]",
-                advice=f"known are {', '.join(known)}",
-            )
-    if not _planned(config | {"arguments": {}}, "node"):
+            what = f"unknown measurement {printable(repr(name), 60)}"
+            advice = f"{nearest(name, known)} known are {', '.join(known)}".strip()
+        elif name in config.measure[:number]:
+            what, advice = f"{name} is there twice", "remove one of the two"
+        else:
+            continue
+        raise NodeprintError(what, where=path, key=f"measure[{number}]", advice=advice)
+    if not _planned(replace(config, arguments={}), "node"):
         raise NodeprintError(
-            f"preset {config['preset']} leaves out every measurement of nodes asked for",
+            f"preset {config.preset} leaves out every measurement of nodes asked for",
             where=path,
             key="preset",
             advice="choose a longer preset or other measurements",
         )
-    for name, words in config["arguments"].items():
+
+
+def _check_arguments(arguments: Mapping[str, str], path: Path) -> None:
+    known = measurements()
+    for name, given in arguments.items():
+        words = given.split()
         if name not in known:
-            raise NodeprintError(
-                "no such measurement",
-                where=path,
-                key=f"arguments.{printable(str(name), 60)}",
-                advice=f"known are {', '.join(known)}",
-            )
-        bad = [word for word in words.split() if not _WORD.fullmatch(word)]
-        if bad:
-            raise NodeprintError(
-                f"{printable(repr(bad[0]), 60)} cannot be an argument",
-                where=path,
-                key=f"arguments.{name}",
-                advice="see the kernel's --help",
-            )
-        fixed = [word for word in words.split() if word in _NOT_ARGUMENTS]
-        if fixed:
-            raise NodeprintError(
-                f"{fixed[0]} cannot be chosen here",
-                where=path,
-                key=f"arguments.{name}",
-                advice="leave it out; another operation is a measurement of its own (config/README.md)",
-            )
+            what, advice = "no such measurement", f"{nearest(name, known)} known are {', '.join(known)}".strip()
+        elif bad := [word for word in words if not _WORD.fullmatch(word)]:
+            what, advice = f"{printable(repr(bad[0]), 60)} cannot be an argument", "see the kernel's --help"
+        elif fixed := [word for word in words if word in _NOT_ARGUMENTS]:
+            what = f"{fixed[0]} cannot be chosen here"
+            advice = "leave it out; another operation is a measurement of its own (config/README.md)"
+        else:
+            continue
+        raise NodeprintError(what, where=path, key=f"arguments.{printable(name, 60)}", advice=advice)
 
 
 def _check_rack_pattern(pattern: str, path: Path) -> None:
@@ -100,51 +94,46 @@ def _check_rack_pattern(pattern: str, path: Path) -> None:
         raise NodeprintError("must have exactly one group", where=path, key="slurm.rack_pattern", advice=advice)
 
 
-def check_files(config: Mapping[str, Any], path: Path) -> None:
+def check_files(config: Config, path: Path) -> None:
     """See that the files of `acceptance`, `inventory`, `site.logo` and `site.setup` are there.
 
     That of `site.setup` must be on this machine where this is the one that is measured, or where it lies in the
     campaign's own folder, which all nodes see. Raises NodeprintError naming `path`, the configuration.
     """
-    if not Path(str(config["acceptance"])).is_file():
+    if not Path(config.acceptance).is_file():
         advice = "name a file (an empty one changes nothing), or take config/acceptance.yaml from `nodeprint sources`"
-        raise NodeprintError(f"{config['acceptance']} is not there", where=path, key="acceptance", advice=advice)
-    by_ansible, inventory = config["launch"] == "ansible", str(config["inventory"])
+        raise NodeprintError(f"{config.acceptance} is not there", where=path, key="acceptance", advice=advice)
+    by_ansible, inventory = config.launch == "ansible", config.inventory
     if by_ansible and not (inventory and Path(inventory).exists()):
         what = f"{inventory} is not there" if inventory else "`launch: ansible` needs one"
         advice = "name an Ansible inventory; ansible/inventory.example.yml is an example"
         raise NodeprintError(what, where=path, key="inventory", advice=advice)
-    logo = str(config["site"]["logo"])
+    logo = config.site.logo
     if logo and not Path(logo).is_file():
         advice = "name a PNG or SVG file, or leave it empty"
         raise NodeprintError(f"{logo} is not there", where=path, key="site.logo", advice=advice)
-    setup = str(config["site"]["setup"])
+    setup = config.site.setup
     if setup and by_ansible and not Path(setup).is_absolute():
         advice = "name the file by its full path on the nodes"
         raise NodeprintError("the nodes do not see this folder", where=path, key="site.setup", advice=advice)
-    if setup and (config["launch"] == "here" or not Path(setup).is_absolute()) and not Path(setup).is_file():
+    if setup and (config.launch == "here" or not Path(setup).is_absolute()) and not Path(setup).is_file():
         advice = "name a file that can be sourced, or leave it empty"
         raise NodeprintError(f"{setup} is not there", where=path, key="site.setup", advice=advice)
 
 
-def serials(config: Mapping[str, Any]) -> str:
-    """What node-run is asked to do with serial numbers: `no`, `hash` or `yes`, of which YAML makes two truth values."""
-    return {False: "no", True: "yes"}.get(config["serials"], str(config["serials"]))
-
-
-def campaign_folder(config: Mapping[str, Any]) -> Path:
+def campaign_folder(config: Config) -> Path:
     """The folder of the configuration's campaign."""
-    return Path(str(config["results"]), str(config["campaign"]))
+    return Path(config.results, config.campaign)
 
 
-def plan(config: Mapping[str, Any]) -> str:
+def plan(config: Config) -> str:
     """plan.tsv: a line per measurement, with its name, kernel, arguments and number of runs (docs/formats.md).
 
     A measurement whose preset is null takes too long for it and is left out.
     """
     lines = []
     for name, arguments in _planned(config, "node"):
-        runs = config["runs"] * runs_factor(name, config["preset"])
+        runs = config.runs * runs_factor(name, config.preset)
         what = measurements()[name]
         lines.append(f"{name}\t{what['kernel']}\t{arguments}\t{runs}\n")
     return "".join(lines)
@@ -178,21 +167,21 @@ def steps(plan: Sequence[PlanRow]) -> list[tuple[int, str]]:
     return [(run + 1, name) for _, _, run, name in ordered]
 
 
-def fabric_plan(config: Mapping[str, Any]) -> list[tuple[str, str]]:
+def fabric_plan(config: Config) -> list[tuple[str, str]]:
     """Names and arguments of what is measured between nodes, in one job over all of them."""
     return _planned(config, "fabric")
 
 
-def _planned(config: Mapping[str, Any], scope: str) -> list[tuple[str, str]]:
+def _planned(config: Config, scope: str) -> list[tuple[str, str]]:
     found = []
-    for name in config["measure"]:
+    for name in config.measure:
         what = measurements()[name]
-        preset = what["presets"][config["preset"]]
+        preset = what["presets"][config.preset]
         if preset is None or what.get("scope", "node") != scope:
             continue
-        words = [what["arguments"], preset, config["arguments"].get(name, "")]
-        if what["kernel"] == "linktest" and scope == "node" and config["mpi"]["launcher"]:
-            words.append(f"--launcher {quote(config['mpi']['launcher'], safe='/:=,+@{}')}")  # one word, blanks as %20
+        words = [what["arguments"], preset, config.arguments.get(name, "")]
+        if what["kernel"] == "linktest" and scope == "node" and config.mpi.launcher:
+            words.append(f"--launcher {quote(config.mpi.launcher, safe='/:=,+@{}')}")  # one word, blanks as %20
         found.append((name, " ".join(" ".join(words).split())))
     return found
 
@@ -222,11 +211,7 @@ def runs_factor(name: str, preset: str) -> int:
 @cache
 def measurements() -> dict[str, Any]:
     """Every measurement that can be asked for, by name (nodeprint/settings/measurements.yaml)."""
-    return _package_yaml("settings/measurements.yaml")
-
-
-@cache
-def _package_yaml(name: str) -> dict[str, Any]:
-    content = yaml.safe_load((files("nodeprint") / name).read_text())
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # by libyaml, a twentieth of the time
+    content = yaml.load((files("nodeprint") / "settings/measurements.yaml").read_bytes(), Loader=loader)
     assert isinstance(content, dict)
     return content

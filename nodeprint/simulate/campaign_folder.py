@@ -62,7 +62,6 @@ def write(plan: Plan, campaign: Path) -> Path:
                 node.name,
                 node.name,
                 job=plan.job_numbers[-1],
-                group="simulated",
                 cpus=len(node.topology.cpus),
                 state="simulated",
             )

@@ -4,7 +4,6 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -102,22 +101,6 @@ def repeated(named: list[tuple[str, str]]) -> list[str]:
     for name, place in sorted(named):
         places.setdefault(name, []).append(place)
     return [f"{name}: {', '.join(those)}" for name, those in places.items() if len(those) > 1]
-
-
-def keys(schema: dict[str, object], prefix: str = "") -> set[str]:
-    out: set[str] = set()
-    properties = schema.get("properties", {})
-    assert isinstance(properties, dict)
-    for key, sub in properties.items():
-        below = keys(sub, f"{prefix}{key}.")
-        out |= below or {f"{prefix}{key}"}
-    return out
-
-
-def test_every_configuration_key_is_explained() -> None:
-    schema = yaml.safe_load((files("nodeprint") / "schemas/config.yaml").read_text())
-    explained = set(re.findall(r"^\| `([a-z_.]+)` \|", (ROOT / "config/README.md").read_text(), re.MULTILINE))
-    assert explained == keys(schema)
 
 
 def requirement(spec: str) -> tuple[str, str]:

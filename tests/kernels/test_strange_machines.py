@@ -20,11 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from nodeprint.campaign import plans
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.data import records
 from nodeprint.settings import config as configuration
+from nodeprint.settings.config_file import Config
 from tests.support.real_parts import ALLOWED, ROOT, built, missing, need, need_mount_namespace
 
 pytestmark = pytest.mark.machine
@@ -318,7 +320,7 @@ def test_lines_are_at_home_near_and_far_in_the_time_of_one(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("preset", ["standard", "thorough"])
 def test_a_preset_measures_hops_at_homes_of_both_sockets(tmp_path: Path, preset: str) -> None:
-    config = configuration.load(ROOT / "config/config.yaml") | {"preset": preset, "measure": ["coherence-cas"]}
+    config = Config(preset=preset, measure=("coherence-cas",))
     (row,) = configuration.read_plan(configuration.plan(config))
     pairs = [
         int(
@@ -413,8 +415,7 @@ def test_a_job_of_the_standard_preset_takes_minutes_on_any_layout(tmp_path: Path
 
 def test_a_time_limit_is_planned_for_any_layout_of_the_node(tmp_path: Path) -> None:
     """Not for that of the login node, which has one NUMA node here."""
-    config = configuration.load(ROOT / "config/config.yaml")
-    config["measure"] = ["touch-ratio", "chase-latency"]
+    config = Config(measure=("touch-ratio", "chase-latency"))
     plan = configuration.plan(config)
     minutes = plans.job_minutes(config, plan, 128, 128, built())
     one, many = (layout(tmp_path / str(n), 2, n, 64 // n) for n in (1, 8))
@@ -432,11 +433,10 @@ def test_a_time_limit_is_planned_for_any_layout_of_the_node(tmp_path: Path) -> N
 
 def test_a_time_limit_is_planned_for_the_cores_of_the_node(tmp_path: Path) -> None:
     """As Slurm has the node's threads; the login node's are others."""
-    config = configuration.load(ROOT / "config/config.yaml")
-    config["measure"] = ["chase-latency"]
+    config = Config(measure=("chase-latency",))
 
     def minutes(cpus: int, threads: int, **arguments: str) -> int:
-        plan = configuration.plan(config | {"arguments": {"chase-latency": arguments.get("more", "")}})
+        plan = configuration.plan(replace(config, arguments={"chase-latency": arguments.get("more", "")}))
         return plans.job_minutes(config, plan, cpus, Node("n", "n", cpus=cpus, threads=threads).cores, built())
 
     assert minutes(512, 2) == minutes(256, 1) < minutes(512, 1) == minutes(512, 2, more="--cpus all")

@@ -217,7 +217,7 @@ def test_reserved_and_powered_down_nodes(house: Path, sleepy: Path) -> None:
     # A job in the reservation, and one that switches its node on, with the options that rule measure gives them.
     def submit(campaign: str, name: str, **selection: object) -> None:
         node = sheet(campaign, **selection)[name]
-        settings = config.load(house / f"{campaign}.yaml")["slurm"]
+        settings = config.load(house / f"{campaign}.yaml").slurm
         words = ["--parsable", *slurm_options.sbatch_words(node, settings, minutes=5)]
         command = f"hostname >{house}/{campaign}.host"
         cluster("exec", "login", "sbatch", *words, "-o", house / f"{campaign}.log", "--wrap", command, state=sleepy)

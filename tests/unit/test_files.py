@@ -17,7 +17,7 @@ from nodeprint import files
 from nodeprint.campaign import node_sheet, preparation
 from nodeprint.data.packing import pack
 from nodeprint.errors import CannotWriteError, NodeprintError
-from nodeprint.settings import config
+from nodeprint.settings.config_file import Config
 from tests.support.combinations import in_turn
 from tests.support.command_line import MATRIX, call
 from tests.support.real_parts import ROOT, need, private_device
@@ -206,9 +206,7 @@ def _gather_or_discover(command: str, folder: Path) -> None:
         pack(folder)
         return
     (folder / "nodes/a/job1/status.json").write_text('{"outcome": "failed"}')
-    settings: dict[str, Any] = {}
-    config.complete(settings, Path("config.yaml"))
-    settings |= {"results": str(folder.parent), "campaign": folder.name}
+    settings = Config(results=str(folder.parent), campaign=folder.name)
     preparation.prepare(settings, lambda: [node_sheet.Node("a", "a")], [], {})
 
 

@@ -56,7 +56,7 @@ def begin(fake: Path, tmp_path: Path) -> Callable[..., Any]:
         launch = jobs.Launch(folder)
         times = {"unavailable_s": 1800, "late_s": 120, "silence_s": 3600} | seconds
         for node in nodes:
-            words = " ".join(slurm.sbatch_words(node, settings["slurm"], 5))
+            words = " ".join(slurm.sbatch_words(node, settings.slurm, 5))
             resources = {"sbatch": words, "slurm_name": "nodeprint-x-1"} | times
             launch.take(jobs.job_of(campaigns.job_folder(folder, node), f"node-run --node {node.node}", resources))
         assert launch.has_lock()

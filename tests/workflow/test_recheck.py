@@ -83,5 +83,5 @@ def test_what_stays_suspect_is_measured_twice_more_and_no_more(house: Path) -> N
 def test_ten_minutes_lie_between_by_default(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("campaign: main\n")
     settings = config.load(tmp_path / "config.yaml")
-    assert settings["recheck_minutes"] == 10
-    assert settings["recheck"] is True
+    assert settings.recheck_minutes == 10
+    assert settings.recheck is True

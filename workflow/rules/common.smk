@@ -33,14 +33,14 @@ KERNELS = SOURCES / "build"
 try:
     # The file alone, as `nodeprint discover` reads it: Snakemake would merge it into config/config.yaml.
     CONFIG = Path([*workflow.overwrite_configfiles, *workflow.configfiles][0])
-    config = configuration.load(CONFIG)
+    SETTINGS = configuration.load(CONFIG)
 except NodeprintError as error:
     raise WorkflowError(str(error))
 
-CAMPAIGN = configuration.campaign_folder(config)
+CAMPAIGN = configuration.campaign_folder(SETTINGS)
 # Another configuration has another name here: an edited one is noticed whatever clocks and copies do to times.
-DISCOVERED = campaigns.discovered(CAMPAIGN, config)
-SLURM = config["launch"] == "slurm"
+DISCOVERED = campaigns.discovered(CAMPAIGN, SETTINGS)
+SLURM = SETTINGS.launch == "slurm"
 
 
 wildcard_constraints:
@@ -98,7 +98,7 @@ def round_outcomes(number):
         wait_for_sheet()
         nodes = [node for node in sheet().values() if node.measure]
         jobs = {node.node: node.job for node in rechecks.first_jobs(CAMPAIGN, nodes)}
-    if config["launch"] == "ansible":
+    if SETTINGS.launch == "ansible":
         listed = CAMPAIGN / f"launch/{f'recheck{number}' if number else 'pending'}.tsv"
         there = listed.exists() and listed.stat().st_size
         return [listed.with_suffix(".outcomes.tsv")] if there else []
@@ -110,7 +110,7 @@ def round_outcomes(number):
 def outcomes(wildcards):
     """What says how the jobs of all rounds came out."""
     paths = round_outcomes(0)
-    for number in rechecks.rounds(config, list(sheet().values())):
+    for number in rechecks.rounds(SETTINGS, list(sheet().values())):
         again = round_outcomes(number)
         paths += again
         if not again:
@@ -137,14 +137,14 @@ def fabric_outcomes(wildcards):
     """What says how LinkTest between the nodes came out; nothing where it is not asked for."""
     wait_for_sheet()
     nodes = rechecks.first_jobs(CAMPAIGN, sheet().values())
-    asked = nodes and configuration.fabric_plan(config)
+    asked = nodes and configuration.fabric_plan(SETTINGS)
     return [campaigns.fabric_outcomes(CAMPAIGN, nodes)] if asked else []
 
 
 def node_run_words(wildcards):
     """The arguments of node-run."""
     node = sheet()[wildcards.node]
-    return shlex.join(campaigns.node_run(config, node, int(wildcards.job)))
+    return shlex.join(campaigns.node_run(SETTINGS, node, int(wildcards.job)))
 
 
 def stop_where_nodes_are_not_here():
@@ -158,7 +158,7 @@ def stop_where_nodes_are_not_here():
     elsewhere = [
         node.node for node in sheet().values() if node.measure and node.host != here
     ]
-    if elsewhere and config["launch"] == "here":
+    if elsewhere and SETTINGS.launch == "here":
         raise WorkflowError(
             f"{CAMPAIGN}/nodes.tsv: {elsewhere[0]} is not this host; set `launch` in {CONFIG}"
         )

@@ -3,7 +3,7 @@
 rule judge:
     input:
         CAMPAIGN / "fleet.json",
-        acceptance=config["acceptance"],
+        acceptance=SETTINGS.acceptance,
     output:
         CAMPAIGN / "verdict.json",
         CAMPAIGN / "verdict.prom",

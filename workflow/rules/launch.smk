@@ -14,7 +14,7 @@ rule launch:
     params:
         program=WORKFLOW / "launch/ansible",
         campaign=CAMPAIGN,
-        inventory=config["inventory"],
+        inventory=SETTINGS.inventory,
     shell:
         "{params.program:q} --campaign {params.campaign:q} --nodes {input:q} --out {output:q}"
         " --inventory {params.inventory:q} 2>&1 | tee {log:q} >&2"

@@ -3,7 +3,7 @@
 checkpoint recheck:
     input:
         outcomes_before,
-        acceptance=config["acceptance"],
+        acceptance=SETTINGS.acceptance,
     output:
         jobs=CAMPAIGN / "launch/recheck{number}.tsv",
         suspects=CAMPAIGN / "launch/suspects{number}.txt",
@@ -16,7 +16,7 @@ checkpoint recheck:
         python=python(),
         script=workflow.source_path("../scripts/recheck.py"),
         campaign=CAMPAIGN,
-        minutes=config["recheck_minutes"],
+        minutes=SETTINGS.recheck_minutes,
     shell:
         "{params.nodeprint} judge {params.campaign:q} --acceptance {input.acceptance:q}"
         " --recheck {output.suspects:q} >{log:q}"

@@ -3,7 +3,7 @@ rule report:
     input:
         CAMPAIGN / "verdict.json",
         kept_configuration,
-        [config["site"]["logo"]] if config["site"]["logo"] else [],
+        [SETTINGS.site.logo] if SETTINGS.site.logo else [],
     output:
         report(CAMPAIGN / "report/cluster.pdf", category="Report"),
         report(CAMPAIGN / "report/cluster.html", category="Report"),

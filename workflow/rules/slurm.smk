@@ -4,8 +4,8 @@ import math
 # Only steps of srun follow --cpu-freq (man sbatch). Since 22.05 srun does not inherit the number of CPUs.
 STEP = (
     "srun --ntasks=1 --cpus-per-task=$SLURM_CPUS_ON_NODE --mpi=none --cpu-bind=none "
-    f"--cpu-freq={config['slurm']['cpu_freq']} "
-    if SLURM and config["slurm"]["cpu_freq"]
+    f"--cpu-freq={SETTINGS.slurm.cpu_freq} "
+    if SLURM and SETTINGS.slurm.cpu_freq
     else ""
 )
 
@@ -13,7 +13,9 @@ STEP = (
 @cache
 def planned_minutes(cpus, cores):
     """Time limit of a job on a node of so many CPUs on so many cores."""
-    return plans.job_minutes(config, configuration.plan(config), cpus, cores, KERNELS)
+    return plans.job_minutes(
+        SETTINGS, configuration.plan(SETTINGS), cpus, cores, KERNELS
+    )
 
 
 def sbatch_options(wildcards):
@@ -21,7 +23,7 @@ def sbatch_options(wildcards):
     node = sheet()[wildcards.node]
     try:
         minutes = planned_minutes(node.cpus, node.cores)
-        return shlex.join(slurm.sbatch_words(node, config["slurm"], minutes))
+        return shlex.join(slurm.sbatch_words(node, SETTINGS.slurm, minutes))
     except NodeprintError as error:
         raise WorkflowError(f"{CONFIG}: {error}")
 
@@ -33,11 +35,11 @@ def slurm_name(wildcards):
 
 def slurm_resources():
     """What the executor asks of a job (snakemake_executor_plugin_nodeprint)."""
-    keys = config["slurm"]
+    keys = SETTINGS.slurm
     times = {
-        "unavailable_s": 60 * keys["unavailable_minutes"],
-        "late_s": keys["late_seconds"],
-        "silence_s": 3600 * keys["deadline_hours"],
+        "unavailable_s": 60 * keys.unavailable_minutes,
+        "late_s": keys.late_seconds,
+        "silence_s": 3600 * keys.deadline_hours,
     }
     words = {"sbatch": sbatch_options, "slurm_name": slurm_name}
     return words | {key: round(value) for key, value in times.items()} if SLURM else {}
@@ -45,16 +47,16 @@ def slurm_resources():
 
 def fabric_minutes(wildcards):
     """Time limit of a run of LinkTest over all nodes: as planned, twice, and five minutes."""
-    if config["slurm"]["minutes"]:
-        return config["slurm"]["minutes"]
+    if SETTINGS.slurm.minutes:
+        return SETTINGS.slurm.minutes
     names = ",".join(f"n{i}" for i in range(max(len(sheet()), 2)))
-    ranks = str(config["mpi"]["ranks_per_node"])
+    ranks = str(SETTINGS.mpi.ranks_per_node)
     times = (
         plans.seconds(
             KERNELS,
             "linktest",
             [*arguments.split(), "--nodes", names, "--per-node", ranks],
         )
-        for _, arguments in configuration.fabric_plan(config)
+        for _, arguments in configuration.fabric_plan(SETTINGS)
     )
     return 5 + math.ceil(2 * max(times, default=0) / 60)

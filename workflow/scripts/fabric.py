@@ -21,6 +21,7 @@ from nodeprint.campaign.node_sheet import Node
 from nodeprint.data import fabric
 from nodeprint.errors import NodeprintError
 from nodeprint.settings import config as configuration
+from nodeprint.settings.config_file import Config
 
 KERNEL = Path("kernels/build/linktest")
 
@@ -36,10 +37,10 @@ def partitions(campaign: Path) -> dict[str, list[Node]]:
     return found
 
 
-def launcher(config: dict, nodes: list[Node], minutes: int) -> str:
+def launcher(config: Config, nodes: list[Node], minutes: int) -> str:
     """What starts the ranks: the configuration's text, or srun with an allocation of its own."""
-    own = config["mpi"]["fabric_launcher"]
-    asked = shlex.join(slurm.allocation_words(nodes[0].partition, config["slurm"], minutes))
+    own = config.mpi.fabric_launcher
+    asked = shlex.join(slurm.allocation_words(nodes[0].partition, config.slurm, minutes))
     return own.replace("{partition}", nodes[0].partition) or (
         f"srun --mpi=pmix --job-name=linktest {asked}"
         " --nodelist={nodes} --nodes={count} --ntasks={ranks} --ntasks-per-node={per_node} --exclusive --mem=0"
@@ -47,11 +48,11 @@ def launcher(config: dict, nodes: list[Node], minutes: int) -> str:
     )
 
 
-def nothing_to_measure(config: dict, nodes: list[Node]) -> str:
+def nothing_to_measure(config: Config, nodes: list[Node]) -> str:
     """Why nothing can be measured between these nodes; empty where it can."""
-    if config["launch"] == "here" or len(nodes) < 2:
+    if config.launch == "here" or len(nodes) < 2:
         return f"{nodes[0].node} alone has no link to another node"
-    if config["launch"] == "ansible" and not config["mpi"]["fabric_launcher"]:
+    if config.launch == "ansible" and not config.mpi.fabric_launcher:
         return "there is no srun without Slurm: set mpi.fabric_launcher"
     return ""
 
@@ -75,29 +76,29 @@ def measure(out: Path, setup: str, words: list[str]) -> tuple[str, int, float, s
     return outcome, done.returncode, time.monotonic() - began, "" if done.returncode == 0 else said
 
 
-def words(config: dict, nodes: list[Node], job: str, run: int, minutes: int) -> list[str]:
+def words(config: Config, nodes: list[Node], job: str, run: int, minutes: int) -> list[str]:
     """LinkTest's arguments for a run over `nodes`."""
     return [
         "--nodes", ",".join(node.node for node in nodes), "--job", job, "--run", str(run),
-        "--per-node", str(config["mpi"]["ranks_per_node"]), "--seed", str(1000 * int(job) + run),
+        "--per-node", str(config.mpi.ranks_per_node), "--seed", str(1000 * int(job) + run),
         "--launcher", quote(launcher(config, nodes, minutes), safe="/:=,+@{}"),
-        "--patience", str(config["slurm"]["deadline_hours"] * 3600 + 600),
+        "--patience", str(round(config.slurm.deadline_hours * 3600 + 600)),
     ]  # fmt: skip
 
 
-def main(campaign: Path, config: dict, outcomes: Path, minutes: int) -> None:
+def main(campaign: Path, config: Config, outcomes: Path, minutes: int) -> None:
     """All that is missing; what went wrong is a row, and never keeps the nodes from being judged."""
     folder = outcomes.parent
     rows = []
     for partition, nodes in partitions(campaign).items():
-        for run in range(1, config["runs"] + 1):
+        for run in range(1, config.runs + 1):
             for name, arguments in configuration.fabric_plan(config):
                 if said := nothing_to_measure(config, nodes):
                     result = "left out", 0, 0.0, said
                 else:
                     out = folder / partition / f"run{run}" / f"{name}.jsonl"
                     asked = words(config, nodes, folder.name.removeprefix("job"), run, minutes)
-                    result = measure(out, config["site"]["setup"], [*arguments.split(), *asked])
+                    result = measure(out, config.site.setup, [*arguments.split(), *asked])
                 outcome, code, seconds, said = result
                 rows.append(f"{partition}\t{run}\t{name}\t{outcome}\t{code}\t{seconds:.1f}\t{said}\n")
     files.write(outcomes, "".join(rows))

@@ -87,7 +87,7 @@ def test_what_is_no_inventory_is_named(tmp_path: Path) -> None:
         ({}, "inventory: `launch: ansible` needs one"),
         ({"inventory": "none.yml"}, "inventory: none.yml is not there"),
         ({"inventory": "/dev", "site": {"setup": "setup.sh"}}, "site.setup: the nodes do not see this folder"),
-        ({"serials": "maybe"}, "serials: 'maybe' is not allowed; choose from no, hash, yes"),
+        ({"serials": "maybe"}, "serials: 'maybe' is not allowed; choose from hash, no, yes"),
     ],
 )
 def test_what_is_missing_in_the_configuration(tmp_path: Path, changes: dict[str, Any], sentence: str) -> None:
@@ -98,10 +98,10 @@ def test_what_is_missing_in_the_configuration(tmp_path: Path, changes: dict[str,
 
 
 @pytest.mark.parametrize("word", ["no", "hash", "yes"])
-def test_serials_as_yaml_reads_them(tmp_path: Path, word: str) -> None:
+def test_the_words_of_serials_are_no_truth_values(tmp_path: Path, word: str) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(f"serials: {word}\n")
-    assert config.serials(config.load(path)) == word
+    assert config.load(path).serials == word
 
 
 def test_no_playbook_changes_a_setting_whose_tag_is_not_named() -> None:

@@ -5,7 +5,9 @@ import re
 import socket
 import tarfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,6 +18,7 @@ from nodeprint.campaign.node_sheet import Node
 from nodeprint.data import packing
 from nodeprint.errors import NodeprintError
 from nodeprint.settings import config
+from nodeprint.settings.config_file import Config
 from tests.support.made_records import header, lines
 from tests.support.real_parts import ROOT
 from tests.support.run_archives import COMPRESS, RECORDS, tar_of
@@ -29,7 +32,7 @@ def folder_of(folder: Path, files: Mapping[str | Path, str]) -> Path:
     return folder
 
 
-def load(tmp_path: Path, text: str) -> dict[str, object]:
+def load(tmp_path: Path, text: str) -> Config:
     path = tmp_path / "config.yaml"
     path.write_text(text)
     return config.load(path)
@@ -44,6 +47,7 @@ def test_the_shipped_configuration_has_every_default(tmp_path: Path) -> None:
     [
         ("preset: fastest", "preset"),
         ("slurn: {}", "slurn"),
+        ("measure: [coherence-cas, clock-alone, coherence-cas]", "measure[2]"),
         ("site: {set_up: x}", "site.set_up"),
         ("runs: many", "runs"),
         ("runs: 0", "runs"),
@@ -74,7 +78,7 @@ def test_a_wrong_key_is_named(tmp_path: Path, text: str, key: str) -> None:
 
 @pytest.mark.parametrize("name", ["2026-11-21", "2026-11-21T10", "'2026'", "main.2"])
 def test_a_campaign_may_have_the_name_of_a_day(tmp_path: Path, name: str) -> None:
-    assert load(tmp_path, f"campaign: {name}")["campaign"] == name.strip("'")
+    assert load(tmp_path, f"campaign: {name}").campaign == name.strip("'")
 
 
 @pytest.mark.parametrize(
@@ -120,8 +124,8 @@ def test_a_measurement_says_how_many_runs_a_job_makes_of_it(tmp_path: Path) -> N
 def test_every_operation_of_coherence_can_be_asked_for(tmp_path: Path) -> None:
     """`thorough` has those that take long, where the configuration has no list of its own."""
     beyond = ["coherence-oneway", "coherence-state", "coherence-payload", "coherence-contend"]
-    every = load(tmp_path, "preset: thorough")["measure"]
-    assert every[-4:] == beyond and not set(beyond) & set(load(tmp_path, "preset: standard")["measure"])
+    usual = load(tmp_path, "preset: standard").measure
+    assert [name for name in load(tmp_path, "preset: thorough").measure if name not in usual] == beyond
     for preset in ("quick", "standard", "thorough", "test"):
         rows = config.read_plan(config.plan(load(tmp_path, f"measure: [{', '.join(beyond)}]\npreset: {preset}")))
         assert [row.name for row in rows] == beyond
@@ -257,11 +261,11 @@ def test_a_wrong_sheet_is_named(tmp_path: Path, text: str, says: str) -> None:
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> dict[str, object]:
+def settings(tmp_path: Path) -> Config:
     return load(tmp_path, f"results: {tmp_path}/results")
 
 
-def test_the_sheet_is_frozen_and_a_node_can_be_measured_again(settings: dict[str, object]) -> None:
+def test_the_sheet_is_frozen_and_a_node_can_be_measured_again(settings: Config) -> None:
     folder = preparation.prepare(settings, lambda: [Node("a", "a"), Node("b", "b")], [], {})
     preparation.prepare(settings, lambda: [Node("c", "c")], ["b"], {})
     assert [(n.node, n.job) for n in node_sheet.read_sheet(folder / "nodes.tsv")] == [("a", 1), ("b", 2)]
@@ -269,7 +273,7 @@ def test_the_sheet_is_frozen_and_a_node_can_be_measured_again(settings: dict[str
         preparation.prepare(settings, lambda: [], ["z"], {})
 
 
-def test_a_failed_outcome_is_set_aside_and_a_complete_one_stays(settings: dict[str, object]) -> None:
+def test_a_failed_outcome_is_set_aside_and_a_complete_one_stays(settings: Config) -> None:
     nodes = [Node("good", "good"), Node("bad", "bad"), Node("cut", "cut")]
     folder = preparation.prepare(settings, lambda: nodes, [], {})
     for node, text in zip(nodes, ('{"outcome": "complete"}', '{"outcome": "partial"}', "{"), strict=True):
@@ -281,10 +285,8 @@ def test_a_failed_outcome_is_set_aside_and_a_complete_one_stays(settings: dict[s
 
 
 @pytest.mark.parametrize(("launch", "has_id"), [("here", False), ("slurm", True), ("ansible", True)])
-def test_what_is_measured_elsewhere_is_known_by_the_campaigns_id(
-    settings: dict[str, object], launch: str, has_id: bool
-) -> None:
-    settings |= {"launch": launch}
+def test_what_is_measured_elsewhere_is_known_by_the_campaigns_id(settings: Config, launch: str, has_id: bool) -> None:
+    settings = replace(settings, launch=launch)
     folder = preparation.prepare(settings, lambda: [Node("a", "a", state="inventory")], [], {})
     assert (folder / "id").exists() is has_id
     before = (folder / "id").read_text() if has_id else ""
@@ -292,9 +294,9 @@ def test_what_is_measured_elsewhere_is_known_by_the_campaigns_id(
     assert not has_id or (folder / "id").read_text() == before
 
 
-def test_nodes_that_all_failed_are_tried_again(settings: dict[str, object]) -> None:
+def test_nodes_that_all_failed_are_tried_again(settings: Config) -> None:
     """Snakemake makes no list again that is older than the nodes' list, where that has the same content as before."""
-    settings |= {"launch": "ansible"}
+    settings = replace(settings, launch="ansible")
     nodes = [Node("a", "a", state="inventory"), Node("b", "b", state="inventory")]
     folder = preparation.prepare(settings, lambda: nodes, [], {})
     came_back = folder / "launch/pending.outcomes.tsv"
@@ -311,8 +313,8 @@ def test_nodes_that_all_failed_are_tried_again(settings: dict[str, object]) -> N
     assert came_back.exists()
 
 
-def test_a_pending_hosts_name_is_that_of_the_inventory(settings: dict[str, object]) -> None:
-    settings |= {"launch": "ansible"}
+def test_a_pending_hosts_name_is_that_of_the_inventory(settings: Config) -> None:
+    settings = replace(settings, launch="ansible")
     folder = preparation.prepare(settings, lambda: [Node("a", "a", state="inventory")], [], {})
     preparation.prepare(settings, lambda: [Node("a", "n17", state="inventory")], [], {})
     assert [node.host for node in node_sheet.read_sheet(folder / "nodes.tsv")] == ["n17"]
@@ -320,9 +322,7 @@ def test_a_pending_hosts_name_is_that_of_the_inventory(settings: dict[str, objec
 
 @pytest.mark.parametrize("ending", [".tar.zst", ".tar.xz", ".tar.gz"])
 @pytest.mark.parametrize("kept", [0, 100, -1])
-def test_a_complete_job_with_a_cut_archive_is_measured_again(
-    settings: dict[str, object], ending: str, kept: int
-) -> None:
+def test_a_complete_job_with_a_cut_archive_is_measured_again(settings: Config, ending: str, kept: int) -> None:
     folder = preparation.prepare(settings, lambda: [Node("a", "a")], [], {})
     job = folder / "nodes/a/job1"
     job.mkdir(parents=True)
@@ -341,17 +341,17 @@ def test_a_complete_job_with_a_cut_archive_is_measured_again(
 
 
 def test_a_change_of_an_existing_campaigns_configuration_is_said(
-    settings: dict[str, object], capsys: pytest.CaptureFixture[str]
+    settings: Config, capsys: pytest.CaptureFixture[str]
 ) -> None:
     preparation.prepare(settings, lambda: [Node("a", "a")], [], {})
     assert capsys.readouterr().err == ""
-    preparation.prepare(settings | {"runs": 9}, lambda: [], [], {})
+    preparation.prepare(replace(settings, runs=9), lambda: [], [], {})
     assert "changes in runs" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("plan", "kernel_hash", "job"), [(None, "h1", 1), ("other\n", "h1", 2), (None, "h2", 2)])
 def test_an_unfinished_job_of_another_plan_or_kernel_stays(
-    settings: dict[str, object], plan: str | None, kernel_hash: str, job: int
+    settings: Config, plan: str | None, kernel_hash: str, job: int
 ) -> None:
     folder = preparation.prepare(settings, lambda: [Node("a", "a")], [], {})
     begun = folder / "nodes/a/job1"
@@ -369,10 +369,10 @@ def test_an_unfinished_job_of_another_plan_or_kernel_stays(
      ("slurm", "survey", True, 1), ("slurm", "node-run", True, 2), ("slurm", "nothing", True, 1)],
 )  # fmt: skip
 def test_an_unfinished_job_of_another_boot_stays(
-    settings: dict[str, object], tmp_path: Path, launch: str, seen_by: str, records: bool, job: int
+    settings: Config, tmp_path: Path, launch: str, seen_by: str, records: bool, job: int
 ) -> None:
     """Of this machine the boot is known; of another node what node-run noted."""
-    settings |= {"launch": launch}
+    settings = replace(settings, launch=launch)
     sheet = [Node("a", "a")]
     begun = preparation.prepare(settings, lambda: sheet, [], {}) / "nodes/a/job1"
     (begun / "run1").mkdir(parents=True)
@@ -397,7 +397,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         preparation.prepare(settings, lambda: [Node("a", "a")], [], {})
 
 
-def complete_job(settings: dict[str, object], plan: str | None = None) -> Path:
+def complete_job(settings: Config, plan: str | None = None) -> Path:
     """A campaign of node a with a complete job; returns the job's folder."""
     folder = preparation.prepare(settings, lambda: [Node("a", "a")], [], {})
     job = folder / "nodes/a/job1"
@@ -408,18 +408,18 @@ def complete_job(settings: dict[str, object], plan: str | None = None) -> Path:
 
 
 @pytest.mark.parametrize(("before", "now"), [("here", "slurm"), ("here", "ansible"), ("slurm", "here")])
-def test_a_campaign_of_other_nodes_asks_for_a_name(settings: dict[str, object], before: str, now: str) -> None:
-    job = complete_job(settings | {"launch": before})
+def test_a_campaign_of_other_nodes_asks_for_a_name(settings: Config, before: str, now: str) -> None:
+    job = complete_job(replace(settings, launch=before))
     folder = job.parent.parent.parent
     kept = {path: path.read_text() for path in folder.rglob("*") if path.is_file()}
     with pytest.raises(NodeprintError) as refusal:
-        preparation.prepare(settings | {"launch": now}, lambda: [Node("b", "b")], [], {})
+        preparation.prepare(replace(settings, launch=now), lambda: [Node("b", "b")], [], {})
     assert f"launch: the campaign was begun with `launch: {before}`, and `launch: {now}` measures" in str(refusal.value)
     assert str(refusal.value).endswith("; write another name at `campaign:`")
     assert {path: path.read_text() for path in folder.rglob("*") if path.is_file()} == kept
 
 
-def test_an_outcome_clears_what_was_said_of_an_earlier_failure(settings: dict[str, object]) -> None:
+def test_an_outcome_clears_what_was_said_of_an_earlier_failure(settings: Config) -> None:
     job = complete_job(settings)
     (job / "submission.txt").write_text("Slurm job: FAILED")
     assert packing.pack(job.parents[2]).nodes[0].quality == ()
@@ -431,39 +431,37 @@ def test_an_outcome_clears_what_was_said_of_an_earlier_failure(settings: dict[st
     ("changes", "key"),
     [({"preset": "quick"}, "preset"), ({"arguments": {"coherence-cas": "--passes 9"}}, "arguments")],
 )
-def test_other_arguments_than_were_measured_ask_for_a_name(
-    settings: dict[str, object], changes: dict[str, object], key: str
-) -> None:
+def test_other_arguments_than_were_measured_ask_for_a_name(settings: Config, changes: dict[str, Any], key: str) -> None:
     job = complete_job(settings)
     with pytest.raises(
         NodeprintError, match=rf": {key}: a was measured by [a-z-]+ with `.*`, and `.*` is configured now; write an"
     ):
-        preparation.prepare(settings | changes, lambda: [], [], {})
+        preparation.prepare(replace(settings, **changes), lambda: [], [], {})
     assert (job / "status.json").exists()
-    folder = preparation.prepare(settings | changes, lambda: [], ["a"], {})  # anew, as a job of its own
+    folder = preparation.prepare(replace(settings, **changes), lambda: [], ["a"], {})  # anew, as a job of its own
     assert node_sheet.read_sheet(folder / "nodes.tsv")[0].job == 2
 
 
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"measure": ["coherence-cas", "clock-alone"]}, "new, and measured now: clock-alone on 1 node; what is"),
+        ({"measure": ("coherence-cas", "clock-alone")}, "new, and measured now: clock-alone on 1 node; what is"),
         ({"runs": 4}, "new, and measured now: runs 7 to 12 of coherence-cas on 1 node; what is"),
         ({"runs": 1}, "changes in runs; what is complete stays"),
     ],
 )
 def test_what_is_new_is_said_and_measured_in_the_same_job(
-    settings: dict[str, object], changes: dict[str, object], says: str, capsys: pytest.CaptureFixture[str]
+    settings: Config, changes: dict[str, Any], says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings |= {"measure": ["coherence-cas"]}
+    settings = replace(settings, measure=("coherence-cas",))
     job = complete_job(settings)
-    folder = preparation.prepare(settings | changes, lambda: [], [], {})
+    folder = preparation.prepare(replace(settings, **changes), lambda: [], [], {})
     assert says in capsys.readouterr().err
     assert (job / "status.json").exists() == ("new" not in says)
     for _ in range(2):  # also by the call after an interrupted one
         assert node_sheet.read_sheet(folder / "nodes.tsv")[0].job == 1
         assert ((job / "plan.tsv").read_text() == (folder / "plan.tsv").read_text()) == (says[:3] == "new")
-        preparation.prepare(settings | changes, lambda: [], [], {})
+        preparation.prepare(replace(settings, **changes), lambda: [], [], {})
 
 
 @pytest.mark.parametrize(
@@ -477,9 +475,15 @@ def test_what_is_new_is_said_and_measured_in_the_same_job(
     ],
 )
 def test_a_job_between_nodes_is_tried_again_where_it_failed_or_lacks_something(
-    settings: dict[str, object], rows: list[str], stays: bool
+    settings: Config, rows: list[str], stays: bool
 ) -> None:
-    settings |= {"measure": ["coherence-cas", "linktest-fabric"]}
+    settings = replace(
+        settings,
+        measure=(
+            "coherence-cas",
+            "linktest-fabric",
+        ),
+    )
     folder = preparation.prepare(settings, lambda: [Node("cn01", "cn01", job=2)], [], {})
     jobs = [folder / f"fabric/job{number}/outcomes.tsv" for number in (1, 2)]
     for path in jobs:
@@ -489,8 +493,8 @@ def test_a_job_between_nodes_is_tried_again_where_it_failed_or_lacks_something(
     assert [path.exists() for path in jobs] == [True, stays]
 
 
-def test_a_new_nodeprint_with_other_arguments_changes_nothing(settings: dict[str, object]) -> None:
-    settings |= {"measure": ["coherence-cas"]}
+def test_a_new_nodeprint_with_other_arguments_changes_nothing(settings: Config) -> None:
+    settings = replace(settings, measure=("coherence-cas",))
     job = complete_job(settings, "coherence-cas\tcoherence\t--op cas --passes 77\n")
     preparation.prepare(settings, lambda: [], [], {})
     assert (job / "status.json").exists()

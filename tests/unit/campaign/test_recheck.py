@@ -9,6 +9,7 @@ import pytest
 
 from nodeprint.campaign import followed, node_sheet, recheck
 from nodeprint.campaign.node_sheet import Node
+from nodeprint.settings.config_file import Config
 
 
 @pytest.fixture
@@ -24,10 +25,10 @@ def sheet(campaign: Path) -> dict[str, int]:
 
 def test_rounds_are_of_several_nodes_that_are_measured(campaign: Path) -> None:
     nodes = node_sheet.read_sheet(campaign / "nodes.tsv")
-    assert list(recheck.rounds({"recheck": True}, nodes)) == [1, 2]
-    assert list(recheck.rounds({"recheck": False}, nodes)) == []
-    assert list(recheck.rounds({"recheck": True}, nodes[:1])) == []
-    assert list(recheck.rounds({"recheck": True}, [nodes[0], Node("d", "d", measure=False)])) == []
+    assert list(recheck.rounds(Config(), nodes)) == [1, 2]
+    assert list(recheck.rounds(Config(recheck=False), nodes)) == []
+    assert list(recheck.rounds(Config(), nodes[:1])) == []
+    assert list(recheck.rounds(Config(), [nodes[0], Node("d", "d", measure=False)])) == []
 
 
 def test_a_round_gives_new_jobs_and_the_first_ones_are_known(campaign: Path) -> None:

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from nodeprint.campaign import slurm
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.errors import NodeprintError, NoServiceError
+from nodeprint.settings.config_file import Slurm
 from tests.support import fake_slurm
-
-SELECTION: dict[str, Any] = {"partition": "", "nodes": "", "feature": "", "reservation": "", "wake": False}
 
 SINFO = """\
 cn01|other|idle|none
@@ -106,12 +105,12 @@ def test_reserved_nodes_are_measured_in_their_reservation(state: str) -> None:
     assert slurm.why_not(state, ours=True, wake=False) == ""
 
 
-def sheet(asked: list[str] | None = None, ours: Iterable[str] = (), **changes: object) -> dict[str, Any]:
+def sheet(asked: list[str] | None = None, ours: Iterable[str] = (), **changes: Any) -> dict[str, Any]:
     nodes = slurm.sheet(
         slurm.parse_sinfo(SINFO),
         slurm.parse_nodes(f"{NODE_22}\n{NODE_20}\n"),
         ours=frozenset(ours),
-        slurm=SELECTION | changes,
+        slurm=Slurm(**changes),
         asked=asked,
     )
     assert len({node.node for node in nodes}) == len(nodes)
@@ -159,14 +158,14 @@ def test_racks_from_names_and_features_and_their_selection() -> None:
     facts = {"gpu": slurm.SlurmNode("gpu", 4, frozenset({"ib", "r7n0"}))}
     racks = slurm.with_racks(nodes, facts, "(r[0-9]+)n[0-9]+")
     assert [node.rack for node in racks] == ["r1", "r2", "r7"]
-    assert [n.node for n in slurm.selected(racks, {"racks": "r7,r1", "switches": ""})] == ["r1n1", "gpu"]
-    assert [n.node for n in slurm.selected(racks, {"racks": "r2,r7", "switches": "leaf0"})] == ["r2n1"]
+    assert [n.node for n in slurm.selected(racks, Slurm(racks="r7,r1", switches=""))] == ["r1n1", "gpu"]
+    assert [n.node for n in slurm.selected(racks, Slurm(racks="r2,r7", switches="leaf0"))] == ["r2n1"]
     with pytest.raises(NodeprintError, match="no node in rack r9; known are r1, r2, r7"):
-        slurm.selected(racks, {"racks": "r9", "switches": ""})
+        slurm.selected(racks, Slurm(racks="r9", switches=""))
     with pytest.raises(NodeprintError, match=r"no node's rack is known; set slurm\.rack_pattern"):
-        slurm.selected(nodes, {"racks": "r1", "switches": ""})
+        slurm.selected(nodes, Slurm(racks="r1", switches=""))
     with pytest.raises(NodeprintError, match="no node is in both"):
-        slurm.selected(racks, {"racks": "r7", "switches": "leaf0"})
+        slurm.selected(racks, Slurm(racks="r7", switches="leaf0"))
 
 
 def test_nodes_of_which_a_job_does_not_get_every_cpu_are_named_with_what_gives_them() -> None:
@@ -181,13 +180,9 @@ def test_nodes_of_which_a_job_does_not_get_every_cpu_are_named_with_what_gives_t
     assert len(slurm.confined(nodes, facts, {}, "--core-spec=0")) == 0
 
 
-def options(**changes: object) -> dict[str, Any]:
-    return {"reservation": "", "extra": "", "account": "", "qos": "", "deadline_hours": 24} | changes
-
-
 def test_a_job_of_our_own_has_the_whole_node() -> None:
     node = Node("cn-n", "cn-n", partition="main")
-    words = slurm.sbatch_words(node, options(account="a", extra="--licenses=x --nice"), minutes=10)
+    words = slurm.sbatch_words(node, Slurm(account="a", extra="--licenses=x --nice"), minutes=10)
     assert words == [
         "--nodes=1", "--ntasks=1", "--exclusive", "--mem=0", "--no-requeue", "--partition=main", "--account=a",
         "--time=10", "--deadline=now+86400seconds", "--licenses=x", "--nice", "--nodelist=cn-n",
@@ -223,7 +218,7 @@ def test_a_controller_that_is_away_is_asked_again(away: Path, capsys: pytest.Cap
 def test_a_controller_that_stays_away_is_no_bad_input(away: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slurm, "_PATIENCE_S", 0.5)
     with pytest.raises(NoServiceError, match="Unable to contact slurm controller"):
-        slurm.find(SELECTION)
+        slurm.find(Slurm())
     assert slurm.in_queue("x") is None
     away.unlink()
     (away.parent / "queue").write_text("nodeprint-x-1|7|RUNNING|None\nnodeprint-y-1|8|RUNNING|None\n")
@@ -232,7 +227,7 @@ def test_a_controller_that_stays_away_is_no_bad_input(away: Path, monkeypatch: p
 
 def test_a_deadline_before_the_end_is_refused() -> None:
     with pytest.raises(NodeprintError, match=r"slurm\.deadline_hours"):
-        slurm.sbatch_words(Node("n", "n"), options(deadline_hours=0.1), minutes=6)
+        slurm.sbatch_words(Node("n", "n"), Slurm(deadline_hours=0.1), minutes=6)
 
 
 #: Text made of the pieces that the parsers look for.
@@ -252,7 +247,7 @@ def test_any_text_is_read_or_refused_in_one_sentence(text: str) -> None:
         facts = slurm.parse_nodes(text)
         slurm.parse_reservation(text)
         slurm.parse_topology(text)
-        nodes = slurm.sheet(listed, facts, ours=frozenset(), slurm=SELECTION, asked=None)
+        nodes = slurm.sheet(listed, facts, ours=frozenset(), slurm=Slurm(), asked=None)
     except NodeprintError as error:
         assert "\n" not in str(error)
     else:
@@ -269,7 +264,7 @@ def test_a_reason_changes_nothing_but_the_reason(reason: str, state: str) -> Non
         slurm.parse_sinfo(f"cn01|main*|{state}|{first}\ncn02|main*|idle|none\n"),
         slurm.parse_nodes(f"NodeName=cn01 CPUTot=8 State=X Reason={first}\nNodeName=cn02 CPUTot=4\n"),
         ours=frozenset(),
-        slurm=SELECTION,
+        slurm=Slurm(),
         asked=None,
     )
     assert [(n.node, n.cpus, n.state, n.measure) for n in nodes] == [

@@ -17,8 +17,9 @@ from nodeprint.judge import acceptance
         ("bounds: {percent: {core: -1}}", "bounds.percent.core"),
         ("bounds: {percnt: 1}", "bounds"),
         ("limits: [{measurement: coherence-cas, class: other socket, reason: x}]", "limits[0]"),
-        ("priors: {core: {percent: 1}}", "priors.core"),
-        ("priors: {core: 1}", "priors.core: must be keys with values"),
+        ("priors: {core: {percent: 1}}", "priors.core: must be a number, not {'percent': 1}"),
+        ("cells: {numa: {percent: 5}}", "cells.numa: prior is missing"),
+        ("cells: {numa: {percent: 5, prior: 1, source: x}}", "cells.numa.source: unknown key"),
         ("required: coherence-cas", "required: must be a list"),
         ("required: [coherence-cass]", "required[0]: 'coherence-cass' is not allowed; did you mean coherence-cas?"),
         (
@@ -27,7 +28,10 @@ from nodeprint.judge import acceptance
         ),
         ("false_alarm_percent: often", "false_alarm_percent: must be a number"),
         ("fingerprint: {hard: [cpu, colour]}", "fingerprint.hard[1]: 'colour' is not allowed"),
-        ("cells: {bandwith: {percent: 5, prior: 1, source: x}}", "cells: 'bandwith' is not allowed"),
+        (
+            "cells: {bandwith: {percent: 5, prior: 1}}",
+            "cells: 'bandwith' is not allowed; did you mean bandwidth? choose from bandwidth, ",
+        ),
         (
             "limits: [{measurement: coherence-cas, class: same CCX, row: x, at_most: 1, reason: x}]",
             "limits[0]: class and row are both given",
@@ -45,3 +49,12 @@ def test_wrong_keys_are_named(tmp_path: Path, text: str, key: str) -> None:
     path.write_text(text)
     with pytest.raises(NodeprintError, match=re.escape(key)):
         acceptance.load(path)
+
+
+def test_a_site_changes_the_bound_of_one_term_alone(tmp_path: Path) -> None:
+    path = tmp_path / "acceptance.yaml"
+    path.write_text("bounds: {percent: {core: 8}}\ncells: {numa: {percent: 3, prior: 0.6}}\n")
+    rules, defaults = acceptance.load(path), acceptance.load()
+    assert (rules.bound("core"), rules.bound("class")) == (0.08, defaults.bound("class"))
+    assert (rules.cell("numa").bound, rules.cell("numa").job_sd) == (0.03, pytest.approx(0.002))
+    assert rules.cell("clock") == defaults.cell("clock") and rules.cell("unheard-of") == defaults.cell("other")

@@ -15,6 +15,7 @@ from nodeprint.data import packed
 from nodeprint.data.packed import PackedFleet
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance, baseline, reduction
+from nodeprint.judge.acceptance_file import Suppression
 from nodeprint.judge.campaign import judge
 from nodeprint.judge.judge import judge as judge_fleet
 from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome
@@ -118,10 +119,10 @@ def test_cells_are_held_against_a_baseline(tmp_path: Path) -> None:
     for of_node in findings.values():
         (memory,) = (finding for finding in of_node if finding.measurement == "bandwidth-nodes")
         assert memory.part.where["memory_node"] == 1 and memory.effect == pytest.approx(-0.12, abs=0.02)
-    suppression = acceptance.Suppression("node001", "changed", "ticket 1", date(2999, 12, 31))
+    suppression = Suppression("node001", "changed", "ticket 1", date(2999, 12, 31))
     fleet = packed.read(campaign)
     since = baseline.against(fleet, tmp_path / "base", rules)
-    verdict = judge_fleet(fleet, replace(rules, suppressions=(suppression,)), since=since).verdict
+    verdict = judge_fleet(fleet, structs.replace(rules, suppressions=(suppression,)), since=since).verdict
     assert verdict.nodes["node001"].outcome is Outcome.INCONCLUSIVE
     assert verdict.nodes["node002"].outcome is Outcome.SUSPECT
 

@@ -57,7 +57,7 @@ def test_bounds_are_the_largest_of_percent_and_ns() -> None:
     block, rules = _block(), acceptance.load()
     terms, levels = block.terms, block.matrix.levels
     near, inside = terms.indices("core-near"), terms.indices("core-in")
-    np.testing.assert_allclose(block.bound[near], rules.bounds["core"])
+    np.testing.assert_allclose(block.bound[near], rules.bound("core"))
     np.testing.assert_allclose(block.bound[inside], np.maximum(0.04, 2.0 / levels[inside]))
 
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from nodeprint.judge import acceptance
-from nodeprint.judge.acceptance import ContractLimit, Suppression
+from nodeprint.judge.acceptance_file import Acceptance, ContractLimit, Suppression
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome, State, Why
 from tests.support.fleets import HARVESTED, judged, made, times, with_outcomes, without
@@ -115,9 +116,9 @@ def test_a_finding_is_complete() -> None:
     assert finding.remedy == "core"
 
 
-def _suppressing(finding: str, until: int) -> acceptance.Acceptance:
+def _suppressing(finding: str, until: int) -> Acceptance:
     suppression = Suppression("node001", finding, "ticket 42", datetime.date(until, 1, 1))
-    return replace(RULES, suppressions=(suppression,))
+    return structs.replace(RULES, suppressions=(suppression,))
 
 
 @pytest.mark.parametrize(
@@ -145,9 +146,12 @@ def test_a_suppression_of_one_finding_leaves_another() -> None:
 
 def test_a_limit_of_a_contract_is_held_to_every_node() -> None:
     name = judged().verdict.nodes["node000"].classes[0].name
-    strict = replace(
+    strict = structs.replace(
         RULES,
-        limits=(ContractLimit(HOPS, name, 1.0, None, "contract"), ContractLimit(HOPS, "no class", 1.0, None, "c")),
+        limits=(
+            ContractLimit(measurement=HOPS, row=name, at_most=1.0, reason="contract"),
+            ContractLimit(measurement=HOPS, row="no class", at_most=1.0, reason="c"),
+        ),
     )
     verdict = judge(made(), strict).verdict
     assert {node.outcome for node in verdict.nodes.values()} == {Outcome.OUTSIDE_LIMIT}

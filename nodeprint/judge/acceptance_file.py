@@ -1,0 +1,321 @@
+"""acceptance.yaml as types: every key with its meaning, default and range, of which its schema and the tables of
+config/README.md are made (docs/hooks.py).
+
+A site writes what differs into config/acceptance.yaml. Percent are of the peers' value.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from nodeprint.data.quantity import models
+from nodeprint.judge.terms import FAMILIES
+from nodeprint.machine import fingerprint
+from nodeprint.settings import config
+from nodeprint.settings.keys import choice, key
+
+_TERMS = sorted({"other", *(model.term for model in models().values())})
+
+
+def finding_ids() -> list[str]:
+    """Every kind of finding that there can be, as suppressions name it."""
+    terms = {"node", "socket", *(family.term for family in FAMILIES.values()), *_TERMS}
+    sides = {f"{term}-{side}" for term in terms for side in ("slow", "fast")}
+    return sorted(
+        sides | {"jitter-loud", "huge-missing", "fabric-node-slow", "changed", "limit", "throttled", "memory-errors"}
+    )
+
+
+# What is misspelt would silently count for nothing: names are those that there are.
+Percent = Annotated[float, msgspec.Meta(gt=0, le=100)]
+NotNegative = Annotated[float, msgspec.Meta(ge=0)]
+Term = Annotated[str, choice(_TERMS)]
+Subject = Annotated[str, choice(["core-to-core", "messages", *_TERMS])]
+Measurement = Annotated[str, choice(config.measurements())]
+Field = Annotated[str, choice(field.name for field in fingerprint.FIELDS)]
+FindingId = Annotated[str, choice(["*", *finding_ids()])]
+
+
+class BoundPercents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Bounds of pairs by term, in percent."""
+
+    class_: Annotated[Percent, key("one class of pairs on one socket; also a whole node and a whole socket")] = (
+        msgspec.field(name="class", default=2.0)
+    )
+    quadrant: Annotated[Percent, key("a quadrant to all others")] = 3.0
+    link: Annotated[Percent, key("between two quadrants")] = 3.0
+    ccd: Annotated[Percent, key("a CCD (a CCX where dies are unknown) to all others")] = 3.0
+    block: Annotated[Percent, key("between two CCDs, between the CCXs of one, or inside a CCX")] = 3.0
+    core: Annotated[Percent, key("a core to its CCX, to its socket, or across")] = 4.0
+
+
+class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How far a node may be from its peers before it matters: the largest of percent, nanoseconds and clock ticks."""
+
+    percent: BoundPercents = BoundPercents()
+    least_ns: Annotated[
+        NotNegative, key("nanoseconds; a bound is at least this, as a hop inside a core takes 8 ns")
+    ] = 0.5
+    # Inside a CCX, where a hop takes 20 ns: CCXs of published EPYC matrices are up to 0.9 ns from their median, and
+    # cores up to 0.5 ns from others at their place (1.1 ns where cores are fused off).
+    ccx_ns: Annotated[NotNegative, key("nanoseconds; the mean inside a CCX: at least this")] = 1.0
+    core_in_ccx_ns: Annotated[NotNegative, key("nanoseconds; a single core inside its CCX: at least this")] = 2.0
+    harvested_ccx_ns: Annotated[
+        NotNegative,
+        key(
+            "nanoseconds; where cores are fused off, the mean inside a CCX and the class of pairs inside CCXs: at "
+            "least this. Which cores those are differs from chip to chip: means inside CCXs of one machine have a "
+            "standard deviation of 0.43 ns (EPYC 9454) and 0.78 ns (EPYC 74F3), and are up to 1.26 ns from their mean"
+        ),
+    ] = 2.5
+    clock_ticks: Annotated[float, key("steps of the clock; a bound is at least so many of them in a hop", ge=0)] = 2.0
+
+
+class PriorPercents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Standard deviations in percent that are assumed beside what the fleet shows: between chips by term, with the
+    weight of eight nodes; between runs of a node, with that of eight runs; between jobs, of which one job alone shows
+    nothing."""
+
+    class_: Annotated[
+        Percent, key("half the difference of the two sockets of published two-socket matrices, node means")
+    ] = msgspec.field(name="class", default=0.3)
+    quadrant: Annotated[Percent, key("as class")] = 0.3
+    link: Annotated[Percent, key("as class")] = 0.3
+    ccd: Annotated[Percent, key("as class")] = 0.3
+    block: Annotated[Percent, key("as class, fewer cells")] = 0.4
+    core: Annotated[Percent, key("EPYC 7601 to 9754: 0.08 to 0.71 % between the two sockets of one machine")] = 0.6
+    run: Annotated[Percent, key("a node's mean over runs of one node (`docs/validation.md`)")] = 0.31
+    job: Annotated[Percent, key("assumed; no node was booted again and again yet")] = 0.1
+
+
+class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is accepted of a measurement that is no pairs, and assumed of it; of jitter `percent` is of the time that a
+    CPU may lose more than its peers, and `prior` and `job` of that."""
+
+    percent: Annotated[Percent, key("the bound")]
+    prior: Annotated[
+        Percent,
+        key("the standard deviation between healthy nodes and between runs, with the weight of eight nodes"),
+    ]
+    job: Annotated[
+        NotNegative | UnsetType, key("the standard deviation between jobs of a node; a third of `prior` if left out")
+    ] = UNSET
+
+    @property
+    def bound(self) -> float:
+        """The bound as a share."""
+        return self.percent / 100
+
+    @property
+    def node_sd(self) -> float:
+        """The standard deviation between healthy nodes and between runs as a share."""
+        return self.prior / 100
+
+    @property
+    def job_sd(self) -> float:
+        """The standard deviation between jobs of a node as a share."""
+        return (self.prior / 3 if self.job is UNSET else self.job) / 100
+
+
+#: By term, with the reason for the figures.
+CELLS: Mapping[str, tuple[Cell, str]] = {
+    "numa": (
+        Cell(5.0, 0.5, 0.17),
+        "assumed; runs of one node differ by up to 3 % on huge pages (`docs/validation.md`)",
+    ),
+    "cache": (Cell(5.0, 0.3, 0.1), "assumed; caches have the core's clock"),
+    "bandwidth": (Cell(5.0, 0.5, 0.17), "assumed, as numa"),
+    "clock": (Cell(2.0, 0.2, 0.067), "assumed, as the class of pairs"),
+    # Processors of one model under load are up to 16 % apart where they have turbo and less than 1 % where they have
+    # none (Acun, Miller and Kale, ICS 2016); 20 % between processors of one cluster (Marathe et al. 2017).
+    "load": (
+        Cell(10.0, 2.5, 0.83),
+        "a sixth of the published range as standard deviation; the bound is a choice",
+    ),
+    "flops": (
+        Cell(4.0, 0.5, 0.17),
+        "assumed, twice the clock's: one core alone, which no power limit holds",
+    ),
+    "touch": (Cell(5.0, 0.5, 0.17), "assumed, as numa"),
+    "loaded": (Cell(15.0, 3.0, 1.0), "assumed; near saturation latency is steep in the rate"),
+    "remap": (
+        Cell(15.0, 3.0, 1.0),
+        "assumed; processes of one pair beside busy loops differ by 2 to 5 % (`docs/validation.md`)",
+    ),
+    "jitter": (Cell(0.5, 10.0, 3.3), "a daemon that takes 5 ms of every second"),
+    # Page walks are memory accesses beside the load's own: differences of memory and of caches add up in them.
+    "pages": (Cell(7.0, 0.7, 0.23), "assumed: numa's, and cache's in quadrature"),
+    "faults": (
+        Cell(10.0, 2.0, 0.67),
+        "assumed; a fault is mostly the system's code, which settings and its version change by tens of percent",
+    ),
+    "huge": (
+        Cell(5.0, 10.0, 3.3),
+        "a choice: a twentieth of what a program asks for in huge pages; spread in units of the bound, as of jitter",
+    ),
+    # Idle states leave in steps of several times: Linux's tables have 2 us for C1 and 133 us for C6 of one processor
+    # (intel_idle.c, Skylake-X).
+    "wake": (
+        Cell(25.0, 5.0, 1.7),
+        "a choice: far below the step from one idle state to the next, above what a kernel's build changes",
+    ),
+    "barrier": (Cell(10.0, 1.0, 0.33), "assumed; some hops one after another, of which the slowest counts"),
+    "other": (Cell(10.0, 2.0, 0.67), "assumed; a kernel that names no term of its own"),
+}
+
+
+class Fabric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Bounds of messages between nodes (linktest-fabric), in percent of their time."""
+
+    node_percent: Annotated[Percent, key("how much slower a node may be with all others")] = 5.0
+    link_percent: Annotated[
+        Percent,
+        key("how much slower the link between two nodes, or one direction of it, beyond what its nodes are"),
+    ] = 10.0
+
+
+class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What makes a node INVALID (measured again with `recheck: true`). Thermal throttling and uncorrected memory errors
+    do, too. The last three keys cause warnings only: what they do to a measurement is in its pairs."""
+
+    missing_pairs_percent: Annotated[Percent, key("percent of the pairs that were asked for")] = 10.0
+    disturbed_pairs_percent: Annotated[Percent, key("percent of the pairs that were measured")] = 25.0
+    steal_percent: Annotated[Percent, key("percent of the CPUs' time, taken by a hypervisor in a run")] = 1.0
+    clock_fell_percent: Annotated[
+        Percent,
+        key("percent, from the first to the last tenth of a run of the clock kernel, median over cores"),
+    ] = 5.0
+    hottest_c: Annotated[float, key("degrees Celsius of any sensor, after the clock kernel")] = 95.0
+
+
+class FingerprintFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The fields of a node's fingerprint that are compared."""
+
+    hard: Annotated[tuple[Field, ...], key("a difference is another configuration")] = (
+        "cpu", "cpu_family", "cpu_model", "cpu_stepping", "sockets", "cores", "cpus", "cores_per_l3", "smt",
+        "numa_nodes", "numa_nodes_per_socket", "numa_distances", "memory_per_node_gib", "cmdline", "governor", "boost",
+        "virtual", "kernel_hash", "compiler", "homes",
+    )  # fmt: skip
+    soft: Annotated[tuple[Field, ...], key("a difference is a warning, and evidence beside findings")] = (
+        "microcode", "bios", "product", "kernel", "os", "dimms", "dimm_speed", "frequency_driver", "frequency_max_mhz",
+        "idle_driver", "idle_states_off", "clocksource", "thp", "numa_balancing", "nmi_watchdog", "mitigations",
+        "cpus_isolated",
+    )  # fmt: skip
+    cmdline_ignored: Annotated[
+        tuple[str, ...],
+        key(
+            "keys of the kernel command line that differ by node, in addition to BOOTIF, ip, root and others that "
+            "nodeprint knows"
+        ),
+    ] = ()
+
+
+class ContractLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An absolute limit of a contract on the median of a class of pairs, in ns, or of a row of another measurement, in
+    its unit (ns, bytes or cycles per second)."""
+
+    measurement: Annotated[Measurement, key("its name, as `bandwidth-nodes`")]
+    class_: Annotated[
+        Literal[
+            "same core", "same CCX", "same cluster", "same CCD", "same quadrant", "same NUMA node", "same socket",
+            "other socket",
+        ]
+        | UnsetType,
+        key("the class of pairs; a limit has either this or `row`"),
+    ] = msgspec.field(name="class", default=UNSET)  # fmt: skip
+    row: Annotated[str | UnsetType, key("the row's name in the report's table and in verdict.json")] = UNSET
+    at_most: Annotated[float | UnsetType, key("a limit has this, `at_least`, or both")] = UNSET
+    at_least: Annotated[float | UnsetType, key("as `at_most`")] = UNSET
+    reason: Annotated[str, key("what the report says of it, such as the contract's number")]
+
+    @property
+    def figure(self) -> str:
+        """The name of the class or row."""
+        return str(self.row if self.class_ is UNSET else self.class_)
+
+
+class Suppression(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A finding that is known and accepted until a day: it is shown, and counts no more. One of a link between nodes
+    (fabric-link) counts no more where it is suppressed at either end."""
+
+    node: Annotated[str, key("its name")]
+    finding: Annotated[FindingId, key("its id in verdict.json; `*` for any")]
+    reason: Annotated[str, key("what the report says of it", min_length=1)]
+    until: Annotated[datetime.date, key("the last day on which it is accepted, as 2026-12-31")]
+
+
+class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a site accepts, with every default."""
+
+    false_alarm_percent: Annotated[
+        float,
+        key(
+            "the chance, in percent, that a campaign whose nodes are all within their bounds has any node that "
+            "DEVIATES; as much again for messages between nodes. Simultaneous intervals follow from it and from the "
+            "number of parts and nodes",
+            gt=0,
+            le=50,
+        ),
+    ] = 1.0
+    decides: Annotated[
+        tuple[Subject, ...],
+        key(
+            "what an outcome rests on: `core-to-core` (hops between cores), `messages`, or the terms of measurements "
+            "under `cells`. A node is SAME where each of these was measured and is within its bounds, and INCONCLUSIVE "
+            "where one was planned and not measured. Everything else that is measured is reported, and what is beyond "
+            "its bound there is a finding, too",
+            min_length=1,
+        ),
+    ] = ("core-to-core", "numa", "bandwidth", "clock")
+    bounds: Bounds = Bounds()
+    priors: PriorPercents = PriorPercents()
+    cells: Annotated[
+        Mapping[Term, Cell],
+        key("bounds and priors of the other measurements, by the term of their model in measurements.yaml"),
+    ] = msgspec.field(default_factory=lambda: {term: cell for term, (cell, _) in CELLS.items()})
+    fabric: Fabric = Fabric()
+    required: Annotated[
+        tuple[Measurement, ...],
+        key("measurements that a node must have; a node without one is INVALID. Empty: whatever was planned"),
+    ] = ()
+    quality: Quality = Quality()
+    fingerprint: FingerprintFields = FingerprintFields()
+    limits: Annotated[tuple[ContractLimit, ...], key("absolute limits of a contract")] = ()
+    suppressions: Annotated[tuple[Suppression, ...], key("known findings that are not to count")] = ()
+
+    @property
+    def false_alarm(self) -> float:
+        """The chance of any false alarm in a campaign, as a share."""
+        return self.false_alarm_percent / 100
+
+    def bound(self, term: str) -> float:
+        """The relative bound of a term of pairs."""
+        return _of_term(self.bounds.percent, term) / 100
+
+    def least_ns(self, family: str) -> float:
+        """What the bound of a family of terms of pairs is at least, in ns."""
+        return float(getattr(self.bounds, FAMILIES[family].bound_ns))
+
+    def prior(self, term: str) -> float:
+        """The relative standard deviation between chips of a term of pairs; that of a `run` or a `job`."""
+        return _of_term(self.priors, term) / 100
+
+    def cell(self, term: str) -> Cell:
+        """Of a term of nodeprint/settings/measurements.yaml, `other` where it has none of its own."""
+        return self.cells.get(term) or self.cells["other"]
+
+    def suppressed(self, node: str, finding: str, day: str) -> str:
+        """Why a finding (its id) of a node is accepted on `day` (YYYY-MM-DD), and until when; empty where it is not."""
+        for rule in self.suppressions:
+            if rule.node == node and rule.finding in ("*", finding) and rule.until.isoformat() >= day:
+                return f"{rule.reason} (until {rule.until})"
+        return ""
+
+
+def _of_term(values: BoundPercents | PriorPercents, term: str) -> float:
+    return float(getattr(values, "class_" if term == "class" else term))

@@ -1,0 +1,28 @@
+"""What the types of YAML files say of their keys, in the words of msgspec: a meaning, and what may be written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+try:
+    from msgspec import Meta
+except ModuleNotFoundError:  # Snakemake alone plans a clone, and makes no schema
+    from types import SimpleNamespace as Meta  # type: ignore[assignment]
+
+
+def key(meaning: str, **limits: Any) -> Meta:
+    """What a key means, and the limits of its value as msgspec.Meta has them (gt, ge, le, min_length)."""
+    return Meta(description=meaning, **limits)
+
+
+def written(pattern: str, allowed: str) -> Meta:
+    """A text that matches `pattern`; `allowed` says in words what may be written."""
+    return Meta(pattern=pattern, extra_json_schema={"allowed": allowed})
+
+
+def choice(names: Iterable[str]) -> Meta:
+    """One of `names`, where these are known when nodeprint runs: else it is a Literal."""
+    listed = list(names)
+    return Meta(pattern=f"^({'|'.join(map(re.escape, listed))})$", extra_json_schema={"enum": listed})
