@@ -1,9 +1,5 @@
 """Changes over a simulated year: how many that were planted are found, and how many that are none: `python -m bench
-history`, three minutes.
-
-The noise is the simulator's own: campaigns of a small fleet are simulated and judged, and what their nodes differ by
-from week to week, whole rows of all parts, is dealt anew to 200 nodes of 52 weeks. One node in two has a change of 1.5
-times the bound, in one part of a random family, from a random week on.
+history`, three minutes. The year is that of tests/support/simulated_year.py, of 200 nodes and 52 weeks.
 """
 
 from __future__ import annotations
@@ -13,88 +9,13 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-
-import numpy as np
-import xarray as xr
+from statistics import fmean
 
 from bench import table
 from bench.table import row
-from nodeprint.history import changes, series
-from nodeprint.history.series import JudgedCampaign
-from nodeprint.machine.topology.presets import preset
-from nodeprint.simulate import Plan
-from tests.support.campaigns import judged_weeks
+from tests.support.simulated_year import TIMES_BOUND, counted, source
 
-WEEKS, NODES, TIMES_BOUND = 52, 200, 1.5
-#: Simulated campaigns whose noise is dealt.
-_SOURCE_WEEKS, _SOURCE_NODES = 8, 6
-
-
-def source(folder: Path) -> tuple[xr.Dataset, JudgedCampaign]:
-    """The series of a few simulated campaigns, and the last of these."""
-    plan = Plan(preset("naples-2x32"), nodes=_SOURCE_NODES, runs=2, passes=1, pair_runs=6, cells=True)
-    judged_weeks(folder, plan, range(_SOURCE_WEEKS))
-    judged = series.campaigns([folder])
-    return series.series(judged), judged[-1]
-
-
-class Year:
-    """Nodes of a year, each with the noise of whole rows of a source."""
-
-    def __init__(self, of: xr.Dataset, seed: int) -> None:
-        self.of, self.rng = of, np.random.default_rng(seed)
-        values = np.log(np.maximum(of["value"].values.astype(np.float64), 1e-12))
-        names = of["node"].values.astype(str)
-        means = np.stack([values[names == name].mean(axis=0) for name in names])
-        # of so few weeks the mean takes some of the noise with it
-        self.noise = (values - means) * np.sqrt(_SOURCE_WEEKS / (_SOURCE_WEEKS - 1))
-        sizes = np.zeros(of.sizes["part"], dtype=np.int64)
-        for family in series.families(of):
-            sizes[family] = len(family)
-        contrast = of["family"].values != "class"
-        pairs = of["measurement"].values == "coherence-cas"
-        self.plantable = np.flatnonzero((of["unit"].values != "share") & (~(pairs & contrast) | (sizes >= 8)))
-
-    def node(self, name: str, weeks: int, change: tuple[int, int] | None = None) -> xr.Dataset:
-        """The series of a node over `weeks`; `change` is a part and its first week with it."""
-        rows = self.rng.integers(0, len(self.noise), weeks)
-        values = np.log(self.of["value"].values[0].astype(np.float64).clip(1e-12)) + self.noise[rows]
-        out = self.of.isel(sample=rows).copy(deep=True)
-        if change is not None:
-            part, week = change
-            values[week:, part] += self.rng.choice([-1, 1]) * TIMES_BOUND * float(self.of["bound"].values[0, part])
-        out["value"].values[:] = np.exp(values)
-        shares = self.of["unit"].values == "share"
-        out["value"].values[:, shares] = self.of["value"].values[rows][:, shares]
-        times = (np.datetime64("2026-01-01T00:00:00") + np.arange(weeks) * np.timedelta64(7, "D")).astype(str)
-        return out.assign_coords(
-            node=("sample", [name] * weeks), started=("sample", times), number=("sample", [0] * weeks),
-        )  # fmt: skip
-
-
-def counted(of: xr.Dataset, last: JudgedCampaign, nodes: int, weeks: int, seed: int) -> tuple[list[float], list[float]]:
-    """Of nodes with a change whether it was found, confirmed, two measurements after it began; of nodes without one
-    whether any was reported over the whole year."""
-    year = Year(of, seed)
-    caught, false = [], []
-    for number in range(nodes):
-        name = last_name(last, number)
-        if number % 2:
-            part, week = int(year.rng.choice(year.plantable)), int(year.rng.integers(2, weeks - 2))
-            whole = year.node(name, week + 2, (part, week))
-            since = str(whole["started"].values[week])
-            (history,) = changes.histories(whole, [last])
-            caught.append(float(any(c.confirmed and c.unchanged < since <= c.by for c in history.changes)))
-        else:
-            (history,) = changes.histories(year.node(name, weeks), [last])
-            false.append(float(any(c.confirmed for c in history.changes)))
-    return caught, false
-
-
-def last_name(last: JudgedCampaign, number: int) -> str:
-    """A name that the campaign has a fingerprint of."""
-    names = sorted(last.verdict.nodes)
-    return names[number % len(names)]
+WEEKS, NODES = 52, 200
 
 
 def main() -> int:
@@ -108,8 +29,8 @@ def main() -> int:
         # half of the nodes of each call are unchanged
         caught, false = counted(of, last, 2 * nodes, WEEKS, seed=1)
     rows = [
-        row(f"changes of {TIMES_BOUND} bounds missed, share of {len(caught)}", 1 - float(np.mean(caught)), 0.05),
-        row(f"unchanged nodes with a change in a year, of {len(false)}", float(np.mean(false)), 0.01),
+        row(f"changes of {TIMES_BOUND} bounds missed, share of {len(caught)}", 1 - fmean(caught), 0.05),
+        row(f"unchanged nodes with a change in a year, of {len(false)}", fmean(false), 0.01),
     ]
     table.keep("history", rows, load)
     return 0

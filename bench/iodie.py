@@ -1,6 +1,6 @@
 """The map of the I/O die: what is found of planted dies, and how often something is found where there is nothing.
 
-    python -m bench.iodie                 nodes of nodeprint's simulator and of bench/die.py, which was written apart
+    python -m bench.iodie                 nodes of nodeprint's simulator and of another (tests/support/routed_dies.py)
     python -m bench.iodie --break         the same with the method broken on purpose, one way at a time: rows must miss
     python -m bench.iodie --here 200      lines of this machine, which have no geometry
 
@@ -26,7 +26,6 @@ import numpy.typing as npt
 from msgspec import structs
 
 from bench import coherence, table
-from bench import die as apart
 from bench.table import ROOT, Row, row
 from nodeprint import simulate
 from nodeprint.iodie import analysis, die, geometry, line_clusters, node_lines, paths, sites
@@ -38,6 +37,7 @@ from nodeprint.machine.topology.presets import from_part, preset
 from nodeprint.simulate.line_values import detailed
 from nodeprint.simulate.lines import Hashing
 from nodeprint.structure.matrix_arithmetic import rand_index
+from tests.support import routed_dies as apart
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.slurm import begin, copy, measure_words
 from nodeprint.campaign import node_status
 from nodeprint.campaign.node_sheet import Node
 from tests.support import fake_slurm
+from tests.support.idle_campaigns import begin, copy, measure_words
 from tests.support.real_parts import ROOT, environment
 
 pytestmark = pytest.mark.machine

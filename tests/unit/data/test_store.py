@@ -310,7 +310,7 @@ def test_gather_says_why_a_node_is_missing(campaign: Make) -> None:
     folder = campaign("n1")
     sheet = folder / "nodes.tsv"
     sheet.write_text(
-        sheet.read_text() + "n2\tn2\t1\t\t\t2\t\t\tdrained\tbad DIMM\tno\nn3\tn3\t1\t\t\t2\t\t\tidle\t\tyes\n"
+        sheet.read_text() + "n2\tn2\t1\t\t2\t\t\tdrained\tbad DIMM\tno\nn3\tn3\t1\t\t2\t\t\tidle\t\tyes\n"
     )
     job = folder / "nodes/n3/job1"
     job.mkdir(parents=True)

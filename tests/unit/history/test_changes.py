@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from bench.history import Year, counted
 from nodeprint.cli import app
 from nodeprint.cli.shared import judge_and_write
 from nodeprint.errors import NodeprintError
@@ -18,6 +17,7 @@ from nodeprint.history.changes import NodeHistory
 from nodeprint.machine.topology.presets import preset
 from nodeprint.simulate import Plan, write
 from tests.support.campaigns import at, judged_weeks
+from tests.support.simulated_year import Year, counted
 
 PLAN = Plan(preset("naples-2x32"), nodes=5, runs=2, passes=1, pair_runs=4)
 SLOW, BIOS = "node002: core 17 +6%", "node002: fingerprint bios=2.1"

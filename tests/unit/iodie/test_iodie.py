@@ -16,7 +16,6 @@ import pytest
 from msgspec import structs
 from typer.testing import CliRunner
 
-from bench.die import passes_of
 from nodeprint.cli import app
 from nodeprint.data.layout import CCX
 from nodeprint.errors import NodeprintError
@@ -43,6 +42,7 @@ from nodeprint.simulate import Modes, Plan, Spread, write
 from nodeprint.simulate.line_values import detailed
 from nodeprint.structure.matrix_arithmetic import rand_index
 from tests.support.real_parts import built
+from tests.support.routed_dies import passes_of
 from tests.support.schemas import valid
 
 ROME = from_part("EPYC 7742", 1, smt=False)

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from bench import die as apart
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.iodie import analysis, campaign_dies, line_files
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.simulate import Modes, Plan, write
 from nodeprint.structure.matrix_arithmetic import rand_index
+from tests.support import routed_dies as apart
 from tests.support.schemas import valid
 
 SMALL = from_part("EPYC 74F3", 1, smt=False)

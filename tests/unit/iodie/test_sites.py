@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from bench import die as apart
 from nodeprint.iodie import analysis, listing, node_lines, sentences
 from nodeprint.iodie.die import Die
 from nodeprint.machine.topology.presets import from_part
+from tests.support import routed_dies as apart
 
 GENOA = from_part("EPYC 9654", 1, smt=False)
 ROME = from_part("EPYC 7742", 1, smt=False)

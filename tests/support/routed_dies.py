@@ -1,4 +1,4 @@
-"""I/O dies made apart from nodeprint's simulator, for bench/iodie.py: messages over routers, and rougher noise.
+"""I/O dies made apart from nodeprint's simulator: messages over routers, and rougher noise.
 
 A hop is half of what three messages take in both directions: from a core to the line's memory controller, from there to
 the core that has the line, and from it to the first. Routers are joined by links that all differ a little. What
