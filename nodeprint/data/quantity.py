@@ -54,9 +54,9 @@ class Model:
 def models() -> dict[str, Model]:
     """The models of all measurements that state one, by the measurement's name."""
     out = {}
-    for name, what in config.measurements().items():
-        if stated := what.get("model"):
-            given = dict(stated)
+    for name, measurement in config.measurements().items():
+        if measurement.model:
+            given = dict(measurement.model)
             given["terms"] = tuple(tuple(part.strip() for part in term.split(" x ")) for term in given.get("terms", ()))
             given["labels"] = {**LABELS, **given.get("labels", {})}
             given["rows"] = tuple(given.get("rows", ()))

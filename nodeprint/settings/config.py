@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 import yaml
@@ -32,7 +32,7 @@ def load(path: Path) -> Config:
         raise NodeprintError("the file has no key", where=path, advice=advice)
     config = checked_yaml.typed(content, Config, path)
     if "measure" not in content:
-        by_default = (name for name, what in measurements().items() if config.preset in what.get("by_default", ()))
+        by_default = (name for name, known in measurements().items() if config.preset in known.by_default)
         config = replace(config, measure=tuple(by_default))
     _check_rack_pattern(config.slurm.rack_pattern, path)
     _check_measure(config, path)
@@ -134,8 +134,7 @@ def plan(config: Config) -> str:
     lines = []
     for name, arguments in _planned(config, "node"):
         runs = config.runs * runs_factor(name, config.preset)
-        what = measurements()[name]
-        lines.append(f"{name}\t{what['kernel']}\t{arguments}\t{runs}\n")
+        lines.append(f"{name}\t{measurements()[name].kernel}\t{arguments}\t{runs}\n")
     return "".join(lines)
 
 
@@ -175,12 +174,12 @@ def fabric_plan(config: Config) -> list[tuple[str, str]]:
 def _planned(config: Config, scope: str) -> list[tuple[str, str]]:
     found = []
     for name in config.measure:
-        what = measurements()[name]
-        preset = what["presets"][config.preset]
-        if preset is None or what.get("scope", "node") != scope:
+        measurement = measurements()[name]
+        preset = measurement.presets[config.preset]
+        if preset is None or measurement.scope != scope:
             continue
-        words = [what["arguments"], preset, config.arguments.get(name, "")]
-        if what["kernel"] == "linktest" and scope == "node" and config.mpi.launcher:
+        words = [measurement.arguments, preset, config.arguments.get(name, "")]
+        if measurement.kernel == "linktest" and scope == "node" and config.mpi.launcher:
             words.append(f"--launcher {quote(config.mpi.launcher, safe='/:=,+@{}')}")  # one word, blanks as %20
         found.append((name, " ".join(" ".join(words).split())))
     return found
@@ -205,13 +204,30 @@ def plans_apart(before: Path, after: Path) -> dict[str, tuple[str, str]]:
 
 def runs_factor(name: str, preset: str) -> int:
     """How many runs a job makes of a measurement for each that the configuration asks for."""
-    return int(measurements()[name].get("runs", {}).get(preset, 1))
+    return measurements()[name].runs.get(preset, 1)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One operation of one kernel, as measurements.yaml declares it.
+
+    `presets` has the arguments that a preset adds to `arguments`, None where it leaves the measurement out; `runs` how
+    many runs of it a preset makes for each that the configuration asks for; `model` how it is compared, empty where it
+    is not (`nodeprint.data.quantity.Model`). `scope` is what one call measures: a node, or the fabric between nodes.
+    """
+
+    kernel: str
+    arguments: str
+    presets: Mapping[str, str | None]
+    scope: Literal["node", "fabric"] = "node"
+    runs: Mapping[str, int] = field(default_factory=dict)
+    by_default: tuple[str, ...] = ()
+    model: Mapping[str, Any] = field(default_factory=dict)
 
 
 @cache
-def measurements() -> dict[str, Any]:
+def measurements() -> Mapping[str, Measurement]:
     """Every measurement that can be asked for, by name (nodeprint/settings/measurements.yaml)."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # by libyaml, a twentieth of the time
     content = yaml.load((files("nodeprint") / "settings/measurements.yaml").read_bytes(), Loader=loader)
-    assert isinstance(content, dict)
-    return content
+    return {name: Measurement(**keys) for name, keys in content.items()}

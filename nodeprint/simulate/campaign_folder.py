@@ -71,7 +71,7 @@ def write(plan: Plan, campaign: Path) -> Path:
     known = config.measurements()
     measured = [PAIRS, *([MESSAGES] if plan.linktest else []), *(drawn.MEASUREMENTS if plan.cells else ())]
     runs = dict.fromkeys(measured, plan.runs) | {PAIRS: plan.runs_of_pairs}
-    rows = [f"{name}\t{known[name]['kernel']}\t{known[name]['arguments']}\t{runs[name]}\n" for name in measured]
+    rows = [f"{name}\t{known[name].kernel}\t{known[name].arguments}\t{runs[name]}\n" for name in measured]
     files.write(campaign / "plan.tsv", "# simulated\n" + "".join(rows))
     node_sheet.write_sheet(campaign / "nodes.tsv", sheet)
     return campaign

@@ -225,7 +225,7 @@ def _of_the_system(
     for cells in drawn:
         quantity, unit = _SYSTEM[cells.measurement]
         kernel, operation = cells.measurement.split("-")
-        key = config.measurements()[cells.measurement]["model"]["value"]
+        key = config.measurements()[cells.measurement].model["value"]
         values = _statistics(cells.values) if unit == "ns" else {key: (unit, cells.values)}
         out.append(DrawnRun(cells.measurement, kernel, operation, quantity, unit, cells.coordinates, values))
     return out

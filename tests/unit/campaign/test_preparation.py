@@ -129,9 +129,7 @@ def test_every_operation_of_coherence_can_be_asked_for(tmp_path: Path) -> None:
     for preset in ("quick", "standard", "thorough", "test"):
         rows = config.read_plan(config.plan(load(tmp_path, f"measure: [{', '.join(beyond)}]\npreset: {preset}")))
         assert [row.name for row in rows] == beyond
-    operations = {
-        what["arguments"].split()[1] for what in config.measurements().values() if what["kernel"] == "coherence"
-    }
+    operations = {known.arguments.split()[1] for known in config.measurements().values() if known.kernel == "coherence"}
     text = (ROOT / "kernels/coherence.c").read_text()
     assert operations == set(re.findall(r"operation_(?!count)([a-z0-9]+)", text))
 
@@ -201,10 +199,10 @@ def test_the_kernels_are_asked_how_long_they_take(kernels: Path) -> None:
 
 @pytest.mark.parametrize("name", config.measurements())
 def test_every_measurement_says_what_each_preset_asks(name: str) -> None:
-    what = config.measurements()[name]
-    assert set(what["presets"]) == {"quick", "standard", "thorough", "test"}
-    assert what["presets"]["thorough"] is not None
-    assert what["arguments"].startswith(("--op ", "--mode "))
+    measurement = config.measurements()[name]
+    assert set(measurement.presets) == {"quick", "standard", "thorough", "test"}
+    assert measurement.presets["thorough"] is not None
+    assert measurement.arguments.startswith(("--op ", "--mode "))
 
 
 def test_this_host() -> None:
