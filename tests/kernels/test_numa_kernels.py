@@ -23,36 +23,17 @@ pytestmark = pytest.mark.machine
 
 KERNELS = ROOT / "kernels"
 MIB = 2**20
-NAMES = ("bandwidth", "barrier", "chase", "clock", "fault", "jitter", "load", "loaded", "remap", "touch", "wake")
 
 needs_two_cpus = pytest.mark.usefixtures("two_cpus")
 
 #: Every operation with arguments that keep it short.
 SHORT = {
-    "chase latency": ["--op", "latency", "--size-mib", "8"],
-    "chase levels": ["--op", "levels"],
-    "chase curve": ["--op", "curve", "--size-mib", "4"],
-    "chase pages": ["--op", "pages", "--size-mib", "8"],
-    "fault rate": ["--op", "rate"],
-    "fault huge": ["--op", "huge", "--size-mib", "8"],
-    "wake futex": ["--op", "futex"],
-    "barrier all": ["--op", "all"],
-    "loaded latency": ["--op", "latency"],
-    "touch ratio": ["--op", "ratio"],
-    "remap pairs": ["--op", "pairs", "--size-mib", "1"],
-    "remap ring": ["--op", "ring", "--size-mib", "1"],
-    "jitter detours": ["--op", "detours", "--seconds", "1"],
-    "clock alone": ["--op", "alone"],
-    "clock together": ["--op", "together", "--seconds", "1"],
-    "load alone": ["--op", "alone"],
-    "load ladder": ["--op", "ladder"],
-    "load together": ["--op", "together", "--seconds", "1"],
-    "bandwidth nodes": ["--op", "nodes", "--streams", "load,copy_mem"],
-    "bandwidth scaling": ["--op", "scaling"],
-    "bandwidth cpus": ["--op", "cpus", "--streams", "triad"],
-    "bandwidth groups": ["--op", "groups"],
-    "bandwidth machine": ["--op", "machine", "--pages", "both"],
+    f"{kernel} {operation}": ["--op", operation, *arguments]
+    for kernel, operation, *arguments in (
+        line.split() for line in (KERNELS / "tests/short.txt").read_text().splitlines() if not line.startswith("#")
+    )
 }
+NAMES = sorted({name.split()[0] for name in SHORT})
 
 
 @pytest.fixture(scope="session")

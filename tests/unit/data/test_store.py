@@ -309,9 +309,7 @@ def test_gather_refuses_another_hosts_records(campaign: Make) -> None:
 def test_gather_says_why_a_node_is_missing(campaign: Make) -> None:
     folder = campaign("n1")
     sheet = folder / "nodes.tsv"
-    sheet.write_text(
-        sheet.read_text() + "n2\tn2\t1\t\t2\t\t\tdrained\tbad DIMM\tno\nn3\tn3\t1\t\t2\t\t\tidle\t\tyes\n"
-    )
+    sheet.write_text(sheet.read_text() + "n2\tn2\t1\t\t2\t\t\tdrained\tbad DIMM\tno\nn3\tn3\t1\t\t2\t\t\tidle\t\tyes\n")
     job = folder / "nodes/n3/job1"
     job.mkdir(parents=True)
     (job / "node-run.log").write_text("first\nlast words \x1b[31m\n")
