@@ -184,9 +184,9 @@ class Task(msgspec.Struct, frozen=True, dict=True):
 
     def _print(self, node: str, printer: pdf.Printer) -> Printed:
         source, paths = self.source, []
-        jobs = source.jobs(node)
-        methods = method.of_jobs(jobs)
-        page = node_pages.page(source, node, jobs) if node in self.own or node in self.within else None
+        kept = source.jobs(node)
+        methods = method.of_jobs(kept.jobs)
+        page = node_pages.page(source, node, kept) if node in self.own or node in self.within else None
         if page is not None and node in self.own:
             pages = (page, method.page(source, [methods], node))
             document = Document(

@@ -12,8 +12,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from nodeprint.data import homes
-from nodeprint.data.jobs import Job
 from nodeprint.data.layout import SOCKET
+from nodeprint.data.packed_jobs import PackedJob
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import MEANING
 from nodeprint.judge.verdict import ClassFigure, Finding, Interval
@@ -223,15 +223,18 @@ def _by_cpu(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[strip
             yield data
 
 
-def under_load(campaign: Campaign, node: str, jobs: Sequence[Job]) -> Iterator[Picture]:
+def under_load(campaign: Campaign, node: str, jobs: Sequence[PackedJob]) -> Iterator[Picture]:
     """Of the newest job that loaded the node, clock and rate second by second."""
-    by_job = ([m for m in job.cells if any("load_seconds" in run for run in m.runs)] for job in reversed(jobs))
-    for measured in next(filter(None, by_job), []):
-        seconds = [record for run in measured.runs for record in run.get("load_seconds", ())]
+    by_job = (
+        {name: [s for run in of.runs for s in run.load_seconds] for name, of in sorted(job.measured.items())}
+        for job in reversed(jobs)
+    )
+    loaded = ({name: seconds for name, seconds in of_job.items() if seconds} for of_job in by_job)
+    for measurement, seconds in next(filter(None, loaded), {}).items():
         for quantity in load.QUANTITIES:
-            alt = f"{measured.name} of {node}, {quantity.removesuffix('_per_s').removesuffix('_hz')} by second"
+            alt = f"{measurement} of {node}, {quantity.removesuffix('_per_s').removesuffix('_hz')} by second"
             data = load.by_second(node, seconds, quantity)
-            name = f"{measured.name}-{quantity.split('_')[0]}"
+            name = f"{measurement}-{quantity.split('_')[0]}"
             yield picture(campaign, node, load.seconds, data, HALF, name=name, alt=alt)
 
 

@@ -133,7 +133,8 @@ def test_one_more_node_is_packed_alone_and_as_if_all_were_packed_anew(
     def files_of(nodes: list[node_sheet.Node]) -> dict[str, bytes]:
         node_sheet.write_sheet(folder / "nodes.tsv", nodes)
         packing.pack(folder)
-        return {path.name: path.read_bytes() for path in (folder / "packed").iterdir()}
+        packed = folder / "packed"
+        return {path.name: path.read_bytes() for path in packed.rglob("*") if path.is_file()}
 
     def anew(nodes: list[node_sheet.Node]) -> dict[str, bytes]:
         shutil.rmtree(folder / "packed")
@@ -166,7 +167,7 @@ def test_one_more_job_is_packed_with_its_node_alone_and_as_if_all_were_packed_an
 
     def files_of() -> dict[str, bytes]:
         packing.pack(folder)
-        return {path.name: path.read_bytes() for path in packed.iterdir()}
+        return {path.name: path.read_bytes() for path in packed.rglob("*") if path.is_file()}
 
     def anew() -> dict[str, bytes]:
         shutil.rmtree(packed)

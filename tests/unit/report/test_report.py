@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -12,15 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from nodeprint import simulate
+from nodeprint.cli.shared import judge_and_write
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import Outcome, Why
 from nodeprint.judge.verdict import Part, Reason, Verdict
+from nodeprint.machine.topology.presets import preset
 from nodeprint.report import commands, documents, files, names, pdf
 from nodeprint.report.pages import cluster, method
 from nodeprint.report.pages import node as node_pages
 from nodeprint.report.pages.blocks import FindingBlock, Page, Reference
 from nodeprint.report.pages.common import class_table
 from nodeprint.report.pages.judged_campaign import Campaign
+from nodeprint.simulate import Plan
 from tests.support import verdicts
 from tests.support.real_parts import need
 
@@ -296,3 +301,38 @@ def test_figures_are_files_with_their_origin(folder: Path, tmp_path: Path) -> No
     first = (tmp_path / "figures/node002/coherence-cas.csv").read_text().splitlines()
     assert first[0].startswith("# campaign") and first[0].endswith("SIMULATED")
     assert "latency (round trip / 2), ns" in first[1]
+
+
+# --- jobs ---
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A judged campaign of two nodes with records."""
+    plan = Plan(preset("naples-2x32"), nodes=2, jobs=2, runs=2, cells=True)
+    path = simulate.write(plan, tmp_path_factory.mktemp("measured") / "main")
+    judge_and_write(path)
+    return path
+
+
+def test_pages_of_a_campaign_whose_records_are_gone_are_the_same(measured: Path, tmp_path: Path) -> None:
+    gone = tmp_path / "main"
+    shutil.copytree(measured, gone)
+    shutil.rmtree(gone / "nodes")
+    (gone / "nodes.tsv").unlink()
+    page, without = (node_pages.page(source(folder), "node001") for folder in (measured, gone))
+    titles = [section.title for section in page.sections]
+    assert "Runs" in titles and titles == [section.title for section in without.sections]
+    assert page.sections == without.sections
+    of_jobs = [source(folder).jobs("node001").jobs for folder in (measured, gone)]
+    assert of_jobs[0] and method.of_jobs(of_jobs[0]) == method.of_jobs(of_jobs[1])
+
+
+def test_pages_say_where_records_have_other_jobs_than_were_judged(measured: Path, tmp_path: Path) -> None:
+    fewer = tmp_path / "main"
+    shutil.copytree(measured, fewer)
+    shutil.rmtree(fewer / "nodes/node001/job2")
+    before, after = (" ".join(node_pages.page(source(folder), "node001").lead) for folder in (measured, fewer))
+    said = "Its records are of job1 now, and job1 and job2 were judged: judge the campaign again."
+    assert said not in before and said in after
+    assert said not in " ".join(node_pages.page(source(fewer), "node000").lead)
