@@ -151,10 +151,11 @@ def _read_node(campaign: Path, of_nodes: Path, task: tuple[int, str, node_sheet.
     number, made_of, row = task
     state, of_jobs = nodes.read(campaign, row, _read_values())
     node, gathered, parts = _from_jobs(campaign, number, made_of, row, state, of_jobs)
-    labels = store.survey(campaign / "nodes" / row.node).topology if of_jobs else ""
-    processor = topology.from_text(labels).machine if labels else None
-    kept = packed_jobs.NodeJobs(tuple(map(packed_jobs.packed_job, of_jobs)), processor)
-    packed_jobs.write(of_nodes.parent, row.node, kept)
+    if of_jobs:
+        labels = store.survey(campaign / "nodes" / row.node).topology
+        processor = topology.from_text(labels).machine if labels else None
+        kept = packed_jobs.NodeJobs(tuple(map(packed_jobs.packed_job, of_jobs)), processor)
+        packed_jobs.write(of_nodes.parent, row.node, kept)
     return node, gathered, [_in_file(part, of_nodes / f"{number}-{at}.npy") for at, part in enumerate(parts)]
 
 
