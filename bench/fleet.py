@@ -108,7 +108,7 @@ def nodeprint(*words: str | Path) -> tuple[float, float, float]:
 #: Of a large fleet the report is the cluster's alone.
 _CLUSTER = (
     "import sys; from pathlib import Path; from nodeprint.report import documents; "
-    "documents.write(Path(sys.argv[1]), nodes=[])"
+    "documents.write(Path(sys.argv[1]), of_nodes=False)"
 )
 
 

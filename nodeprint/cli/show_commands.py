@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -34,17 +34,26 @@ def report(
             " the campaign's folder `published`; pseudonyms.tsv beside it says which node is which.",
         ),
     ] = False,
+    nodes: Annotated[
+        str | None,
+        typer.Option(help="Only the PDFs of these nodes, whatever came of them, e.g. cn[001-004],gpu7."),
+    ] = None,
     to: Annotated[Path | None, typer.Option(help="Another folder, as of a campaign that cannot be written.")] = None,
 ) -> None:
     """Write the report of a judged campaign.
 
-    Writes cluster.pdf, the same as cluster.html, and a PDF per node, and prints their paths.
+    Writes cluster.pdf, the same as cluster.html, and a PDF per node, of more than 64 nodes only of those in which
+    something was found; prints their paths.
     """
+    from nodeprint.campaign import node_lists
     from nodeprint.report import documents
 
-    for path in documents.write(
-        campaign, to, figures=figures, figure_width=width, figure_style=style, pseudonyms=pseudonyms
-    ):
+    saved: Any = {"figures": figures, "figure_width": width, "figure_style": style, "pseudonyms": pseudonyms}
+    if nodes is None:
+        paths = documents.write(campaign, to, **saved)
+    else:
+        paths = documents.write_nodes(campaign, node_lists.expand(nodes, "--nodes"), to, **saved)
+    for path in paths:
         typer.echo(path)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
@@ -141,13 +141,13 @@ def folders(node_dir: Path) -> list[Path]:
     return sorted((path for path in node_dir.iterdir() if number_of(path) and path.is_dir()), key=number_of)
 
 
-def read(job_dir: Path) -> Job:
-    """A job from its records and status.json."""
+def read(job_dir: Path, values: Collection[str] | None = None) -> Job:
+    """A job from its records and status.json, without columns of other values than `values` where these are named."""
     problems: list[str] = []
     by_name: dict[str, list[Records]] = {}
     for path, content in run_files.contents(job_dir, problems):
         try:
-            file = records.read(path, _called(path), content)
+            file = records.read(path, _called(path), content, values)
         except NodeprintError as error:
             problems.append(str(error))
         else:
@@ -162,9 +162,9 @@ def read(job_dir: Path) -> Job:
         ]
         problems += [note for file in alike for note in file.notes]
         if any(len(file.pairs["a"]) for file in alike):
-            measured[name] = _pairs(name, alike)
+            measured[name] = _pairs(name, alike, values)
         elif any(len(file.cells["pass"]) for file in alike if file.dims):
-            measured[name] = _cells(name, alike)
+            measured[name] = _cells(name, alike, values)
         elif alike[0].not_applicable is not None:
             not_applicable[name] = alike[0].not_applicable
         else:
@@ -244,7 +244,7 @@ def _load_seconds(file: Records) -> dict[str, Any]:
     return {"load_seconds": seconds} if seconds else {}
 
 
-def _pairs(name: str, files: Sequence[Records]) -> Measured:
+def _pairs(name: str, files: Sequence[Records], wanted: Collection[str] | None = None) -> Measured:
     header = files[0].header
     named = np.concatenate([file.pairs[key] for file in files for key in "ab"])
     cpus = named[distinct(named[:, None])[0]]
@@ -256,9 +256,10 @@ def _pairs(name: str, files: Sequence[Records]) -> Measured:
             a, b = np.minimum(a, b), np.maximum(a, b)
         ends.append((file.pairs["home"] if by_node else np.full_like(a, -1), a, b))
     coordinates = [np.stack(one, axis=1) for one in ends]
-    values = {key: [file.pairs[key] for file in files] for key in (*PAIR_VALUES, "flags")}
+    kept = [key for key in PAIR_VALUES if wanted is None or key in wanted]
+    values = {key: [file.pairs[key] for file in files] for key in (*kept, "flags")}
     values["pair_home"] = [file.pairs["home"] for file in files]
-    arrays: dict[str, np.dtype[Any]] = dict.fromkeys(PAIR_VALUES, np.dtype(np.float32))
+    arrays: dict[str, np.dtype[Any]] = dict.fromkeys(kept, np.dtype(np.float32))
     arrays |= {"flags": np.dtype(np.uint8), "pair_home": np.dtype(np.int16)}
     passes, places, columns = _gridded([file.pairs["pass"] for file in files], coordinates, values, arrays)
     runs = tuple({**_run(file), "clock_ghz": _clocks(file, cpus)} for file in files)
@@ -285,7 +286,7 @@ def _clocks(file: Records, cpus: Array) -> list[float | None]:
     return [float(one) if np.isfinite(one) else None for one in middle.astype(np.float32)]
 
 
-def _cells(name: str, files: Sequence[Records]) -> Measured:
+def _cells(name: str, files: Sequence[Records], wanted: Collection[str] | None) -> Measured:
     header = files[0].header
     measured = [file for file in files if len(file.cells["pass"])]
     names: dict[str, tuple[str, ...]] = {}
@@ -304,7 +305,7 @@ def _cells(name: str, files: Sequence[Records]) -> Measured:
         for file in files
         for at in ([next(filled)] if len(file.cells["pass"]) else [0])
     ]
-    units = files[0].units
+    units = {key: unit for key, unit in files[0].units.items() if wanted is None or key in wanted}
     arrays = {key: np.dtype(np.float32 if unit == "ns" else np.float64) for key, unit in units.items()}
     values = {key: [file.cells[key] for file in files] for key in (*units, "flags")}
     passes, places, columns = _gridded(

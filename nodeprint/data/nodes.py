@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -39,10 +39,10 @@ def write(folder: Path, states: Sequence[NodeState]) -> None:
     files.write(store.base(folder) / "fleet.json", text + "\n")
 
 
-def read(folder: Path, node: Node) -> tuple[NodeState, list[Job]]:
-    """What came of a node of the campaign in `folder`, and its jobs by their records."""
+def read(folder: Path, node: Node, values: Collection[str] | None = None) -> tuple[NodeState, list[Job]]:
+    """What came of a node of the campaign in `folder`, and its jobs by their records (`jobs.read`)."""
     place = folder / "nodes" / node.node
-    measured = [jobs.read(job) for job in jobs.folders(place)] if place.is_dir() else []
+    measured = [jobs.read(job, values) for job in jobs.folders(place)] if place.is_dir() else []
     return _state(folder, node, measured), measured
 
 

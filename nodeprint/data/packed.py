@@ -69,6 +69,7 @@ class PackedFleet:
     """A campaign's nodes by name, and its quantities, those of pairs of CPUs first.
 
     `gathered` says of each node, where it was packed from a campaign, what it was packed from (nodeprint.data.packing).
+    `folder` is where it was read from, which has the nodes' jobs (nodeprint.data.packed_jobs), too.
     """
 
     campaign: str
@@ -77,6 +78,7 @@ class PackedFleet:
     quantities: tuple[Quantity, ...]
     versions: Mapping[str, str] = field(default_factory=dict)
     gathered: tuple[Mapping[str, Any], ...] = ()
+    folder: Path | None = None
 
     @property
     def pairs(self) -> tuple[Quantity, ...]:
@@ -182,7 +184,9 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
             where=path,
             advice="remove the folder; it is made again",
         ) from error
-    return PackedFleet(str(index["campaign"]), bool(index["simulated"]), nodes, quantities, versions, gathered)
+    return PackedFleet(
+        str(index["campaign"]), bool(index["simulated"]), nodes, quantities, versions, gathered, path.parent
+    )
 
 
 def _node(entry: Mapping[str, Any]) -> PackedNode:

@@ -23,7 +23,7 @@ import numpy as np
 from nodeprint import files
 from nodeprint.campaign import node_sheet
 from nodeprint.campaign.followed import read as read_followed
-from nodeprint.data import homes, job_parts, nodes, senses, store
+from nodeprint.data import homes, job_parts, nodes, packed_jobs, senses, store
 from nodeprint.data.job_parts import JobPart, NodePlaces
 from nodeprint.data.jobs import Job, Measured
 from nodeprint.data.layout import layout_of, slots_of
@@ -82,7 +82,7 @@ def nodes_read_whole(campaign: Path) -> frozenset[str]:
 
 def _made_of(campaign: Path) -> dict[str, str]:
     """By node a digest of what it is packed from: its row, every file's name, size and time, and the rules."""
-    made_by = f"{SCHEMA} {store.SCHEMA} {processors.digest()} {models()}"
+    made_by = f"{SCHEMA} {packed_jobs.SCHEMA} {store.SCHEMA} {processors.digest()} {models()}"
     out = {}
     for row in node_sheet.read_sheet(campaign / "nodes.tsv"):
         place = campaign / "nodes" / row.node
@@ -105,10 +105,13 @@ def _pack(campaign: Path, stamp: str, made_of: Mapping[str, str], target: Path) 
     with files.replacing_folder(target / FOLDER) as partial:
         of_nodes = partial / "nodes"
         of_nodes.mkdir()
+        (partial / packed_jobs.FOLDER).mkdir()
         anew = {of[0].name: alike.node(of) for of in _read_anew(campaign, made_of, of_nodes, apart_from=earlier.nodes)}
         if not earlier.places_are_in(anew):
             anew |= {of[0].name: alike.node(of) for of in _read_anew(campaign, made_of, of_nodes, apart_from=anew)}
         every = [anew.get(name) or alike.node(earlier.of(name, number)) for number, name in enumerate(sorted(made_of))]
+        for name in made_of.keys() - anew.keys():
+            shutil.copyfile(*(packed_jobs.file_of(folder, name) for folder in (target / FOLDER, partial)))
         gathered = [of_node for _, of_node, _ in every]
         simulated = any(of_node.simulated for of_node in gathered)
         versions = {key: value for of_node in gathered for key, value in of_node.versions.items()}
@@ -137,10 +140,22 @@ def _read_anew(
         yield from counted(pool.map(read_node, tasks), len(tasks), "nodes read")
 
 
+@functools.cache
+def _read_values() -> frozenset[str]:
+    """The values of records that anything here reads, and that columns are made of."""
+    curves = (key for keys in packed_jobs.CURVES.values() for key in keys)
+    return frozenset({*(model.value for model in models().values()), *curves, "start_hz", "end_hz"})
+
+
 def _read_node(campaign: Path, of_nodes: Path, task: tuple[int, str, node_sheet.Node]) -> _OfNode:
     number, made_of, row = task
-    state, of_jobs = nodes.read(campaign, row)
+    state, of_jobs = nodes.read(campaign, row, _read_values())
     node, gathered, parts = _from_jobs(campaign, number, made_of, row, state, of_jobs)
+    if of_jobs:
+        labels = store.survey(campaign / "nodes" / row.node).topology
+        processor = topology.from_text(labels).machine if labels else None
+        kept = packed_jobs.NodeJobs(tuple(map(packed_jobs.packed_job, of_jobs)), processor)
+        packed_jobs.write(of_nodes.parent, row.node, kept)
     return node, gathered, [_in_file(part, of_nodes / f"{number}-{at}.npy") for at, part in enumerate(parts)]
 
 
@@ -208,7 +223,7 @@ _OfNode = tuple[PackedNode, _Gathered, list[JobPart]]
 class _Earlier:
     """The nodes that were packed before from the files that they have now (`nodes`), and what was packed of them.
 
-    A node whose log is shown is read anew, as its log is none of these files.
+    A node whose log is shown is read anew, as its log is none of these files, and so is one whose jobs are not there.
     """
 
     def __init__(self, target: Path, made_of: Mapping[str, str]) -> None:
@@ -224,7 +239,11 @@ class _Earlier:
         for i, one in enumerate(self._gathered):
             if one.state.state == "measured" and made_of.get(one.state.node) != one.made_of:
                 self._others[one.state.node] = i
-            elif one.state.state == "measured" and not one.state.log_tail:
+            elif (
+                one.state.state == "measured"
+                and not one.state.log_tail
+                and packed_jobs.file_of(target / FOLDER, one.state.node).is_file()
+            ):
                 self.nodes[one.state.node] = i
 
     def places_are_in(self, anew: Mapping[str, _OfNode]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
@@ -65,17 +65,18 @@ class Records:
         return self.trailer is not None and self.trailer.get("complete") is True
 
 
-def read(path: Path, called: str = "", raw: bytes | None = None) -> Records:
+def read(path: Path, called: str = "", raw: bytes | None = None, values: Collection[str] | None = None) -> Records:
     """Read a record file, plain or compressed; notes and errors name it as it is `called`, by its path if nothing is.
 
-    `raw` is what it holds, where that was read before. A last line without its newline is dropped with a note, as the
+    `raw` is what it holds, where that was read before; columns of other values than `values` and clocks may be
+    missing, where these are named. A last line without its newline is dropped with a note, as the
     writer was stopped there.
     Raises NodeprintError, with the line, on anything else that is not a record of nodeprint.
     """
     notes: list[str] = []
     where = called or str(path)
     text = whole_lines(path, where, notes, raw)
-    quick = _columns_at_once(text)
+    quick = _columns_at_once(text, values)
     if quick is not None:
         return _assembled(path, where, notes, *quick)
     # an unusual or a garbled file, line by line, which says the line
@@ -163,7 +164,9 @@ def decoded(text: bytes, kind: Any) -> tuple[list[Any], list[tuple[int, bytes]]]
     return [one for one in found if type(one) is kind], numbered
 
 
-def _columns_at_once(text: bytes) -> tuple[list[tuple[int, bytes]], dict[str, dict[str, npt.NDArray[Any]]]] | None:
+def _columns_at_once(
+    text: bytes, values: Collection[str] | None
+) -> tuple[list[tuple[int, bytes]], dict[str, dict[str, npt.NDArray[Any]]]] | None:
     """All lines but those of pairs or cells, numbered, and the columns of these.
 
     None where something is not as usual: the lines are read one by one then.
@@ -172,7 +175,7 @@ def _columns_at_once(text: bytes) -> tuple[list[tuple[int, bytes]], dict[str, di
         cells = msgspec.json.decode(text[: text.find(b"\n")]).get("cells")
         kind = _PAIR if cells is None else _cell_type(tuple(cells["dims"]), tuple(cells["values"]))
         found, rest = decoded(text, kind)
-        return rest, {"pair" if cells is None else "cell": _of_structs(found, kind)} if found else {}
+        return rest, {"pair" if cells is None else "cell": _of_structs(found, kind, values)} if found else {}
     except (msgspec.MsgspecError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return None
 
@@ -197,8 +200,8 @@ def _cell_type(dims: tuple[str, ...], values: tuple[str, ...]) -> Any:
 _PAIR = _type("pair", (), PAIR_KEYS, (*PAIR_VALUES, *PAIR_CLOCKS), needed="latency_ns")
 
 
-def _of_structs(found: Sequence[Any], kind: Any) -> dict[str, npt.NDArray[Any]]:
-    """The columns of decoded lines. Raises ValueError where a value is none."""
+def _of_structs(found: Sequence[Any], kind: Any, values: Collection[str] | None) -> dict[str, npt.NDArray[Any]]:
+    """The columns of decoded lines, of values those that are wanted. Raises ValueError where a value is none."""
     columns: dict[str, npt.NDArray[Any]] = {}
     for field in msgspec.structs.fields(kind):
         get = attrgetter(field.name)
@@ -208,7 +211,7 @@ def _of_structs(found: Sequence[Any], kind: Any) -> dict[str, npt.NDArray[Any]]:
             columns[field.encode_name] = np.fromiter(map(get, found), np.int64, len(found))
         elif field.required and field.type is not float:
             columns[field.encode_name] = _coordinates(list(map(get, found)))
-        else:
+        elif values is None or field.encode_name in (*values, *PAIR_CLOCKS):
             columns[field.encode_name] = column = _values(found, get)
             if np.isinf(column).any():
                 raise ValueError(field.encode_name)

@@ -137,7 +137,8 @@ class Plot:
 
     def strip(self, node: str, measurement: str = "clock-together", *, ax: Axes | None = None) -> Axes:
         """The value of each CPU before the range of the other nodes."""
-        return _drawn(strips.strip, strips.by_cpu(self._levels(measurement, node), node), ax)
+        by_cpu = strips.by_cpu(self._levels(measurement, node), node)
+        return _drawn(strips.strips, strips.StripRows((by_cpu,)), ax)
 
     def numa(self, node: str, measurement: str = "chase-latency", *, ax: Axes | None = None) -> Axes:
         """NUMA node by NUMA node."""

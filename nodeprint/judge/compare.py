@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 import numpy as np
@@ -50,12 +50,13 @@ class _Figure(msgspec.Struct, frozen=True):
 
 
 def compare(first: Verdict, second: Verdict, rules: Acceptance) -> list[Change]:
-    """Classes of pairs and rows of cells that nodes have in two judged campaigns, node by node.
+    """Classes of pairs and rows of cells that nodes have in two judged campaigns, node by node; of a class that is a
+    mixture its groups.
 
     One is changed where it moved by more than its bound in `rules` and by more than runs differ by, with the chance of
     a false alarm for all of them together; the spread of runs is pooled over the nodes of both.
     """
-    before, after = (_figures(verdict, rules) for verdict in (first, second))
+    before, after = (_figures(verdict, rules, _of_other_groups(first, second)) for verdict in (first, second))
     kinds = {kind: sorted(set(before.get(kind, ())) & set(nodes)) for kind, nodes in after.items()}
     alpha = rules.false_alarm / max(sum(map(len, kinds.values())), 1)
     out = []
@@ -113,17 +114,49 @@ def _other_machine(old: NodeVerdict, new: NodeVerdict) -> tuple[str, str, str] |
     return None
 
 
-def _figures(verdict: Verdict, rules: Acceptance) -> dict[tuple[str, int, str], dict[str, _Figure]]:
-    """By measurement, home and name the figures of each node; cells have the home -1."""
+#: A class of pairs on a node: node, measurement, home and name.
+_Class = tuple[str, str, int, str]
+
+
+def _of_other_groups(first: Verdict, second: Verdict) -> dict[_Class, str]:
+    """Classes of nodes that are a mixture in one campaign alone, or one of other groups, with how they are called:
+    there the medians of all pairs are compared, which are those of few."""
+    groups_in = [
+        {
+            (name, figure.measurement, figure.home, figure.name): tuple(figure.groups)
+            for name, node in verdict.nodes.items()
+            for figure in node.classes
+        }
+        for verdict in (first, second)
+    ]
+    words = {
+        (True, True): "a mixture of other groups",
+        (True, False): "a mixture before",
+        (False, True): "a mixture now",
+    }
+    return {
+        of: f"{of[3]}, {words[bool(groups), bool(groups_in[1][of])]}"
+        for of, groups in groups_in[0].items()
+        if groups_in[1].get(of, groups) != groups
+    }
+
+
+def _figures(
+    verdict: Verdict, rules: Acceptance, mixed: Mapping[_Class, str]
+) -> dict[tuple[str, int, str], dict[str, _Figure]]:
+    """By measurement, home and name the figures of each node; cells have the home -1. Of a mixture they are those of
+    its groups, where `mixed` does not say how it is called."""
     out: dict[tuple[str, int, str], dict[str, _Figure]] = {}
     run_prior = rules.prior("run")
     for name, node in verdict.nodes.items():
         for of_class in node.classes:
-            median = of_class.median_ns
-            bound = max(rules.bound("class"), rules.least_ns("class") / median)
-            spread = _known(of_class.run_sd_ns) / median
-            figure = _Figure("ns", median, of_class.runs, spread, bound, run_prior)
-            out.setdefault((of_class.measurement, of_class.home, of_class.name), {})[name] = figure
+            spread = _known(of_class.run_sd_ns) / of_class.median_ns
+            called = mixed.get((name, of_class.measurement, of_class.home, of_class.name))
+            medians = of_class.medians if called is None else {called: of_class.median_ns}
+            for kind, median in medians.items():
+                bound = max(rules.bound("class"), rules.least_ns("class") / median)
+                figure = _Figure("ns", median, of_class.runs, spread, bound, run_prior)
+                out.setdefault((of_class.measurement, of_class.home, kind), {})[name] = figure
         for row in node.cells:
             limit = rules.cell(models()[row.measurement].term)
             share = row.unit == "share"

@@ -60,17 +60,20 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
 def _mixtures(
     level: npt.NDArray[np.floating], by_socket: Mapping[str, Ints], rows: Mapping[int, list[int]]
 ) -> dict[int, dict[str, float]]:
-    """By node the median of each socket's places, of nodes of which the median of all says nothing: the sockets' are
-    further apart than MIXED. By the first of a node's rows."""
+    """By node the median over runs of the median of each socket's places, of nodes of which the median of all says
+    nothing: the sockets' are further apart than MIXED in the first run."""
     if len(by_socket) < 2:
         return {}
     first = np.array([of_node[0] for of_node in rows.values()], dtype=np.int64)
     medians = np.stack([row_medians(level[np.ix_(first, places)]) for places in by_socket.values()], axis=1)
     apart = medians.max(axis=1) > MIXED * medians.min(axis=1)
+    mixed = [node for node, of_node in zip(rows, apart.tolist(), strict=True) if of_node]
     return {
-        node: dict(zip(by_socket, values, strict=True))
-        for node, values, mixed in zip(rows, medians.tolist(), apart.tolist(), strict=True)
-        if mixed
+        node: {
+            name: float(np.nanmedian(row_medians(level[np.ix_(np.array(rows[node]), places)])))
+            for name, places in by_socket.items()
+        }
+        for node in mixed
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
 from msgspec import UNSET
 
 from nodeprint.judge.acceptance_file import Acceptance
@@ -11,30 +12,53 @@ from nodeprint.judge.outcome import State
 from nodeprint.judge.verdict import CellFigure, ClassFigure, Finding, Interval, JobEffect, Part
 
 
+class _Limited(msgspec.Struct, frozen=True):
+    """What a limit can be of: a median, or that of a group of a mixture, which is `called` by both, with half of its
+    interval."""
+
+    measurement: str
+    of: str
+    called: str
+    median: float
+    half: float
+    unit: str
+    home: int = -1
+
+
 def outside(
     classes: Sequence[ClassFigure], rows: Sequence[CellFigure], rules: Acceptance, job: str
 ) -> Iterator[Finding]:
-    """A finding for each figure of a node that is outside a limit; `job` is the one that it is of."""
+    """A finding for each figure of a node that is outside a limit; `job` is the one that it is of. Of a class that is a
+    mixture each group has to keep its limit, as the median of all is that of no pair."""
     figures = [
-        (figure.measurement, figure.name, figure.median_ns, figure.ci_high_ns - figure.median_ns, "ns", figure.home)
+        _Limited(
+            figure.measurement,
+            figure.name,
+            called,
+            ns,
+            (figure.ci_high_ns / figure.median_ns - 1) * ns,
+            "ns",
+            figure.home,
+        )
         for figure in classes
+        for called, ns in figure.medians.items()
     ]
-    figures += [(row.measurement, row.name, row.median, row.ci_high - row.median, row.unit, -1) for row in rows]
+    figures += [
+        _Limited(row.measurement, row.name, row.name, row.median, row.ci_high - row.median, row.unit) for row in rows
+    ]
     for limit in rules.limits:
-        for measurement, name, median, half, unit, home in figures:
+        for figure in figures:
+            median, half, unit = figure.median, figure.half, figure.unit
             over = limit.at_most is not UNSET and median > limit.at_most
             allowed = limit.at_most if over else limit.at_least
-            if (
-                (measurement, name) != (limit.measurement, limit.figure)
-                or not allowed
-                or not (over or median < allowed)
-            ):
+            of_it = (figure.measurement, figure.of) == (limit.measurement, limit.figure)
+            if not of_it or not allowed or not (over or median < allowed):
                 continue
             effect, relative_half = median / allowed - 1, half / allowed
             interval = Interval(effect - relative_half, effect + relative_half)
             yield Finding(
-                id="limit", state=State.CONFIRMED, measurement=measurement, home=home,
-                part=Part("limit", "limit", {"figure": name, "reason": limit.reason}), effect=effect,
+                id="limit", state=State.CONFIRMED, measurement=figure.measurement, home=figure.home,
+                part=Part("limit", "limit", {"figure": figure.called, "reason": limit.reason}), effect=effect,
                 effect_unit=median - allowed,
                 interval=interval, half_95=relative_half, bound=0.0, bound_unit=allowed, times_bound=median / allowed,
                 value=median, peers=allowed, unit=unit, worse=True, by_job=(JobEffect(job, effect, interval, {}),),

@@ -188,6 +188,11 @@ class ClassFigure(msgspec.Struct, frozen=True):
     run_sd_ns: float
     groups: Mapping[str, float] = {}
 
+    @property
+    def medians(self) -> Mapping[str, float]:
+        """The medians that say something, by name: of a mixture those of its groups (`same socket, socket 1`)."""
+        return {f"{self.name}, {group}": ns for group, ns in self.groups.items()} or {self.name: self.median_ns}
+
 
 class CellFigure(msgspec.Struct, frozen=True):
     """Cells of one kind on one node: the median with its 95 % interval over `runs` and their standard deviation, the

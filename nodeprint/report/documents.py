@@ -19,7 +19,7 @@ from nodeprint.campaign import node_sheet
 from nodeprint.data import packing
 from nodeprint.data.packed import FOLDER, PackedFleet
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.judge.outcome import MEANING, Outcome
+from nodeprint.judge.outcome import MEANING
 from nodeprint.report import explorer, html, names, pdf, site_branding
 from nodeprint.report import files as verdict_files
 from nodeprint.report.explorer import Encoded
@@ -31,9 +31,9 @@ from nodeprint.report.pages.judged_campaign import Campaign, FigureFiles
 from nodeprint.report.pages.method import How
 from nodeprint.report.pseudonyms import Pseudonyms
 
-__all__ = ["write"]
+__all__ = ["write", "write_nodes"]
 
-#: Fleets up to this size have a file of every node; larger ones only of those that are not the same.
+#: Fleets up to this size have a file of every node; larger ones only of those in which something was found.
 MOST_FILES = 64
 #: Nodes whose pages cluster.pdf and cluster.html hold; those of others are files of their own alone.
 _MOST_WITHIN = 64
@@ -45,8 +45,8 @@ _CHUNK, _FEW = 8, 3
 def write(
     campaign: Path,
     out: Path | None = None,
-    nodes: Sequence[str] | None = None,
     *,
+    of_nodes: bool = True,
     figures: bool = False,
     figure_width: float = 0.0,
     figure_style: Path | None = None,
@@ -54,36 +54,72 @@ def write(
 ) -> list[Path]:
     """Write cluster.pdf, the same as cluster.html, and a PDF a node into `out`; returns their paths in this order.
 
-    `campaign` holds verdict.json and nodes/<node>; `out` is its report folder by default. With `nodes` only those get a
-    PDF of their own; by default all, in a fleet of more than MOST_FILES those that are not the same. With `figures`
+    `campaign` holds verdict.json and nodes/<node>; `out` is its report folder by default. Every node gets a PDF of its
+    own (none without `of_nodes`), in a fleet of more than MOST_FILES those in which something was found. With `figures`
     each figure of every node is written as SVG, PDF and CSV, too, into its folder `figures`, `figure_width` mm wide (0:
     a column or a page) and in a matplotlib style `figure_style` on top of the report's. With `pseudonyms` nodes and
     racks are called by numbers, in a folder of its own by default (`published`), and pseudonyms.tsv beside that folder
-    says which is which. The same campaign gives the same bytes. Raises NodeprintError when there is no verdict, a node
-    is not part of it, or a file cannot be written.
+    says which is which. The same campaign gives the same bytes. Raises NodeprintError when there is no verdict, or a
+    file cannot be written.
     """
-    target = out or campaign / ("published" if pseudonyms else "report")
-    saved_to = FigureFiles(target / "figures", figure_width, figure_style) if figures else None
-    if saved_to is not None:
-        saved_to.in_style  # noqa: B018 (one sentence where it cannot be used, before anything is drawn)
-    task = Task(campaign, target, tuple(nodes) if nodes is not None else None, saved_to, pseudonyms)
-    for node in nodes or ():
-        if node not in task.names:
-            where, advice = campaign / "verdict.json", "name one of its nodes"
-            raise NodeprintError(f"node {printable(node)} is not part of this campaign", where=where, advice=advice)
+    saved_to = _figure_files(campaign, out, figures, figure_width, figure_style, pseudonyms)
+    task = Task(campaign, _target(campaign, out, pseudonyms), None if of_nodes else (), saved_to, pseudonyms)
     printed = task.run()
-    if pseudonyms:
-        files.write(target.parent / "pseudonyms.tsv", task.called.table())
+    task.write_pseudonyms()
     first = task.first(printed)
     with pdf.Printer() as printer:
-        document_path = files.write(target / "cluster.pdf", printer.pdf(first))
+        document_path = files.write(task.out / "cluster.pdf", printer.pdf(first))
     explored = explorer.document(
         task.source, {node_files.node: node_files.matrices for node_files in printed if node_files.matrices}
     )
-    single_file = files.write(target / "cluster.html", html.page(task.shortened(first), explored).encode())
+    single_file = files.write(task.out / "cluster.html", html.page(task.shortened(first), explored).encode())
     paths = [path for node_files in printed for path in node_files.paths]
-    saved = sorted((target / "figures" / "cluster").glob("*")) if figures else []
+    saved = sorted((task.out / "figures" / "cluster").glob("*")) if figures else []
     return [document_path, single_file, *paths, *saved]
+
+
+def write_nodes(
+    campaign: Path,
+    nodes: Sequence[str],
+    out: Path | None = None,
+    *,
+    figures: bool = False,
+    figure_width: float = 0.0,
+    figure_style: Path | None = None,
+    pseudonyms: bool = False,
+) -> list[Path]:
+    """Write the PDFs of some nodes alone, whatever came of them, as `write` does; returns their paths.
+
+    Raises NodeprintError when there is no verdict, a node is not part of it, or a file cannot be written.
+    """
+    saved_to = _figure_files(campaign, out, figures, figure_width, figure_style, pseudonyms)
+    task = Task(campaign, _target(campaign, out, pseudonyms), tuple(nodes), saved_to, pseudonyms, alone=True)
+    if not nodes:
+        raise NodeprintError("names no node", key="--nodes", advice="name one or several, as in cn[001-004],gpu7")
+    members = set(task.names)
+    unknown = [node for node in nodes if node not in members]
+    if unknown:
+        more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
+        what = f"node {printable(unknown[0], 80)}{more} is not part of this campaign"
+        raise NodeprintError(what, where=campaign / "verdict.json", advice="name one of its nodes")
+    printed = task.run()
+    task.write_pseudonyms()
+    return [path for node_files in printed for path in node_files.paths]
+
+
+def _target(campaign: Path, out: Path | None, pseudonyms: bool) -> Path:
+    return out or campaign / ("published" if pseudonyms else "report")
+
+
+def _figure_files(
+    campaign: Path, out: Path | None, figures: bool, width: float, style: Path | None, pseudonyms: bool
+) -> FigureFiles | None:
+    """Where figures are saved; one sentence where the style cannot be used, before anything is drawn."""
+    if not figures:
+        return None
+    saved_to = FigureFiles(_target(campaign, out, pseudonyms) / "figures", width, style)
+    saved_to.in_style  # noqa: B018
+    return saved_to
 
 
 def file_name(node: str) -> str:
@@ -103,13 +139,15 @@ class Printed(msgspec.Struct, frozen=True):
 
 
 class Task(msgspec.Struct, frozen=True, dict=True):
-    """What is to be written, as every process reads it for itself."""
+    """What is to be written, as every process reads it for itself. `nodes` get a file of their own, None: those that
+    have one by default; `alone`: nothing else is written."""
 
     folder: Path
     out: Path
     nodes: tuple[str, ...] | None
     figures: FigureFiles | None
     pseudonyms: bool
+    alone: bool = False
 
     @cached_property
     def called(self) -> Pseudonyms:
@@ -140,27 +178,31 @@ class Task(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def own(self) -> frozenset[str]:
-        """The nodes that get a file of their own: those asked for, all, or of a large fleet those that are not SAME."""
+        """The nodes that get a file of their own: those asked for, all, or of a large fleet those with something found:
+        of others, of which there may be thousands, nobody would read them."""
         if self.nodes is not None:
             return frozenset(self.called.text(node) for node in self.nodes)
         nodes = self.source.verdict.nodes
         few = len(nodes) <= MOST_FILES or self.figures is not None
-        return frozenset(
-            n
-            for n in nodes
-            if MEANING[nodes[n].outcome].measured and (few or nodes[n].counted or nodes[n].outcome is not Outcome.SAME)
-        )
+        return frozenset(n for n in nodes if MEANING[nodes[n].outcome].measured and (few or nodes[n].counted))
 
     @cached_property
     def within(self) -> tuple[str, ...]:
         """The nodes whose pages the cluster's document holds."""
         nodes = self.source.verdict.nodes
+        if self.alone:
+            return ()
         return tuple(nodes) if len(nodes) == 1 else tuple(cluster.shown_nodes(nodes)[:_MOST_WITHIN])
 
     @cached_property
     def explored(self) -> frozenset[str]:
         """The nodes whose matrices the explorer has."""
-        return frozenset(explorer.explored(self.source))
+        return frozenset() if self.alone else frozenset(explorer.explored(self.source))
+
+    def write_pseudonyms(self) -> None:
+        """Write which node is called how beside the folder, where they are called by numbers."""
+        if self.pseudonyms:
+            files.write(self.out.parent / "pseudonyms.tsv", self.called.table())
 
     def run(self) -> list[Printed]:
         """Print all nodes that have anything to be printed, more than a few on all CPUs that we may use."""
@@ -184,9 +226,9 @@ class Task(msgspec.Struct, frozen=True, dict=True):
 
     def _print(self, node: str, printer: pdf.Printer) -> Printed:
         source, paths = self.source, []
-        jobs = source.jobs(node)
-        methods = method.of_jobs(jobs)
-        page = node_pages.page(source, node, jobs) if node in self.own or node in self.within else None
+        kept = source.jobs(node)
+        methods = method.of_jobs(kept.jobs)
+        page = node_pages.page(source, node, kept) if node in self.own or node in self.within else None
         if page is not None and node in self.own:
             pages = (page, method.page(source, [methods], node))
             document = Document(

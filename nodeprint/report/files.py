@@ -172,11 +172,13 @@ def prometheus(verdict: Verdict) -> str:
     nodes = [(f'node="{_label(name)}"{mark}', node) for name, node in sorted(verdict.nodes.items())]
     classes = [
         (
-            f'{labels},class="{figure.name}",measurement="{_label(figure.measurement)}",home="{figure.home}"',
-            figure.median_ns / 1e9,
+            f'{labels},class="{figure.name}",measurement="{_label(figure.measurement)}",home="{figure.home}"'
+            + (f',group="{_label(group)}"' if group else ""),
+            ns / 1e9,
         )
         for labels, node in nodes
         for figure in node.classes
+        for group, ns in (figure.groups or {"": figure.median_ns}).items()
     ]
     cells: dict[tuple[str, str, float], list[tuple[str, float]]] = {}
     for labels, node in nodes:
@@ -212,7 +214,9 @@ def prometheus(verdict: Verdict) -> str:
         ),
         *_gauge("nodes", "Nodes by outcome.", counts),
         *_gauge("measured_timestamp_seconds", "When the newest run of a node began.", measured),
-        *_gauge("class_latency_seconds", "Median hop latency of a class of pairs.", classes),
+        *_gauge(
+            "class_latency_seconds", "Median hop latency of a class of pairs, of a mixture of each group.", classes
+        ),
         *(line for (name, words, _), samples in sorted(cells.items()) for line in _gauge(name, words, samples)),
         *_gauge("margin_ratio", "How much of its bound a node uses by subject; up to 1 it is the same.", margins),
         *_gauge("finding_effect_ratio", "A finding's effect relative to the peers.", list(findings.items())),

@@ -10,7 +10,8 @@ from scipy.special import stdtrit
 
 from nodeprint.data.layout import CCX, QUADRANT, SOCKET
 from nodeprint.report import names
-from nodeprint.report.figures.node_levels import Floats, NodeLevels, median_of_passes
+from nodeprint.report.figures.node_levels import Floats, NodeLevels
+from nodeprint.stats.robust import median_of_passes
 
 #: Comparisons hold at once, for all sentences of a kind, with this probability of error.
 _ERROR = 0.05

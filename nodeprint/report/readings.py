@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data import curves
-from nodeprint.data.jobs import Job, Measured
+from nodeprint.data.jobs import Measured
 from nodeprint.machine.topology import processors
-from nodeprint.machine.topology.model import Topology
+from nodeprint.machine.topology.model import Machine
 
 Floats = npt.NDArray[np.float64]
 
@@ -35,13 +35,13 @@ _PLACES = {
 _PORT_KNOWN = (0x17, 0x19)
 
 
-def readings(job: Job, topology: Topology | None = None) -> tuple[str, ...]:
-    """Sentences on a job's cells, each beginning with its measurement's name; of the fabric clock only on parts of
+def readings(cells: Sequence[Measured], machine: Machine | None = None) -> tuple[str, ...]:
+    """Sentences on the cells of a job, each beginning with its measurement's name; of the fabric clock only on parts of
     which it is known how much a port reads in a cycle."""
-    generation = processors.generation_of(topology.machine) if topology is not None else None
+    generation = processors.generation_of(machine) if machine is not None else None
     known = generation is not None and generation.has_io_die and generation.family in _PORT_KNOWN
     said = []
-    for one in job.cells:
+    for one in cells:
         reader = _READERS.get((one.header["kernel"], one.header["operation"]))
         said += [f"{one.name}: {sentence}" for sentence in reader(one)] if reader else []
         if (one.header["kernel"], one.header["operation"]) == ("bandwidth", "groups"):
@@ -118,6 +118,9 @@ _READERS: Mapping[tuple[str, str], Callable[[Measured], Iterator[str]]] = {
     ("remap", "pairs"): _pairs,
     ("touch", "ratio"): _touch,
 }
+
+#: The kernels and operations of which there are sentences.
+KERNELS = frozenset({*_READERS, ("bandwidth", "groups")})
 
 
 def over_runs(values: npt.NDArray[Any]) -> Floats:

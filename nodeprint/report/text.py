@@ -312,6 +312,12 @@ def _worst_disturbances(alike: Sequence[NodeVerdict]) -> list[str]:
     return list(dict.fromkeys(disturbance(disturbed).rstrip(".") for disturbed in worst.values()))
 
 
+def jobs_changed(node: NodeVerdict, now: Sequence[str]) -> str:
+    """That the records of a node are of other jobs, those of `now`, than were judged."""
+    verb = "were" if len(node.jobs) > 1 else "was"
+    return say("jobs_changed", now=names.listed(now) or "no job", judged=f"{names.listed(node.jobs) or 'none'} {verb}")
+
+
 def further(node: NodeVerdict) -> list[str]:
     """What is to be known of a node beside its outcome: other disturbances and reasons."""
     leading = {reason.why for reason in node.reasons[:1]}

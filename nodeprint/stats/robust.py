@@ -22,3 +22,13 @@ def row_medians(rows: npt.NDArray[np.floating]) -> Floats:
 def robust_sd(differences: Floats) -> float:
     """The standard deviation of differences about zero, by their median absolute value; NaN where there is none."""
     return _MAD * float(row_medians(np.abs(differences).reshape(1, -1))[0])
+
+
+def median_of_passes(values: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    """The median over axis 1 of (run, pass, place) of what was measured; NaN where nothing was."""
+    ordered = np.sort(values, axis=1)  # NaN last
+    finite = np.isfinite(ordered).sum(axis=1, keepdims=True)
+    low, high = (np.take_along_axis(ordered, at, axis=1)[:, 0] for at in (np.maximum(finite - 1, 0) // 2, finite // 2))
+    if values.shape[1] == 1:
+        high = low
+    return np.asarray((low + high) / 2)

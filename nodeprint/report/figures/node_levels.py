@@ -12,6 +12,7 @@ import numpy.typing as npt
 from nodeprint.data.packed import PackedFleet, PackedNode
 from nodeprint.data.quantity import Quantity
 from nodeprint.errors import NodeprintError
+from nodeprint.stats.robust import median_of_passes
 from nodeprint.structure.found import Structure
 
 Floats = npt.NDArray[np.floating]
@@ -98,16 +99,6 @@ def mean_of_runs(quantity: Quantity, rows: Sequence[int]) -> Floats:
         return np.asarray(medians.mean(axis=0))
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(finite, medians, 0).sum(axis=0) / finite.sum(axis=0))
-
-
-def median_of_passes(values: Floats) -> Floats:
-    """The median over axis 1 of (run, pass, place) of what was measured; NaN where nothing was."""
-    ordered = np.sort(values, axis=1)  # NaN last
-    finite = np.isfinite(ordered).sum(axis=1, keepdims=True)
-    low, high = (np.take_along_axis(ordered, at, axis=1)[:, 0] for at in (np.maximum(finite - 1, 0) // 2, finite // 2))
-    if values.shape[1] == 1:
-        high = low
-    return np.asarray((low + high) / 2)
 
 
 def shown_unit(unit: str, values: Floats) -> Unit:

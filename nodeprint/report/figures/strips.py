@@ -1,4 +1,4 @@
-"""A value for each CPU in a row, with the range of the peers behind it: clock, jitter, memory of each core."""
+"""A value for each CPU, with the range of the peers behind it: clock, jitter, memory of each core, a row for each."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import msgspec
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.ticker import MaxNLocator
 
 from nodeprint.data.layout import Ints
 from nodeprint.errors import NodeprintError
@@ -18,12 +20,21 @@ from nodeprint.report.figures.part_levels import (
     draw_brackets,
     names_room,
     part_levels,
+    root_of,
+    size_pt,
     tick_step,
 )
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
+from nodeprint.report.names import shortened
 
 _MM_A_POINT = 25.4 / 72
+#: What the places of a strip are.
+_AXIS = "CPU"
+#: The height of a row, alone and among others, and that of the line above it; the most rows of a figure.
+_ONLY_ROW_MM, _ROW_MM, _HEAD_MM, _MOST_ROWS = 26.0, 17.0, 5.0, 8
+#: Letters of a node's name below the rows.
+_NODE_LETTERS = 24
 
 
 class StripData(msgspec.Struct, frozen=True):
@@ -38,23 +49,49 @@ class StripData(msgspec.Struct, frozen=True):
     peer_high: Floats
     peers: int
     title: str
-    axis: str = "CPU"
-    shows: str = ""
+    shows: str
     levels: tuple[PartLevel, ...] = ()
     marked: tuple[int, ...] = ()
-
-    def frame(self, width: float) -> Frame:
-        """A strip with the parts as brackets below."""
-        below = 8.5 + len(self.levels) * BRACKET_PT * _MM_A_POINT
-        return Frame(width, 26.0 + below + 5.0, max(14.0, names_room(self.levels)), 3.0, below, 5.0)
 
     def table(self) -> pd.DataFrame:
         """A row for each place."""
         unit = self.title.rpartition(", ")[2]
         return pd.DataFrame({
-            self.axis: self.labels, self.title: self.values, f"peers' lowest, {unit}": self.peer_low,
-            f"peers' highest, {unit}": self.peer_high,
+            _AXIS: self.labels, f"{self.shows}: {self.title}": self.values,
+            f"{self.shows}: peers' lowest, {unit}": self.peer_low,
+            f"{self.shows}: peers' highest, {unit}": self.peer_high,
         })  # fmt: skip
+
+
+class StripRows(msgspec.Struct, frozen=True):
+    """Strips of the same node and CPUs above each other, which share the ticks and the parts of the machine."""
+
+    strips: tuple[StripData, ...]
+
+    def frame(self, width: float) -> Frame:
+        """A row for each strip, and the parts as brackets below."""
+        levels = self.strips[0].levels
+        below = 8.5 + len(levels) * BRACKET_PT * _MM_A_POINT
+        row = _ONLY_ROW_MM if len(self.strips) == 1 else _ROW_MM
+        height = row * len(self.strips) + _HEAD_MM * (len(self.strips) - 1)
+        return Frame(width, height + below + _HEAD_MM, max(14.0, names_room(levels)), 3.0, below, _HEAD_MM)
+
+    def table(self) -> pd.DataFrame:
+        """A row for each place, with the columns of every strip."""
+        first, *others = (strip.table() for strip in self.strips)
+        return pd.concat([first, *(table.drop(columns=_AXIS) for table in others)], axis=1)
+
+
+def in_rows(strips: Sequence[StripData]) -> list[StripRows]:
+    """Strips of a node as figures: those of the same CPUs are rows of one, at most so many that a page holds it."""
+    alike: dict[tuple[str, ...], list[StripData]] = {}
+    for strip in strips:
+        alike.setdefault(strip.labels, []).append(strip)
+    return [
+        StripRows(tuple(of_cpus[start : start + _MOST_ROWS]))
+        for of_cpus in alike.values()
+        for start in range(0, len(of_cpus), _MOST_ROWS)
+    ]
 
 
 def by_cpu(
@@ -82,9 +119,9 @@ def by_cpu(
     wanted = set(map(str, marked))
     return StripData(
         node, names, levels.of(node)[places] / size, low, high, len(others),
-        levels.title, shows=", ".join([quantity.measurement, *at_words]),
-        levels=part_levels(quantity.layout.slots[slots]),
-        marked=tuple(place for place, name in enumerate(names) if name in wanted),
+        levels.title, ", ".join([quantity.measurement, *at_words]),
+        part_levels(quantity.layout.slots[slots]),
+        tuple(place for place, name in enumerate(names) if name in wanted),
     )  # fmt: skip
 
 
@@ -105,9 +142,41 @@ def peer_ranges(ax: Axes, x: Ints, low: Floats, high: Floats, style: Style) -> N
     )  # fmt: skip
 
 
-def strip(ax: Axes, data: StripData, style: Style) -> None:
-    """Draw the values as dots, those of a finding as triangles, before the range of the peers."""
+def strips(ax: Axes, data: StripRows, style: Style) -> None:
+    """Draw the rows: values as dots, those of a finding as triangles, before the range of the peers.
+
+    `ax` becomes the lowest row, which has the ticks and the brackets of all.
+    """
+    box, height = ax.get_position(), size_pt(ax)[1]
+    head = _HEAD_MM / _MM_A_POINT / height * box.height
+    row = (box.height - head * (len(data.strips) - 1)) / len(data.strips)
+    lowest = data.strips[-1]
+    for at, strip in enumerate(reversed(data.strips)):
+        bounds = (box.x0, box.y0 + at * (row + head), box.width, row)
+        if at == 0:
+            ax.set_position(bounds)
+        of_row = ax if at == 0 else root_of(ax).add_axes(bounds)
+        _draw_row(of_row, strip, style)
+        if at:
+            of_row.set_xticks([])
+    step = tick_step(ax, lowest.labels, style)
+    ax.set_xticks(range(0, len(lowest.labels), step), lowest.labels[::step])
+    if lowest.levels:
+        draw_brackets(ax, lowest.levels, style, below=style.letters_pt * 1.2 + 12.0)
+    behind = f"    | {lowest.peers} peers" if lowest.peers else ""
+    name = shortened(lowest.node, _NODE_LETTERS)
+    ax.set_xlabel(f"{_AXIS}    \N{BLACK CIRCLE} {name}{behind}", labelpad=len(lowest.levels) * BRACKET_PT + 2)
+
+
+def _draw_row(ax: Axes, data: StripData, style: Style) -> None:
     x = np.arange(len(data.labels))
+    if data.levels:  # what a part has stands between the same lines in every row
+        borders = [group.start - 0.5 for group in data.levels[-1].groups[1:]]
+        lines = LineCollection(
+            [[(at, 0), (at, 1)] for at in borders], linewidths=0.4, colors=style.colours["hair"],
+            transform=ax.get_xaxis_transform(),
+        )  # fmt: skip
+        ax.add_collection(lines, autolim=False)
     if data.peers:
         peer_ranges(ax, x, data.peer_low, data.peer_high, style)
     size = float(np.clip(200 / max(len(x), 1), 1.6, 3.5))
@@ -116,13 +185,7 @@ def strip(ax: Axes, data: StripData, style: Style) -> None:
     if data.marked:
         marked = list(data.marked)
         ax.plot(marked, data.values[marked], linestyle="", marker="^", color=style.colour("alarm"), markersize=4)
-    ax.autoscale_view()
+    ax.margins(y=0.1)
     ax.set_xlim(-0.7, len(x) - 0.3)
-    step = tick_step(ax, data.labels, style)
-    ax.set_xticks(range(0, len(x), step), data.labels[::step])
-    if data.levels:
-        draw_brackets(ax, data.levels, style, below=style.letters_pt * 1.2 + 12.0)
-    ax.set_xlabel(data.axis, labelpad=len(data.levels) * BRACKET_PT + 2)
-    ax.set_ylabel(data.title)
-    behind = f"    | {data.peers} peers" if data.peers else ""
-    ax.set_title(f"\N{BLACK CIRCLE} {data.node}{behind}    {data.shows}", fontsize=style.letters_pt)
+    ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+    ax.set_title(f"{data.shows}: {data.title}", fontsize=style.letters_pt)

@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from nodeprint import __version__
-from nodeprint.data import jobs
-from nodeprint.data.jobs import Job
+from nodeprint.data import packed_jobs
 from nodeprint.data.packed import PackedFleet, PackedNode
+from nodeprint.data.packed_jobs import NodeJobs
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.judge.verdict import NodeVerdict, Verdict
@@ -108,15 +108,20 @@ class Campaign:
         same = [n for n in clear if nodes[n].outcome is Outcome.SAME]
         return _spread(same if len(same) > 2 else clear)
 
-    def jobs(self, node: str) -> list[Job]:
-        """The jobs of a node by its records; none where these are not here or cannot be read."""
-        place = self.folder / "nodes" / node if self.folder is not None else None
-        if place is None or not place.is_dir():
-            return []
-        try:
-            return [jobs.read(job) for job in jobs.folders(place)]
-        except NodeprintError:
-            return []
+    def jobs(self, node: str) -> NodeJobs:
+        """The jobs of a node as they were packed; none where they are not here, or names are not to be told."""
+        if self.folder is None or self.fleet.folder is None:
+            return NodeJobs()
+        return packed_jobs.read(self.fleet.folder, node)
+
+    def jobs_changed(self, node: str) -> tuple[str, ...] | None:
+        """The jobs that the records of a node have, where they are others than were judged; else None."""
+        number = next((i for i, packed in enumerate(self.fleet.nodes) if packed.name == node), None)
+        if number is None:
+            return None
+        jobs = sorted({job for quantity in self.fleet.quantities for job in quantity.rows.get(number, ())})
+        now = tuple(f"job{job}" for job in jobs)
+        return now if now != self.verdict.nodes[node].jobs else None
 
 
 def _usable(node: NodeVerdict) -> bool:

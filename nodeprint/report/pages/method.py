@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nodeprint import __version__
-from nodeprint.data.jobs import Job, Measured
+from nodeprint.data.packed_jobs import JobMeasured, PackedJob
 from nodeprint.judge.outcome import MEANING
 from nodeprint.judge.verdict import CellFigure, ClassFigure, NodeVerdict, Verdict
 from nodeprint.report import names, text
@@ -33,26 +33,26 @@ _HOMES = {
 How = tuple[tuple[str, FactRows], ...]
 
 
-def of_jobs(jobs: Sequence[Job]) -> How:
+def of_jobs(jobs: Sequence[PackedJob]) -> How:
     """How the measurements of a node were made, by its newest job that has each."""
-    newest: dict[str, Measured] = {}
+    newest: dict[str, JobMeasured] = {}
     for job in jobs:
         newest |= job.measured
-    return tuple((name, _facts(measured, jobs)) for name, measured in sorted(newest.items()))
+    return tuple((name, _facts(name, measured, jobs)) for name, measured in sorted(newest.items()))
 
 
-def header(jobs: Sequence[Job], measurement: str) -> Mapping[str, Any]:
+def header(jobs: Sequence[PackedJob], measurement: str) -> Mapping[str, Any]:
     """The header of a measurement's records in the newest job that has it; empty without any."""
     headers = [job.measured[measurement].header for job in jobs if measurement in job.measured]
     return headers[-1] if headers else {}
 
 
-def _facts(measured: Measured, jobs: Sequence[Job]) -> FactRows:
+def _facts(name: str, measured: JobMeasured, jobs: Sequence[PackedJob]) -> FactRows:
     head = measured.header
     imported, clock = head.get("imported") or {}, head.get("clock") or {}
     hz = clock.get("hz")
-    counts = sorted({len(job.measured[measured.name].runs) for job in jobs if measured.name in job.measured})
-    rounds = f"{names.counted(len(measured.passes), 'pass', 'passes')} in each of {names.listed(map(str, counts))} runs"
+    counts = sorted({len(job.measured[name].runs) for job in jobs if name in job.measured})
+    rounds = f"{names.counted(measured.passes, 'pass', 'passes')} in each of {names.listed(map(str, counts))} runs"
     quantity = str(head.get("quantity", ""))
     rows = {
         "imported": f"{imported.get('format', '')} {imported.get('source', '')}".strip(),
@@ -173,7 +173,7 @@ def answers(campaign: Campaign, nodes: Sequence[NodeVerdict]) -> FactRows:
     return tuple((key, "; ".join(filter(None, words))) for key, words in rows.items() if any(words))
 
 
-def tested(jobs: Sequence[Job], measurements: Sequence[str]) -> tuple[Block, ...]:
+def tested(jobs: Sequence[PackedJob], measurements: Sequence[str]) -> tuple[Block, ...]:
     """What each measurement does in plain words, for somebody who gets a node's page alone."""
     tests = text.texts()["tests"]
     kernels = {name: str(header(jobs, name).get("kernel", "")) for name in dict.fromkeys(measurements)}

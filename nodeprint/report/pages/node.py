@@ -6,24 +6,18 @@ checks it. Difference maps, matrices and quantities follow; runs, warnings and c
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from nodeprint.data import store
-from nodeprint.data.jobs import Job
-from nodeprint.data.quantity import models
-from nodeprint.errors import NodeprintError, printable
+from nodeprint.data.packed_jobs import NodeJobs, PackedJob
+from nodeprint.errors import printable
 from nodeprint.judge.verdict import NodeVerdict
-from nodeprint.machine import topology
 from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.report import message_rates, names, quadrant_words, readings, terminal, text
 from nodeprint.report.figures import found_parts, matrix
-from nodeprint.report.figures.node_levels import median_of_passes
 from nodeprint.report.pages import method, pictures
 from nodeprint.report.pages.blocks import (
     Advice,
@@ -58,10 +52,11 @@ _LONG = {label(key) for key in ("cmdline", "serials", *LISTS)}
 _IDENTITY = ("product", "serials", "ppin", "dimms", "dimm_speed", "bios", "microcode", "bmc", "os", "kernel")
 
 
-def page(campaign: Campaign, node: str, jobs: Sequence[Job] | None = None) -> Page:
-    """The page of a node. `jobs` are its records', read where none are given."""
+def page(campaign: Campaign, node: str, kept: NodeJobs | None = None) -> Page:
+    """The page of a node. `kept` are its jobs, read where none are given."""
     verdict = campaign.verdict.nodes[node]
-    jobs = campaign.jobs(node) if jobs is None else jobs
+    kept = campaign.jobs(node) if kept is None else kept
+    jobs = kept.jobs
     counted, others = verdict.counted, [finding for finding in verdict.findings if not finding.counts]
     blocks = [
         finding_block(campaign, node, finding, number, method.header(jobs, finding.measurement), told=number == 1)
@@ -80,7 +75,7 @@ def page(campaign: Campaign, node: str, jobs: Sequence[Job] | None = None) -> Pa
             Section("Last lines of its log", (Log(verdict.log_tail),)),
             differences,
             Section("Core to core", tuple(_matrices(campaign, node, verdict, jobs))),
-            Section("Memory, caches, bandwidth, clock and lost time", tuple(_cells(campaign, node, verdict, jobs))),
+            Section("Memory, caches, bandwidth, clock and lost time", tuple(_cells(campaign, node, verdict, kept))),
             Section("How near it is to its bounds", (margin_table(verdict.margins),)),
             Section("Other findings", _others(campaign, node, others, jobs)),
             Section("Runs", (_runs(jobs, verdict),)),
@@ -98,19 +93,17 @@ def _lead(campaign: Campaign, node: str, verdict: NodeVerdict) -> tuple[str, ...
     place += [f"host {printable(host, 80)}"] if host and host != node else []
     load = terminal.beside(campaign.folder, node) if campaign.folder is not None else ""
     where = f"({', '.join(place)})" if place else ""
-    return tuple(filter(None, (text.node_sentence([verdict]), where, text.sentence(f"{load}.") if load else "")))
+    now = campaign.jobs_changed(node)
+    changed = text.jobs_changed(verdict, now) if now is not None else ""
+    return tuple(
+        filter(None, (text.node_sentence([verdict]), changed, where, text.sentence(f"{load}.") if load else ""))
+    )
 
 
-def _identity(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> FactRows:
+def _identity(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[PackedJob]) -> FactRows:
     """Which machine this is."""
     fields = verdict.fingerprint
-    times = sorted(
-        str(run["start_time"])[:10]
-        for job in jobs
-        for m in job.measured.values()
-        for run in m.runs
-        if run["start_time"]
-    )
+    times = sorted(run.started[:10] for job in jobs for m in job.measured.values() for run in m.runs if run.started)
     processors = fields.get("cpu")
     if processors and fields.get("sockets"):
         processors = f"{fields['sockets']} x {processors}"
@@ -128,7 +121,7 @@ def _identity(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequenc
     return tuple((key, str(value)) for key, value in rows.items() if value)
 
 
-def _others(campaign: Campaign, node: str, findings: Sequence[Any], jobs: Sequence[Job]) -> tuple[Block, ...]:
+def _others(campaign: Campaign, node: str, findings: Sequence[Any], jobs: Sequence[PackedJob]) -> tuple[Block, ...]:
     """Findings that are no part of the outcome, in a line each."""
     return (
         Bullets(tuple(f"{text.finding_sentence(f)} {' '.join(text.finding_details(f))}".strip() for f in findings)),
@@ -141,7 +134,7 @@ def _differences(campaign: Campaign, node: str) -> tuple[Block, ...]:
     return tuple(Figures(tuple(shown)) for shown in pictures_of_pairs)
 
 
-def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> list[Block]:
+def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[PackedJob]) -> list[Block]:
     """Each measurement of pairs: its matrices, what is in them, medians by class."""
     blocks: list[Block] = []
     for name in campaign.measurements(node, pairs=True):
@@ -212,25 +205,15 @@ def _range(campaign: Campaign, node: str, measurement: str) -> str:
     return f"{measurement}: {finite.size:,} pairs{homes}, from {low} to {high} (each the mean of its runs)."
 
 
-def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> list[Block]:
+def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, kept: NodeJobs) -> list[Block]:
     """Every other measurement: the table, what curves say in words, and the figure of each that has one."""
     blocks: list[Block] = [cell_table(verdict.cells)]
-    if jobs:
-        blocks += [Text(words) for words in readings.readings(jobs[-1], _labels(campaign, node))]
-    return [*blocks, Figures((*pictures.cells(campaign, node), *pictures.under_load(campaign, node, jobs)))]
+    if kept.jobs:
+        blocks += [Text(words) for words in readings.readings(kept.jobs[-1].curves, kept.machine)]
+    return [*blocks, Figures((*pictures.cells(campaign, node), *pictures.under_load(campaign, node, kept.jobs)))]
 
 
-def _labels(campaign: Campaign, node: str) -> topology.model.Topology | None:
-    """The labels of a node by its survey, where that is here."""
-    place = campaign.folder / "nodes" / node if campaign.folder is not None else None
-    try:
-        labels_text = store.survey(place, write=False).topology if place is not None and place.is_dir() else ""
-    except NodeprintError:
-        return None
-    return topology.from_text(labels_text) if labels_text else None
-
-
-def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
+def _runs(jobs: Sequence[PackedJob], verdict: NodeVerdict) -> Table:
     """A row for each measurement of each job: its passes and runs, the median of every run where its values are of one
     kind, flagged values, and when its first run began."""
     kinds = Counter([figure.measurement for figure in verdict.classes])
@@ -242,49 +225,27 @@ def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for job in jobs:
         for name, measured in sorted(job.measured.items()):
-            values, unit = _values(measured)
-            if not values.size:
+            medians = [run.median for run in measured.runs if run.median is not None]
+            if not medians:
                 continue
-            by_place = median_of_passes(values)
-            medians = [float(np.nanmedian(run)) for run in by_place if np.isfinite(run).any()]
             alike = kinds[name] == 1 and name not in mixtures
-            flagged = float((measured.columns["flags"] != 0).mean())
-            bad = [run for run in measured.numbers if (name, f"job{job.number}/run{run}") in invalid]
+            bad = [run.number for run in measured.runs if (name, f"job{job.number}/run{run.number}") in invalid]
             rows.append((
-                str(job.number), name, str(len(measured.passes)), str(len(medians)),
-                _together(medians, unit) if alike else "", _between_runs(by_place),
-                names.percent(flagged) if flagged else "",
-                min(str(run["start_time"]) for run in measured.runs)[:16],
+                str(job.number), name, str(measured.passes), str(len(medians)),
+                _together(medians, measured.unit) if alike else "",
+                names.percent(measured.between_runs) if measured.between_runs is not None else "",
+                names.percent(measured.flagged) if measured.flagged else "",
+                min(run.started for run in measured.runs)[:16],
                 f"✕ invalid: {names.listed(map(str, bad))}" if bad else "",
             ))  # fmt: skip
     header = ("job", "measurement", "passes", "runs", "median of runs", "between runs", "flagged", "began", "")
     return without_empty(Table(header, tuple(rows), "llrrrrrll"))
 
 
-def _values(measured: Any) -> tuple[Any, str]:
-    """What a measurement is compared by, as (run, pass, place), and its unit; nothing where no model says what."""
-    model = models().get(measured.name)
-    if model is None or model.value not in measured.columns:
-        return np.zeros((0, 0, 0)), ""
-    return measured.columns[model.value], "share" if model.scale == "share" else measured.units[model.value]
-
-
 def _together(values: Sequence[float], unit: str) -> str:
     """A median, or the lowest and the highest of several."""
     low, high = (names.quantity(end, unit) for end in (min(values), max(values)))
     return low if low == high else f"{low} to {high}"
-
-
-def _between_runs(values: npt.NDArray[np.floating]) -> str:
-    """The standard deviation over runs of how far a run is from the median of all, by the median over places (run,
-    place), as a share; empty of one run."""
-    measured = values[np.isfinite(values).any(axis=1)]
-    if len(measured) < 2:
-        return ""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        levels = measured / np.nanmedian(measured, axis=0)
-    of_runs = [float(np.median(run[np.isfinite(run)])) for run in levels if np.isfinite(run).any()]
-    return names.percent(statistics.stdev(of_runs)) if len(of_runs) > 1 else ""
 
 
 def _advice(warning: Mapping[str, str]) -> tuple[str, str]:

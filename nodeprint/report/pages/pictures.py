@@ -12,8 +12,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from nodeprint.data import homes
-from nodeprint.data.jobs import Job
 from nodeprint.data.layout import SOCKET
+from nodeprint.data.packed_jobs import PackedJob
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import MEANING
 from nodeprint.judge.verdict import ClassFigure, Finding, Interval
@@ -183,48 +183,73 @@ def around(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]
 
 
 def cells(campaign: Campaign, node: str) -> Iterator[Picture]:
-    """A figure of each measurement of cells that has one: by NUMA node, by CPU, or over its one long dimension."""
+    """A figure of each measurement of cells that has one, by NUMA node or over its one long dimension, and of all that
+    have values by CPU one a kind of CPUs: what a core has stands above each other."""
+    by_cpu: list[strips.StripData] = []
     for measurement in campaign.measurements(node, pairs=False):
         levels = campaign.levels(measurement, node)
         with suppress(NodeprintError):
-            for suffix, draw, data, width in _of_cells(campaign, node, levels):
+            by_cpu += _by_cpu(campaign, node, levels)
+            for suffix, draw, data in _of_cells(campaign, node, levels):
                 alt = f"{measurement} of {node}"
-                yield picture(campaign, node, draw, data, width, name=f"{measurement}{suffix}", alt=alt)
+                yield picture(campaign, node, draw, data, HALF, name=f"{measurement}{suffix}", alt=alt)
+    rows = strips.in_rows(by_cpu)
+    for number, data in sorted(enumerate(rows, 1), key=lambda item: _width(item[1])):
+        alt = f"{names.listed(strip.shows for strip in data.strips)} of {node} by CPU"
+        name = f"by-cpu-{number}" if len(rows) > 1 else "by-cpu"
+        yield picture(campaign, node, strips.strips, data, _width(data), name=name, alt=alt)
 
 
-def under_load(campaign: Campaign, node: str, jobs: Sequence[Job]) -> Iterator[Picture]:
+def _width(data: strips.StripRows) -> float:
+    return HALF if len(data.strips[0].labels) < 65 else PAGE
+
+
+def _by_cpu(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[strips.StripData]:
+    """The strips of a measurement of CPUs: one, or one for each word of those that have a word or two."""
+    quantity, peers = levels.quantity, campaign.peers(node, levels)
+    words = {dim: quantity.names[dim] for dim in quantity.dims if dim in quantity.names}
+    if (
+        "cpu" not in quantity.dims
+        or (words and quantity.measurement not in _STRIPS)
+        or len(quantity.dims) > 1 + len(words)
+    ):
+        return
+    findings = campaign.verdict.nodes[node].counted
+    marked = [f.part.where.get("cpu") for f in findings if f.measurement == quantity.measurement]
+    cpus = [cpu for cpu in marked if isinstance(cpu, int)]
+    for fixed in itertools.product(*words.values()):
+        data = strips.by_cpu(levels, node, dict(zip(words, fixed, strict=True)), peers=peers, marked=cpus)
+        if np.isfinite(data.values).sum() > 2:
+            yield data
+
+
+def under_load(campaign: Campaign, node: str, jobs: Sequence[PackedJob]) -> Iterator[Picture]:
     """Of the newest job that loaded the node, clock and rate second by second."""
-    by_job = ([m for m in job.cells if any("load_seconds" in run for run in m.runs)] for job in reversed(jobs))
-    for measured in next(filter(None, by_job), []):
-        seconds = [record for run in measured.runs for record in run.get("load_seconds", ())]
+    by_job = (
+        {name: [s for run in of.runs for s in run.load_seconds] for name, of in sorted(job.measured.items())}
+        for job in reversed(jobs)
+    )
+    loaded = ({name: seconds for name, seconds in of_job.items() if seconds} for of_job in by_job)
+    for measurement, seconds in next(filter(None, loaded), {}).items():
         for quantity in load.QUANTITIES:
-            alt = f"{measured.name} of {node}, {quantity.removesuffix('_per_s').removesuffix('_hz')} by second"
+            alt = f"{measurement} of {node}, {quantity.removesuffix('_per_s').removesuffix('_hz')} by second"
             data = load.by_second(node, seconds, quantity)
-            name = f"{measured.name}-{quantity.split('_')[0]}"
+            name = f"{measurement}-{quantity.split('_')[0]}"
             yield picture(campaign, node, load.seconds, data, HALF, name=name, alt=alt)
 
 
-def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tuple[str, Any, Any, float]]:
+def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tuple[str, Any, Any]]:
     quantity = levels.quantity
     sizes = {dim: len(np.unique(column)) for dim, column in quantity.places.items()}
-    peers = campaign.peers(node, levels)
     if "memory_node" in sizes and len(sizes) > 1:
         if sizes["memory_node"] > 1:
             streams = quantity.names.get("stream", ("",))
             for stream in [name for name in ("load", "store_mem", "triad") if name in streams][:2] or streams[:1]:
-                yield (f"-{stream}" if stream else "", grid.grid, grid.numa(levels, node, stream), HALF)
-    elif quantity.measurement in _STRIPS:
-        words = {dim: quantity.names[dim] for dim in quantity.dims if dim != "cpu"}
-        for fixed in itertools.product(*words.values()):
-            data = strips.by_cpu(levels, node, dict(zip(words, fixed, strict=True)), peers=peers)
-            if np.isfinite(data.values).sum() > 2:
-                yield (f"-{'-'.join(fixed)}", strips.strip, data, HALF if len(data.labels) < 65 else PAGE)
-    elif list(sizes) == ["cpu"] and sizes["cpu"] > 2:
-        yield ("", strips.strip, strips.by_cpu(levels, node, peers=peers), HALF if sizes["cpu"] < 65 else PAGE)
-    else:
+                yield (f"-{stream}" if stream else "", grid.grid, grid.numa(levels, node, stream))
+    elif quantity.measurement not in _STRIPS:
         long = next((dim for dim in _LONG if sizes.get(dim, 0) > 2 and dim not in quantity.names), None)
         if long is not None:
-            yield ("", curves.curves, curves.over(levels, node, long, peers=peers), HALF)
+            yield ("", curves.curves, curves.over(levels, node, long, peers=campaign.peers(node, levels)))
 
 
 # --- the fleet ---

@@ -133,7 +133,8 @@ def test_one_more_node_is_packed_alone_and_as_if_all_were_packed_anew(
     def files_of(nodes: list[node_sheet.Node]) -> dict[str, bytes]:
         node_sheet.write_sheet(folder / "nodes.tsv", nodes)
         packing.pack(folder)
-        return {path.name: path.read_bytes() for path in (folder / "packed").iterdir()}
+        packed = folder / "packed"
+        return {path.name: path.read_bytes() for path in packed.rglob("*") if path.is_file()}
 
     def anew(nodes: list[node_sheet.Node]) -> dict[str, bytes]:
         shutil.rmtree(folder / "packed")
@@ -142,7 +143,9 @@ def test_one_more_node_is_packed_alone_and_as_if_all_were_packed_anew(
     real = jobs.read
     some = files_of(rows[1:])
     with monkeypatch.context() as patch:
-        patch.setattr(jobs, "read", lambda path: real(path) if "n0" in path.parts else pytest.fail("packed again"))
+        patch.setattr(
+            jobs, "read", lambda path, *more: real(path, *more) if "n0" in path.parts else pytest.fail("packed again")
+        )
         every = files_of(rows)
     assert every == anew(rows) and every != some
     assert [one.names for one in packing.pack(folder).others] == [{"level": ("l1", "l2", "l3")}]
@@ -166,7 +169,7 @@ def test_one_more_job_is_packed_with_its_node_alone_and_as_if_all_were_packed_an
 
     def files_of() -> dict[str, bytes]:
         packing.pack(folder)
-        return {path.name: path.read_bytes() for path in packed.iterdir()}
+        return {path.name: path.read_bytes() for path in packed.rglob("*") if path.is_file()}
 
     def anew() -> dict[str, bytes]:
         shutil.rmtree(packed)
@@ -178,7 +181,9 @@ def test_one_more_job_is_packed_with_its_node_alone_and_as_if_all_were_packed_an
     records_of("n1", 2, cell(0, "l1"), cell(1, "l0", latency_ns=9.0), cell(0, "l1", **{"pass": 1}))
     real = jobs.read
     with monkeypatch.context() as patch:
-        patch.setattr(jobs, "read", lambda path: real(path) if "n1" in path.parts else pytest.fail("packed again"))
+        patch.setattr(
+            jobs, "read", lambda path, *more: real(path, *more) if "n1" in path.parts else pytest.fail("packed again")
+        )
         after = files_of()
     assert after == anew() != before
     (cells,) = packing.pack(folder).others

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
@@ -88,3 +89,39 @@ def test_the_command_prints_what_changed_and_counts_the_rest(tmp_path: Path) -> 
     facts = json.loads(CliRunner().invoke(app, [*words, "--json"], catch_exceptions=False).stdout)
     assert {change["node"] for change in facts["changes"] if change["changed"]} == {"node001"}
     assert facts["simulated"] is True and facts["machines_differ"] == []
+
+
+def with_groups(verdict: Verdict, groups: dict[str, float], median: float = 191.0) -> Verdict:
+    """The same verdict with `same socket` of node001 as a mixture of groups."""
+    node = verdict.nodes["node001"]
+    classes = tuple(
+        msgspec.structs.replace(f, groups=groups, median_ns=median) if f.name == "same socket" else f
+        for f in node.classes
+    )
+    nodes = {**verdict.nodes, "node001": msgspec.structs.replace(node, classes=classes)}
+    return msgspec.structs.replace(verdict, nodes=nodes)
+
+
+def test_groups_of_a_mixture_are_compared_and_not_the_median_of_all() -> None:
+    before = with_groups(verdict(), {"socket 0": 132.0, "socket 1": 267.0})
+    after = with_groups(verdict(), {"socket 0": 132.0, "socket 1": 300.0}, median=191.5)
+    changes = [change for change in compare(before, after, acceptance.load()) if change.node == "node001"]
+    assert "same socket" not in {change.name for change in changes}
+    (changed,) = [change for change in changes if change.changed]
+    assert (changed.name, changed.before, changed.after) == ("same socket, socket 1", 267.0, 300.0)
+    same = with_groups(verdict(), {"socket 0": 132.0, "socket 1": 267.0}, median=250.0)
+    assert not any(change.changed for change in compare(before, same, acceptance.load()))
+
+
+def test_a_class_that_became_a_mixture_is_said_to_be_one() -> None:
+    mixture = with_groups(verdict(), {"socket 0": 132.0, "socket 1": 267.0})
+    for pair, name in (
+        ((verdict(), mixture), "same socket, a mixture now"),
+        ((mixture, verdict()), "same socket, a mixture before"),
+        (
+            (mixture, with_groups(verdict(), {"faster half": 132.0, "slower half": 267.0}, 230.0)),
+            "same socket, a mixture of other groups",
+        ),
+    ):
+        changed = [change.name for change in compare(*pair, acceptance.load()) if change.changed]
+        assert changed == [name]

@@ -49,7 +49,7 @@ def test_matrix_keeps_its_values_to_half_a_step(values: Floats) -> None:
 def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("explored")
     verdicts.campaign(folder, "milan-2x64", nodes=3)
-    return documents.write(folder, nodes=[])[1]
+    return documents.write(folder, of_nodes=False)[1]
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_a_lone_matrix_differs_from_nothing(html: Path, page: Page, tmp_path: Pa
     hidden = "['against', 'show'].map((id) => document.getElementById(id).closest('label').hidden)"
     page.open(html, READY)
     assert page.run(hidden) == [False, False]
-    page.open(documents.write(folder, nodes=[])[1], READY)
+    page.open(documents.write(folder, of_nodes=False)[1], READY)
     assert page.run(hidden) == [True, True]
 
 

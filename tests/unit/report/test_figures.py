@@ -77,7 +77,8 @@ def figures(machine: str) -> dict[str, tuple[Draw[FigureData], FigureData]]:
         "classes": (distributions.classes, distributions.by_class(pairs, "node002")),
         "histogram": (distributions.histogram, distributions.of_square(square.values, square.scale)),
         "runs": (distributions.run_pairs, distributions.first_and_last_run(pairs, "node002")),
-        "strip": (strips.strip, strips.by_cpu(clock, "node002", marked=[17])),
+        "strip": (strips.strips, strips.StripRows((strips.by_cpu(clock, "node002", marked=[17]),))),
+        "strips": (strips.strips, strips.StripRows((strips.by_cpu(clock, "node002"),) * 3)),
         "numa": (grid.grid, grid.numa(memory, "node002")),
         "floor plan": (floorplan.floorplan, floorplan.of_pairs(pairs, "node002", marked=[17])),
         "clock plan": (floorplan.floorplan, floorplan.of_cells(clock, "node002")),
@@ -131,6 +132,28 @@ def test_nothing_is_written_outside_of_a_figure() -> None:
             box = drawn.get_tightbbox()
         width, height = drawn.get_size_inches()
         assert box.x0 > -0.01 and box.y0 > -0.01 and box.x1 < width + 0.01 and box.y1 < height + 0.01, (name, box)
+
+
+def test_strips_of_the_same_cpus_share_a_figure() -> None:
+    of_cpus = [strips.by_cpu(levels_of(name), "node002") for name in ("clock-together", "jitter-detours")]
+    few = strips.by_cpu(levels_of("wake-futex"), "node002", {"state": "deep"})
+    together, apart = strips.in_rows([of_cpus[0], few, of_cpus[1]])
+    assert together.strips == tuple(of_cpus) and apart.strips == (few,)
+    drawn = render.figure(strips.strips, together, STYLE, 180.0)
+    lowest, upper = drawn.axes
+    assert upper.get_position().y0 > lowest.get_position().y1
+    assert (upper.get_position().x0, upper.get_xlim()) == (lowest.get_position().x0, lowest.get_xlim())
+    assert [len(ax.get_xticks()) > 0 for ax in drawn.axes] == [True, False]
+    table = together.table()
+    assert len(table) == len(of_cpus[0].labels) and table.columns.is_unique
+    assert all(strip.shows in " ".join(table.columns) for strip in of_cpus)
+
+
+def test_a_figure_has_no_more_strips_than_a_page_holds() -> None:
+    strip = strips.by_cpu(levels_of("clock-together"), "node002")
+    rows = strips.in_rows([strip] * 9)
+    assert [len(figure.strips) for figure in rows] == [8, 1]
+    assert rows[0].frame(180.0).height < 230
 
 
 def test_same_data_give_the_same_bytes() -> None:

@@ -96,6 +96,16 @@ def test_prometheus_has_the_time_of_each_node_and_a_series_for_each_finding() ->
     assert f'nodeprint_finding_effect_ratio{{node="cn1",{of}}} 0.059' in text
 
 
+def test_prometheus_has_a_series_for_each_group_of_a_mixture() -> None:
+    made = verdicts.node()
+    mixture = replace(made.classes[1], groups={"socket 0": 132.0, "socket 1": 267.0}, median_ns=191.0)
+    text = files.prometheus(verdicts.verdict({"cn1": replace(made, classes=(made.classes[0], mixture))}))
+    of = 'nodeprint_class_latency_seconds{node="cn1",class="same socket",measurement="coherence-cas",home="-1"'
+    assert f'{of},group="socket 0"}} 1.32e-07' in text and f'{of},group="socket 1"}} 2.67e-07' in text
+    assert f"{of}}}" not in text
+    assert 'class="same CCX",measurement="coherence-cas",home="-1"} 2.4e-08' in text
+
+
 def test_prometheus_has_each_series_once() -> None:
     lines = files.prometheus(judged("node001: core 17 +9%", cells=True).verdict).splitlines()
     names = [line.rpartition(" ")[0] for line in lines if not line.startswith("#")]

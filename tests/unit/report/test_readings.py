@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from nodeprint.data.jobs import Job, Measured
+from nodeprint.data.jobs import Measured
 from nodeprint.machine.topology.model import Topology
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report.readings import readings
@@ -32,7 +32,7 @@ def cells(kernel: str, operation: str, coords: dict[str, Any], values: dict[str,
 
 
 def said(name: str, data: Measured, topology: Topology | None = None) -> tuple[str, ...]:
-    return readings(Job(1, {}, {name: structs.replace(data, name=name)}), topology)
+    return readings([structs.replace(data, name=name)], topology.machine if topology is not None else None)
 
 
 def test_a_cache_that_is_smaller_than_told_has_its_effective_size() -> None:

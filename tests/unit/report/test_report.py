@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,16 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from typer.testing import CliRunner
 
+from nodeprint import simulate
+from nodeprint.cli import app
+from nodeprint.cli.shared import judge_and_write
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import Outcome, Why
 from nodeprint.judge.verdict import Part, Reason, Verdict
+from nodeprint.machine.topology.presets import preset
 from nodeprint.report import commands, documents, files, names, pdf
 from nodeprint.report.pages import cluster, method
 from nodeprint.report.pages import node as node_pages
 from nodeprint.report.pages.blocks import FindingBlock, Page, Reference
 from nodeprint.report.pages.common import class_table
 from nodeprint.report.pages.judged_campaign import Campaign
+from nodeprint.simulate import Plan
 from tests.support import verdicts
 from tests.support.real_parts import need
 
@@ -244,11 +251,23 @@ def test_configuration_differences_are_listed() -> None:
     assert cluster.differences(nodes).rows == (("BIOS", "", "2.4.8 (4)", "2.5: cn9"),)
 
 
-def test_large_fleets_have_files_of_nodes_that_are_not_same(tmp_path: Path) -> None:
+def test_large_fleets_have_files_of_nodes_with_something_found(tmp_path: Path) -> None:
     nodes = {f"cn{n:03}": verdicts.node() for n in range(80)}
+    nodes |= {f"cn{n:03}": verdicts.node(Outcome.INCONCLUSIVE, Why.UNRESOLVED) for n in range(10, 40)}
     nodes["cn007"] = verdicts.node(Outcome.DEVIATES, Why.CONFIRMED, findings=(verdicts.finding(),))
     files.write(verdicts.verdict(nodes), tmp_path)
     assert [path.name for path in documents.write(tmp_path)] == ["cluster.pdf", "cluster.html", "cn007.pdf"]
+
+
+def test_nodes_that_are_named_are_written_alone(tmp_path: Path) -> None:
+    nodes = {f"cn{n:03}": verdicts.node() for n in range(80)}
+    files.write(verdicts.verdict(nodes), tmp_path)
+    done = CliRunner().invoke(app, ["report", str(tmp_path), "--nodes", "cn[017-018],cn040"])
+    written = [f"{tmp_path}/report/{name}.pdf" for name in ("cn017", "cn018", "cn040")]
+    assert done.output.split() == written and sorted(map(str, (tmp_path / "report").iterdir())) == written
+    for wrong, sentence in (("cn[017-018],cn9", "cn9 is not part"), ("cn[", "is no list of nodes"), ("", "no node")):
+        done = CliRunner().invoke(app, ["report", str(tmp_path), "--nodes", wrong])
+        assert isinstance(done.exception, NodeprintError) and sentence in str(done.exception)
 
 
 def test_method_answers_follow_the_campaign(folder: Path) -> None:
@@ -274,7 +293,8 @@ def test_without_verdict_or_with_an_unknown_node_the_error_is_a_sentence(folder:
     with pytest.raises(NodeprintError, match="no verdict yet"):
         documents.write(tmp_path)
     with pytest.raises(NodeprintError, match="cn9 is not part of this campaign"):
-        documents.write(folder, tmp_path, ["cn9"])
+        documents.write_nodes(folder, ["node001", "cn9"], tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_pseudonyms_leave_no_name(folder: Path, tmp_path: Path) -> None:
@@ -290,9 +310,44 @@ def test_pseudonyms_leave_no_name(folder: Path, tmp_path: Path) -> None:
 
 
 def test_figures_are_files_with_their_origin(folder: Path, tmp_path: Path) -> None:
-    written = documents.write(folder, tmp_path, ["node002"], figures=True)
+    written = documents.write_nodes(folder, ["node002"], tmp_path, figures=True)
     tables = [path for path in written if path.suffix == ".csv"]
-    assert {path.parent.name for path in tables} == {"node002", "cluster"}
+    assert {path.parent.name for path in tables} == {"node002"}
     first = (tmp_path / "figures/node002/coherence-cas.csv").read_text().splitlines()
     assert first[0].startswith("# campaign") and first[0].endswith("SIMULATED")
     assert "latency (round trip / 2), ns" in first[1]
+
+
+# --- jobs ---
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A judged campaign of two nodes with records."""
+    plan = Plan(preset("naples-2x32"), nodes=2, jobs=2, runs=2, cells=True)
+    path = simulate.write(plan, tmp_path_factory.mktemp("measured") / "main")
+    judge_and_write(path)
+    return path
+
+
+def test_pages_of_a_campaign_whose_records_are_gone_are_the_same(measured: Path, tmp_path: Path) -> None:
+    gone = tmp_path / "main"
+    shutil.copytree(measured, gone)
+    shutil.rmtree(gone / "nodes")
+    (gone / "nodes.tsv").unlink()
+    page, without = (node_pages.page(source(folder), "node001") for folder in (measured, gone))
+    titles = [section.title for section in page.sections]
+    assert "Runs" in titles and titles == [section.title for section in without.sections]
+    assert page.sections == without.sections
+    of_jobs = [source(folder).jobs("node001").jobs for folder in (measured, gone)]
+    assert of_jobs[0] and method.of_jobs(of_jobs[0]) == method.of_jobs(of_jobs[1])
+
+
+def test_pages_say_where_records_have_other_jobs_than_were_judged(measured: Path, tmp_path: Path) -> None:
+    fewer = tmp_path / "main"
+    shutil.copytree(measured, fewer)
+    shutil.rmtree(fewer / "nodes/node001/job2")
+    before, after = (" ".join(node_pages.page(source(folder), "node001").lead) for folder in (measured, fewer))
+    said = "Its records are of job1 now, and job1 and job2 were judged: judge the campaign again."
+    assert said not in before and said in after
+    assert said not in " ".join(node_pages.page(source(fewer), "node000").lead)
