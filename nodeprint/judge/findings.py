@@ -96,7 +96,7 @@ def _of(series: Series, standing: Standing, parts: Bools, block: Block, i: int, 
     half = standing.half if block is standing.newest else block.half_simultaneous[row]
     residual = np.nan_to_num(matrix.scale.residual(matrix.level_of(row), matrix.template)).astype(np.float64)
     deviation = Deviation(
-        block.difference[row], block.error[row], half, block.bound, parts, standing.confirmed & parts, residual
+        block.difference[row], block.error(row), half, block.bound, parts, standing.confirmed & parts, residual
     )
     for cause in causes(matrix, deviation):
         yield Shown(series, cause, _finding(series, standing, cause, block, half, i, node), _key(matrix, cause))
@@ -119,7 +119,8 @@ def _finding(
     relative, low, high = (matrix.scale.relative(effect + side, usual) for side in (0.0, -half[head], half[head]))
     bound = matrix.scale.allowed(float(block.bound[head]), effect)
     value, peers = (float(of_part[0, head]) for of_part in in_unit(block, slice(row, row + 1)))
-    half_95 = float(intervals.half_width(block.error[row, head], block.degrees[row, head], 0.025))
+    error, degrees = float(block.error(row)[head]), float(block.degrees(row)[head])
+    half_95 = float(intervals.half_width(np.array(error), np.array(degrees), 0.025))
     low_95, high_95 = (matrix.scale.relative(effect + side, usual) for side in (-half_95, half_95))
     model, pairs = matrix.quantity.model, matrix.quantity.of_pairs
     worse = (effect > 0) == (model.better == "lower")
@@ -137,7 +138,7 @@ def _finding(
         pairs=naming.cpu_pairs(matrix, cause.covers, node) if pairs else {},
         cells=() if pairs else naming.cells(matrix, cause.covers, node),
         consistent_with=_consistent(cause, relative, worse), remedy=_remedy(cause.term, cause.where),
-        error=float(block.error[row, head]), degrees=float(block.degrees[row, head]),
+        error=error, degrees=degrees,
         tail=float((standing.tail if block is standing.newest else block.tail)[head]),
     )  # fmt: skip
 
@@ -151,7 +152,7 @@ def _contradicted(block: Block, part: int, i: int) -> bool:
     others = others[np.isfinite(others)]
     if len(others) < 2:
         return True
-    return bool(np.ptp(others) > block.bound[part] + 3 * block.error[row, part])
+    return bool(np.ptp(others) > block.bound[part] + 3 * block.error(row)[part])
 
 
 def _usual(matrix: Matrix, part: int) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 import numpy.typing as npt
@@ -33,10 +35,9 @@ class RunSpread(msgspec.Struct, frozen=True):
     degrees: Floats
     ratio: Floats
 
-    @property
-    def variance(self) -> Floats:
-        """Of each node in each part (node, part)."""
-        return np.asarray(self.pooled * self.ratio)
+    def variance(self, rows: Ints | Sequence[int] | int | slice) -> Floats:
+        """Of some nodes in each part (node, part)."""
+        return np.asarray(self.pooled * self.ratio[rows])
 
 
 def run_spread(values: Floats, family: Ints, prior: Floats) -> RunSpread:
