@@ -20,7 +20,7 @@ from nodeprint.judge.reduction import Matrix, Reduced, of_jobs
 from nodeprint.judge.terms import FAMILIES, Terms
 from nodeprint.stats import intervals
 from nodeprint.stats.peers import TEMPLATE_ERROR, Peers, peers
-from nodeprint.stats.runs import RunSpread, run_spread
+from nodeprint.stats.runs import RunSpread, own_ratio, run_spread
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -63,10 +63,11 @@ ALL = slice(None)
 
 class Template(msgspec.Struct, frozen=True):
     """What the peers' centre adds to the error of a node, by kind of node (kind, part): the variance of a healthy node
-    about it (`between`), that of the centre (`variance`) and its `degrees` of freedom. `kind` (node) is each node's: of
-    a large fleet all nodes have the same peers, but those that are no peers themselves."""
+    about it (`between`), that of the `centre` (`variance`) and its `degrees` of freedom. `kind` (node) is each node's:
+    of a large fleet all nodes have the same peers, but those that are no peers themselves."""
 
     kind: Ints
+    centre: Floats
     between: Floats
     variance: Floats
     degrees: Floats
@@ -78,7 +79,7 @@ class Block(msgspec.Struct, frozen=True, dict=True):
 
     `difference` from the peers (node, part) on the model's scale, `of_job` (part) the variance between jobs, `bound`
     (part), by node the number of `peers`, `spread` the spread over runs, `template` what the centre adds, and `tail`
-    (part) the level of the simultaneous intervals.
+    (part) the level of the simultaneous intervals. `nodes` are as many as were compared.
 
     What follows from these by node and part is a method of the `rows` that it is wanted of: of ten thousand nodes each
     such array has 200 MB, and they are kept only where they take long to make.
@@ -93,6 +94,7 @@ class Block(msgspec.Struct, frozen=True, dict=True):
     spread: RunSpread
     template: Template
     tail: Floats
+    nodes: int
 
     @property
     def terms(self) -> Terms:
@@ -205,7 +207,7 @@ def _built(
         np.maximum(difference, 0.0, out=difference)  # losing less of its time than the peers is no fault
     return Block(
         matrix, job, difference, prior.job**2, bounds(matrix, rules), peers, spread, template,
-        levels.tail(matrix.terms),
+        levels.tail(matrix.terms), len(matrix.nodes),
     )  # fmt: skip
 
 
@@ -226,7 +228,8 @@ def _template(compared: Peers, matrix: Matrix, expected: Floats) -> Template:
     )  # fmt: skip
     between, degrees = _between(of_kind, matrix.terms, expected)
     count = np.maximum(of_kind.count, 1.0)[:, None]
-    return Template(kind, between, TEMPLATE_ERROR * between / count, degrees * np.ones_like(between))
+    variance = TEMPLATE_ERROR * between / count
+    return Template(kind, of_kind.centre, between, variance, degrees * np.ones_like(between))
 
 
 def _between(compared: Peers, terms: Terms, expected: Floats) -> tuple[Floats, Floats]:
@@ -278,7 +281,7 @@ def _later(block: Block, matrix: Matrix, job: int, rules: Acceptance, levels: Le
     shift, of_shift = _shift((means - run_means(first)[rows])[calm], spread.pooled / runs.min() + prior.job**2)
     centre = (run_means(first) - block.difference)[rows] + shift
     template = Template(
-        np.arange(len(rows)), block.between(rows), block.of_template(rows) + of_shift, block.degrees(rows)
+        np.arange(len(rows)), centre, block.between(rows), block.of_template(rows) + of_shift, block.degrees(rows)
     )
     return _built(matrix, job, rules, levels, spread, template, block.peers[rows], means - centre, prior)
 
@@ -300,6 +303,20 @@ def _shift(moved: Floats, variance: Floats) -> tuple[Floats, Floats]:
 def _own_ratio(matrix: Matrix, block: Block) -> Floats:
     """How many times the pooled spread over runs each node has in a later job."""
     return run_spread(matrix.values, matrix.terms.pool, np.sqrt(block.spread.pooled)).ratio
+
+
+def of_peers(
+    matrix: Matrix, job: int, rules: Acceptance, spread: RunSpread, template: Template, peers: float, tail: Floats,
+    nodes: int,
+) -> Block:  # fmt: skip
+    """The block of one node against what is kept of its peers: so many `peers` of `nodes`, of whose `spread` over runs
+    the node's own share is taken."""
+    own = RunSpread(spread.pooled, spread.degrees, own_ratio(matrix.values, spread.pooled))
+    difference = run_means(matrix) - template.centre
+    if matrix.terms.share:
+        np.maximum(difference, 0.0, out=difference)
+    of_job = priors(matrix, rules).job ** 2
+    return Block(matrix, job, difference, of_job, bounds(matrix, rules), np.array([peers]), own, template, tail, nodes)
 
 
 class Priors(msgspec.Struct, frozen=True):

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from nodeprint.data import senses
 from nodeprint.data.layout import ALL_PAIRS, LEVELS, RANK, codes
 from nodeprint.data.packed import PackedNode
 from nodeprint.data.quantity import Key
+from nodeprint.data.senses import PeerSenses
 from nodeprint.judge import naming
 from nodeprint.judge.causes import Cause, Deviation, causes
 from nodeprint.judge.confirmation import FEW_NODES, Series, Standing
@@ -145,7 +145,7 @@ def _finding(
 
 def _contradicted(block: Block, part: int, i: int) -> bool:
     """Whether of few nodes the others do not agree in a part, so that it is not known which of them is right."""
-    if len(block.matrix.nodes) > FEW_NODES:
+    if block.nodes > FEW_NODES:
         return False
     row = block.row[i]
     others = np.delete(np.nanmean(block.matrix.values[:, :, part], axis=1), row)
@@ -345,31 +345,26 @@ def _with(first: Shown, other: Shown) -> Shown:
     return replace(first, finding=replace(first.finding, finer=(*first.finding.finer, finer, *finding.finer)))
 
 
-def explained(shown: Shown, node: PackedNode, peers: Sequence[PackedNode], fields: Sequence[str]) -> Finding:
-    """A finding with what the node's instruments say about it, and the `fields` of the fingerprint in which it differs
-    from its peers."""
+def explained(shown: Shown, i: int, node: PackedNode, peers: PeerSenses, fields: Sequence[str]) -> Finding:
+    """A finding of a node (its number `i` in the fleet) with what its instruments say about it, and the `fields` of the
+    fingerprint in which it differs from its peers."""
     finding = shown.finding
-    others = [peer.senses for peer in peers if peer.name != node.name]
-    ratio = senses.clock_against(node.senses, others, _slots(shown)) if finding.pairs else None
-    seen = [*_instruments(node, others, ratio, pairs=bool(finding.pairs))]
+    ratio = peers.clock(i, _slots(shown)) if finding.pairs else None
+    seen = [*_instruments(node, peers.temperature(i), ratio, pairs=bool(finding.pairs))]
     seen += [Evidence("configuration", True, field=field) for field in fields]
     causes_left = _by_clock(finding.consistent_with, ratio, finding.effect)
     return replace(finding, evidence=tuple(seen), consistent_with=causes_left)
 
 
-def _instruments(
-    node: PackedNode, others: Sequence[Mapping[str, object]], ratio: float | None, *, pairs: bool
-) -> Iterable[Evidence]:
+def _instruments(node: PackedNode, usual: float | None, ratio: float | None, *, pairs: bool) -> Iterable[Evidence]:
     if pairs:
         seen = None if ratio is None else abs(ratio - 1) > _CLOCK_SEEN
         yield Evidence("clock", seen, ratio if ratio is not None else float("nan"), 1.0, "1")
     heat = node.senses.get("temperature_c")
-    usual = sorted(float(str(other["temperature_c"])) for other in others if "temperature_c" in other)
-    if heat is None or not usual:
+    if heat is None or usual is None:
         yield Evidence("temperature", None)
     else:
-        middle = usual[len(usual) // 2]
-        yield Evidence("temperature", heat - middle > _HOTTER_C, heat, middle, "°C")
+        yield Evidence("temperature", heat - usual > _HOTTER_C, heat, usual, "°C")
     for key, kind in (("throttled", "throttling"), ("memory_errors", "memory-errors")):
         count = node.senses.get(key)
         yield Evidence(kind, None if count is None else bool(count), float("nan") if count is None else float(count))
