@@ -11,7 +11,7 @@ from bench.table import ROOT
 #: Names and arguments; `python -m bench.NAME --help` shows more.
 ALL = {
     "coherence": (), "lines": (), "fresh": (), "numa": (), "bandwidth": (), "load": (), "remap": (), "structure": (),
-    "verdict": (), "linktest": (), "slurm": (), "iodie": (), "report": (), "fleet": (), "history": (),
+    "verdict": (), "linktest": (), "slurm": (), "iodie": (), "report": (), "fleet": (), "scale": (), "history": (),
 }  # fmt: skip
 
 

@@ -163,7 +163,8 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
             raise NodeprintError("was made of other records", where=path, advice="it is made again")
         if index["schema"] != SCHEMA:
             raise NodeprintError(f"schema version {index['schema']}, this nodeprint reads {SCHEMA}", where=path)
-        nodes = tuple(_node(entry) for entry in index["nodes"])
+        same: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        nodes = tuple(_node(entry, same) for entry in index["nodes"])
         twice = [name for name, count in Counter(node.name for node in nodes).items() if count > 1]
         if twice:
             raise ValueError(f"node {twice[0]} is there twice")
@@ -189,13 +190,16 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
     )
 
 
-def _node(entry: Mapping[str, Any]) -> PackedNode:
+def _node(entry: Mapping[str, Any], same: dict[tuple[Any, ...], tuple[Any, ...]]) -> PackedNode:
+    """A node of the index; its numbers of CPUs are those of the node before that has the `same`."""
+
+    def shared(numbers: Sequence[Any]) -> tuple[Any, ...]:
+        return same.setdefault(tuple(numbers), tuple(numbers))
+
     lists: dict[str, Any] = {
         key: tuple(entry.get(key, ()))
         for key in (
             "log_tail",
-            "cpus",
-            "cores",
             "quality",
             "unusable",
             "not_applicable",
@@ -210,11 +214,13 @@ def _node(entry: Mapping[str, Any]) -> PackedNode:
         str(entry["name"]),
         state=str(entry.get("state", "measured")),
         fingerprint=dict(entry.get("fingerprint", {})),
-        numbers={key: tuple(numbers) for key, numbers in entry.get("numbers", {}).items()},
+        numbers={key: shared(numbers) for key, numbers in entry.get("numbers", {}).items()},
         senses=dict(entry.get("senses", {})),
         followed=msgspec.convert(entry.get("followed", {}), dict[int, Followed], strict=False),
         imported=bool(entry.get("imported", False)),
         identified=bool(entry.get("identified", True)),
+        cpus=shared(entry.get("cpus", ())),
+        cores=shared(entry.get("cores", ())),
         **(lists | texts),
     )
 

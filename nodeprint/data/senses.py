@@ -6,10 +6,12 @@ They explain findings; nothing is judged by them.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from nodeprint.machine.tree import Tree
 
@@ -77,14 +79,38 @@ def _number(tree: Tree, path: str) -> int | None:
     return int(text) if re.fullmatch(r"-?\d{1,18}", text) else None
 
 
-def clock_against(mine: Mapping[str, Any], peers: Sequence[Mapping[str, Any]], slots: Sequence[int]) -> float | None:
-    """The clock of some slots over that of the same slots of peers (medians), None where either is not known."""
-    own = [_at(mine, slot) for slot in slots]
-    theirs = [[value for peer in peers if (value := _at(peer, slot)) is not None] for slot in slots]
-    ratios = [one / float(np.median(many)) for one, many in zip(own, theirs, strict=True) if one is not None and many]
-    return float(np.median(ratios)) if ratios else None
+class PeerSenses:
+    """What the instruments of nodes that are compared said, each by its number in the fleet: a node with all others."""
 
+    def __init__(self, senses: Mapping[int, Mapping[str, Any]]) -> None:
+        self._row = {node: row for row, node in enumerate(senses)}
+        slots = max((len(of_node.get("clock_ghz") or ()) for of_node in senses.values()), default=0)
+        #: By node and slot, NaN where it is not known.
+        self._clock_ghz = np.full((len(senses), slots), np.nan)
+        for row, of_node in enumerate(senses.values()):
+            for slot, clock in enumerate(of_node.get("clock_ghz") or ()):
+                self._clock_ghz[row, slot] = np.nan if clock is None else clock
+        self._temperature_c = np.array([float(of_node.get("temperature_c", np.nan)) for of_node in senses.values()])
 
-def _at(senses: Mapping[str, Any], slot: int) -> float | None:
-    clocks = senses.get("clock_ghz") or ()
-    return clocks[slot] if slot < len(clocks) else None
+    def clock(self, node: int, slots: Sequence[int]) -> float | None:
+        """The clock of some slots over that of the same slots of the others (medians), None where either is not
+        known."""
+        row = self._row[node]
+        known = [slot for slot in slots if slot < self._clock_ghz.shape[1] and np.isfinite(self._clock_ghz[row, slot])]
+        others = np.delete(self._clock_ghz[:, known], row, axis=0)
+        measured = np.isfinite(others).any(axis=0)
+        if not measured.any():
+            return None
+        ratios = self._clock_ghz[row, known][measured] / np.nanmedian(others[:, measured], axis=0)
+        return float(np.median(ratios))
+
+    def usual(self) -> tuple[npt.NDArray[np.float64], float]:
+        """The median clock of each slot and the median temperature, NaN where none is known."""
+        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a slot without any
+            return np.nanmedian(self._clock_ghz, axis=0), float(np.nanmedian(self._temperature_c))
+
+    def temperature(self, node: int) -> float | None:
+        """The temperature of the others: the middle one, of an even number the warmer of the two; None without any."""
+        others = np.delete(self._temperature_c, self._row[node])
+        others = np.sort(others[np.isfinite(others)])
+        return float(others[len(others) // 2]) if len(others) else None

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from nodeprint import files
-from nodeprint.data import packing, store
+from nodeprint.data import netcdf, packing, store
 from nodeprint.data.fabric import read as read_fabrics
 from nodeprint.data.quantity import models
 from nodeprint.judge import acceptance as accepted
 from nodeprint.judge import baseline as baselines
 from nodeprint.judge import judge as method
 from nodeprint.judge.judge import Judged
+from nodeprint.judge.table import DIMS, VARIABLES
 from nodeprint.judge.verdict import Note
 from nodeprint.settings.config import planned
 
@@ -45,6 +45,6 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
         fleet=replace(verdict.fleet, notes=notes),
     )  # fmt: skip
     judged = replace(judged, verdict=verdict)
-    # made in memory: HDF5 ends the process where its disk is full
-    files.write(place / DEVIATIONS, judged.deviations.to_netcdf(engine="h5netcdf"))
+    made = judged.table
+    netcdf.write_table(place / DEVIATIONS, made.labels, DIMS, VARIABLES, made.blocks)
     return judged

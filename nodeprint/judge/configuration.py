@@ -30,6 +30,11 @@ class FieldDifference(msgspec.Struct, frozen=True):
     hard: bool
 
     @property
+    def identity(self) -> str:
+        """Equal where nodes differ from the majority alike."""
+        return f"{self.key}={self.value}"
+
+    @property
     def text(self) -> str:
         """For people."""
         if self.key == "kernel_hash":  # a hash says nothing to a reader
@@ -96,7 +101,7 @@ def groups(
     keyed: dict[tuple[str, ...], list[int]] = {}
     for i, node in sorted(enumerate(nodes), key=lambda entry: entry[1].name):
         if node.state == "measured":
-            hard = (f"{one.key}={one.value}" for one in found.get(node.name, ()) if one.hard)
+            hard = (one.identity for one in found.get(node.name, ()) if one.hard)
             machine = layouts.get(i, "") if node.identified or not node.imported else f"unknown: {node.name}"
             keyed.setdefault((machine, *hard), []).append(i)
     alike = sorted(keyed.values(), key=lambda numbers: (-len(numbers), nodes[numbers[0]].name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
@@ -17,6 +17,8 @@ Bools = npt.NDArray[np.bool_]
 
 #: Up to this many nodes it has to be shown that the others agree before one of them is named.
 FEW_NODES = 4
+#: Nodes that are worked on at once where all would not fit into memory.
+AT_ONCE = 256
 
 
 class Series(msgspec.Struct, frozen=True, dict=True):
@@ -116,26 +118,50 @@ class Pooled(msgspec.Struct, frozen=True):
     difference: Floats
     error: Floats
     half_90: Floats
-    runs: npt.NDArray[np.int64]
+    runs: npt.NDArray[np.integer]
     jobs: int
 
 
-def pooled(series: Series) -> dict[int, Pooled]:
+class PooledNodes(Mapping[int, Pooled]):
     """By node the mean of its independent jobs, weighted by their errors.
 
-    A job in which something was outside its bound was chosen for it: only those after it count.
+    A job in which something was outside its bound was chosen for it: only those after it count. Nodes are pooled so
+    many at a time when they are asked for, and in their order: those of ten thousand would have gigabytes.
     """
-    alike: dict[tuple[int, ...], list[int]] = {}
-    chosen = [np.asarray(block.outside.any(axis=1)) for block in series.blocks]
-    for node in series.matrix.nodes.tolist():
-        jobs = [number for number, block in enumerate(series.blocks) if node in block.row]
-        last = max((at for at, job in enumerate(jobs[:-1]) if chosen[job][series.blocks[job].row[node]]), default=-1)
-        alike.setdefault(tuple(jobs[last + 1 :]), []).append(node)
-    return {
-        node: of_node
-        for jobs, nodes in alike.items()
-        for node, of_node in zip(nodes, _pooled(series, [series.blocks[job] for job in jobs], nodes), strict=True)
-    }
+
+    def __init__(self, series: Series) -> None:
+        self._series = series
+        #: By node the numbers of the blocks that count.
+        self.blocks: dict[int, tuple[int, ...]] = {}
+        chosen = [np.asarray(block.outside.any(axis=1)) for block in series.blocks]
+        for node in series.matrix.nodes.tolist():
+            jobs = [number for number, block in enumerate(series.blocks) if node in block.row]
+            outside = (at for at, job in enumerate(jobs[:-1]) if chosen[job][series.blocks[job].row[node]])
+            self.blocks[node] = tuple(jobs[max(outside, default=-1) + 1 :])
+        self._nodes = sorted(self.blocks)
+        self._place = {node: place for place, node in enumerate(self._nodes)}
+        self._chunk = -1
+        self._made: dict[int, Pooled] = {}
+
+    def __getitem__(self, node: int) -> Pooled:
+        chunk = self._place[node] // AT_ONCE
+        if chunk != self._chunk:
+            self._chunk, self._made = chunk, dict(self._of(self._nodes[chunk * AT_ONCE : (chunk + 1) * AT_ONCE]))
+        return self._made[node]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._nodes)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def _of(self, nodes: Sequence[int]) -> Iterator[tuple[int, Pooled]]:
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for node in nodes:
+            alike.setdefault(self.blocks[node], []).append(node)
+        for jobs, of_jobs in alike.items():
+            used = [self._series.blocks[job] for job in jobs]
+            yield from zip(of_jobs, _pooled(self._series, used, of_jobs), strict=True)
 
 
 def _pooled(series: Series, used: Sequence[Block], nodes: Sequence[int]) -> Iterator[Pooled]:
@@ -144,26 +170,24 @@ def _pooled(series: Series, used: Sequence[Block], nodes: Sequence[int]) -> Iter
     rows = [[block.row[node] for node in nodes] for block in used]
     if len(used) == 1:
         (block,), (own_rows,) = used, rows
-        for at, row in zip(first, own_rows, strict=True):
-            yield Pooled(at, block.difference[row], block.error[row], block.half_90[row], block.runs[row], 1)
+        errors, halves = block.error(own_rows), block.half_90(own_rows)
+        for at, row, error, half_90 in zip(first, own_rows, errors, halves, strict=True):
+            yield Pooled(at, block.difference[row], error, half_90, block.runs[row], 1)
         return
     total, weighted = np.zeros((2, len(nodes), len(used[0].bound)))
     for block, of_nodes in zip(used, rows, strict=True):
         difference = block.difference[of_nodes]
-        weight = np.where(np.isfinite(difference), 1 / (block.of_runs[of_nodes] + block.of_job[of_nodes]), 0.0)
+        weight = np.where(np.isfinite(difference), 1 / (block.of_runs(of_nodes) + block.of_job), 0.0)
         total += weight
         weighted += weight * np.nan_to_num(difference)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.where(total > 0, weighted / total, np.nan)
         own_variance = np.where(total > 0, 1 / total, np.inf)
-    error = np.sqrt(own_variance + _most([block.of_template for block in used], rows))
+    of_templates = [block.of_template(of_nodes) for block, of_nodes in zip(used, rows, strict=True)]
+    error = np.sqrt(own_variance + np.max(of_templates, axis=0))
     runs = np.sum([block.runs[of_nodes] for block, of_nodes in zip(used, rows, strict=True)], axis=0)
     # Student's quantile falls with the degrees of freedom: that of the fewest is the largest
-    half = np.where(runs < 2, np.inf, _most([block.quantile_90 for block in used], rows) * error)
+    quantiles = [block.quantile_90[of_nodes] for block, of_nodes in zip(used, rows, strict=True)]
+    half = np.where(runs < 2, np.inf, np.max(quantiles, axis=0) * error)
     for number, at in enumerate(first):
         yield Pooled(at, mean[number], error[number], half[number], runs[number], len(used))
-
-
-def _most(arrays: Sequence[Floats], rows: Sequence[Sequence[int]]) -> Floats:
-    """The largest of the rows of arrays, element by element."""
-    return np.asarray(np.max([array[of_nodes] for array, of_nodes in zip(arrays, rows, strict=True)], axis=0))

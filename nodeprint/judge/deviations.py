@@ -7,12 +7,12 @@ independent job. docs/method/verdict.md has the formula of each column.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from msgspec.structs import replace
 
 from nodeprint.data.layout import Ints
 from nodeprint.judge.acceptance_file import Acceptance
@@ -20,7 +20,7 @@ from nodeprint.judge.reduction import Matrix, Reduced, of_jobs
 from nodeprint.judge.terms import FAMILIES, Terms
 from nodeprint.stats import intervals
 from nodeprint.stats.peers import TEMPLATE_ERROR, Peers, peers
-from nodeprint.stats.runs import RunSpread, run_spread
+from nodeprint.stats.runs import RunSpread, own_ratio, run_spread
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -56,28 +56,45 @@ class Levels(msgspec.Struct, frozen=True):
         return np.asarray(self.suspect / (2.0 * max(self.nodes, 1) * size))
 
 
+#: Some or all rows of a block.
+Rows = Ints | Sequence[int] | int | slice
+ALL = slice(None)
+
+
+class Template(msgspec.Struct, frozen=True):
+    """What the peers' centre adds to the error of a node, by kind of node (kind, part): the variance of a healthy node
+    about it (`between`), that of the `centre` (`variance`) and its `degrees` of freedom. `kind` (node) is each node's:
+    of a large fleet all nodes have the same peers, but those that are no peers themselves."""
+
+    kind: Ints
+    centre: Floats
+    between: Floats
+    variance: Floats
+    degrees: Floats
+
+
 class Block(msgspec.Struct, frozen=True, dict=True):
     """One measurement at one home: the rows of the table for `matrix.nodes` in their `job` (0 for the first independent
     one), columns by part.
 
-    By node and part, on the model's scale: `difference` from the peers, the variances that its error is made of
-    (`of_runs`, `of_job`, `of_template`) and the `degrees` of freedom; `bound` (part); by node the number of `peers`.
-    `spread` is the spread over runs, `between` the variance of a healthy node (node, part), and `tail` (part) the
-    level of the simultaneous intervals.
+    `difference` from the peers (node, part) on the model's scale, `of_job` (part) the variance between jobs, `bound`
+    (part), by node the number of `peers`, `spread` the spread over runs, `template` what the centre adds, and `tail`
+    (part) the level of the simultaneous intervals. `nodes` are as many as were compared.
+
+    What follows from these by node and part is a method of the `rows` that it is wanted of: of ten thousand nodes each
+    such array has 200 MB, and they are kept only where they take long to make.
     """
 
     matrix: Matrix
     job: int
     difference: Floats
-    of_runs: Floats
     of_job: Floats
-    of_template: Floats
-    degrees: Floats
     bound: Floats
     peers: Floats
-    between: Floats
     spread: RunSpread
+    template: Template
     tail: Floats
+    nodes: int
 
     @property
     def terms(self) -> Terms:
@@ -90,38 +107,56 @@ class Block(msgspec.Struct, frozen=True, dict=True):
         return self.matrix.row
 
     @cached_property
-    def runs(self) -> Ints:
+    def runs(self) -> npt.NDArray[np.int16]:
         """How many runs each node has of each part."""
-        return np.asarray(np.isfinite(self.matrix.values).sum(axis=1), dtype=np.int64)
+        return np.asarray(np.isfinite(self.matrix.values).sum(axis=1, dtype=np.int16))
 
-    @cached_property
-    def error(self) -> Floats:
+    def of_runs(self, rows: Rows = ALL) -> Floats:
+        """The variance of the mean over runs."""
+        return self.spread.variance(rows) / np.maximum(self.runs[rows], 1)
+
+    def of_template(self, rows: Rows = ALL) -> Floats:
+        """The variance of the peers' centre."""
+        return np.asarray(self.template.variance[self.template.kind[rows]])
+
+    def between(self, rows: Rows = ALL) -> Floats:
+        """The variance of a healthy node about the centre."""
+        return np.asarray(self.template.between[self.template.kind[rows]])
+
+    def error(self, rows: Rows = ALL) -> Floats:
         """The standard error of the difference."""
-        return np.asarray(np.sqrt(self.of_runs + self.of_job + self.of_template))
+        return np.asarray(np.sqrt(self.of_runs(rows) + self.of_job + self.of_template(rows)))
 
-    @cached_property
-    def half_90(self) -> Floats:
+    def degrees(self, rows: Rows = ALL) -> Floats:
+        """The degrees of freedom of the error."""
+        of_template = self.template.degrees[self.template.kind[rows]]
+        return intervals.combined([
+            (self.of_runs(rows), self.spread.degrees), (self.of_job, _JOB_DEGREES),
+            (self.of_template(rows), of_template),
+        ])[1]  # fmt: skip
+
+    def half_90(self, rows: Rows = ALL) -> Floats:
         """Half of the 90 % interval; infinite where one run says nothing of how far runs differ."""
-        return np.asarray(np.where(self.runs < 2, np.inf, self.quantile_90 * self.error))
+        return np.asarray(np.where(self.runs[rows] < 2, np.inf, self.quantile_90[rows] * self.error(rows)))
 
     @cached_property
     def quantile_90(self) -> Floats:
         """Half of the 90 % interval in standard errors."""
-        return intervals.quantile(self.degrees, intervals.EQUIVALENCE)
+        return intervals.quantile(self.degrees(), intervals.EQUIVALENCE)
 
     @cached_property
     def half_simultaneous(self) -> Floats:
         """Half of the interval that holds for all parts of a family and all nodes together."""
-        return intervals.half_width(self.error, self.degrees, self.tail)
+        return intervals.half_width(self.error(), self.degrees(), self.tail)
 
-    def half(self, tail: float, rows: Ints | int | slice = slice(None)) -> Floats:
+    def half(self, tail: float, rows: Rows = ALL) -> Floats:
         """Half of the interval with this probability at each end, of some `rows`."""
-        return intervals.half_width(self.error[rows], self.degrees[rows], tail)
+        return intervals.half_width(self.error(rows), self.degrees(rows), tail)
 
     @cached_property
     def inside(self) -> Bools:
         """Where the 90 % interval is inside the bound: the node is the same in this part."""
-        return np.asarray(np.abs(self.difference) + self.half_90 <= self.bound)
+        return np.asarray(np.abs(self.difference) + self.half_90() <= self.bound)
 
     @cached_property
     def outside(self) -> Bools:
@@ -159,33 +194,42 @@ def _block(matrix: Matrix, rules: Acceptance, levels: Levels, trusted: Bools) ->
     prior = priors(matrix, rules)
     spread = run_spread(matrix.values, matrix.terms.pool, prior.run)
     compared = peers(filled(means), matrix.terms.pool, trusted)
-    runs = np.maximum(np.isfinite(matrix.values).sum(axis=1), 1)
-    return _built(matrix, 0, rules, levels, spread, compared, means - compared.centre, prior, runs)
+    template = _template(compared, matrix, _expected(matrix, prior, spread))
+    return _built(matrix, 0, rules, levels, spread, template, compared.count, means - compared.centre, prior)
 
 
 def _built(
-    matrix: Matrix, job: int, rules: Acceptance, levels: Levels, spread: RunSpread, compared: Peers,
-    difference: Floats, prior: Priors, runs: Ints, shift: Floats | float = 0.0,
+    matrix: Matrix, job: int, rules: Acceptance, levels: Levels, spread: RunSpread, template: Template,
+    peers: Floats, difference: Floats, prior: Priors,
 ) -> Block:  # fmt: skip
-    """The block of a `difference` from `compared` peers; `shift` is the variance of what the peers were moved by."""
+    """The block of a `difference` from so many `peers`."""
     if matrix.terms.share:
-        difference = np.maximum(difference, 0.0)  # losing less of its time than the peers is no fault
-    typical = float(np.median(runs))
-    expected = prior.node**2 + prior.job**2 + spread.pooled / max(typical, 1.0)
-    between, between_degrees = _between(compared, matrix.terms, expected)
-    of_runs = spread.variance / runs
-    of_job = np.broadcast_to(prior.job**2, difference.shape)
-    count = np.maximum(compared.count, 1.0)[:, None]
-    of_template = TEMPLATE_ERROR * between / count + shift
-    run_degrees = np.broadcast_to(spread.degrees, difference.shape)
-    job_degrees = np.full(difference.shape, _JOB_DEGREES)
-    _, degrees = intervals.combined(
-        [(of_runs, run_degrees), (of_job, job_degrees), (of_template, between_degrees * np.ones_like(difference))]
-    )
+        np.maximum(difference, 0.0, out=difference)  # losing less of its time than the peers is no fault
     return Block(
-        matrix, job, difference, of_runs, np.asarray(of_job), of_template, degrees, bounds(matrix, rules),
-        compared.count, between, spread, levels.tail(matrix.terms),
+        matrix, job, difference, prior.job**2, bounds(matrix, rules), peers, spread, template,
+        levels.tail(matrix.terms), len(matrix.nodes),
     )  # fmt: skip
+
+
+def _expected(matrix: Matrix, prior: Priors, spread: RunSpread) -> Floats:
+    """The variance between healthy nodes that is assumed (part)."""
+    typical = float(np.median(np.maximum(np.isfinite(matrix.values).sum(axis=1, dtype=np.int16), 1)))
+    return np.asarray(prior.node**2 + prior.job**2 + spread.pooled / max(typical, 1.0))
+
+
+def _template(compared: Peers, matrix: Matrix, expected: Floats) -> Template:
+    """The template of each kind of node: of few nodes each has its own, of many those with as many peers have one."""
+    if compared.shared:
+        _, first, kind = np.unique(compared.count, return_index=True, return_inverse=True)
+    else:
+        first = kind = np.arange(len(compared.count))
+    of_kind = Peers(
+        compared.centre[first], compared.of_part[first], compared.of_family[first], compared.count[first],
+    )  # fmt: skip
+    between, degrees = _between(of_kind, matrix.terms, expected)
+    count = np.maximum(of_kind.count, 1.0)[:, None]
+    variance = TEMPLATE_ERROR * between / count
+    return Template(kind, of_kind.centre, between, variance, degrees * np.ones_like(between))
 
 
 def _between(compared: Peers, terms: Terms, expected: Floats) -> tuple[Floats, Floats]:
@@ -226,23 +270,20 @@ def _later(block: Block, matrix: Matrix, job: int, rules: Acceptance, levels: Le
     first, means, prior = block.matrix, run_means(matrix), priors(matrix, rules)
     rows = np.array([block.row[node] for node in matrix.nodes.tolist()])
     spread = RunSpread(block.spread.pooled, block.spread.degrees, _own_ratio(matrix, block))
-    runs = np.maximum(np.isfinite(matrix.values).sum(axis=1), 1)
     calm = ~block.outside[rows].any(axis=1)
     everyone = len(rows) == len(first.nodes)
     if (everyone and len(rows) < 4) or calm.sum() >= max(3, len(first.nodes) / 2):
         trusted = calm if calm.sum() > 1 else np.ones_like(calm)
         compared = peers(filled(means), matrix.terms.pool, trusted)
-        return _built(matrix, job, rules, levels, spread, compared, means - compared.centre, prior, runs)
+        template = _template(compared, matrix, _expected(matrix, prior, spread))
+        return _built(matrix, job, rules, levels, spread, template, compared.count, means - compared.centre, prior)
+    runs = np.maximum(np.isfinite(matrix.values).sum(axis=1, dtype=np.int16), 1)
     shift, of_shift = _shift((means - run_means(first)[rows])[calm], spread.pooled / runs.min() + prior.job**2)
     centre = (run_means(first) - block.difference)[rows] + shift
-    compared = Peers(centre, block.between[rows], block.between[rows], block.peers[rows])
-    built = _built(matrix, job, rules, levels, spread, compared, means - centre, prior, runs)
-    of_template = block.of_template[rows] + of_shift
-    _, degrees = intervals.combined([
-        (built.of_runs, np.broadcast_to(spread.degrees, means.shape)),
-        (built.of_job, np.full(means.shape, _JOB_DEGREES)), (of_template, block.degrees[rows]),
-    ])  # fmt: skip
-    return replace(built, of_template=of_template, between=block.between[rows], degrees=degrees)
+    template = Template(
+        np.arange(len(rows)), centre, block.between(rows), block.of_template(rows) + of_shift, block.degrees(rows)
+    )
+    return _built(matrix, job, rules, levels, spread, template, block.peers[rows], means - centre, prior)
 
 
 def _shift(moved: Floats, variance: Floats) -> tuple[Floats, Floats]:
@@ -262,6 +303,20 @@ def _shift(moved: Floats, variance: Floats) -> tuple[Floats, Floats]:
 def _own_ratio(matrix: Matrix, block: Block) -> Floats:
     """How many times the pooled spread over runs each node has in a later job."""
     return run_spread(matrix.values, matrix.terms.pool, np.sqrt(block.spread.pooled)).ratio
+
+
+def of_peers(
+    matrix: Matrix, job: int, rules: Acceptance, spread: RunSpread, template: Template, peers: float, tail: Floats,
+    nodes: int,
+) -> Block:  # fmt: skip
+    """The block of one node against what is kept of its peers: so many `peers` of `nodes`, of whose `spread` over runs
+    the node's own share is taken."""
+    own = RunSpread(spread.pooled, spread.degrees, own_ratio(matrix.values, spread.pooled))
+    difference = run_means(matrix) - template.centre
+    if matrix.terms.share:
+        np.maximum(difference, 0.0, out=difference)
+    of_job = priors(matrix, rules).job ** 2
+    return Block(matrix, job, difference, of_job, bounds(matrix, rules), np.array([peers]), own, template, tail, nodes)
 
 
 class Priors(msgspec.Struct, frozen=True):
@@ -303,7 +358,7 @@ def pair_bounds(terms: Terms, levels: Floats, rules: Acceptance, tick_ns: float 
     return np.asarray(np.maximum(percent, least / levels), dtype=np.float64)
 
 
-def in_unit(block: Block, rows: slice = slice(None)) -> tuple[Floats, Floats]:
+def in_unit(block: Block, rows: Ints | slice = ALL) -> tuple[Floats, Floats]:
     """What nodes have in their job and what their peers have (node, part), in the measurement's unit; of later jobs
     the peers are those of that job."""
     scale, difference = block.matrix.scale, block.difference[rows]
@@ -315,7 +370,7 @@ def in_unit(block: Block, rows: slice = slice(None)) -> tuple[Floats, Floats]:
     return value, np.asarray(value / (1 + relative(difference)))
 
 
-def run_means(matrix: Matrix, rows: slice = slice(None)) -> Floats:
+def run_means(matrix: Matrix, rows: Ints | slice = ALL) -> Floats:
     """The mean over runs (node, part), NaN where a node has none."""
     present = np.isfinite(matrix.values[rows])
     count = present.sum(axis=1)

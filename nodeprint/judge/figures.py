@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 from nodeprint.data.homes import FAR
 from nodeprint.data.layout import SOCKET, Ints, codes
 from nodeprint.data.packed import PackedNode
-from nodeprint.data.quantity import Quantity
+from nodeprint.data.quantity import Key, Quantity
 from nodeprint.judge import naming, sets
 from nodeprint.judge.reduction import Reduced, mean_of_runs, padded
 from nodeprint.judge.verdict import CellFigure, ClassFigure
@@ -139,12 +139,31 @@ def of_rows(
             medians: dict[int, list[float]] = {}
             for number, over, _ in found:
                 medians.setdefault(group_of.get(number, -1), []).append(over[0])
-            worst = _worst(one.quantity, mine, means)
+            worst, places = _worst(one.quantity, mine, means), _NamedPlaces(one.quantity, name)
             middle = {group: float(np.median(values)) for group, values in medians.items()} | {-1: float("nan")}
             for number, over, _ in found:
                 group = middle[group_of.get(number, -1)]
-                out[number].append(_row(one.quantity, nodes[number], name, over, worst[at[number]], len(mine), group))
+                place, value = worst[at[number]]
+                shown = places.of(place, nodes[number]) if len(mine) > 1 else {}
+                out[number].append(_row(one.quantity, name, over, (shown, value), len(mine), group))
     return out
+
+
+class _NamedPlaces:
+    """Places of a quantity in the numbers of nodes, without what the row's `name` says already; nodes with the same
+    numbers share them."""
+
+    def __init__(self, quantity: Quantity, name: str) -> None:
+        self._quantity, self._in_name = quantity, frozenset(name.split(", "))
+        self._named: dict[tuple[int, ...], Mapping[str, Key]] = {}
+
+    def of(self, place: int, node: PackedNode) -> Mapping[str, Key]:
+        """A place as it is called on a node."""
+        key = (place, *map(id, node.numbers.values()))
+        if key not in self._named:
+            where = naming.numbered(self._quantity.place(place), node, self._quantity.model)
+            self._named[key] = {label: value for label, value in where.items() if str(value) not in self._in_name}
+        return self._named[key]
 
 
 def _class_rows(reduced: Reduced) -> Iterator[tuple[str, int, list[Ints], dict[str, Ints]]]:
@@ -228,18 +247,15 @@ def _worst(quantity: Quantity, of: Ints, by_place: npt.NDArray[np.floating]) -> 
 
 
 def _row(
-    quantity: Quantity, node: PackedNode, name: str, over: OverRuns, worst: tuple[int, float], count: int, group: float
+    quantity: Quantity, name: str, over: OverRuns, worst: tuple[Mapping[str, Key], float], count: int, group: float
 ) -> CellFigure:
-    """A row's figure from its median over runs, the worst of its `count` places and the median of its group."""
+    """A row's figure from its median over runs, the worst of its `count` places with the value there, and the median
+    of its group."""
     model, (middle, sd, half, runs) = quantity.model, over
     if runs < 3:  # of two runs Student's interval is 12.7 times their spread, which is of no use
         half = float("nan")
-    shown = {}
-    if count > 1:
-        where, named = naming.numbered(quantity.place(worst[0]), node, model), name.split(", ")
-        shown = {key: value for key, value in where.items() if str(value) not in named}
     return CellFigure(
         quantity.measurement, name, "share" if model.scale == "share" else quantity.unit,
         middle, max(middle - half, 0.0), middle + half, group,
-        shown, worst[1], count, runs, sd,
+        *worst, count, runs, sd,
     )  # fmt: skip

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from nodeprint.data import senses
 from nodeprint.data.layout import ALL_PAIRS, LEVELS, RANK, codes
 from nodeprint.data.packed import PackedNode
 from nodeprint.data.quantity import Key
+from nodeprint.data.senses import PeerSenses
 from nodeprint.judge import naming
 from nodeprint.judge.causes import Cause, Deviation, causes
 from nodeprint.judge.confirmation import FEW_NODES, Series, Standing
@@ -96,7 +96,7 @@ def _of(series: Series, standing: Standing, parts: Bools, block: Block, i: int, 
     half = standing.half if block is standing.newest else block.half_simultaneous[row]
     residual = np.nan_to_num(matrix.scale.residual(matrix.level_of(row), matrix.template)).astype(np.float64)
     deviation = Deviation(
-        block.difference[row], block.error[row], half, block.bound, parts, standing.confirmed & parts, residual
+        block.difference[row], block.error(row), half, block.bound, parts, standing.confirmed & parts, residual
     )
     for cause in causes(matrix, deviation):
         yield Shown(series, cause, _finding(series, standing, cause, block, half, i, node), _key(matrix, cause))
@@ -119,7 +119,8 @@ def _finding(
     relative, low, high = (matrix.scale.relative(effect + side, usual) for side in (0.0, -half[head], half[head]))
     bound = matrix.scale.allowed(float(block.bound[head]), effect)
     value, peers = (float(of_part[0, head]) for of_part in in_unit(block, slice(row, row + 1)))
-    half_95 = float(intervals.half_width(block.error[row, head], block.degrees[row, head], 0.025))
+    error, degrees = float(block.error(row)[head]), float(block.degrees(row)[head])
+    half_95 = float(intervals.half_width(np.array(error), np.array(degrees), 0.025))
     low_95, high_95 = (matrix.scale.relative(effect + side, usual) for side in (-half_95, half_95))
     model, pairs = matrix.quantity.model, matrix.quantity.of_pairs
     worse = (effect > 0) == (model.better == "lower")
@@ -137,21 +138,21 @@ def _finding(
         pairs=naming.cpu_pairs(matrix, cause.covers, node) if pairs else {},
         cells=() if pairs else naming.cells(matrix, cause.covers, node),
         consistent_with=_consistent(cause, relative, worse), remedy=_remedy(cause.term, cause.where),
-        error=float(block.error[row, head]), degrees=float(block.degrees[row, head]),
+        error=error, degrees=degrees,
         tail=float((standing.tail if block is standing.newest else block.tail)[head]),
     )  # fmt: skip
 
 
 def _contradicted(block: Block, part: int, i: int) -> bool:
     """Whether of few nodes the others do not agree in a part, so that it is not known which of them is right."""
-    if len(block.matrix.nodes) > FEW_NODES:
+    if block.nodes > FEW_NODES:
         return False
     row = block.row[i]
     others = np.delete(np.nanmean(block.matrix.values[:, :, part], axis=1), row)
     others = others[np.isfinite(others)]
     if len(others) < 2:
         return True
-    return bool(np.ptp(others) > block.bound[part] + 3 * block.error[row, part])
+    return bool(np.ptp(others) > block.bound[part] + 3 * block.error(row)[part])
 
 
 def _usual(matrix: Matrix, part: int) -> float:
@@ -344,31 +345,26 @@ def _with(first: Shown, other: Shown) -> Shown:
     return replace(first, finding=replace(first.finding, finer=(*first.finding.finer, finer, *finding.finer)))
 
 
-def explained(shown: Shown, node: PackedNode, peers: Sequence[PackedNode], fields: Sequence[str]) -> Finding:
-    """A finding with what the node's instruments say about it, and the `fields` of the fingerprint in which it differs
-    from its peers."""
+def explained(shown: Shown, i: int, node: PackedNode, peers: PeerSenses, fields: Sequence[str]) -> Finding:
+    """A finding of a node (its number `i` in the fleet) with what its instruments say about it, and the `fields` of the
+    fingerprint in which it differs from its peers."""
     finding = shown.finding
-    others = [peer.senses for peer in peers if peer.name != node.name]
-    ratio = senses.clock_against(node.senses, others, _slots(shown)) if finding.pairs else None
-    seen = [*_instruments(node, others, ratio, pairs=bool(finding.pairs))]
+    ratio = peers.clock(i, _slots(shown)) if finding.pairs else None
+    seen = [*_instruments(node, peers.temperature(i), ratio, pairs=bool(finding.pairs))]
     seen += [Evidence("configuration", True, field=field) for field in fields]
     causes_left = _by_clock(finding.consistent_with, ratio, finding.effect)
     return replace(finding, evidence=tuple(seen), consistent_with=causes_left)
 
 
-def _instruments(
-    node: PackedNode, others: Sequence[Mapping[str, object]], ratio: float | None, *, pairs: bool
-) -> Iterable[Evidence]:
+def _instruments(node: PackedNode, usual: float | None, ratio: float | None, *, pairs: bool) -> Iterable[Evidence]:
     if pairs:
         seen = None if ratio is None else abs(ratio - 1) > _CLOCK_SEEN
         yield Evidence("clock", seen, ratio if ratio is not None else float("nan"), 1.0, "1")
     heat = node.senses.get("temperature_c")
-    usual = sorted(float(str(other["temperature_c"])) for other in others if "temperature_c" in other)
-    if heat is None or not usual:
+    if heat is None or usual is None:
         yield Evidence("temperature", None)
     else:
-        middle = usual[len(usual) // 2]
-        yield Evidence("temperature", heat - middle > _HOTTER_C, heat, middle, "°C")
+        yield Evidence("temperature", heat - usual > _HOTTER_C, heat, usual, "°C")
     for key, kind in (("throttled", "throttling"), ("memory_errors", "memory-errors")):
         count = node.senses.get(key)
         yield Evidence(kind, None if count is None else bool(count), float("nan") if count is None else float(count))

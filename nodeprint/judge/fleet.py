@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import bisect
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
+from nodeprint.data.layout import Ints
 from nodeprint.errors import nearest
 from nodeprint.judge import configuration, limits, margins, naming
 from nodeprint.judge.nodes import Reading
 from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome, State
 from nodeprint.judge.terms import Terms
 from nodeprint.judge.verdict import (
+    Finding,
     FleetVerdict,
     Group,
     Interval,
@@ -151,19 +152,22 @@ def _fields(reading: Reading, inside: Sequence[int], among: Sequence[int]) -> di
 def _shared(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Shared]:
     """Differences that several nodes of a group have, each once, by the node that shows most of it."""
     number_of = {node.name: i for i, node in enumerate(reading.population.fleet.nodes)}
-    seen: dict[tuple[str, ...], Shared] = {}
+    most: dict[tuple[str, ...], tuple[tuple[str, ...], Finding]] = {}
     for name, node in nodes.items():
         for finding in node.findings:
             if not finding.shared_by or finding.state is State.REFUTED:
                 continue
             alike = tuple(sorted((name, *finding.shared_by)))
             key = (*alike, finding.measurement, finding.part.term, str(finding.effect > 0), _place(finding.part.where))
-            if key in seen and abs(seen[key].effect) >= abs(finding.effect):
-                continue
-            group = reading.population.groups[reading.population.group_of[number_of[name]]].nodes.tolist()
-            fields = _fields(reading, [number_of[other] for other in alike], group)
-            seen[key] = Shared(alike, finding.measurement, finding.part, finding.effect, finding.interval, fields)
-    return sorted(seen.values(), key=lambda shared: (-len(shared.nodes), -abs(shared.effect)))
+            if key not in most or abs(most[key][1].effect) < abs(finding.effect):
+                most[key] = alike, finding
+    out = []
+    for alike, finding in most.values():
+        numbers = [number_of[name] for name in alike]
+        group = reading.population.groups[reading.population.group_of[numbers[0]]].nodes.tolist()
+        fields = _fields(reading, numbers, group)
+        out.append(Shared(alike, finding.measurement, finding.part, finding.effect, finding.interval, fields))
+    return sorted(out, key=lambda shared: (-len(shared.nodes), -abs(shared.effect)))
 
 
 def _place(where: Mapping[str, int | str]) -> str:
@@ -219,17 +223,39 @@ def _recheck(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> tuple[str, .
     """Nodes that a further job would decide, and beside each two others of its group, best of its rack."""
     population = reading.population
     names = [node.name for node in population.fleet.nodes]
+    calm = [name in nodes and not nodes[name].counted for name in names]
+    beside = [_Companions(of_it, names, nodes, calm, population.group_of) for of_it in population.configurations]
+    number_of = {i: number for number, of_it in enumerate(population.configurations) for i in of_it.tolist()}
     chosen: set[str] = set()
     for i, name in enumerate(names):
         if not MEANING[nodes[name].outcome].again or len(population.jobs(i)) >= _MOST_JOBS:
             continue
-        alike = next((n for n in population.configurations if i in n), np.zeros(0, dtype=np.int64))
-        calm = [names[j] for j in alike.tolist() if not nodes[names[j]].counted and j in population.group_of]
-        near = sorted(calm, key=lambda other: _apart(nodes, names, name, other))
-        chosen |= {name, *near[:_COMPANIONS]}
+        near = beside[number_of[i]].of(i, nodes[name].rack) if i in number_of else []
+        chosen |= {name, *(names[j] for j in near)}
     return tuple(sorted(chosen))
 
 
-def _apart(nodes: Mapping[str, NodeVerdict], names: Sequence[str], name: str, other: str) -> tuple[bool, int, str]:
-    """How far two nodes are apart: whether in other racks, then in the order of names."""
-    return nodes[name].rack != nodes[other].rack, abs(names.index(other) - names.index(name)), other
+class _Companions:
+    """The calm nodes of a configuration, by rack: which of them are measured again beside another."""
+
+    def __init__(
+        self, configuration: Ints, names: Sequence[str], nodes: Mapping[str, NodeVerdict], calm: Sequence[bool],
+        compared: Mapping[int, int],
+    ) -> None:  # fmt: skip
+        self._names = names
+        #: In the order of their numbers.
+        self._every = sorted(j for j in configuration.tolist() if calm[j] and j in compared)
+        self._in_rack: dict[str, list[int]] = {}
+        for j in self._every:
+            self._in_rack.setdefault(nodes[names[j]].rack, []).append(j)
+
+    def of(self, i: int, rack: str) -> list[int]:
+        """The nearest to node `i`, in the order of names, in its `rack` first."""
+        near = self._nearest(self._in_rack.get(rack, []), i)
+        others = [j for j in self._nearest(self._every, i, len(near) + _COMPANIONS) if j not in near]
+        return [*near, *others][:_COMPANIONS]
+
+    def _nearest(self, numbers: Sequence[int], i: int, count: int = _COMPANIONS) -> list[int]:
+        at = bisect.bisect_left(numbers, i)
+        around = numbers[max(at - count, 0) : at + count]
+        return sorted(around, key=lambda j: (abs(j - i), self._names[j]))[:count]

@@ -15,10 +15,11 @@ from nodeprint.judge import acceptance, confirmation, deviations, messages, node
 from nodeprint.judge import fleet as fleet_verdict
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.baseline import Since
-from nodeprint.judge.confirmation import Pooled, Series, Standing
+from nodeprint.judge.confirmation import PooledNodes, Series, Standing
 from nodeprint.judge.deviations import Levels
 from nodeprint.judge.findings import Shown, merged, of_series
 from nodeprint.judge.population import Population
+from nodeprint.judge.table import Rows, Table
 from nodeprint.judge.verdict import Verdict
 
 #: The chance that in a family of parts any node within its bounds is suspected. It costs a second job, which alone
@@ -33,17 +34,22 @@ class Judged(msgspec.Struct, frozen=True, dict=True):
     series: tuple[Series, ...]
     confirming: float
     standings: Mapping[int, Mapping[int, Standing]]
-    pooled: Sequence[dict[int, Pooled]]
+    pooled: Sequence[PooledNodes]
     shown: Mapping[int, Sequence[Shown]]
     verdict: Verdict
 
+    @property
+    def table(self) -> Table:
+        """The table of all differences; its attributes name the campaign and say if it is simulated."""
+        fleet = self.population.fleet
+        attributes = {"campaign": fleet.campaign, "simulated": int(fleet.simulated)}
+        group_of = self.population.group_of
+        return table.table(Rows(self.series, self.pooled, fleet.nodes, group_of, self.confirming, attributes))
+
     @cached_property
     def deviations(self) -> xr.Dataset:
-        """The table of all differences (`judge.table`); its attributes name the campaign and say if it is simulated."""
-        group_of = {i: number for number, group in enumerate(self.population.groups) for i in group.nodes.tolist()}
-        fleet = self.population.fleet
-        rows = table.Rows(self.series, self.pooled, fleet.nodes, group_of, self.confirming)
-        return table.dataset(rows).assign_attrs(campaign=fleet.campaign, simulated=int(fleet.simulated))
+        """All of the table."""
+        return self.table.whole()
 
 
 def judge(
@@ -70,7 +76,7 @@ def judge(
     # 4. Inside the bound, outside it, or undecided; what one job shows an independent one has to confirm.
     confirming = confirmation.confirming_tail(series, levels.confirm)
     standings: dict[int, dict[int, Standing]] = {}
-    pooled = [confirmation.pooled(measurement) for measurement in series]
+    pooled = [PooledNodes(measurement) for measurement in series]
     for number, measurement in enumerate(series):
         for i in measurement.matrix.nodes.tolist():
             standing = confirmation.standing(measurement, i, confirming)

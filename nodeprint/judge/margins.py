@@ -112,11 +112,11 @@ def remedy_of(worst: Worst, node: PackedNode) -> tuple[str, int]:
     runs = max(int(worst.pooled.runs[part]), 1)
     bound, error = float(block.bound[part]), float(worst.pooled.error[part])
     difference = abs(float(worst.pooled.difference[part]))
-    between = float(block.between[row, part])
+    between = float(block.between(row)[part])
     noise = min(error**2 / max(between + error**2, 1e-30), 1.0)
     expected = difference * (1 - noise)
-    run = float(block.spread.variance[row, part])
-    job, count = float(block.of_job[row, part]) / max(worst.pooled.jobs, 1), max(float(block.peers[row]), 1.0)
+    run = float(block.spread.variance(row)[part])
+    job, count = float(block.of_job[part]) / max(worst.pooled.jobs, 1), max(float(block.peers[row]), 1.0)
     quantile = (
         float(worst.pooled.half_90[part] / error) if error > 0 and np.isfinite(worst.pooled.half_90[part]) else 2.0
     )
@@ -142,7 +142,7 @@ def limits(series: Sequence[Series]) -> tuple[Limit, ...]:
     out = []
     for of_measurement in series:
         block, terms = of_measurement.first, of_measurement.matrix.terms
-        needs = block.bound + block.half_simultaneous + NINE_OF_TEN * block.error
+        needs = block.bound + block.half_simultaneous + NINE_OF_TEN * block.error()
         for number, columns in terms.by_family:
             usable = needs[:, columns][np.isfinite(needs[:, columns])]
             if not len(usable):
@@ -169,8 +169,8 @@ def limits(series: Sequence[Series]) -> tuple[Limit, ...]:
 def _sharper(block: Block, columns: npt.NDArray[np.int64], effect: float, bound: float) -> tuple[str, int]:
     """What brings a detection limit to FAR bounds: so many runs, or so many nodes."""
     runs = float(np.median(block.runs[:, columns]))
-    run, job = float(np.median(block.of_runs[:, columns])) * runs, float(np.median(block.of_job[:, columns]))
-    template = float(np.median(block.of_template[:, columns]))
+    run, job = float(np.median(block.of_runs()[:, columns])) * runs, float(np.median(block.of_job[columns]))
+    template = float(np.median(block.of_template()[:, columns]))
     width = (effect - bound) / np.sqrt(run / runs + job + template)
     room = ((FAR - 1) * bound / width) ** 2
     if room <= job:
@@ -194,10 +194,10 @@ def spreads(series: Sequence[Series]) -> tuple[Spread, ...]:
         nodes = len(of_measurement.matrix.nodes)
         if nodes < 3 or terms.share:
             continue
-        runs = np.maximum(np.median(block.runs, axis=0), 1)
+        runs, between_all, half_90 = np.maximum(np.median(block.runs, axis=0), 1), block.between(), block.half_90()
         for family, columns in terms.by_family:
             relative = of_measurement.matrix.scale.relative
-            between = float(np.median(block.between[:, columns]))
+            between = float(np.median(between_all[:, columns]))
             run = float(np.median(block.spread.pooled[columns]))
             chips = float(np.sqrt(max(between - run / float(np.median(runs[columns])), 0.0)))
             outside = block.outside[:, columns]
@@ -205,7 +205,7 @@ def spreads(series: Sequence[Series]) -> tuple[Spread, ...]:
             most_alike = int(outside.sum(axis=0).max(initial=0))
             wide = beyond >= max(_WIDE_NODES, _WIDE_SHARE * nodes) and most_alike <= _SHARED * beyond
             bound = float(np.median(block.bound[columns]))
-            reach = np.abs(block.difference[:, columns]) + block.half_90[:, columns]
+            reach = np.abs(block.difference[:, columns]) + half_90[:, columns]
             share = (reach / block.bound[columns]).max(axis=1)
             usable = share[np.isfinite(share)]
             smallest = float(np.quantile(usable, 0.95)) * bound if len(usable) else float("nan")

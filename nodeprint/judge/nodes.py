@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
+from nodeprint.data.senses import PeerSenses
 from nodeprint.judge import figures, findings, limits, margins, messages, quality
 from nodeprint.judge.baseline import Since
 from nodeprint.judge.confirmation import Pooled, Series, Standing
@@ -65,7 +66,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         return figures.of_rows(self.population.reduced, self.population.fleet.nodes, peers)
 
     @cached_property
-    def _shared(self) -> dict[tuple[int, str, bool], tuple[str, ...]]:
+    def shared(self) -> dict[tuple[int, str, bool], tuple[str, ...]]:
         """The nodes that have the same finding, by group, part and side."""
         by_cell: dict[tuple[int, str, bool], list[str]] = {}
         for i, shown in self.shown.items():
@@ -108,13 +109,10 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         job = f"job{max(self.population.jobs(i), default=1)}"
         found = [*limits.outside(self.classes[i], self.rows[i], rules, job)]
         fields = [difference.key for difference in self.population.differing.get(node.name, ()) if not difference.hard]
-        group = self.population.group_of.get(i)
-        peers = (
-            [self.population.fleet.nodes[j] for j in self.population.groups[group].nodes] if group is not None else []
-        )
         for shown in self.shown.get(i, ()):
-            alike = tuple(name for name in self._shared.get(self._alike(i, shown), ()) if name != node.name)
-            found.append(replace(findings.explained(shown, node, peers, fields), shared_by=alike))
+            alike = tuple(name for name in self.shared.get(self._alike(i, shown), ()) if name != node.name)
+            peers = self.senses[self.population.group_of[i]]
+            found.append(replace(findings.explained(shown, i, node, peers, fields), shared_by=alike))
         found += self._events(i)
         found += messages.of_node(self.fabrics, node.name)
         found += self.since.findings.get(node.name, ()) if self.since is not None else ()
@@ -128,6 +126,12 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             ]
         for finding in found:
             yield replace(finding, suppressed=rules.suppressed(node.name, finding.id, self.day))
+
+    @cached_property
+    def senses(self) -> list[PeerSenses]:
+        """By group what the instruments of its nodes said."""
+        nodes = self.population.fleet.nodes
+        return [PeerSenses({i: nodes[i].senses for i in group.nodes.tolist()}) for group in self.population.groups]
 
     def _events(self, i: int) -> Iterator[Finding]:
         """Throttling and uncorrected memory errors: nobody's noise, and no peers are needed to see them."""
@@ -196,12 +200,11 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         population = self.population
         node = population.fleet.nodes[i]
         hard = tuple(d.key for d in population.differing.get(node.name, ()) if d.hard)
-        alike = next(nodes for nodes in population.configurations if i in nodes)
         if node.imported and not node.identified:
             return Reason(
                 Why.ALONE, detail="the processor of an imported matrix is not known; name it by --part or --xml"
             )
-        if len(alike) > 1:
+        if len(population.configuration_of[i]) > 1:
             return Reason(Why.ALONE)
         return Reason(Why.CONFIGURATION, hard)
 
@@ -245,18 +248,18 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         wanted = dict.fromkeys((*population.planned, *population.rules.required))
         missing = [name for name in wanted if name not in measured]
         for number in self.standings.get(i, ()):
-            if np.any(self._usual_parts[number] & ~np.isfinite(self.pooled[number][i].difference)):
+            if np.any(self.usual_parts[number] & ~np.isfinite(self.pooled[number][i].difference)):
                 missing.append(self.series[number].matrix.name)
-        missing += [name for name in self._usual_measurements[population.group_of[i]] if name not in measured]
+        missing += [name for name in self.usual_measurements[population.group_of[i]] if name not in measured]
         return tuple(dict.fromkeys(missing))
 
     @cached_property
-    def _usual_parts(self) -> list[npt.NDArray[np.bool_]]:
+    def usual_parts(self) -> list[npt.NDArray[np.bool_]]:
         """By series the parts that most nodes have."""
         return [np.isfinite(series.first.difference).mean(axis=0) >= _USUAL for series in self.series]
 
     @cached_property
-    def _usual_measurements(self) -> list[list[str]]:
+    def usual_measurements(self) -> list[list[str]]:
         """By group the measurements that most of its nodes have."""
         out = []
         for group in self.population.groups:

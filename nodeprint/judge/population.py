@@ -119,6 +119,11 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         return {i: number for number, group in enumerate(self.groups) for i in group.nodes.tolist()}
 
     @cached_property
+    def configuration_of(self) -> dict[int, Ints]:
+        """By node the nodes of its configuration, itself among them."""
+        return {i: nodes for nodes in self.configurations for i in nodes.tolist()}
+
+    @cached_property
     def split_nodes(self) -> frozenset[int]:
         """The nodes of groups of which none is a majority."""
         cuts = [group.cut for group in self.groups if group.cut is not None]

@@ -136,6 +136,7 @@ def reduce(quantity: Quantity, rules: Acceptance, nodes: Sequence[PackedNode] = 
     began = sittings(quantity, nodes)
     if not quantity.of_pairs:
         level = over_passes(quantity.values).astype(np.float64)
+        quantity.release()
         part = PlaceSet(-1, slice(0, quantity.size), sets.of(quantity))
         scale = EffectScale(quantity.model.scale, rules.cell(quantity.model.term).bound)
         return Reduced(quantity, (part,), scale, level, np.isnan(level).mean(axis=1)[:, None], began)

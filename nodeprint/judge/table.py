@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import bisect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,11 +13,13 @@ import xarray as xr
 
 from nodeprint.data.packed import PackedNode
 from nodeprint.judge import margins, naming
-from nodeprint.judge.confirmation import Pooled, Series
+from nodeprint.judge.confirmation import AT_ONCE, Pooled, PooledNodes, Series
 from nodeprint.judge.deviations import Block, in_unit
 from nodeprint.judge.reduction import mean_of_runs
 from nodeprint.stats import intervals
 
+#: The dimensions of the table.
+DIMS = ("sample", "part")
 #: The variables of the table, with their units and meaning.
 VARIABLES = {
     "difference": "difference from the peers' centre, relative (of shares of the time: log1p(share / bound))",
@@ -37,36 +40,46 @@ VARIABLES = {
 
 class Rows(msgspec.Struct, frozen=True):
     """What the table is made of: the series of all groups, of each node its pooled differences by number of the series,
-    and the tail of confirming intervals."""
+    the group of each node, the tail of confirming intervals, and the table's attributes."""
 
     series: Sequence[Series]
-    pooled: Sequence[dict[int, Pooled]]
+    pooled: Sequence[PooledNodes]
     nodes: Sequence[PackedNode]
     group_of: dict[int, int]
     confirming: float
+    attributes: Mapping[str, Any]
 
 
-def dataset(rows: Rows) -> xr.Dataset:
+Values = dict[str, npt.NDArray[np.float32]]
+#: A sample: the number of a node, and the name of its job.
+Sample = tuple[int, str]
+
+
+class Table(msgspec.Struct, frozen=True):
     """The table (sample, part): a sample is a node in one independent job, or in all of them pooled (`job` is
-    "pooled"), which decides whether it is SAME.
+    "pooled"), which decides whether it is SAME. What a sample does not have is NaN.
 
-    `.to_dataframe()` has a row for each node, job, measurement and part; what a sample does not have is NaN.
+    `labels` are its coordinates, attributes and variables without values, which `blocks` gives from the first sample on
+    for so many nodes at a time: of ten thousand nodes the whole has more than a gigabyte.
     """
+
+    labels: xr.Dataset
+    blocks: Iterable[Values]
+
+    def whole(self) -> xr.Dataset:
+        """All of it; `.to_dataframe()` has a row for each node, job, measurement and part."""
+        blocks = list(self.blocks)
+        none = np.zeros((0, self.labels.sizes["part"]), dtype=np.float32)
+        return self.labels.assign({
+            name: (DIMS, np.concatenate([none, *(block[name] for block in blocks)]), {"long_name": meaning})
+            for name, meaning in VARIABLES.items()
+        })  # fmt: skip
+
+
+def table(rows: Rows) -> Table:
+    """The table of deviations."""
     parts, columns = _parts(rows.series)
-    samples, at = _samples(rows)
-    shape = (len(samples), len(parts))
-    values: dict[str, npt.NDArray[np.float32]] = {name: np.full(shape, np.nan, dtype=np.float32) for name in VARIABLES}
-    for number, of_measurement in enumerate(rows.series):
-        for job, block in enumerate(of_measurement.blocks):
-            target = np.array([at[node, _job(block, row)] for row, node in enumerate(block.matrix.nodes.tolist())])
-            arrays = _of_block(block) | {"half_confirming": _half_confirming(of_measurement, job, rows.confirming)}
-            for name, array in arrays.items():
-                values[name][np.ix_(target, columns[number])] = array
-        for node, pooled in rows.pooled[number].items():
-            if pooled.jobs > 1:
-                blocks = of_measurement.of(node)[-pooled.jobs :]
-                counted = [at[node, _job(block, block.row[node])] for block in blocks]
-                _enter_pooled(values, at[node, "pooled"], counted, columns[number], pooled, of_measurement.first)
+    samples = _samples(rows)
     coordinates: dict[str, Any] = {
         key: ("part", [part[key] for part in parts])
         for key in ("measurement", "home", "subject", "term", "family", "place", "unit")
@@ -77,10 +90,43 @@ def dataset(rows: Rows) -> xr.Dataset:
         "group": ("sample", [rows.group_of[node] for node, _ in samples]),
         "started": ("sample", _started(rows, samples)),
     }
-    table = xr.Dataset({name: (("sample", "part"), array) for name, array in values.items()}, coordinates)
-    for name, meaning in VARIABLES.items():
-        table[name].attrs["long_name"] = meaning
-    return table
+    return Table(xr.Dataset(coords=coordinates, attrs=rows.attributes), _Blocks(rows, samples, columns, len(parts)))
+
+
+class _Blocks(msgspec.Struct, frozen=True):
+    """The values of the `samples` in their order, AT_ONCE nodes at a time; `columns` are the parts of each series."""
+
+    rows: Rows
+    samples: Sequence[Sample]
+    columns: Sequence[npt.NDArray[np.int64]]
+    parts: int
+
+    def __iter__(self) -> Iterator[Values]:
+        every = list(dict.fromkeys(node for node, _ in self.samples))
+        for begin in range(0, len(every), AT_ONCE):
+            nodes = every[begin : begin + AT_ONCE]
+            first = bisect.bisect_left(self.samples, nodes[0], key=lambda sample: sample[0])
+            last = bisect.bisect_right(self.samples, nodes[-1], key=lambda sample: sample[0])
+            yield self._of(nodes, {sample: number for number, sample in enumerate(self.samples[first:last])})
+
+    def _of(self, nodes: Sequence[int], at: Mapping[Sample, int]) -> Values:
+        values = {name: np.full((len(at), self.parts), np.nan, dtype=np.float32) for name in VARIABLES}
+        for series, pooled_nodes, columns in zip(self.rows.series, self.rows.pooled, self.columns, strict=True):
+            for job, block in enumerate(series.blocks):
+                here = np.array([block.row[node] for node in nodes if node in block.row], dtype=np.int64)
+                target = np.array([at[int(block.matrix.nodes[row]), _job(block, row)] for row in here.tolist()])
+                if not len(here):
+                    continue
+                arrays = _of_block(block, here)
+                arrays["half_confirming"] = _half_confirming(series, job, here, self.rows.confirming)
+                for name, array in arrays.items():
+                    values[name][np.ix_(target, columns)] = array
+            for node in nodes:
+                if (node, "pooled") in at and len(pooled_nodes.blocks.get(node, ())) > 1:
+                    blocks = [series.blocks[job] for job in pooled_nodes.blocks[node]]
+                    counted = [at[node, _job(block, block.row[node])] for block in blocks]
+                    _enter_pooled(values, at[node, "pooled"], counted, columns, pooled_nodes[node], series.first)
+        return values
 
 
 def _parts(series: Sequence[Series]) -> tuple[list[dict[str, Any]], list[npt.NDArray[np.int64]]]:
@@ -106,7 +152,7 @@ def _parts(series: Sequence[Series]) -> tuple[list[dict[str, Any]], list[npt.NDA
     return parts, columns
 
 
-def _samples(rows: Rows) -> tuple[list[tuple[int, str]], dict[tuple[int, str], int]]:
+def _samples(rows: Rows) -> list[Sample]:
     """Each node in each of its jobs, in order, and pooled where something rests on several."""
     run_numbers: dict[int, dict[str, int]] = {}
     for number, of_measurement in enumerate(rows.series):
@@ -114,20 +160,19 @@ def _samples(rows: Rows) -> tuple[list[tuple[int, str]], dict[tuple[int, str], i
             for row, node in enumerate(block.matrix.nodes.tolist()):
                 job = _job(block, row)
                 run_numbers.setdefault(node, {})[job] = int(job.removeprefix("job"))
-        for node, pooled in rows.pooled[number].items():
-            if pooled.jobs > 1:
+        for node, blocks in rows.pooled[number].blocks.items():
+            if len(blocks) > 1:
                 run_numbers.setdefault(node, {})["pooled"] = 1 << 30
-    samples = [
+    return [
         (node, job)
         for node in sorted(run_numbers)
         for job in sorted(run_numbers[node], key=run_numbers[node].__getitem__)
     ]
-    return samples, {sample: number for number, sample in enumerate(samples)}
 
 
-def _started(rows: Rows, samples: Sequence[tuple[int, str]]) -> list[str]:
+def _started(rows: Rows, samples: Sequence[Sample]) -> list[str]:
     """When the first run of each sample began (ISO 8601), of pooled jobs the first one's; empty where it is unknown."""
-    begun: dict[tuple[int, str], str] = {}
+    begun: dict[Sample, str] = {}
     quantities = {id(of.matrix.quantity): of.matrix.quantity for of in rows.series}.values()
     for quantity in quantities:
         for node, job, moment in zip(quantity.node.tolist(), quantity.job.tolist(), quantity.started, strict=True):
@@ -140,31 +185,35 @@ def _job(block: Block, row: int) -> str:
     return block.matrix.runs[row][0].partition("/")[0]
 
 
-def _of_block(block: Block) -> dict[str, npt.NDArray[Any]]:
-    value, peers = in_unit(block)
+def _of_block(block: Block, rows: npt.NDArray[np.int64]) -> dict[str, npt.NDArray[Any]]:
+    """The variables of some rows of a block."""
+    value, peers = in_unit(block, rows)
+    shape = value.shape
     return {
-        "difference": block.difference, "error": block.error, "error_runs": np.sqrt(block.of_runs),
-        "error_jobs": np.sqrt(block.of_job), "error_template": np.sqrt(block.of_template), "degrees": block.degrees,
-        "half_90": block.half_90, "half_simultaneous": block.half_simultaneous,
-        "bound": np.broadcast_to(block.bound, block.difference.shape), "value": value, "peers": peers,
-        "runs": block.runs,
+        "difference": block.difference[rows], "error": block.error(rows), "error_runs": np.sqrt(block.of_runs(rows)),
+        "error_jobs": np.broadcast_to(np.sqrt(block.of_job), shape),
+        "error_template": np.sqrt(block.of_template(rows)), "degrees": block.degrees(rows),
+        "half_90": block.half_90(rows), "half_simultaneous": block.half_simultaneous[rows],
+        "bound": np.broadcast_to(block.bound, shape), "value": value, "peers": peers, "runs": block.runs[rows],
     }  # fmt: skip
 
 
-def _half_confirming(series: Series, job: int, tail: float) -> npt.NDArray[np.float64]:
-    """Of the parts that earlier jobs of the same node showed outside; NaN of all others, which nothing confirms."""
+def _half_confirming(series: Series, job: int, rows: npt.NDArray[np.int64], tail: float) -> npt.NDArray[np.float64]:
+    """Of the parts that earlier jobs of the same nodes showed outside; NaN of all others, which nothing confirms."""
     block = series.blocks[job]
-    before = np.zeros(block.difference.shape, dtype=np.bool_)
+    before = np.zeros((len(rows), len(block.bound)), dtype=np.bool_)
+    nodes = block.matrix.nodes[rows].tolist()
     for earlier in series.blocks[:job]:
-        rows = [row for row, node in enumerate(block.matrix.nodes.tolist()) if node in earlier.row]
-        before[rows] |= earlier.outside[[earlier.row[int(node)] for node in block.matrix.nodes[rows]]]
+        at = [number for number, node in enumerate(nodes) if node in earlier.row]
+        before[at] |= earlier.outside[[earlier.row[nodes[number]] for number in at]]
     half = np.full(before.shape, np.nan)
-    half[before] = intervals.half_width(block.error[before], block.degrees[before], tail)
+    if before.any():
+        half[before] = intervals.half_width(block.error(rows)[before], block.degrees(rows)[before], tail)
     return half
 
 
 def _enter_pooled(
-    values: dict[str, npt.NDArray[np.float32]],
+    values: Values,
     sample: int,
     counted: Sequence[int],
     columns: npt.NDArray[np.int64],

@@ -14,7 +14,7 @@ Floats = npt.NDArray[np.float64]
 EQUIVALENCE = 0.05
 
 
-def combined(parts: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+def combined(parts: Sequence[tuple[Floats, Floats | float]]) -> tuple[Floats, Floats]:
     """The standard error and degrees of freedom of a sum of independent parts, each a variance with its own.
 
     Satterthwaite 1946: the degrees of freedom of a sum of variance estimates.

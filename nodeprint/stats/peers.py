@@ -22,12 +22,14 @@ _MAD, _OF_CLIPPED = 1.4826, 0.7785
 
 class Peers(msgspec.Struct, frozen=True):
     """By node and part: the `centre` of the peers and the variance of a node about it, that of the part alone
-    (`of_part`) and that pooled over the part's family (`of_family`); by node, how many peers (`count`)."""
+    (`of_part`) and that pooled over the part's family (`of_family`); by node, how many peers (`count`). `shared`: all
+    nodes have the same."""
 
     centre: Floats
     of_part: Floats
     of_family: Floats
     count: Floats
+    shared: bool = False
 
 
 def peers(means: Floats, family: Ints, trusted: Bools) -> Peers:
@@ -39,7 +41,7 @@ def peers(means: Floats, family: Ints, trusted: Bools) -> Peers:
     if nodes >= LEAVE_OUT_BELOW:
         shape = means.shape
         centre, of_part, of_family = (np.broadcast_to(row, shape) for row in _centre_and_spread(means[trusted], family))
-        return Peers(centre, of_part, of_family, trusted.sum() - trusted.astype(np.float64))
+        return Peers(centre, of_part, of_family, trusted.sum() - trusted.astype(np.float64), shared=True)
     centres, of_parts, of_families = (np.zeros_like(means) for _ in range(3))
     count = np.zeros(nodes)
     for node in range(nodes):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 import numpy.typing as npt
@@ -33,10 +35,9 @@ class RunSpread(msgspec.Struct, frozen=True):
     degrees: Floats
     ratio: Floats
 
-    @property
-    def variance(self) -> Floats:
-        """Of each node in each part (node, part)."""
-        return np.asarray(self.pooled * self.ratio)
+    def variance(self, rows: Ints | Sequence[int] | int | slice) -> Floats:
+        """Of some nodes in each part (node, part)."""
+        return np.asarray(self.pooled * self.ratio[rows])
 
 
 def run_spread(values: Floats, family: Ints, prior: Floats) -> RunSpread:
@@ -46,11 +47,7 @@ def run_spread(values: Floats, family: Ints, prior: Floats) -> RunSpread:
     its family (Smyth 2004, empirical Bayes), the family's by the prior.
     """
     nodes, runs, parts = values.shape
-    present = np.isfinite(values)
-    spare = np.maximum(present.sum(axis=1) - 1, 0).astype(np.float64)  # (node, part)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        means = np.where(present, values, 0.0).sum(axis=1) / np.maximum(present.sum(axis=1), 1)
-        squares = (np.where(present, values - means[:, None], 0.0) ** 2).sum(axis=1)  # (node, part)
+    squares, spare = _within(values)
     total = spare.sum(axis=0)
     pooled, degrees = prior**2 * np.ones(parts), np.full(parts, PRIOR_DEGREES)
     if runs < 2 or not total.any():
@@ -67,6 +64,21 @@ def run_spread(values: Floats, family: Ints, prior: Floats) -> RunSpread:
         pooled[columns] = (weight * of_family + total[columns] * own) / (weight + total[columns])
         degrees[columns] = np.minimum(weight + total[columns], MOST_DEGREES)
     return RunSpread(pooled, degrees, _ratio(squares, spare, pooled))
+
+
+def own_ratio(values: Floats, pooled: Floats) -> Floats:
+    """How many times the `pooled` variance (part) nodes have in each part, by their `values` (node, run, part)."""
+    return _ratio(*_within(values), pooled)
+
+
+def _within(values: Floats) -> tuple[Floats, Floats]:
+    """The sum of squares over the runs of a node about their mean (node, part), and its degrees of freedom."""
+    present = np.isfinite(values)
+    count = present.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.where(present, values, 0.0).sum(axis=1) / np.maximum(count, 1)
+        squares = (np.where(present, values - means[:, None], 0.0) ** 2).sum(axis=1)
+    return squares, np.maximum(count - 1, 0).astype(np.float64)
 
 
 def _clipped(squares: Floats, spare: Floats) -> Floats:

@@ -96,7 +96,7 @@ def test_pooled_leaves_out_the_job_that_was_chosen_for_what_it_showed() -> None:
     pooled = campaign.pooled[number]
     assert pooled[1].jobs == 1
     assert pooled[2].jobs == 2
-    assert np.median(pooled[2].error) < np.median(campaign.series[number].first.error[2])
+    assert np.median(pooled[2].error) < np.median(campaign.series[number].first.error(2))
 
 
 def test_recheck_names_the_suspect_and_two_beside_it_and_ends_after_three_jobs() -> None:

@@ -19,14 +19,14 @@ def _block(*defects: str, **changes: int | str) -> Block:
 
 
 def test_error_falls_with_runs_and_with_nodes() -> None:
-    assert np.median(_block(pair_runs=8).error) < np.median(_block(pair_runs=2).error)
+    assert np.median(_block(pair_runs=8).error()) < np.median(_block(pair_runs=2).error())
     few, many = (_block(nodes=nodes) for nodes in (4, 16))
-    assert np.median(many.of_template) < np.median(few.of_template)
+    assert np.median(many.of_template()) < np.median(few.of_template())
 
 
 def test_one_run_shows_no_equivalence_and_still_finds() -> None:
     block = _block("node001: core 17 +20%", runs=1, pair_runs=1, passes=3)
-    assert np.isinf(block.half_90).all()
+    assert np.isinf(block.half_90()).all()
     assert not block.inside.any()
     assert block.outside[1].any()
     assert not np.delete(block.outside, 1, axis=0).any()
@@ -37,7 +37,7 @@ def test_simultaneous_intervals_share_the_level_over_a_familys_parts_and_all_nod
     tail = Levels(0.05, 0.01, 8).tail(block.terms)
     for _, columns in block.terms.by_family:
         assert 2 * 8 * tail[columns].sum() == pytest.approx(0.05)
-    assert np.all(block.half_simultaneous > block.half_90)
+    assert np.all(block.half_simultaneous > block.half_90())
 
 
 def test_nodes_outside_a_bound_are_no_peers() -> None:

@@ -6,6 +6,8 @@ import numpy as np
 import pandas
 import pytest
 
+from nodeprint.judge import confirmation
+from nodeprint.judge import table as table_of
 from tests.support.fleets import judged, with_outcomes
 
 DEFECTS = (
@@ -100,3 +102,14 @@ def test_a_finding_has_what_the_table_has() -> None:
     np.testing.assert_allclose(finding.effect_unit, value - peers, rtol=1e-3)
     lower = 1 - np.exp(-bound)
     np.testing.assert_allclose((finding.bound, finding.bound_unit), (lower, peers * lower), rtol=1e-5)
+
+
+def test_the_table_is_the_same_whatever_number_of_nodes_is_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    campaign = judged("node002: core 17 +9%", jobs=2, cells=True)
+    whole = campaign.table.whole()
+    monkeypatch.setattr(table_of, "AT_ONCE", 3)
+    monkeypatch.setattr(confirmation, "AT_ONCE", 3)
+    parts = list(campaign.table.blocks)
+    assert [len(part["error"]) for part in parts] == [9, 9, 6]
+    again = judged("node002: core 17 +9%", jobs=2, cells=True).table.whole()
+    assert again.identical(whole)

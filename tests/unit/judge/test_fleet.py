@@ -1,0 +1,28 @@
+"""Which nodes are measured again beside another, of any number of nodes as by a look at all of them."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from nodeprint.judge.fleet import _Companions
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_companions_are_the_nearest_calm_nodes_of_the_rack_and_then_of_all(seed: int) -> None:
+    chance = random.Random(seed)
+    count = chance.choice([1, 2, 3, 5, 12, 40])
+    names = [f"node{i:03d}" for i in range(count)]
+    racks = [chance.choice(["", "a", "b"][: chance.randint(1, 3)]) for _ in names]
+    nodes = {name: SimpleNamespace(rack=rack) for name, rack in zip(names, racks, strict=True)}
+    calm = [chance.random() < 0.6 for _ in names]
+    compared = {i: 0 for i in range(count) if chance.random() < 0.8}
+    configuration = [i for i in range(count) if chance.random() < 0.9]
+    companions = _Companions(np.array(configuration, dtype=np.int64), names, nodes, calm, compared)  # type: ignore[arg-type]
+    for i in range(count):
+        free = [j for j in configuration if calm[j] and j in compared]
+        expected = sorted(free, key=lambda j: (racks[j] != racks[i], abs(j - i), names[j]))[:2]
+        assert companions.of(i, racks[i]) == expected
