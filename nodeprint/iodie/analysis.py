@@ -8,9 +8,10 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from nodeprint.iodie import data, die
+from nodeprint.iodie import data
 from nodeprint.iodie.data import Floats
 from nodeprint.iodie.die import Die, Link
+from nodeprint.iodie.die import find as find_die
 from nodeprint.iodie.node_lines import NodeLines
 from nodeprint.machine.topology.model import Level, Topology
 
@@ -46,8 +47,8 @@ class NodeDies(msgspec.Struct, frozen=True):
 
 def analyse(source: NodeLines) -> NodeDies:
     """The dies of a node."""
-    found, missing = data.tensors(source.passes, source.topology)
-    dies = tuple(die.find(tensor, source.censuses, source.topology) for tensor in found)
+    tensors, missing = data.tensors(source.passes, source.topology)
+    dies = tuple(find_die(tensor, source.censuses, source.topology) for tensor in tensors)
     if not source.censuses:
         missing.append("no census of lines, so that hops alone say where they live")
     dies = _linked(dies)
@@ -57,12 +58,12 @@ def analyse(source: NodeLines) -> NodeDies:
     )  # fmt: skip
 
 
-def site_ends(of: Die) -> tuple[tuple[int, ...], ...]:
+def site_ends(die: Die) -> tuple[tuple[int, ...], ...]:
     """The ends of each site, none without a map."""
-    if of.sites is None:
+    if die.sites is None:
         return ()
-    ends = of.frame.ends[of.frame.here]
-    return tuple(tuple(ends[of.sites.of_end == site].tolist()) for site in range(of.sites.count))
+    ends = die.frame.ends[die.frame.here]
+    return tuple(tuple(ends[die.sites.of_end == site].tolist()) for site in range(die.sites.count))
 
 
 def _costs(dies: Sequence[Die]) -> Costs:
@@ -75,44 +76,46 @@ def _costs(dies: Sequence[Die]) -> Costs:
 def _parts(dies: Sequence[Die]) -> dict[Key, tuple[float, float]]:
     """What each part costs with half of its interval."""
     out: dict[Key, tuple[float, float]] = {}
-    for one in dies:
-        socket = one.homes[0] if len(dies) > len({of.frame.socket for of in dies}) else one.frame.socket
-        for end, ns, half, _ in zip(*one.end_ns, strict=True):
+    # dies of NUMA nodes that were kept apart are numbered by their first node, as they share a socket
+    several = len(dies) > len({die.frame.socket for die in dies})
+    for die in dies:
+        socket = die.homes[0] if several else die.frame.socket
+        for end, ns, half, _ in zip(*die.end_ns, strict=True):
             out["end", socket, ((int(end),),)] = (float(ns), float(half))
-        sites = site_ends(one)
-        if one.distances is not None and one.sites is not None:
-            for (p, q), ns, half in zip(one.distances.ends, one.distances.line, one.distances.line_half, strict=True):
+        sites = site_ends(die)
+        if die.distances is not None and die.sites is not None:
+            for (p, q), ns, half in zip(die.distances.ends, die.distances.line, die.distances.line_half, strict=True):
                 out["way", socket, (sites[p], sites[q])] = (float(ns), float(half))
-            for site in range(one.sites.count):
-                out["share", socket, (sites[site],)] = one.share(site)
-        for link in one.links:
+            for site in range(die.sites.count):
+                out["share", socket, (sites[site],)] = die.share(site)
+        for link in die.links:
             out["link", socket, ((link.socket,),)] = (link.ns, link.half)
     return out
 
 
 def _linked(dies: Sequence[Die]) -> tuple[Die, ...]:
     """Dies with the links between their sockets."""
-    return tuple(_with_links(one, dies) for one in dies)
+    return tuple(_with_links(die, dies) for die in dies)
 
 
-def _with_links(one: Die, every: Sequence[Die]) -> Die:
+def _with_links(die: Die, every: Sequence[Die]) -> Die:
     """A die with the links to other sockets, from what their ends cost at home and from here."""
-    if one.far is None:
-        return one
+    if die.far is None:
+        return die
     links = []
-    for other in every:
-        if other.frame.socket == one.frame.socket:
+    for neighbour in every:
+        if neighbour.frame.socket == die.frame.socket:
             continue
-        at = other.fit.of("end")
-        own = {int(other.frame.ends[end]): index for (end,), index in at.items()}
+        index_of = neighbour.fit.positions("end")
+        own = {int(neighbour.frame.ends[end]): index for (end,), index in index_of.items()}
         rows = [
-            (ns - other.fit.value[own[number]], variance + other.fit.covariance[own[number], own[number]])
+            (ns - neighbour.fit.value[own[number]], variance + neighbour.fit.covariance[own[number], own[number]])
             for number, ns, variance in zip(
-                one.frame.ends[one.far.ends].tolist(), one.far.ns.tolist(), one.far.variance.tolist(), strict=True
+                die.frame.ends[die.far.ends].tolist(), die.far.ns.tolist(), die.far.variance.tolist(), strict=True
             )
             if number in own
         ]
         if rows:
             ns, variance = np.array(rows).T
-            links.append(Link(other.frame.socket, float(ns.mean()), 1.96 * float(np.sqrt(variance.mean()))))
-    return replace(one, links=tuple(links))
+            links.append(Link(neighbour.frame.socket, float(ns.mean()), 1.96 * float(np.sqrt(variance.mean()))))
+    return replace(die, links=tuple(links))

@@ -55,9 +55,9 @@ class Found(msgspec.Struct, frozen=True):
 
     def as_text(self) -> str:
         """For a terminal."""
-        said = listing.listing(self.nodes)
-        said += [f"{node}: not analysed: {reason}" for node, reason in self.not_analysed.items()]
-        return "\n".join([*said, *(["", *listing.fleet_rows(self.fleet)] if self.fleet is not None else ())])
+        text = listing.listing(self.nodes)
+        text += [f"{node}: not analysed: {reason}" for node, reason in self.not_analysed.items()]
+        return "\n".join([*text, *(["", *listing.fleet_rows(self.fleet)] if self.fleet is not None else ())])
 
 
 def read(where: Path) -> Found:
@@ -69,16 +69,16 @@ def read(where: Path) -> Found:
         return Found((analysis.analyse(node_lines.read(where)),), {})
     sheet = where / "nodes.tsv"
     folders = {name: where / "nodes" / name for name in sorted(node.node for node in node_sheet.read_sheet(sheet))}
-    found: dict[str, NodeDies | NodeprintError] = {
+    results: dict[str, NodeDies | NodeprintError] = {
         name: kept for name, folder in folders.items() if (kept := _kept(folder)) is not None
     }
-    new = {name: folder for name, folder in folders.items() if name not in found}
+    new = {name: folder for name, folder in folders.items() if name not in results}
     with ProcessPoolExecutor(min(len(new), len(os.sched_getaffinity(0))) or 1) as pool:
         made = counted(pool.map(_made, new.values()), len(new), "nodes mapped")
-        for name, (made_of, found[name]) in zip(new, made, strict=True):
-            _keep(found[name], folders[name], made_of)
-    nodes = [node for name in folders if isinstance(node := found[name], NodeDies)]
-    failed = {name: error for name in folders if isinstance(error := found[name], NodeprintError)}
+        for name, (made_of, results[name]) in zip(new, made, strict=True):
+            _keep(results[name], folders[name], made_of)
+    nodes = [node for name in folders if isinstance(node := results[name], NodeDies)]
+    failed = {name: error for name in folders if isinstance(error := results[name], NodeprintError)}
     if not nodes:
         raise next(iter(failed.values()), NodeprintError("lists no node", where=sheet, advice="measure one first"))
     return Found(tuple(nodes), {name: str(error) for name, error in failed.items()}, part_comparison.compare(nodes))
@@ -112,9 +112,10 @@ def _kept(folder: Path) -> NodeDies | None:
     """What is kept of a node, None where it is not of these files."""
     path = store.kept(folder) / _FILE
     with suppress(OSError, ValueError, TypeError, RecursionError, msgspec.MsgspecError):
-        known = _DECODER.decode(path.read_bytes() if path.is_file() else b"")
-        if (known.schema, known.parts) == (_schemas(), processors.digest()) and known.sources == store.sources(folder):
-            return known.node
+        kept_node = _DECODER.decode(path.read_bytes() if path.is_file() else b"")
+        same_method = (kept_node.schema, kept_node.parts) == (_schemas(), processors.digest())
+        if same_method and kept_node.sources == store.sources(folder):
+            return kept_node.node
     return None
 
 

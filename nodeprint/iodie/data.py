@@ -62,8 +62,8 @@ class Lines(msgspec.Struct, frozen=True):
     @property
     def visit(self) -> Ints:
         """The run and pass of each line, numbered (l): a pair's hops in one visit have in common what is its own."""
-        known = sorted({(run, number) for run, _, number in self.parts})
-        of_part = [known.index((run, number)) for run, _, number in self.parts]
+        visits = sorted({(run, number) for run, _, number in self.parts})
+        of_part = [visits.index((run, number)) for run, _, number in self.parts]
         return np.array(of_part, dtype=np.int64)[self.part]
 
     @property
@@ -122,7 +122,7 @@ def tensors(passes: Sequence[Pass], topology: Topology) -> tuple[list[Tensor], l
     """
     missing: list[str] = []
     sockets = {node.node: _socket_of(topology, node.cpus) for node in topology.numa_nodes}
-    level = _level(topology, sorted({cpu for one in passes for cpu in (*one.a.tolist(), *one.b.tolist())}))
+    level = _level(topology, sorted({cpu for pass_ in passes for cpu in (*pass_.a.tolist(), *pass_.b.tolist())}))
     if level is None:
         return [], [
             f"no socket has {FEWEST_ENDS} cores between which hops were measured, so that lines cannot be told apart "
@@ -130,18 +130,20 @@ def tensors(passes: Sequence[Pass], topology: Topology) -> tuple[list[Tensor], l
         ]
     out = []
     for socket in sorted(set(sockets.values())) or [0]:
-        mine = [one for one in passes if sockets.get(one.home, 0) == socket]
-        if not mine:
+        socket_passes = [pass_ for pass_ in passes if sockets.get(pass_.home, 0) == socket]
+        if not socket_passes:
             missing.append(f"no hop was measured on lines of socket {socket}")
             continue
-        together = len({one.home for one in mine}) == 1 or _same_pairs(mine)
+        homes = sorted({pass_.home for pass_ in socket_passes})
+        together = len(homes) == 1 or _same_pairs(socket_passes)
         if not together:
             missing.append(
                 f"socket {socket} has several NUMA nodes whose lines were measured by different pairs, so that each is "
                 "analysed alone; measure with --home each to compare them"
             )
-        for part in [mine] if together else [[p for p in mine if p.home == h] for h in sorted({p.home for p in mine})]:
-            made = _tensor(part, topology, level, socket, missing)
+        by_home = [[pass_ for pass_ in socket_passes if pass_.home == home] for home in homes]
+        for joined in [socket_passes] if together else by_home:
+            made = _tensor(joined, topology, level, socket, missing)
             if made is not None:
                 out.append(made)
     return out, missing
@@ -154,20 +156,20 @@ def _socket_of(topology: Topology, cpus: Iterable[int]) -> int:
 
 def _same_pairs(passes: Sequence[Pass]) -> bool:
     by_home: dict[int, set[tuple[int, int]]] = {}
-    for one in passes:
-        by_home.setdefault(one.home, set()).update(zip(one.a.tolist(), one.b.tolist(), strict=True))
-    first, *others = by_home.values()
-    return all(len(first & other) > 0.9 * len(first | other) for other in others)
+    for pass_ in passes:
+        by_home.setdefault(pass_.home, set()).update(zip(pass_.a.tolist(), pass_.b.tolist(), strict=True))
+    first, *rest = by_home.values()
+    return all(len(first & pairs) > 0.9 * len(first | pairs) for pairs in rest)
 
 
 def _level(topology: Topology, cpus: Sequence[int]) -> Level | None:
     """The coarsest level of which every socket has enough parts among the measured CPUs, None where none has."""
-    known = [cpu for cpu in topology.cpus if cpu.cpu in set(cpus)]
+    measured = [cpu for cpu in topology.cpus if cpu.cpu in set(cpus)]
     for level in _LEVELS:
         parts: dict[int | None, set[int | None]] = {}
-        for cpu in known:
+        for cpu in measured:
             parts.setdefault(cpu.socket, set()).add(getattr(cpu, level))
-        if parts and all(None not in one and len(one) >= FEWEST_ENDS for one in parts.values()):
+        if parts and all(None not in numbers and len(numbers) >= FEWEST_ENDS for numbers in parts.values()):
             return level
     return None
 
@@ -175,31 +177,31 @@ def _level(topology: Topology, cpus: Sequence[int]) -> Level | None:
 def _tensor(passes: Sequence[Pass], topology: Topology, level: Level, socket: int, missing: list[str]) -> Tensor | None:
     by_cpu = {cpu.cpu: cpu for cpu in topology.cpus}
     apart = "core" if level == "core" else "ccx" if any(cpu.ccx is not None for cpu in topology.cpus) else level
-    measured = sorted({cpu for one in passes for cpu in np.concatenate([one.a, one.b]).tolist()} & set(by_cpu))
+    measured = sorted({cpu for pass_ in passes for cpu in np.concatenate([pass_.a, pass_.b]).tolist()} & set(by_cpu))
     ends = np.unique([getattr(by_cpu[cpu], level) for cpu in measured])
     size = max(measured) + 1
     end_of, inner_of, rank_of = (np.full(size, -1) for _ in range(3))
     seen: dict[int, int] = {}
     for cpu in measured:
-        end_of[cpu] = at = int(np.searchsorted(ends, getattr(by_cpu[cpu], level)))
+        end_of[cpu] = end = int(np.searchsorted(ends, getattr(by_cpu[cpu], level)))
         inner_of[cpu] = getattr(by_cpu[cpu], apart)
-        rank_of[cpu] = seen[at] = seen.get(at, -1) + 1
-    passes = [_between(one, inner_of) for one in passes]
+        rank_of[cpu] = seen[end] = seen.get(end, -1) + 1
+    passes = [_between(pass_, inner_of) for pass_ in passes]
     offsets = _core_offsets(passes, end_of, size)
     columns, keys = [], []
-    for one in passes:
-        cell, values = _cells(one, end_of, rank_of, offsets, len(ends))
+    for pass_ in passes:
+        cell, values = _cells(pass_, end_of, rank_of, offsets, len(ends))
         keys.append(cell)
         columns.append(values)
-    known = np.unique(np.concatenate(keys))
-    counts, blocks = np.zeros(len(known), dtype=np.int64), []
+    cells = np.unique(np.concatenate(keys))
+    counts, blocks = np.zeros(len(cells), dtype=np.int64), []
     for cell, (mean, count) in zip(keys, columns, strict=True):
-        block = np.full((len(known), mean.shape[1]), np.nan)
-        block[np.searchsorted(known, cell)] = mean
-        counts[np.searchsorted(known, cell)] = np.maximum(counts[np.searchsorted(known, cell)], count)
+        block = np.full((len(cells), mean.shape[1]), np.nan)
+        block[np.searchsorted(cells, cell)] = mean
+        counts[np.searchsorted(cells, cell)] = np.maximum(counts[np.searchsorted(cells, cell)], count)
         blocks.append(block)
-    parts = tuple((one.run, one.home, one.number) for one in passes)
-    part = np.repeat(np.arange(len(passes)), [len(one.lines) for one in passes])
+    parts = tuple((pass_.run, pass_.home, pass_.number) for pass_ in passes)
+    part = np.repeat(np.arange(len(passes)), [len(pass_.lines) for pass_ in passes])
     ns = np.concatenate(blocks, axis=1)
     full = np.isfinite(ns).mean(axis=0)
     whole = full >= 0.8 * full.max()  # of a run that was stopped, the passes that came to their end
@@ -209,55 +211,59 @@ def _tensor(passes: Sequence[Pass], topology: Topology, level: Level, socket: in
         return None
     if not whole.all():
         missing.append(f"socket {socket}: {int((~whole).sum())} of {len(whole)} lines lack pairs and are left out")
-    between = np.stack([known // _GROUPS // len(ends), known // _GROUPS % len(ends)], axis=1)[keep]
-    group, block = known[keep] % _GROUPS, known[keep] // _GROUPS
+    between = np.stack([cells // _GROUPS // len(ends), cells // _GROUPS % len(ends)], axis=1)[keep]
+    group, block = cells[keep] % _GROUPS, cells[keep] // _GROUPS
     half = (group + block) % 2 == 0 if group.any() else np.random.default_rng(1).random(len(group)) < 0.5
-    labels = [{by_cpu[cpu].quadrant for cpu in measured if end_of[cpu] == at} for at in range(len(ends))]
-    here = [min(by_cpu[cpu].socket or 0 for cpu in measured if end_of[cpu] == at) == socket for at in range(len(ends))]
+    labels = [{by_cpu[cpu].quadrant for cpu in measured if end_of[cpu] == end} for end in range(len(ends))]
+    sockets = [min(by_cpu[cpu].socket or 0 for cpu in measured if end_of[cpu] == end) for end in range(len(ends))]
+    here = [number == socket for number in sockets]
     own = set(np.flatnonzero(here).tolist())
     joined = own & set(between[np.array(here)[between].all(axis=1)].ravel().tolist())
     if len(joined) < max(len(own), FEWEST_ENDS):
-        homes = list_text(sorted({census.home for census in passes}))
+        homes = list_text(sorted({pass_.home for pass_ in passes}))
         missing.append(
             f"socket {socket}: on lines of NUMA node {homes} hops were measured between {len(joined)} parts of level "
             f"{level}, of {max(len(own), FEWEST_ENDS)} that are needed; measure with --home each"
         )
         return None
     labels_of = np.array(
-        [next(iter(one)) if len(one) == 1 and None not in one else -1 for one in labels], dtype=np.int64
+        [next(iter(quadrants)) if len(quadrants) == 1 and None not in quadrants else -1 for quadrants in labels],
+        dtype=np.int64,
     )
     return Tensor(
         socket, level, ends, np.array(here), labels_of,
-        Lines(parts, part[whole], np.concatenate([one.lines for one in passes])[whole]),
+        Lines(parts, part[whole], np.concatenate([pass_.lines for pass_ in passes])[whole]),
         {cpu: float(offsets[cpu]) for cpu in measured}, _clocks(passes, end_of, len(ends)),
         between, counts[keep], half, ns[keep][:, whole],
     )  # fmt: skip
 
 
-def _between(one: Pass, inner_of: Ints) -> Pass:
+def _between(pass_: Pass, inner_of: Ints) -> Pass:
     """The pairs of a pass whose lines leave their L3, or of one L3 those of two cores."""
-    known = (np.minimum(one.a, one.b) >= 0) & (np.maximum(one.a, one.b) < len(inner_of))
-    a, b = (inner_of[np.where(known, side, 0)] for side in (one.a, one.b))
-    keep = known & (np.minimum(a, b) >= 0) & (a != b)
-    return Pass(one.run, one.number, one.home, one.a[keep], one.b[keep], one.lines, one.ns[keep], one.ghz[keep])
+    in_range = (np.minimum(pass_.a, pass_.b) >= 0) & (np.maximum(pass_.a, pass_.b) < len(inner_of))
+    a, b = (inner_of[np.where(in_range, side, 0)] for side in (pass_.a, pass_.b))
+    keep = in_range & (np.minimum(a, b) >= 0) & (a != b)
+    return Pass(
+        pass_.run, pass_.number, pass_.home, pass_.a[keep], pass_.b[keep], pass_.lines, pass_.ns[keep], pass_.ghz[keep]
+    )
 
 
 def _core_offsets(passes: Sequence[Pass], end_of: Ints, size: int) -> Floats:
     """By how much the hops of each CPU are longer than the median of those between the same parts (cpu)."""
     cpus, values = [], []
-    for one in passes:
-        mean = np.nanmean(one.ns, axis=1)
-        low, high = np.sort([end_of[one.a], end_of[one.b]], axis=0)
+    for pass_ in passes:
+        mean = np.nanmean(pass_.ns, axis=1)
+        low, high = np.sort([end_of[pass_.a], end_of[pass_.b]], axis=0)
         rest = mean - _medians(mean, low * (end_of.max() + 1) + high)
-        cpus += [one.a, one.b]
+        cpus += [pass_.a, pass_.b]
         values += [rest, rest]
     cpu, value = np.concatenate(cpus), np.concatenate(values)
     offset = np.zeros(size)
-    known = np.unique(cpu)
-    offset[known] = _by_group(value, cpu)
-    for end in np.unique(end_of[known]):  # the median CPU of a part has none
-        mine = known[end_of[known] == end]
-        offset[mine] -= np.median(offset[mine])
+    measured = np.unique(cpu)
+    offset[measured] = _by_group(value, cpu)
+    for end in np.unique(end_of[measured]):  # the median CPU of a part has none
+        in_end = measured[end_of[measured] == end]
+        offset[in_end] -= np.median(offset[in_end])
     return offset
 
 
@@ -272,35 +278,35 @@ def _by_group(values: Floats, group: Ints) -> Floats:
 
 def _medians(values: Floats, group: Ints) -> Floats:
     """For each value the median of its group."""
-    _, at = np.unique(group, return_inverse=True)
-    return np.asarray(_by_group(values, group)[at.reshape(-1)])
+    _, index = np.unique(group, return_inverse=True)
+    return np.asarray(_by_group(values, group)[index.reshape(-1)])
 
 
-def _cells(one: Pass, end_of: Ints, rank_of: Ints, offsets: Floats, ends: int) -> tuple[Ints, tuple[Floats, Ints]]:
+def _cells(pass_: Pass, end_of: Ints, rank_of: Ints, offsets: Floats, ends: int) -> tuple[Ints, tuple[Floats, Ints]]:
     """The cells that a pass has, and of each the mean hop of its pairs (c, l) and their number (c)."""
-    low, high = np.sort([end_of[one.a], end_of[one.b]], axis=0)
+    low, high = np.sort([end_of[pass_.a], end_of[pass_.b]], axis=0)
     block = low * ends + high
-    cell = block * _GROUPS + (rank_of[one.a] + 2 * rank_of[one.b]) % _GROUPS
-    ns = one.ns - (offsets[one.a] + offsets[one.b])[:, None]
+    cell = block * _GROUPS + (rank_of[pass_.a] + 2 * rank_of[pass_.b]) % _GROUPS
+    ns = pass_.ns - (offsets[pass_.a] + offsets[pass_.b])[:, None]
     mean = np.nanmean(ns, axis=1)
     rest = mean - _medians(mean, block)
     scale = robust_sd(rest)
     good = np.isfinite(ns).all(axis=1) & ((np.abs(rest) <= _ODD * scale) | (scale == 0))
-    known, at = np.unique(cell[good], return_inverse=True)
-    count = np.bincount(at.reshape(-1))
-    order = np.argsort(at.reshape(-1), kind="stable")
+    cells, index = np.unique(cell[good], return_inverse=True)
+    count = np.bincount(index.reshape(-1))
+    order = np.argsort(index.reshape(-1), kind="stable")
     starts = np.concatenate([[0], np.cumsum(count)[:-1]])
-    sums = np.add.reduceat(ns[good][order], starts, axis=0) if len(known) else np.empty((0, ns.shape[1]))
-    return known, (sums / count[:, None], count.astype(np.int64))
+    sums = np.add.reduceat(ns[good][order], starts, axis=0) if len(cells) else np.empty((0, ns.shape[1]))
+    return cells, (sums / count[:, None], count.astype(np.int64))
 
 
 def _clocks(passes: Sequence[Pass], end_of: Ints, ends: int) -> Floats:
     """The median clock of each end in each pass (pass, end), GHz, NaN where it was not measured."""
     clocks = np.full((len(passes), ends), np.nan)
-    for row, one in enumerate(passes):
-        cpu, ghz = np.concatenate([one.a, one.b]), np.concatenate([one.ghz[:, 0], one.ghz[:, 1]])
+    for row, pass_ in enumerate(passes):
+        cpu, ghz = np.concatenate([pass_.a, pass_.b]), np.concatenate([pass_.ghz[:, 0], pass_.ghz[:, 1]])
         good = np.isfinite(ghz) & (ghz > 0)
         if good.any():
-            known = np.unique(end_of[cpu[good]])
-            clocks[row, known] = _by_group(ghz[good], end_of[cpu[good]])
+            measured = np.unique(end_of[cpu[good]])
+            clocks[row, measured] = _by_group(ghz[good], end_of[cpu[good]])
     return clocks

@@ -49,11 +49,11 @@ def read(path: Path, called: str = "", raw: bytes | None = None) -> Detail:
     where = called or str(path)
     kinds: dict[str, list[dict[str, Any]]] = {}
     try:
-        found, rest = records.decoded(records.whole_lines(path, where, [], raw), _Pair)
+        pairs, rest = records.decoded(records.whole_lines(path, where, [], raw), _Pair)
         for _, line in rest:
             record = msgspec.json.decode(line)
             kinds.setdefault(record["record"], []).append(record)
-        good = [pair for pair in found if pair.line_ns and not pair.flags]
+        good = [pair for pair in pairs if pair.line_ns and not pair.flags]
         count = min((len(pair.line_ns) for pair in good), default=0)
         ns = np.array([pair.line_ns[:count] for pair in good], dtype=np.float64).reshape(len(good), count)
         if not np.isfinite(ns).all():

@@ -61,9 +61,9 @@ class Die(msgspec.Struct, frozen=True):
     def end_ns(self) -> tuple[Ints, Floats, Floats, Floats]:
         """Of the ends in the socket: their numbers, cost, half of its interval, and by how many standard deviations of
         the others it is above their mean."""
-        at = self.fit.of("end")
+        position_of = self.fit.positions("end")
         own = np.flatnonzero(self.frame.here)
-        index = [at[(int(end),)] for end in own]
+        index = [position_of[(int(end),)] for end in own]
         ns = self.fit.value[index]
         half = np.array([self.fit.half(i) for i in index])
         return self.frame.ends[own], ns, half, above_others(ns)
@@ -86,9 +86,9 @@ class Die(msgspec.Struct, frozen=True):
 
 def above_others(values: Floats) -> Floats:
     """By how many standard deviations of the others each value is above their mean, for its own scatter, too."""
-    others = [np.delete(values, i) for i in range(len(values))]
-    scale = np.array([max(float(one.std(ddof=1)), 1e-9) for one in others]) * np.sqrt(1 + 1 / (len(values) - 1))
-    return np.asarray((values - [one.mean() for one in others]) / scale)
+    rests = [np.delete(values, i) for i in range(len(values))]
+    scale = np.array([max(float(rest.std(ddof=1)), 1e-9) for rest in rests]) * np.sqrt(1 + 1 / (len(values) - 1))
+    return np.asarray((values - [rest.mean() for rest in rests]) / scale)
 
 
 def stands_apart(ns: Floats, half: Floats) -> Bools:
@@ -97,45 +97,45 @@ def stands_apart(ns: Floats, half: Floats) -> Bools:
     Rosner's test (1983, Technometrics 25) for up to a quarter of the ends, which are left out one after another, the
     longest first; the last that Student's distribution makes odd counts with those before it.
     """
-    left, order, found = np.arange(len(ns)), [], 0
+    remaining, order, odd_count = np.arange(len(ns)), [], 0
     for _ in range(max(len(ns) // 4, 1)):
-        above = above_others(ns[left])
+        above = above_others(ns[remaining])
         worst = int(above.argmax())
-        order.append(int(left[worst]))
-        if above[worst] > stdtrit(len(left) - 2, 1 - _FALSE / len(left)):
-            found = len(order)
-        left = np.delete(left, worst)
+        order.append(int(remaining[worst]))
+        if above[worst] > stdtrit(len(remaining) - 2, 1 - _FALSE / len(remaining)):
+            odd_count = len(order)
+        remaining = np.delete(remaining, worst)
     beyond = ns - np.median(ns)
-    return np.isin(np.arange(len(ns)), order[:found]) & (beyond > _APART_NS) & (beyond > half)
+    return np.isin(np.arange(len(ns)), order[:odd_count]) & (beyond > _APART_NS) & (beyond > half)
 
 
 def find(tensor: Tensor, censuses: Sequence[Census], topology: Topology) -> Die:
     """What is found of the lines of one socket."""
     clusters = line_clusters.of_hops(tensor)
     homes = tuple(np.unique(tensor.lines.home).tolist())
-    of_census, census_lines, bits = _census(tensor, [one for one in censuses if one.home in homes], topology)
+    of_census, census_lines, bits = _census(tensor, [census for census in censuses if census.home in homes], topology)
     both = (
         line_clusters.agreement(clusters, tensor.lines, of_census, census_lines) if of_census and census_lines else None
     )
     where = sites.find(clusters)
-    known = where if isinstance(where, Sites) else None
-    fit = paths.fit(tensor, clusters, known)
-    distances = geometry.distances(fit, known) if known else None
+    site_map = where if isinstance(where, Sites) else None
+    fit = paths.fit(tensor, clusters, site_map)
+    distances = geometry.distances(fit, site_map) if site_map else None
     no_map = where if isinstance(where, str) else ""
     if distances is not None and not (np.nan_to_num(distances.line - distances.line_half, nan=1.0) > 0).all():
-        no_map, known, distances = "the sites that the lines suggest coincide", None, None
+        no_map, site_map, distances = "the sites that the lines suggest coincide", None, None
         fit = paths.fit(tensor, clusters, None)
-    shape = _shape(distances, clusters) if known and distances else "there is no map"
+    shape = _shape(distances, clusters) if site_map and distances else "there is no map"
     counted = clusters.label
     if of_census is not None and census_lines is not None:
         label = line_clusters.in_hops(clusters, tensor.lines, of_census, census_lines)
         counted = label if label is not None else counted
     labels = tensor.labels[tensor.here]
-    agrees = rand_index(known.of_end, labels) if known and (labels >= 0).all() else None
+    agrees = rand_index(site_map.of_end, labels) if site_map and (labels >= 0).all() else None
     rules = _rules(clusters, tensor.lines, of_census, census_lines, bits)
     return Die(
-        tensor.frame, homes, clusters, of_census, both, tuple(rules), known, no_map, fit,
-        paths.far(tensor, clusters, known, fit), distances, shape if isinstance(shape, Geometry) else None,
+        tensor.frame, homes, clusters, of_census, both, tuple(rules), site_map, no_map, fit,
+        paths.far(tensor, clusters, site_map, fit), distances, shape if isinstance(shape, Geometry) else None,
         shape if isinstance(shape, str) else "", counted, agrees, paths.core(tensor),
     )  # fmt: skip
 
@@ -153,20 +153,23 @@ def _census(
     """Clusters by the censuses of the same homes, from CPUs in the socket; their lines; bits of the address known."""
     by_cpu = {cpu.cpu: cpu for cpu in topology.cpus}
     inside = set(tensor.ends[tensor.here].tolist())
-    used = [
-        [i for i, cpu in enumerate(one.cpus.tolist()) if cpu in by_cpu and getattr(by_cpu[cpu], tensor.level) in inside]
-        for one in censuses
-    ]
-    fewest = min((len(of) for of in used), default=0)
-    if fewest < data.FEWEST_ENDS or len({tuple(one.cpus[of]) for one, of in zip(censuses, used, strict=True)}) != 1:
+    known_cpus = {cpu for cpu, labels in by_cpu.items() if getattr(labels, tensor.level) in inside}
+    used = [[i for i, cpu in enumerate(census.cpus.tolist()) if cpu in known_cpus] for census in censuses]
+    fewest = min((len(indices) for indices in used), default=0)
+    cpus = {tuple(census.cpus[indices]) for census, indices in zip(censuses, used, strict=True)}
+    if fewest < data.FEWEST_ENDS or len(cpus) != 1:  # the censuses are joined by CPU
         return None, None, 0
-    ns = np.concatenate([one.ns[:, of] for one, of in zip(censuses, used, strict=True)], axis=2).swapaxes(1, 2)
-    part = np.repeat(np.arange(len(censuses)), [len(one.lines) for one in censuses])
-    of = Lines(tuple((one.run, one.home, 0) for one in censuses), part, np.concatenate([one.lines for one in censuses]))
-    return line_clusters.of_census(ns[0], ns[1], part), of, min(one.address_bits for one in censuses)
+    distances = [census.ns[:, indices] for census, indices in zip(censuses, used, strict=True)]
+    ns = np.concatenate(distances, axis=2).swapaxes(1, 2)
+    part = np.repeat(np.arange(len(censuses)), [len(census.lines) for census in censuses])
+    numbers = np.concatenate([census.lines for census in censuses])
+    lines = Lines(tuple((census.run, census.home, 0) for census in censuses), part, numbers)
+    return line_clusters.of_census(ns[0], ns[1], part), lines, min(census.address_bits for census in censuses)
 
 
-def _rules(clusters: Clusters, of: Lines, census: Clusters | None, census_of: Lines | None, bits: int) -> list[Rule]:
-    if census is not None and census_of is not None and census.count > 1:
-        return hashing.find(census.label, census_of, census.count, bits)
-    return hashing.find(clusters.label, of, clusters.count, bits)
+def _rules(
+    clusters: Clusters, lines: Lines, census: Clusters | None, census_lines: Lines | None, bits: int
+) -> list[Rule]:
+    if census is not None and census_lines is not None and census.count > 1:
+        return hashing.find(census.label, census_lines, census.count, bits)
+    return hashing.find(clusters.label, lines, clusters.count, bits)

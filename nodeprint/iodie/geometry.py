@@ -91,21 +91,23 @@ class Geometry(msgspec.Struct, frozen=True):
     certain: float
 
 
-def distances(found: Fit, sites: Sites) -> Distances:
+def distances(fit: Fit, sites: Sites) -> Distances:
     """The free distances of a fit."""
     ends = [(p, q) for p in range(sites.count) for q in range(p + 1, sites.count)]
     beyond = [(p, q) for q in range(sites.count, sites.with_memory) for p in range(sites.count)]
 
-    def of(kind: str, ways: Sequence[tuple[int, int]]) -> tuple[Floats, Floats]:
-        at = found.of(kind)
-        positions = [at.get(way, -1) for way in ways]
-        good = [i >= 0 and bool(found.identified[i]) for i in positions]
-        value = [found.value[i] if ok else np.nan for i, ok in zip(positions, good, strict=True)]
-        half = [found.half(i) if ok else np.nan for i, ok in zip(positions, good, strict=True)]
+    def estimates(kind: str, ways: Sequence[tuple[int, int]]) -> tuple[Floats, Floats]:
+        index_of = fit.positions(kind)
+        positions = [index_of.get(way, -1) for way in ways]
+        good = [i >= 0 and bool(fit.identified[i]) for i in positions]
+        value = [fit.value[i] if ok else np.nan for i, ok in zip(positions, good, strict=True)]
+        half = [fit.half(i) if ok else np.nan for i, ok in zip(positions, good, strict=True)]
         return np.array(value), np.array(half)
 
-    further, further_half = (one.reshape(-1, sites.count) for one in of("line", beyond))
-    return Distances(np.array(ends, dtype=np.int64), *of("line", ends), *of("pair", ends), further, further_half)
+    further, further_half = (values.reshape(-1, sites.count) for values in estimates("line", beyond))
+    return Distances(
+        np.array(ends, dtype=np.int64), *estimates("line", ends), *estimates("pair", ends), further, further_half
+    )
 
 
 @cache
@@ -116,8 +118,8 @@ def _placements(kind: dies.Kind, sites: int, with_ends: int, count: int) -> tupl
     """
     steps = dies.steps(kind, sites)
     seen: dict[bytes, tuple[int, ...]] = {}
-    for one in permutations(range(sites), count):
-        seen.setdefault(steps[np.ix_(one[:with_ends], one)].tobytes(), one)
+    for placement in permutations(range(sites), count):
+        seen.setdefault(steps[np.ix_(placement[:with_ends], placement)].tobytes(), placement)
     return tuple(seen.values())
 
 
@@ -140,8 +142,8 @@ class _Series(msgspec.Struct, frozen=True):
 
     def designs(self, kind: dies.Kind, sites: int, places: Sequence[tuple[int, ...]]) -> Floats:
         """Steps on each way by their direction, for each placement of the sites (d, m, direction)."""
-        at = np.array(places)
-        moves = dies.moves(kind, sites)[:, at[:, self.ends[:, 0]], at[:, self.ends[:, 1]]]
+        place_of = np.array(places)
+        moves = dies.moves(kind, sites)[:, place_of[:, self.ends[:, 0]], place_of[:, self.ends[:, 1]]]
         return np.asarray(moves.transpose(1, 2, 0).astype(float))
 
     def likelihood(self, designs: Floats) -> Floats:
@@ -150,41 +152,43 @@ class _Series(msgspec.Struct, frozen=True):
         return _leave_one_out(np.concatenate([designs, offsets], axis=2), self.value, self.half)
 
 
-def find(of: Distances) -> Geometry | str:
+def find(measured: Distances) -> Geometry | str:
     """The geometry of the sites, or a sentence that says why none is named.
 
     Each distance is foretold from the others (leave-one-out predictive likelihood, Student's t with the scatter of the
     others); each placement of a kind is as likely as the others before the data. Distances to lines and from CPU to
     CPU have costs of their own, which must agree.
     """
-    count = of.with_memory
-    if len(of.ends) + len(of.further) * (of.sites - 1) < _FEWEST_DISTANCES:
+    count = measured.with_memory
+    if len(measured.ends) + len(measured.further) * (measured.sites - 1) < _FEWEST_DISTANCES:
         return f"{count} sites have too few distances to test a geometry"
     if count > _MOST_SITES:
         return f"{count} sites have more placements than are tried"
-    if not (np.isfinite(of.line).all() and np.isfinite(of.further).all()):
+    if not (np.isfinite(measured.line).all() and np.isfinite(measured.further).all()):
         return "not all distances between sites are identified"
-    series = [_Series(*of.to_lines, of.offsets)]
-    if np.isfinite(of.pair).all():
-        series.append(_Series(of.ends, of.pair, of.pair_half, np.zeros((len(of.ends), 0), dtype=np.int64)))
+    series = [_Series(*measured.to_lines, measured.offsets)]
+    if np.isfinite(measured.pair).all():
+        no_offsets = np.zeros((len(measured.ends), 0), dtype=np.int64)
+        series.append(_Series(measured.ends, measured.pair, measured.pair_half, no_offsets))
     scores: dict[tuple[dies.Kind, int], list[tuple[float, tuple[int, ...]]]] = {}
     for kind, sites in _candidates(count):
-        options = _placements(kind, sites, of.sites, count)
-        designs = [one.designs(kind, sites, options) for one in series]
+        options = _placements(kind, sites, measured.sites, count)
+        designs = [ways.designs(kind, sites, options) for ways in series]
         by_columns = [
-            np.sum([one.likelihood(x) for one, x in zip(series, columns, strict=True)], axis=0)
+            np.sum([ways.likelihood(x) for ways, x in zip(series, columns, strict=True)], axis=0)
             for columns in zip(*map(_columns, designs), strict=True)
         ]
         each = np.max(by_columns, axis=0)
         scores[kind, sites] = list(zip((each - log(len(options))).tolist(), options, strict=True))
-    total = {key: _log_sum([score for score, _ in mine]) for key, mine in scores.items()}
-    (kind, sites), *others = sorted(total, key=lambda key: -total[key])
-    advantage = total[kind, sites] - max(total[key] for key in others)
-    mean, scatter = float(of.line.mean()), float(of.line.std(ddof=1))
+    total = {key: _log_sum([score for score, _ in scored]) for key, scored in scores.items()}
+    (kind, sites), *runners_up = sorted(total, key=lambda key: -total[key])
+    advantage = total[kind, sites] - max(total[key] for key in runners_up)
+    mean, scatter = float(measured.line.mean()), float(measured.line.std(ddof=1))
     if advantage < PREFERRED or (kind == "crossbar" and scatter > _EVEN * mean):
         return "no geometry predicts the distances better than the others"
     best, site = max(scores[kind, sites])
-    near = [site, *(other for score, other in scores[kind, sites] if best - score <= _PROFILE and other != site)]
+    likely = (placement for score, placement in scores[kind, sites] if best - score <= _PROFILE and placement != site)
+    near = [site, *likely]
     hop_ns, hop_half = _profile(series[0], kind, sites, near)
     unknown = np.full(len(hop_ns), np.nan)
     pair_ns, pair_half = _profile(series[1], kind, sites, near) if len(series) > 1 else (unknown, unknown)
@@ -205,16 +209,17 @@ def _leave_one_out(designs: Floats, value: Floats, half: Floats) -> Floats:
     """Sum over distances of the log density of each given the others, for each of the designs (d, m, column)."""
     inverse = np.linalg.pinv(designs.transpose(0, 2, 1) @ designs)
     hat = np.einsum("dmi,dij,dmj->dm", designs, inverse, designs)
-    left = value - np.einsum("dmi,dij,dnj,n->dm", designs, inverse, designs, value, optimize=True)
+    residual = value - np.einsum("dmi,dij,dnj,n->dm", designs, inverse, designs, value, optimize=True)
     degrees = len(value) - 1 - designs.shape[2]
     if degrees < 1:
         return np.full(len(designs), -np.inf)
     alone = np.maximum(1 - hat, 1e-9)
-    squares = np.maximum((left**2).sum(axis=1, keepdims=True) - left**2 / alone, 0.0)  # of the others, without this one
-    known = max(float(np.mean(half**2)) / 4, _LEAST_NS**2)
+    # the sum of squares that a fit to the other distances, without this one, leaves of them
+    squares = np.maximum((residual**2).sum(axis=1, keepdims=True) - residual**2 / alone, 0.0)
+    own_variance = max(float(np.mean(half**2)) / 4, _LEAST_NS**2)
     df = degrees + 1
-    scale = np.sqrt((squares + known) / df / alone)
-    z = left / alone / scale
+    scale = np.sqrt((squares + own_variance) / df / alone)
+    z = residual / alone / scale
     density = lgamma((df + 1) / 2) - lgamma(df / 2) - 0.5 * log(df * pi) - np.log(scale)
     # a cost that only this distance shows cannot be foretold from the others
     density = np.where(hat > 1 - 1e-6, -np.inf, density - (df + 1) / 2 * np.log1p(z**2 / df))
@@ -231,8 +236,8 @@ def _agree(line: Floats, line_half: Floats, pair: Floats, pair_half: Floats) -> 
         return True
     proportion = np.geomspace(0.5, 2, 200)[:, None]
     variance = (pair_half**2 + (proportion * line_half) ** 2) / 1.96**2
-    left = ((pair - proportion * line) ** 2 / variance).sum(axis=1)
-    return bool(chdtrc(max(len(line) - 1, 1), left.min()) > _DISAGREE)
+    misfit = ((pair - proportion * line) ** 2 / variance).sum(axis=1)
+    return bool(chdtrc(max(len(line) - 1, 1), misfit.min()) > _DISAGREE)
 
 
 def _words(cost: Floats, half: Floats) -> str:
@@ -241,23 +246,23 @@ def _words(cost: Floats, half: Floats) -> str:
     return " and ".join(steps)
 
 
-def _profile(of: _Series, kind: dies.Kind, sites: int, places: Sequence[tuple[int, ...]]) -> tuple[Floats, Floats]:
+def _profile(ways: _Series, kind: dies.Kind, sites: int, places: Sequence[tuple[int, ...]]) -> tuple[Floats, Floats]:
     """The cost of a step by direction at the first placement, with half of an interval that holds those of all."""
-    every = [_hops(of, steps) for steps in of.designs(kind, sites, places)]
+    every = [_hops(ways, steps) for steps in ways.designs(kind, sites, places)]
     cost = every[0][0]
-    return cost, np.max([np.abs(other - cost) + own for other, own in every], axis=0)
+    return cost, np.max([np.abs(placement_cost - cost) + half for placement_cost, half in every], axis=0)
 
 
-def _hops(of: _Series, steps: Floats) -> tuple[Floats, Floats]:
+def _hops(ways: _Series, steps: Floats) -> tuple[Floats, Floats]:
     """The cost of a step by direction with half of its interval: from the scatter of the distances, or their own
     intervals where those are wider."""
-    x = np.concatenate([steps, of.offsets], axis=1)
+    x = np.concatenate([steps, ways.offsets], axis=1)
     inverse = np.linalg.pinv(x.T @ x)
-    cost = inverse @ (x.T @ of.value)
-    left = of.value - x @ cost
-    degrees = max(len(of.value) - x.shape[1], 1)
-    scatter = float(left @ left) / degrees * np.diag(inverse) * float(stdtrit(degrees, 0.975)) ** 2
-    own = np.diag(inverse @ x.T @ np.diag(of.half**2) @ x @ inverse)
+    cost = inverse @ (x.T @ ways.value)
+    residual = ways.value - x @ cost
+    degrees = max(len(ways.value) - x.shape[1], 1)
+    scatter = float(residual @ residual) / degrees * np.diag(inverse) * float(stdtrit(degrees, 0.975)) ** 2
+    own = np.diag(inverse @ x.T @ np.diag(ways.half**2) @ x @ inverse)
     directions = steps.shape[1]
     return cost[:directions], np.sqrt(np.maximum(scatter, own))[:directions]
 

@@ -32,7 +32,7 @@ class Rule(msgspec.Struct, frozen=True):
     in_page: bool
 
 
-def find(label: Ints, of: Lines, clusters: int, address_bits: int) -> list[Rule]:
+def find(label: Ints, lines: Lines, clusters: int, address_bits: int) -> list[Rule]:
     """Rules by the bits that a program knows, those inside a page: `address_bits` of them.
 
     Bits above are unknown, and a memory controller's hash contains them; they are the same for all lines of a page.
@@ -43,8 +43,8 @@ def find(label: Ints, of: Lines, clusters: int, address_bits: int) -> list[Rule]
     sure = label >= 0
     if clusters < 2 or clusters > _MOST_CLUSTERS or bits < 1 or sure.sum() < 2 * _FEWEST:
         return []
-    label, number = label[sure], of.number[sure]
-    places = np.array([of.parts[part][:2] for part in of.part[sure]], dtype=object)
+    label, number = label[sure], lines.number[sure]
+    places = np.array([lines.parts[part][:2] for part in lines.part[sure]], dtype=object)
     _, place = np.unique(places.astype(str), axis=0, return_inverse=True)
     _, page = np.unique(np.stack([place.reshape(-1), number >> bits]), axis=1, return_inverse=True)
     page = page.reshape(-1)
@@ -56,17 +56,17 @@ def find(label: Ints, of: Lines, clusters: int, address_bits: int) -> list[Rule]
     if alone:
         return alone
     same = {groups: sign[first] * sign[second] for groups, sign in signs.items()}
-    found = _parities(low[first] ^ low[second], same, training[page[first]], bits, in_page=True)
-    return found + _modulo(label, low, first, second, training[page[first]], clusters)
+    rules = _parities(low[first] ^ low[second], same, training[page[first]], bits, in_page=True)
+    return rules + _modulo(label, low, first, second, training[page[first]], clusters)
 
 
 def _divisions(clusters: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
     """All ways to divide clusters in two, the most even first."""
-    everyone = range(clusters)
+    every = range(clusters)
     for size in range(clusters // 2, 0, -1):
-        for one in combinations(everyone, size):
-            if 2 * size < clusters or 0 in one:
-                yield one, tuple(c for c in everyone if c not in one)
+        for side in combinations(every, size):
+            if 2 * size < clusters or 0 in side:
+                yield side, tuple(c for c in every if c not in side)
 
 
 def _in_one_page(page: Ints) -> tuple[Ints, Ints]:
@@ -104,7 +104,7 @@ def _parities(
         right = float((rest * direction > 0).mean())
         guess = max(float((sign[~training] > 0).mean()), float((sign[~training] < 0).mean()))
         if _holds(right, guess, len(rest)):
-            span |= {known ^ mask for known in span}
+            span |= {member ^ mask for member in span}
             address = tuple(LINE_BITS + bit for bit in range(bits) if mask >> bit & 1)
             out.append(Rule(address, groups, right, len(rest), in_page))
     return out
@@ -118,11 +118,11 @@ def _modulo(label: Ints, low: Ints, first: Ints, second: Ints, training: Bools, 
     equal = (low[first] - low[second]) % 3 == 0
     best: tuple[float, tuple[tuple[int, ...], ...]] = (0.0, ())
     for groups in _thirds(tuple(range(clusters))):
-        third = np.array([next(i for i, one in enumerate(groups) if c in one) for c in range(clusters)])[label]
+        third = np.array([next(i for i, group in enumerate(groups) if c in group) for c in range(clusters)])[label]
         right = float(((third[first] == third[second]) == equal)[training].mean())
         best = max(best, (right, groups))
     groups = best[1]
-    third = np.array([next(i for i, one in enumerate(groups) if c in one) for c in range(clusters)])[label]
+    third = np.array([next(i for i, group in enumerate(groups) if c in group) for c in range(clusters)])[label]
     together = third[first] == third[second]
     right = float((together == equal)[held].mean())
     guess = max(float(together[held].mean()), 1 - float(together[held].mean()))
@@ -133,11 +133,11 @@ def _thirds(clusters: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], ...]]:
     """All ways to divide clusters in three of equal size."""
     size = len(clusters) // 3
     for rest in combinations(clusters[1:], size - 1):
-        one = (clusters[0], *rest)
-        left = [c for c in clusters if c not in one]
-        for more in combinations(left[1:], size - 1):
-            two = (left[0], *more)
-            yield one, two, tuple(c for c in left if c not in two)
+        first = (clusters[0], *rest)
+        remaining = [c for c in clusters if c not in first]
+        for more in combinations(remaining[1:], size - 1):
+            second = (remaining[0], *more)
+            yield first, second, tuple(c for c in remaining if c not in second)
 
 
 def _holds(right: float, guess: float, count: int) -> bool:

@@ -53,24 +53,24 @@ def _die_json(die: Die) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _clusters_json(of: Clusters) -> dict[str, Any]:
+def _clusters_json(clusters: Clusters) -> dict[str, Any]:
     return {
-        "lines": len(of.label),
-        "clusters": of.count,
-        "sizes": of.sizes.tolist(),
-        "unassigned": int((of.label < 0).sum()),
-        "hidden": list(of.hidden),
-        "least_share": _figure(of.least_share),
-        "separation": _figure(of.separation, 2),
-        "noise_ns": _figure(of.noise_ns),
-        "detectable_ns": _figure(of.detectable_ns),
+        "lines": len(clusters.label),
+        "clusters": clusters.count,
+        "sizes": clusters.sizes.tolist(),
+        "unassigned": int((clusters.label < 0).sum()),
+        "hidden": list(clusters.hidden),
+        "least_share": _figure(clusters.least_share),
+        "separation": _figure(clusters.separation, 2),
+        "noise_ns": _figure(clusters.noise_ns),
+        "detectable_ns": _figure(clusters.detectable_ns),
     }
 
 
 def _map_json(die: Die) -> dict[str, Any] | None:
     if die.sites is None or die.distances is None:
         return None
-    sites, found, shape_of = die.sites, die.distances, die.geometry
+    sites, distances, shape_of = die.sites, die.distances, die.geometry
     return {
         "sites": [
             {
@@ -84,17 +84,17 @@ def _map_json(die: Die) -> dict[str, Any] | None:
         ],
         "further": [
             {"site": sites.count + i, "ns": list(map(_figure, ns)), "half_ns": list(map(_figure, half))}
-            for i, (ns, half) in enumerate(zip(found.further, found.further_half, strict=True))
+            for i, (ns, half) in enumerate(zip(distances.further, distances.further_half, strict=True))
         ],
         "distances": [
             {
                 "sites": [int(p), int(q)],
-                "line_ns": _figure(found.line[i]),
-                "line_half_ns": _figure(found.line_half[i]),
-                "pair_ns": _figure(found.pair[i]),
-                "pair_half_ns": _figure(found.pair_half[i]),
+                "line_ns": _figure(distances.line[i]),
+                "line_half_ns": _figure(distances.line_half[i]),
+                "pair_ns": _figure(distances.pair[i]),
+                "pair_half_ns": _figure(distances.pair_half[i]),
             }
-            for i, (p, q) in enumerate(found.ends)
+            for i, (p, q) in enumerate(distances.ends)
         ],
         "geometry": None
         if shape_of is None
@@ -114,11 +114,11 @@ def _map_json(die: Die) -> dict[str, Any] | None:
     }
 
 
-def of_fleet(found: Comparison) -> dict[str, Any]:
+def of_fleet(comparison: Comparison) -> dict[str, Any]:
     """The comparison of nodes."""
     return {
-        "nodes": list(found.nodes),
-        "others": dict(found.others),
+        "nodes": list(comparison.nodes),
+        "others": dict(comparison.not_compared),
         "parts": [
             {
                 "kind": part.key[0],
@@ -129,7 +129,7 @@ def of_fleet(found: Comparison) -> dict[str, Any]:
                 "values": [_figure(value) for value in part.value],
                 "half": [_figure(value) for value in part.half],
             }
-            for part in found.parts
+            for part in comparison.parts
         ],
     }
 

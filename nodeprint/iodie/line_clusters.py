@@ -89,17 +89,17 @@ def distances(tensor: Tensor, cells: Bools | None = None) -> Floats:
     np.add.at(design, (np.arange(len(between)), between[:, 0]), 1.0)
     np.add.at(design, (np.arange(len(between)), between[:, 1]), 1.0)
     rest = less_pass_means(tensor.ns[keep], tensor.lines.visit)
-    found = np.linalg.pinv(design * weight, rcond=1e-9) @ (rest * weight)
-    mine = found[tensor.here].T
-    return np.asarray(mine - mine.mean(axis=1, keepdims=True))
+    distance = np.linalg.pinv(design * weight, rcond=1e-9) @ (rest * weight)
+    inside = distance[tensor.here].T
+    return np.asarray(inside - inside.mean(axis=1, keepdims=True))
 
 
 def less_pass_means(values: Floats, part: Ints) -> Floats:
     """`values` (..., l) less their mean over the lines of each pass."""
     out = values.copy()
     for number in np.unique(part):
-        mine = part == number
-        out[..., mine] -= out[..., mine].mean(axis=-1, keepdims=True)
+        in_pass = part == number
+        out[..., in_pass] -= out[..., in_pass].mean(axis=-1, keepdims=True)
     return out
 
 
@@ -182,9 +182,9 @@ def _best(first: Floats, second: Floats, part: Ints, seed: int) -> Ints:
         if np.bincount(label, minlength=count).min() < _FEWEST_HIDDEN:
             continue
         tested = _aligned(second, label, part)
-        mine = _held_out_error(tested, label)
-        if mine < _BETTER * error and separation(tested, label, centres) >= SEPARATION:
-            best, error, fewer = label, mine, count
+        new_error = _held_out_error(tested, label)
+        if new_error < _BETTER * error and separation(tested, label, centres) >= SEPARATION:
+            best, error, fewer = label, new_error, count
         elif count > fewer + _MORE:
             break
     return best
@@ -194,11 +194,11 @@ def _held_out_error(values: Floats, label: Ints) -> float:
     """Mean square of each line less the mean of the others in its cluster."""
     total = 0.0
     for cluster in range(label.max() + 1):
-        mine = values[label == cluster]
-        count = len(mine)
+        members = values[label == cluster]
+        count = len(members)
         if count < 2:
             return float("inf")
-        total += float(((mine - mine.mean(axis=0)) ** 2).sum()) * (count / (count - 1)) ** 2
+        total += float(((members - members.mean(axis=0)) ** 2).sum()) * (count / (count - 1)) ** 2
     return total / len(values)
 
 
@@ -213,8 +213,8 @@ def k_means(points: Floats, count: int, rng: np.random.Generator) -> Ints:
         nearest = np.minimum(nearest, square + (last**2).sum(axis=1)[:, None] - 2 * last @ points.T)
         nearest = np.maximum(nearest, 0)
         reach = nearest.cumsum(axis=1)
-        at = (reach < rng.random(_STARTS)[:, None] * reach[:, -1:]).sum(axis=1)
-        centres[:, c] = points[np.minimum(at, len(points) - 1)]
+        chosen = (reach < rng.random(_STARTS)[:, None] * reach[:, -1:]).sum(axis=1)
+        centres[:, c] = points[np.minimum(chosen, len(points) - 1)]
     label = np.zeros((_STARTS, len(points)), dtype=np.int64)
     for _ in range(_SWEEPS):
         apart = (centres**2).sum(axis=2)[:, :, None] - 2 * centres @ points.T
@@ -236,7 +236,7 @@ def separation(points: Floats, label: Ints, centres: Floats) -> float:
     for a in range(len(centres)):
         for b in range(a):
             along = [points[label == c] @ (centres[a] - centres[b]) for c in (a, b)]
-            variance = float(np.mean([one.var() for one in along]))
+            variance = float(np.mean([side.var() for side in along]))
             apart = float(along[0].mean() - along[1].mean())
             least = min(least, apart / np.sqrt(variance) if variance > 0 else np.sign(apart) * float("inf"))
     return least
@@ -260,14 +260,14 @@ def _mixture(values: Floats, scale: Floats, label: Ints) -> Clusters:
         if done:
             break
     most = probability.max(axis=1)
-    found = np.where(most >= SURE, probability.argmax(axis=1), UNASSIGNED)
+    assigned = np.where(most >= SURE, probability.argmax(axis=1), UNASSIGNED)
     spread = np.sqrt(variance) * scale
     noise = float(np.sqrt(np.mean(spread**2)))
     nearest = probability.argmax(axis=1)
     several = count > 1 and np.bincount(nearest, minlength=count).all()
     apart_by = separation(points, nearest, centres) if several else 0.0
     detectable = SEPARATION * noise / np.sqrt(values.shape[1])
-    return Clusters(found.astype(np.int64), most, centres * scale, noise, apart_by, detectable)
+    return Clusters(assigned.astype(np.int64), most, centres * scale, noise, apart_by, detectable)
 
 
 class ClusterAgreement(msgspec.Struct, frozen=True):
@@ -278,19 +278,19 @@ class ClusterAgreement(msgspec.Struct, frozen=True):
     index: float | None
 
 
-def agreement(hops: Clusters, of: Lines, census: Clusters, census_of: Lines) -> ClusterAgreement:
+def agreement(hops: Clusters, hop_lines: Lines, census: Clusters, census_lines: Lines) -> ClusterAgreement:
     """Clusters by hops and by census, compared over the lines of the same run and home."""
-    joined = _joined(hops, of, census, census_of)
+    joined = _joined(hops, hop_lines, census, census_lines)
     sure = joined[(joined >= 0).all(axis=1)]
     if hops.count < 2 or census.count < 2 or len(sure) < 2:
         return ClusterAgreement(len(joined), None)
     return ClusterAgreement(len(joined), rand_index(sure[:, 0], sure[:, 1]))
 
 
-def in_hops(hops: Clusters, of: Lines, census: Clusters, census_of: Lines) -> Ints | None:
+def in_hops(hops: Clusters, hop_lines: Lines, census: Clusters, census_lines: Lines) -> Ints | None:
     """The label of each line of a census by the clusters of hops, those that share most lines with its own; None where
     they are not one to one."""
-    sure = [pair for pair in _joined(hops, of, census, census_of).tolist() if min(pair) >= 0]
+    sure = [pair for pair in _joined(hops, hop_lines, census, census_lines).tolist() if min(pair) >= 0]
     both = np.zeros((census.count, hops.count))
     for by_hops, by_census in sure:
         both[by_census, by_hops] += 1
@@ -300,15 +300,17 @@ def in_hops(hops: Clusters, of: Lines, census: Clusters, census_of: Lines) -> In
     return np.asarray(np.where(census.label >= 0, number[census.label], UNASSIGNED))
 
 
-def _joined(hops: Clusters, of: Lines, census: Clusters, census_of: Lines) -> Ints:
+def _joined(hops: Clusters, hop_lines: Lines, census: Clusters, census_lines: Lines) -> Ints:
     """The labels by hops and by census of the lines that both have (l, 2)."""
-    known = {
-        (census_of.parts[part][:2], number): label
-        for part, number, label in zip(census_of.part.tolist(), census_of.number.tolist(), census.label, strict=True)
+    census_label = {
+        (census_lines.parts[part][:2], number): label
+        for part, number, label in zip(
+            census_lines.part.tolist(), census_lines.number.tolist(), census.label, strict=True
+        )
     }
     joined = [
-        (label, known[key])
-        for part, number, label in zip(of.part.tolist(), of.number.tolist(), hops.label, strict=True)
-        if (key := (of.parts[part][:2], number)) in known
+        (label, census_label[key])
+        for part, number, label in zip(hop_lines.part.tolist(), hop_lines.number.tolist(), hops.label, strict=True)
+        if (key := (hop_lines.parts[part][:2], number)) in census_label
     ]
     return np.array(joined, dtype=np.int64).reshape(-1, 2)

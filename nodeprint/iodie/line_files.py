@@ -106,14 +106,14 @@ def _of_node(path: Path) -> Topology | None:
 
 def _of_hops(passes: Sequence[Pass], path: Path) -> Topology:
     """CPUs in the groups that their hops show: cores, and of the finest other level the groups as its L3s."""
-    cpus = np.unique(np.concatenate([side for one in passes for side in (one.a, one.b)]))
-    at = np.full((len(passes), len(cpus), len(cpus)), np.nan)
-    for number, one in enumerate(passes):
-        a, b = np.searchsorted(cpus, one.a), np.searchsorted(cpus, one.b)
-        at[number, a, b] = at[number, b, a] = np.median(one.ns, axis=1)
-    measured = np.isfinite(at).any(axis=0)
+    cpus = np.unique(np.concatenate([side for pass_ in passes for side in (pass_.a, pass_.b)]))
+    by_pass = np.full((len(passes), len(cpus), len(cpus)), np.nan)
+    for number, pass_ in enumerate(passes):
+        a, b = np.searchsorted(cpus, pass_.a), np.searchsorted(cpus, pass_.b)
+        by_pass[number, a, b] = by_pass[number, b, a] = np.median(pass_.ns, axis=1)
+    measured = np.isfinite(by_pass).any(axis=0)
     latency = np.full(measured.shape, np.nan)
-    latency[measured] = np.nanmedian(at[:, measured], axis=0)
+    latency[measured] = np.nanmedian(by_pass[:, measured], axis=0)
     levels = structure.find(latency, cpus.tolist(), None, None).levels
     if any(level.name == "socket" for level in levels):
         raise NodeprintError(
@@ -122,8 +122,8 @@ def _of_hops(passes: Sequence[Pass], path: Path) -> Topology:
         )  # fmt: skip
     cores = next((level.groups for level in levels if level.name == "smt"), ())
     groups = next((level.groups for level in levels if level.name != "smt"), ())
-    core_of = {cpu: number for number, of in enumerate(cores) for cpu in of}
-    ccx_of = {cpu: number for number, of in enumerate(groups) for cpu in of}
+    core_of = {cpu: number for number, members in enumerate(cores) for cpu in members}
+    ccx_of = {cpu: number for number, members in enumerate(groups) for cpu in members}
     return Topology(
         Machine(), tuple(Cpu(cpu, socket=0, ccx=ccx_of.get(cpu), core=core_of.get(cpu, cpu)) for cpu in cpus.tolist())
     )

@@ -16,25 +16,25 @@ from nodeprint.machine.topology.facts import list_text
 
 def as_text(node: NodeDies) -> str:
     """A node's dies for a terminal."""
-    said = [f"{node.node}: {node.measurement}"]
+    text = [f"{node.node}: {node.measurement}"]
     if not node.dies:
-        return "\n".join([*said, *(f"  NO MAP: {what}." for what in node.missing)])
-    said += [f"  missing: {what}" for what in node.missing]
+        return "\n".join([*text, *(f"  NO MAP: {missing}." for missing in node.missing)])
+    text += [f"  missing: {missing}" for missing in node.missing]
     for die in node.dies:
-        said += ["", *_die_text(die)]
-    return "\n".join(said)
+        text += ["", *_die_text(die)]
+    return "\n".join(text)
 
 
 def _die_text(die: Die) -> list[str]:
-    said = [f"{sentences.title(die)}: {len(die.clusters.label)} lines, {sentences.lines_sentence(die)}"]
-    said += [f"  {sentences.sentence(words)}" for words in sentences.hidden_sentences(die.clusters)]
+    text = [f"{sentences.title(die)}: {len(die.clusters.label)} lines, {sentences.lines_sentence(die)}"]
+    text += [f"  {sentences.sentence(words)}" for words in sentences.hidden_sentences(die.clusters)]
     if die.sites is None:
-        said.append(f"  NO MAP: {sentences.no_map_sentence(die)}")
+        text.append(f"  NO MAP: {sentences.no_map_sentence(die)}")
     else:
-        said += [f"  {sentences.sentence(words)}" for words in sentences.map_sentences(die)]
-        said += ["", *[f"    {row}" for row in plan(die)], ""]
-    said += [f"  {sentences.sentence(words)}" for words in sentences.part_sentences(die)]
-    return said
+        text += [f"  {sentences.sentence(words)}" for words in sentences.map_sentences(die)]
+        text += ["", *[f"    {row}" for row in plan(die)], ""]
+    text += [f"  {sentences.sentence(words)}" for words in sentences.part_sentences(die)]
+    return text
 
 
 def listing(nodes: Sequence[NodeDies]) -> list[str]:
@@ -42,18 +42,18 @@ def listing(nodes: Sequence[NodeDies]) -> list[str]:
     return "\n\n".join(as_text(node) for node in nodes).splitlines()
 
 
-def fleet_rows(found: Comparison) -> list[str]:
+def fleet_rows(comparison: Comparison) -> list[str]:
     """The comparison for a terminal: a line for each part, and the nodes where it costs least and most."""
-    said = [f"{len(found.nodes)} nodes with the same dies"]
-    said += [f"{node}: not compared: {reason}" for node, reason in found.others.items()]
-    width = max((len(part.name) for part in found.parts), default=0)
-    said.append(f"  {'part':<{width}}  {'median':>9}  {'lowest':>9}  {'highest':>9}  lowest and highest on")
-    for part in found.parts:
+    rows = [f"{len(comparison.nodes)} nodes with the same dies"]
+    rows += [f"{node}: not compared: {reason}" for node, reason in comparison.not_compared.items()]
+    width = max((len(part.name) for part in comparison.parts), default=0)
+    rows.append(f"  {'part':<{width}}  {'median':>9}  {'lowest':>9}  {'highest':>9}  lowest and highest on")
+    for part in comparison.parts:
         figures = (np.median(part.value), part.value.min(), part.value.max())
         columns = "  ".join(f"{sentences.in_unit(part, float(value)):>9}" for value in figures)
-        ends = [found.nodes[at] for at in (int(part.value.argmin()), int(part.value.argmax()))]
-        said.append(f"  {part.name:<{width}}  {columns}  {', '.join(ends)}")
-    return said
+        ends = [comparison.nodes[index] for index in (int(part.value.argmin()), int(part.value.argmax()))]
+        rows.append(f"  {part.name:<{width}}  {columns}  {', '.join(ends)}")
+    return rows
 
 
 def plan(die: Die) -> list[str]:
@@ -77,19 +77,22 @@ def _costs(die: Die) -> dict[tuple[int, int], float]:
     return {(int(p), int(q)): float(v) for (p, q), v in zip(die.distances.ends, die.distances.line, strict=True)}
 
 
-def grid(of: Geometry) -> list[tuple[int | None, int | None]]:
+def grid(geometry: Geometry) -> list[tuple[int | None, int | None]]:
     """Rows of a plan with two columns: the found site at each place, None where a place has no CPU.
 
     A ring goes down on the left and up on the right.
     """
-    at = {int(place): site for site, place in enumerate(of.site)}
-    if of.kind == "mesh":
-        return [(at.get(2 * row), at.get(2 * row + 1)) for row in range(of.sites // 2)]
-    rows = (of.sites + 1) // 2
-    return [(at.get(row), at.get(of.sites - 1 - row) if of.sites - 1 - row >= rows else None) for row in range(rows)]
+    site_at = {int(place): site for site, place in enumerate(geometry.site)}
+    if geometry.kind == "mesh":
+        return [(site_at.get(2 * row), site_at.get(2 * row + 1)) for row in range(geometry.sites // 2)]
+    rows = (geometry.sites + 1) // 2
+    return [
+        (site_at.get(row), site_at.get(geometry.sites - 1 - row) if geometry.sites - 1 - row >= rows else None)
+        for row in range(rows)
+    ]
 
 
-def _drawn(die: Die, of: Geometry) -> list[str]:
+def _drawn(die: Die, geometry: Geometry) -> list[str]:
     costs = _costs(die)
 
     def link(p: int | None, q: int | None) -> str:
@@ -104,15 +107,15 @@ def _drawn(die: Die, of: Geometry) -> list[str]:
         ends = f"{WORDS[die.frame.level]} {list_text(of_ends)}" if of_ends else name
         return f"[{'' if name == ends else name + ': '}{ends}, {100 * share:.0f} % of lines]"
 
-    rows = grid(of)
+    rows = grid(geometry)
     width = max(len(box(left)) for left, _ in rows)
     out: list[str] = []
     for number, row in enumerate(rows):
         left, right = row
-        across = of.kind == "mesh" or number in (0, len(rows) - 1)
+        across = geometry.kind == "mesh" or number in (0, len(rows) - 1)
         bridge = f" --{link(left, right) if across else '':-^5}-- " if across else " " * 11
         out.append(
-            f"{box(left):<{width}}{bridge}{box(right) if right is not None or of.kind == 'mesh' else ''}".rstrip()
+            f"{box(left):<{width}}{bridge}{box(right) if right is not None or geometry.kind == 'mesh' else ''}".rstrip()
         )
         if number + 1 < len(rows):
             below = rows[number + 1]

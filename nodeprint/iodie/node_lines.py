@@ -47,15 +47,15 @@ def read(node_dir: Path) -> NodeLines:
     files = [path for folder in jobs.folders(node_dir) for path in run_files.paths(folder)]
     survey = store.survey(node_dir, write=False)
     if not files or not survey.topology:
-        what = "no survey of its topology" if files else "no records of a job"
-        raise NodeprintError(what, where=node_dir, advice="name a node's folder below a campaign's nodes/")
+        problem = "no survey of its topology" if files else "no records of a job"
+        raise NodeprintError(problem, where=node_dir, advice="name a node's folder below a campaign's nodes/")
     missing: list[str] = []
     for name in MEASUREMENTS:
         passes, censuses, simulated = _read_files(node_dir, name, missing)
         if passes:
             labels = topology.from_text(survey.topology)
-            said = tuple(dict.fromkeys(missing))
-            return NodeLines(node_dir.name, name, labels, tuple(passes), tuple(censuses), said, simulated)
+            notes = tuple(dict.fromkeys(missing))
+            return NodeLines(node_dir.name, name, labels, tuple(passes), tuple(censuses), notes, simulated)
     advice = (
         "measure with `arguments: {coherence-cas: --detail}` in the configuration (docs/iodie.md)"
         if not missing
@@ -68,18 +68,18 @@ def _read_files(node_dir: Path, name: str, missing: list[str]) -> tuple[list[Pas
     passes: list[Pass] = []
     censuses: list[Census] = []
     simulated = False
-    everything = (one for folder in jobs.folders(node_dir) for one in run_files.contents(folder, missing))
+    everything = (file for folder in jobs.folders(node_dir) for file in run_files.contents(folder, missing))
     for path, raw in everything:
         if path.name.split(".")[0] != name:
             continue
         run = f"{path.parent.parent.name}/{path.parent.name}"
         try:
-            found = detailed_records.read(path, f"{name}, {run}", raw)
+            detail = detailed_records.read(path, f"{name}, {run}", raw)
         except NodeprintError as error:
             missing.append(str(error))
             continue
-        simulated |= found.headers[0].get("simulated") is True
-        of_run, census = of_records(run, found, missing)
+        simulated |= detail.headers[0].get("simulated") is True
+        of_run, census = of_records(run, detail, missing)
         passes += of_run
         censuses += census
     return passes, censuses, simulated
@@ -100,48 +100,50 @@ def of_records(run: str, detail: Detail, missing: list[str]) -> tuple[list[Pass]
 
 
 def _tolerantly(
-    reader: Callable[[str, Detail], list[T]], run: str, found: Detail, what: str, missing: list[str]
+    reader: Callable[[str, Detail], list[T]], run: str, detail: Detail, kind: str, missing: list[str]
 ) -> list[T]:
     """What a reader finds; where its records are not as they should be nothing, which is said."""
     try:
-        return reader(run, found)
+        return reader(run, detail)
     except (KeyError, TypeError, ValueError, OverflowError):
-        missing.append(f"{run}: its records of {what} are not as expected and are left out")
+        missing.append(f"{run}: its records of {kind} are not as expected and are left out")
         return []
 
 
-def _passes(run: str, found: Detail) -> list[Pass]:
+def _passes(run: str, detail: Detail) -> list[Pass]:
     sets: dict[tuple[int, int], Sequence[int]] = {}
-    for record in found.passes:  # of a pass that was continued, the lines that it began with
+    for record in detail.passes:  # of a pass that was continued, the lines that it began with
         sets.setdefault((int(record["pass"]), int(record["home"])), record["line_set"])
     out = []
     for (number, home), lines in sorted(sets.items()):
-        mine = (found.columns["pass"] == number) & (found.columns["home"] == home)
-        if mine.any() and len(lines) >= found.ns.shape[1]:
-            of = np.array(lines[: found.ns.shape[1]], dtype=np.int64)
-            a, b = found.columns["a"][mine], found.columns["b"][mine]
-            out.append(Pass(run, number, home, a, b, of, found.ns[mine], found.ghz[mine]))
+        in_pass = (detail.columns["pass"] == number) & (detail.columns["home"] == home)
+        if in_pass.any() and len(lines) >= detail.ns.shape[1]:
+            line_numbers = np.array(lines[: detail.ns.shape[1]], dtype=np.int64)
+            a, b = detail.columns["a"][in_pass], detail.columns["b"][in_pass]
+            out.append(Pass(run, number, home, a, b, line_numbers, detail.ns[in_pass], detail.ghz[in_pass]))
     return out
 
 
-def _censuses(run: str, found: Detail) -> list[Census]:
+def _censuses(run: str, detail: Detail) -> list[Census]:
     """The last census of each home; an earlier one is of pages that have moved since."""
     distances: dict[int, dict[int, Sequence[Sequence[float]]]] = {}
-    told: dict[int, Mapping[str, Any]] = {}
-    for record in found.companions:
+    clusters_of: dict[int, Mapping[str, Any]] = {}
+    for record in detail.companions:
         if record["record"] == "census":
             distances.setdefault(int(record["home"]), {})[int(record["cpu"])] = record["reload_ns"]
         elif record["record"] == "clusters" and record.get("lines"):
-            told[int(record["home"])] = record
+            clusters_of[int(record["home"])] = record
     out = []
-    for home, clusters in sorted(told.items()):
+    for home, clusters in sorted(clusters_of.items()):
         lines = np.array(clusters["lines"], dtype=np.int64)
-        of = distances.get(home, {})
-        if of:
-            ns = np.array(list(of.values()), dtype=np.float64)
-            if ns.shape != (len(of), 2, len(lines)) or not np.isfinite(ns).all():
+        by_cpu = distances.get(home, {})
+        if by_cpu:
+            ns = np.array(list(by_cpu.values()), dtype=np.float64)
+            if ns.shape != (len(by_cpu), 2, len(lines)) or not np.isfinite(ns).all():
                 raise ValueError("not two distances for each line")
             out.append(
-                Census(run, home, np.array(list(of)), lines, ns.swapaxes(0, 1), int(clusters.get("address_bits") or 0))
+                Census(
+                    run, home, np.array(list(by_cpu)), lines, ns.swapaxes(0, 1), int(clusters.get("address_bits") or 0)
+                )
             )
     return out

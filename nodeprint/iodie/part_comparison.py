@@ -31,11 +31,11 @@ class ComparedPart(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """The parts of all nodes that have the same dies, `nodes` in order, and the `others` with the reason."""
+    """The parts of all nodes that have the same dies, `nodes` in order, and the `not_compared` with the reason."""
 
     nodes: tuple[str, ...]
     parts: tuple[ComparedPart, ...]
-    others: Mapping[str, str]
+    not_compared: Mapping[str, str]
 
 
 def compare(nodes: Sequence[NodeDies]) -> Comparison | None:
@@ -43,15 +43,15 @@ def compare(nodes: Sequence[NodeDies]) -> Comparison | None:
     same = alike(nodes)
     if len(same) < 2:
         return None
-    others = {node.node: "it has other ends or sites than most nodes" for node in nodes if node not in same}
+    not_compared = {node.node: "it has other ends or sites than most nodes" for node in nodes if node not in same}
     names = tuple(node.node for node in same)
     parts = []
-    for key, at in shared(same):
+    for key, indices in shared(same):
         name = part_name(same[0].level, key)
-        value = np.array([node.costs.value[i] for node, i in zip(same, at, strict=True)])
-        half = np.array([node.costs.half[i] for node, i in zip(same, at, strict=True)])
+        value = np.array([node.costs.value[index] for node, index in zip(same, indices, strict=True)])
+        half = np.array([node.costs.half[index] for node, index in zip(same, indices, strict=True)])
         parts.append(ComparedPart(key, name, "share" if key[0] == "share" else "ns", value, half))
-    return Comparison(names, tuple(parts), others)
+    return Comparison(names, tuple(parts), not_compared)
 
 
 def alike(nodes: Sequence[NodeDies]) -> list[NodeDies]:
@@ -64,14 +64,15 @@ def alike(nodes: Sequence[NodeDies]) -> list[NodeDies]:
 
 def shared(nodes: Sequence[NodeDies]) -> list[tuple[Key, list[int]]]:
     """The parts that all of the nodes have, and where each is among the costs of every node."""
-    at = [{key: i for i, key in enumerate(node.costs.parts)} for node in nodes]
-    return [(key, [of[key] for of in at]) for key in nodes[0].costs.parts if all(key in of for of in at)]
+    indices = [{key: i for i, key in enumerate(node.costs.parts)} for node in nodes]
+    in_all = [key for key in nodes[0].costs.parts if all(key in index_of for index_of in indices)]
+    return [(key, [index_of[key] for index_of in indices]) for key in in_all]
 
 
 def part_name(level: Level, key: Key) -> str:
     """A part in words, with the numbers of the labels."""
     kind, socket, where = key
-    word, ends = WORDS[level], [list_text(one) for one in where]
+    word, ends = WORDS[level], [list_text(numbers) for numbers in where]
     if kind == "way":
         return f"socket {socket}: way from {word} {ends[0]} to a line at {word} {ends[1]}"
     names = {"end": f"own part of {word}", "share": f"lines at {word}", "link": "link to socket"}
@@ -81,7 +82,7 @@ def part_name(level: Level, key: Key) -> str:
 def _kind(node: NodeDies) -> object:
     """Equal for nodes whose parts can be compared one by one."""
     return tuple(
-        (of.socket, die.homes, of.level, tuple(of.ends[of.here].tolist()), site_ends(die))
+        (frame.socket, die.homes, frame.level, tuple(frame.ends[frame.here].tolist()), site_ends(die))
         for die in node.dies
-        for of in (die.frame,)
+        for frame in (die.frame,)
     )

@@ -36,14 +36,14 @@ class Fit(msgspec.Struct, frozen=True):
     degrees: Floats
     scatter_ns: float
 
-    def of(self, kind: str) -> dict[tuple[int, ...], int]:
+    def positions(self, kind: str) -> dict[tuple[int, ...], int]:
         """Where the parameters of a kind are, by the numbers of their parts."""
-        return {parts: at for at, (of, parts) in enumerate(self.names) if of == kind}
+        return {parts: index for index, (name_kind, parts) in enumerate(self.names) if name_kind == kind}
 
-    def half(self, at: int) -> float:
+    def half(self, index: int) -> float:
         """Half of the 95 % interval of a parameter."""
-        variance = max(float(self.covariance[at, at]), 0.0)
-        return float(stdtrit(self.degrees[at], 0.975)) * float(np.sqrt(variance))
+        variance = max(float(self.covariance[index, index]), 0.0)
+        return float(stdtrit(self.degrees[index], 0.975)) * float(np.sqrt(variance))
 
 
 class Far(msgspec.Struct, frozen=True):
@@ -107,17 +107,18 @@ def _by_ends(between: Ints, weight: Floats) -> tuple[Ints, Floats, Floats]:
     return two, size, member / size[:, None]
 
 
-def _of_means(inverse: Floats, visits: Floats, left: Floats, degrees: int) -> tuple[Floats, float]:
+def _of_means(inverse: Floats, visits: Floats, residual: Floats, degrees: int) -> tuple[Floats, float]:
     """The covariance of the mean of the estimates of each visit (p, v), and the variance of what is left of the means.
 
-    `left` (b, v) has unit weights. What is left of the mean of all visits gives the variance between pairs of ends, in
-    which dependent visits are contained. What visits differ by beyond what is left of each alone gives that of visits.
+    `residual` (b, v) has unit weights. What is left of the mean of all visits gives the variance between pairs of ends,
+    in which dependent visits are contained. What visits differ by beyond what is left of each alone gives that of
+    visits.
     """
-    count = left.shape[1]
-    of_mean = float((left.mean(axis=1) ** 2).sum()) / degrees
+    count = residual.shape[1]
+    of_mean = float((residual.mean(axis=1) ** 2).sum()) / degrees
     if count < 2:
         return inverse * of_mean, of_mean
-    alone = float(((left - left.mean(axis=1, keepdims=True)) ** 2).sum()) / degrees / (count - 1)
+    alone = float(((residual - residual.mean(axis=1, keepdims=True)) ** 2).sum()) / degrees / (count - 1)
     beyond = (np.atleast_2d(np.cov(visits)) - alone * inverse) / count
     return inverse * of_mean + beyond + np.diag(np.maximum(-np.diag(beyond), 0.0)), of_mean
 
@@ -166,12 +167,12 @@ def _to_lines(ns: Floats, ways: Floats, weight: Floats, visit: Ints, together: F
     gram = flat @ flat.T
     inverse = np.linalg.pinv(gram, rcond=_NULL)
     cost = inverse @ np.einsum("wcl,c,cl->w", design, weight, seen)
-    left = seen - np.tensordot(cost, design, axes=1)
-    influence = np.tensordot(inverse, design * weight[:, None] * left, axes=1)
-    degrees = max(left.size - left.shape[1] - len(left) * len(np.unique(visit)) - len(ways), 1)
-    factor = left.size / degrees
-    known = _identified(np.concatenate([flat.T, together * np.linalg.norm(flat)]))
-    return cost, (_by(influence.sum(axis=1)) + _in_common(influence)) * factor, known
+    residual = seen - np.tensordot(cost, design, axes=1)
+    influence = np.tensordot(inverse, design * weight[:, None] * residual, axes=1)
+    degrees = max(residual.size - residual.shape[1] - len(residual) * len(np.unique(visit)) - len(ways), 1)
+    factor = residual.size / degrees
+    identified = _identified(np.concatenate([flat.T, together * np.linalg.norm(flat)]))
+    return cost, (_by(influence.sum(axis=1)) + _in_common(influence)) * factor, identified
 
 
 def _less_means(values: Floats, weight: Floats, visit: Ints) -> Floats:
@@ -194,21 +195,21 @@ def _in_common(influence: Floats) -> Floats:
     count = influence.shape[2]
     alone = (influence - influence.mean(axis=2, keepdims=True)).reshape(len(influence), -1)
     by_cell = influence.sum(axis=2)
-    found = by_cell @ by_cell.T - alone @ alone.T * (count / max(count - 1, 1))
-    return np.asarray(found + np.diag(np.maximum(-np.diag(found), 0.0)))
+    covariance = by_cell @ by_cell.T - alone @ alone.T * (count / max(count - 1, 1))
+    return np.asarray(covariance + np.diag(np.maximum(-np.diag(covariance), 0.0)))
 
 
 def _blocks(*matrices: Floats) -> Floats:
     """A matrix of blocks along its diagonal."""
     size = sum(map(len, matrices))
-    out, at = np.zeros((size, size)), 0
-    for one in matrices:
-        out[at : at + len(one), at : at + len(one)] = one
-        at += len(one)
+    out, start = np.zeros((size, size)), 0
+    for matrix in matrices:
+        out[start : start + len(matrix), start : start + len(matrix)] = matrix
+        start += len(matrix)
     return out
 
 
-def far(tensor: Tensor, clusters: Clusters, sites: Sites | None, found: Fit) -> Far | None:
+def far(tensor: Tensor, clusters: Clusters, sites: Sites | None, fitted: Fit) -> Far | None:
     """What ends in other sockets add, from the pairs of an end here and one there; None where there are none."""
     label = _labels(clusters)
     inside = tensor.here[tensor.between]
@@ -216,21 +217,21 @@ def far(tensor: Tensor, clusters: Clusters, sites: Sites | None, found: Fit) -> 
     if not cells.any():
         return None
     between, first_here = tensor.between[cells], inside[cells][:, 0]
-    here, there = (np.where(first_here == side, between[:, 0], between[:, 1]) for side in (True, False))
+    here, away = (np.where(first_here == side, between[:, 0], between[:, 1]) for side in (True, False))
     count = int(label.max()) + 1
     mean = np.mean([tensor.ns[cells][:, label == s].mean(axis=1) for s in range(count)], axis=0)
-    own = np.array([found.value[found.of("end")[(int(end),)]] for end in here])
+    own = np.array([fitted.value[fitted.positions("end")[(int(end),)]] for end in here])
     if sites is not None:
         site = np.full(len(tensor.here), -1)
         site[tensor.here] = sites.of_end
-        lines = {key: found.value[at] for key, at in found.of("line").items()}
+        lines = {key: fitted.value[index] for key, index in fitted.positions("line").items()}
         ways = np.array([[0.0 if q == p else lines[min(p, q), max(p, q)] for q in sites.of_cluster]
                          for p in range(sites.count)])  # fmt: skip
         own += ways.mean(axis=1)[site[here]]
     rest = mean - own
-    ends = np.unique(there)
-    ns = np.array([np.average(rest[there == end], weights=tensor.count[cells][there == end]) for end in ends])
-    variance = np.array([rest[there == end].var() / max((there == end).sum() - 1, 1) for end in ends])
+    ends = np.unique(away)
+    ns = np.array([np.average(rest[away == end], weights=tensor.count[cells][away == end]) for end in ends])
+    variance = np.array([rest[away == end].var() / max((away == end).sum() - 1, 1) for end in ends])
     return Far(ends, ns, variance)
 
 
@@ -251,14 +252,14 @@ def _design(between: Ints, here: Bools, sites: Sites | None) -> tuple[tuple[Name
 
 def _ways(between: Ints, here: Bools, clusters: int, sites: Sites | None) -> tuple[tuple[Name, ...], Floats]:
     """The ways from site to site to a line, and how often each is in a hop: (way, cell, cluster)."""
-    found = _to_sites(sites)
-    out = np.zeros((len(found), len(between), clusters))
-    for at, (p, q) in enumerate(found):
+    site_pairs = _to_sites(sites)
+    out = np.zeros((len(site_pairs), len(between), clusters))
+    for row, (p, q) in enumerate(site_pairs):
         assert sites is not None
         site = _site_of(here, sites)[between]
-        for one, other in ((p, q), (q, p)):
-            out[at] += (site == one).sum(axis=1)[:, None] * (sites.of_cluster == other)
-    return tuple(("line", two) for two in found), out
+        for from_site, to_site in ((p, q), (q, p)):
+            out[row] += (site == from_site).sum(axis=1)[:, None] * (sites.of_cluster == to_site)
+    return tuple(("line", two) for two in site_pairs), out
 
 
 def _two_sites(sites: Sites | None) -> list[tuple[int, int]]:

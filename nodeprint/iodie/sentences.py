@@ -33,9 +33,11 @@ def sentence(words: str) -> str:
     return f"{words[0].upper()}{words[1:]}."
 
 
-def shape(of: Geometry) -> str:
+def shape(geometry: Geometry) -> str:
     """A geometry in words."""
-    return f"mesh of 2 x {of.sites // 2}" if of.kind == "mesh" else _KINDS[of.kind].format(of.sites)
+    if geometry.kind == "mesh":
+        return f"mesh of 2 x {geometry.sites // 2}"
+    return _KINDS[geometry.kind].format(geometry.sites)
 
 
 def ends_of(die: Die, site: int) -> list[int]:
@@ -83,22 +85,23 @@ def lines_sentence(die: Die) -> str:
     return text + f"; the census finds {'one cluster' if die.census.count == 1 else f'{die.census.count} clusters'}"
 
 
-def hidden_sentences(of: Clusters) -> list[str]:
+def hidden_sentences(clusters: Clusters) -> list[str]:
     """What too few lines may hide, and how many would show it."""
-    lines, said = len(of.label), []
-    if of.hidden:
-        places = "a place of their own" if len(of.hidden) == 1 else f"{len(of.hidden)} places of their own"
-        said.append(
-            f"{sum(of.hidden)} of the lines are at {places} with too few of them for a cluster and are left out; more "
-            f"runs, with {line_clusters.lines_for(min(of.hidden) / lines)} lines together, would show these places"
+    lines, hidden, sentences = len(clusters.label), clusters.hidden, []
+    if hidden:
+        places = "a place of their own" if len(hidden) == 1 else f"{len(hidden)} places of their own"
+        sentences.append(
+            f"{sum(hidden)} of the lines are at {places} with too few of them for a cluster and are left out; more "
+            f"runs, with {line_clusters.lines_for(min(hidden) / lines)} lines together, would show these places"
         )
-    if of.least_share > _SMALL_SHARE:
-        said.append(
-            f"with {lines} lines a place that has less than {100 * of.least_share:.0f} % of them would not be seen; "
-            f"more runs, with {line_clusters.lines_for(_SMALL_SHARE)} lines together, would show one with "
+    least = clusters.least_share
+    if least > _SMALL_SHARE:
+        sentences.append(
+            f"with {lines} lines a place that has less than {100 * least:.0f} % of them would not be seen; more "
+            f"runs, with {line_clusters.lines_for(_SMALL_SHARE)} lines together, would show one with "
             f"{100 * _SMALL_SHARE:.0f} %"
         )
-    return said
+    return sentences
 
 
 def no_map_sentence(die: Die) -> str:
@@ -116,11 +119,11 @@ def map_sentences(die: Die) -> list[str]:
     sentences = [f"{die.sites.count} sites, each with memory that is nearer to its {word}s than to others"]
     sentences += [_beyond_sentence(die, site) for site in range(die.sites.count, die.sites.with_memory)]
     if die.geometry is not None:
-        found = die.geometry
-        steps = " across, ".join(interval(v, h) for v, h in zip(found.hop_ns, found.hop_half, strict=True))
-        pairs = " across, ".join(interval(v, h) for v, h in zip(found.pair_hop_ns, found.pair_hop_half, strict=True))
-        along = " along" if len(found.hop_ns) > 1 else ""
-        sentences.append(f"geometry: {shape(found)}, this placement with probability {found.certain:.2f}")
+        geometry = die.geometry
+        steps = " across, ".join(map(interval, geometry.hop_ns, geometry.hop_half))
+        pairs = " across, ".join(map(interval, geometry.pair_hop_ns, geometry.pair_hop_half))
+        along = " along" if len(geometry.hop_ns) > 1 else ""
+        sentences.append(f"geometry: {shape(geometry)}, this placement with probability {geometry.certain:.2f}")
         sentences.append(f"a step to a line costs {steps}{along}; a step from CPU to CPU {pairs}{along}")
     else:
         sentences.append(f"geometry: none is named, {die.no_geometry}; the distances are as measured")
@@ -152,36 +155,36 @@ def _beyond_sentence(die: Die, site: int) -> str:
 
 def rule_sentence(rule: Rule) -> str:
     """What an address says of the cluster of a line."""
-    what = f"the parity of address bits {list_text(rule.bits)}" if rule.bits else "the address modulo 3"
+    criterion = f"the parity of address bits {list_text(rule.bits)}" if rule.bits else "the address modulo 3"
     groups = " from ".join("{" + list_text(group) + "}" for group in rule.groups)
     where = "pairs of lines in one page" if rule.in_page else "lines"
-    return f"{what} separates clusters {groups} in {100 * rule.right:.0f} % of {rule.lines} held-out {where}"
+    return f"{criterion} separates clusters {groups} in {100 * rule.right:.0f} % of {rule.lines} held-out {where}"
 
 
 def part_sentences(die: Die) -> list[str]:
     """What the parts of a way cost, and what is not identified."""
     ends, ns, half, _ = die.end_ns
     word = WORDS[die.frame.level]
-    said = [
+    sentences = [
         f"a {word}'s own part of a hop, its cores and port: {np.median(ns):.1f} ns, from {ns.min():.1f} ns ({word} "
         f"{ends[ns.argmin()]}) to {ns.max():.1f} ns ({word} {ends[ns.argmax()]}), each ± {np.median(half):.1f} ns"
     ]
-    said += [
+    sentences += [
         f"{word} {end} stands apart: its part is {by:.1f} ns longer than the median of its die"
         for end, by in die.odd_ends
     ]
-    said += [
+    sentences += [
         f"the link to socket {link.socket} adds {interval(link.ns, link.half)}, with the ways to it on both dies"
         for link in die.links
     ]
     if die.core is None:
-        said.append("core and port cannot be separated: that needs runs of the same cores at two clocks")
+        sentences.append("core and port cannot be separated: that needs runs of the same cores at two clocks")
     else:
-        said.append(
+        sentences.append(
             f"the core's share is {cost(die.core.cycles, die.core.half)} cycles of its clock (clocks differed by "
             f"{100 * die.frame.clock_spread:.0f} %); the rest is the port"
         )
-    return said
+    return sentences
 
 
 def in_unit(part: ComparedPart, value: float) -> str:

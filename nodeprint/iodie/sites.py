@@ -86,8 +86,8 @@ def _one_way(means: Floats, noise: Floats) -> bool:
 
 def _ordered(label: Ints) -> Ints:
     """Labels by the first end that has each."""
-    _, first, at = np.unique(label, return_index=True, return_inverse=True)
-    return np.asarray(np.argsort(np.argsort(first))[at.reshape(-1)])
+    _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[inverse.reshape(-1)])
 
 
 def _apart(rows: Floats, label: Ints, noise: float) -> bool:

@@ -71,22 +71,23 @@ def find(
         for index, level in enumerate(partitions)
     )
     agreed: tuple[LabelAgreement, ...] = ()
-    found = checks.cell_findings(values, numbers, partitions)
+    findings = checks.cell_findings(values, numbers, partitions)
     exchanged: tuple[tuple[int, int], ...] = ()
     if topology is not None:
         agreed = label_agreement.agreement(partitions, numbers, topology)
         exchanged = label_agreement.exchanges(partitions, numbers, topology, agreed)
-        found += checks.lacking(numbers, topology)
+        findings += checks.lacking(numbers, topology)
         hidden = next((item for item in agreed if item.level == "smt" and item.relation == "not found"), None)
         if hidden and (far := checks.siblings_not_nearest(matrix, numbers, topology)):
-            agreed, found = tuple(item for item in agreed if item is not hidden), (*found, far)
+            agreed, findings = tuple(item for item in agreed if item is not hidden), (*findings, far)
     alike = checks.symmetry(matrix, partitions, numbers)
-    found += checks.findings(levels, agreed, alike, home_controlled, exchanged)
+    findings += checks.findings(levels, agreed, alike, home_controlled, exchanged)
     if absent:
         text = f"No pair of CPUs {list_text(absent)} was measured."
-        found += (StructureFinding("unmeasured-cpus", "info", text, "Measure them, or leave them out of the matrix."),)
-    found = tuple(sorted(found, key=lambda finding: ("warning", "info").index(finding.severity)))
-    return Structure(levels, agreed, alike, found)
+        advice = "Measure them, or leave them out of the matrix."
+        findings += (StructureFinding("unmeasured-cpus", "info", text, advice),)
+    findings = tuple(sorted(findings, key=lambda finding: ("warning", "info").index(finding.severity)))
+    return Structure(levels, agreed, alike, findings)
 
 
 def _groups(labels: Labels, cpus: Sequence[int]) -> tuple[tuple[int, ...], ...]:
@@ -141,8 +142,8 @@ def _stability(matrix: Matrix, detected: Detected, seed: int) -> list[float]:
         keep = _most_of_each(finest, generator)
         again = levels_of_cores(detected.between_cores[np.ix_(keep, keep)], detected.threads)
         for index, level in enumerate(detected.of_cores):
-            mine = numbered(level.labels[keep])
-            scores[run, first + index] = max((rand_index(mine, other.labels) for other in again), default=0.0)
+            own = numbered(level.labels[keep])
+            scores[run, first + index] = max((rand_index(own, resampled.labels) for resampled in again), default=0.0)
         if detected.threads:
             cpus = np.flatnonzero(np.isin(core_of, keep))
             siblings = sibling_labels(matrix[np.ix_(cpus, cpus)])

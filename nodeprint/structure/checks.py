@@ -48,54 +48,55 @@ def cells(latency_ns: Matrix, levels: Sequence[Partition]) -> CellSummary:
     CPUs with one partner alone, as second threads of which only the core's own pair was measured, lack nothing.
     """
     smt = next((level.labels for level in levels if level.name == "smt"), np.arange(len(latency_ns)))
-    known = ~np.isnan(latency_ns)
-    known |= known.T
-    partners = known.sum(1) > 1
+    measured = ~np.isnan(latency_ns)
+    measured |= measured.T
+    partners = measured.sum(1) > 1
     pairs = int(partners.sum()) * (int(partners.sum()) - 1) // 2
-    missing = pairs - int(known[np.ix_(partners, partners)].sum()) // 2
+    missing = pairs - int(measured[np.ix_(partners, partners)].sum()) // 2
 
-    known = np.triu(known, 1)
-    one, other = latency_ns[known], latency_ns.T[known]
-    between = np.fmax(one, other)[(smt[:, None] != smt[None, :])[known]]
+    measured = np.triu(measured, 1)
+    forward, backward = latency_ns[measured], latency_ns.T[measured]
+    between = np.fmax(forward, backward)[(smt[:, None] != smt[None, :])[measured]]
     low, high = np.quantile(between, [0.05, 0.95], overwrite_input=True) if len(between) else (np.nan, np.nan)
     del between
-    one /= other
-    ratio = np.maximum(one, 1 / one)
+    forward /= backward
+    ratio = np.maximum(forward, 1 / forward)
     both = ~np.isnan(ratio)
     directions, widest = 1.0, (0, 0)
     if both.any():
-        widest = divmod(int(np.flatnonzero(known)[np.nanargmax(ratio)]), len(known))
+        widest = divmod(int(np.flatnonzero(measured)[np.nanargmax(ratio)]), len(measured))
         directions = float(np.quantile(ratio[both], 0.95, overwrite_input=True))
     return CellSummary(missing, pairs, float(low), float(high), directions, widest)
 
 
 def cell_findings(latency_ns: Matrix, cpus: Sequence[int], levels: Sequence[Partition]) -> tuple[StructureFinding, ...]:
     """What the cells say, in words."""
-    found = cells(latency_ns, levels)
+    summary = cells(latency_ns, levels)
     out = []
-    if found.directions > ONE_WAY:
-        a, b = found.widest
+    if summary.directions > ONE_WAY:
+        a, b = summary.widest
         out.append(
             StructureFinding(
                 "asymmetric",
                 "warning",
-                f"The two directions of a pair differ: in one of twenty pairs by a factor above {found.directions:.2f},"
-                f" most between CPUs {cpus[a]} and {cpus[b]} ({latency_ns[a, b]:.1f} and {latency_ns[b, a]:.1f} ns).",
+                "The two directions of a pair differ: in one of twenty pairs by a factor above "
+                f"{summary.directions:.2f}, most between CPUs {cpus[a]} and {cpus[b]} "
+                f"({latency_ns[a, b]:.1f} and {latency_ns[b, a]:.1f} ns).",
                 "Both are averaged here. Check that both are of one run and one operation on an idle machine.",
             )
         )
-    if found.missing:
-        text = f"{found.missing} of {found.pairs} pairs have no latency."
+    if summary.missing:
+        text = f"{summary.missing} of {summary.pairs} pairs have no latency."
         out.append(
             StructureFinding(
                 "missing-pairs", "info", text, "Nothing to do where they are few; groups rest on the others."
             )
         )
-    if any(level.name != "smt" for level in levels) or np.isnan(found.low_ns):
+    if any(level.name != "smt" for level in levels) or np.isnan(summary.low_ns):
         return tuple(out)
-    between = f"nine of ten pairs of cores lie between {found.low_ns:.1f} and {found.high_ns:.1f} ns"
-    if found.high_ns > FLAT * found.low_ns:
-        text = f"No groups: there is no clear cut, and {between} (a factor of {found.high_ns / found.low_ns:.2f})."
+    between = f"nine of ten pairs of cores lie between {summary.low_ns:.1f} and {summary.high_ns:.1f} ns"
+    if summary.high_ns > FLAT * summary.low_ns:
+        text = f"No groups: there is no clear cut, and {between} (a factor of {summary.high_ns / summary.low_ns:.2f})."
         advice = "Measure again on an idle machine with more passes; on a mesh or ring the distance alone does this."
         out.append(StructureFinding("no-clear-cut", "info", text, advice))
     elif not levels:
@@ -112,14 +113,14 @@ def siblings_not_nearest(matrix: Matrix, cpus: Sequence[int], topology: Topology
     same = (core[:, None] == core[None, :]) & (core >= 0)[:, None]
     own = matrix[np.triu(same, 1)]
     own = own[~np.isnan(own)]
-    others = np.where(same | np.isnan(matrix), np.inf, matrix).min(axis=1, initial=np.inf)
-    others = others[np.isfinite(others)]
-    if not len(own) or not len(others) or np.median(own) < SIBLINGS_NEAR * np.median(others):
+    nearest = np.where(same | np.isnan(matrix), np.inf, matrix).min(axis=1, initial=np.inf)
+    nearest = nearest[np.isfinite(nearest)]
+    if not len(own) or not len(nearest) or np.median(own) < SIBLINGS_NEAR * np.median(nearest):
         return None
     return StructureFinding(
         "siblings-not-nearest",
         "info",
-        f"Threads of one core are {np.median(own):.1f} ns apart and the nearest other core {np.median(others):.1f} ns:"
+        f"Threads of one core are {np.median(own):.1f} ns apart and the nearest other core {np.median(nearest):.1f} ns:"
         " siblings are not nearest to each other, as on Zen 5, and the matrix does not show cores.",
         "Nothing to do: cores are those of the labels.",
     )
@@ -138,9 +139,9 @@ def symmetry(matrix: Matrix, levels: Sequence[Partition], cpus: Sequence[int]) -
             inside = whole if level.name == "socket" else sockets
             for socket in np.unique(inside):
                 rows = inside == socket
-                mine = medians[level.labels[rows]]
-                if not np.isnan(mine).all():
-                    over_fastest[rows] = mine / np.nanmin(mine)
+                inside_ns = medians[level.labels[rows]]
+                if not np.isnan(inside_ns).all():
+                    over_fastest[rows] = inside_ns / np.nanmin(inside_ns)
             if (~np.isnan(medians)).sum() > 1:
                 slow = np.flatnonzero(np.nan_to_num(over_fastest) > ALIKE[level.name])
                 out.append(
@@ -207,8 +208,8 @@ def findings(
 
 def lacking(cpus: Sequence[int], topology: Topology) -> tuple[StructureFinding, ...]:
     """A warning where the topology has not all CPUs of the matrix."""
-    known = {cpu.cpu for cpu in topology.cpus}
-    without = [cpu for cpu in cpus if cpu not in known]
+    labelled = {cpu.cpu for cpu in topology.cpus}
+    without = [cpu for cpu in cpus if cpu not in labelled]
     if not without:
         return ()
     text = (
@@ -222,7 +223,7 @@ def lacking(cpus: Sequence[int], topology: Topology) -> tuple[StructureFinding, 
 
 def _home_artefact(level: FoundLevel, item: Symmetry, home_controlled: bool | None) -> StructureFinding:
     slow, fast = sorted((value or 0.0 for value in item.medians_ns), reverse=True)
-    known = "was one node for all pairs" if home_controlled is False else "is not known to have been controlled"
+    home = "was one node for all pairs" if home_controlled is False else "is not known to have been controlled"
     return StructureFinding(
         "home-artefact",
         "warning",
@@ -230,7 +231,7 @@ def _home_artefact(level: FoundLevel, item: Symmetry, home_controlled: bool | No
         f"{fast:.0f} ns "
         f"({item.ratio:.2f} times), about as much as across sockets ({level.between_ns:.0f} ns). On "
         f"two-socket EPYC this is an artefact "
-        f"of the contended line's home, which {known}: the socket that does not own the line pays for the "
+        f"of the contended line's home, which {home}: the socket that does not own the line pays for the "
         f"link in every pair.",
         "Measure with the line bound to each NUMA node in turn (home `each`) and compare like homes; do not "
         "read this as a slow socket.",
@@ -257,7 +258,7 @@ def _contradiction(against: Sequence[LabelAgreement], exchanged: Sequence[tuple[
         " what it shows."
     )
     if exchanged:
-        pairs = ", ".join(f"{one} and {other}" for one, other in exchanged)
+        pairs = ", ".join(f"{first} and {second}" for first, second in exchanged)
         text += f" With the labels of {pairs} exchanged they agree."
     return StructureFinding(
         "labels-contradict",

@@ -119,7 +119,7 @@ class Structure:
         lines = []
         for level in self.levels:
             lines.append(
-                f"{level.name}: {len(level.groups)} groups of {sizes_said(level.groups)} CPUs, "
+                f"{level.name}: {len(level.groups)} groups of {sizes_text(level.groups)} CPUs, "
                 f"{level.within_ns:.1f} ns within and {level.between_ns:.1f} ns between, "
                 f"stability {level.stability:.2f}"
             )
@@ -132,10 +132,10 @@ class Structure:
         return "\n".join(lines)
 
 
-def sizes_said(groups: Sequence[Sequence[int]]) -> str:
+def sizes_text(groups: Sequence[Sequence[int]]) -> str:
     """How many CPUs groups have: `4`, or `3 to 4`."""
-    found = sorted({len(group) for group in groups})
-    return str(found[0]) if len(found) == 1 else f"{found[0]} to {found[-1]}"
+    sizes = sorted({len(group) for group in groups})
+    return str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
 
 
 def _rounded(value: float | None) -> float | None:

@@ -63,28 +63,28 @@ def exchanges(
     levels: Sequence[Partition], cpus: Sequence[int], topology: Topology, agreed: Sequence[LabelAgreement]
 ) -> tuple[tuple[int, int], ...]:
     """Pairs of CPUs whose labels, exchanged, contradict the matrix nowhere; none where there are no such few pairs."""
-    against = [item for item in agreed if item.relation == "contradicts"]
-    moved = sorted({cpu for item in against for cpu in item.cpus})
+    contradictions = [item for item in agreed if item.relation == "contradicts"]
+    moved = sorted({cpu for item in contradictions for cpu in item.cpus})
     if not moved or len(moved) % 2 or len(moved) > _MOST_EXCHANGED:
         return ()
-    found = {level.name: level.labels for level in levels}
-    labels = {item.label: labels_of(topology, item.label, cpus) for item in against}
+    groups_of = {level.name: level.labels for level in levels}
+    labels = {item.label: labels_of(topology, item.label, cpus) for item in contradictions}
     place = {cpu: i for i, cpu in enumerate(cpus)}
     for pairs in _pairings(moved):
         order = np.arange(len(cpus))
-        for one, other in pairs:
-            order[[place[one], place[other]]] = place[other], place[one]
-        if all(_compared(found[i.level], labels[i.label][order])[0] != "contradicts" for i in against):
+        for first, second in pairs:
+            order[[place[first], place[second]]] = place[second], place[first]
+        if all(_compared(groups_of[i.level], labels[i.label][order])[0] != "contradicts" for i in contradictions):
             return pairs
     return ()
 
 
-def _pairings(of: Sequence[int]) -> Iterator[tuple[tuple[int, int], ...]]:
-    if not of:
+def _pairings(cpus: Sequence[int]) -> Iterator[tuple[tuple[int, int], ...]]:
+    if not cpus:
         yield ()
-    for i in range(1, len(of)):
-        for rest in _pairings([*of[1:i], *of[i + 1 :]]):
-            yield ((of[0], of[i]), *rest)
+    for i in range(1, len(cpus)):
+        for rest in _pairings([*cpus[1:i], *cpus[i + 1 :]]):
+            yield ((cpus[0], cpus[i]), *rest)
 
 
 def _label_for(level: Partition, labels: Mapping[Level, Labels]) -> Level | None:
@@ -92,10 +92,10 @@ def _label_for(level: Partition, labels: Mapping[Level, Labels]) -> Level | None
     own = LABEL_OF.get(level.name)
     if own is not None and own in labels:
         return own
-    known = [name for name in _NEAREST if name in labels and labels[name].max() > 0]
-    there = {name: labels[name] >= 0 for name in known}
-    scores = [rand_index(numbered(labels[n][there[n]]), numbered(level.labels[there[n]])) for n in known]
-    return known[int(np.argmax(scores))] if known else None
+    candidates = [name for name in _NEAREST if name in labels and labels[name].max() > 0]
+    labelled = {name: labels[name] >= 0 for name in candidates}
+    scores = [rand_index(numbered(labels[n][labelled[n]]), numbered(level.labels[labelled[n]])) for n in candidates]
+    return candidates[int(np.argmax(scores))] if candidates else None
 
 
 def labels_of(topology: Topology, level: Level, cpus: Sequence[int]) -> Labels:
@@ -107,29 +107,29 @@ def labels_of(topology: Topology, level: Level, cpus: Sequence[int]) -> Labels:
 
 
 def _compared(
-    found: Labels, label: Labels, rows: npt.NDArray[np.bool_] | None = None
+    groups: Labels, label: Labels, rows: npt.NDArray[np.bool_] | None = None
 ) -> tuple[Relation, npt.NDArray[np.intp]]:
     """`_relation` over those of `rows` whose label is known."""
-    there = np.flatnonzero((label >= 0) if rows is None else (label >= 0) & rows)
-    if not len(there):
-        return "agrees", there
-    relation, odd = _relation(numbered(found[there]), numbered(label[there]))
-    return relation, there[odd]
+    labelled = np.flatnonzero((label >= 0) if rows is None else (label >= 0) & rows)
+    if not len(labelled):
+        return "agrees", labelled
+    relation, odd = _relation(numbered(groups[labelled]), numbered(label[labelled]))
+    return relation, labelled[odd]
 
 
-def _relation(found: Labels, label: Labels) -> tuple[Relation, npt.NDArray[np.intp]]:
+def _relation(groups: Labels, label: Labels) -> tuple[Relation, npt.NDArray[np.intp]]:
     """How a found partition stands to a label, and the members that make the difference."""
-    table = np.zeros((int(found.max()) + 1, int(label.max()) + 1), dtype=np.int64)
-    np.add.at(table, (found, label), 1)
-    split_found, split_label = (table > 0).sum(1) > 1, (table > 0).sum(0) > 1
-    if not split_found.any():
+    table = np.zeros((int(groups.max()) + 1, int(label.max()) + 1), dtype=np.int64)
+    np.add.at(table, (groups, label), 1)
+    split_groups, split_label = (table > 0).sum(1) > 1, (table > 0).sum(0) > 1
+    if not split_groups.any():
         odd = split_label[label]
         return ("finer" if odd.any() else "agrees"), np.flatnonzero(odd)
     if not split_label.any():
-        return "coarser", np.flatnonzero(split_found[found])
+        return "coarser", np.flatnonzero(split_groups[groups])
     from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 (scipy.optimize takes a tenth of a second)
 
     rows, columns = linear_sum_assignment(table, maximize=True)
     match = np.full(len(table), -1)
     match[rows] = columns
-    return "contradicts", np.flatnonzero(match[found] != label)
+    return "contradicts", np.flatnonzero(match[groups] != label)

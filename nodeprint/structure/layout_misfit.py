@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from nodeprint.importers.imported import Imported
 from nodeprint.machine.topology.model import Level, Topology
 from nodeprint.structure import find
-from nodeprint.structure.found import Structure, sizes_said
+from nodeprint.structure.found import Structure, sizes_text
 
 #: Levels that a matrix shows surely, so that finer or coarser labels are wrong, too.
 _SURE = ("smt", "ccx", "socket")
@@ -21,19 +21,19 @@ def warnings(imported: Sequence[Imported], topology: Topology) -> Iterator[str]:
     """A sentence for each matrix in which the groups of a level are others than in the topology."""
     for item in imported:
         if item.cores is not None:
-            found = find(item.cores.latency_ns, item.cores.cpus, topology)
-            if text := next(_misfits(found, topology), ""):
+            structure = find(item.cores.latency_ns, item.cores.cpus, topology)
+            if text := next(_misfits(structure, topology), ""):
                 advice = "give the part, --sockets and --no-smt of this machine, or its lstopo file (--xml)"
                 yield f"{item.source}: {text}; {advice}"
 
 
-def _misfits(found: Structure, topology: Topology) -> Iterator[str]:
+def _misfits(structure: Structure, topology: Topology) -> Iterator[str]:
     """Of each level whose groups are others than in the topology, both in words."""
-    for item in found.agreement:
-        level, there = found.level(item.level), tuple(topology.groups(item.label).values())
+    for item in structure.agreement:
+        level, label_groups = structure.level(item.level), tuple(topology.groups(item.label).values())
         wrong = item.relation == "contradicts" or (item.relation in ("finer", "coarser") and item.level in _SURE)
         if level is not None and wrong:
             yield (
-                f"the matrix shows {len(level.groups)} groups of {sizes_said(level.groups)} CPUs, which are not the "
-                f"{len(there)} {_WORDS[item.label]} of {sizes_said(there)} CPUs in the topology"
+                f"the matrix shows {len(level.groups)} groups of {sizes_text(level.groups)} CPUs, which are not the "
+                f"{len(label_groups)} {_WORDS[item.label]} of {sizes_text(label_groups)} CPUs in the topology"
             )

@@ -91,12 +91,12 @@ def detect(matrix: Matrix) -> Detected:
     cores: Labels = np.arange(len(matrix)) if siblings is None else siblings
     between = matrix if siblings is None else _between_cores(matrix, cores)
     of_cores = levels_of_cores(between, siblings is not None)
-    found = [Partition(level.name, numbered(level.labels[cores])) for level in of_cores]
+    levels = [Partition(level.name, numbered(level.labels[cores])) for level in of_cores]
     if siblings is not None:
         whole = np.zeros(len(matrix), dtype=np.int64)
-        smt = _paired_by_elimination(matrix, siblings, found[0].labels if found else whole)
-        found.insert(0, Partition("smt", smt))
-    return Detected(found, of_cores, between, siblings is not None)
+        smt = _paired_by_elimination(matrix, siblings, levels[0].labels if levels else whole)
+        levels.insert(0, Partition("smt", smt))
+    return Detected(levels, of_cores, between, siblings is not None)
 
 
 def _between_cores(matrix: Matrix, cores: Labels) -> Matrix:
@@ -129,11 +129,11 @@ def levels_of_cores(between: Matrix, threads: bool) -> list[Partition]:
         nested = [sides]
     if nested and sizes(nested[0]).max() == 2:
         nested[0] = _paired_by_elimination(between, nested[0], nested[1] if nested[1:] else whole)
-    found = [Partition(name, labels) for name, labels in _named(cells, nested, threads)]
-    ccx = next((level for level in found if level.name == "ccx"), None)
+    levels = [Partition(name, labels) for name, labels in _named(cells, nested, threads)]
+    ccx = next((level for level in levels if level.name == "ccx"), None)
     if ccx is not None:
-        found += _above_ccx(cells, ccx.labels, found)
-    return sorted(found, key=lambda level: -int(level.labels.max()))
+        levels += _above_ccx(cells, ccx.labels, levels)
+    return sorted(levels, key=lambda level: -int(level.labels.max()))
 
 
 def _refined(cells: Cells, labels: Labels) -> Labels:
@@ -185,15 +185,15 @@ def sibling_labels(matrix: Matrix) -> Labels | None:
     paired &= two[:, 0] < limit
     sibling = np.where(paired, nearest, np.arange(n))
     while True:
-        left = np.flatnonzero(sibling == np.arange(n))
-        if len(left) < 2:
+        unpaired = np.flatnonzero(sibling == np.arange(n))
+        if len(unpaired) < 2:
             break
-        rest = logs[np.ix_(left, left)]
+        rest = logs[np.ix_(unpaired, unpaired)]
         nearest = np.argmin(rest, axis=1)
-        pairs = (nearest[nearest] == np.arange(len(left))) & (rest.min(1) < limit)
+        pairs = (nearest[nearest] == np.arange(len(unpaired))) & (rest.min(1) < limit)
         if not pairs.any():
             break
-        sibling[left[pairs]] = left[nearest[pairs]]
+        sibling[unpaired[pairs]] = unpaired[nearest[pairs]]
     return numbered(np.minimum(np.arange(n), sibling))
 
 
@@ -204,10 +204,10 @@ def _paired_by_elimination(matrix: Matrix, cores: Labels, groups: Labels) -> Lab
     single = np.flatnonzero(sizes(cores)[cores] == 1)
     single = single[(~np.isnan(matrix)).sum(1)[single] > 1]
     inside = groups[:, None] == groups[None, :]
-    others = matrix[inside & (cores[:, None] != cores[None, :])]
-    if len(single) < 2 or np.isnan(others).all():
+    apart = matrix[inside & (cores[:, None] != cores[None, :])]
+    if len(single) < 2 or np.isnan(apart).all():
         return cores
-    candidates = inside[np.ix_(single, single)] & ~(matrix[np.ix_(single, single)] < 2 * np.nanmedian(others))
+    candidates = inside[np.ix_(single, single)] & ~(matrix[np.ix_(single, single)] < 2 * np.nanmedian(apart))
     np.fill_diagonal(candidates, False)
     out = cores.copy()
     for i, j in _mutual_nearest(matrix, single, cores, groups):
@@ -260,7 +260,7 @@ def separated_groups(matrix: Matrix, cells: Cells) -> list[Labels]:
     for k in sorted(np.flatnonzero(steps > CLEAN_GAP), key=lambda k: -steps[k]):
         labels = numbered(fcluster(tree, (heights[k] + heights[k + 1]) / 2, "distance"))
         gap = min(max(CLEAN_GAP, GAP_SPREAD * _spread_inside(matrix, cells, labels)), LINKAGE_GAP)
-        if steps[k] > gap and _separates(matrix, labels) and all(_distinct(labels, one) for one in kept):
+        if steps[k] > gap and _separates(matrix, labels) and all(_distinct(labels, cut) for cut in kept):
             kept.append(labels)
     return sorted(kept, key=lambda labels: -int(labels.max()))
 
@@ -307,9 +307,9 @@ def _nearer_in_every_group(cells: Cells, labels: Labels, finer: Labels) -> bool:
     """Whether in every group the pairs that share none of a finer one are nearer, by the median, than its pairs with
     other groups."""
     blocks = cells.block_medians(finer)
-    of = group_of(labels, finer)
+    coarse_of = group_of(labels, finer)
     for group in range(int(labels.max()) + 1):
-        own = of == group
+        own = coarse_of == group
         inside = blocks[np.ix_(own, own)][np.triu_indices(int(own.sum()), 1)]
         outside = blocks[np.ix_(own, ~own)]
         both = np.isfinite(inside).any() and np.isfinite(outside).any()
@@ -330,18 +330,18 @@ def _separates(matrix: Matrix, labels: Labels) -> bool:
     return bool((far > near)[~alone].mean() >= SEPARATED)
 
 
-def _distinct(labels: Labels, other: Labels) -> bool:
+def _distinct(first: Labels, second: Labels) -> bool:
     """Whether the coarser of two nested partitions joins most of the finer one's groups."""
-    fine, coarse = (labels, other) if labels.max() > other.max() else (other, labels)
+    fine, coarse = (first, second) if first.max() > second.max() else (second, first)
     if fine.max() == coarse.max():
         return False
     parts = sizes(group_of(coarse, fine))
     return bool((parts > 1).sum() > 0.5 * len(parts))
 
 
-def _nest(labels: Labels, other: Labels) -> bool:
+def _nest(first: Labels, second: Labels) -> bool:
     """Whether one of two different partitions joins whole groups of the other."""
-    fine, coarse = (labels, other) if labels.max() > other.max() else (other, labels)
+    fine, coarse = (first, second) if first.max() > second.max() else (second, first)
     return bool(fine.max() > coarse.max() and np.array_equal(group_of(coarse, fine)[fine], coarse))
 
 
@@ -358,8 +358,9 @@ def _named(cells: Cells, nested: list[Labels], threads: bool) -> list[tuple[Leve
     for index, labels in enumerate(nested):
         blocks = cells.block_medians(labels)
         within = float(np.nanmedian(np.diag(blocks)))
-        others = np.where(np.eye(len(blocks), dtype=bool), np.nan, blocks)
-        between, nearest = float(np.nanmedian(others)), float(np.nanmedian(np.fmin.reduce(others, axis=1)))
+        between_blocks = np.where(np.eye(len(blocks), dtype=bool), np.nan, blocks)
+        between = float(np.nanmedian(between_blocks))
+        nearest = float(np.nanmedian(np.fmin.reduce(between_blocks, axis=1)))
         cores = sizes(labels)
         many = len(cores) >= MANY_CCX and np.median(cores) >= MANY_CCX_CORES and nearest >= CCX_RATIO * within
         packages = index == len(nested) - 1 and len(cores) <= MOST_SOCKETS and cores.max() <= 2 * cores.min()
@@ -392,31 +393,32 @@ def _package_or_die(cells: Cells, parts: Labels, ccx: Labels) -> LevelName:
     """The name of parts of several CCXs: the parts of one package are nearer to each other, in ns and compared with the
     nearest of their own.
     """
-    medians, of = cells.block_medians(ccx), group_of(parts, ccx)
-    same = of[:, None] == of[None, :]
+    medians, part_of = cells.block_medians(ccx), group_of(parts, ccx)
+    same = part_of[:, None] == part_of[None, :]
     between = float(np.nanmedian(medians[~same]))
-    inside = [medians[(of == part)[:, None] & (of == part)[None, :] & ~np.eye(len(of), dtype=bool)] for part in set(of)]
-    known = [float(np.nanmedian(values)) for values in inside if not np.isnan(values).all()]
-    of_parts = cells.block_medians(parts)[~np.eye(len(sizes(of)), dtype=bool)]
+    off_diagonal = ~np.eye(len(part_of), dtype=bool)
+    inside = [medians[np.outer(part_of == part, part_of == part) & off_diagonal] for part in set(part_of)]
+    inside_ns = [float(np.nanmedian(values)) for values in inside if not np.isnan(values).all()]
+    of_parts = cells.block_medians(parts)[~np.eye(len(sizes(part_of)), dtype=bool)]
     nearest = float(np.nanmin(of_parts)) if not np.isnan(of_parts).all() else between
-    few = sizes(of).min() < 4 and np.median(sizes(parts)) <= 10
+    few = sizes(part_of).min() < 4 and np.median(sizes(parts)) <= 10
     far = between >= (DIE_SOCKET_NS if few else CCX_SOCKET_NS)
-    return "socket" if far and (not known or 1 - min(known) / nearest >= SOCKETS_CONTRAST) else "quadrant"
+    return "socket" if far and (not inside_ns or 1 - min(inside_ns) / nearest >= SOCKETS_CONTRAST) else "quadrant"
 
 
-def _above_ccx(cells: Cells, ccx: Labels, found: list[Partition]) -> list[Partition]:
+def _above_ccx(cells: Cells, ccx: Labels, levels: list[Partition]) -> list[Partition]:
     """Sockets and quadrants over the medians between CCXs, where linkage did not find them."""
     blocks = cells.block_medians(ccx)
     if len(blocks) < 4:
         return []
-    sockets = next((group_of(level.labels, ccx) for level in found if level.name == "socket"), None)
+    sockets = next((group_of(level.labels, ccx) for level in levels if level.name == "socket"), None)
     out: list[Partition] = []
     if sockets is None and (sides := sockets_of(blocks)) is not None:
         over = Partition(_package_or_die(cells, sides[ccx], ccx), numbered(sides[ccx]))
         sockets = sides if over.name == "socket" else None
-        if all(_nest(over.labels, level.labels) for level in found):
+        if all(_nest(over.labels, level.labels) for level in levels):
             out.append(over)
-    if any(level.name == "quadrant" for level in found + out):
+    if any(level.name == "quadrant" for level in levels + out):
         return out
     inside = np.zeros(len(blocks), dtype=np.int64) if sockets is None else sockets
     parts = quadrants(blocks, inside, cell_noise(cells, ccx))
@@ -441,8 +443,8 @@ def sockets_of(blocks: Matrix) -> Labels | None:
         return None
     tree = _tree_of(residual)
     counts = range(2, min(MOST_SOCKETS, len(blocks) // 2) + 1)
-    found = (numbered(fcluster(tree, k, "maxclust")) for k in counts)
-    return next((labels for labels in found if _link_costs(blocks, residual, upper, labels)), None)
+    cuts = (numbered(fcluster(tree, k, "maxclust")) for k in counts)
+    return next((labels for labels in cuts if _link_costs(blocks, residual, upper, labels)), None)
 
 
 def _tree_of(residual: Matrix) -> Matrix:

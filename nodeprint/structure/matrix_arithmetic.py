@@ -66,7 +66,7 @@ class Cells:
     rows: npt.NDArray[np.int64]
     columns: npt.NDArray[np.int64]
     values: npt.NDArray[np.float64]
-    _known: dict[bytes, Matrix] = field(default_factory=dict, repr=False, compare=False)
+    _by_labels: dict[bytes, Matrix] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, matrix: Matrix) -> Cells:
@@ -89,23 +89,23 @@ class Cells:
         for those of the same groups; not to be written to.
         """
         key = labels.tobytes()
-        if key not in self._known:
-            self._known[key] = self._block_medians(labels)
-            self._known[key].flags.writeable = False
-        return self._known[key]
+        if key not in self._by_labels:
+            self._by_labels[key] = self._block_medians(labels)
+            self._by_labels[key].flags.writeable = False
+        return self._by_labels[key]
 
     def _block_medians(self, labels: Labels) -> Matrix:
         groups = int(labels.max()) + 1
-        one, other = labels[self.rows], labels[self.columns]
-        out = _medians(np.minimum(one, other) * groups + np.maximum(one, other), self.values, groups * groups)
+        first, second = labels[self.rows], labels[self.columns]
+        out = _medians(np.minimum(first, second) * groups + np.maximum(first, second), self.values, groups * groups)
         out = out.reshape(groups, groups)
         return np.where(np.isnan(out), out.T, out)
 
     def row_medians(self, labels: Labels) -> Matrix:
         """(n, g) medians of every row's cells to each group, as above."""
         groups = int(labels.max()) + 1
-        one, other = self.rows * groups + labels[self.columns], self.columns * groups + labels[self.rows]
-        cell = np.stack([one, other], axis=1).ravel()
+        by_row, by_column = self.rows * groups + labels[self.columns], self.columns * groups + labels[self.rows]
+        cell = np.stack([by_row, by_column], axis=1).ravel()
         return _medians(cell, np.repeat(self.values, 2), self.count * groups).reshape(self.count, groups)
 
 
@@ -126,10 +126,10 @@ def additive_residual(blocks: Matrix) -> tuple[Matrix, npt.NDArray[np.float64]]:
     g at least 3.
     """
     g = len(blocks)
-    known = ~np.isnan(blocks) & ~np.eye(g, dtype=bool)
-    system = known.astype(np.float64) + np.diag(known.sum(1))
-    offsets = np.linalg.lstsq(system, np.where(known, blocks, 0.0).sum(1), rcond=None)[0]
-    return np.where(known, blocks - offsets[:, None] - offsets[None, :], 0.0), offsets
+    measured = ~np.isnan(blocks) & ~np.eye(g, dtype=bool)
+    system = measured.astype(np.float64) + np.diag(measured.sum(1))
+    offsets = np.linalg.lstsq(system, np.where(measured, blocks, 0.0).sum(1), rcond=None)[0]
+    return np.where(measured, blocks - offsets[:, None] - offsets[None, :], 0.0), offsets
 
 
 def profile_distances(blocks: Matrix, rows: npt.NDArray[np.int64]) -> Matrix:
@@ -148,16 +148,16 @@ def profile_distances(blocks: Matrix, rows: npt.NDArray[np.int64]) -> Matrix:
     return out
 
 
-def rand_index(one: Labels, other: Labels) -> float:
+def rand_index(a: Labels, b: Labels) -> float:
     """Adjusted Rand index of two partitions of the same members: 1 is equal, 0 unrelated (Hubert and Arabie 1985)."""
-    table = np.zeros((int(one.max()) + 1, int(other.max()) + 1))
-    np.add.at(table, (one, other), 1)
+    table = np.zeros((int(a.max()) + 1, int(b.max()) + 1))
+    np.add.at(table, (a, b), 1)
 
     def pairs(counts: npt.NDArray[Any]) -> float:
         return float((counts * (counts - 1) / 2).sum())
 
     together, first, second = pairs(table), pairs(table.sum(1)), pairs(table.sum(0))
-    total = len(one) * (len(one) - 1) / 2
+    total = len(a) * (len(a) - 1) / 2
     expected = first * second / total if total else 0.0
     largest = (first + second) / 2
     return 1.0 if largest == expected else (together - expected) / (largest - expected)

@@ -69,10 +69,10 @@ def _of_node(path: Path) -> Source:
     """The newest job's matrix of a node, of compare-exchange where it has that. Raises NodeprintError where it has
     none.
     """
-    found, labels = _of_netcdf(path) if path.name == "node.nc" else _of_folder(path)
-    for job in reversed(found):
-        for one in sorted(job.pairs, key=lambda one: (one.name != "coherence-cas", one.name)):
-            return _of_measured(one, topology.from_text(labels) if labels else None)
+    node_jobs, labels = _of_netcdf(path) if path.name == "node.nc" else _of_folder(path)
+    for job in reversed(node_jobs):
+        for measured in sorted(job.pairs, key=lambda measured: (measured.name != "coherence-cas", measured.name)):
+            return _of_measured(measured, topology.from_text(labels) if labels else None)
     raise NodeprintError("no core-to-core latencies", where=path, advice="measure or import them first")
 
 
@@ -86,11 +86,11 @@ def _of_folder(path: Path) -> tuple[list[Job], str]:
     return [jobs.read(job) for job in jobs.folders(path)], store.survey(path, write=False).topology
 
 
-def _of_measured(one: Measured, labels: Topology | None) -> Source:
+def _of_measured(measured: Measured, labels: Topology | None) -> Source:
     """The median over runs and passes, each pair at the home that is nearest to it."""
-    matrix = record_file.matrix(one)
-    home = _controlled(one.header.get("home"))
-    return Source(matrix, tuple(one.cpus), labels, home, one.header.get("simulated") is True)
+    matrix = record_file.matrix(measured)
+    home = _controlled(measured.header.get("home"))
+    return Source(matrix, tuple(measured.cpus), labels, home, measured.header.get("simulated") is True)
 
 
 def _controlled(home: object) -> bool | None:

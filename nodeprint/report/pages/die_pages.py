@@ -115,5 +115,5 @@ def _fleet(compared: Comparison) -> tuple[Block, ...]:
         for part in compared.parts
     )  # fmt: skip
     table = Table(("part", "median", "lowest", "on", "highest", "on"), rows, "lrrlrl", 0)
-    others = tuple(f"{node}: not compared: {reason}" for node, reason in compared.others.items())
+    others = tuple(f"{node}: not compared: {reason}" for node, reason in compared.not_compared.items())
     return Bullets(others), table

@@ -147,9 +147,9 @@ def test_ports_and_sites_that_the_data_do_not_separate_are_said_not_to_be_identi
     eight = from_part("EPYC 9174F", 1, smt=False)
     (die,) = analysed(eight, Modes(3.0, pair_step_ns=3.0, die="mesh", sites=8))[0].dies
     assert die.sites is not None and die.sites.count == 8
-    of_pairs = list(die.fit.of("pair").values())
+    of_pairs = list(die.fit.positions("pair").values())
     assert not die.fit.identified[of_pairs].any()
-    assert die.fit.identified[list(die.fit.of("line").values())].all()
+    assert die.fit.identified[list(die.fit.positions("line").values())].all()
     assert die.geometry is not None and np.isnan(die.geometry.pair_hop_ns).all()
 
 
@@ -604,7 +604,7 @@ def test_a_node_with_other_dies_is_left_out_by_name() -> None:
     nodes = [structs.replace(node, node=f"node{i}") for i, node in enumerate(nodes)]
     other = structs.replace(analysed(ROME, Modes(0, pair_step_ns=0))[0], node="flat")
     compared = part_comparison.compare([*nodes, other])
-    assert compared is not None and compared.others == {"flat": "it has other ends or sites than most nodes"}
+    assert compared is not None and compared.not_compared == {"flat": "it has other ends or sites than most nodes"}
 
 
 # --- pages ---

@@ -44,7 +44,7 @@ def between_quadrants(one: data.Pass, topology: Topology, order: np.ndarray) -> 
     quadrant = np.unique(tensor.labels[tensor.here], return_inverse=True)[1][order]
     sites = Sites(quadrant, np.zeros(1, dtype=np.int64))
     fit = paths.fit(tensor, line_clusters.of_hops(tensor), sites)
-    assert not fit.identified[list(fit.of("line").values())].any()  # one line says nothing of ways to lines
+    assert not fit.identified[list(fit.positions("line").values())].any()  # one line says nothing of ways to lines
     ways = geometry.distances(fit, sites)
     return fit, Distances(ways.ends, ways.pair, ways.pair_half, NONE, NONE)
 
