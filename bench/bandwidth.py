@@ -61,7 +61,7 @@ def of_bandwidth() -> Ours:
     """What `bandwidth` says of the first CCX and its own memory, on base pages."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "r.jsonl"
-        command = [ROOT / "kernels/build/bandwidth", "--op", "groups", "--cpus", "cores", "--passes", "1"]
+        command = [f"{ROOT}/kernels/build/bandwidth", "--op", "groups", "--cpus", "cores", "--passes", "1"]
         streams = ["--streams", ",".join(KERNELS), "--pages", "base"]
         subprocess.run([*command, *streams, "--out", out], capture_output=True, check=True)
         lines = [json.loads(line) for line in out.read_text().splitlines()]

@@ -46,8 +46,8 @@ def ours(cpus: tuple[int, int], *arguments: str, pairs: int = 1, passes: int = 1
     with tempfile.TemporaryDirectory() as folder:
         out, listed = Path(folder, "r.jsonl"), Path(folder, "pairs")
         listed.write_text(f"{cpus[0]} {cpus[1]}\n" * pairs)
-        command = [OURS, "--op", "cas", "--pairs", listed, "--passes", str(passes), "--out", out, *arguments]
-        subprocess.run(command, check=True, capture_output=True)
+        command = [str(OURS), "--op", "cas", "--passes", str(passes), *arguments]
+        subprocess.run([*command, "--pairs", listed, "--out", out], check=True, capture_output=True)
         return [json.loads(line) for line in out.read_text().splitlines()]
 
 
@@ -279,7 +279,7 @@ def bench_harness(cpus: tuple[int, int], kept: dict[str, Any]) -> list[Row]:
 
 def planned(cpus: str) -> dict[str, float]:
     """Figures of --plan for one pass."""
-    command = [OURS, "--plan", "--op", "cas", "--cpus", cpus, "--passes", "1"]
+    command = [str(OURS), "--plan", "--op", "cas", "--cpus", cpus, "--passes", "1"]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return {k: float(v) for k, v in (line.split(" ", 1) for line in text.splitlines()) if re.fullmatch(r"[\d.]+", v)}
 
@@ -294,7 +294,7 @@ def bench_plan(cpus: tuple[int, int], kept: dict[str, Any]) -> list[Row]:
     )
 
     def rss_bytes(*arguments: str) -> int:
-        command = [sys.executable, "-S", "-E", "-c", small_parent, OURS, "--op", "cas", *arguments]
+        command = [sys.executable, "-S", "-E", "-c", small_parent, str(OURS), "--op", "cas", *arguments]
         return 1024 * int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
     planning = rss_bytes("--plan", "--cpus", "0-511")

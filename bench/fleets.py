@@ -141,7 +141,7 @@ class Made:
         """How many times its bound each node is from its peers in truth, in the part where it is most (node)."""
         rules = acceptance.load()
         shares = [(np.abs(_apart(m)) / deviations.bounds(m, rules)).max(axis=1) for m in self.truth]
-        return np.max(shares, axis=0)
+        return np.asarray(np.max(shares, axis=0))
 
     def fleet(self, jobs: Mapping[str, int] | None = None) -> PackedFleet:
         """What is measured of it, `jobs` of some nodes being more than one."""

@@ -41,7 +41,7 @@ def median_hop(chosen: list[int], *arguments: str) -> float:
     """The median hop in ns over pairs and passes of one process."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "r.jsonl"
-        command = [ROOT / "kernels/build/coherence", "--op", "cas", "--cpus", ",".join(map(str, chosen)), *arguments]
+        command = [f"{ROOT}/kernels/build/coherence", "--op", "cas", "--cpus", ",".join(map(str, chosen)), *arguments]
         subprocess.run([*command, "--passes", "3", "--out", out], capture_output=True, check=True)
         records = [json.loads(line) for line in out.read_text().splitlines()]
     return float(np.median([r["latency_ns"] for r in records if r["record"] == "pair"]))

@@ -133,7 +133,7 @@ def ours(case: Case, hop_ns: float, seed: int, *, drift: float = 0.0015, port_ns
         slow = case.topology.groups("ccd")[1]
         ends = [np.isin(one.a, slow).astype(float) + np.isin(one.b, slow) for one in passes]
         passes = [structs.replace(one, ns=one.ns + port_ns * of[:, None]) for one, of in zip(passes, ends, strict=True)]
-    return Node(case.topology, passes, ccds, truth, hop_ns * modes.steps)
+    return Node(case.topology, passes, ccds, truth, hop_ns * modes.steps.astype(np.float64))
 
 
 def theirs(case: Case, hop_ns: float, seed: int, *, port_ns: float = 0.0, **more: Any) -> Node:
@@ -276,9 +276,9 @@ def seconds() -> list[Row]:
     kernel = ROOT / "kernels/build/coherence"
 
     def planned(*more: str) -> float:
-        words = [kernel, "--op", "cas", "--cpus", "0-255", "--plan", *more]
-        said = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
-        return float(next(line for line in said if line.startswith("seconds_at_195_ns")).split()[1])
+        command = [str(kernel), "--op", "cas", "--cpus", "0-255", "--plan", *more]
+        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        return float(next(line for line in lines if line.startswith("seconds_at_195_ns")).split()[1])
 
     rows = [row("2 x 128: a run with --detail takes longer by", planned("--detail") - planned(), 30, "s")]
     with tempfile.TemporaryDirectory() as folder:
@@ -327,9 +327,9 @@ _FIT, _DISTANCES, _SITES = paths.fit, line_clusters.distances, sites.find
 #: Ways to break the method: what, where, and its broken form.
 BROKEN: dict[str, tuple[Any, str, Any]] = {
     "any two clusters separate": (line_clusters, "SEPARATION", 0.0),
-    "intervals a quarter as wide": (die.paths, "fit", _too_sure),
+    "intervals a quarter as wide": (paths, "fit", _too_sure),
     "CCDs in the wrong order": (line_clusters, "distances", _unweighted),
-    "sites shifted by a CCD": (die.sites, "find", _by_size),
+    "sites shifted by a CCD": (sites, "find", _by_size),
     "no geometry is ever preferred": (geometry, "PREFERRED", 1e9),
     "no port stands apart": (die, "_APART_NS", 1e9),
     "every longer port stands apart": (die, "stands_apart", _longer),

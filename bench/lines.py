@@ -37,8 +37,8 @@ def build(folder: Path) -> Path:
     """bench/lines.c with the kernels' harness."""
     program = folder / "lines"
     sources = [ROOT / "bench/lines.c", *sorted((ROOT / "kernels/harness").glob("*.c"))]
-    command = ["gcc", "-std=c11", "-O2", "-pthread", "-I", ROOT / "kernels", '-DCOMPILER=""', "-o", program, *sources]
-    subprocess.run([*command, "-lm"], check=True)
+    command = ["gcc", "-std=c11", "-O2", "-pthread", f"-I{ROOT}/kernels", '-DCOMPILER=""']
+    subprocess.run([*command, "-o", program, *sources, "-lm"], check=True)
     return program
 
 

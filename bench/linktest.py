@@ -31,7 +31,7 @@ SIZES = {"1 MiB": (1 << 20, 100, 4, 1.05), "8 B": (8, 100, 500, 1.10)}
 def plain(folder: Path, cpus: list[int], size: int, samples: int, messages: int) -> float:
     """Half a round trip in ns by bench/pingpong.c."""
     words = [str(word) for word in (size, 20, samples, messages, *cpus)]
-    command = ["mpirun", "--host", "localhost:2", "--bind-to", "none", "-n", "2", folder / "pingpong", *words]
+    command = ["mpirun", "--host", "localhost:2", "--bind-to", "none", "-n", "2", f"{folder}/pingpong", *words]
     done = subprocess.run(command, env=os.environ | AS_ROOT, check=True, capture_output=True, text=True)
     return float(done.stdout)
 
@@ -53,7 +53,7 @@ def linktest(folder: Path, cpus: list[int], *words: str) -> list[dict[str, Any]]
     """The records of a call."""
     out = folder / "records.jsonl"
     out.unlink(missing_ok=True)
-    command = [KERNEL, "--cpus", ",".join(map(str, cpus)), "--out", out, "--retest", "0", *words]
+    command: list[str | Path] = [KERNEL, "--cpus", ",".join(map(str, cpus)), "--out", out, "--retest", "0", *words]
     subprocess.run(command, check=True, capture_output=True)
     return [json.loads(line) for line in out.read_text().splitlines()]
 

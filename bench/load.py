@@ -46,8 +46,8 @@ def of_load(cpu: int) -> Alone:
     """What `load` says of a core with all others idle."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "r.jsonl"
-        command = [ROOT / "kernels/build/load", "--op", "alone", "--cpus", str(cpu), "--passes", "1", "--out", out]
-        subprocess.run(command, capture_output=True, check=True)
+        command = [f"{ROOT}/kernels/build/load", "--op", "alone", "--cpus", str(cpu), "--passes", "1"]
+        subprocess.run([*command, "--out", out], capture_output=True, check=True)
         header, cell, _ = map(json.loads, out.read_text().splitlines())
     return Alone(cell["flops_per_s"], cell["mean_flops_per_s"], header["vector"])
 
@@ -83,7 +83,9 @@ def main() -> int:
         return 0
     iterations = iterations_for(kernel, alone.median)
     first = real_time()
-    rng, ours, theirs = np.random.default_rng(1), [], []
+    rng = np.random.default_rng(1)
+    ours: list[Alone] = []
+    theirs: list[float] = []
     ends = time.monotonic() + seconds
     while time.monotonic() < ends or len(ours) < 2:
         for which in rng.permutation(["load", "likwid-bench"]).tolist():

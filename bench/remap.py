@@ -26,7 +26,7 @@ def pair(cpus: tuple[int, int]) -> tuple[float, bool]:
     """The rate of the pair in B/s, and whether every pass of it is flagged as disturbed."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "r.jsonl"
-        command = [ROOT / "kernels/build/remap", "--op", "pairs", "--cpus", f"{cpus[0]},{cpus[1]}", "--passes", "3"]
+        command = [f"{ROOT}/kernels/build/remap", "--op", "pairs", "--cpus", f"{cpus[0]},{cpus[1]}", "--passes", "3"]
         subprocess.run([*command, "--out", out], capture_output=True, check=True)
         records = [json.loads(line) for line in out.read_text().splitlines()]
     cells = [r for r in records if r["record"] == "cell" and r["pairs"] == 1]

@@ -186,8 +186,8 @@ def bundle() -> list[Row]:
         job.mkdir(parents=True)
         shutil.copy(simulated / "survey.tar.gz", job)
         (campaign / "plan.tsv").write_text(config.plan(settings))
-        command = [ROOT / "kernels/node-run", "--campaign", campaign, "--node", "n", "--job", "1", "--kernels", kernels]
-        subprocess.run([*command, "--runs", str(settings.runs)], check=True, capture_output=True)
+        command = [f"{ROOT}/kernels/node-run", "--node", "n", "--job", "1", "--runs", str(settings.runs)]
+        subprocess.run([*command, "--campaign", campaign, "--kernels", kernels], check=True, capture_output=True)
         files = [path for path in job.rglob("*") if path.is_file()]
         known = {path.name.removesuffix(".jsonl") for path in simulated.rglob("*.jsonl")} & {
             row.name for row in planned

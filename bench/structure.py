@@ -15,7 +15,7 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -29,7 +29,18 @@ from tests.support.strange_matrices import LEVELS
 
 #: CPUs and the longest time in seconds that is aimed at.
 SIZES = {128: None, 256: 0.2, 512: 1.0, 1024: None, 2048: 4.0}
-SPOILED: dict[str, dict[str, float]] = {
+
+
+class Accident(TypedDict, total=False):
+    """What `spoiled` does to a matrix: its noise and shares."""
+
+    noise: float
+    spikes: float
+    missing: float
+    gone: float
+
+
+SPOILED: dict[str, Accident] = {
     "whole": {},
     "noise 10 %": {"noise": 0.1},
     "spikes 1 %, missing 1 %": {"spikes": 0.01, "missing": 0.01},
@@ -78,17 +89,17 @@ def times() -> Iterator[dict[str, Any]]:
 
 def scores(machine: Made, matrix: np.ndarray, cpus: list[int]) -> dict[str, bool]:
     """Whether each level is exact that is there, 95 % of siblings, and whether nothing else was found."""
-    found = {level.name: level.labels for level in detection.detect(matrix).levels}
+    found: dict[str, np.ndarray] = {level.name: level.labels for level in detection.detect(matrix).levels}
     out = {}
     for level, part in machine.parts.items():
-        truth, mine = numbered(part[cpus]), found.get(level)
-        if mine is None:
+        truth, labels = numbered(part[cpus]), found.get(level)
+        if labels is None:
             out[level] = False
         elif level == "smt":
             same = np.triu(truth[:, None] == truth[None, :], 1)
-            out[level] = bool((mine[:, None] == mine[None, :])[same].sum() >= 0.95 * same.sum())
+            out[level] = bool((labels[:, None] == labels[None, :])[same].sum() >= 0.95 * same.sum())
         else:
-            out[level] = rand_index(truth, mine) == 1
+            out[level] = rand_index(truth, labels) == 1
     out["nothing else"] = set(found) <= set(machine.parts)
     return out
 
@@ -116,8 +127,8 @@ def accuracy(machines: dict[str, Made], seeds: int) -> Iterator[dict[str, Any]]:
                     for level, right in scores(machines[name], matrix, cpus).items():
                         if level != "nothing else" or name not in published.UNKNOWN_QUADRANTS:
                             results.setdefault(level, []).append(right)
-            for level, right in sorted(results.items()):
-                yield {"half": half, "how": how, "level": level, "runs": len(right), "exact": sum(right)}
+            for level, outcomes in sorted(results.items()):
+                yield {"half": half, "how": how, "level": level, "runs": len(outcomes), "exact": sum(outcomes)}
 
 
 def ranges(machines: dict[str, Made]) -> Iterator[dict[str, Any]]:

@@ -170,8 +170,8 @@ def value_of(rule: Schema, name: str) -> str:
         return f"`{json.dumps(rule['const'])}`"
     if "enum" in rule:
         choices = rule["enum"]
-        words = (f"`{choice}`" if isinstance(choice, str) else f"`{json.dumps(choice)}`" for choice in choices)
-        return ", ".join(words) if len(choices) <= _MOST_CHOICES else "a name"
+        values = (f"`{choice}`" if isinstance(choice, str) else f"`{json.dumps(choice)}`" for choice in choices)
+        return ", ".join(values) if len(choices) <= _MOST_CHOICES else "a name"
     if "$ref" in rule:
         part = rule["$ref"].rpartition("/")[2]
         return f"[{part}](#{name}-{part})"

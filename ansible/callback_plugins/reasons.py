@@ -30,7 +30,7 @@ USER = re.compile(r"[\w.+-]+@(?=[\w\[])")
 ADDRESS = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b")
 
 
-class CallbackModule(CallbackBase):
+class CallbackModule(CallbackBase):  # type: ignore[misc] # Ansible has no types
     """Ansible's events that make a node NOT MEASURED."""
 
     CALLBACK_VERSION = 2.0

@@ -211,12 +211,15 @@ def _arguments(words: list[str]) -> argparse.Namespace:
         prog="linktest", description=_HELP, epilog=_END, add_help=True, allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    whole = {"type": int, "metavar": "N"}
+
+    def number(option: str, default: int | None, text: str | None = None) -> None:
+        parser.add_argument(option, type=int, metavar="N", default=default, help=text)
+
     parser.add_argument("--out", metavar="FILE", help="the record file; an incomplete one is continued")
     parser.add_argument("--cpus", metavar="LIST", help="cores (one thread of each), all, or numbers as 0-3,8")
     parser.add_argument("--nodes", metavar="A,B", default="", help="over these nodes instead of this one's CPUs")
-    parser.add_argument("--per-node", default=1, **whole, help="with --nodes: ranks on each (default 1)")
-    parser.add_argument("--ranks", default=0, **whole, help="ranks on the CPUs; more than CPUs are flagged")
+    number("--per-node", 1, "with --nodes: ranks on each (default 1)")
+    number("--ranks", 0, "ranks on the CPUs; more than CPUs are flagged")
     parser.add_argument("--mode", choices=MODES, default=MODES[0], help="to and fro; both ways at once; one way")
     parser.add_argument(
         "--schedule", choices=("serial", "parallel"), default="serial", help="a pair at a time, or all of a round"
@@ -224,17 +227,17 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--bisection", action="store_true", help="only pairs between the two halves of the ranks")
     parser.add_argument("--mix", action="store_true", help="random order of the ranks, by --seed")
     parser.add_argument("--sizes", default="1M", help="bytes of a message, or several: 8,64K,1M (default 1M)")
-    parser.add_argument("--messages", default=0, **whole, help="messages of a sample (default: as many as take 50 us)")
-    parser.add_argument("--warm-up", default=2, **whole, help="messages before the first sample (default 2)")
-    parser.add_argument("--samples", **whole, help="of a pair (default 16, on a node of more than 128 ranks fewer)")
-    parser.add_argument("--passes", default=1, **whole, help="sweeps over all pairs (default 1)")
+    number("--messages", 0, "messages of a sample (default: as many as take 50 us)")
+    number("--warm-up", 2, "messages before the first sample (default 2)")
+    number("--samples", None, "of a pair (default 16, on a node of more than 128 ranks fewer)")
+    number("--passes", 1, "sweeps over all pairs (default 1)")
     parser.add_argument("--load", default="0", help="bytes of an all-to-all between rounds (default 0: none)")
-    parser.add_argument("--retest", default=None, **whole, help="slowest pairs measured again, alone (default 3)")
+    number("--retest", None, "slowest pairs measured again, alone (default 3)")
     parser.add_argument("--launcher", default="", help="what starts the ranks; a blank may be written %%20")
     parser.add_argument("--patience", default=120.0, type=float, metavar="S", help="given up when silent for longer")
-    parser.add_argument("--seed", default=None, **whole)
-    parser.add_argument("--job", default=1, **whole, help="recorded")
-    parser.add_argument("--run", default=1, **whole, help="recorded")
+    number("--seed", None)
+    number("--job", 1, "recorded")
+    number("--run", 1, "recorded")
     parser.add_argument("--plan", action="store_true", help="print what would be measured and its time")
     parser.add_argument("--as-rank", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(words)

@@ -12,7 +12,7 @@ from nodeprint import structure
 from nodeprint.data import layout, store
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology import from_part, processors
-from nodeprint.machine.tree import open_tree
+from nodeprint.machine.tree import Tree, open_tree
 from nodeprint.simulate import Plan, Spread, fleet
 from nodeprint.simulate.survey import survey
 from tests.support.labels import assert_labelled, ids, read
@@ -89,10 +89,15 @@ def test_labels_kept_before_are_made_anew(tmp_path: Path, monkeypatch: pytest.Mo
     job.mkdir(parents=True)
     (job / "survey.tar.gz").write_bytes(survey(from_part("EPYC 7742", 1), "n1", {}))
     store.survey(job.parent)
-    read = []
-    monkeypatch.setattr(store, "open_tree", lambda path: read.append(path) or open_tree(path))
+    read: list[Path] = []
+
+    def opened(path: Path) -> Tree:
+        read.append(path)
+        return open_tree(path)
+
+    monkeypatch.setattr(store, "open_tree", opened)
     store.survey(job.parent)
     assert not read
-    monkeypatch.setattr(store.processors, "digest", lambda: "another table")
+    monkeypatch.setattr(processors, "digest", lambda: "another table")
     store.survey(job.parent)
     assert len(read) == 1

@@ -1,6 +1,7 @@
 """The table of the benchmarks: what is marked, kept, and compared with the last time; when two programs agree."""
 
 import json
+import platform
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +37,7 @@ def test_medians_spreads_limits_and_the_last_time(
 def test_another_host_is_not_compared_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "KEPT", tmp_path)
     table.keep("first", [table.row("ratio", 1.0)], 0.0)
-    monkeypatch.setattr(table.platform, "node", lambda: "elsewhere")
+    monkeypatch.setattr(platform, "node", lambda: "elsewhere")
     assert table.last_time("first") is None
 
 
@@ -47,10 +48,11 @@ def test_another_host_is_not_compared_with(tmp_path: Path, monkeypatch: pytest.M
 def test_two_programs_agree_only_where_the_whole_interval_does(ratio: float, spread: float, said: str) -> None:
     rng = np.random.default_rng(3)
     common = rng.lognormal(sigma=0.5, size=40)  # what other load takes from both in a round
-    one = agreement(ratio * common * rng.lognormal(sigma=spread, size=40), common)
-    assert one.low < one.high and one.rounds == 40
-    assert said in one.words(0.03)
-    assert one.farthest <= 0.03 or "UNDECIDED: other programs took 20%" in one.words(0.03, others=0.2)
+    ours = ratio * common * rng.lognormal(sigma=spread, size=40)
+    means = agreement(ours.tolist(), common.tolist())
+    assert means.low < means.high and means.rounds == 40
+    assert said in means.words(0.03)
+    assert means.farthest <= 0.03 or "UNDECIDED: other programs took 20%" in means.words(0.03, others=0.2)
 
 
 @pytest.mark.parametrize(
@@ -59,8 +61,8 @@ def test_two_programs_agree_only_where_the_whole_interval_does(ratio: float, spr
      ((0.9, 0.95), (0.96, 1.0), "UNDECIDED"), ((1.0, 1.04), (1.1, 1.2), "UNDECIDED")],
 )  # fmt: skip
 def test_a_value_may_lie_between_two_of_ours(least: tuple[float, float], most: tuple[float, float], said: str) -> None:
-    both = [Agreement((low + high) / 2, low, high, 9) for low, high in (least, most)]
-    assert conclusion(*both, limit=0.03).startswith(said)
+    lower, upper = (Agreement((low + high) / 2, low, high, 9) for low, high in (least, most))
+    assert conclusion(lower, upper, limit=0.03).startswith(said)
 
 
 def test_own_work_is_not_that_of_others(monkeypatch: pytest.MonkeyPatch) -> None:

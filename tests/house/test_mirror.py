@@ -152,8 +152,9 @@ def packages(folder: Path) -> None:
     (folder / "setuptools").mkdir()
     with zipfile.ZipFile(folder / "setuptools" / f"setuptools-{setuptools.version}-py3-none-any.whl", "w") as wheel:
         for file in setuptools.files or ():
-            if file.suffix != ".pyc" and file.locate().is_file():  # type: ignore[union-attr]
-                wheel.write(file.locate(), file.as_posix())
+            installed = Path(file.locate())
+            if file.suffix != ".pyc" and installed.is_file():
+                wheel.write(installed, file.as_posix())
 
 
 @pytest.fixture(scope="module")

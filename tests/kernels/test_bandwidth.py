@@ -24,7 +24,7 @@ GROUPS = {"rome": (32, 16), "milan": (16, 0), "genoa": (24, 0), "bergamo": (32, 
 
 def plan(root: Path, cpus: str, *under: str, of: tuple[str, str] = ("bandwidth", "groups")) -> dict[str, str]:
     environment = os.environ | {"NODEPRINT_SYSFS": str(root / "sys"), "NODEPRINT_PROCFS": str(root / "proc")}
-    command = [*under, built() / of[0], "--op", of[1], "--plan", "--passes", "1", "--cpus", cpus]
+    command: list[str | Path] = [*under, built() / of[0], "--op", of[1], "--plan", "--passes", "1", "--cpus", cpus]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     return dict(line.split(" ", 1) for line in done.stdout.splitlines())
 
@@ -109,7 +109,7 @@ def test_the_slowest_thread_is_not_above_the_mean_of_all(tmp_path: Path) -> None
     """Where whole windows are missing, as here by stopping the kernel, the rate is the sum of what each thread had."""
     need(cpus=2)
     out = tmp_path / "r.jsonl"
-    command = [built() / "bandwidth", "--op", "groups", "--cpus", f"{ALLOWED[0]},{ALLOWED[-1]}", "--passes", "8"]
+    command = [f"{built()}/bandwidth", "--op", "groups", "--cpus", f"{ALLOWED[0]},{ALLOWED[-1]}", "--passes", "8"]
     with subprocess.Popen([*command, "--out", out], stderr=subprocess.DEVNULL) as process:
         while process.poll() is None:
             time.sleep(0.01)
@@ -149,7 +149,7 @@ TURNS = {
 def test_a_stream_is_nothing_but_its_loads_sums_and_stores(stream: str) -> None:
     """Its loop has beside them only what counts and jumps, at most five instructions, and no other memory."""
     need("objdump")
-    command = ["objdump", "-d", "--no-show-raw-insn", built() / "bandwidth"]
+    command = ["objdump", "-d", "--no-show-raw-insn", f"{built()}/bandwidth"]
     listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     body = re.findall(rf"<{stream}>:\n(.*?)\n\n", listing, re.DOTALL)[0]
     instructions = [(int(at, 16), text) for at, text in re.findall(r"^\s*([0-9a-f]+):\t(.*)$", body, re.MULTILINE)]
@@ -197,7 +197,7 @@ def test_kinds_of_pages_are_cells_of_their_own(tmp_path: Path) -> None:
     enabled = Path("/sys/kernel/mm/transparent_hugepage/enabled")
     huge = enabled.exists() and "[never]" not in enabled.read_text()
     out = tmp_path / "r.jsonl"
-    command = [built() / "bandwidth", "--op", "cpus", "--cpus", str(ALLOWED[0]), "--passes", "1", "--pages", "both"]
+    command = [f"{built()}/bandwidth", "--op", "cpus", "--cpus", str(ALLOWED[0]), "--passes", "1", "--pages", "both"]
     subprocess.run([*command, "--out", out], check=True, capture_output=True)
     header, *records = map(json.loads, out.read_text().splitlines())
     pages = {cell["pages"]: cell["page_bytes"] for cell in records if cell["record"] == "cell"}

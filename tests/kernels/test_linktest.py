@@ -217,7 +217,7 @@ def two() -> str:
 
 
 def call(kernel: Path, out: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [kernel, "--cpus", two(), "--out", out, "--sizes", "64K", "--samples", "3", *words]
+    command: list[str | Path] = [kernel, "--cpus", two(), "--out", out, "--sizes", "64K", "--samples", "3", *words]
     return subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=300, env=dict(os.environ, **environment)
     )
@@ -300,8 +300,8 @@ def test_a_header_that_was_cut_is_begun_again(tmp_path: Path) -> None:
 
 
 def started(kernel: Path, out: Path, *words: str) -> subprocess.Popen[str]:
-    command = [kernel, "--cpus", two(), "--ranks", "6", "--out", out, "--sizes", "64K", "--samples", "8", *words]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    command = [str(kernel), "--cpus", two(), "--ranks", "6", "--sizes", "64K", "--samples", "8", *words]
+    return subprocess.Popen([*command, "--out", out], stderr=subprocess.PIPE, text=True)
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -440,7 +440,7 @@ def test_a_node_with_an_old_python_is_left_out_by_name(kernel: Path, tmp_path: P
     campaign = tmp_path / "main"
     campaign.mkdir()
     (campaign / "plan.tsv").write_text("linktest-node\tlinktest\t--cpus cores --sizes 64K\n")
-    command = [ROOT / "kernels/node-run", "--campaign", campaign, "--node", "n1", "--job", "1", "--runs", "1"]
+    command = [f"{ROOT}/kernels/node-run", "--campaign", str(campaign), "--node", "n1", "--job", "1", "--runs", "1"]
     done = subprocess.run(
         [*command, "--kernels", tmp_path / "kernels/build"], capture_output=True, text=True, check=False,
         env=dict(os.environ, PATH=f"{old.parent}:{os.environ['PATH']}"),
@@ -530,7 +530,7 @@ def test_node_run_measures_it_and_the_job_has_its_pairs(kernel: Path, tmp_path: 
     (campaign / "plan.tsv").write_text(
         f"linktest-node\tlinktest\t{words}\nlinktest-none\tlinktest\t{words} --launcher no-such-mpirun\n"
     )
-    command = [ROOT / "kernels/node-run", "--campaign", campaign, "--node", "n1", "--job", "1", "--runs", "1"]
+    command = [f"{ROOT}/kernels/node-run", "--campaign", str(campaign), "--node", "n1", "--job", "1", "--runs", "1"]
     done = subprocess.run([*command, "--kernels", kernel.parent], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     job = jobs.read(campaign / "nodes/n1/job1")

@@ -925,8 +925,8 @@ def test_the_folder_of_a_killed_node_run_goes_with_the_next_one_and_that_of_anot
     (tmp_path / "c/plan.tsv").write_text("a\tnone\t--op x\n")
     with (folders["lives"] / "lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        words = [ROOT / "kernels/node-run", "--campaign", tmp_path / "c", "--node", "n", "--job", "1", "--runs", "1"]
-        subprocess.run(words, check=True, capture_output=True, timeout=120)
+        words = ["--campaign", f"{tmp_path}/c", "--node", "n", "--job", "1", "--runs", "1"]
+        subprocess.run([ROOT / "kernels/node-run", *words], check=True, capture_output=True, timeout=120)
     assert sorted(path.name.rpartition(".")[2] for path in tmp_path.glob("node-run.*")) == ["lives", "strange"]
 
 

@@ -16,11 +16,11 @@ import shlex
 import struct
 import subprocess
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
-from msgspec.structs import replace
 
 from nodeprint.campaign import plans
 from nodeprint.campaign.node_sheet import Node
@@ -319,7 +319,9 @@ def test_lines_are_at_home_near_and_far_in_the_time_of_one(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("preset", ["standard", "thorough"])
-def test_a_preset_measures_hops_at_homes_of_both_sockets(tmp_path: Path, preset: str) -> None:
+def test_a_preset_measures_hops_at_homes_of_both_sockets(
+    tmp_path: Path, preset: Literal["standard", "thorough"]
+) -> None:
     config = Config(preset=preset, measure=("coherence-cas",))
     (row,) = configuration.read_plan(configuration.plan(config))
     pairs = [

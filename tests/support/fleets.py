@@ -36,7 +36,7 @@ def made(
 @lru_cache(maxsize=64)
 def judged(*defects: str, **changes: int | bool | str) -> Judged:
     """Such a fleet, judged by the defaults."""
-    return judge(made(*defects, **changes))  # type: ignore[arg-type]
+    return judge(made(*defects, **changes))
 
 
 def with_outcomes(of: Judged) -> Mapping[str, str]:

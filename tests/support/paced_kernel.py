@@ -47,8 +47,8 @@ def paced(house: Path) -> Iterator[None]:
     folder = kernel.parent / "paced"
     folder.mkdir()
     library = folder / "pace.so"
-    command = ["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-shared", "-fPIC", "-xc", "-", "-o", library]
-    subprocess.run(command, input=PRELOADED, text=True, check=True)
+    command = ["gcc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-shared", "-fPIC", "-xc", "-"]
+    subprocess.run([*command, "-o", library], input=PRELOADED, text=True, check=True)
     real = kernel.rename(folder / "coherence")
     kernel.write_text(WRAPPER.format(paced=PACED, library=library, real=real))
     kernel.chmod(0o755)

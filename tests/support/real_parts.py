@@ -75,7 +75,7 @@ def built(flavour: str = "") -> Path:
     folder.mkdir(exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        command = ["make", "-s", "-j2", "-C", ROOT / "kernels", *([flavour] if flavour else [])]
+        command: list[str | Path] = ["make", "-s", "-j2", "-C", ROOT / "kernels", *([flavour] if flavour else [])]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=environment())
     assert done.returncode == 0, done.stderr
     return folder / flavour
@@ -94,8 +94,8 @@ def small_file_system(folder: Path, size: str) -> Iterator[None]:
     """`folder`, new, as a tmpfs of `size`."""
     need(root="mount a small file system")
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder]
-    made = subprocess.run(mount, check=False, capture_output=True, text=True)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs"]
+    made = subprocess.run([*mount, folder], check=False, capture_output=True, text=True)
     if made.returncode != 0:
         missing(f"no tmpfs can be mounted here: {made.stderr}")
     try:

@@ -6,7 +6,7 @@ import os
 def read_to_end(leader: int) -> str:
     """All that was written to the terminal whose leading side is `leader`, which is closed then. The other side must be
     closed here and end with its programs: one read gives only what has come so far, often the first line alone."""
-    chunks = []
+    chunks: list[bytes] = []
     while True:
         try:
             chunk = os.read(leader, 1 << 16)

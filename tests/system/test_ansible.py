@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
@@ -40,8 +40,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     cluster("down", state=state)
 
 
-def inventory(site: Path, path: Path, nodes: Sequence[str] = NODES, **of_hosts: dict[str, Any]) -> None:
-    """An inventory of the hosts, each with variables of its own."""
+def inventory(
+    site: Path, path: Path, nodes: Sequence[str] = NODES, of_hosts: Mapping[str, Mapping[str, object]] | None = None
+) -> None:
+    """An inventory of the hosts, some with variables of their own."""
     ssh = f"-o UserKnownHostsFile={site}/ssh/known_hosts -o ServerAliveInterval=1 -o ServerAliveCountMax=3"
     variables = {
         "ansible_user": "root", "ansible_ssh_private_key_file": f"{site}/ssh/user", "ansible_ssh_extra_args": ssh,
@@ -49,7 +51,9 @@ def inventory(site: Path, path: Path, nodes: Sequence[str] = NODES, **of_hosts: 
         "nodeprint_record": "/run/node/record", "nodeprint_packages": ["likwid"],
         "nodeprint_measure_busy": True,  # no test depends on how quiet the machine is
     }  # fmt: skip
-    path.write_text(json.dumps({"nodes": {"hosts": {name: {} for name in nodes} | of_hosts, "vars": variables}}))
+    path.write_text(
+        json.dumps({"nodes": {"hosts": {name: {} for name in nodes} | dict(of_hosts or {}), "vars": variables}})
+    )
 
 
 def login(site: Path, house: Path, *command: str | Path, code: int = 0) -> str:
@@ -242,7 +246,7 @@ def kernels(folder: Path, change: bytes = b"") -> Path:
 @pytest.fixture
 def spinners(site: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
     """Programs at work on cn04, more than there are CPUs, so that they get their share on a busy machine, too."""
-    command = [CLUSTER, "exec", "cn04", "sh", "-c", "while :; do :; done"]
+    command: list[str | Path] = [CLUSTER, "exec", "cn04", "sh", "-c", "while :; do :; done"]
     found = [subprocess.Popen(command, env=environment() | {"CLUSTER_STATE": str(site)}) for _ in range(8)]
     yield found
     end(found)
@@ -272,12 +276,12 @@ def test_a_busy_host_one_that_dies_and_one_with_other_kernels(
     )
     (slow / "coherence").chmod(0o755)
     other = kernels(tmp_path / "other", b"01234567")
-    of_hosts = {
+    of_hosts: dict[str, dict[str, object]] = {
         "cn02": {"nodeprint_kernels": str(other)},
         "cn03": {"nodeprint_kernels": str(slow)},
         "cn04": {"nodeprint_measure_busy": False},
     }
-    inventory(site, house / "hosts.yml", **of_hosts)
+    inventory(site, house / "hosts.yml", of_hosts=of_hosts)
     campaign = house / "results/hard"
     with ThreadPoolExecutor() as pool:
         call = pool.submit(main_job, site, house, {"campaign": "hard"})
@@ -332,7 +336,7 @@ def test_a_suspicion_is_confirmed_by_a_second_job(house: Path, site: Path, tmp_p
     programs.mkdir()
     (programs / "coherence").write_text(REPLAY.format(fleet=fleet))
     (programs / "coherence").chmod(0o755)
-    inventory(site, house / "hosts.yml", **{node: {"nodeprint_kernels": str(programs)} for node in NODES})
+    inventory(site, house / "hosts.yml", of_hosts={node: {"nodeprint_kernels": str(programs)} for node in NODES})
     config = {"campaign": "suspected", "runs": 2, "recheck": True, "recheck_minutes": 0.05}
     said = main_job(site, house, config)
     jobs = {node: len(list((house / f"results/suspected/nodes/{node}").glob("job*"))) for node in NODES}

@@ -98,8 +98,8 @@ def test_a_crashing_kernel_a_drained_node_and_a_bundle_of_another_host(
     # Records in the folder of a node that did not write them.
     drained = house / "results/drained"
     shutil.copytree(drained / "nodes/cn01", drained / "nodes/cn03")
-    for command in (["judge", drained], ["report", drained]):
-        subprocess.run(["nodeprint", *command], cwd=house, env=environment(), check=True, capture_output=True)
+    for command in ("judge", "report"):
+        subprocess.run(["nodeprint", command, drained], cwd=house, env=environment(), check=True, capture_output=True)
     assert "written on host cn01" in json.dumps(verdicts(drained)["cn03"]["reasons"])
     page = text_of(drained)
     assert "cn03" in page
@@ -326,7 +326,7 @@ def test_nothing_is_left(tmp_path: Path) -> None:
     assert cluster("exec", "login", "srun", "hostname", state=other).stdout.split() == ["cn01"]
     # A node boots while something still holds the network that it had.
     held = f"nsenter --net --target=$(cat {other}/nodes/cn01) sh -c 'echo held; exec sleep 600'"
-    command = [CLUSTER, "exec", "--state", other, "login", "sh", "-c", held]
+    command: list[str | Path] = [CLUSTER, "exec", "--state", other, "login", "sh", "-c", held]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment(), text=True) as holder:
         try:
             assert holder.stdout and holder.stdout.readline() == "held\n"

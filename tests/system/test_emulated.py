@@ -159,9 +159,10 @@ def test_a_pair_is_measured_near_and_far(emulated: Emulated) -> None:
     """Far is the node at the same place in the other socket."""
     near = [(a, b, node_of(a)) for a, b in itertools.combinations(ONE_OF_EACH, 2)]
     assert pairs(emulated, "near-and-far") == sorted(near + [(a, b, (home + 2) % NODES) for a, b, home in near])
-    one, labels = jobs.read(emulated.node / "job1").measured["near-and-far"], topology.read(store.tree(emulated.node))
-    far = one.places["home"] != np.array([node_of(a) for a in one.places["a"].tolist()])
-    assert homes.of_pairs(one, labels).tolist() == np.where(far, homes.FAR, homes.NEAR).tolist()
+    hops, survey = jobs.read(emulated.node / "job1").measured["near-and-far"], store.tree(emulated.node)
+    assert survey is not None
+    far = hops.places["home"] != np.array([node_of(a) for a in hops.places["a"].tolist()])
+    assert homes.of_pairs(hops, topology.read(survey)).tolist() == np.where(far, homes.FAR, homes.NEAR).tolist()
 
 
 @pytest.mark.parametrize("measurement", ["all-pairs", "all-homes"])

@@ -72,8 +72,8 @@ def job(house: Path, slurm: Path, campaign: str, changes: Mapping[str, object], 
     """A call of the main job with LinkTest between the nodes of a campaign; its verdict."""
     config = {
         "campaign": campaign, "launch": "slurm", "measure": ["coherence-cas", "linktest-fabric"],
-        "arguments": {"linktest-fabric": WORDS},
-    } | changes  # fmt: skip
+        "arguments": {"linktest-fabric": WORDS}, **changes,
+    }  # fmt: skip
     done = main_job(house, slurm, config, *again)
     assert done.returncode == 0, done.stdout + done.stderr
     folder = house / "results" / campaign
@@ -179,7 +179,7 @@ def test_each_partition_is_measured_and_a_missing_pmix_is_named(house: Path, slu
 
 def test_a_rank_that_is_killed_is_named_and_the_rest_is_continued(house: Path, slurm: Path, tmp_path: Path) -> None:
     out = tmp_path / "fabric.jsonl"
-    command = [
+    command: list[str | Path] = [
         CLUSTER, "exec", "login", house / "kernels/build/linktest", "--nodes", ",".join(NODES), "--out", out, "--sizes",
         "64K", "--mix", "--passes", "200", "--samples", "50",
     ]  # fmt: skip

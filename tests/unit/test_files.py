@@ -128,8 +128,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A judged campaign of one imported matrix, `a`, that nobody changes."""
     folder = tmp_path_factory.mktemp("judged")
     (folder / "a.csv").write_text(MATRIX)
-    for words in (["import", folder / "a.csv", "--out", folder / "campaign"], ["judge", folder / "campaign"]):
-        assert call(*words) == 0
+    assert call("import", folder / "a.csv", "--out", folder / "campaign") == 0
+    assert call("judge", folder / "campaign") == 0
     return folder / "campaign"
 
 
@@ -247,8 +247,9 @@ def test_node_run_harms_nothing(name: str, kind: str, tmp_path: Path) -> None:
     shutil.copy(ROOT / "tests/support/fake_kernel.sh", tmp_path / "build/fake")
     look = plant(job / name, kind)
     before = look()
-    words = ["--campaign", folder, "--node", "n1", "--job", "1", "--runs", "1", "--kernels", tmp_path / "build"]
-    done = subprocess.run([ROOT / "kernels/node-run", *words], capture_output=True, text=True, timeout=600, check=False)
+    command = [f"{ROOT}/kernels/node-run", "--node", "n1", "--job", "1", "--runs", "1", "--campaign", str(folder)]
+    command += ["--kernels", f"{tmp_path}/build"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert look() == before
     assert f"{name}: is no regular file, and only those are replaced; remove it, then run again" in done.stderr
     assert done.returncode == (0 if name.startswith("run1") else 1)

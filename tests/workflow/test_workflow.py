@@ -116,7 +116,7 @@ def test_what_a_site_adds_is_reported_without_measuring_or_judging(
     path.write_text(former)
     assert again.returncode == 0, again.stderr
     assert re.findall(r"^nodeprint: (\w+): (?:\d+ min )?\d+ s$", again.stderr, re.MULTILINE) == ["report"]
-    words = ["pdftotext", results / "report/cluster.pdf", "-"]
+    words: list[str | Path] = ["pdftotext", results / "report/cluster.pdf", "-"]
     assert "clause 7 of ABC-42" in subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
@@ -213,7 +213,7 @@ def test_killed_in_the_middle_then_continued(
         for pid in alive[victim]:
             os.kill(pid, signal.SIGKILL)
     process.wait(timeout=300)
-    measured = records.read(cut).pairs["latency_ns"] if "coherence" in victims else []
+    measured: list[float] = records.read(cut).pairs["latency_ns"].tolist() if "coherence" in victims else []
     result = run(house, path)
     assert result.returncode == 0, result.stdout + result.stderr
     (file,) = record_files(folder)
@@ -222,7 +222,7 @@ def test_killed_in_the_middle_then_continued(
     assert len(keys) == len(set(keys)) == len(file.header["cpus"]) * (len(file.header["cpus"]) - 1) // 2 * PASSES
     if "coherence" in victims:
         assert 0 < len(measured) < len(keys)
-        assert list(file.pairs["latency_ns"][: len(measured)]) == list(measured)
+        assert list(file.pairs["latency_ns"][: len(measured)]) == measured
         assert len(file.headers) == 2, "the same file, continued once"
 
 

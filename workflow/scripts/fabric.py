@@ -65,7 +65,7 @@ def measure(out: Path, setup: str, words: list[str]) -> tuple[str, int, float, s
     if out.with_name(out.name + ".gz").exists():
         return "done", 0, 0.0, ""
     began = time.monotonic()
-    sourced = ["sh", "-c", '. "$0" >&2 && exec "$@"', Path(setup).absolute()] if setup and Path(setup).is_file() else []
+    sourced = ["sh", "-c", '. "$0" >&2 && exec "$@"', str(Path(setup).absolute())] if Path(setup).is_file() else []
     done = subprocess.run([*sourced, KERNEL, "--out", out, *words], stderr=subprocess.PIPE, text=True, check=False)
     sys.stderr.write(done.stderr)
     said = (done.stderr.strip().splitlines() or [""])[-1].removeprefix("linktest: ")

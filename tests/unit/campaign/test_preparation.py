@@ -7,7 +7,7 @@ import tarfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -22,6 +22,8 @@ from nodeprint.settings.config_file import Config
 from tests.support.made_records import header, lines
 from tests.support.real_parts import ROOT
 from tests.support.run_archives import COMPRESS, RECORDS, tar_of
+
+Launch = Literal["here", "slurm", "ansible"]
 
 
 def folder_of(folder: Path, files: Mapping[str | Path, str]) -> Path:
@@ -283,7 +285,9 @@ def test_a_failed_outcome_is_set_aside_and_a_complete_one_stays(settings: Config
 
 
 @pytest.mark.parametrize(("launch", "has_id"), [("here", False), ("slurm", True), ("ansible", True)])
-def test_what_is_measured_elsewhere_is_known_by_the_campaigns_id(settings: Config, launch: str, has_id: bool) -> None:
+def test_what_is_measured_elsewhere_is_known_by_the_campaigns_id(
+    settings: Config, launch: Launch, has_id: bool
+) -> None:
     settings = replace(settings, launch=launch)
     folder = preparation.prepare(settings, lambda: [Node("a", "a", state="inventory")], [], {})
     assert (folder / "id").exists() is has_id
@@ -367,7 +371,7 @@ def test_an_unfinished_job_of_another_plan_or_kernel_stays(
      ("slurm", "survey", True, 1), ("slurm", "node-run", True, 2), ("slurm", "nothing", True, 1)],
 )  # fmt: skip
 def test_an_unfinished_job_of_another_boot_stays(
-    settings: Config, tmp_path: Path, launch: str, seen_by: str, records: bool, job: int
+    settings: Config, tmp_path: Path, launch: Launch, seen_by: str, records: bool, job: int
 ) -> None:
     """Of this machine the boot is known; of another node what node-run noted."""
     settings = replace(settings, launch=launch)
@@ -406,7 +410,7 @@ def complete_job(settings: Config, plan: str | None = None) -> Path:
 
 
 @pytest.mark.parametrize(("before", "now"), [("here", "slurm"), ("here", "ansible"), ("slurm", "here")])
-def test_a_campaign_of_other_nodes_asks_for_a_name(settings: Config, before: str, now: str) -> None:
+def test_a_campaign_of_other_nodes_asks_for_a_name(settings: Config, before: Launch, now: Launch) -> None:
     job = complete_job(replace(settings, launch=before))
     folder = job.parent.parent.parent
     kept = {path: path.read_text() for path in folder.rglob("*") if path.is_file()}

@@ -55,8 +55,8 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A judged campaign of one imported matrix."""
     folder = tmp_path_factory.mktemp("good")
     (folder / "a.csv").write_text(MATRIX)
-    for words in (["import", folder / "a.csv", "--out", folder / "campaign"], ["judge", folder / "campaign"]):
-        assert call(*words) == 0
+    assert call("import", folder / "a.csv", "--out", folder / "campaign") == 0
+    assert call("judge", folder / "campaign") == 0
     return folder / "campaign"
 
 

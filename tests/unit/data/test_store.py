@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -100,9 +102,14 @@ def test_a_job_is_read_from_its_records_once(campaign: Make, monkeypatch: pytest
     new = folder / "nodes/n2/job1/run3/coherence-cas.jsonl"
     new.parent.mkdir()
     new.write_text(lines(header(run=3, host="n2"), pair(0, 1, latency_ns=99.0), TRAILER))
-    read = []
+    read: list[str] = []
     real = records.read
-    monkeypatch.setattr(records, "read", lambda path, *more: read.append(path.parts[-4]) or real(path, *more))
+
+    def watched(path: Path, *more: Any) -> records.Records:
+        read.append(path.parts[-4])
+        return real(path, *more)
+
+    monkeypatch.setattr(records, "read", watched)
     second = packing.pack(folder)
     assert read == ["n2"] * 3
     assert [len(one.pairs[0].node) for one in (first, second)] == [4, 5]
@@ -162,7 +169,7 @@ def test_one_more_job_is_packed_with_its_node_alone_and_as_if_all_were_packed_an
     folder = campaign("n0", "n1", "n2")
     packed = folder / "packed"
 
-    def records_of(name: str, job: int, *cells: str) -> None:
+    def records_of(name: str, job: int, *cells: dict[str, object]) -> None:
         path = folder / f"nodes/{name}/job{job}/run1/chase-levels.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(lines(cell_header(run=1, job=job, host=name), *cells, TRAILER))
@@ -216,7 +223,7 @@ def test_a_campaign_that_cannot_be_written_is_read_and_left_as_it_is(
 ) -> None:
     folder = campaign("n1", "n2", "n3")
     before = sorted(folder.rglob("*"))
-    monkeypatch.setattr(store.os, "access", lambda path, _: Path(path) != folder)
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path) != folder)
     found = packing.pack(folder)
     assert len(found.pairs[0].node) == 6 and packing.pack(folder).quantities[0].measurement == "coherence-cas"
     rules = tmp_path / "ours.yaml"
@@ -326,7 +333,7 @@ def test_gather_says_why_a_node_is_missing(campaign: Make) -> None:
 
 def test_long_work_is_counted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     now = iter([0.0, 1.0, 30.0, 60.0, 90.0, 120.0])
-    monkeypatch.setattr(waiting.time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(time, "monotonic", lambda: next(now))
     assert list(waiting.counted("abcde", 5, "nodes read")) == list("abcde")
     assert capsys.readouterr().err == (
         "nodeprint: 2 of 5 nodes read, about 45 s left\nnodeprint: 3 of 5 nodes read, about 40 s left\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -78,10 +79,11 @@ def test_export_writes_each_table(campaign: OpenCampaign, tmp_path: Path, table:
     done = CliRunner().invoke(app, ["export", str(campaign.folder), "--to", str(to), "--table", table])
     assert done.exit_code == 0, done.output
     read = pd.read_csv(to) if ending == "csv" else pd.read_parquet(to)
-    expected = {
+    tables: dict[export.Table, Callable[[], pd.DataFrame]] = {
         "pairs": campaign.pairs, "cells": campaign.cells, "classes": campaign.classes,
         "deviations": lambda: export.deviation_rows(campaign.deviations()),
-    }[table]()  # fmt: skip
+    }  # fmt: skip
+    expected = tables[table]()
     assert list(read.columns) == list(expected.columns)
     assert len(read) == len(expected)
 

@@ -39,7 +39,7 @@ from nodeprint.machine.topology.presets import from_part, preset
 from nodeprint.report.pages import die_pages
 from nodeprint.report.pages.blocks import Text
 from nodeprint.simulate import Modes, Plan, Spread, write
-from nodeprint.simulate.line_values import detailed
+from nodeprint.simulate.line_values import Detailed, detailed
 from nodeprint.structure.matrix_arithmetic import rand_index
 from tests.support.real_parts import built
 from tests.support.routed_dies import passes_of
@@ -57,7 +57,8 @@ def analysed(
         topology, nodes=1, runs=runs, modes=modes, seed=seed, spread=spread or Spread(),
         defects=(f"node000: {defect}",) if defect else (),
     )  # fmt: skip
-    passes, truth = [], []
+    passes: list[Pass] = []
+    truth: list[Detailed] = []
     for number, run in enumerate(detailed(plan), start=1):
         passes += passes_of(run, number)
         truth.append(run)
@@ -223,7 +224,7 @@ def test_a_continuous_spread_makes_no_clusters() -> None:
     for tail in (3, 5, 1000):
         own = rng.standard_t(tail, (400, 12))
         halves = [own + 0.05 * rng.standard_normal(own.shape) for _ in range(2)]
-        found = line_clusters.find(halves[0], halves[1], sum(halves) / 2, np.zeros(400, dtype=int))
+        found = line_clusters.find(halves[0], halves[1], (halves[0] + halves[1]) / 2, np.zeros(400, dtype=int))
         assert found.count == 1, tail
 
 
@@ -453,7 +454,7 @@ def test_what_the_kernel_writes_here_is_read(tmp_path: Path, two_cpus: None) -> 
     (node / "job1/run1").mkdir(parents=True)
     cpus = sorted(os.sched_getaffinity(0))[:2]
     out = node / "job1/run1/coherence-cas.jsonl"
-    command = [built() / "coherence", "--op", "cas", "--cpus", ",".join(map(str, cpus)), "--passes", "2"]
+    command = [f"{built()}/coherence", "--op", "cas", "--cpus", ",".join(map(str, cpus)), "--passes", "2"]
     subprocess.run([*command, "--detail", "--census", "--out", out], check=True, capture_output=True)
     labels = CliRunner().invoke(app, ["topology", "--json"]).output
     (node / "job1/topology.json").write_text(labels)

@@ -38,7 +38,7 @@ def held(die: Die, made: apart.Made) -> list[bool]:
         for cluster, site in enumerate(die.sites.of_cluster)
     }
     between = [made.apart_ns[ends[p], ends[q]] for p, q in die.distances.ends]
-    inside = (np.abs(die.distances.line - between) <= die.distances.line_half).tolist()
+    inside: list[bool] = (np.abs(die.distances.line - between) <= die.distances.line_half).tolist()
     for site, ns, half in zip(
         range(die.sites.count, die.sites.with_memory), die.distances.further, die.distances.further_half, strict=True
     ):

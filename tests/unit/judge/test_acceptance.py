@@ -56,5 +56,5 @@ def test_a_site_changes_the_bound_of_one_term_alone(tmp_path: Path) -> None:
     path.write_text("bounds: {percent: {core: 8}}\ncells: {numa: {percent: 3, prior: 0.6}}\n")
     rules, defaults = acceptance.load(path), acceptance.load()
     assert (rules.bound("core"), rules.bound("class")) == (0.08, defaults.bound("class"))
-    assert (rules.cell("numa").bound, rules.cell("numa").job_sd) == (0.03, pytest.approx(0.002))
+    assert rules.cell("numa").bound == 0.03 and rules.cell("numa").job_sd == pytest.approx(0.002)
     assert rules.cell("clock") == defaults.cell("clock") and rules.cell("unheard-of") == defaults.cell("other")

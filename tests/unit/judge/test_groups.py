@@ -15,7 +15,7 @@ from tests.support.fleets import made, times, with_outcomes
 HOPS = "coherence-cas"
 
 
-def _slower(nodes: int, *groups: tuple[range, float]):
+def _slower(nodes: int, *groups: tuple[range, float]) -> PackedFleet:
     """A fleet in which groups of nodes are slower in all pairs by a share."""
     return times(made(nodes=nodes), HOPS, lambda node, job: next((1 + s for of, s in groups if node in of), 1.0))
 

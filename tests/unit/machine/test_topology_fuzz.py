@@ -126,7 +126,8 @@ def _archive(folder: Path) -> Source:
 
 @pytest.fixture(scope="module", params=[_matrix, _table, _records, _xml, _old_xml, _root, _cpuid, _archive])
 def source(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Source:
-    return request.param(tmp_path_factory.mktemp("fuzz"))
+    made: Source = request.param(tmp_path_factory.mktemp("fuzz"))
+    return made
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")

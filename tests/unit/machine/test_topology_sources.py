@@ -7,6 +7,7 @@ import os
 import platform
 import subprocess
 import tarfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -162,6 +163,7 @@ def test_bytes_gone_wrong_give_labels_or_one_sentence(
     tmp_path: Path, source: str, at: float, junk: bytes, cut: int
 ) -> None:
     fake = xeon(sockets=1, cores=2)
+    reads: Callable[[], Topology]
     if source == "xml":
         path, reads = fake.write_xml(tmp_path / "m.xml"), lambda: topology.read_xml(tmp_path / "m.xml")
     elif source == "cpuid":
@@ -463,4 +465,4 @@ def test_captured_snc_has_four_nodes_without_cpus(data: Path) -> None:
 def test_captured_naples_is_one_machine_by_two_sources(data: Path) -> None:
     a, b = _captured(data, "AMD-17h-Zen-2xEpyc-7451"), _captured(data, "x86_64-epyc_7451")
     for level in ("socket", "quadrant", "ccd", "ccx", "core"):
-        assert parts(a, level) == parts(b, level)  # type: ignore[arg-type]
+        assert parts(a, level) == parts(b, level)

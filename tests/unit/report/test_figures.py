@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -58,7 +59,11 @@ def levels_of(measurement: str, *defects: str, machine: str = "rome-2x64") -> No
     return node_levels.levels(simulated(*defects, machine=machine), measurement, "node002")
 
 
-def figures(machine: str) -> dict[str, tuple[Draw[FigureData], FigureData]]:
+#: What draws a figure, and its data, which is of the kind that it draws.
+Drawing = tuple[Draw[Any], FigureData]
+
+
+def figures(machine: str) -> dict[str, Drawing]:
     """Every figure of a node by its name."""
     pairs = levels_of("coherence-cas", "node002: core 17 +8%", machine=machine)
     memory = levels_of("chase-latency", "node002: core 17 +8%", machine=machine)
@@ -73,7 +78,7 @@ def figures(machine: str) -> dict[str, tuple[Draw[FigureData], FigureData]]:
     sizes = 2.0 ** np.arange(12, 30)
     curve = CurveData((CurveLine("node002", sizes, sizes**0.2),), "working set, bytes", "latency, ns", True, True)
     times = {name: 112.0 + number for number, name in enumerate(nodes)}
-    drawn: dict[str, tuple[Draw[FigureData], FigureData]] = {
+    drawn: dict[str, Drawing] = {
         "classes": (distributions.classes, distributions.by_class(pairs, "node002")),
         "histogram": (distributions.histogram, distributions.of_square(square.values, square.scale)),
         "runs": (distributions.run_pairs, distributions.first_and_last_run(pairs, "node002")),
@@ -99,9 +104,9 @@ def figures(machine: str) -> dict[str, tuple[Draw[FigureData], FigureData]]:
         "effect": (effects.effect, effects.of_finding(finding)),
         "own pairs": (own_places.own_differences, own_places.own_places(pairs, "node002", finding)),
         "own cells": (own_places.own_differences, own_places.own_places(memory, "node002", cells)),
-    }  # type: ignore[assignment]
+    }
     if crossing is not None:
-        drawn["quadrants"] = (quadrants.quadrants, crossing)  # type: ignore[assignment]
+        drawn["quadrants"] = (quadrants.quadrants, crossing)
     return drawn
 
 
@@ -118,7 +123,7 @@ def test_axes_have_titles_with_units_in_letters_that_can_be_read(machine: str) -
         titles = " ".join(" ".join(text.get_text().split()) for text in texts)
         assert re.search(r", (ns|%|GB/s|GHz|pairs|bytes)( |$)", f"{titles} "), (name, titles)
         for text in texts:
-            assert text.get_fontsize() >= STYLE.smallest_letters_pt, (name, text.get_text())
+            assert float(text.get_fontsize()) >= STYLE.smallest_letters_pt, (name, text.get_text())
 
 
 def texts_of(figure: Figure) -> list[Text]:

@@ -40,7 +40,9 @@ def test_it_is_drawn_with_names_and_units(quantity: str) -> None:
     figure, ax = plt.subplots()
     data = load.by_second("cn01", SECONDS, quantity)
     load.seconds(ax, data, style.load())
-    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    legend = ax.get_legend()
+    assert legend is not None
+    names = [text.get_text() for text in legend.get_texts()]
     assert [name for name in names if "slowest" not in name] == ["socket 0", "socket 1"]
     assert ("socket 1, slowest core" in names) == (quantity == "core_hz")
     assert ax.get_ylabel() == load.QUANTITIES[quantity][0]

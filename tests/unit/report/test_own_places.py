@@ -11,11 +11,13 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from nodeprint.data.fabric import Fabric, Fabrics
 from nodeprint.data.homes import FAR, NEAR
@@ -119,7 +121,7 @@ def with_difference(quantity: Quantity, at: npt.NDArray[np.int64], size: float) 
     """The fleet with this measurement alone, which differs by `size` at some places of one node, towards the bad."""
     values = quantity.values.copy()
     rows = np.flatnonzero(quantity.node == SLOW)
-    where = np.ix_(rows, range(values.shape[1]), at)
+    where = np.ix_(rows, np.arange(values.shape[1]), at)
     if quantity.model.scale == "share":
         values[where] += size
     else:
@@ -133,8 +135,8 @@ def axes(monkeypatch: pytest.MonkeyPatch) -> list[Axes]:
     axes: list[Axes] = []
     original = render.figure
 
-    def watched(*arguments: object, **options: object) -> object:
-        made = original(*arguments, **options)  # type: ignore[arg-type]
+    def watched(*arguments: Any, **options: Any) -> Figure:
+        made = original(*arguments, **options)
         axes.append(made.axes[0])
         return made
 
@@ -150,7 +152,7 @@ def assert_shown(of: PackedFleet, verdict: Verdict, finding: Finding, axes: list
     side = np.sign(finding.effect)
     marks = [line for line in ax.get_lines() if line.get_marker() == "^"]
     values = side * np.concatenate([np.asarray(line.get_ydata(), dtype=np.float64) for line in marks])
-    bounds = sorted(float(line.get_ydata()[0]) for line in ax.get_lines() if line.is_dashed())  # type: ignore[index]
+    bounds = sorted(float(np.asarray(line.get_ydata())[0]) for line in ax.get_lines() if line.is_dashed())
     assert bounds == pytest.approx([-100 * finding.bound, 100 * finding.bound])
     bound = bounds[1]
     assert np.mean(values > bound) > 0.9, (finding.part, bound, values)

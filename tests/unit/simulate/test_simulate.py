@@ -7,6 +7,7 @@ import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def test_the_help_lists_the_presets() -> None:
     assert [name for name in PRESETS if name not in said] == []
 
 
-def test_a_seed_gives_the_same_bytes_and_another_gives_others(tmp_path):
+def test_a_seed_gives_the_same_bytes_and_another_gives_others(tmp_path: Path) -> None:
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
         write(Plan(SMALL, nodes=2, runs=1, passes=1, seed=seed), tmp_path / name)
     assert digest(tmp_path / "a") == digest(tmp_path / "b") != digest(tmp_path / "c")
@@ -42,7 +43,7 @@ def test_a_seed_gives_the_same_bytes_and_another_gives_others(tmp_path):
         write(Plan(SMALL, nodes=2), tmp_path / "a")
 
 
-def test_everything_simulated_says_so(tmp_path):
+def test_everything_simulated_says_so(tmp_path: Path) -> None:
     write(Plan(SMALL, nodes=1, runs=1, passes=1), tmp_path / "a")
     job = tmp_path / "a/nodes/node000/job1"
     assert json.loads((job / "status.json").read_text())["simulated"] is True
@@ -51,7 +52,7 @@ def test_everything_simulated_says_so(tmp_path):
     assert fleet(Plan(SMALL, nodes=1)).simulated
 
 
-def test_every_command_says_that_it_is_simulated(tmp_path):
+def test_every_command_says_that_it_is_simulated(tmp_path: Path) -> None:
     campaign = write(Plan(SMALL, nodes=3, runs=2, passes=1, defects=("node001: fingerprint bios=2",)), tmp_path / "a")
     node = campaign / "nodes/node000"
     for command in (
@@ -72,7 +73,7 @@ def test_every_command_says_that_it_is_simulated(tmp_path):
     assert json.loads((campaign / "fleet.json").read_text())["simulated"] is True
 
 
-def test_runs_of_a_node_differ_less_than_nodes_and_are_not_copies():
+def test_runs_of_a_node_differ_less_than_nodes_and_are_not_copies() -> None:
     values = np.asarray(fleet(Plan(SMALL, nodes=6, runs=2)).pairs[0].values)
     runs = values.reshape(6, 2, -1)
     assert not np.allclose(runs[:, 0], runs[:, 1])
@@ -80,14 +81,14 @@ def test_runs_of_a_node_differ_less_than_nodes_and_are_not_copies():
     assert np.abs(np.diff(means, axis=1)).max() < 0.05
 
 
-def test_classes_are_in_the_order_of_distance():
+def test_classes_are_in_the_order_of_distance() -> None:
     stack = fleet(Plan(preset("rome-2x64"), nodes=1)).pairs[0]
     medians = [np.median(stack.values[..., stack.pair_layout.classes == k]) for k in range(6)]
     assert medians[0] < medians[1] < medians[2] <= 1.02 * medians[3] < 1.05 * medians[4] < medians[5]
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
-def test_every_example_is_understood(text):
+def test_every_example_is_understood(text: str) -> None:
     what = text.replace("37", "7").replace("core 9", "core 3")
     found = fleet(Plan(SMALL, nodes=2, spread=Spread(), defects=(f"node001: {what}",)))
     assert len(found.nodes) == 2
@@ -111,13 +112,13 @@ def test_every_example_is_understood(text):
         ("node001: fingerprint colour=red", "no field 'colour'; known are microcode"),
     ],
 )
-def test_wrong_defects_are_named_and_nothing_is_written(tmp_path, text, message):
+def test_wrong_defects_are_named_and_nothing_is_written(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(NodeprintError, match=message):
         write(Plan(SMALL, nodes=2, runs=2, passes=1, defects=(text,)), tmp_path / "a")
     assert not (tmp_path / "a").exists()
 
 
-def test_every_defect_of_a_chip_or_node_shows(tmp_path):
+def test_every_defect_of_a_chip_or_node_shows(tmp_path: Path) -> None:
     """None is taken and does nothing: the records and surveys of its node are others than without it."""
     plan = Plan(preset("rome-2x64"), nodes=1, runs=1, passes=1, cells=True)
     healthy = digest(write(plan, tmp_path / "healthy"))
@@ -126,7 +127,7 @@ def test_every_defect_of_a_chip_or_node_shows(tmp_path):
         assert digest(write(planted, tmp_path / str(number))) != healthy, text
 
 
-def test_the_clock_probe_sees_a_slow_core(tmp_path):
+def test_the_clock_probe_sees_a_slow_core(tmp_path: Path) -> None:
     write(Plan(SMALL, nodes=1, runs=1, passes=1, defects=("node000: core-clock 5 -15%",)), tmp_path / "a")
     clocks: dict[int, list[float]] = {}
     for line in gzip.decompress(
@@ -141,7 +142,7 @@ def test_the_clock_probe_sees_a_slow_core(tmp_path):
     assert medians[5] == pytest.approx(0.85 * usual, rel=0.02)
 
 
-def test_one_numa_node_a_socket_is_another_configuration(tmp_path):
+def test_one_numa_node_a_socket_is_another_configuration(tmp_path: Path) -> None:
     write(Plan(from_part("EPYC 7601", 2, nps=4), nodes=2, runs=1, passes=1, defects=("node001: nps 1",)), tmp_path)
     surveys = [read(open_tree(tmp_path / f"nodes/node{i:03d}/job1/survey.tar.gz")) for i in (0, 1)]
     assert [len(one.numa_nodes) for one in surveys] == [8, 2]
@@ -149,13 +150,13 @@ def test_one_numa_node_a_socket_is_another_configuration(tmp_path):
     assert surveys[1].numa_nodes[1].distances[1] == 10
 
 
-def test_a_defect_of_an_absent_node_is_named():
+def test_a_defect_of_an_absent_node_is_named() -> None:
     with pytest.raises(NodeprintError, match="node009"):
         fleet(Plan(SMALL, nodes=2, defects=("node009: missing",)))
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_machine_of_one_core_is_refused(tmp_path, threads):
+def test_a_machine_of_one_core_is_refused(tmp_path: Path, threads: int) -> None:
     machine = preset("naples-2x32")
     cpus = [cpu for cpu in machine.cpus if cpu.core == machine.cpus[0].core][:threads]
     assert len(cpus) == threads
@@ -164,13 +165,13 @@ def test_a_machine_of_one_core_is_refused(tmp_path, threads):
     assert not list(tmp_path.iterdir())
 
 
-def _lines(campaign: Path) -> list[dict[str, object]]:
+def _lines(campaign: Path) -> list[dict[str, Any]]:
     path = campaign / "nodes/node000/job1/run1/coherence-cas.jsonl.gz"
     valid_records(path)
     return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
 
 
-def test_lines_live_in_quadrants_and_the_records_say_so(tmp_path):
+def test_lines_live_in_quadrants_and_the_records_say_so(tmp_path: Path) -> None:
     """The value of a pair is the mean of its clusters' medians, and lines are as far as their cluster is from a CPU."""
     machine = from_part("EPYC 7742", 1, smt=False)
     found = _lines(write(Plan(machine, nodes=1, runs=1, passes=2, detail=True), tmp_path / "a"))
@@ -191,7 +192,7 @@ def test_lines_live_in_quadrants_and_the_records_say_so(tmp_path):
     assert max(near) - min(near) == pytest.approx(15, abs=1.5)  # two steps
 
 
-def test_lines_without_quadrants(tmp_path):
+def test_lines_without_quadrants(tmp_path: Path) -> None:
     none = _lines(write(Plan(SMALL, nodes=1, runs=1, passes=1, modes=Modes()), tmp_path / "none"))
     assert {(r["clusters"], r["reason"]) for r in none if r["record"] == "clusters"} == {(1, "nothing separates")}
     flat = _lines(write(Plan(preset("graviton3-64"), nodes=1, runs=1, passes=1), tmp_path / "flat"))
@@ -211,7 +212,7 @@ def test_lines_without_quadrants(tmp_path):
             modes_named(wrong)
 
 
-def test_lines_of_the_clusters_vary_less_than_lines_of_the_whole_pool():
+def test_lines_of_the_clusters_vary_less_than_lines_of_the_whole_pool() -> None:
     def spread(modes: Modes) -> float:
         """The largest relative SD over runs of pairs that leave their quadrant."""
         (stack,) = fleet(Plan(preset("rome-2x64"), nodes=1, runs=8, modes=modes)).pairs

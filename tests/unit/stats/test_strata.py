@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from nodeprint.stats import strata
@@ -43,11 +46,11 @@ def test_a_value_far_from_two_groups_does_not_hide_them() -> None:
 @pytest.mark.parametrize("kind", ["normal", "uniform", "tailed"])
 def test_one_wide_distribution_is_one_group(count: int, kind: str) -> None:
     chance = np.random.default_rng(count)
-    draw = {
+    draws: dict[str, Callable[[], npt.NDArray[np.float64]]] = {
         "normal": lambda: chance.normal(0, 1, count), "uniform": lambda: chance.uniform(-1.7, 1.7, count),
         "tailed": lambda: chance.standard_t(3, count),
-    }[kind]  # fmt: skip
-    split = sum(max(map(len, strata.of(draw(), 1.0, 0.01))) < 0.6 * count for _ in range(200))
+    }  # fmt: skip
+    split = sum(max(map(len, strata.of(draws[kind](), 1.0, 0.01))) < 0.6 * count for _ in range(200))
     assert split <= 10  # 5 %, of a part whose standard deviation is its bound; a fleet within its bounds has none
 
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,7 +73,7 @@ def test_flat_machines_have_no_groups_however_noisy(seed: int) -> None:
     for machine in (
         mesh(64, seed=seed),
         mesh(16, seed=seed),
-        made({"one": np.zeros(48)}, {"one": 50.0}, 50.0, seed=seed),
+        made({"all": np.zeros(48, dtype=np.int64)}, {"all": 50.0}, 50.0, seed=seed),
     ):
         matrix, cpus = spoiled(machine, noise=0.1, spikes=0.01, missing=0.01, gone=0.1, seed=seed)
         result = structure.find(matrix, cpus)
@@ -266,7 +267,10 @@ def test_slow_ccx_is_named() -> None:
 def labelled(machine: Made, **parts: np.ndarray) -> Topology:
     """A topology that says of every CPU what the machine was made of, or `parts` instead."""
     labels = {"core": machine.parts["smt"]} | {k: v for k, v in machine.parts.items() if k != "smt"} | parts
-    cpus = (Cpu(i, **{level: int(part[i]) for level, part in labels.items()}) for i in range(len(machine.matrix)))
+    cpus = []
+    for number in range(len(machine.matrix)):
+        of_cpu: dict[str, Any] = {level: int(part[number]) for level, part in labels.items()}
+        cpus.append(Cpu(number, **of_cpu))
     return Topology(Machine(), tuple(cpus))
 
 

@@ -25,15 +25,15 @@ def held_against(machine: Made, matrix: Matrix, cpus: list[int]) -> tuple[dict[s
     result = structure.find(matrix, cpus)
     scores = dict.fromkeys(machine.parts, 0.0)
     place = {cpu: i for i, cpu in enumerate(cpus)}
-    invented = set()
+    invented: set[str] = set()
     for level in result.levels:
         if level.name not in machine.parts:
             invented.add(level.name)
             continue
-        mine = np.empty(len(cpus), dtype=np.int64)
+        labels = np.empty(len(cpus), dtype=np.int64)
         for number, group in enumerate(level.groups):
-            mine[[place[cpu] for cpu in group]] = number
-        scores[level.name] = rand_index(numbered(mine), numbered(machine.parts[level.name][cpus]))
+            labels[[place[cpu] for cpu in group]] = number
+        scores[level.name] = rand_index(numbered(labels), numbered(machine.parts[level.name][cpus]))
     return scores, invented, {finding.id for finding in result.findings}
 
 

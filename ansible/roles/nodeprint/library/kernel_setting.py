@@ -1,5 +1,8 @@
 #!/usr/bin/python
-"""A setting of the running Linux kernel, in files of /proc and /sys: set, and put back. Runs on the node."""
+"""A setting of the running Linux kernel, in files of /proc and /sys: set, and put back.
+
+Runs on the node, whose Python may be 3.6: hence the annotations in quotes.
+"""
 
 import json
 import platform
@@ -41,14 +44,14 @@ left: {type: list, returned: always, description: Files that somebody else has c
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
-def current(path):
+def current(path: Path) -> str:
     """The value in a file; of a list such as `always [madvise] never` the choice."""
     text = path.read_text().strip()
     choice = re.search(r"\[([^\]]*)\]", text)
     return choice.group(1) if choice else text
 
 
-def recorded(record, boot):
+def recorded(record: Path, boot: str) -> "dict[Path, list[str]]":
     """What was changed since this boot: a pair of former and new value by file."""
     if not record.exists():
         return {}
@@ -56,7 +59,7 @@ def recorded(record, boot):
     return {Path(path): pair for path, pair in content["changed"].items()} if content["boot_id"] == boot else {}
 
 
-def note(record, boot, changed):
+def note(record: Path, boot: str, changed: "dict[Path, list[str]]") -> None:
     """Write the record, or remove it where nothing is changed any more."""
     if changed:
         record.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -68,19 +71,21 @@ def note(record, boot, changed):
         record.unlink()
 
 
-def set_all(now, changed, value):
+def set_all(
+    now: "dict[Path, str]", changed: "dict[Path, list[str]]", value: str
+) -> "tuple[dict[Path, str], dict[Path, list[str]]]":
     """What to write into which file, and the record after it."""
     todo = {path: value for path in now if now[path] != value}
     pairs = {path: [changed[path][0] if path in changed else now[path], value] for path in todo}
     return todo, {**changed, **pairs}
 
 
-def put_back(now, changed):
+def put_back(now: "dict[Path, str]", changed: "dict[Path, list[str]]") -> "dict[Path, str]":
     """What to write into which file; those that somebody else has changed since are left alone."""
     return {path: before for path, (before, ours) in changed.items() if now.get(path) == ours != before}
 
 
-def write(path, value):
+def write(path: Path, value: str) -> None:
     """Write a value; an error names the file, also where it can be opened and refuses the value."""
     try:
         path.write_text(value)
@@ -88,7 +93,7 @@ def write(path, value):
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def main():
+def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "name": {"type": "str", "required": True},
@@ -101,7 +106,7 @@ def main():
     )
     wanted = module.params
     record = Path(wanted["record"], wanted["name"] + ".json")
-    left = []
+    left: list[str] = []
     try:
         boot = current(BOOT)
         changed = recorded(record, boot)
@@ -126,12 +131,12 @@ def main():
         )
     except (ValueError, KeyError, TypeError):
         module.fail_json(msg=f"{record}: garbled; remove it, the former values are those of the next boot")
-    for path in left:
-        module.warn(platform.node() + ": " + path + " is left as it is: somebody else has changed it since")
+    for name in left:
+        module.warn(platform.node() + ": " + name + " is left as it is: somebody else has changed it since")
     if not now and wanted["state"] == "present":
         module.warn(platform.node() + ": there is nothing to set: no file " + " or ".join(wanted["paths"]))
-    before, after = ("".join(f"{path}: {side[path]}\n" for path in sorted(todo)) for side in (now, todo))
-    module.exit_json(changed=bool(todo), left=left, diff={"before": before, "after": after})
+    former, new = ("".join(f"{path}: {side[path]}\n" for path in sorted(todo)) for side in (now, todo))
+    module.exit_json(changed=bool(todo), left=left, diff={"before": former, "after": new})
 
 
 if __name__ == "__main__":
