@@ -6,8 +6,9 @@ is not: a node that was left alone differs where most of the others were changed
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -16,9 +17,9 @@ import xarray as xr
 
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.campaign import DEVIATIONS
+from nodeprint.judge.outcome import Outcome
+from nodeprint.judge.table import VARIABLES
 from nodeprint.judge.terms import FAMILIES
-from nodeprint.judge.verdict import Verdict
-from nodeprint.report import files
 
 Floats = npt.NDArray[np.float64]
 
@@ -28,80 +29,77 @@ PART = ("measurement", "home", "subject", "term", "family", "place", "unit")
 _VALUES, _SAMPLE = ("value", "difference", "error", "bound"), ("node", "job", "started")
 
 
+class JudgedNode(msgspec.Struct, frozen=True):
+    """What a campaign's verdict says of a node: when its newest run began (ISO 8601; empty where that is unknown), and
+    the fields of its fingerprint."""
+
+    outcome: Outcome
+    measured: str = ""
+    fingerprint: Mapping[str, Any] = {}
+
+
 class JudgedCampaign(msgspec.Struct, frozen=True):
-    """A campaign's folder with its verdict, and when its last run began (ISO 8601; empty where none did)."""
+    """A campaign's folder, its name and nodes, and when its last run began (ISO 8601; empty where none did)."""
 
     folder: Path
-    verdict: Verdict
+    name: str
+    simulated: bool
+    nodes: Mapping[str, JudgedNode]
     last: str
 
 
-def campaigns(folders: Sequence[Path]) -> list[JudgedCampaign]:
-    """The judged campaigns of `folders`, each a campaign or a folder of campaigns, in the order of time.
-
-    Raises NodeprintError where a folder holds none, or where some are simulated and others are not.
-    """
-    verdicts: dict[Path, Verdict] = {}
-    for folder in folders:
-        whole = (folder / "verdict.json").exists()
-        paths = [folder] if whole else [path.parent for path in sorted(folder.glob("*/verdict.json"))]
-        if not paths:
-            advice = "name campaigns, or the folder that they are in; `nodeprint judge` judges one"
-            raise NodeprintError("holds no judged campaign", where=folder, advice=advice)
-        verdicts |= {path: files.read(path) for path in paths}
-    if len({verdict.simulated for verdict in verdicts.values()}) > 1:
-        raise NodeprintError(
-            "simulated and measured campaigns are no history", where=folders[0], advice="name campaigns of one kind"
-        )
-    judged = [
-        JudgedCampaign(path, verdict, max((node.measured for node in verdict.nodes.values()), default=""))
-        for path, verdict in verdicts.items()
-    ]
-    return sorted(judged, key=lambda campaign: (campaign.last, str(campaign.folder)))
-
-
-def series(judged: Sequence[JudgedCampaign]) -> xr.Dataset:
+def series(judged: Sequence[JudgedCampaign], nodes: Collection[str] | None = None) -> xr.Dataset:
     """The series (sample, part) of all parts: a sample is a node in one independent job of a campaign, in the order of
-    time. Jobs that were disturbed are in no table.
+    time. Jobs that were disturbed are in no table. With `nodes` of these alone.
 
     `value` is in the part's unit, `difference`, `error` and `bound` as in deviations.nc. What a sample does not have is
     NaN. Raises NodeprintError where a table is missing, or was written before it had times.
     """
-    tables = [_table(campaign) for campaign in judged]
+    return joined([(campaign, table(campaign, nodes)) for campaign in judged])
+
+
+def joined(campaigns: Sequence[tuple[JudgedCampaign, xr.Dataset]]) -> xr.Dataset:
+    """The series of campaigns with their tables (`table`); `number` is that of a sample's campaign among these."""
+    judged, tables = [campaign for campaign, _ in campaigns], [of_campaign for _, of_campaign in campaigns]
     parts: dict[tuple[object, ...], int] = {}
     columns = []
-    for table in tables:
-        labels = zip(*(table[key].values.tolist() for key in PART), strict=True)
+    for of_campaign in tables:
+        labels = zip(*(of_campaign[key].values.tolist() for key in PART), strict=True)
         columns.append(np.array([parts.setdefault(label, len(parts)) for label in labels], dtype=np.int64))
-    samples = sum(table.sizes["sample"] for table in tables)
+    samples = sum(of_campaign.sizes["sample"] for of_campaign in tables)
     values = {name: np.full((samples, len(parts)), np.nan, dtype=np.float32) for name in _VALUES}
     begin = 0
-    for table, column in zip(tables, columns, strict=True):
-        end = begin + table.sizes["sample"]
+    for of_campaign, column in zip(tables, columns, strict=True):
+        end = begin + of_campaign.sizes["sample"]
         for name in _VALUES:
-            values[name][begin:end, column] = table[name].values
+            values[name][begin:end, column] = of_campaign[name].values
         begin = end
     coordinates = {key: ("part", [label[number] for label in parts]) for number, key in enumerate(PART)} | {
-        key: ("sample", [entry for table in tables for entry in table[key].values.tolist()]) for key in _SAMPLE
+        key: ("sample", [entry for of_campaign in tables for entry in of_campaign[key].values.tolist()])
+        for key in _SAMPLE
     }
-    numbers = [number for number, table in enumerate(tables) for _ in range(table.sizes["sample"])]
-    coordinates["campaign"] = ("sample", [judged[number].verdict.campaign for number in numbers])
+    numbers = [number for number, of_campaign in enumerate(tables) for _ in range(of_campaign.sizes["sample"])]
+    coordinates["campaign"] = ("sample", [judged[number].name for number in numbers])
     coordinates["number"] = ("sample", numbers)
     whole = xr.Dataset({name: (("sample", "part"), array) for name, array in values.items()}, coordinates)
     return whole.isel(sample=np.argsort(whole["started"].values, kind="stable"))
 
 
-def _table(campaign: JudgedCampaign) -> xr.Dataset:
-    """A campaign's table of deviations without pooled jobs, which are in it one by one."""
+def table(campaign: JudgedCampaign, nodes: Collection[str] | None = None) -> xr.Dataset:
+    """A campaign's table of deviations without pooled jobs, which are in it one by one; with `nodes` of these alone.
+
+    Raises NodeprintError where it cannot be read, or was written before it had times.
+    """
     path, again = campaign.folder / DEVIATIONS, f"run `nodeprint judge {campaign.folder}`"
     try:
-        with xr.open_dataset(path, engine="h5netcdf") as file:
-            table = file.load()
+        with xr.open_dataset(path, engine="h5netcdf", drop_variables=set(VARIABLES) - set(_VALUES)) as file:
+            if "started" not in file.coords:
+                raise NodeprintError("has no times", where=path, advice=again)
+            whole = file.load()
     except (OSError, ValueError) as error:
         raise NodeprintError("no table of deviations can be read", where=path, advice=again) from error
-    if "started" not in table.coords:
-        raise NodeprintError("has no times", where=path, advice=again)
-    return table.isel(sample=np.flatnonzero(table["job"].values != "pooled"))
+    kept = (whole["job"].values != "pooled") & (nodes is None or np.isin(whole["node"].values, list(nodes or ())))
+    return whole.isel(sample=np.flatnonzero(kept))
 
 
 def comparable(of_node: xr.Dataset) -> Floats:
