@@ -38,13 +38,16 @@ def report(
 ) -> None:
     """Write the report of a judged campaign.
 
-    Writes cluster.pdf, the same as cluster.html, and a PDF per node, and prints their paths.
+    Writes cluster.pdf, the same as cluster.html, and a PDF per node, and prints their paths. Where earlier campaigns
+    lie beside it, the page of a node shows it over time.
     """
+    from nodeprint.history import courses
     from nodeprint.report import documents
 
     for path in documents.write(
-        campaign, to, figures=figures, figure_width=width, figure_style=style, pseudonyms=pseudonyms
-    ):
+        campaign, to, figures=figures, figure_width=width, figure_style=style, pseudonyms=pseudonyms,
+        over_time=None if pseudonyms else courses.beside(campaign),
+    ):  # fmt: skip
         typer.echo(path)
 
 

@@ -1,10 +1,17 @@
-"""The courses of a node's parts as a figure."""
+"""The courses of a node's parts as a figure, and what a node's page shows of earlier campaigns."""
 
 from __future__ import annotations
 
-from nodeprint.history import changes, text
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from nodeprint.errors import NodeprintError
+from nodeprint.history import changes, selection, series, text
 from nodeprint.history.changes import NodeHistory
+from nodeprint.report import names
 from nodeprint.report.figures.course import CourseData, CourseLine
+from nodeprint.report.pages.judged_campaign import OverTime
 
 
 def data(history: NodeHistory) -> CourseData:
@@ -17,3 +24,37 @@ def data(history: NodeHistory) -> CourseData:
         for course in history.courses if course.measured
     ]  # fmt: skip
     return CourseData(history.node, tuple(lines))
+
+
+def beside(campaign: Path) -> Callable[[Sequence[str]], Mapping[str, OverTime]]:
+    """For the report of a campaign: by node what the campaigns beside it say, of those nodes that any of them has."""
+
+    def of_nodes(nodes: Sequence[str]) -> Mapping[str, OverTime]:
+        selected = selection.beside(campaign)
+        if len(selected.judged) < 2:
+            return {}
+        tables = []
+        for other in selected.judged:
+            with suppress(NodeprintError):  # of an older version, or damaged: it is no part of this report
+                tables.append((other, series.table(other, nodes)))
+        judged = [other for other, _ in tables]
+        if selected.judged[-1] not in judged[1:]:
+            return {}
+        whole = series.joined(tables)
+        return {
+            history.node: _over_time(history, selected)
+            for history in changes.histories(whole, judged)
+            if len(set(history.campaigns)) > 1
+        }
+
+    return of_nodes
+
+
+def _over_time(history: NodeHistory, selected: selection.Selected) -> OverTime:
+    earlier = names.counted(len(set(history.campaigns) - {selected.judged[-1].name}), "earlier campaign")
+    since = f"Measured in {earlier} beside this, since {history.measured[0][:10]}."
+    if selected.beside:
+        more = names.counted(selected.beside, "further one")
+        since += f" Of each node the first, the newest and some between are looked at; {more} lie beside."
+    sentences = [text.of_node(change) for change in history.changes]
+    return OverTime(data(history), tuple(sentences) or (text.UNCHANGED,), since)

@@ -6,7 +6,7 @@ import gc
 import math
 import multiprocessing
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
@@ -27,7 +27,7 @@ from nodeprint.report.pages import cluster, method
 from nodeprint.report.pages import node as node_pages
 from nodeprint.report.pages.blocks import Document, Page, Reference, SiteTexts
 from nodeprint.report.pages.common import anchor
-from nodeprint.report.pages.judged_campaign import Campaign, FigureFiles
+from nodeprint.report.pages.judged_campaign import Campaign, FigureFiles, OverTime
 from nodeprint.report.pages.method import How
 from nodeprint.report.pseudonyms import Pseudonyms
 
@@ -51,6 +51,7 @@ def write(
     figure_width: float = 0.0,
     figure_style: Path | None = None,
     pseudonyms: bool = False,
+    over_time: Callable[[Sequence[str]], Mapping[str, OverTime]] | None = None,
 ) -> list[Path]:
     """Write cluster.pdf, the same as cluster.html, and a PDF a node into `out`; returns their paths in this order.
 
@@ -59,8 +60,9 @@ def write(
     each figure of every node is written as SVG, PDF and CSV, too, into its folder `figures`, `figure_width` mm wide (0:
     a column or a page) and in a matplotlib style `figure_style` on top of the report's. With `pseudonyms` nodes and
     racks are called by numbers, in a folder of its own by default (`published`), and pseudonyms.tsv beside that folder
-    says which is which. The same campaign gives the same bytes. Raises NodeprintError when there is no verdict, a node
-    is not part of it, or a file cannot be written.
+    says which is which. `over_time` gives of nodes that have a page what other campaigns say of them. The same campaign
+    gives the same bytes. Raises NodeprintError when there is no verdict, a node is not part of it, or a file cannot be
+    written.
     """
     target = out or campaign / ("published" if pseudonyms else "report")
     saved_to = FigureFiles(target / "figures", figure_width, figure_style) if figures else None
@@ -71,6 +73,8 @@ def write(
         if node not in task.names:
             where, advice = campaign / "verdict.json", "name one of its nodes"
             raise NodeprintError(f"node {printable(node)} is not part of this campaign", where=where, advice=advice)
+    if over_time is not None:
+        task.over_time.update(over_time([node for node in task.source.verdict.nodes if node in task.paged]))
     printed = task.run()
     if pseudonyms:
         files.write(target.parent / "pseudonyms.tsv", task.called.table())
@@ -110,6 +114,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
     nodes: tuple[str, ...] | None
     figures: FigureFiles | None
     pseudonyms: bool
+    over_time: dict[str, OverTime] = {}
 
     @cached_property
     def called(self) -> Pseudonyms:
@@ -130,7 +135,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         return Campaign(
             self.called.verdict(verdict), self.called.fleet(fleet), None if self.pseudonyms else self.folder,
             SiteTexts() if self.pseudonyms else site_branding.of(self.folder), switches,
-            self.figures,
+            self.figures, self.over_time,
         )  # fmt: skip
 
     @cached_property
@@ -158,13 +163,18 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         return tuple(nodes) if len(nodes) == 1 else tuple(cluster.shown_nodes(nodes)[:_MOST_WITHIN])
 
     @cached_property
+    def paged(self) -> frozenset[str]:
+        """The nodes that have a page, here or in a file of their own."""
+        return self.own.union(self.within)
+
+    @cached_property
     def explored(self) -> frozenset[str]:
         """The nodes whose matrices the explorer has."""
         return frozenset(explorer.explored(self.source))
 
     def run(self) -> list[Printed]:
         """Print all nodes that have anything to be printed, more than a few on all CPUs that we may use."""
-        wanted = [n for n in self.source.verdict.nodes if n in self.own or n in self.within or n in self.explored]
+        wanted = [n for n in self.source.verdict.nodes if n in self.paged or n in self.explored]
         cpus = len(os.sched_getaffinity(0))
         size = min(_CHUNK, math.ceil(len(wanted) / cpus)) if len(wanted) > _FEW else _CHUNK
         chunks = [wanted[i : i + size] for i in range(0, len(wanted), size)]
@@ -186,7 +196,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         source, paths = self.source, []
         jobs = source.jobs(node)
         methods = method.of_jobs(jobs)
-        page = node_pages.page(source, node, jobs) if node in self.own or node in self.within else None
+        page = node_pages.page(source, node, jobs) if node in self.paged else None
         if page is not None and node in self.own:
             pages = (page, method.page(source, [methods], node))
             document = Document(
