@@ -7,7 +7,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import xarray as xr
 from nodeprint import files
 from nodeprint.data import jobs, packing, record_lines, store
 from nodeprint.data.jobs import Job, Measured
+from nodeprint.data.processes import Pool
 from nodeprint.data.waiting import counted
 from nodeprint.errors import NodeprintError
 
@@ -31,7 +31,7 @@ def export(campaign: Path) -> list[Path]:
     """
     measured = [campaign / "nodes" / node.name for node in packing.pack(campaign).nodes if node.state == "measured"]
     old = [place for place in measured if _age(place / NAME) < max(when for _, _, when in store.sources(place))]
-    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with Pool(len(os.sched_getaffinity(0))) as pool:
         for _ in counted(pool.map(write, old), len(old), "nodes exported"):
             pass
     return [place / NAME for place in measured]

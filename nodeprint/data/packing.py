@@ -11,7 +11,6 @@ import hashlib
 import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from nodeprint.data.job_parts import JobPart, NodePlaces
 from nodeprint.data.jobs import Job, Measured
 from nodeprint.data.layout import layout_of, slots_of
 from nodeprint.data.packed import FOLDER, SCHEMA, PackedFleet, PackedNode, read, write_index
+from nodeprint.data.processes import Pool
 from nodeprint.data.quantity import Ints, NodeLayout, Quantity, Values, cell_models, models
 from nodeprint.data.record_lines import FLAGS
 from nodeprint.data.store import Survey
@@ -133,7 +133,7 @@ def _read_anew(
     if len(tasks) <= _FEW:
         yield from counted(map(read_node, tasks), len(tasks), "nodes read")
         return
-    with ProcessPoolExecutor(min(len(os.sched_getaffinity(0)), len(tasks))) as pool:
+    with Pool(min(len(os.sched_getaffinity(0)), len(tasks))) as pool:
         yield from counted(pool.map(read_node, tasks), len(tasks), "nodes read")
 
 

@@ -7,7 +7,6 @@ import math
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +17,7 @@ from nodeprint import files
 from nodeprint.campaign import node_sheet
 from nodeprint.data import packing
 from nodeprint.data.packed import FOLDER, PackedFleet
+from nodeprint.data.processes import Pool
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.report import explorer, html, names, pdf, site_branding
@@ -183,7 +183,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
             return [one for chunk in chunks for one in self.chunk(chunk)]
         # Not forked: Typst's threads would be missing in the copy, which then waits for them for ever.
         spawn = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(count, spawn, initializer=_begin, initargs=(self,)) as pool:
+        with Pool(count, spawn, initializer=_begin, initargs=(self,)) as pool:
             return [node_files for printed in pool.map(_chunk, chunks) for node_files in printed]
 
     def chunk(self, nodes: Sequence[str]) -> list[Printed]:
