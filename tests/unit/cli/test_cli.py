@@ -58,6 +58,15 @@ def test_a_terminal_of_another_encoding_gets_other_letters(encoding: str, tmp_pa
     assert "Traceback" not in text and "n?de" in text
 
 
+@pytest.mark.parametrize("kinds", ["", " , "])
+def test_no_kind_of_outcome_is_refused(kinds: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An unset variable of a script must not count as a wish for 0."""
+    assert call("judge", tmp_path, "--fail-on", kinds) == 2
+    assert capsys.readouterr().err == (
+        "nodeprint: --fail-on: names no kind of outcome; choose from found, not-same, not-measured, invalid, nothing\n"
+    )
+
+
 def test_bash_completes_commands() -> None:
     done = subprocess.run(
         [Path(sys.executable).with_name("nodeprint")],
