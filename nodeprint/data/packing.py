@@ -110,7 +110,8 @@ def _pack(campaign: Path, stamp: str, made_of: Mapping[str, str], target: Path) 
             anew |= {of[0].name: alike.node(of) for of in _read_anew(campaign, made_of, of_nodes, apart_from=anew)}
         every = [anew.get(name) or alike.node(earlier.of(name, number)) for number, name in enumerate(sorted(made_of))]
         gathered = [of_node for _, of_node, _ in every]
-        simulated = any(of_node.simulated for of_node in gathered)
+        sheet = node_sheet.read_sheet(campaign / "nodes.tsv")  # says so of nodes that have no record, too
+        simulated = any(of_node.simulated for of_node in gathered) or any(row.state == "simulated" for row in sheet)
         versions = {key: value for of_node in gathered for key, value in of_node.versions.items()}
         quantities = job_parts.assemble([part for _, _, parts in every for part in parts], partial)
         shutil.rmtree(of_nodes)
