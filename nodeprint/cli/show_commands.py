@@ -31,7 +31,8 @@ def report(
         typer.Option(
             "--pseudonyms",
             help="For publication: nodes and racks are called N001 and R01, serial numbers are left out. Written into"
-            " the campaign's folder `published`; pseudonyms.tsv beside it says which node is which.",
+            " the campaign's folder `published`, or --to; pseudonyms.tsv in the campaign's folder says which node is"
+            " which.",
         ),
     ] = False,
     to: Annotated[Path | None, typer.Option(help="Another folder, as of a campaign that cannot be written.")] = None,

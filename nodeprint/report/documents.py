@@ -59,10 +59,10 @@ def write(
     PDF of their own; by default all, in a fleet of more than MOST_FILES those that are not the same. With `figures`
     each figure of every node is written as SVG, PDF and CSV, too, into its folder `figures`, `figure_width` mm wide (0:
     a column or a page) and in a matplotlib style `figure_style` on top of the report's. With `pseudonyms` nodes and
-    racks are called by numbers, in a folder of its own by default (`published`), and pseudonyms.tsv beside that folder
-    says which is which. `over_time` gives of nodes that have a page what other campaigns say of them. The same campaign
-    gives the same bytes. Raises NodeprintError when there is no verdict, a node is not part of it, or a file cannot be
-    written.
+    racks are called by numbers, in a folder of its own by default (`published`), and pseudonyms.tsv in the campaign's
+    folder says which is which. `over_time` gives of nodes that have a page what other campaigns say of them. The same
+    campaign gives the same bytes. Raises NodeprintError when there is no verdict, a node is not part of it, or a file
+    cannot be written.
     """
     target = out or campaign / ("published" if pseudonyms else "report")
     saved_to = FigureFiles(target / "figures", figure_width, figure_style) if figures else None
@@ -73,11 +73,11 @@ def write(
         if node not in task.names:
             where, advice = campaign / "verdict.json", "name one of its nodes"
             raise NodeprintError(f"node {printable(node)} is not part of this campaign", where=where, advice=advice)
+    if pseudonyms:  # in the campaign, which is not published: beside the pages it would be copied with them
+        files.write(campaign / "pseudonyms.tsv", task.called.table())
     if over_time is not None:
         task.over_time.update(over_time([node for node in task.source.verdict.nodes if node in task.paged]))
     printed = task.run()
-    if pseudonyms:
-        files.write(target.parent / "pseudonyms.tsv", task.called.table())
     first = task.first(printed)
     with pdf.Printer() as printer:
         document_path = files.write(target / "cluster.pdf", printer.pdf(first))
