@@ -38,17 +38,23 @@ def export(campaign: Path) -> list[Path]:
 
 
 def fresh(node_dir: Path) -> Path:
-    """node.nc of a node, written first where it is older than its records. Raises CannotWriteError."""
+    """node.nc of a node, written first where it is older than its records; where the campaign cannot be written, beside
+    what is read of it (`store.kept`). Raises CannotWriteError."""
     newest = max((when for _, _, when in store.sources(node_dir)), default=0)
-    return write(node_dir) if _age(node_dir / NAME) < newest else node_dir / NAME
+    if _age(node_dir / NAME) >= newest:
+        return node_dir / NAME
+    campaign = node_dir.parent.parent
+    return write(node_dir, node_dir if store.base(campaign) == campaign else store.kept(node_dir))
 
 
 def _age(path: Path) -> int:
     return path.stat().st_mtime_ns if path.exists() else -1
 
 
-def write(node_dir: Path) -> Path:
-    """Write node.nc of a node from its records; returns its path. Raises CannotWriteError."""
+def write(node_dir: Path, to: Path | None = None) -> Path:
+    """Write node.nc of a node from its records, into its folder or another; returns its path. Raises
+    CannotWriteError."""
+    path = (to or node_dir) / NAME
     measured = [jobs.read(job) for job in jobs.folders(node_dir)]
     problems = [text for job in measured for text in job.problems]
     tree = {"/": xr.Dataset(attrs={"node": node_dir.name, "problems": json.dumps(problems)})}
@@ -61,13 +67,13 @@ def write(node_dir: Path) -> Path:
         tree[f"/job{job.number}"] = xr.Dataset(attrs=attributes)
         tree |= {f"/job{job.number}/{one.name}": dataset(one) for one in job.measured.values()}
     # HDF5 prints its own error messages on a full disk: written elsewhere, then copied
-    with files.replacing(node_dir / NAME) as partial, tempfile.TemporaryDirectory(prefix="nodeprint-") as folder:
+    with files.replacing(path) as partial, tempfile.TemporaryDirectory(prefix="nodeprint-") as folder:
         made = Path(folder, NAME)
         with h5py.File(made, "w", track_order=True) as file:
             for group, data in tree.items():
                 _write_group(file if group == "/" else file.create_group(group, track_order=True), data)
         shutil.copyfile(made, partial)
-    return node_dir / NAME
+    return path
 
 
 def _write_group(group: h5py.Group, data: xr.Dataset) -> None:
