@@ -31,12 +31,16 @@ def history(
     Over all judged campaigns: the level of every part of every node, where it changed by its bound or more, and what
     changed in the node's configuration at that time.
     """
+    from msgspec.structs import replace
+
     from nodeprint.history import changes, selection, text
     from nodeprint.history import series as over_time
 
     selected = selection.campaigns(campaigns or [Path("results")])
     judged = selected.judged
-    histories = changes.histories(over_time.series(judged), judged)
+    series = over_time.series(judged)
+    selected = replace(selected, copies=tuple(series.attrs["copies"]))
+    histories = changes.histories(series, judged)
     if page is not None:
         from nodeprint.history import page as pages
 
@@ -45,7 +49,7 @@ def history(
     if json:
         names = [campaign.name for campaign in judged]
         facts = {"simulated": simulated, "campaigns": names, "left_out": selected.left_out, "nodes": histories}
-        print_json(facts)
+        print_json(facts | {"copies": selected.copies})
         return
     say_origin(simulated)
     print_text(text.as_text(histories, selected))

@@ -13,7 +13,8 @@ import numpy.typing as npt
 import xarray as xr
 
 from nodeprint.data.quantity import models
-from nodeprint.history.series import JudgedCampaign, comparable, families
+from nodeprint.history.judged import JudgedCampaign
+from nodeprint.history.series import comparable, families
 from nodeprint.judge.verdict import Interval, Part
 from nodeprint.machine import fingerprint
 from nodeprint.machine.tree import open_tree
@@ -37,7 +38,8 @@ class Change(msgspec.Struct, frozen=True):
     `effect` and `interval` (95 %) are relative to the level `before` (of shares of the time the difference); `before`
     and `after` are in `unit`. The part still had its level before at `unchanged`, and the change was there `since`, the
     likeliest first measurement, at the latest `by` (ISO 8601); where it came in several steps, `since` is when they
-    made up the bound. `confirmed`: two measurements before and two after show it. `further` parts of the same subject
+    made up the bound. `counts` are how many
+    measurements show the level before and after; `confirmed`: two or more each. `further` parts of the same subject
     moved with it. `fields` of the fingerprint changed between: values before and after.
     """
 
@@ -56,6 +58,7 @@ class Change(msgspec.Struct, frozen=True):
     since: str
     by: str
     confirmed: bool
+    counts: tuple[int, int]
     worse: bool
     further: int = 0
     fields: Mapping[str, tuple[str, str]] = {}
@@ -249,7 +252,7 @@ def _change(name: str, of_node: xr.Dataset, step: _Step, further: int, judged: S
     return Change(
         name, measurement, home, subject, _part(of_node, step.part),
         unit, before, after, effect, interval, bound, str(times[step.unchanged]), str(times[step.since]),
-        str(times[step.by]), min(step.counts) > 1,
+        str(times[step.by]), min(step.counts) > 1, step.counts,
         (effect > 0) == (model is None or model.better == "lower"), further,
         _fields(name, of_node, step, judged),
     )  # fmt: skip

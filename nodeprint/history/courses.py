@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from nodeprint.errors import NodeprintError
+from nodeprint.errors import NodeprintError, printable
 from nodeprint.history import changes, selection, series, text
 from nodeprint.history.changes import NodeHistory
 from nodeprint.report import names
@@ -23,7 +23,7 @@ def data(history: NodeHistory) -> CourseData:
         )
         for course in history.courses if course.measured
     ]  # fmt: skip
-    return CourseData(history.node, tuple(lines))
+    return CourseData(printable(history.node, 80), tuple(lines))
 
 
 def beside(campaign: Path) -> Callable[[Sequence[str]], Mapping[str, OverTime]]:
@@ -36,7 +36,7 @@ def beside(campaign: Path) -> Callable[[Sequence[str]], Mapping[str, OverTime]]:
         tables = []
         for other in selected.judged:
             with suppress(NodeprintError):  # of an older version, or damaged: it is no part of this report
-                tables.append((other, series.table(other, nodes)))
+                tables.append((other, series.tables(other, nodes)))
         judged = [other for other, _ in tables]
         if selected.judged[-1] not in judged[1:]:
             return {}

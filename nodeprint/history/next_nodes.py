@@ -8,7 +8,7 @@ from enum import StrEnum
 import msgspec
 
 from nodeprint.history.changes import NodeHistory
-from nodeprint.history.series import JudgedCampaign, JudgedNode
+from nodeprint.history.judged import JudgedCampaign, JudgedNode
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.machine.fingerprint import DRIFT
 
@@ -75,7 +75,8 @@ def _ordered(
         for name, node in campaign.nodes.items():
             if MEANING[node.outcome].measured:
                 verdicts.setdefault(name, []).append(node)
-    doubtful = {h.node for h in histories if any(not change.confirmed for change in h.changes)}
+    # what only one measurement came before cannot be measured again
+    doubtful = {h.node for h in histories if any(change.counts[1] < _ENOUGH for change in h.changes)}
     # of jobs of one campaign the verdict has the last, and the series all
     counts = {history.node: len(history.measured) for history in histories}
     out = []

@@ -75,7 +75,7 @@ def _fleet(histories: Sequence[NodeHistory], drawn: Sequence[NodeHistory], selec
         sections(
             Section("What changed", (Bullets(tuple(changed)), Text(more if undrawn else "", quiet=True))),
             Section("Nodes", (Table(_NODE_HEADER, tuple(_node_row(h, links) for h in listed), "lrllrrl", 6),)),
-            Section("Campaigns", (_campaigns(selected), Bullets(tuple(text.left_out(selected))))),
+            Section("Campaigns", (_campaigns(selected), Bullets(tuple(text.left_out(histories, selected))))),
         ),
     )  # fmt: skip
 

@@ -10,10 +10,8 @@ import msgspec
 
 from nodeprint.errors import NodeprintError
 from nodeprint.history.changes import NodeHistory
-from nodeprint.history.series import JudgedCampaign, JudgedNode
+from nodeprint.history.judged import JudgedCampaign, read
 from nodeprint.judge.outcome import MEANING
-from nodeprint.judge.verdict import SCHEMA
-from nodeprint.report import files
 
 #: Of the campaigns beside one each node has so many: its first, its newest, and of those between some evenly.
 MOST_EACH, _NEWEST = 16, 8
@@ -23,23 +21,13 @@ ALL_NODES, MOST_DRAWN = 16, 64
 
 class Selected(msgspec.Struct, frozen=True):
     """Campaigns in the order of time; the names of those that were `left_out`, as they are simulated and the others
-    were measured; and how many further ones lie `beside`, which a cap left out."""
+    were measured; folders that hold `copies` of others; and how many further ones lie `beside`, which a cap left out.
+    """
 
     judged: tuple[JudgedCampaign, ...]
     left_out: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()
     beside: int = 0
-
-
-class _Verdict(msgspec.Struct):
-    """Of verdict.json what a history needs: a tenth of the time that the whole takes."""
-
-    schema: int
-    campaign: str
-    simulated: bool
-    nodes: dict[str, JudgedNode]
-
-
-_VERDICTS = msgspec.json.Decoder(_Verdict)
 
 
 def campaigns(folders: Sequence[Path]) -> Selected:
@@ -101,20 +89,6 @@ def _spread(numbers: Sequence[int]) -> list[int]:
 
 def _by_time(judged: Iterable[JudgedCampaign]) -> tuple[JudgedCampaign, ...]:
     return tuple(sorted(judged, key=lambda campaign: (campaign.last, str(campaign.folder))))
-
-
-def read(campaign: Path) -> JudgedCampaign:
-    """A judged campaign. Raises NodeprintError when its verdict is missing or cannot be read."""
-    path = campaign / "verdict.json"
-    try:
-        verdict = _VERDICTS.decode(path.read_bytes() if path.is_file() else b"")
-    except (OSError, msgspec.MsgspecError, RecursionError):
-        verdict = None
-    if verdict is None or verdict.schema != SCHEMA:
-        files.read(campaign)  # says what is wrong with it
-        raise NodeprintError("not a verdict", where=path, advice=f"run `nodeprint judge {campaign}`")
-    last = max((node.measured for node in verdict.nodes.values()), default="")
-    return JudgedCampaign(campaign, verdict.campaign, verdict.simulated, verdict.nodes, last)
 
 
 def pictured(histories: Sequence[NodeHistory]) -> list[NodeHistory]:

@@ -13,6 +13,7 @@ from nodeprint.errors import printable
 from nodeprint.history.changes import Change, Course, NodeHistory
 from nodeprint.history.next_nodes import NextNode, Why
 from nodeprint.history.selection import ALL_NODES, Selected
+from nodeprint.judge.outcome import MEANING
 from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.report import names
 from nodeprint.report import text as report_text
@@ -60,7 +61,10 @@ def _when(change: Change) -> str:
 
 
 def _doubt(change: Change) -> str:
-    return "" if change.confirmed else ", in one measurement: measure again"
+    """What else would show it: the level after can be measured again, that before it cannot."""
+    if change.counts[1] < 2:
+        return ", in one measurement: measure again"
+    return "" if change.confirmed else ", after a single measurement"
 
 
 def part_name(of: Change | Course) -> str:
@@ -95,7 +99,7 @@ def shared(histories: Sequence[NodeHistory]) -> list[tuple[Change, list[str]]]:
             place = () if change.fields else tuple(sorted(change.part.where.items()))
             since = change.unchanged[:10], change.since[:10]
             key = (change.measurement, change.home, change.part.family, place, *since, change.effect > 0)
-            groups.setdefault((*key, change.confirmed, tuple(change.fields.items())), []).append(change)
+            groups.setdefault((*key, _doubt(change), tuple(change.fields.items())), []).append(change)
     of_median = [
         (sorted(changes, key=lambda change: change.effect)[len(changes) // 2], [change.node for change in changes])
         for changes in groups.values()
@@ -110,10 +114,21 @@ def summary(histories: Sequence[NodeHistory], campaigns: int) -> str:
     return f"{names.counted(campaigns, 'campaign')}; {what} on {calm} of {names.counted(len(histories), 'node')}"
 
 
-def left_out(selected: Selected) -> list[str]:
-    """Which campaigns are no part of it."""
+def left_out(histories: Sequence[NodeHistory], selected: Selected) -> list[str]:
+    """Which campaigns are no part of it, or only once, and which nodes."""
     count = names.counted(len(selected.left_out), "simulated campaign")
-    return [f"left out beside what was measured: {count} ({_few(selected.left_out)})"] if selected.left_out else []
+    simulated = f"left out beside what was measured: {count} ({_few(selected.left_out)})"
+    copies = f"the same measurements lie in another campaign and count once: {_few(selected.copies)}"
+    nodes = [name for name in _measured(selected) if name not in {history.node for history in histories}]
+    unknown = f"without any measurement that can be compared: {names.nodes(nodes)}"
+    said = (simulated, selected.left_out), (copies, selected.copies), (unknown, nodes)
+    return [words for words, of in said if of]
+
+
+def _measured(selected: Selected) -> list[str]:
+    """The nodes that any of the campaigns measured."""
+    nodes = (entry for campaign in selected.judged for entry in campaign.nodes.items())
+    return list(dict.fromkeys(name for name, node in nodes if MEANING[node.outcome].measured))
 
 
 def _few(campaigns: Sequence[str]) -> str:
@@ -135,7 +150,7 @@ def as_text(histories: Sequence[NodeHistory], selected: Selected) -> Group:
         courses.add_row(printable(history.node, 40), sparkline(course.distance), last, part_name(course))
     more = [history.node for history in changed if history not in shown]
     beyond = [f"{names.counted(len(more), 'more node')} with a change (--page draws each): {names.nodes(more)}"]
-    ending = [*(beyond if more else []), summary(histories, len(selected.judged)), *left_out(selected)]
+    ending = [*(beyond if more else []), summary(histories, len(selected.judged)), *left_out(histories, selected)]
     return Group(*lines, *([courses] if shown else []), *ending)
 
 

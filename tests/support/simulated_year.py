@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from nodeprint.history import changes, selection, series
-from nodeprint.history.series import JudgedCampaign
+from nodeprint.history.judged import JudgedCampaign
 from nodeprint.machine.topology.presets import preset
 from nodeprint.simulate import Plan
 from tests.support.campaigns import judged_weeks

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from nodeprint.campaign import node_sheet
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
+from nodeprint.history.judged import JudgedCampaign, JudgedNode
 from nodeprint.history.next_nodes import Why, choose
-from nodeprint.history.series import JudgedCampaign, JudgedNode
 from nodeprint.judge.outcome import Outcome
 
 

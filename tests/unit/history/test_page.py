@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
+import xarray as xr
 from typer.testing import CliRunner
 
 from nodeprint.cli import app
@@ -51,3 +53,19 @@ def test_pdf_is_written_where_the_name_says_so(weeks: Path, tmp_path: Path) -> N
 def test_another_kind_of_file_is_refused(weeks: Path, tmp_path: Path) -> None:
     with pytest.raises(NodeprintError, match=r"--page: is neither HTML nor PDF by its name; name a file"):
         CliRunner().invoke(app, ["history", str(weeks), "--page", str(tmp_path / "a.svg")], catch_exceptions=False)
+
+
+def test_a_hostile_name_prints_harmlessly(tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    judged_weeks(folder, PLAN, range(2))
+    name = "\x1b[31m$x$<b>"
+    for path in folder.glob("*/verdict.json"):
+        path.write_text(path.read_text().replace("node001", json.dumps(name)[1:-1]))
+        with xr.open_dataset(path.with_name("deviations.nc"), engine="h5netcdf") as file:
+            table = file.load()
+        nodes = [name if node == "node001" else node for node in table["node"].values]
+        table.assign_coords(node=("sample", nodes)).to_netcdf(path.with_name("deviations.nc"), engine="h5netcdf")
+    for ending in ("html", "pdf"):
+        assert call("history", folder, "--page", tmp_path / f"history.{ending}") == 0
+    page = (tmp_path / "history.html").read_text()
+    assert "\x1b" not in page and "?[31m$x$&lt;b&gt;" in page
