@@ -9,14 +9,17 @@ LINT = python workflow shell ansible kernels
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 	@echo; echo "CONFIG=FILE   another configuration    NODES=cn[01-04]   measure these again as a new job    SYSTEM=no   install no system package"
-	@echo "FAIL_ON=not-measured,deviates   'make run' fails where a node has such an outcome (also: invalid, any)"
+	@echo "FAIL_ON=not-measured,found   'make run' fails where there is such an outcome (also: not-same, invalid, nothing)"
 	@echo "VERBOSE=1     all of Snakemake's output (it is always in results/<campaign>/logs/run.log)"
 
 demo: .venv/packages.stamp ## a simulated fleet with one slow core, judged and reported in less than a minute; nothing is measured
 	@.venv/bin/nodeprint demo
 
+# whether a variable is set, be it to nothing: workflow/run refuses that
+given = $(filter-out undefined,$(origin $(1)))
+
 run: .venv/run.stamp kernels ## measure (here, or as the configuration says), judge, and write the PDF
-	@workflow/run --config $(CONFIG) $(if $(NODES),--again '$(NODES)') $(if $(FAIL_ON),--fail-on $(FAIL_ON))
+	@workflow/run --config $(CONFIG) $(if $(call given,NODES),--again '$(NODES)') $(if $(call given,FAIL_ON),--fail-on '$(FAIL_ON)')
 
 COUNT ?= 3
 cluster: .venv/dev.stamp kernels ## the same job through a real Slurm of COUNT=3 virtual nodes here; with FLEET=rome-2x64 simulated ones

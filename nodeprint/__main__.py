@@ -4,6 +4,8 @@ import sys
 
 try:
     from nodeprint.cli import main
+except KeyboardInterrupt:
+    sys.exit(130)
 except ModuleNotFoundError as missing:
     if (missing.name or "").startswith("nodeprint"):
         raise

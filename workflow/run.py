@@ -73,7 +73,7 @@ class Call:
     def run(self) -> int:
         """Do the main job; returns the exit code."""
         self.take_lock()
-        if code := self.discover(self.again):
+        if code := self.discover(self.again or ""):
             return code
         if self.report_only:
             self.judge_and_report()
@@ -291,6 +291,13 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"nodeprint: {message}; see {self.prog} --help\n")
 
 
+def named_nodes(text: str) -> str:
+    """The argument of --again. An empty list, of a command that names no node, must not measure all of them."""
+    if not text.strip(" ,"):
+        raise argparse.ArgumentTypeError("names no node; name some, as in cn[001-004],gpu7, or leave it away")
+    return text
+
+
 def fail_kinds(text: str) -> tuple[Kind, ...]:
     """The argument of --fail-on."""
     try:
@@ -305,7 +312,10 @@ def parser() -> Parser:
                  allow_abbrev=False, epilog="VERBOSE=1 in the environment shows Snakemake's output.")  # fmt: skip
     out.add_argument("--config", metavar="FILE", default="config/config.yaml", help="the configuration")
     out.add_argument(
-        "--again", metavar="NODES", default="", help="measure these nodes again as a new job, as in cn[001-004],gpu7"
+        "--again",
+        metavar="NODES",
+        type=named_nodes,
+        help="measure these nodes again as a new job, as in cn[001-004],gpu7",
     )
     out.add_argument(
         "--fail-on", metavar="KIND,...", default=[FOUND], type=fail_kinds,

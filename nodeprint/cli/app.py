@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import sys
 from typing import Annotated, Any
 
@@ -20,7 +21,15 @@ MEASURE, JUDGE, SHOW, MACHINES, DATA = GROUPS = (
 
 
 class Grouped(TyperGroup):
-    """Commands in the help by their groups."""
+    """Commands in the help by their groups; one that is interrupted says so in a line."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Call a command, as click does."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            print("nodeprint: interrupted", file=sys.stderr)
+            raise typer.Exit(130) from None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each group, as click calls it for the help."""
@@ -54,6 +63,9 @@ _EXTRAS |= dict.fromkeys(("snakemake", "mpi4py"), "workflow")
 
 def main() -> None:
     """Run the command line; bad input ends with one sentence and 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal of another encoding gets ? for letters that it lacks
+            stream.reconfigure(errors="replace")
     gc.set_threshold(100_000)  # what is read and judged stays: looking for cycles at every 700 objects is a tenth of it
     try:
         app()

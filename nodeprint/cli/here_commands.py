@@ -19,9 +19,12 @@ def here(
     pdf: Annotated[Path | None, typer.Option(help="Write the matrix as PDF.")] = None,
     svg: Annotated[Path | None, typer.Option(help="Write the matrix as SVG.")] = None,
     fail_on: Annotated[
-        str,
-        typer.Option(help="End with 3 for such an outcome: not-measured, invalid or not-same; several by commas."),
-    ] = "",
+        str | None,
+        typer.Option(
+            help="End with 3 for such an outcome: not-measured, invalid or not-same; several by commas.",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Measure this machine, in half a minute.
@@ -38,7 +41,7 @@ def here(
     from nodeprint.judge import outcome
     from nodeprint.report import matrix_files
 
-    kinds = outcome.kinds(fail_on)
+    kinds = outcome.kinds(fail_on) if fail_on is not None else ()
     pictures = matrix_files.check(pdf, svg)
     console = Console(stderr=True, highlight=False)
     folder = measure.prepare(measure.cache())

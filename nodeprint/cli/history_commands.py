@@ -18,6 +18,12 @@ def history(
         list[Path] | None,
         typer.Argument(help="Judged campaigns, or folders of them; without any `results`.", show_default=False),
     ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write a page with the course of each node over time: a name that ends in .html or .pdf."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Print which parts of which nodes changed, and since when.
@@ -25,18 +31,30 @@ def history(
     Over all judged campaigns: the level of every part of every node, where it changed by its bound or more, and what
     changed in the node's configuration at that time.
     """
-    from nodeprint.history import changes, text
+    from msgspec.structs import replace
+
+    from nodeprint.history import changes, selection, text
     from nodeprint.history import series as over_time
 
-    judged = over_time.campaigns(campaigns or [Path("results")])
-    histories = changes.histories(over_time.series(judged), judged)
-    simulated = any(campaign.verdict.simulated for campaign in judged)
+    selected = selection.campaigns(campaigns or [Path("results")])
+    judged = selected.judged
+    series = over_time.series(judged)
+    selected = replace(selected, copies=tuple(series.attrs["copies"]))
+    histories = changes.histories(series, judged)
+    if page is not None:
+        from nodeprint.history import page as pages
+
+        pages.write(page, histories, selected)
+    simulated = any(campaign.simulated for campaign in judged)
     if json:
-        names = [campaign.verdict.campaign for campaign in judged]
-        print_json({"simulated": simulated, "campaigns": names, "nodes": histories})
+        names = [campaign.name for campaign in judged]
+        facts = {"simulated": simulated, "campaigns": names, "left_out": selected.left_out, "nodes": histories}
+        print_json(facts | {"copies": selected.copies})
         return
     say_origin(simulated)
-    print_text(text.as_text(histories, len(judged)))
+    print_text(text.as_text(histories, selected))
+    if page is not None:
+        typer.echo(f"page: {page}")
 
 
 @app.command(rich_help_panel=MEASURE, epilog="Example: make run NODES=$(nodeprint next --hours 2)")
@@ -54,7 +72,7 @@ def next(
     stderr.
     """
     from nodeprint.campaign import node_lists, node_sheet, plans, slurm
-    from nodeprint.history import changes, next_nodes, text
+    from nodeprint.history import changes, next_nodes, selection, text
     from nodeprint.history import series as over_time
     from nodeprint.settings import config as configuration
 
@@ -66,7 +84,7 @@ def next(
         sheet = [node for node in sheet if node.node in idle]
     plan, kernels = configuration.plan(settings), Path("kernels/build")
     seconds = plans.seconds_of(settings, plan, sheet, kernels)
-    judged = over_time.campaigns([folder.parent]) if any(folder.parent.glob("*/verdict.json")) else []
+    judged = selection.campaigns([folder.parent]).judged if any(folder.parent.glob("*/verdict.json")) else ()
     histories = changes.histories(over_time.series(judged), judged) if judged else []
     chosen = next_nodes.choose(seconds, judged, histories, 3600 * hours)
     if seconds and not chosen:

@@ -29,13 +29,14 @@ def judge(
         ),
     ] = None,
     fail_on: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="End with 3 where a node, the fleet or messages between nodes have such an outcome: found (SUSPECT,"
             " DEVIATES, OUTSIDE LIMIT, SPLIT, a slow link), not-same (anything but SAME, to accept nodes by a script),"
-            " not-measured, invalid or nothing; several separated by commas."
+            " not-measured, invalid or nothing; several separated by commas.",
+            show_default=False,
         ),
-    ] = "",
+    ] = None,
     reference: Annotated[
         bool,
         typer.Option("--reference", help="For nodes with NO PEER: how published machines of their processor are."),
@@ -56,7 +57,7 @@ def judge(
     from nodeprint.report import files as written
     from nodeprint.report import notified, text
 
-    kinds = outcome.kinds(fail_on)
+    kinds = outcome.kinds(fail_on) if fail_on is not None else ()
     verdict = judge_and_write(campaign, baseline=baseline, acceptance=acceptance)
     if recheck:
         files.write(recheck, written.recheck(verdict))

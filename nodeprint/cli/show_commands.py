@@ -31,7 +31,8 @@ def report(
         typer.Option(
             "--pseudonyms",
             help="For publication: nodes and racks are called N001 and R01, serial numbers are left out. Written into"
-            " the campaign's folder `published`; pseudonyms.tsv beside it says which node is which.",
+            " the campaign's folder `published`, or --to; pseudonyms.tsv in the campaign's folder says which node is"
+            " which.",
         ),
     ] = False,
     nodes: Annotated[
@@ -43,12 +44,17 @@ def report(
     """Write the report of a judged campaign.
 
     Writes cluster.pdf, the same as cluster.html, and a PDF per node, of more than 64 nodes only of those in which
-    something was found; prints their paths.
+    something was found; prints their paths. Where earlier campaigns lie beside it, the page of a node shows it over
+    time.
     """
     from nodeprint.campaign import node_lists
+    from nodeprint.history import courses
     from nodeprint.report import documents
 
-    saved: Any = {"figures": figures, "figure_width": width, "figure_style": style, "pseudonyms": pseudonyms}
+    saved: Any = {
+        "figures": figures, "figure_width": width, "figure_style": style, "pseudonyms": pseudonyms,
+        "over_time": None if pseudonyms else courses.beside(campaign),
+    }  # fmt: skip
     if nodes is None:
         paths = documents.write(campaign, to, **saved)
     else:

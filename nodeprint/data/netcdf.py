@@ -8,7 +8,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import xarray as xr
 from nodeprint import files
 from nodeprint.data import jobs, packing, record_lines, store
 from nodeprint.data.jobs import Job, Measured
+from nodeprint.data.processes import Pool
 from nodeprint.data.waiting import counted
 from nodeprint.errors import NodeprintError
 
@@ -34,24 +34,30 @@ def export(campaign: Path) -> list[Path]:
     """
     measured = [campaign / "nodes" / node.name for node in packing.pack(campaign).nodes if node.state == "measured"]
     old = [place for place in measured if _age(place / NAME) < max(when for _, _, when in store.sources(place))]
-    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    with Pool(len(os.sched_getaffinity(0))) as pool:
         for _ in counted(pool.map(write, old), len(old), "nodes exported"):
             pass
     return [place / NAME for place in measured]
 
 
 def fresh(node_dir: Path) -> Path:
-    """node.nc of a node, written first where it is older than its records. Raises CannotWriteError."""
+    """node.nc of a node, written first where it is older than its records; where the campaign cannot be written, beside
+    what is read of it (`store.kept`). Raises CannotWriteError."""
     newest = max((when for _, _, when in store.sources(node_dir)), default=0)
-    return write(node_dir) if _age(node_dir / NAME) < newest else node_dir / NAME
+    if _age(node_dir / NAME) >= newest:
+        return node_dir / NAME
+    campaign = node_dir.parent.parent
+    return write(node_dir, node_dir if store.base(campaign) == campaign else store.kept(node_dir))
 
 
 def _age(path: Path) -> int:
     return path.stat().st_mtime_ns if path.exists() else -1
 
 
-def write(node_dir: Path) -> Path:
-    """Write node.nc of a node from its records; returns its path. Raises CannotWriteError."""
+def write(node_dir: Path, to: Path | None = None) -> Path:
+    """Write node.nc of a node from its records, into its folder or another; returns its path. Raises
+    CannotWriteError."""
+    path = (to or node_dir) / NAME
     measured = [jobs.read(job) for job in jobs.folders(node_dir)]
     problems = [text for job in measured for text in job.problems]
     tree = {"/": xr.Dataset(attrs={"node": node_dir.name, "problems": json.dumps(problems)})}
@@ -64,13 +70,13 @@ def write(node_dir: Path) -> Path:
         tree[f"/job{job.number}"] = xr.Dataset(attrs=attributes)
         tree |= {f"/job{job.number}/{one.name}": dataset(one) for one in job.measured.values()}
     # HDF5 prints its own error messages on a full disk: written elsewhere, then copied
-    with files.replacing(node_dir / NAME) as partial, tempfile.TemporaryDirectory(prefix="nodeprint-") as folder:
+    with files.replacing(path) as partial, tempfile.TemporaryDirectory(prefix="nodeprint-") as folder:
         made = Path(folder, NAME)
         with h5py.File(made, "w", track_order=True) as file:
             for group, data in tree.items():
                 _write_group(file if group == "/" else file.create_group(group, track_order=True), data)
         shutil.copyfile(made, partial)
-    return node_dir / NAME
+    return path
 
 
 def _write_group(group: h5py.Group, data: xr.Dataset) -> None:

@@ -11,7 +11,6 @@ import hashlib
 import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from nodeprint.data.job_parts import JobPart, NodePlaces
 from nodeprint.data.jobs import Job, Measured
 from nodeprint.data.layout import layout_of, slots_of
 from nodeprint.data.packed import FOLDER, SCHEMA, PackedFleet, PackedNode, read, write_index
+from nodeprint.data.processes import Pool
 from nodeprint.data.quantity import Ints, NodeLayout, Quantity, Values, cell_models, models
 from nodeprint.data.record_lines import FLAGS
 from nodeprint.data.store import Survey
@@ -113,7 +113,8 @@ def _pack(campaign: Path, stamp: str, made_of: Mapping[str, str], target: Path) 
         for name in made_of.keys() - anew.keys():
             shutil.copyfile(*(packed_jobs.file_of(folder, name) for folder in (target / FOLDER, partial)))
         gathered = [of_node for _, of_node, _ in every]
-        simulated = any(of_node.simulated for of_node in gathered)
+        sheet = node_sheet.read_sheet(campaign / "nodes.tsv")  # says so of nodes that have no record, too
+        simulated = any(of_node.simulated for of_node in gathered) or any(row.state == "simulated" for row in sheet)
         versions = {key: value for of_node in gathered for key, value in of_node.versions.items()}
         quantities = job_parts.assemble([part for _, _, parts in every for part in parts], partial)
         shutil.rmtree(of_nodes)
@@ -136,7 +137,7 @@ def _read_anew(
     if len(tasks) <= _FEW:
         yield from counted(map(read_node, tasks), len(tasks), "nodes read")
         return
-    with ProcessPoolExecutor(min(len(os.sched_getaffinity(0)), len(tasks))) as pool:
+    with Pool(min(len(os.sched_getaffinity(0)), len(tasks))) as pool:
         yield from counted(pool.map(read_node, tasks), len(tasks), "nodes read")
 
 

@@ -13,12 +13,14 @@ import numpy.typing as npt
 import xarray as xr
 
 from nodeprint.data.quantity import models
-from nodeprint.history.series import JudgedCampaign, comparable, families
+from nodeprint.history.judged import JudgedCampaign
+from nodeprint.history.series import comparable, families
 from nodeprint.judge.verdict import Interval, Part
 from nodeprint.machine import fingerprint
 from nodeprint.machine.tree import open_tree
 from nodeprint.stats import change_points
 from nodeprint.stats.change_points import Stretch
+from nodeprint.stats.robust import row_medians
 
 Floats = npt.NDArray[np.float64]
 
@@ -26,6 +28,8 @@ Floats = npt.NDArray[np.float64]
 ALARM, YEAR = 0.01, 52
 #: Normal quantile of a 95 % interval.
 _Z_95 = 1.96
+#: Parts of a node that have a course.
+_COURSES = 4
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -34,7 +38,8 @@ class Change(msgspec.Struct, frozen=True):
     `effect` and `interval` (95 %) are relative to the level `before` (of shares of the time the difference); `before`
     and `after` are in `unit`. The part still had its level before at `unchanged`, and the change was there `since`, the
     likeliest first measurement, at the latest `by` (ISO 8601); where it came in several steps, `since` is when they
-    made up the bound. `confirmed`: two measurements before and two after show it. `further` parts of the same subject
+    made up the bound. `counts` are how many
+    measurements show the level before and after; `confirmed`: two or more each. `further` parts of the same subject
     moved with it. `fields` of the fingerprint changed between: values before and after.
     """
 
@@ -53,20 +58,40 @@ class Change(msgspec.Struct, frozen=True):
     since: str
     by: str
     confirmed: bool
+    counts: tuple[int, int]
     worse: bool
     further: int = 0
     fields: Mapping[str, tuple[str, str]] = {}
 
 
+class Course(msgspec.Struct, frozen=True):
+    """A part of a node over its measurements: when each was (`measured`, ISO 8601) and in which campaign, how far the
+    part is from its first level (`distance`) and half of the 95 % interval (`half`), both in bounds.
+
+    `bound` is relative, as of a change.
+    """
+
+    measurement: str
+    home: int
+    subject: str
+    part: Part
+    bound: float
+    measured: tuple[str, ...]
+    campaigns: tuple[str, ...]
+    distance: tuple[float, ...]
+    half: tuple[float, ...]
+
+
 class NodeHistory(msgspec.Struct, frozen=True):
-    """A node over time: when it was measured (ISO 8601), its changes, the largest first in each time, and the series
-    (measurement) of the `part` that moved most, in bounds from its first level."""
+    """A node over time: when and in which campaigns it was measured (ISO 8601, in order), its changes by date, and the
+    courses of the parts that changed, the largest change in bounds first; of an unchanged node that of the part that
+    moved most."""
 
     node: str
     measured: tuple[str, ...]
+    campaigns: tuple[str, ...]
     changes: tuple[Change, ...]
-    part: Part
-    course: tuple[float, ...]
+    courses: tuple[Course, ...]
 
 
 class _Step(msgspec.Struct, frozen=True):
@@ -114,8 +139,8 @@ def _scatter(of_node: xr.Dataset, levels: Floats) -> Floats:
 def _history(
     name: str, of_node: xr.Dataset, levels: Floats, errors: Floats, judged: Sequence[JudgedCampaign]
 ) -> NodeHistory:
-    bounds = np.array([np.median(row[np.isfinite(row)]) if np.isfinite(row).any() else np.inf
-                       for row in of_node["bound"].values.T.astype(np.float64)])  # fmt: skip
+    bounds = row_medians(of_node["bound"].values.T.astype(np.float64))
+    bounds[~np.isfinite(bounds)] = np.inf
     present = np.isfinite(levels)
     low, high = np.where(present, levels, np.inf).min(axis=0), np.where(present, levels, -np.inf).max(axis=0)
     reach = np.where(present.any(axis=0), high - low, 0.0) / bounds
@@ -126,17 +151,41 @@ def _history(
         step for part in np.flatnonzero(reach >= 1).tolist()
         for step in _steps(part, levels[:, part], errors[:, part], float(bounds[part]), z)
     ]  # fmt: skip
-    changes = [_change(name, of_node, first, further, judged) for first, further in _together(steps, of_node)]
+    together = _together(steps, of_node)
+    changes = [_change(name, of_node, first, further, judged) for first, further in together]
     changes.sort(key=lambda change: change.since)
-    largest = max(steps, key=lambda step: step.share).part if steps else int(np.argmax(reach))
-    shown = levels[present[:, largest], largest]
-    course = tuple(((shown - _first_level(shown, errors[present[:, largest], largest], z)) / bounds[largest]).tolist())
-    times = tuple(of_node["started"].values.astype(str).tolist())
-    return NodeHistory(name, times, tuple(changes), _part(of_node, largest), course)
+    moved = list(dict.fromkeys(step.part for step, _ in together)) or [int(np.argmax(reach))]
+    courses = [_course(of_node, part, levels[:, part], errors[:, part], z) for part in moved[:_COURSES]]
+    times, campaigns = (tuple(of_node[key].values.astype(str).tolist()) for key in ("started", "campaign"))
+    return NodeHistory(name, times, campaigns, tuple(changes), tuple(courses))
 
 
-def _first_level(values: Floats, errors: Floats, z: float) -> float:
-    return change_points.stretches(values, errors, z)[0].level if len(values) else 0.0
+def is_of(change: Change, course: Course) -> bool:
+    """Whether a change is one of the part of a course."""
+    return all(getattr(change, key) == getattr(course, key) for key in ("measurement", "home", "part"))
+
+
+def _course(of_node: xr.Dataset, part: int, values: Floats, errors: Floats, z: float) -> Course:
+    at = np.flatnonzero(np.isfinite(values) & np.isfinite(errors) & (errors > 0))
+    measurement, home, subject, bound = _labels(of_node, part)
+    size = float(np.nanmedian(of_node["bound"].values[:, part])) if len(at) else np.nan
+    first = change_points.stretches(values[at], errors[at], z)[0].level if len(at) else 0.0
+    return Course(
+        measurement, home, subject, _part(of_node, part), bound,
+        tuple(of_node["started"].values[at].astype(str).tolist()),
+        tuple(of_node["campaign"].values[at].astype(str).tolist()),
+        tuple(((values[at] - first) / size).tolist()), tuple((_Z_95 * errors[at] / size).tolist()),
+    )  # fmt: skip
+
+
+def _labels(of_node: xr.Dataset, part: int) -> tuple[str, int, str, float]:
+    """The measurement, home and subject of a part, and its bound, relative."""
+    measurement, subject = (str(of_node[key].values[part]) for key in ("measurement", "subject"))
+    model, bounds = models().get(measurement), of_node["bound"].values[:, part]
+    bound = float(np.nanmedian(bounds)) if np.isfinite(bounds).any() else np.nan
+    if model is not None and model.scale == "log" and str(of_node["unit"].values[part]) != "share":
+        bound = float(np.expm1(bound))
+    return measurement, int(of_node["home"].values[part]), subject, bound
 
 
 def _steps(part: int, values: Floats, errors: Floats, bound: float, z: float) -> Iterator[_Step]:
@@ -185,12 +234,11 @@ def _part(of_node: xr.Dataset, number: int) -> Part:
 
 
 def _change(name: str, of_node: xr.Dataset, step: _Step, further: int, judged: Sequence[JudgedCampaign]) -> Change:
-    label = {key: of_node[key].values[step.part] for key in ("measurement", "home", "subject", "unit")}
-    model = models().get(str(label["measurement"]))
+    measurement, home, subject, bound = _labels(of_node, step.part)
+    unit, model = str(of_node["unit"].values[step.part]), models().get(measurement)
     values = of_node["value"].values[:, step.part].astype(np.float64)
-    bound = float(np.nanmedian(of_node["bound"].values[:, step.part]))
     before = float(np.nanmean(values[step.start : step.unchanged + 1]))
-    if str(label["unit"]) == "share":
+    if unit == "share":
         effect = float(np.nanmean(values[step.since : step.stop])) - before
         half = abs(effect) * _Z_95 * step.error / abs(step.effect)
         interval = Interval(effect - half, effect + half)
@@ -198,14 +246,13 @@ def _change(name: str, of_node: xr.Dataset, step: _Step, further: int, judged: S
         effect = float(np.expm1(step.effect))
         low, high = (float(np.expm1(step.effect + side * _Z_95 * step.error)) for side in (-1, 1))
         interval = Interval(low, high)
-        bound = float(np.expm1(bound)) if model is not None and model.scale == "log" else bound
     # the measured level after may be another: of a core it has what moved all cores, too
-    after = before + effect if str(label["unit"]) == "share" else before * (1 + effect)
+    after = before + effect if unit == "share" else before * (1 + effect)
     times = of_node["started"].values.astype(str)
     return Change(
-        name, str(label["measurement"]), int(label["home"]), str(label["subject"]), _part(of_node, step.part),
-        str(label["unit"]), before, after, effect, interval, bound, str(times[step.unchanged]), str(times[step.since]),
-        str(times[step.by]), min(step.counts) > 1,
+        name, measurement, home, subject, _part(of_node, step.part),
+        unit, before, after, effect, interval, bound, str(times[step.unchanged]), str(times[step.since]),
+        str(times[step.by]), min(step.counts) > 1, step.counts,
         (effect > 0) == (model is None or model.better == "lower"), further,
         _fields(name, of_node, step, judged),
     )  # fmt: skip
@@ -224,7 +271,7 @@ def _fields(
         jobs = (str(of_node["job"].values[at]) for at in (step.unchanged, step.by))
         old, new = (_surveyed(before.folder / "nodes" / name / job) for job in jobs)
     else:
-        old, new = (campaign.verdict.nodes[name].fingerprint for campaign in (before, after))
+        old, new = (campaign.nodes[name].fingerprint for campaign in (before, after))
     return {key: (str(old[key]), str(new[key])) for key in old if key in new and old[key] != new[key]}
 
 

@@ -8,9 +8,8 @@ from enum import StrEnum
 import msgspec
 
 from nodeprint.history.changes import NodeHistory
-from nodeprint.history.series import JudgedCampaign
+from nodeprint.history.judged import JudgedCampaign, JudgedNode
 from nodeprint.judge.outcome import MEANING, Outcome
-from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.machine.fingerprint import DRIFT
 
 #: So many nodes that are SAME are measured with the others, as a recheck has two companions: what changes on them, too,
@@ -71,12 +70,13 @@ def _ordered(
     seconds: Mapping[str, float], judged: Sequence[JudgedCampaign], histories: Sequence[NodeHistory]
 ) -> list[NextNode]:
     """All nodes by urgency, then by how long ago they were measured; then those again that may be controls."""
-    verdicts: dict[str, list[NodeVerdict]] = {}
+    verdicts: dict[str, list[JudgedNode]] = {}
     for campaign in judged:
-        for name, node in campaign.verdict.nodes.items():
+        for name, node in campaign.nodes.items():
             if MEANING[node.outcome].measured:
                 verdicts.setdefault(name, []).append(node)
-    doubtful = {h.node for h in histories if any(not change.confirmed for change in h.changes)}
+    # what only one measurement came before cannot be measured again
+    doubtful = {h.node for h in histories if any(change.counts[1] < _ENOUGH for change in h.changes)}
     # of jobs of one campaign the verdict has the last, and the series all
     counts = {history.node: len(history.measured) for history in histories}
     out = []
@@ -102,7 +102,7 @@ def _ordered(
     return [*(candidate for candidate in out if candidate.why is not Why.CONTROL), *controls]
 
 
-def _changed(past: Sequence[NodeVerdict]) -> bool:
+def _changed(past: Sequence[JudgedNode]) -> bool:
     """Whether the present configuration is another than before and was measured less than twice."""
     now = _configuration(past[-1])
     for same, node in enumerate(reversed(past)):
@@ -112,5 +112,5 @@ def _changed(past: Sequence[NodeVerdict]) -> bool:
     return False
 
 
-def _configuration(node: NodeVerdict) -> dict[str, object]:
+def _configuration(node: JudgedNode) -> dict[str, object]:
     return {key: value for key, value in node.fingerprint.items() if key not in DRIFT}

@@ -6,102 +6,101 @@ is not: a node that was left alone differs where most of the others were changed
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Collection, Sequence
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
 from nodeprint.errors import NodeprintError
+from nodeprint.history import without_peers
+from nodeprint.history.judged import PART, JudgedCampaign
 from nodeprint.judge.campaign import DEVIATIONS
+from nodeprint.judge.table import VARIABLES
 from nodeprint.judge.terms import FAMILIES
-from nodeprint.judge.verdict import Verdict
-from nodeprint.report import files
 
 Floats = npt.NDArray[np.float64]
 
-#: Labels of a part, which together name it in every campaign.
-PART = ("measurement", "home", "subject", "term", "family", "place", "unit")
 #: Of the table of deviations what a series has, and its labels of a sample.
 _VALUES, _SAMPLE = ("value", "difference", "error", "bound"), ("node", "job", "started")
 
 
-class JudgedCampaign(msgspec.Struct, frozen=True):
-    """A campaign's folder with its verdict, and when its last run began (ISO 8601; empty where none did)."""
+def series(judged: Sequence[JudgedCampaign], nodes: Collection[str] | None = None) -> xr.Dataset:
+    """The series of campaigns as `joined` has it; with `nodes` of these alone. Jobs that were disturbed are in none.
 
-    folder: Path
-    verdict: Verdict
-    last: str
-
-
-def campaigns(folders: Sequence[Path]) -> list[JudgedCampaign]:
-    """The judged campaigns of `folders`, each a campaign or a folder of campaigns, in the order of time.
-
-    Raises NodeprintError where a folder holds none, or where some are simulated and others are not.
+    Raises NodeprintError where a table is missing, or was written before it had times.
     """
-    verdicts: dict[Path, Verdict] = {}
-    for folder in folders:
-        whole = (folder / "verdict.json").exists()
-        paths = [folder] if whole else [path.parent for path in sorted(folder.glob("*/verdict.json"))]
-        if not paths:
-            advice = "name campaigns, or the folder that they are in; `nodeprint judge` judges one"
-            raise NodeprintError("holds no judged campaign", where=folder, advice=advice)
-        verdicts |= {path: files.read(path) for path in paths}
-    if len({verdict.simulated for verdict in verdicts.values()}) > 1:
-        raise NodeprintError(
-            "simulated and measured campaigns are no history", where=folders[0], advice="name campaigns of one kind"
-        )
-    judged = [
-        JudgedCampaign(path, verdict, max((node.measured for node in verdict.nodes.values()), default=""))
-        for path, verdict in verdicts.items()
-    ]
-    return sorted(judged, key=lambda campaign: (campaign.last, str(campaign.folder)))
+    return joined([(campaign, tables(campaign, nodes)) for campaign in judged])
 
 
-def series(judged: Sequence[JudgedCampaign]) -> xr.Dataset:
-    """The series (sample, part) of all parts: a sample is a node in one independent job of a campaign, in the order of
-    time. Jobs that were disturbed are in no table.
+def joined(campaigns: Sequence[tuple[JudgedCampaign, Sequence[xr.Dataset]]]) -> xr.Dataset:
+    """The series (sample, part) of campaigns with their tables (`tables`): a sample is a node in one independent job of
+    a campaign, in the order of time; `number` is that of its campaign among these.
 
     `value` is in the part's unit, `difference`, `error` and `bound` as in deviations.nc. What a sample does not have is
-    NaN. Raises NodeprintError where a table is missing, or was written before it had times.
+    NaN. What lies in several campaigns, as in a copy of one, is there once, and the attribute `copies` names the
+    folders of the others.
     """
-    tables = [_table(campaign) for campaign in judged]
+    judged = [campaign for campaign, _ in campaigns]
+    numbered = [(number, table) for number, (_, of_campaign) in enumerate(campaigns) for table in of_campaign]
     parts: dict[tuple[object, ...], int] = {}
     columns = []
-    for table in tables:
+    for _, table in numbered:
         labels = zip(*(table[key].values.tolist() for key in PART), strict=True)
         columns.append(np.array([parts.setdefault(label, len(parts)) for label in labels], dtype=np.int64))
-    samples = sum(table.sizes["sample"] for table in tables)
+    samples = sum(table.sizes["sample"] for _, table in numbered)
     values = {name: np.full((samples, len(parts)), np.nan, dtype=np.float32) for name in _VALUES}
     begin = 0
-    for table, column in zip(tables, columns, strict=True):
+    for (_, table), column in zip(numbered, columns, strict=True):
         end = begin + table.sizes["sample"]
         for name in _VALUES:
             values[name][begin:end, column] = table[name].values
         begin = end
     coordinates = {key: ("part", [label[number] for label in parts]) for number, key in enumerate(PART)} | {
-        key: ("sample", [entry for table in tables for entry in table[key].values.tolist()]) for key in _SAMPLE
+        key: ("sample", [entry for _, table in numbered for entry in table[key].values.tolist()]) for key in _SAMPLE
     }
-    numbers = [number for number, table in enumerate(tables) for _ in range(table.sizes["sample"])]
-    coordinates["campaign"] = ("sample", [judged[number].verdict.campaign for number in numbers])
+    numbers = [number for number, table in numbered for _ in range(table.sizes["sample"])]
+    coordinates["campaign"] = ("sample", [judged[number].name for number in numbers])
     coordinates["number"] = ("sample", numbers)
     whole = xr.Dataset({name: (("sample", "part"), array) for name, array in values.items()}, coordinates)
-    return whole.isel(sample=np.argsort(whole["started"].values, kind="stable"))
+    whole = whole.isel(sample=np.argsort(whole["started"].values, kind="stable"))
+    repeated = _repeated(whole, simulated=any(campaign.simulated for campaign in judged))
+    copies = {judged[number].folder.name for number in whole["number"].values[repeated].tolist()}
+    return whole.isel(sample=np.flatnonzero(~repeated)).assign_attrs(copies=sorted(copies))
 
 
-def _table(campaign: JudgedCampaign) -> xr.Dataset:
-    """A campaign's table of deviations without pooled jobs, which are in it one by one."""
+def _repeated(whole: xr.Dataset, *, simulated: bool) -> npt.NDArray[np.bool_]:
+    """Which samples are one that came before (sample): of one node, begun in the same second. Simulated campaigns may
+    all begin at one time; of these the values are the same, too."""
+    out = np.zeros(whole.sizes["sample"], dtype=np.bool_)
+    values, begun = whole["value"].values, whole["started"].values.astype(str)
+    first: dict[tuple[str, str], list[int]] = {}
+    for number, key in enumerate(zip(whole["node"].values.astype(str).tolist(), begun.tolist(), strict=True)):
+        former = first.setdefault(key, [])
+        same = (not simulated or np.array_equal(values[number], values[other], equal_nan=True) for other in former)
+        out[number] = bool(key[1]) and any(same)
+        former.append(number)
+    return out
+
+
+def tables(campaign: JudgedCampaign, nodes: Collection[str] | None = None) -> list[xr.Dataset]:
+    """A campaign's table of deviations without pooled jobs, which are in it one by one, and that of its nodes without
+    peers where there are any; with `nodes` of these alone.
+
+    Raises NodeprintError where it cannot be read, or was written before it had times.
+    """
     path, again = campaign.folder / DEVIATIONS, f"run `nodeprint judge {campaign.folder}`"
     try:
-        with xr.open_dataset(path, engine="h5netcdf") as file:
-            table = file.load()
+        with xr.open_dataset(path, engine="h5netcdf", drop_variables=set(VARIABLES) - set(_VALUES)) as file:
+            if "started" not in file.coords:
+                raise NodeprintError("has no times", where=path, advice=again)
+            whole = file.load()
     except (OSError, ValueError) as error:
         raise NodeprintError("no table of deviations can be read", where=path, advice=again) from error
-    if "started" not in table.coords:
-        raise NodeprintError("has no times", where=path, advice=again)
-    return table.isel(sample=np.flatnonzero(table["job"].values != "pooled"))
+    names = whole["node"].values.astype(str)
+    kept = (whole["job"].values != "pooled") & (nodes is None or np.isin(names, list(nodes or ())))
+    alone = without_peers.samples(campaign, frozenset(names.tolist()), nodes)
+    return [whole.isel(sample=np.flatnonzero(kept)), *([alone] if alone is not None else ())]
 
 
 def comparable(of_node: xr.Dataset) -> Floats:

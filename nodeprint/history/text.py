@@ -10,15 +10,18 @@ from rich.console import Group
 from rich.table import Table
 
 from nodeprint.errors import printable
-from nodeprint.history.changes import Change, NodeHistory
+from nodeprint.history.changes import Change, Course, NodeHistory
 from nodeprint.history.next_nodes import NextNode, Why
+from nodeprint.history.selection import ALL_NODES, Selected
+from nodeprint.judge.outcome import MEANING
 from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.report import names
+from nodeprint.report import text as report_text
 
 #: A course from a bound below its first level to a bound above it, in eighths of a line.
 _BARS = "▁▂▃▄▅▆▇█"
-#: A sparkline has at most so many places, and a fleet so many nodes of which each has its own.
-_WIDTH, _ALL_NODES = 26, 16
+#: A sparkline has at most so many places.
+_WIDTH = 26
 #: Fields of a fingerprint that a line names before it counts the others.
 _FIELDS = 3
 
@@ -31,17 +34,43 @@ def sparkline(course: Sequence[float]) -> str:
     return "".join(_BARS[min(max(round(3.5 + 1.75 * value), 0), len(_BARS) - 1)] for value in spans)
 
 
+#: What is said of a node without any change.
+UNCHANGED = "No part moved by its bound or more. The figure shows the one that moved most."
+
+
 def sentence(change: Change, nodes: Sequence[str]) -> str:
     """A change of one or several nodes: `cn017: core 37 +4.1 % since 2026-03-03, with BIOS 1.7 to 1.8`."""
-    part = names.scoped(change.part)
-    of = part if change.subject == "core-to-core" else f"{part} ({change.measurement})"
+    size = f"{change.effect * 100:+.1f} %" if len(nodes) == 1 else f"{change.effect * 100:+.1f} % (median)"
+    return f"{names.nodes(nodes)}: {part_name(change)} {size} {_when(change)}{_doubt(change)}"
+
+
+def of_node(change: Change) -> str:
+    """A change of a node on its own page, with its interval and bound: a sentence."""
+    ends = names.interval(change.interval.low, change.interval.high, change.effect)
+    size = f"{change.effect * 100:+.1f} % (95 % {ends}; bound {names.bound(change.bound)})"
+    further = f", {names.counted(change.further, 'further part')} with it" if change.further else ""
+    return report_text.sentence(f"{part_name(change)} {size} {_when(change)}{further}{_doubt(change)}.")
+
+
+def _when(change: Change) -> str:
+    """Since when, and with what in the configuration."""
     since = f"since {change.since[:10]}"
     if change.unchanged[:10] != change.since[:10]:
         since += f" (unchanged {change.unchanged[:10]})"
-    fields = "".join(f", with {text}" for text in [_fields(change.fields)] if text)
-    size = f"{change.effect * 100:+.1f} %" if len(nodes) == 1 else f"{change.effect * 100:+.1f} % (median)"
-    doubt = "" if change.confirmed else ", in one measurement: measure again"
-    return f"{names.nodes(nodes)}: {of} {size} {since}{fields}{doubt}"
+    return since + "".join(f", with {fields}" for fields in [_fields(change.fields)] if fields)
+
+
+def _doubt(change: Change) -> str:
+    """What else would show it: the level after can be measured again, that before it cannot."""
+    if change.counts[1] < 2:
+        return ", in one measurement: measure again"
+    return "" if change.confirmed else ", after a single measurement"
+
+
+def part_name(of: Change | Course) -> str:
+    """A part, with its measurement where it is not one between cores."""
+    part = names.scoped(of.part)
+    return part if of.subject == "core-to-core" else f"{part} ({of.measurement})"
 
 
 def _fields(fields: Mapping[str, tuple[str, str]]) -> str:
@@ -70,7 +99,7 @@ def shared(histories: Sequence[NodeHistory]) -> list[tuple[Change, list[str]]]:
             place = () if change.fields else tuple(sorted(change.part.where.items()))
             since = change.unchanged[:10], change.since[:10]
             key = (change.measurement, change.home, change.part.family, place, *since, change.effect > 0)
-            groups.setdefault((*key, change.confirmed, tuple(change.fields.items())), []).append(change)
+            groups.setdefault((*key, _doubt(change), tuple(change.fields.items())), []).append(change)
     of_median = [
         (sorted(changes, key=lambda change: change.effect)[len(changes) // 2], [change.node for change in changes])
         for changes in groups.values()
@@ -78,21 +107,51 @@ def shared(histories: Sequence[NodeHistory]) -> list[tuple[Change, list[str]]]:
     return sorted(of_median, key=lambda pair: (pair[0].since, pair[1]))
 
 
-def as_text(histories: Sequence[NodeHistory], campaigns: int) -> Group:
-    """A line for each change, the courses of the nodes that have one (of all in a small fleet), and how many have
-    none."""
+def summary(histories: Sequence[NodeHistory], campaigns: int) -> str:
+    """How many nodes have no change."""
+    calm = sum(not history.changes for history in histories)
+    what = "no part moved by its bound or more"
+    return f"{names.counted(campaigns, 'campaign')}; {what} on {calm} of {names.counted(len(histories), 'node')}"
+
+
+def left_out(histories: Sequence[NodeHistory], selected: Selected) -> list[str]:
+    """Which campaigns are no part of it, or only once, and which nodes."""
+    count = names.counted(len(selected.left_out), "simulated campaign")
+    simulated = f"left out beside what was measured: {count} ({_few(selected.left_out)})"
+    copies = f"the same measurements lie in another campaign and count once: {_few(selected.copies)}"
+    nodes = [name for name in _measured(selected) if name not in {history.node for history in histories}]
+    unknown = f"without any measurement that can be compared: {names.nodes(nodes)}"
+    said = (simulated, selected.left_out), (copies, selected.copies), (unknown, nodes)
+    return [words for words, of in said if of]
+
+
+def _measured(selected: Selected) -> list[str]:
+    """The nodes that any of the campaigns measured."""
+    nodes = (entry for campaign in selected.judged for entry in campaign.nodes.items())
+    return list(dict.fromkeys(name for name, node in nodes if MEANING[node.outcome].measured))
+
+
+def _few(campaigns: Sequence[str]) -> str:
+    more = len(campaigns) - _FIELDS
+    shown = [printable(name, 60) for name in campaigns[:_FIELDS]]
+    return names.listed([*shown, names.counted(more, "more", "more")] if more > 0 else shown)
+
+
+def as_text(histories: Sequence[NodeHistory], selected: Selected) -> Group:
+    """A line for each change, the courses of the nodes that have one (of all in a small fleet), how many have none, and
+    what was left out."""
     lines = [sentence(change, nodes) for change, nodes in shared(histories)]
-    changed = {history.node for history in histories if history.changes}
-    shown = histories if len(histories) <= _ALL_NODES else [h for h in histories if h.node in changed][:_ALL_NODES]
+    changed = [history for history in histories if history.changes]
+    shown = histories if len(histories) <= ALL_NODES else changed[:ALL_NODES]
     courses = Table(box=None, pad_edge=False, show_header=False)
     for history in shown:
-        last = f"{history.course[-1]:+.1f} bounds" if history.course else ""
-        part = names.scoped(history.part)
-        courses.add_row(printable(history.node, 40), sparkline(history.course), last, part)
-    calm = len(histories) - len(changed)
-    what = "no part moved by its bound or more"
-    counted = f"{names.counted(campaigns, 'campaign')}; {what} on {calm} of {names.counted(len(histories), 'node')}"
-    return Group(*lines, *([courses] if shown else []), counted)
+        course = history.courses[0]
+        last = f"{course.distance[-1]:+z.1f} bounds" if course.distance else ""
+        courses.add_row(printable(history.node, 40), sparkline(course.distance), last, part_name(course))
+    more = [history.node for history in changed if history not in shown]
+    beyond = [f"{names.counted(len(more), 'more node')} with a change (--page draws each): {names.nodes(more)}"]
+    ending = [*(beyond if more else []), summary(histories, len(selected.judged)), *left_out(histories, selected)]
+    return Group(*lines, *([courses] if shown else []), *ending)
 
 
 def reasons(chosen: Sequence[NextNode]) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
 from nodeprint.campaign import node_sheet, preparation
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.data.packed import PackedNode
+from nodeprint.data.processes import Pool
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import fingerprint
 from nodeprint.machine.tree import open_tree
@@ -28,7 +28,7 @@ def read(folder: Path) -> list[PackedNode]:
     nodes = node_sheet.read_sheet(folder / "nodes.tsv")
     if len(nodes) == 1:
         return [_node(folder, nodes[0])]
-    with ProcessPoolExecutor(min(len(nodes), len(os.sched_getaffinity(0)))) as pool:
+    with Pool(min(len(nodes), len(os.sched_getaffinity(0)))) as pool:
         return list(pool.map(partial(_node, folder), nodes, chunksize=4))
 
 

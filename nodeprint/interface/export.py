@@ -105,7 +105,8 @@ def classes(verdict: Verdict) -> pd.DataFrame:
 def deviations(campaign: Path) -> xr.Dataset:
     """The table that every outcome is read off (sample, part), as the judge wrote it. Raises NodeprintError where the
     campaign has not been judged."""
-    path = store.base(campaign) / DEVIATIONS
+    judged_now = store.base(campaign) / DEVIATIONS  # another folder than the campaign where that cannot be written
+    path = judged_now if judged_now.is_file() else campaign / DEVIATIONS
     if not path.is_file():
         advice = f"run `nodeprint judge {campaign}`"
         raise NodeprintError("no table of deviations yet", where=path, advice=advice)

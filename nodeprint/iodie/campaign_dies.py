@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 from nodeprint import files
 from nodeprint.campaign import node_sheet
 from nodeprint.data import store
+from nodeprint.data.processes import Pool
 from nodeprint.data.waiting import counted
 from nodeprint.errors import NodeprintError
 from nodeprint.iodie import analysis, json_output, line_files, listing, node_lines, part_comparison
@@ -73,7 +73,7 @@ def read(where: Path) -> Found:
         name: kept for name, folder in folders.items() if (kept := _kept(folder)) is not None
     }
     new = {name: folder for name, folder in folders.items() if name not in results}
-    with ProcessPoolExecutor(min(len(new), len(os.sched_getaffinity(0))) or 1) as pool:
+    with Pool(min(len(new), len(os.sched_getaffinity(0))) or 1) as pool:
         made = counted(pool.map(_made, new.values()), len(new), "nodes mapped")
         for name, (made_of, results[name]) in zip(new, made, strict=True):
             _keep(results[name], folders[name], made_of)

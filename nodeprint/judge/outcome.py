@@ -163,9 +163,12 @@ def first(reasons: Iterable[Why]) -> Why:
 
 
 def kinds(text: str) -> tuple[Kind, ...]:
-    """The values of `--fail-on` in a list separated by commas. Raises NodeprintError where one is not known."""
+    """The values of `--fail-on` in a list separated by commas. Raises NodeprintError where one is not known, or there
+    is none: what was to be counted is then missing, as an unset variable of a script is."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     kinds = [kind.value for kind in Kind]
+    if not names:
+        raise NodeprintError("names no kind of outcome", key="--fail-on", advice=f"choose from {', '.join(kinds)}")
     if unknown := [name for name in names if name not in kinds]:
         what = f"{printable(repr(unknown[0]), 60)} is no kind of outcome"
         raise NodeprintError(what, key="--fail-on", advice=f"choose from {', '.join(kinds)}")

@@ -24,7 +24,9 @@ def as_text(changes: Sequence[Change], rules: Acceptance) -> str:
     unchanged = len(nodes - {change.node for change in moved})
     return "\n".join([
         *lines,
-        f"{len(moved)} of {len(changes)} figures changed; nothing changed on {unchanged} of {len(nodes)} nodes",
+        f"{len(moved)} of {len(changes)} figures changed, none on {unchanged} of {len(nodes)} nodes",
+        "compared were medians, of classes of pairs and of rows of other measurements: of single cores, CCXs and links "
+        "nothing is said (`nodeprint history` has every part)",
         "a figure is reported as changed if it moved by more than its bound in acceptance.yaml and by more than runs "
         f"differ by (spread pooled over the nodes; chance of any false alarm {rules.false_alarm * 100:g} %)",
     ])  # fmt: skip

@@ -6,8 +6,7 @@ import gc
 import math
 import multiprocessing
 import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +17,7 @@ from nodeprint import files
 from nodeprint.campaign import node_sheet
 from nodeprint.data import packing
 from nodeprint.data.packed import FOLDER, PackedFleet
+from nodeprint.data.processes import Pool
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import MEANING
 from nodeprint.report import explorer, html, names, pdf, site_branding
@@ -27,7 +27,7 @@ from nodeprint.report.pages import cluster, method
 from nodeprint.report.pages import node as node_pages
 from nodeprint.report.pages.blocks import Document, Page, Reference, SiteTexts
 from nodeprint.report.pages.common import anchor
-from nodeprint.report.pages.judged_campaign import Campaign, FigureFiles
+from nodeprint.report.pages.judged_campaign import Campaign, FigureFiles, OverTime
 from nodeprint.report.pages.method import How
 from nodeprint.report.pseudonyms import Pseudonyms
 
@@ -38,6 +38,8 @@ MOST_FILES = 64
 #: Nodes whose pages cluster.pdf and cluster.html hold; those of others are files of their own alone.
 _MOST_WITHIN = 64
 _MOST_IN_HTML = 2
+#: What other campaigns say of some nodes.
+OfNodes = Callable[[Sequence[str]], Mapping[str, OverTime]]
 #: Nodes that one process takes at a time, and so many that other processes are not begun for them.
 _CHUNK, _FEW = 8, 3
 
@@ -51,6 +53,7 @@ def write(
     figure_width: float = 0.0,
     figure_style: Path | None = None,
     pseudonyms: bool = False,
+    over_time: OfNodes | None = None,
 ) -> list[Path]:
     """Write cluster.pdf, the same as cluster.html, and a PDF a node into `out`; returns their paths in this order.
 
@@ -58,14 +61,13 @@ def write(
     own (none without `of_nodes`), in a fleet of more than MOST_FILES those in which something was found. With `figures`
     each figure of every node is written as SVG, PDF and CSV, too, into its folder `figures`, `figure_width` mm wide (0:
     a column or a page) and in a matplotlib style `figure_style` on top of the report's. With `pseudonyms` nodes and
-    racks are called by numbers, in a folder of its own by default (`published`), and pseudonyms.tsv beside that folder
-    says which is which. The same campaign gives the same bytes. Raises NodeprintError when there is no verdict, or a
-    file cannot be written.
+    racks are called by numbers, in a folder of its own by default (`published`), and pseudonyms.tsv in the campaign's
+    folder says which is which. `over_time` gives of nodes that have a page what other campaigns say of them. The same
+    campaign gives the same bytes. Raises NodeprintError when there is no verdict, or a file cannot be written.
     """
     saved_to = _figure_files(campaign, out, figures, figure_width, figure_style, pseudonyms)
     task = Task(campaign, _target(campaign, out, pseudonyms), None if of_nodes else (), saved_to, pseudonyms)
-    printed = task.run()
-    task.write_pseudonyms()
+    printed = task.run(over_time)
     first = task.first(printed)
     with pdf.Printer() as printer:
         document_path = files.write(task.out / "cluster.pdf", printer.pdf(first))
@@ -87,6 +89,7 @@ def write_nodes(
     figure_width: float = 0.0,
     figure_style: Path | None = None,
     pseudonyms: bool = False,
+    over_time: OfNodes | None = None,
 ) -> list[Path]:
     """Write the PDFs of some nodes alone, whatever came of them, as `write` does; returns their paths.
 
@@ -102,8 +105,7 @@ def write_nodes(
         more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
         what = f"node {printable(unknown[0], 80)}{more} is not part of this campaign"
         raise NodeprintError(what, where=campaign / "verdict.json", advice="name one of its nodes")
-    printed = task.run()
-    task.write_pseudonyms()
+    printed = task.run(over_time)
     return [path for node_files in printed for path in node_files.paths]
 
 
@@ -148,6 +150,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
     figures: FigureFiles | None
     pseudonyms: bool
     alone: bool = False
+    over_time: dict[str, OverTime] = {}
 
     @cached_property
     def called(self) -> Pseudonyms:
@@ -168,7 +171,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         return Campaign(
             self.called.verdict(verdict), self.called.fleet(fleet), None if self.pseudonyms else self.folder,
             SiteTexts() if self.pseudonyms else site_branding.of(self.folder), switches,
-            self.figures,
+            self.figures, self.over_time,
         )  # fmt: skip
 
     @cached_property
@@ -195,18 +198,22 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         return tuple(nodes) if len(nodes) == 1 else tuple(cluster.shown_nodes(nodes)[:_MOST_WITHIN])
 
     @cached_property
+    def paged(self) -> frozenset[str]:
+        """The nodes that have a page, here or in a file of their own."""
+        return self.own.union(self.within)
+
+    @cached_property
     def explored(self) -> frozenset[str]:
         """The nodes whose matrices the explorer has."""
         return frozenset() if self.alone else frozenset(explorer.explored(self.source))
 
-    def write_pseudonyms(self) -> None:
-        """Write which node is called how beside the folder, where they are called by numbers."""
-        if self.pseudonyms:
-            files.write(self.out.parent / "pseudonyms.tsv", self.called.table())
-
-    def run(self) -> list[Printed]:
+    def run(self, over_time: OfNodes | None) -> list[Printed]:
         """Print all nodes that have anything to be printed, more than a few on all CPUs that we may use."""
-        wanted = [n for n in self.source.verdict.nodes if n in self.own or n in self.within or n in self.explored]
+        if self.pseudonyms:  # in the campaign, which is not published: beside the pages it would be copied with them
+            files.write(self.folder / "pseudonyms.tsv", self.called.table())
+        if over_time is not None:
+            self.over_time.update(over_time([node for node in self.source.verdict.nodes if node in self.paged]))
+        wanted = [n for n in self.source.verdict.nodes if n in self.paged or n in self.explored]
         cpus = len(os.sched_getaffinity(0))
         size = min(_CHUNK, math.ceil(len(wanted) / cpus)) if len(wanted) > _FEW else _CHUNK
         chunks = [wanted[i : i + size] for i in range(0, len(wanted), size)]
@@ -215,7 +222,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
             return [one for chunk in chunks for one in self.chunk(chunk)]
         # Not forked: Typst's threads would be missing in the copy, which then waits for them for ever.
         spawn = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(count, spawn, initializer=_begin, initargs=(self,)) as pool:
+        with Pool(count, spawn, initializer=_begin, initargs=(self,)) as pool:
             return [node_files for printed in pool.map(_chunk, chunks) for node_files in printed]
 
     def chunk(self, nodes: Sequence[str]) -> list[Printed]:
@@ -228,7 +235,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         source, paths = self.source, []
         kept = source.jobs(node)
         methods = method.of_jobs(kept.jobs)
-        page = node_pages.page(source, node, kept) if node in self.own or node in self.within else None
+        page = node_pages.page(source, node, kept) if node in self.paged else None
         if page is not None and node in self.own:
             pages = (page, method.page(source, [methods], node))
             document = Document(

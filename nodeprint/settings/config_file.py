@@ -246,8 +246,7 @@ class Config:
             "where several nodes are measured: measure SUSPECT and INVALID nodes, and two unsuspected ones for "
             "each, again as a second job, in at most two rounds. A call whose second jobs cannot be submitted "
             "ends with 1. After one job a node is at most SUSPECT; a second job confirms the deviation (DEVIATES) "
-            "or does not. Without second jobs `nodeprint judge --fail-on deviates` of a first campaign therefore "
-            "counts only limits of a contract"
+            "or does not. Without second jobs `--fail-on found` counts what one job shows"
         ),
     ] = True
     recheck_minutes: Annotated[

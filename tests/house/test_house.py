@@ -10,7 +10,7 @@ import pytest
 import rattler
 import yaml
 
-from nodeprint.judge.outcome import FleetOutcome, Outcome
+from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome
 from tests.support.real_parts import ROOT
 
 #: The floors of nodeprint/, from top to bottom; a module imports only from lower floors or its own room.
@@ -187,6 +187,30 @@ def test_no_comprehension_hides_a_function_from_another() -> None:
 def test_every_outcome_is_explained_to_administrators() -> None:
     page = (ROOT / "docs/how-to/outcomes.md").read_text()
     assert all(f"`{outcome}`" in page for outcome in (*Outcome, *FleetOutcome))
+
+
+def test_documents_name_kinds_of_fail_on_that_are_there() -> None:
+    """A recipe with another one ends with 2 and never measures."""
+    files = (
+        "README.md", "CONTRIBUTING.md", "Makefile", "config/*", "docs/**/*.md", "packaging/**/*", "profiles/**/*",
+        "workflow/**/*.smk", ".github/**/*", ".ci/*",
+    )  # fmt: skip
+    pages = [path for pattern in files for path in ROOT.glob(pattern) if path.is_file() and path.suffix != ".pyc"]
+    named = re.compile(r"(?:--fail-on[ =\n]|FAIL_ON=|fail_on = variable\(str, value=\")([a-z][a-z,-]*)")
+    used = {
+        (page.name, kind)
+        for page in pages
+        for kinds in named.findall(page.read_text())
+        for kind in kinds.strip(",").split(",")
+    }
+    recipes = {name for name, _ in used}
+    assert {"slurm.md", "README.md", "Makefile", "maintenance.md", "nodeprint_check.py"} <= recipes
+    assert sorted(f"{name}: {kind}" for name, kind in used if kind not in set(Kind)) == []
+
+
+def test_make_help_names_every_kind_of_fail_on() -> None:
+    (line,) = [line for line in (ROOT / "Makefile").read_text().splitlines() if '@echo "FAIL_ON=' in line]
+    assert {kind for kind in Kind if re.search(rf"\b{kind}\b", line)} == set(Kind)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from nodeprint.history import changes, series
-from nodeprint.history.series import JudgedCampaign
+from nodeprint.history import changes, selection, series
+from nodeprint.history.judged import JudgedCampaign
 from nodeprint.machine.topology.presets import preset
 from nodeprint.simulate import Plan
 from tests.support.campaigns import judged_weeks
@@ -27,7 +27,7 @@ def source(folder: Path) -> tuple[xr.Dataset, JudgedCampaign]:
     """The series of a few simulated campaigns, and the last of these."""
     plan = Plan(preset("naples-2x32"), nodes=_SOURCE_NODES, runs=2, passes=1, pair_runs=6, cells=True)
     judged_weeks(folder, plan, range(_SOURCE_WEEKS))
-    judged = series.campaigns([folder])
+    judged = selection.campaigns([folder]).judged
     return series.series(judged), judged[-1]
 
 
@@ -86,5 +86,5 @@ def counted(of: xr.Dataset, last: JudgedCampaign, nodes: int, weeks: int, seed: 
 
 def last_name(last: JudgedCampaign, number: int) -> str:
     """A name that the campaign has a fingerprint of."""
-    names = sorted(last.verdict.nodes)
+    names = sorted(last.nodes)
     return names[number % len(names)]

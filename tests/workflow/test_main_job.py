@@ -169,7 +169,16 @@ def test_steps_are_seen_by_the_files_they_write(folder: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    "words", [("--config",), ("--nonsense",), ("--again",), ("--conf", "x.yaml"), ("--fail-on", "weather")]
+    "words",
+    [
+        ("--config",),
+        ("--nonsense",),
+        ("--again",),
+        ("--conf", "x.yaml"),
+        ("--fail-on", "weather"),
+        ("--fail-on", ""),
+        ("--again", " "),
+    ],
 )
 def test_bad_options_get_one_sentence(words: tuple[str, ...]) -> None:
     done = subprocess.run(

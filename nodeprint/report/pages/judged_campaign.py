@@ -3,7 +3,7 @@ measured."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.judge.verdict import NodeVerdict, Verdict
 from nodeprint.report import text
 from nodeprint.report.figures import style as styles
+from nodeprint.report.figures.course import CourseData
 from nodeprint.report.figures.node_levels import NodeLevels, levels
 from nodeprint.report.figures.render import Origin
 from nodeprint.report.figures.style import Style
@@ -47,10 +48,19 @@ class FigureFiles(msgspec.Struct, frozen=True):
         return self.width or widths["column" if on_page <= widths["column"] else "page"]
 
 
+class OverTime(msgspec.Struct, frozen=True):
+    """What campaigns over time say of a node: the courses of its parts, its changes in sentences, and which campaigns
+    these are. It is decided above (`nodeprint.history`)."""
+
+    course: CourseData
+    sentences: tuple[str, ...]
+    campaigns: str
+
+
 @dataclass(frozen=True)
 class Campaign:
     """A judged campaign. `folder` holds nodes/<node> with their jobs, where these are here; `figures` is where every
-    figure that is drawn is saved, too."""
+    figure that is drawn is saved, too. `over_time` has the nodes that other campaigns have, too."""
 
     verdict: Verdict
     fleet: PackedFleet
@@ -58,6 +68,7 @@ class Campaign:
     site: SiteTexts = field(default_factory=SiteTexts)
     switches: dict[str, str] = field(default_factory=dict)
     figures: FigureFiles | None = None
+    over_time: Mapping[str, OverTime] = field(default_factory=dict)
     _levels: dict[tuple[str, int], NodeLevels] = field(default_factory=dict)
 
     @cached_property

@@ -18,7 +18,7 @@ from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.report import message_rates, names, quadrant_words, readings, terminal, text
 from nodeprint.report.figures import found_parts, matrix
-from nodeprint.report.pages import method, pictures
+from nodeprint.report.pages import method, over_time, pictures
 from nodeprint.report.pages.blocks import (
     Advice,
     Block,
@@ -73,6 +73,7 @@ def page(campaign: Campaign, node: str, kept: NodeJobs | None = None) -> Page:
             Section("Disturbed data", (Bullets(tuple(text.further(verdict))),)),
             Section("How it was tested", method.tested(jobs, [finding.measurement for finding in counted])),
             Section("Last lines of its log", (Log(verdict.log_tail),)),
+            Section("Over time", over_time.blocks(campaign, node)),
             differences,
             Section("Core to core", tuple(_matrices(campaign, node, verdict, jobs))),
             Section("Memory, caches, bandwidth, clock and lost time", tuple(_cells(campaign, node, verdict, kept))),

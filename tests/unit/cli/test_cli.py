@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from nodeprint import __version__
 from nodeprint.cli import app
 from nodeprint.cli.app import GROUPS
 from nodeprint.settings import commit
+from tests.support.command_line import call
 from tests.support.real_parts import ROOT
 
 
@@ -31,6 +33,38 @@ def test_help_lists_every_command_with_what_it_is_for() -> None:
     assert set(listed) == commands | {group.name for group in app.registered_groups}
     assert all(what.endswith(".") and not what.endswith("...") for what in listed.values()), "a sentence, not cut"
     assert [line for line in text.splitlines() if line.endswith(":")][1:] == [f"{group}:" for group in GROUPS]
+
+
+def test_an_interrupted_command_says_so_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nodeprint.report.terminal.summary", interrupted)
+    assert call("show", tmp_path) == 130
+    assert capsys.readouterr() == ("", "nodeprint: interrupted\n")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_of_another_encoding_gets_other_letters(encoding: str, tmp_path: Path) -> None:
+    name = "n\N{GREEK SMALL LETTER OMEGA}de"
+    (tmp_path / "nodes.tsv").write_text(f"node\thost\tjob\n{name}\t{name}\t1\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "nodeprint", "status", tmp_path], capture_output=True, timeout=60, check=False,
+        env=os.environ | {"PYTHONIOENCODING": encoding, "LC_ALL": "C"},
+    )  # fmt: skip
+    text = (done.stdout + done.stderr).decode(encoding)
+    assert "Traceback" not in text and "n?de" in text
+
+
+@pytest.mark.parametrize("kinds", ["", " , "])
+def test_no_kind_of_outcome_is_refused(kinds: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An unset variable of a script must not count as a wish for 0."""
+    assert call("judge", tmp_path, "--fail-on", kinds) == 2
+    assert capsys.readouterr().err == (
+        "nodeprint: --fail-on: names no kind of outcome; choose from found, not-same, not-measured, invalid, nothing\n"
+    )
 
 
 def test_bash_completes_commands() -> None:

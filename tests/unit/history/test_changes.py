@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from nodeprint.cli import app
 from nodeprint.cli.shared import judge_and_write
 from nodeprint.errors import NodeprintError
-from nodeprint.history import changes, series, text
+from nodeprint.history import changes, selection, series, text
 from nodeprint.history.changes import NodeHistory
 from nodeprint.machine.topology.presets import preset
 from nodeprint.simulate import Plan, write
@@ -33,12 +33,12 @@ def weeks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def of(folder: Path) -> dict[str, NodeHistory]:
-    judged = series.campaigns([folder])
+    judged = selection.campaigns([folder]).judged
     return {history.node: history for history in changes.histories(series.series(judged), judged)}
 
 
 def test_every_part_of_every_node_is_a_series(weeks: Path) -> None:
-    whole = series.series(series.campaigns([weeks]))
+    whole = series.series(selection.campaigns([weeks]).judged)
     assert dict(whole.sizes)["sample"] == 7 * 5 and set(whole["node"].values) == {f"node{i:03d}" for i in range(5)}
     assert sorted(whole["started"].values) == list(whole["started"].values)
     assert {"core=17", "class=1,socket=0"} <= set(whole["place"].values)
@@ -106,13 +106,13 @@ def test_jobs_of_one_campaign_are_a_history(tmp_path: Path) -> None:
 
 def test_planted_changes_are_found_and_unchanged_nodes_are_not_named(weeks: Path) -> None:
     """A small year of bench/history.py, whose full size `python -m bench history` has."""
-    judged = [campaign for campaign in series.campaigns([weeks]) if campaign.folder.name < "week03"]
+    judged = [campaign for campaign in selection.campaigns([weeks]).judged if campaign.folder.name < "week03"]
     found, false = counted(series.series(judged), judged[-1], nodes=40, weeks=52, seed=3)
     assert np.mean(found) >= 0.95 and np.mean(false) == 0
 
 
 def test_a_change_below_the_bound_is_none(weeks: Path) -> None:
-    judged = [campaign for campaign in series.campaigns([weeks]) if campaign.folder.name < "week03"]
+    judged = [campaign for campaign in selection.campaigns([weeks]).judged if campaign.folder.name < "week03"]
     year = Year(series.series(judged), 5)
     whole = year.node("node000", 20)
     part = int(year.plantable[0])
@@ -130,9 +130,9 @@ def test_sparkline(course: list[float], line: str) -> None:
 
 def test_bad_input_ends_with_one_sentence(weeks: Path, tmp_path: Path) -> None:
     with pytest.raises(NodeprintError, match="holds no judged campaign"):
-        series.campaigns([tmp_path])
+        selection.campaigns([tmp_path])
     week = tmp_path / "week"
     week.mkdir()
     (week / "verdict.json").write_bytes((weeks / "week00/verdict.json").read_bytes())
     with pytest.raises(NodeprintError, match="no table of deviations"):
-        series.series(series.campaigns([week]))
+        series.series(selection.campaigns([week]).judged)

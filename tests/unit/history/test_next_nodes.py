@@ -11,19 +11,17 @@ from typer.testing import CliRunner
 from nodeprint.campaign import node_sheet
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
+from nodeprint.history.judged import JudgedCampaign, JudgedNode
 from nodeprint.history.next_nodes import Why, choose
-from nodeprint.history.series import JudgedCampaign
 from nodeprint.judge.outcome import Outcome
-from nodeprint.judge.verdict import NodeVerdict
-from tests.support import verdicts
 
 
-def node(outcome: Outcome = Outcome.SAME, day: int = 1, bios: str = "1") -> NodeVerdict:
-    return verdicts.node(outcome=outcome, measured=f"2026-03-{day:02d}T00:00:00Z", fingerprint={"bios": bios})
+def node(outcome: Outcome = Outcome.SAME, day: int = 1, bios: str = "1") -> JudgedNode:
+    return JudgedNode(outcome, f"2026-03-{day:02d}T00:00:00Z", {"bios": bios})
 
 
-def night(day: int, nodes: dict[str, NodeVerdict]) -> JudgedCampaign:
-    return JudgedCampaign(Path(f"night{day}"), verdicts.verdict(nodes), f"2026-03-{day:02d}T00:00:00Z")
+def night(day: int, nodes: dict[str, JudgedNode]) -> JudgedCampaign:
+    return JudgedCampaign(Path(f"night{day}"), f"night{day}", False, nodes, f"2026-03-{day:02d}T00:00:00Z")
 
 
 FLEET = [f"cn{i:02d}" for i in range(1, 11)]

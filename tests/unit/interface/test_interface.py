@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,6 +57,22 @@ def test_deviations_are_the_table_that_the_judge_wrote(campaign: OpenCampaign) -
     assert {"node", "job", "measurement", "family", "place", "difference", "half_90", "bound"} <= set(rows.columns)
     slow = rows[(rows.node == SLOW) & (rows.family == "core-near")]
     assert float(slow.difference.max()) > 0.08
+
+
+def test_what_was_judged_is_read_where_nothing_can_be_written(
+    campaign: OpenCampaign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "archive/sim"
+    shutil.copytree(campaign.folder, folder)
+    for path in folder.glob("nodes/*/node.nc"):
+        path.unlink()
+    before = sorted(folder.rglob("*"))
+    monkeypatch.setattr(os, "access", lambda path, _: not Path(path).is_relative_to(folder))
+    archived = nodeprint.open(folder)
+    assert archived.deviations().sizes == campaign.deviations().sizes
+    assert "job1/coherence-cas" in {path.strip("/") for path in archived.data(SLOW).groups}
+    assert export.write(folder, tmp_path / "deviations.csv", "deviations").exists()
+    assert sorted(folder.rglob("*")) == before
 
 
 def finite(quantity: Quantity) -> int:

@@ -80,11 +80,14 @@ def test_the_command_prints_what_changed_and_counts_the_rest(tmp_path: Path) -> 
         (tmp_path / name / "plan.tsv").write_text(f"coherence-cas\tcoherence\t--op {op}\n")
         assert CliRunner().invoke(app, ["judge", str(tmp_path / name)], catch_exceptions=False).exit_code == 0
     words = ["compare", str(tmp_path / "before"), str(tmp_path / "after")]
-    origin, arguments, *lines, counts, rule = CliRunner().invoke(app, words, catch_exceptions=False).stdout.splitlines()
+    origin, arguments, *lines, counts, scope, rule = (
+        CliRunner().invoke(app, words, catch_exceptions=False).stdout.splitlines()
+    )
     assert origin == "SIMULATED, not a measurement"
     assert arguments == "coherence-cas was measured with other arguments: --op cas before, --op faa after"
     assert lines and all(line.startswith("node001: coherence-cas, ") and "(threshold" in line for line in lines)
-    assert counts.startswith(f"{len(lines)} of ") and "nothing changed on 3 of 4 nodes" in counts
+    assert counts.startswith(f"{len(lines)} of ") and "none on 3 of 4 nodes" in counts
+    assert scope.startswith("compared were medians, of classes of pairs") and "single cores" in scope
     assert "acceptance.yaml" in rule and "1 %" in rule
     facts = json.loads(CliRunner().invoke(app, [*words, "--json"], catch_exceptions=False).stdout)
     assert {change["node"] for change in facts["changes"] if change["changed"]} == {"node001"}

@@ -305,6 +305,8 @@ def test_pseudonyms_leave_no_name(folder: Path, tmp_path: Path) -> None:
     made = changed(folder, tmp_path, named)
     written = documents.write(made, pseudonyms=True)
     assert {path.parent.name for path in written} == {"published"} and (made / "pseudonyms.tsv").exists()
+    elsewhere = documents.write(made, tmp_path / "www/pages", pseudonyms=True)[0]
+    assert elsewhere.exists() and not list((tmp_path / "www").rglob("*.tsv"))
     text = written[1].read_text() + words(written[0])
     assert not any(name in text for name in ("node001", "row7", "S4711")) and "N002" in text
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 
 from nodeprint.cli import app, data_commands
 from nodeprint.errors import NodeprintError
+from nodeprint.judge.campaign import judge
 from nodeprint.machine.topology import read
 from nodeprint.machine.topology.presets import PRESETS, from_part, preset
 from nodeprint.machine.tree import open_tree
@@ -222,3 +224,9 @@ def test_lines_of_the_clusters_vary_less_than_lines_of_the_whole_pool() -> None:
     none, pool, clusters = spread(Modes()), spread(Modes(7.5, clustered=False)), spread(Modes(7.5))
     assert pool > 2 * clusters
     assert clusters < 1.3 * none
+
+
+def test_a_campaign_of_which_no_node_has_a_record_is_simulated_all_the_same(tmp_path: Path) -> None:
+    folder = write(Plan(preset("naples-2x32"), nodes=2, runs=1, passes=1), tmp_path / "sim")
+    shutil.rmtree(folder / "nodes")
+    assert judge(folder).verdict.simulated

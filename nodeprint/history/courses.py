@@ -1,0 +1,60 @@
+"""The courses of a node's parts as a figure, and what a node's page shows of earlier campaigns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.history import changes, selection, series, text
+from nodeprint.history.changes import NodeHistory
+from nodeprint.report import names
+from nodeprint.report.figures.course import CourseData, CourseLine
+from nodeprint.report.pages.judged_campaign import OverTime
+
+
+def data(history: NodeHistory) -> CourseData:
+    """What the figure of a node draws: each part that changed, of an unchanged node the one that moved most."""
+    lines = [
+        CourseLine(
+            text.part_name(course), course.bound, course.measured, course.campaigns, course.distance, course.half,
+            tuple(change.since for change in history.changes if changes.is_of(change, course)),
+        )
+        for course in history.courses if course.measured
+    ]  # fmt: skip
+    return CourseData(printable(history.node, 80), tuple(lines))
+
+
+def beside(campaign: Path) -> Callable[[Sequence[str]], Mapping[str, OverTime]]:
+    """For the report of a campaign: by node what the campaigns beside it say, of those nodes that any of them has."""
+
+    def of_nodes(nodes: Sequence[str]) -> Mapping[str, OverTime]:
+        selected = selection.beside(campaign)
+        if len(selected.judged) < 2:
+            return {}
+        tables = []
+        for other in selected.judged:
+            with suppress(NodeprintError):  # of an older version, or damaged: it is no part of this report
+                tables.append((other, series.tables(other, nodes)))
+        judged = [other for other, _ in tables]
+        if selected.judged[-1] not in judged[1:]:
+            return {}
+        whole = series.joined(tables)
+        return {
+            history.node: _over_time(history, selected)
+            for history in changes.histories(whole, judged)
+            if len(set(history.campaigns)) > 1
+        }
+
+    return of_nodes
+
+
+def _over_time(history: NodeHistory, selected: selection.Selected) -> OverTime:
+    earlier = names.counted(len(set(history.campaigns) - {selected.judged[-1].name}), "earlier campaign")
+    since = f"Measured in {earlier} beside this, since {history.measured[0][:10]}."
+    if selected.beside:
+        more = names.counted(selected.beside, "further one")
+        since += f" Of each node the first, the newest and some between are looked at; {more} lie beside."
+    sentences = [text.of_node(change) for change in history.changes]
+    return OverTime(data(history), tuple(sentences) or (text.UNCHANGED,), since)

@@ -1,0 +1,136 @@
+"""`nodeprint history --page`: what changed over campaigns as a document, with the renderers of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from nodeprint import files
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.history import courses, text
+from nodeprint.history.changes import Change, NodeHistory
+from nodeprint.history.selection import Selected, pictured
+from nodeprint.judge.outcome import MEANING
+from nodeprint.report import html, names, pdf
+from nodeprint.report import text as report_text
+from nodeprint.report.figures import course as course_figure
+from nodeprint.report.figures import render, style
+from nodeprint.report.figures.style import Style
+from nodeprint.report.pages.blocks import (
+    Bullets,
+    Cell,
+    Document,
+    Figures,
+    Page,
+    Picture,
+    Reference,
+    Section,
+    Table,
+    Text,
+    sections,
+)
+from nodeprint.report.pages.common import anchor
+from nodeprint.report.pages.pictures import PAGE
+
+#: Campaigns of which each has a row; of more the first and the newest have.
+_MOST_CAMPAIGNS = 60
+#: The anchor of what each node has.
+_NODES = "nodes"
+
+
+def write(to: Path, histories: Sequence[NodeHistory], selected: Selected) -> Path:
+    """Write the page as HTML or PDF, as the name of the file ends. Raises NodeprintError where that is none of these,
+    CannotWriteError where it cannot be written."""
+    if to.suffix not in (".html", ".pdf"):
+        advice = "name a file that ends in .html or .pdf"
+        raise NodeprintError("is neither HTML nor PDF by its name", where=to, key="--page", advice=advice)
+    files.check(to)
+    shown = document(histories, selected)
+    if to.suffix == ".html":
+        return files.write(to, html.page(shown))
+    with pdf.Printer() as printer:
+        return files.write(to, printer.pdf(shown))
+
+
+def document(histories: Sequence[NodeHistory], selected: Selected) -> Document:
+    """A page of all nodes, and a section for each of those that are drawn."""
+    drawn = pictured(histories)
+    judged, in_style = selected.judged, style.load()
+    names_of = list(dict.fromkeys((judged[0].name, judged[-1].name)))
+    origin = report_text.say("origin", "simulated") if judged[0].simulated else ""
+    of_nodes = sections(*(_node(history, in_style) for history in drawn))
+    pages = (_fleet(histories, drawn, selected), Page(_NODES, _NODES, "Node by node", None, (), of_nodes))
+    return Document("nodeprint, history of campaigns", " to ".join(names_of), origin, pages)
+
+
+def _fleet(histories: Sequence[NodeHistory], drawn: Sequence[NodeHistory], selected: Selected) -> Page:
+    changed = [text.sentence(change, nodes) for change, nodes in text.shared(histories)]
+    undrawn = [history.node for history in histories if history.changes and history not in drawn]
+    more = f"{names.counted(len(undrawn), 'more node')} with a change, not drawn: {names.nodes(undrawn)}"
+    links = {history.node: Reference(history.node, anchor=f"{_NODES}-{anchor(history.node)}") for history in drawn}
+    listed = [history for history in histories if history.node in links]
+    lead = report_text.sentence(f"{text.summary(histories, len(selected.judged))}.")
+    return Page(
+        "history", "history", "Over time", None, (lead,),
+        sections(
+            Section("What changed", (Bullets(tuple(changed)), Text(more if undrawn else "", quiet=True))),
+            Section("Nodes", (Table(_NODE_HEADER, tuple(_node_row(h, links) for h in listed), "lrllrrl", 6),)),
+            Section("Campaigns", (_campaigns(selected), Bullets(tuple(text.left_out(histories, selected))))),
+        ),
+    )  # fmt: skip
+
+
+_NODE_HEADER = ("node", "measured", "first", "last", "changes", "now, bounds", "the part that moved most")
+
+
+def _node_row(history: NodeHistory, links: dict[str, Reference]) -> tuple[Cell, ...]:
+    course = history.courses[0]
+    return (
+        links[history.node], str(len(history.measured)), history.measured[0][:10], history.measured[-1][:10],
+        str(len(history.changes) or ""), f"{course.distance[-1]:+z.1f}" if course.distance else "",
+        text.part_name(course),
+    )  # fmt: skip
+
+
+def _campaigns(selected: Selected) -> Table:
+    """When each was measured, and how many nodes had which outcome."""
+    judged = selected.judged
+    if len(judged) > _MOST_CAMPAIGNS:
+        judged = (judged[0], *judged[1 - _MOST_CAMPAIGNS :])
+    rows = []
+    for campaign in judged:
+        counts = dict.fromkeys(sorted(MEANING, key=lambda outcome: MEANING[outcome].rank), 0)
+        for node in campaign.nodes.values():
+            counts[node.outcome] += 1
+        outcomes = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count)
+        rows.append((printable(campaign.name, 80), campaign.last[:16], str(len(campaign.nodes)), outcomes))
+    return Table(("campaign", "last run", "nodes", "outcomes"), tuple(rows), "llrl", 3)
+
+
+def _node(history: NodeHistory, in_style: Style) -> Section:
+    changes = tuple(_change_row(change) for change in history.changes)
+    header = ("part", "measurement", "before", "after", "change", "95 % interval", "bound", "between")
+    blocks = (
+        Bullets(tuple(map(text.of_node, history.changes)) or (text.UNCHANGED,)),
+        Figures(_picture(history, in_style)),
+        Table(header, changes, "llrrrlrl", 0),
+    )
+    return Section(printable(history.node, 120), blocks, anchor=anchor(history.node))
+
+
+def _picture(history: NodeHistory, in_style: Style) -> tuple[Picture, ...]:
+    data = courses.data(history)
+    if not data.lines:
+        return ()
+    alt = f"{history.node}: {names.listed(line.name for line in data.lines)}, in bounds from the first level"
+    svg = render.svg(render.figure(course_figure.course, data, in_style, PAGE), in_style)
+    return (Picture(f"course-{names.file_stem(history.node)}", svg, PAGE, alt),)
+
+
+def _change_row(change: Change) -> tuple[Cell, ...]:
+    before, after = (names.quantity(value, change.unit) for value in (change.before, change.after))
+    interval = names.interval(change.interval.low, change.interval.high, change.effect).removeprefix("interval ")
+    return (
+        names.scoped(change.part), change.measurement, before, after, f"{change.effect * 100:+.1f} %", interval,
+        names.bound(change.bound), f"{change.unchanged[:10]} and {change.by[:10]}",
+    )  # fmt: skip

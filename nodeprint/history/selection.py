@@ -1,0 +1,102 @@
+"""Which judged campaigns a history is made of, those that are named or those beside one, and which nodes are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from nodeprint.errors import NodeprintError
+from nodeprint.history.changes import NodeHistory
+from nodeprint.history.judged import JudgedCampaign, read
+from nodeprint.judge.outcome import MEANING
+
+#: Of the campaigns beside one each node has so many: its first, its newest, and of those between some evenly.
+MOST_EACH, _NEWEST = 16, 8
+#: Fleets up to this size are shown with all nodes, larger ones with those that changed, at most MOST_DRAWN on a page.
+ALL_NODES, MOST_DRAWN = 16, 64
+
+
+class Selected(msgspec.Struct, frozen=True):
+    """Campaigns in the order of time; the names of those that were `left_out`, as they are simulated and the others
+    were measured; folders that hold `copies` of others; and how many further ones lie `beside`, which a cap left out.
+    """
+
+    judged: tuple[JudgedCampaign, ...]
+    left_out: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()
+    beside: int = 0
+
+
+def campaigns(folders: Sequence[Path]) -> Selected:
+    """The judged campaigns of `folders`, each a campaign or a folder of campaigns, each once. Where some are simulated
+    and others are not, those that were measured.
+
+    Raises NodeprintError where a folder holds none, or a verdict cannot be read.
+    """
+    judged: dict[Path, JudgedCampaign] = {}
+    for folder in folders:
+        whole = (folder / "verdict.json").exists()
+        paths = [folder] if whole else [path.parent for path in sorted(folder.glob("*/verdict.json"))]
+        if not paths:
+            advice = "name campaigns, or the folder that they are in; `nodeprint judge` judges one"
+            raise NodeprintError("holds no judged campaign", where=folder, advice=advice)
+        judged |= {path.resolve(): read(path) for path in paths}
+    measured = [campaign for campaign in judged.values() if not campaign.simulated]
+    left_out = sorted(campaign.name for campaign in judged.values() if measured and campaign.simulated)
+    return Selected(_by_time(measured or judged.values()), tuple(left_out))
+
+
+def beside(campaign: Path) -> Selected:
+    """A campaign after those in the same folder that are older, of its kind, and have nodes of it.
+
+    Of many campaigns each node has at most MOST_EACH. What cannot be read is passed over: it is no part of this
+    campaign. Raises NodeprintError where `campaign` itself cannot be read.
+    """
+    own = read(campaign)
+    earlier = []
+    for path in sorted(campaign.resolve().parent.glob("*/verdict.json")):
+        with suppress(NodeprintError):
+            other = read(path.parent) if path.parent != campaign.resolve() else own
+            alike = other.simulated == own.simulated and not own.nodes.keys().isdisjoint(other.nodes)
+            if other is not own and alike and other.last and other.last < own.last:
+                earlier.append(other)
+    earlier = list(_by_time(earlier))
+    wanted = {number for node in own.nodes for number in _spread(_with(earlier, node))}
+    taken = [other for number, other in enumerate(earlier) if number in wanted]
+    return Selected((*taken, own), beside=len(earlier) - len(taken))
+
+
+def _with(campaigns: Sequence[JudgedCampaign], node: str) -> list[int]:
+    """The numbers of the campaigns that measured a node."""
+    return [
+        number
+        for number, campaign in enumerate(campaigns)
+        if node in campaign.nodes and MEANING[campaign.nodes[node].outcome].measured
+    ]
+
+
+def _spread(numbers: Sequence[int]) -> list[int]:
+    """Of many numbers the first, the newest, and of those between some evenly."""
+    if len(numbers) <= MOST_EACH:
+        return list(numbers)
+    older, newest = numbers[:-_NEWEST], numbers[-_NEWEST:]
+    count = MOST_EACH - _NEWEST
+    return [*(older[i * len(older) // count] for i in range(count)), *newest]
+
+
+def _by_time(judged: Iterable[JudgedCampaign]) -> tuple[JudgedCampaign, ...]:
+    return tuple(sorted(judged, key=lambda campaign: (campaign.last, str(campaign.folder))))
+
+
+def pictured(histories: Sequence[NodeHistory]) -> list[NodeHistory]:
+    """The nodes that a page draws: in a small fleet all, else those with a change, of very many those
+    that changed most."""
+    if len(histories) <= ALL_NODES:
+        return list(histories)
+    changed = [history for history in histories if history.changes]
+    largest = {h.node: max(abs(change.effect) / change.bound for change in h.changes) for h in changed}
+    kept = set(sorted(largest, key=lambda node: -largest[node])[:MOST_DRAWN])
+    return [history for history in changed if history.node in kept]

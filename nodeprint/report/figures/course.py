@@ -1,0 +1,91 @@
+"""How parts of a node went over its measurements, in bounds from their first level, and when they changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import matplotlib.dates as mdates
+import msgspec
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from nodeprint.report.figures.render import Frame
+from nodeprint.report.figures.style import Style
+
+#: Room of a line of the legend, mm.
+_LINE_MM = 3.6
+_DASHES: Sequence[tuple[float, ...]] = ((), (4, 1.5), (1, 1), (4, 1, 1, 1))
+_MARKERS = "osD^"
+
+
+class CourseLine(msgspec.Struct, frozen=True):
+    """A part: its values in bounds from its first level with half of their 95 % intervals, when each was measured
+    (ISO 8601) and in which campaign, and since when it has a level of its own (`changed`). `bound` is relative."""
+
+    name: str
+    bound: float
+    measured: tuple[str, ...]
+    campaigns: tuple[str, ...]
+    distance: tuple[float, ...]
+    half: tuple[float, ...]
+    changed: tuple[str, ...] = ()
+
+
+class CourseData(msgspec.Struct, frozen=True):
+    """The courses of parts of a node."""
+
+    node: str
+    lines: tuple[CourseLine, ...]
+
+    def frame(self, width: float) -> Frame:
+        """A line below the axes for each part."""
+        below = 9.0 + _LINE_MM * len(self.lines)
+        return Frame(width, 34.0 + below + 5.0, 13.0, 4.0, below, 5.0)
+
+    def table(self) -> pd.DataFrame:
+        """A row for each part and measurement."""
+        rows = [
+            (line.name, moment, campaign, distance, half, 100 * line.bound)
+            for line in self.lines
+            for moment, campaign, distance, half in zip(
+                line.measured, line.campaigns, line.distance, line.half, strict=True
+            )
+        ]
+        columns = ["part", "measured", "campaign", "from its first level, bounds", "half of 95 %, bounds", "bound, %"]
+        return pd.DataFrame(rows, columns=columns)
+
+
+def course(ax: Axes, data: CourseData, style: Style) -> None:
+    """Draw each part over time with its intervals before the range of a bound, and a line where it changed."""
+    ax.axhspan(-1, 1, color=style.colours["wash"], linewidth=0)
+    for side in (-1, 1):
+        ax.axhline(side, color=style.colours["bound"], linewidth=0.7, linestyle=(0, (4, 2)))
+    ax.axhline(0, color=style.colours["hair"], linewidth=0.5)
+    for number, line in enumerate(data.lines):
+        colour = style.series[number % len(style.series)]
+        moments = [_day(moment) for moment in line.measured]
+        dashes = _DASHES[number % len(_DASHES)]
+        ax.errorbar(
+            moments, line.distance, yerr=np.asarray(line.half), color=colour, elinewidth=0.5, linewidth=0.9,
+            linestyle=(0, dashes) if dashes else "solid", marker=_MARKERS[number % len(_MARKERS)], markersize=2.6,
+            label=f"{line.name} (bound {100 * line.bound:.2g} %)",
+        )  # fmt: skip
+        for since in line.changed:
+            ax.axvline(_day(since), color=colour, linewidth=0.6, linestyle=(0, (1, 2)))
+    low, high = ax.get_ylim()
+    ax.set_ylim(min(low, -1.4), max(high, 1.4))
+    locator = mdates.AutoDateLocator(minticks=3, maxticks=8)  # type: ignore[no-untyped-call]
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
+    ax.set_ylabel("from the first level, bounds")
+    ax.set_title(f"{data.node} (dashed: the bound; dotted: since when it changed)", fontsize=style.letters_pt)
+    ax.legend(loc="upper left", bbox_to_anchor=(0.0, -0.17), borderaxespad=0.0, labelspacing=0.35)
+
+
+def _day(moment: str) -> float:
+    """A moment in days since 1970, as matplotlib counts them."""
+    return datetime.fromisoformat(moment).timestamp() / 86400

@@ -1,0 +1,53 @@
+"""The courses of a node's parts, and what they look like."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nodeprint.history import changes, courses, selection, series
+from nodeprint.history.changes import NodeHistory
+from nodeprint.machine.topology.presets import preset
+from nodeprint.report.figures import course, render, style
+from nodeprint.report.figures.course import CourseData
+from nodeprint.simulate import Plan
+from tests.support.campaigns import judged_weeks
+
+PLAN = Plan(preset("naples-2x32"), nodes=4, runs=2, passes=1, pair_runs=4)
+SLOW = "node002: core 17 +6%"
+
+
+@pytest.fixture(scope="module")
+def histories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, NodeHistory]:
+    """Four weeks, of which a core of node002 is slow in the last two."""
+    folder = tmp_path_factory.mktemp("results")
+    judged_weeks(folder, PLAN, range(4), {2: [SLOW]})
+    judged = selection.campaigns([folder]).judged
+    return {history.node: history for history in changes.histories(series.series(judged), judged)}
+
+
+def test_a_changed_part_is_drawn_in_bounds_with_its_date(histories: dict[str, NodeHistory]) -> None:
+    (line,) = courses.data(histories["node002"]).lines
+    assert line.name.startswith("core 17") and line.campaigns == ("week00", "week01", "week02", "week03")
+    assert np.allclose(line.distance, [0, 0, 1.5, 1.5], atol=0.4) and line.bound == pytest.approx(0.04)
+    assert [moment[:10] for moment in line.changed] == ["2026-01-15"]
+
+
+def test_an_unchanged_node_has_the_course_of_the_part_that_moved_most(histories: dict[str, NodeHistory]) -> None:
+    (line,) = courses.data(histories["node001"]).lines
+    assert max(map(abs, line.distance)) < 1 and not line.changed
+
+
+def test_the_figure_has_a_row_for_each_value_and_a_line_for_each_change(histories: dict[str, NodeHistory]) -> None:
+    data, in_style = courses.data(histories["node002"]), style.load()
+    figure = render.figure(course.course, data, in_style, 180.0)
+    (ax,) = figure.axes
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [f"{data.lines[0].name} (bound 4 %)"]  # type: ignore[union-attr]
+    assert render.svg(figure, in_style) == render.svg(render.figure(course.course, data, in_style, 180.0), in_style)
+    table = data.table()
+    assert len(table) == 4 and set(table["campaign"]) == {"week00", "week01", "week02", "week03"}
+
+
+def test_a_single_measurement_can_be_drawn() -> None:
+    line = course.CourseLine("core 1", 0.04, ("2026-01-01T00:00:00Z",), ("week00",), (0.0,), (0.1,))
+    assert render.figure(course.course, CourseData("cn01", (line,)), style.load(), 88.0).axes

@@ -1,0 +1,105 @@
+"""Which campaigns and nodes a history is made of."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from nodeprint.cli import app
+from nodeprint.history import selection, text
+from nodeprint.history.changes import Change, Course, NodeHistory
+from nodeprint.history.judged import JudgedCampaign, JudgedNode
+from nodeprint.history.selection import Selected
+from nodeprint.judge.outcome import Outcome
+from nodeprint.judge.verdict import Interval, Part
+from nodeprint.machine.topology.presets import preset
+from nodeprint.simulate import Plan
+from tests.support.campaigns import judged_weeks
+
+PLAN = Plan(preset("naples-2x32"), nodes=3, runs=2, passes=1, pair_runs=4)
+PART = Part("core", "core-near", {"core": 17})
+
+
+@pytest.fixture(scope="module")
+def weeks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three weeks: a core of node002 is slow in the last."""
+    folder = tmp_path_factory.mktemp("results")
+    judged_weeks(folder, PLAN, range(3), {2: ["node002: core 17 +6%"]})
+    return folder
+
+
+def printed(*words: str | Path) -> str:
+    return CliRunner().invoke(app, ["history", *map(str, words)], catch_exceptions=False).stdout
+
+
+def changed(name: str, effect: float = 0.06) -> NodeHistory:
+    times = ("2026-01-01T00:00:00+00:00", "2026-01-08T00:00:00+00:00")
+    interval = Interval(effect - 0.01, effect + 0.01)
+    change = Change(
+        name, "coherence-cas", -1, "core-to-core", PART, "ns", 100.0, 106.0, effect, interval, 0.04, times[0],
+        times[1], times[1], False, (1, 1), True,
+    )  # fmt: skip
+    course = Course("coherence-cas", -1, "core-to-core", PART, 0.04, times, ("a", "b"), (0.0, 1.5), (0.2, 0.2))
+    return NodeHistory(name, times, ("a", "b"), (change,), (course,))
+
+
+def campaign(nodes: list[str], outcome: Outcome = Outcome.SAME) -> JudgedCampaign:
+    return JudgedCampaign(Path("a"), "a", False, dict.fromkeys(nodes, JudgedNode(outcome)), "2026-01-01T00:00:00Z")
+
+
+def shown(histories: list[NodeHistory], selected: Selected) -> str:
+    console = Console(width=400)
+    with console.capture() as captured:
+        console.print(text.as_text(histories, selected))
+    return captured.get()
+
+
+def test_beside_measured_campaigns_simulated_ones_are_left_out_and_named(weeks: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    shutil.copytree(weeks, folder)
+    for week in ("week00", "week01"):
+        path = folder / week / "verdict.json"
+        path.write_text(path.read_text().replace('"simulated": true', '"simulated": false'))
+    selected = selection.campaigns([folder])
+    assert [campaign.name for campaign in selected.judged] == ["week00", "week01"] and selected.left_out == ("week02",)
+    lines = printed(folder).splitlines()
+    assert not lines[0].startswith("SIMULATED")
+    assert lines[-1] == "left out beside what was measured: 1 simulated campaign (week02)"
+
+
+def test_a_copied_campaign_confirms_nothing(weeks: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    shutil.copytree(weeks, folder)
+    shutil.copytree(folder / "week02", folder / "week02-copy")
+    before, after = printed(weeks).splitlines(), printed(folder).splitlines()
+    assert "in one measurement: measure again" in before[1] and after[1] == before[1]
+    assert after[-1] == "the same measurements lie in another campaign and count once: week02-copy"
+
+
+def test_what_only_one_measurement_came_before_cannot_be_measured_again(weeks: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    judged_weeks(folder, PLAN, range(3), {1: ["node002: core 17 +6%"]})
+    line = printed(folder).splitlines()[1]
+    assert line.startswith("node002: core 17") and line.endswith(", after a single measurement")
+
+
+def test_nodes_beyond_the_rows_of_a_terminal_are_named() -> None:
+    names = [f"cn{number:02d}" for number in range(1, 21)]
+    lines = shown([changed(name) for name in names], Selected((campaign(names),))).splitlines()
+    assert sum("bounds" in line for line in lines) == selection.ALL_NODES
+    assert lines[-2] == "4 more nodes with a change (--page draws each): cn[17-20]"
+
+
+def test_a_page_of_many_nodes_draws_those_that_changed_most() -> None:
+    histories = [changed(f"cn{number:03d}", 0.05 + number / 1000) for number in range(100)]
+    drawn = [history.node for history in selection.pictured(histories)]
+    assert drawn == [f"cn{number:03d}" for number in range(36, 100)]
+
+
+def test_nodes_without_a_measurement_that_can_be_compared_are_named() -> None:
+    selected = Selected((campaign(["cn01", "cn02"]), campaign(["cn03"], Outcome.NOT_MEASURED)))
+    assert "without any measurement that can be compared: cn02\n" in shown([changed("cn01")], selected)
