@@ -76,7 +76,7 @@ def differences(
     told = {name: {key: value for key, value in fields.items() if key in judged} for name, fields in known.items()}
     out: dict[str, list[FieldDifference]] = {name: [] for name in known}
     for one in fingerprint.differences(told, acceptance.fingerprint.hard):
-        for name, value in one.others.items():
+        for name, value in one.minority.items():
             out[name].append(FieldDifference(one.field, str(value), str(one.majority), one.hard))
     return out
 

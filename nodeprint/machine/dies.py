@@ -18,12 +18,12 @@ def moves(kind: Kind, sites: int) -> npt.NDArray[np.int64]:
     `ring` and a `crossbar` have one, and on a crossbar every other site is one step away. Raises ValueError for a mesh
     with an odd number of sites.
     """
-    at = np.arange(sites)
+    site = np.arange(sites)
     if kind == "mesh":
         if sites % 2:
             raise ValueError(f"a mesh of two columns has no {sites} sites")
-        return np.stack([np.abs(np.subtract.outer(one, one)) for one in (at % 2, at // 2)])
-    around = np.subtract.outer(at, at) % sites
+        return np.stack([np.abs(np.subtract.outer(coordinate, coordinate)) for coordinate in (site % 2, site // 2)])
+    around = np.subtract.outer(site, site) % sites
     return (np.minimum(around, sites - around) if kind == "ring" else (around > 0).astype(np.int64))[None]
 
 

@@ -200,9 +200,9 @@ def _memory_calls() -> Mapping[str, tuple[Answer, str]]:
         address = ctypes.c_ulong(ctypes.addressof(view))
         pages = (ctypes.c_void_p * 1)(address.value)
         status = (ctypes.c_int * 1)(-1)
-        found = libc.syscall(ctypes.c_long(numbers["move_pages"]), 0, ctypes.c_ulong(1), pages, None, status, 0)
-        moved = ctypes.get_errno() if found != 0 else max(0, -status[0])
-        node = status[0] if found == 0 and status[0] >= 0 else 0
+        result = libc.syscall(ctypes.c_long(numbers["move_pages"]), 0, ctypes.c_ulong(1), pages, None, status, 0)
+        moved = ctypes.get_errno() if result != 0 else max(0, -status[0])
+        node = status[0] if result == 0 and status[0] >= 0 else 0
         mask = (ctypes.c_ulong * 16)()  # 1024 nodes
         mask[node // 64] = 1 << node % 64
         bits = ctypes.c_ulong(16 * 64 + 1)  # the kernel counts one bit more than it uses
@@ -210,12 +210,12 @@ def _memory_calls() -> Mapping[str, tuple[Answer, str]]:
         refused = ctypes.get_errno() if bound != 0 else 0
         del view
 
-    def said(error: int, good: str) -> tuple[Answer, str]:
+    def answer(error: int, good: str) -> tuple[Answer, str]:
         return ("yes", good) if error == 0 else ("no", os.strerror(error))
 
     return {
-        "mbind": said(refused, f"a page was bound to NUMA node {node}"),
-        "move_pages": said(moved, f"a page was found on NUMA node {node}"),
+        "mbind": answer(refused, f"a page was bound to NUMA node {node}"),
+        "move_pages": answer(moved, f"a page was found on NUMA node {node}"),
     }
 
 
@@ -238,5 +238,5 @@ def _machine() -> list[Fact]:
     return facts
 
 
-def _needed(name: str, there: bool, detail: str, without: str) -> Fact:
-    return Fact("machine", name, "yes", detail) if there else Fact("machine", name, "no", detail, without)
+def _needed(name: str, fulfilled: bool, detail: str, without: str) -> Fact:
+    return Fact("machine", name, "yes", detail) if fulfilled else Fact("machine", name, "no", detail, without)

@@ -129,8 +129,8 @@ class Fingerprint(Mapping[str, Value]):
 
     def __init__(self, values: Mapping[str, Value | None]) -> None:
         clean = {name: printable(value, 4096) if isinstance(value, str) else value for name, value in values.items()}
-        known = {name: value for name, value in clean.items() if value is not None and value != ""}
-        self._values = MappingProxyType(dict(sorted(known.items(), key=lambda item: _ORDER[item[0]])))
+        present = {name: value for name, value in clean.items() if value is not None and value != ""}
+        self._values = MappingProxyType(dict(sorted(present.items(), key=lambda item: _ORDER[item[0]])))
 
     def __getitem__(self, name: str) -> Value:
         return self._values[name]
@@ -147,7 +147,7 @@ class Fingerprint(Mapping[str, Value]):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A field in which nodes differ: the majority's value, and who says otherwise.
+    """A field in which nodes differ: the majority's value, and of the `minority` of nodes each one's.
 
     `unknown` counts nodes without the field.
     """
@@ -155,7 +155,7 @@ class Difference:
     field: str
     hard: bool
     majority: Value
-    others: Mapping[str, Value]
+    minority: Mapping[str, Value]
     unknown: int
 
 
@@ -172,16 +172,20 @@ def differences(nodes: Mapping[str, Mapping[str, Value]], hard: Collection[str] 
 
     Of equally frequent values the one that sorts first counts as the majority's.
     """
-    found = []
+    differing = []
     for name in sorted({name for values in nodes.values() for name in values}):
-        told = {node: values[name] for node, values in nodes.items() if values.get(name) not in (None, "")}
-        counts = Counter(told.values())
+        reported = {node: values[name] for node, values in nodes.items() if values.get(name) not in (None, "")}
+        counts = Counter(reported.values())
         if len(counts) < 2:
             continue
         majority = min(counts, key=lambda value: (-counts[value], str(value)))
-        others = {node: value for node, value in sorted(told.items()) if value != majority}
-        found.append(Difference(name, name in hard, majority, others, len(nodes) - len(told)))
-    return tuple(sorted(found, key=lambda one: (not one.hard, _ORDER.get(one.field, len(_ORDER)), one.field)))
+        minority = {node: value for node, value in sorted(reported.items()) if value != majority}
+        differing.append(Difference(name, name in hard, majority, minority, len(nodes) - len(reported)))
+    return tuple(sorted(differing, key=_rank))
+
+
+def _rank(difference: Difference) -> tuple[bool, int, str]:
+    return not difference.hard, _ORDER.get(difference.field, len(_ORDER)), difference.field
 
 
 def label(key: str) -> str:

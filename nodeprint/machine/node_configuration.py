@@ -137,11 +137,11 @@ def _settings(tree: Tree, node_tokens: Sequence[str]) -> dict[str, Value | None]
     )
     return {
         "cmdline": normalised_cmdline(cmdline, node_tokens) if cmdline is not None else None,
-        "governor": _said(tree, [f"{policy}/scaling_governor" for policy in policies]),
+        "governor": _different(tree, [f"{policy}/scaling_governor" for policy in policies]),
         "boost": boost(tree),
         "kernel": _clean(tree.read_text("proc/sys/kernel/osrelease")) or _release(tree.read_text("proc/version")),
         "os": _os_name(tree.read_text("etc/os-release") or tree.read_text("usr/lib/os-release") or ""),
-        "frequency_driver": _said(tree, [f"{policy}/scaling_driver" for policy in policies]),
+        "frequency_driver": _different(tree, [f"{policy}/scaling_driver" for policy in policies]),
         "frequency_max_mhz": " ".join(map(str, mhz)) or None,
         "modules": " ".join(_modules(tree)) or None,
         "kernel_parameters": " ".join(_parameters(tree)) or None,
@@ -166,7 +166,7 @@ def _firmware(tree: Tree) -> dict[str, Value | None]:
         "dimm_speed": ", ".join(sorted(speeds - {"", "Unknown"})) or None,
         "dimm_slots": _slots(dimms),
         "serials": ", ".join(_serials(tree, dimms)) or None,
-        "bmc": _said(tree, [f"{_PLATFORM}/{name}/firmware_revision" for name in tree.names(_PLATFORM)]),
+        "bmc": _different(tree, [f"{_PLATFORM}/{name}/firmware_revision" for name in tree.names(_PLATFORM)]),
     }
 
 
@@ -209,9 +209,9 @@ def _slots(dimms: Sequence[Mapping[str, str]]) -> str | None:
     """Which module is in which slots: `64 GB DDR4 Maker Part: P0 A DIMM 0, P0 B DIMM 0; ...`."""
     places: dict[str, list[str]] = {}
     for device, slot in zip(dimms, _slot_names(dimms), strict=True):
-        what = " ".join(filter(None, (device.get(key) for key in ("Size", "Type", "Manufacturer", "Part Number"))))
-        places.setdefault(what, []).append(slot)
-    return "; ".join(f"{what}: {', '.join(slots)}" for what, slots in sorted(places.items()) if any(slots)) or None
+        module = " ".join(filter(None, (device.get(key) for key in ("Size", "Type", "Manufacturer", "Part Number"))))
+        places.setdefault(module, []).append(slot)
+    return "; ".join(f"{module}: {', '.join(slots)}" for module, slots in sorted(places.items()) if any(slots)) or None
 
 
 def _slot_names(dimms: Sequence[Mapping[str, str]]) -> list[str]:
@@ -223,10 +223,10 @@ def _slot_names(dimms: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def _serials(tree: Tree, dimms: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    named = [(what, _text(tree, f"sys/class/dmi/id/{what}_serial")) for what in ("product", "board", "chassis")]
+    named = [(part, _text(tree, f"sys/class/dmi/id/{part}_serial")) for part in ("product", "board", "chassis")]
     modules = zip(_slot_names(dimms), dimms, strict=True)
     named += [(slot or "module", device.get("Serial Number")) for slot, device in modules]
-    yield from (f"{what} {number}" for what, number in named if number and number.strip("0 "))
+    yield from (f"{part} {number}" for part, number in named if number and number.strip("0 "))
 
 
 def _limits(tree: Tree) -> dict[str, Value | None]:
@@ -292,7 +292,7 @@ def _counted(items: Iterator[object]) -> str | None:
     return ", ".join(f"{count} x {item}" for item, count in ordered) or None
 
 
-def _said(tree: Tree, paths: Sequence[str]) -> str | None:
+def _different(tree: Tree, paths: Sequence[str]) -> str | None:
     """The different words in these files."""
     return " ".join(sorted({word for word in (_text(tree, path) for path in paths) if word})) or None
 

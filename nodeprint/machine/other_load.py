@@ -105,7 +105,7 @@ class Watch:
             taken = (after.ticks - (before.ticks if before else 0)) / ticks
             if taken > 0 and after.pid not in ours:
                 share[after.pid] = share.get(after.pid, 0.0) + taken
-                if taken >= LEAST_SHARE / 2:  # a thread that did little says little of where the process runs
+                if taken >= LEAST_SHARE / 2:  # where a thread that did little runs shows nothing of the process
                     cpus.setdefault(after.pid, set()).update({after.cpu} | ({before.cpu} if before else set()))
         names = {thread.pid: thread.name for number, thread in now.items() if number == thread.pid}
         loud = sorted((pid for pid in share if share[pid] >= LEAST_SHARE and pid in cpus), key=lambda pid: -share[pid])

@@ -28,18 +28,18 @@ _HOT_CELSIUS = 85
 _LIMITING = re.compile(r"^(?:maxcpus|nr_cpus|mem|memmap|numa|possible_cpus|nosmp|idle|clocksource|tsc|notsc)(?:=|$)")
 
 
-def check(tree: Tree, known: Fingerprint | None = None) -> list[Warning]:
-    """All that a root, or a survey, shows to be in the way of a measurement or good to know; `known` is its
+def check(tree: Tree, read_before: Fingerprint | None = None) -> list[Warning]:
+    """All that a root, or a survey, shows to be in the way of a measurement or good to know; `read_before` is its
     fingerprint where it was read before.
 
     What is unknown gives no warning.
     """
-    said = fingerprint.read(tree) if known is None else known
+    fields = fingerprint.read(tree) if read_before is None else read_before
     return [
-        *_foreign_work(tree, said),
-        *_virtual(tree, said),
-        *_clocks(tree, said),
-        *_settings(tree, said),
+        *_foreign_work(tree, fields),
+        *_virtual(tree, fields),
+        *_clocks(tree, fields),
+        *_settings(tree, fields),
         *_allowance(tree),
         *_memory(tree),
         *_health(tree),
@@ -47,9 +47,9 @@ def check(tree: Tree, known: Fingerprint | None = None) -> list[Warning]:
     ]
 
 
-def _foreign_work(tree: Tree, said: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
+def _foreign_work(tree: Tree, fields: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
     match = re.match(r"(\d{1,9}(?:\.\d+)?) ", tree.read_text("proc/loadavg") or "")
-    cpus = said.get("cpus", 1)
+    cpus = fields.get("cpus", 1)
     if match and float(match[1]) > max(0.5, 0.02 * float(cpus)):
         yield Warning(
             "load",
@@ -68,8 +68,8 @@ def _foreign_work(tree: Tree, said: Mapping[str, node_configuration.Value]) -> I
             )
 
 
-def _virtual(tree: Tree, said: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
-    if said.get("virtual"):
+def _virtual(tree: Tree, fields: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
+    if fields.get("virtual"):
         maker = printable((tree.read_text("sys/class/dmi/id/sys_vendor") or "").strip(), 60)
         yield Warning(
             "virtual-machine",
@@ -79,22 +79,22 @@ def _virtual(tree: Tree, said: Mapping[str, node_configuration.Value]) -> Iterat
         )
 
 
-def _clocks(tree: Tree, said: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
-    governor = said.get("governor")
+def _clocks(tree: Tree, fields: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
+    governor = fields.get("governor")
     if governor not in (None, "performance"):
         yield Warning(
             "governor",
             f"the frequency governor is {governor}: clocks follow the load",
             "cpupower frequency-set -g performance",
         )
-    if said.get("boost"):
+    if fields.get("boost"):
         yield Warning(
             "boost",
             "boost is on: a core's clock depends on temperature, neighbours and its silicon",
             "keep it as production has it, the same on every node; echo 0 > /sys/devices/system/cpu/cpufreq/boost"
             " (or 1 > intel_pstate/no_turbo) separates the fabric from the clocks",
         )
-    source = said.get("clocksource")
+    source = fields.get("clocksource")
     flags = set(re.findall(r"\b(?:constant_tsc|nonstop_tsc|tsc)\b", tree.read_text("proc/cpuinfo") or ""))
     if "tsc" in flags and source is not None and source not in ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page"):
         yield Warning(
@@ -102,7 +102,7 @@ def _clocks(tree: Tree, said: Mapping[str, node_configuration.Value]) -> Iterato
             f"the kernel's clock is {source}, not the TSC, which it may have found unstable",
             "see the kernel's log for 'tsc'; timing falls back to a slower clock",
         )
-    elif "tsc" in flags and not {"constant_tsc", "nonstop_tsc"} <= flags and not said.get("virtual"):
+    elif "tsc" in flags and not {"constant_tsc", "nonstop_tsc"} <= flags and not fields.get("virtual"):
         yield Warning(
             "tsc-varies",
             "the TSC follows the core's clock or stops with it, so clock_gettime is used",
@@ -110,20 +110,20 @@ def _clocks(tree: Tree, said: Mapping[str, node_configuration.Value]) -> Iterato
         )
 
 
-def _settings(tree: Tree, said: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
-    if said.get("smt"):
+def _settings(tree: Tree, fields: Mapping[str, node_configuration.Value]) -> Iterator[Warning]:
+    if fields.get("smt"):
         yield Warning(
             "smt",
             "SMT is on: what runs on a sibling slows the core measured",
             "one thread of each core is measured; allocate the node exclusively",
         )
-    if said.get("thp") == "always":
+    if fields.get("thp") == "always":
         yield Warning(
             "thp",
             "transparent huge pages are always on: khugepaged moves pages while other programs run",
             "lines are measured on base pages regardless; with `madvise` it does not happen",
         )
-    if said.get("numa_balancing") and said.get("numa_nodes", 1) != 1:
+    if fields.get("numa_balancing") and fields.get("numa_nodes", 1) != 1:
         yield Warning(
             "numa-balancing",
             "the kernel moves pages between NUMA nodes (kernel.numa_balancing)",
@@ -201,8 +201,8 @@ def _free_bytes(meminfo: str) -> int | None:
 
     None where it is unknown.
     """
-    found = dict(re.findall(r"(MemFree|Inactive\(file\)|SReclaimable):\s*(\d{1,15}) kB", meminfo))
-    return sum(map(int, found.values())) * 1024 if "MemFree" in found else None
+    sizes_kb = dict(re.findall(r"(MemFree|Inactive\(file\)|SReclaimable):\s*(\d{1,15}) kB", meminfo))
+    return sum(map(int, sizes_kb.values())) * 1024 if "MemFree" in sizes_kb else None
 
 
 def _memory(tree: Tree) -> Iterator[Warning]:
@@ -263,8 +263,8 @@ def _health(tree: Tree) -> Iterator[Warning]:
             kind: _count(tree, f"{folder}/{name}")
             for kind, name in (("corrected", "ce_count"), ("uncorrected", "ue_count"))
         }
-        told = " and ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-        if told:
+        errors = " and ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+        if errors:
             where = [
                 printable((tree.read_text(f"{folder}/{dimm}/dimm_label") or dimm).strip(), 60)
                 for dimm in tree.names(folder)
@@ -273,7 +273,7 @@ def _health(tree: Tree) -> Iterator[Warning]:
             ]
             yield Warning(
                 "edac",
-                f"memory controller {printable(controller, 20)} has had {told} errors since boot"
+                f"memory controller {printable(controller, 20)} has had {errors} errors since boot"
                 + (f", at {', '.join(where)}" if where else ""),
                 "replace the module if the count grows; edac-util or ras-mc-ctl show details",
             )

@@ -40,47 +40,47 @@ def members(content: bytes) -> Iterable[Member]:
 def _any(content: bytes) -> Iterator[Member]:
     """By tarfile, which knows every kind of header and takes ten times as long."""
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as tar:
-        for one in tar:
-            kind: Kind = "file" if one.isreg() and not one.issparse() else "other"
-            kind = "folder" if one.isdir() else "link" if one.issym() else "hard link" if one.islnk() else kind
-            yield Member(one.name, kind, one.offset_data, one.size, one.linkname)
+        for header in tar:
+            kind: Kind = "file" if header.isreg() and not header.issparse() else "other"
+            kind = "folder" if header.isdir() else "link" if header.issym() else "hard link" if header.islnk() else kind
+            yield Member(header.name, kind, header.offset_data, header.size, header.linkname)
 
 
 def _usual(content: bytes) -> list[Member] | None:
     """Where all headers are as tar writes them of files, folders and links; None where any is not."""
     blocks = np.frombuffer(content, dtype=np.uint8, count=len(content) // _BLOCK * _BLOCK).reshape(-1, _BLOCK)
     sizes, kinds = _octal(blocks, 124, 11), blocks[:, 156].tobytes()
-    heads, at, ahead = [], 0, (-(-sizes // _BLOCK)).tolist()
-    while at < len(blocks) and content[at * _BLOCK]:
-        heads.append(at)
-        at += 1 + (0 if kinds[at] in b"125" else max(ahead[at], 0))
-    if not heads or at >= len(blocks) or blocks[at].any() or not _sound(blocks, sizes, heads, len(content)):
+    heads, block, ahead = [], 0, (-(-sizes // _BLOCK)).tolist()
+    while block < len(blocks) and content[block * _BLOCK]:
+        heads.append(block)
+        block += 1 + (0 if kinds[block] in b"125" else max(ahead[block], 0))
+    if not heads or block >= len(blocks) or blocks[block].any() or not _sound(blocks, sizes, heads, len(content)):
         return None
-    found: list[Member] = []
+    listed: list[Member] = []
     long: dict[int, bytes] = {}
     for head in heads:
-        at, kind, size = head * _BLOCK, kinds[head], int(sizes[head])
-        start = at + _BLOCK
+        offset, kind, size = head * _BLOCK, kinds[head], int(sizes[head])
+        start = offset + _BLOCK
         if kind in (_LONG_NAME, _LONG_TARGET):
             long[kind] = content[start : start + size]
             continue
         if kind not in _KINDS:
             return None
-        name, target = _text(content[at : at + 100]), _text(content[at + 157 : at + 257])
-        if content[at + 345]:
-            name = _text(content[at + 345 : at + 500]) + b"/" + name
+        name, target = _text(content[offset : offset + 100]), _text(content[offset + 157 : offset + 257])
+        if content[offset + 345]:
+            name = _text(content[offset + 345 : offset + 500]) + b"/" + name
         if long:
             name, target, long = long.get(_LONG_NAME, name), long.get(_LONG_TARGET, target), {}
         called = _decoded(name).rstrip("/") if kind == _FOLDER else _decoded(name)
-        found.append(Member(called, _KINDS[kind], start, size, _decoded(target)))
-    return found if found and not long else None
+        listed.append(Member(called, _KINDS[kind], start, size, _decoded(target)))
+    return listed if listed and not long else None
 
 
-def _octal(blocks: Bytes, at: int, digits: int) -> Ints:
+def _octal(blocks: Bytes, start: int, digits: int) -> Ints:
     """The number in a field of each block, of so many octal digits and an end; -1 where it is none."""
-    each = blocks[:, at : at + digits] - np.uint8(ord("0"))
+    each = blocks[:, start : start + digits] - np.uint8(ord("0"))
     number = (each @ (8 ** np.arange(digits)[::-1])).astype(np.int64)
-    return np.where((each < 8).all(axis=1) & np.isin(blocks[:, at + digits], (0, ord(" "))), number, -1)
+    return np.where((each < 8).all(axis=1) & np.isin(blocks[:, start + digits], (0, ord(" "))), number, -1)
 
 
 def _sound(blocks: Bytes, sizes: Ints, heads: list[int], length: int) -> bool:
@@ -88,8 +88,8 @@ def _sound(blocks: Bytes, sizes: Ints, heads: list[int], length: int) -> bool:
     rows = blocks[heads]
     sums = rows.sum(axis=1, dtype=np.int64) - rows[:, 148:156].sum(axis=1, dtype=np.int64) + 8 * ord(" ")
     size = sizes[heads]
-    there = (size >= 0) & (size <= length - (np.array(heads) + 1) * _BLOCK)
-    return bool((there & (sums == _octal(rows, 148, 6))).all())
+    fits = (size >= 0) & (size <= length - (np.array(heads) + 1) * _BLOCK)
+    return bool((fits & (sums == _octal(rows, 148, 6))).all())
 
 
 def _text(field: bytes) -> bytes:

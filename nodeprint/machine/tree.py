@@ -181,11 +181,11 @@ class _Archive(Tree):
 
     def find(self, marks: Sequence[str]) -> str | None:
         """The shortest prefix below which one of `marks` is, tried in order; None without any."""
-        known = {*self._children, *self._files}
+        paths = {*self._children, *self._files}
         for mark in marks:
-            if mark in known:
+            if mark in paths:
                 return ""
-            tops = [p[: -len(mark)].rstrip("/") for p in known if p == mark or p.endswith("/" + mark)]
+            tops = [p[: -len(mark)].rstrip("/") for p in paths if p == mark or p.endswith("/" + mark)]
             if tops:
                 return min(tops, key=lambda top: (top.count("/") + bool(top), top))
         return None
@@ -316,9 +316,9 @@ def _folder_root(path: Path, marks: Sequence[str]) -> Path | None:
         if (path / mark).exists():
             return path
     for depth in ("*", "*/*"):
-        found = sorted({below for mark in marks for below in path.glob(depth) if (below / mark).exists()})
-        if len(found) == 1:
-            return found[0]
+        roots = sorted({below for mark in marks for below in path.glob(depth) if (below / mark).exists()})
+        if len(roots) == 1:
+            return roots[0]
     return None
 
 

@@ -75,9 +75,9 @@ def l3_as_numa(facts: Facts, numa: Mapping[int, int]) -> bool:
     inside = {
         node.distances[i]
         for node in facts.numa_nodes
-        for i, other in enumerate(facts.numa_nodes)
-        if node is not other and node.cpus and other.cpus and node.distances
-        if sockets.get(node.cpus[0]) == sockets.get(other.cpus[0])
+        for i, target in enumerate(facts.numa_nodes)
+        if node is not target and node.cpus and target.cpus and node.distances
+        if sockets.get(node.cpus[0]) == sockets.get(target.cpus[0])
     }
     return _L3_NODE_DISTANCE in inside
 

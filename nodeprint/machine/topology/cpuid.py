@@ -54,24 +54,24 @@ def read(path: Path) -> Facts:
 def enrich(tree: Tree, facts: Facts) -> None:
     """Add what the dumps in `tree` have beyond Linux: APIC ids, and the dies and shifts of AMD. No dumps, no change."""
     dumps = {cpu: leaves for cpu, leaves in _dumps(tree).items() if cpu in facts.cpus}
-    told = Facts(tree.source, facts.machine, facts.cpus)
-    told.apicids = _apicids(dumps)
-    if not told.apicids or any(facts.apicids.get(cpu, apicid) != apicid for cpu, apicid in told.apicids.items()):
+    dumped = Facts(tree.source, facts.machine, facts.cpus)
+    dumped.apicids = _apicids(dumps)
+    if not dumped.apicids or any(facts.apicids.get(cpu, apicid) != apicid for cpu, apicid in dumped.apicids.items()):
         return
-    _label(dumps, told)
-    facts.shifts = told.shifts
+    _label(dumps, dumped)
+    facts.shifts = dumped.shifts
     if len(dumps) < len(facts.cpus):
         return
     if not facts.apicids:
-        facts.apicids, facts.provenance["apicid"] = told.apicids, "cpuid"
+        facts.apicids, facts.provenance["apicid"] = dumped.apicids, "cpuid"
     sockets = facts.parts.get("socket", {})
-    if is_finer(told.parts.get("die", {}), sockets) and not is_finer(facts.parts.get("die", {}), sockets):
-        facts.parts["die"], facts.provenance["die"] = told.parts["die"], "cpuid"
+    if is_finer(dumped.parts.get("die", {}), sockets) and not is_finer(facts.parts.get("die", {}), sockets):
+        facts.parts["die"], facts.provenance["die"] = dumped.parts["die"], "cpuid"
 
 
 def _numbers(tree: Tree) -> list[int]:
-    found = (re.fullmatch(r"pu(\d{1,6})", name) for name in tree.names(""))
-    return sorted(int(match[1]) for match in found if match and int(match[1]) < CPU_LIMIT)
+    matches = (re.fullmatch(r"pu(\d{1,6})", name) for name in tree.names(""))
+    return sorted(int(match[1]) for match in matches if match and int(match[1]) < CPU_LIMIT)
 
 
 def _dumps(tree: Tree) -> dict[int, Leaves]:
@@ -152,10 +152,10 @@ def _label(dumps: Mapping[int, Leaves], facts: Facts) -> None:
         if kind is not None:
             kinds[cpu] = kind
     core_count = len(set(parts["core"].values()))
-    for level, of in parts.items():
-        joins = len(set(of.values())) + len(dumps) - len(of) < core_count or level != "cluster"
-        if of and joins:
-            facts.parts[level], facts.provenance[level] = of, "cpuid"
+    for level, by_cpu in parts.items():
+        joins = len(set(by_cpu.values())) + len(dumps) - len(by_cpu) < core_count or level != "cluster"
+        if by_cpu and joins:
+            facts.parts[level], facts.provenance[level] = by_cpu, "cpuid"
     if len(set(kinds.values())) > 1:
         facts.kinds = kinds
     if None in expected.values():

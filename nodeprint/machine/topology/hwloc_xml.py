@@ -43,13 +43,13 @@ def read(path: Path) -> Facts:
         raise NodeprintError("has no machine with PUs", where=path, advice="write it with `lstopo file.xml`")
     info = {**_info(root), **_info(machine)}  # hwloc 3 has some of the machine's on top
     facts = Facts(str(path), _machine(machine, info), tuple(sorted(set(pus))))
-    known = frozenset(facts.cpus)
+    machine_cpus = frozenset(facts.cpus)
     backend: Provenance = "cpuid" if info.get("Backend") == "x86" else "sysfs"
     groups = False
     ids = {"ccx": facts.l3_ids, "die": facts.die_ids, "core": facts.core_ids}
     for element in machine.iter("object"):
         level = _level(element)
-        cpus = _cpus(element, known, path) if level is not None else []
+        cpus = _cpus(element, machine_cpus, path) if level is not None else []
         if level is None or not cpus:
             continue
         if level == "cluster" and element.get("type") == "Group":
@@ -58,18 +58,18 @@ def read(path: Path) -> Facts:
             groups = True
         elif level == "cluster" and groups:
             continue
-        of = facts.parts.setdefault(level, {})
-        of |= dict.fromkeys(cpus, cpus[0])
+        by_cpu = facts.parts.setdefault(level, {})
+        by_cpu |= dict.fromkeys(cpus, cpus[0])
         number = element.get("os_index", "")
         if re.fullmatch(r"\d{1,10}", number):
             if level in ids:
                 ids[level] |= dict.fromkeys(cpus, int(number))
             elif level == "socket":
-                of |= dict.fromkeys(cpus, int(number))
+                by_cpu |= dict.fromkeys(cpus, int(number))
     _drop_private_clusters(facts)
     facts.provenance.update(dict.fromkeys(facts.parts, backend))
-    facts.numa_nodes = tuple(_numa(root, machine, known, path))
-    facts.kinds = _kinds(root, known, path)
+    facts.numa_nodes = tuple(_numa(root, machine, machine_cpus, path))
+    facts.kinds = _kinds(root, machine_cpus, path)
     _completeness(machine, facts, path)
     return facts
 
@@ -117,9 +117,9 @@ def _level(element: ElementTree.Element) -> str | None:
     return _LEVELS.get(kind)
 
 
-def _cpus(element: ElementTree.Element, known: frozenset[int], path: Path) -> list[int]:
+def _cpus(element: ElementTree.Element, machine_cpus: frozenset[int], path: Path) -> list[int]:
     mask = element.get("cpuset")
-    return [cpu for cpu in cpu_mask(mask, path) if cpu in known] if mask else []
+    return [cpu for cpu in cpu_mask(mask, path) if cpu in machine_cpus] if mask else []
 
 
 def _drop_private_clusters(facts: Facts) -> None:
@@ -151,10 +151,11 @@ def _machine(machine: ElementTree.Element, info: dict[str, str]) -> Machine:
 
 
 def _numa(
-    root: ElementTree.Element, machine: ElementTree.Element, known: frozenset[int], path: Path
+    root: ElementTree.Element, machine: ElementTree.Element, machine_cpus: frozenset[int], path: Path
 ) -> Iterator[NumaNode]:
     """NUMA nodes. hwloc shows memory-only nodes beside the CPUs that they are near; a CPU's own is the closest."""
-    near = {_index(e, path): (e, _cpus(e, known, path)) for e in machine.iter("object") if e.get("type") == "NUMANode"}
+    elements = [element for element in machine.iter("object") if element.get("type") == "NUMANode"]
+    near = {_index(element, path): (element, _cpus(element, machine_cpus, path)) for element in elements}
     own: dict[int, int] = {}
     for node, (_, cpus) in sorted(near.items(), key=lambda item: (len(item[1][1]), item[0]), reverse=True):
         own |= dict.fromkeys(cpus, node)
@@ -163,7 +164,7 @@ def _numa(
         memory = element.get("local_memory", "")
         yield NumaNode(
             node,
-            tuple(sorted(cpu for cpu, of in own.items() if of == node)),
+            tuple(sorted(cpu for cpu, nearest in own.items() if nearest == node)),
             int(memory) if re.fullmatch(r"\d{1,18}", memory) else None,
             distances.get(node, ()),
         )
@@ -180,9 +181,9 @@ def _distances(root: ElementTree.Element, nodes: list[int], in_order: list[int])
             return _rows(list(map(int, order)), list(map(int, values)), nodes)
     for element in root.iter("distances"):
         base = element.get("latency_base", "")
-        found = [e.get("value", "") for e in element.findall("latency")]
-        if all(re.fullmatch(r"\d+(\.\d+)?", word) for word in (base, *found)):
-            return _rows(in_order, [round(float(base) * float(value)) for value in found], nodes)
+        latencies = [e.get("value", "") for e in element.findall("latency")]
+        if all(re.fullmatch(r"\d+(\.\d+)?", word) for word in (base, *latencies)):
+            return _rows(in_order, [round(float(base) * float(value)) for value in latencies], nodes)
     return {}
 
 
@@ -193,12 +194,12 @@ def _rows(order: list[int], values: list[int], nodes: list[int]) -> dict[int, tu
     return {a: tuple(values[place[a] * len(nodes) + place[b]] for b in nodes) for a in nodes}
 
 
-def _kinds(root: ElementTree.Element, known: frozenset[int], path: Path) -> dict[int, str]:
+def _kinds(root: ElementTree.Element, machine_cpus: frozenset[int], path: Path) -> dict[int, str]:
     out: dict[int, str] = {}
     for number, element in enumerate(root.iter("cpukind")):
         name = _info(element).get("CoreType", "")
         kind = _KINDS.get(name) or printable(name) or f"kind {element.get('forced_efficiency', number)}"
-        out |= dict.fromkeys(_cpus(element, known, path), kind)
+        out |= dict.fromkeys(_cpus(element, machine_cpus, path), kind)
     return out if len(set(out.values())) > 1 else {}
 
 

@@ -26,8 +26,8 @@ def label(facts: Facts) -> Topology:
     sockets = {cpu: numbers[package] for cpu, package in packages.items()}
     if sockets:
         facts.parts["socket"] = sockets
-    order, known = _order(facts, generation is not None and generation.cpus_follow_apic)
-    if not known:
+    order, order_known = _order(facts, generation is not None and generation.cpus_follow_apic)
+    if not order_known:
         facts.warn(
             "order-unknown",
             "this source has no APIC ids and no core numbers that follow them: dies, CCXs and cores are numbered by"
@@ -43,20 +43,20 @@ def label(facts: Facts) -> Topology:
             "each L3 is a NUMA node, so nodes contain no information on NPS, halves or quadrants",
             "nothing to do: nodes are compared by the labels that they have",
         )
-    found = amd.Chiplets()
+    chiplets = amd.Chiplets()
     if facts.machine.vendor in _AMD:
-        found = amd.chiplets(facts, generation, part, numa, nps, order if known else None)
+        chiplets = amd.chiplets(facts, generation, part, numa, nps, order if order_known else None)
     elif is_finer(facts.parts.get("die", {}), sockets):
-        found.ccd, found.provenance["ccd"] = facts.parts["die"], facts.provenance["die"]
-    labels = _numbers(facts, found, order)
+        chiplets.ccd, chiplets.provenance["ccd"] = facts.parts["die"], facts.provenance["die"]
+    labels = _numbers(facts, chiplets, order)
     threads, ranks = _places(labels, facts.cpus, order)
-    _note_missing(facts, found)
+    _note_missing(facts, chiplets)
     cpus = tuple(
         Cpu(
             cpu,
-            **{name: of.get(cpu) for name, of in labels.items()},
-            half=found.half.get(cpu),
-            quadrant=found.quadrant.get(cpu),
+            **{name: by_cpu.get(cpu) for name, by_cpu in labels.items()},
+            half=chiplets.half.get(cpu),
+            quadrant=chiplets.quadrant.get(cpu),
             numa=numa.get(cpu),
             thread=threads.get(cpu),
             rank=ranks.get(cpu),
@@ -70,11 +70,11 @@ def label(facts: Facts) -> Topology:
         generation=generation.name if generation is not None else None,
         nps=nps,
         smt=len(set(labels["core"].values())) < len(labels["core"]) if labels["core"] else None,
-        core_positions=found.core_positions,
-        ccd_positions=found.ccd_positions,
-        order_known=known,
+        core_positions=chiplets.core_positions,
+        ccd_positions=chiplets.ccd_positions,
+        order_known=order_known,
     )
-    return Topology(machine, cpus, facts.numa_nodes, _provenance(facts, found, cpus), tuple(facts.warnings))
+    return Topology(machine, cpus, facts.numa_nodes, _provenance(facts, chiplets, cpus), tuple(facts.warnings))
 
 
 def _note_unknown_part(facts: Facts) -> None:
@@ -110,21 +110,21 @@ def _order(facts: Facts, cpus_follow_apic: bool) -> tuple[Order, bool]:
     if facts.apicids:
         return lambda cpu: (facts.apicids[cpu], cpu), True
     everywhere = len(facts.cpus)
-    ids = [of for of in (facts.l3_ids, facts.die_ids, facts.core_ids) if len(of) == everywhere]
+    ids = [number_of for number_of in (facts.l3_ids, facts.die_ids, facts.core_ids) if len(number_of) == everywhere]
     sockets, cores = facts.parts.get("socket", {}), facts.parts.get("core", {})
-    places = {(sockets.get(cpu), *(of[cpu] for of in ids)) for cpu in facts.cpus}
+    places = {(sockets.get(cpu), *(number_of[cpu] for number_of in ids)) for cpu in facts.cpus}
     by_ids = len(facts.core_ids) == everywhere and len(places) == len({cores.get(cpu, -1 - cpu) for cpu in facts.cpus})
     if cpus_follow_apic and not by_ids:
         return lambda cpu: (cpu,), True
-    return lambda cpu: (*(of[cpu] for of in ids), cpu), by_ids
+    return lambda cpu: (*(number_of[cpu] for number_of in ids), cpu), by_ids
 
 
 def _drop_what_contradicts(facts: Facts) -> None:
     """A core or L3 that lies in two sockets is no part of a machine: a garbled or made-up view."""
     sockets = facts.parts.get("socket", {})
     for level in ("core", "ccx", "cluster", "die"):
-        of = facts.parts.get(level, {})
-        if sockets and any(len({sockets[c] for c in cpus if c in sockets}) > 1 for cpus in groups_of(of).values()):
+        part_of = facts.parts.get(level, {})
+        if sockets and any(len({sockets[c] for c in cpus if c in sockets}) > 1 for cpus in groups_of(part_of).values()):
             del facts.parts[level]
             facts.provenance.pop(level, None)
             facts.warn(
@@ -159,21 +159,21 @@ def _nodes_per_socket(facts: Facts, numa: Mapping[int, int]) -> int | None:
     return counts.pop() if len(counts) == 1 else None
 
 
-def _numbers(facts: Facts, found: amd.Chiplets, order: Order) -> dict[str, dict[int, int]]:
+def _numbers(facts: Facts, chiplets: amd.Chiplets, order: Order) -> dict[str, dict[int, int]]:
     """Sockets, CCDs, CCXs, clusters and cores numbered socket by socket in the order of the chip."""
     sockets = facts.parts.get("socket", {})
-    of = {
+    parts = {
         "socket": sockets,
-        "ccd": found.ccd,
+        "ccd": chiplets.ccd,
         **{name: facts.parts.get(name, {}) for name in ("ccx", "cluster", "core")},
     }
-    of["cluster"] = _between(of["cluster"], of["ccx"] or sockets)
+    parts["cluster"] = _between(parts["cluster"], parts["ccx"] or sockets)
     place = {cpu: (sockets.get(cpu, -1), *order(cpu)) for cpu in facts.cpus}
     out: dict[str, dict[int, int]] = {}
-    for name, parts_of in of.items():
+    for name, parts_of in parts.items():
         groups = sorted(groups_of(parts_of).values(), key=lambda cpus: min(map(place.__getitem__, cpus)))
         out[name] = {cpu: number for number, cpus in enumerate(groups) for cpu in cpus}
-        place = {cpu: (*(known.get(cpu, -1) for known in out.values()), *order(cpu)) for cpu in facts.cpus}
+        place = {cpu: (*(numbers.get(cpu, -1) for numbers in out.values()), *order(cpu)) for cpu in facts.cpus}
     return out
 
 
@@ -197,7 +197,7 @@ def _places(
     return threads, ranks
 
 
-def _note_missing(facts: Facts, found: amd.Chiplets) -> None:
+def _note_missing(facts: Facts, chiplets: amd.Chiplets) -> None:
     if "ccx" not in facts.parts and not any(w.id == "ccx-contradicts-socket" for w in facts.warnings):
         facts.warn("no-l3", "no shared L3 is reported, so there are no CCXs", "compare by clusters or NUMA nodes")
     memory_only = [node.node for node in facts.numa_nodes if not node.cpus]
@@ -209,14 +209,14 @@ def _note_missing(facts: Facts, found: amd.Chiplets) -> None:
         )
 
 
-def _provenance(facts: Facts, found: amd.Chiplets, cpus: tuple[Cpu, ...]) -> dict[str, Provenance]:
+def _provenance(facts: Facts, chiplets: amd.Chiplets, cpus: tuple[Cpu, ...]) -> dict[str, Provenance]:
     """Where each label comes from; `unknown` where no CPU has it."""
-    told: dict[str, Provenance] = {**facts.provenance, **found.provenance}
-    told.setdefault("thread", told.get("core", "unknown"))
-    told.setdefault("rank", told.get("apicid", told.get("ccx", "unknown")))
+    provenance: dict[str, Provenance] = {**facts.provenance, **chiplets.provenance}
+    provenance.setdefault("thread", provenance.get("core", "unknown"))
+    provenance.setdefault("rank", provenance.get("apicid", provenance.get("ccx", "unknown")))
     if facts.numa_nodes:
-        told.setdefault("numa", "sysfs")
+        provenance.setdefault("numa", "sysfs")
     return {
-        name: told.get(name, "unknown") if any(getattr(c, name) is not None for c in cpus) else "unknown"
+        name: provenance.get(name, "unknown") if any(getattr(c, name) is not None for c in cpus) else "unknown"
         for name in _LABELS
     }

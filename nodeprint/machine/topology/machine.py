@@ -1,4 +1,4 @@
-"""Who the machine says it is: vendor, family, model, name, and whether it is a virtual one."""
+"""The identity that the machine reports: vendor, family, model, name, and whether it is a virtual one."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class NumaNode:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the machine says it is. `nps` is NUMA nodes per socket (0: one for the whole machine) where known.
+    """The identity that the machine reports. `nps` is NUMA nodes per socket (0: one for the whole machine) where known.
 
     `core_positions` is True where every core of each CCX is active, so that ranks are places on the die, False where
     some are fused off (places unknown), None where unknown; `ccd_positions` says so of the CCDs of a socket.

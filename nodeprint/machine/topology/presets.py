@@ -131,5 +131,5 @@ def _strides(part: Processor) -> tuple[int, int, int, int, int]:
 def _nodes(nodes: dict[int, list[int]], nps: int, distances: tuple[int, int, int]) -> Iterator[NumaNode]:
     here, near, far = distances
     for node, cpus in sorted(nodes.items()):
-        row = tuple(here if other == node else near if other // nps == node // nps else far for other in sorted(nodes))
+        row = tuple(here if to == node else near if to // nps == node // nps else far for to in sorted(nodes))
         yield NumaNode(node, tuple(sorted(cpus)), None, row)

@@ -108,8 +108,8 @@ def generation_of(machine: Machine) -> Generation | None:
 def part_of(machine: Machine, generation: Generation | None) -> Processor | None:
     """The part whose name is a word of the machine's name, `AMD EPYC 7742 64-Core Processor`; None where unlisted."""
     words = f" {machine.name or ''} "
-    found = [p for p in _table()[1] if p.generation == generation and f" {p.name} " in words]
-    return max(found, key=lambda p: len(p.name), default=None)
+    parts = [p for p in _table()[1] if p.generation == generation and f" {p.name} " in words]
+    return max(parts, key=lambda p: len(p.name), default=None)
 
 
 def part_named(name: str) -> Processor:
@@ -122,14 +122,14 @@ def part_named(name: str) -> Processor:
         return re.sub(r"\(r\)|\(tm\)", "", text.lower()).split()
 
     asked = [w for w in words(name) if w not in ("amd", "intel", "aws", "cpu", "processor")]
-    found = [p for p in _table()[1] if asked and all(w in words(p.name) for w in asked)]
-    if len(found) == 1:
-        return found[0]
-    near = [p.name for p in found] or [
+    matches = [p for p in _table()[1] if asked and all(w in words(p.name) for w in asked)]
+    if len(matches) == 1:
+        return matches[0]
+    near = [p.name for p in matches] or [
         p.name for p in _table()[1] if any(a[:3] in w for a in asked for w in words(p.name) if _is_number(a))
     ]
     raise NodeprintError(
-        f"{printable(name, 60)!r} is {'more than one part' if found else 'no part of the table'}",
+        f"{printable(name, 60)!r} is {'more than one part' if matches else 'no part of the table'}",
         advice=f"known are {', '.join(near[:12])}; of others give an lstopo XML of the machine (--xml)"
         if near
         else "give an lstopo XML of the machine instead (--xml)",

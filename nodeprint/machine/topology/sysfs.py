@@ -77,8 +77,8 @@ _SETS = {
 
 
 def _numbered(tree: Tree, folder: str, prefix: str) -> list[int]:
-    found = (re.fullmatch(prefix + r"(\d{1,6})", name) for name in tree.names(folder))
-    return sorted(int(match[1]) for match in found if match)
+    matches = (re.fullmatch(prefix + r"(\d{1,6})", name) for name in tree.names(folder))
+    return sorted(int(match[1]) for match in matches if match)
 
 
 def _online(tree: Tree) -> tuple[int, ...]:
@@ -143,11 +143,11 @@ def _read_topology(tree: Tree, facts: Facts) -> None:
                 parts[level][cpu] = min(cpus)
             elif key[-1] is not None:
                 parts[level][cpu] = numbers.setdefault((len(key), *key), cpu)
-    for level, of in parts.items():
-        if of:
-            facts.parts[level], facts.provenance[level] = of, "sysfs"
-        missing = [cpu for cpu in facts.cpus if cpu not in of]
-        if of and missing and level in ("socket", "core"):
+    for level, by_cpu in parts.items():
+        if by_cpu:
+            facts.parts[level], facts.provenance[level] = by_cpu, "sysfs"
+        missing = [cpu for cpu in facts.cpus if cpu not in by_cpu]
+        if by_cpu and missing and level in ("socket", "core"):
             facts.warn(
                 f"{level}-unknown",
                 f"the {level} of CPU {list_text(missing)} is not reported",
@@ -159,8 +159,8 @@ def _from_cpuinfo(blocks: identity.Blocks, facts: Facts) -> None:
     """APIC ids, which only /proc/cpuinfo has; sockets and cores where sysfs has none."""
 
     def numbers(key: str) -> dict[int, int]:
-        found = ((cpu, block.get(key, "")) for cpu, block in blocks.items() if cpu in online)
-        return {cpu: int(text) for cpu, text in found if re.fullmatch(r"\d{1,10}", text)}
+        texts = ((cpu, block.get(key, "")) for cpu, block in blocks.items() if cpu in online)
+        return {cpu: int(text) for cpu, text in texts if re.fullmatch(r"\d{1,10}", text)}
 
     online = frozenset(facts.cpus)
     apicids = numbers("apicid")
@@ -199,8 +199,8 @@ def _read_caches(tree: Tree, facts: Facts) -> None:
     cores = facts.parts.get("core", {})
     core_count = len({cores.get(cpu, cpu) for cpu in facts.cpus})
 
-    def joins_cores(of: dict[int, int]) -> bool:
-        return len(of) == len(facts.cpus) and len(set(of.values())) < core_count
+    def joins_cores(by_cpu: dict[int, int]) -> bool:
+        return len(by_cpu) == len(facts.cpus) and len(set(by_cpu.values())) < core_count
 
     if not joins_cores(facts.parts.get("cluster", {})):
         facts.parts.pop("cluster", None)

@@ -85,22 +85,23 @@ def _branch(tree: RichTree, topology: Topology, cpus: list[Cpu], levels: list[Le
         text += f"  [cyan]{_short(cpu.cpu for cpu in members)}[/cyan]"
         # what is all of a part is named beside it, and not below again
         here = tuple(sorted(cpu.cpu for cpu in members))
-        _branch(tree.add(text), topology, members, [one for one in below if here not in topology.groups(one).values()])
+        finer = [lower for lower in below if here not in topology.groups(lower).values()]
+        _branch(tree.add(text), topology, members, finer)
 
 
 def _also(topology: Topology, level: Level, members: list[Cpu]) -> str:
     """The names that the same CPUs have on other levels: a CCX that is also a CCD and a NUMA node."""
     here = tuple(sorted(cpu.cpu for cpu in members))
     text = ""
-    for other in (*LEVELS[:-1], "numa"):
-        if other == level:
+    for alias in (*LEVELS[:-1], "numa"):
+        if alias == level:
             continue
-        for part, cpus in topology.groups(other).items():
+        for part, cpus in topology.groups(alias).items():
             if cpus == here:
                 memory = ""
-                if other == "numa":
+                if alias == "numa":
                     memory = _memory(next((n.memory_bytes for n in topology.numa_nodes if n.node == part), None))
-                text += f" = {_WORDS[other]} {part}{memory}"
+                text += f" = {_WORDS[alias]} {part}{memory}"
     return text
 
 

@@ -167,7 +167,7 @@ def test_differences_name_the_nodes_that_are_not_like_the_others() -> None:
     fleet["n2"]["boost"] = False
     del fleet["n3"]["bios"]
     found = fingerprint.differences(fleet)
-    assert [(d.field, d.hard, d.majority, dict(d.others), d.unknown) for d in found] == [
+    assert [(d.field, d.hard, d.majority, dict(d.minority), d.unknown) for d in found] == [
         ("boost", True, True, {"n2": False}, 0),
         ("microcode", False, "0x1", {"n1": "0x2"}, 0),
     ]
@@ -185,9 +185,9 @@ def test_differences_hold_for_every_fleet(fleet: dict[str, dict[str, node_config
     assert found == fingerprint.differences(dict(reversed(fleet.items()))), "the order of nodes does not matter"
     for one in found:
         told = [values[one.field] for values in fleet.values() if values.get(one.field) not in (None, "")]
-        assert len(told) - len(one.others) == told.count(one.majority) == max(map(told.count, told))
+        assert len(told) - len(one.minority) == told.count(one.majority) == max(map(told.count, told))
         assert len(told) + one.unknown == len(fleet)
-        assert one.others and one.majority not in one.others.values()
+        assert one.minority and one.majority not in one.minority.values()
     same = {"cpu", "boost", "bios", "thp"} - {one.field for one in found}
     for field in same:
         assert len({values[field] for values in fleet.values() if values.get(field) not in (None, "")}) < 2
