@@ -68,10 +68,10 @@ def write(plan: Plan, campaign: Path) -> Path:
         )
         if not node.state.missing:
             _write_node(plan, number, node, campaign / "nodes" / node.name)
-    known = config.measurements()
+    definitions = config.measurements()
     measured = [PAIRS, *([MESSAGES] if plan.linktest else []), *(drawn.MEASUREMENTS if plan.cells else ())]
     runs = dict.fromkeys(measured, plan.runs) | {PAIRS: plan.runs_of_pairs}
-    rows = [f"{name}\t{known[name].kernel}\t{known[name].arguments}\t{runs[name]}\n" for name in measured]
+    rows = [f"{name}\t{definitions[name].kernel}\t{definitions[name].arguments}\t{runs[name]}\n" for name in measured]
     files.write(campaign / "plan.tsv", "# simulated\n" + "".join(rows))
     node_sheet.write_sheet(campaign / "nodes.tsv", sheet)
     return campaign
@@ -97,11 +97,11 @@ def _write_node(plan: Plan, number: int, node: NodePlan, folder: Path) -> None:
                 path = job_dir / f"run{run}" / f"{MESSAGES}.jsonl.gz"
                 files.write(path, gzip.compress(text.encode(), compresslevel=1, mtime=0))
                 measurements.append(_outcome(MESSAGES, run, cut=False))
-            for one in draw_cells(plan, number, node, job, run):
-                text = _cell_records(plan, number, node, one, job=job, run=run)
-                path = job_dir / f"run{run}" / f"{one.measurement}.jsonl.gz"
+            for drawn_run in draw_cells(plan, number, node, job, run):
+                text = _cell_records(plan, number, node, drawn_run, job=job, run=run)
+                path = job_dir / f"run{run}" / f"{drawn_run.measurement}.jsonl.gz"
                 files.write(path, gzip.compress(text.encode(), compresslevel=1, mtime=0))
-                measurements.append(_outcome(one.measurement, run, cut=False))
+                measurements.append(_outcome(drawn_run.measurement, run, cut=False))
         files.write(job_dir / "survey.tar.gz", captured)
         status = {
             "schema": 1,
@@ -162,26 +162,26 @@ def _trailer(counted: str, count: int) -> str:
     return json.dumps(trailer) + "\n"
 
 
-def _cell_records(plan: Plan, number: int, node: NodePlan, one: drawn.DrawnRun, *, job: int, run: int) -> str:
-    keys = list(one.coordinates)
-    cpus = one.coordinates.get("cpu") or sorted(node.cpus)
+def _cell_records(plan: Plan, number: int, node: NodePlan, drawn_run: drawn.DrawnRun, *, job: int, run: int) -> str:
+    keys = list(drawn_run.coordinates)
+    cpus = drawn_run.coordinates.get("cpu") or sorted(node.cpus)
     header = _header(plan, number, node, job=job, run=run) | {
-        "kernel": one.kernel,
-        "operation": one.operation,
-        "quantity": one.quantity,
-        "unit": one.unit,
-        "arguments": ["--op", one.operation, "--cpus", "cores"],
+        "kernel": drawn_run.kernel,
+        "operation": drawn_run.operation,
+        "quantity": drawn_run.quantity,
+        "unit": drawn_run.unit,
+        "arguments": ["--op", drawn_run.operation, "--cpus", "cores"],
         "cpus": sorted(int(cpu) for cpu in cpus),
-        "cells": one.declared,
+        "cells": drawn_run.declared,
     }
     text = [json.dumps(header)]
-    shape = next(iter(one.values.values()))[1].shape
-    for at in np.ndindex(*shape):
-        place = {key: one.coordinates[key][i] for key, i in zip(keys, at[1:], strict=True)}
-        values = {key: float(f"{array[at]:.6g}") for key, (_, array) in one.values.items()}
+    shape = next(iter(drawn_run.values.values()))[1].shape
+    for index in np.ndindex(*shape):
+        place = {key: drawn_run.coordinates[key][i] for key, i in zip(keys, index[1:], strict=True)}
+        values = {key: float(f"{array[index]:.6g}") for key, (_, array) in drawn_run.values.items()}
         if not all(np.isfinite(value) for value in values.values()):
             continue  # there is no such cell
-        text.append(json.dumps({"record": "cell", **place, "pass": at[0], **values, "flags": []}))
+        text.append(json.dumps({"record": "cell", **place, "pass": index[0], **values, "flags": []}))
     return "\n".join(text) + "\n" + _trailer("cells", len(text) - 1)
 
 
@@ -244,7 +244,9 @@ def _records(
     pools, sockets = pools_of(plan, number, node, job, run), homes_of(plan, node.topology, node.path)
     nodes = [n.node for n in node.topology.numa_nodes if n.cpus] or [0]
     socket_of = {n.node: socket_index(node.topology, n.cpus) for n in node.topology.numa_nodes}
-    at_home = [home_nodes(plan, home, node.topology, a, of) for home, of in zip(plan.homes, sockets, strict=True)]
+    at_home = [
+        home_nodes(plan, home, node.topology, a, socket) for home, socket in zip(plan.homes, sockets, strict=True)
+    ]
     homes = nodes if NEAR in plan.homes else list(plan.homes)
     text = [json.dumps(header)]
     for home in homes:
@@ -253,9 +255,9 @@ def _records(
     sd = plan.spread.line
     for p in range(values.shape[0]):
         for home in homes:
-            of = pools[socket_of.get(home, 0)]
+            pool = pools[socket_of.get(home, 0)]
             text.append(
-                json.dumps({"record": "pass", "pass": p, "home": home, "line_set": of.lines[of.drawn[p]].tolist()})
+                json.dumps({"record": "pass", "pass": p, "home": home, "line_set": pool.lines[pool.drawn[p]].tolist()})
             )
         for h in range(len(plan.homes)):
             each = None
@@ -284,7 +286,7 @@ def _pair_lines(
     the NUMA node of the lines), and with the text that is added to `each`."""
     ns = values[order].astype(np.float64)
     shares = (1.0, 1 - 0.6 * sd, 1 + 0.6 * sd, 1 - 2 * sd, 1.01, 1 + 4 * sd, sd)
-    a, b, home = (one[order] for one in ends)
+    a, b, home = (side[order] for side in ends)
     columns = [a, b, home, np.full(len(a), run_pass)]
     columns += [ns * share for share in shares] + list(clocks[order].T)
     added = [""] * len(a) if each is None else [each[i] for i in order.tolist()]

@@ -101,7 +101,7 @@ def draw(  # noqa: PLR0915 (a measurement after the other)
     rng = np.random.default_rng([*seeds, 7])
     core_of = codes(path.layout.slots[:, :5])
     members = [[cpus[slot] for slot in np.flatnonzero(core_of == core)] for core in range(path.n_cores)]
-    first = [min(mine) for mine in members]
+    first = [min(core_cpus) for core_cpus in members]
     nodes = [n for n in topology.numa_nodes if n.cpus] or []
     numbers = [n.node for n in nodes] or [0]
     home = {cpu: n.node for n in nodes for cpu in n.cpus}
@@ -119,11 +119,11 @@ def draw(  # noqa: PLR0915 (a measurement after the other)
     busy = np.ones(path.n_cores)
     lost = _LOST * np.exp(_LOST_SD * rng.standard_normal((passes, path.n_cores)))
     lost[:, 0] *= _FIRST_CORE
-    for one in state.disturbances:
-        if one.run in (0, seeds[3]) and (one.run == 0 or seeds[2] == 1):
-            busy[one.core] = 1 + (one.by - 1) * one.rate
-            if one.busy:
-                lost[:, one.core] = _BUSY * rng.uniform(0.9, 1.1, passes)
+    for disturbance in state.disturbances:
+        if disturbance.run in (0, seeds[3]) and (disturbance.run == 0 or seeds[2] == 1):
+            busy[disturbance.core] = 1 + (disturbance.by - 1) * disturbance.rate
+            if disturbance.busy:
+                lost[:, disturbance.core] = _BUSY * rng.uniform(0.9, 1.1, passes)
 
     def seen(truth: Floats, noise: float = 1.0) -> Floats:
         """Passes of a run over true cells: the run's own shift, what stays in it, and each pass's noise."""
@@ -237,10 +237,10 @@ def _memory_paths(
     """By which factor the way of each of the `cpus` to the memory of each NUMA node takes longer (cpu, memory)."""
     factor = np.ones((len(cpus), len(memories)))
     by_number = {cpu.cpu: cpu for cpu in topology.cpus}
-    for of in paths_of:
-        level = "numa" if of.level == "node" else of.level
-        of_part = [getattr(by_number[cpu], level) == of.number for cpu in cpus]
-        factor[np.ix_(of_part, [number == of.memory for number in memories])] *= of.by
+    for memory_path in paths_of:
+        level = "numa" if memory_path.level == "node" else memory_path.level
+        of_part = [getattr(by_number[cpu], level) == memory_path.number for cpu in cpus]
+        factor[np.ix_(of_part, [number == memory_path.memory for number in memories])] *= memory_path.by
     return factor
 
 
@@ -256,16 +256,16 @@ def _under_load(socket_of_core: Ints, state: NodeDefects, silicon: np.random.Gen
 
 
 def _loads(
-    path: Paths, first: Sequence[int], hertz: Floats, left: Floats, seen: Callable[[Floats, float], Floats],
+    path: Paths, first: Sequence[int], hertz: Floats, clock_share: Floats, seen: Callable[[Floats, float], Floats],
 ) -> list[DrawnRun]:  # fmt: skip
-    """Each core alone, by the number of cores, and all together; `left` of the clocks `hertz` (core) is what all leave
-    (core, phase)."""
+    """Each core alone, by the number of cores, and all together; `clock_share` is what is left of the clocks `hertz`
+    (core) when all are at work (core, phase)."""
     socket_of_core = path.layout.slots[path.core_slots, SOCKET]
     cores: list[Key] = list(first)
     steps = _steps(int(np.bincount(socket_of_core).max()))
     alone = seen(hertz, _LOAD_CELL)[:1]
-    together = seen(hertz[:, None] * left, _LOAD_CELL)[:1]
-    ladder = seen(_ladder(hertz, left[:, 1], socket_of_core, steps), _LOAD_CELL)[:1]
+    together = seen(hertz[:, None] * clock_share, _LOAD_CELL)[:1]
+    ladder = seen(_ladder(hertz, clock_share[:, 1], socket_of_core, steps), _LOAD_CELL)[:1]
     return [
         DrawnRun("load-alone", "load", "alone", "rate", "1/s", {"cpu": cores}, {
             "flops_per_s": ("1/s", alone * _FLOPS_A_CYCLE), "core_hz": ("Hz", alone),
@@ -286,16 +286,16 @@ def _steps(cores: int) -> list[Key]:
     return [count for count in range(1, cores + 1) if count == cores or count & (count - 1) == 0]
 
 
-def _ladder(hertz: Floats, left: Floats, socket_of_core: Ints, steps: Sequence[Key]) -> Floats:
+def _ladder(hertz: Floats, clock_share: Floats, socket_of_core: Ints, steps: Sequence[Key]) -> Floats:
     """The clock of each socket by the cores at work: (socket, scope, step, work); half of what all cost by scalars.
 
-    `left` is what is left of a core's clock (core) when all are at work.
+    `clock_share` is what is left of a core's clock (core) when all are at work.
     """
     sockets = np.unique(socket_of_core)
     out = np.empty((len(sockets), 1, len(steps), 2))
     for row, socket in enumerate(sockets):
         members = socket_of_core == socket
-        clock, loss = float(hertz[members].mean()), 1 - float(left[members].mean())
+        clock, loss = float(hertz[members].mean()), 1 - float(clock_share[members].mean())
         for column, count in enumerate(steps):
             share = (int(count) - 1) / max(int(members.sum()) - 1, 1)
             out[row, 0, column] = [clock * (1 - loss * share / 2), clock * (1 - loss * share)]
@@ -306,13 +306,13 @@ def _hops_beside(path: Paths, hop_ns: Floats, home_of_core: Sequence[int]) -> di
     """Of the first core and one other of each distance: the hop in ns by load, by that other core."""
     out: dict[int, dict[str, float]] = {}
     met = set()
-    others = np.where(path.core_a == 0, path.core_b, path.core_a)
+    partners = np.where(path.core_a == 0, path.core_b, path.core_a)
     for pair in np.flatnonzero(((path.core_a == 0) | (path.core_b == 0)) & ~path.in_core):
-        other = int(others[pair])
-        kind = (bool(path.in_ccx[pair]), bool(path.cross[pair]), home_of_core[other] == home_of_core[0])
+        partner = int(partners[pair])
+        kind = (bool(path.in_ccx[pair]), bool(path.cross[pair]), home_of_core[partner] == home_of_core[0])
         if kind not in met:
             met.add(kind)
-            out[other] = {
+            out[partner] = {
                 load: float(hop_ns[pair]) * (1.0 if path.in_ccx[pair] else factor) for load, factor in _BESIDE.items()
             }
     return out
@@ -355,14 +355,14 @@ def _ports(path: Paths, chip: Chip, first: Sequence[int], memories: int) -> Floa
     ccd = [tuple(slots[core, : CCD + 1].tolist()) for core in cores]
     slow = chip.port * chip.fabric
     out = np.full((len(cores), 2, len(_FROM), len(_PORT)), np.nan)
-    one = np.outer(list(_FROM.values()), list(_PORT.values()))
-    one[1:] = one[1:] / chip.socket_link if memories > 1 else np.nan
+    port_rates = np.outer(list(_FROM.values()), list(_PORT.values()))
+    port_rates[1:] = port_rates[1:] / chip.socket_link if memories > 1 else np.nan
     for number, die in enumerate(ccd):
-        mine = [other for other, its in enumerate(ccd) if its == die and min(its) >= 0] or [number]
-        share = _SHARING_CCX if len(mine) > 1 else 1.0
-        out[number, 0] = one * share / slow[number]
-        if len(mine) > 1 and mine[0] == number:
-            out[number, 1] = one / slow[mine].mean()
+        members = [index for index, its in enumerate(ccd) if its == die and min(its) >= 0] or [number]
+        share = _SHARING_CCX if len(members) > 1 else 1.0
+        out[number, 0] = port_rates * share / slow[number]
+        if len(members) > 1 and members[0] == number:
+            out[number, 1] = port_rates / slow[members].mean()
     return out
 
 

@@ -68,17 +68,17 @@ class Defect:
 
 def parse(text: str) -> Defect:
     """A defect from `node: what`. Raises NodeprintError naming the text."""
-    node, colon, what = (part.strip() for part in text.partition(":"))
-    if not colon or not node or not what:
+    node, colon, change = (part.strip() for part in text.partition(":"))
+    if not colon or not node or not change:
         raise NodeprintError(
             f"defect {printable(text)!r} is not 'node: what'", advice="write for instance 'node017: core 37 +6%'"
         )
     for pattern, build in _KINDS:
-        match = re.fullmatch(pattern, what)
+        match = re.fullmatch(pattern, change)
         if match:
-            return Defect(node, what, build(match))
+            return Defect(node, change, build(match))
     raise NodeprintError(
-        f"unknown defect {printable(what)!r}",
+        f"unknown defect {printable(change)!r}",
         advice="known are " + ", ".join(EXAMPLES),
     )
 
@@ -104,20 +104,20 @@ def _factor(match: re.Match[str]) -> float:
     return 1 + _amount(match) / 100
 
 
-def _at(array: npt.NDArray[Any], index: int, what: str) -> None:
+def _check_part(array: npt.NDArray[Any], index: int, part: str) -> None:
     if not 0 <= index < len(array):
-        raise NodeprintError(f"there is no {what} {index} in this topology", advice=f"use 0 to {len(array) - 1}")
+        raise NodeprintError(f"there is no {part} {index} in this topology", advice=f"use 0 to {len(array) - 1}")
 
 
 def _core_at(path: Paths, number: int) -> int:
     """The index in `path` of the core that the labels call `number`: they count by socket, CCD and CCX."""
     slots = path.layout.slots[path.core_slots]
     by_label = np.lexsort([slots[:, column] for column in (RANK, CCX, CCD, SOCKET)])
-    _at(by_label, number, "core")
+    _check_part(by_label, number, "core")
     return int(by_label[number])
 
 
-def _parts_at(path: Paths, column: int, what: str, *numbers: int) -> Ints:
+def _parts_at(path: Paths, column: int, part: str, *numbers: int) -> Ints:
     """The part in `column` of each slot, by the label's number; in their order where the labels have none."""
     labels = path.layout.slots[:, column]
     if labels.min(initial=0) < 0:
@@ -125,7 +125,7 @@ def _parts_at(path: Paths, column: int, what: str, *numbers: int) -> Ints:
     for number in numbers:
         if number not in labels:
             raise NodeprintError(
-                f"there is no {what} {number} in this topology", advice=f"use {labels.min()} to {labels.max()}"
+                f"there is no {part} {number} in this topology", advice=f"use {labels.min()} to {labels.max()}"
             )
     return np.asarray(labels, dtype=np.int64)
 
@@ -151,8 +151,8 @@ def _core(match: re.Match[str]) -> Effect:
 def _half_row(match: re.Match[str]) -> Effect:
     def effect(path: Paths, chip: Chip, node: NodeDefects) -> tuple[Chip, NodeDefects]:
         core = _core_at(path, int(match["n"]))
-        other = np.where(path.core_a == core, path.core_b, path.core_a)
-        hit = ((path.core_a == core) | (path.core_b == core)) & (other >= path.n_cores // 2)
+        partner = np.where(path.core_a == core, path.core_b, path.core_a)
+        hit = ((path.core_a == core) | (path.core_b == core)) & (partner >= path.n_cores // 2)
         return with_pairs(chip, np.where(hit, _factor(match), 1.0)), node
 
     return effect
@@ -167,13 +167,13 @@ def _core_clock(match: re.Match[str]) -> Effect:
 
 
 def _ccd(match: re.Match[str]) -> Effect:
-    number, others = int(match["n"]), bool(match["others"])
+    number, to_others = int(match["n"]), bool(match["others"])
 
     def effect(path: Paths, chip: Chip, node: NodeDefects) -> tuple[Chip, NodeDefects]:
         column = CCD if path.layout.slots[:, CCD].min() >= 0 else CCX
         ccd = _parts_at(path, column, "CCD", number)
         a, b = ccd[path.layout.pairs[:, 0]] == number, ccd[path.layout.pairs[:, 1]] == number
-        hit = (a ^ b) if others else (a | b)
+        hit = (a ^ b) if to_others else (a | b)
         return with_pairs(chip, np.where(hit, _factor(match), 1.0)), node
 
     return effect
@@ -196,8 +196,8 @@ def _socket(match: re.Match[str]) -> Effect:
     number = int(match["n"])
 
     def effect(path: Paths, chip: Chip, node: NodeDefects) -> tuple[Chip, NodeDefects]:
-        one, other = _parts_at(path, SOCKET, "socket", number)[path.layout.pairs].T
-        inside = (one == number) & (other == number)
+        socket_a, socket_b = _parts_at(path, SOCKET, "socket", number)[path.layout.pairs].T
+        inside = (socket_a == number) & (socket_b == number)
         return with_pairs(chip, np.where(inside, _factor(match), 1.0)), node
 
     return effect

@@ -23,14 +23,14 @@ def line_values(
     over = np.asarray(values, dtype=np.float64)
     if not node.path.in_ccx.all():  # hops inside a CCX are no part of the mean of a way over the die
         over = np.where(node.path.in_ccx, over[~node.path.in_ccx].mean(), over)
-    for socket, of in enumerate(pools):
-        on = lines.ways(node.layout, over, of.modes, socket)
-        mine = np.flatnonzero(home == socket)
-        added = lines.line_ns(of, on, run_pass)[on.of_pair[mine]]
-        added[node.path.in_ccx[mine]] = 0
-        own = plan.spread.line * np.sqrt(0.5) * values[mine, None] * rng.standard_normal(added.shape)
-        each = values[mine, None] + added + own
-        out[mine] = each + (values[mine] - lines.figure(of, run_pass, each))[:, None]
+    for socket, pool in enumerate(pools):
+        on = lines.ways(node.layout, over, pool.modes, socket)
+        at_home = np.flatnonzero(home == socket)
+        added = lines.line_ns(pool, on, run_pass)[on.of_pair[at_home]]
+        added[node.path.in_ccx[at_home]] = 0
+        own = plan.spread.line * np.sqrt(0.5) * values[at_home, None] * rng.standard_normal(added.shape)
+        each = values[at_home, None] + added + own
+        out[at_home] = each + (values[at_home] - lines.figure(pool, run_pass, each))[:, None]
     return out
 
 
@@ -39,10 +39,10 @@ def line_texts(
 ) -> list[str]:
     """What `--detail` adds to the record of each pair."""
     out = [""] * len(each)
-    for socket, of in enumerate(pools):
-        mine = np.flatnonzero(home == socket)
-        clusters = lines.medians(of, run_pass, each[mine])
-        for i, of_lines, of_clusters in zip(mine.tolist(), each[mine].tolist(), clusters.tolist(), strict=True):
+    for socket, pool in enumerate(pools):
+        at_home = np.flatnonzero(home == socket)
+        clusters = lines.medians(pool, run_pass, each[at_home])
+        for i, of_lines, of_clusters in zip(at_home.tolist(), each[at_home].tolist(), clusters.tolist(), strict=True):
             out[i] = (
                 f',"line_ns":[{",".join(f"{ns:.2f}" for ns in of_lines)}]'
                 f',"cluster_ns":[{",".join(f"{ns:.3f}" for ns in of_clusters)}]'

@@ -111,9 +111,9 @@ def sites_of(layout: Layout, modes: Modes) -> Ints:
         return np.asarray(np.maximum(slots[:, QUADRANT], 0) % 4)
     out = np.zeros(len(slots), dtype=np.int64)
     for socket in np.unique(slots[:, SOCKET]):
-        mine = slots[:, SOCKET] == socket
-        known, order = np.unique(slots[mine, CCD], return_inverse=True)
-        out[mine] = order.reshape(-1) * modes.sites // len(known)
+        in_socket = slots[:, SOCKET] == socket
+        ccds, order = np.unique(slots[in_socket, CCD], return_inverse=True)
+        out[in_socket] = order.reshape(-1) * modes.sites // len(ccds)
     return out
 
 
@@ -170,8 +170,8 @@ def pool(modes: Modes, line_sd: float, lines: int, passes: int, rng: np.random.G
         order = rng.permutation(count)
         turns = np.empty(count)
         for c in range(clusters):  # the first of each cluster, then the second of each, ...
-            mine = order[cluster[order] == c]
-            turns[mine] = np.arange(len(mine)) + c / clusters
+            members = order[cluster[order] == c]
+            turns[members] = np.arange(len(members)) + c / clusters
         drawn[p] = np.argsort(turns, kind="stable")[:lines]
     return Pool(numbers, site, own, drawn, modes)
 
@@ -195,61 +195,63 @@ def ways(layout: Layout, base_ns: Floats, modes: Modes, socket: int) -> Ways:
     cross = layout.slots[layout.pairs[:, 0], SOCKET] != layout.slots[layout.pairs[:, 1], SOCKET]
     keys = (ends[:, 0] * (modes.sites + 1) + ends[:, 1]) * 2 + cross
     counts = np.bincount(keys)
-    known = np.flatnonzero(counts)
-    totals = np.bincount(keys, weights=base_ns)[known] / counts[known]
-    first, second = np.divmod(known // 2, modes.sites + 1)
+    used = np.flatnonzero(counts)
+    totals = np.bincount(keys, weights=base_ns)[used] / counts[used]
+    first, second = np.divmod(used // 2, modes.sites + 1)
     return Ways((np.cumsum(counts > 0) - 1)[keys], first, second, totals)
 
 
-def line_ns(of: Pool, on: Ways, run_pass: int) -> Floats:
+def line_ns(pool: Pool, on: Ways, run_pass: int) -> Floats:
     """What each line of a pass adds to a hop of each way, ns (way, line), around the mean of all sites."""
-    drawn = of.drawn[run_pass]
-    none = np.zeros(of.modes.sites)
-    steps, slow = np.vstack([of.modes.steps - of.modes.steps.mean(), none]), np.vstack([of.modes.slow_ns, none])
-    steps, slow = (ways[on.a][:, of.site[drawn]] + ways[on.b][:, of.site[drawn]] for ways in (steps, slow))
-    return np.asarray(of.modes.step_ns * steps + slow + on.base_ns[:, None] * of.own[drawn])
+    drawn = pool.drawn[run_pass]
+    none = np.zeros(pool.modes.sites)
+    steps, slow = np.vstack([pool.modes.steps - pool.modes.steps.mean(), none]), np.vstack([pool.modes.slow_ns, none])
+    steps, slow = (ways[on.a][:, pool.site[drawn]] + ways[on.b][:, pool.site[drawn]] for ways in (steps, slow))
+    return np.asarray(pool.modes.step_ns * steps + slow + on.base_ns[:, None] * pool.own[drawn])
 
 
-def figure(of: Pool, run_pass: int, values: Floats) -> Floats:
+def figure(pool: Pool, run_pass: int, values: Floats) -> Floats:
     """What the kernel makes of `values` (..., line): the mean over clusters of the median over their lines."""
-    if of.clusters == 1:
+    if pool.clusters == 1:
         return np.asarray(np.median(values, axis=-1))
-    cluster = of.cluster[of.drawn[run_pass]]
+    cluster = pool.cluster[pool.drawn[run_pass]]
     return np.asarray(np.mean([np.median(values[..., cluster == c], axis=-1) for c in np.unique(cluster)], axis=0))
 
 
-def medians(of: Pool, run_pass: int, values: Floats) -> Floats:
+def medians(pool: Pool, run_pass: int, values: Floats) -> Floats:
     """The median of each cluster's lines (..., cluster)."""
-    cluster = of.cluster[of.drawn[run_pass]]
-    return np.stack([np.median(values[..., cluster == c], axis=-1) for c in range(of.clusters)], axis=-1)
+    cluster = pool.cluster[pool.drawn[run_pass]]
+    return np.stack([np.median(values[..., cluster == c], axis=-1) for c in range(pool.clusters)], axis=-1)
 
 
 def records(
-    of: Pool, home: int, socket: int, layout: Layout, cpus: Sequence[int], rng: np.random.Generator
+    pool: Pool, home: int, socket: int, layout: Layout, cpus: Sequence[int], rng: np.random.Generator
 ) -> Iterator[str]:
     """The records `census`, from one CPU of each CCX, and `clusters` of a home on a socket, as the kernel's."""
     first = np.unique(layout.slots[:, : CCX + 1], axis=0, return_index=True)[1]
-    told: dict[str, object] = {"record": "clusters", "home": home, "address_bits": 12, "clusters": of.clusters}
-    if len(first) == 1 or not of.modes.clustered:
-        told["reason"] = "all CPUs share one L3" if len(first) == 1 else "not asked for"
-        yield json.dumps(told)
+    record: dict[str, object] = {"record": "clusters", "home": home, "address_bits": 12, "clusters": pool.clusters}
+    if len(first) == 1 or not pool.modes.clustered:
+        record["reason"] = "all CPUs share one L3" if len(first) == 1 else "not asked for"
+        yield json.dumps(record)
         return
-    sites = sites_of(layout, of.modes)
+    sites = sites_of(layout, pool.modes)
     for slot in sorted(first, key=lambda slot: cpus[slot]):
         here = layout.slots[slot, SOCKET] == np.unique(layout.slots[:, SOCKET])[socket]
-        steps = of.modes.steps[sites[slot], of.site] if here else np.full(len(of.site), of.modes.steps.mean())
-        slow = of.modes.slow_ns[sites[slot], of.site] * here
+        steps = pool.modes.steps[sites[slot], pool.site] if here else np.full(len(pool.site), pool.modes.steps.mean())
+        slow = pool.modes.slow_ns[sites[slot], pool.site] * here
         far = _FAR_NS * (not here)
-        truth = _RELOAD_NS + far + of.modes.step_ns * steps + slow + _LINE_NS * rng.standard_normal(len(of.site))
-        halves = truth + _HALF_NS * rng.standard_normal((2, len(of.site)))
+        truth = _RELOAD_NS + far + pool.modes.step_ns * steps + slow + _LINE_NS * rng.standard_normal(len(pool.site))
+        halves = truth + _HALF_NS * rng.standard_normal((2, len(pool.site)))
         reload_ns = ",".join(f"[{','.join(f'{ns:.1f}' for ns in half)}]" for half in halves.tolist())
         yield (
             f'{{"record":"census","home":{home},"cpu":{cpus[slot]},"reload_ns":[{reload_ns}],'
             f'"agreement":{np.corrcoef(halves[0], halves[1])[0, 1]:.4f}}}'
         )
-    if of.clusters == 1:
-        told["reason"] = "nothing separates"
+    if pool.clusters == 1:
+        record["reason"] = "nothing separates"
     else:
-        told |= {"separation": 9.0, "agreement": 1.0}
-    sizes = np.bincount(of.cluster, minlength=of.clusters)
-    yield json.dumps({**told, "sizes": sizes.tolist(), "lines": of.lines.tolist(), "cluster": of.cluster.tolist()})
+        record |= {"separation": 9.0, "agreement": 1.0}
+    sizes = np.bincount(pool.cluster, minlength=pool.clusters)
+    yield json.dumps(
+        {**record, "sizes": sizes.tolist(), "lines": pool.lines.tolist(), "cluster": pool.cluster.tolist()}
+    )

@@ -67,10 +67,10 @@ def one_node_a_socket(topology: Topology) -> Topology:
     parts: dict[int | None, list[int]] = {}
     for i, node in enumerate(topology.numa_nodes):
         parts.setdefault(of_cpu[node.cpus[0]] if node.cpus else None, []).append(i)
-    kept = [mine[0] for mine in parts.values()]
+    kept = [members[0] for members in parts.values()]
     nodes = []
-    for number, mine in enumerate(parts.values()):
-        merged = [topology.numa_nodes[i] for i in mine]
+    for number, members in enumerate(parts.values()):
+        merged = [topology.numa_nodes[i] for i in members]
         sizes = [node.memory_bytes for node in merged]
         distances = merged[0].distances
         nodes.append(
@@ -94,7 +94,7 @@ def _with_numbers(topology: Topology, new: dict[int, int]) -> Topology:
 
 def socket_index(topology: Topology, cpus: Sequence[int]) -> int:
     """The place of the socket of `cpus` (of the lowest, where they have several) among the sockets, from 0."""
-    mine = set(cpus)
-    members = {cpu.socket for cpu in topology.cpus if cpu.cpu in mine} - {None}
+    chosen = set(cpus)
+    members = {cpu.socket for cpu in topology.cpus if cpu.cpu in chosen} - {None}
     sockets = sorted({cpu.socket for cpu in topology.cpus} - {None}, key=lambda s: s or 0)
     return sockets.index(min(members, key=lambda s: s or 0)) if members else 0

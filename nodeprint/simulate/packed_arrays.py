@@ -49,18 +49,19 @@ def fleet(plan: Plan) -> PackedFleet:
                 drawn_messages = [draw_messages(plan, number, node, job, run) for run in runs]
                 parts.append(_of_pairs(MESSAGES, (-1,), number, job, between, drawn_messages))
             for run in runs:
-                parts += [_part(number, job, run, machine, one) for one in draw_cells(plan, number, node, job, run)]
+                parts += [_part(number, job, run, machine, cells) for cells in draw_cells(plan, number, node, job, run)]
     return PackedFleet("simulated", True, tuple(nodes), job_parts.assemble(parts))
 
 
 def _of_pairs(
-    name: str, homes: tuple[int, ...], number: int, job: int, of: Layout, drawn_runs: list[npt.NDArray[np.float32]]
+    name: str, homes: tuple[int, ...], number: int, job: int, places: Layout, drawn_runs: list[npt.NDArray[np.float32]]
 ) -> JobPart:
     """The runs of a job, each (pass, home, pair)."""
-    what = ("cas", "hop") if name == PAIRS else ("semidirectional", "message")
+    operation, quantity = ("cas", "hop") if name == PAIRS else ("semidirectional", "message")
     values = np.stack(drawn_runs).reshape(len(drawn_runs), len(drawn_runs[0]), -1)
     return JobPart(
-        number, job, name, *what, "ns", job_parts.pair_layout(of), _places_of(of.pairs.tobytes(), homes), {},
+        number, job, name, operation, quantity, "ns",
+        job_parts.pair_layout(places), _places_of(places.pairs.tobytes(), homes), {},
         tuple(range(1, len(drawn_runs) + 1)), values.shape[1],
         tuple(started(job, run) for run in range(1, len(drawn_runs) + 1)), lambda: values,
     )  # fmt: skip
@@ -71,11 +72,11 @@ def _places_of(pairs: bytes, homes: tuple[int, ...]) -> dict[str, layout.Ints]:
     return job_parts.pair_places(homes, np.frombuffer(pairs, dtype=np.int64).reshape(-1, 2))
 
 
-def _part(number: int, job: int, run: int, machine: NodePlaces, one: drawn.DrawnRun) -> JobPart:
-    _, values = one.values[models()[one.measurement].value]
-    header = {"operation": one.operation, "quantity": one.quantity, "cells": one.declared}
-    places = zip(*itertools.product(*one.coordinates.values()), strict=True)
+def _part(number: int, job: int, run: int, machine: NodePlaces, cells: drawn.DrawnRun) -> JobPart:
+    _, values = cells.values[models()[cells.measurement].value]
+    header = {"operation": cells.operation, "quantity": cells.quantity, "cells": cells.declared}
+    places = zip(*itertools.product(*cells.coordinates.values()), strict=True)
     return job_parts.part(
-        number, job, one.measurement, header, machine, dict(zip(one.coordinates, places, strict=True)),
+        number, job, cells.measurement, header, machine, dict(zip(cells.coordinates, places, strict=True)),
         values.reshape(1, len(values), -1), [run], [started(job, run)],
     )  # fmt: skip

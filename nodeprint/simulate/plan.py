@@ -128,12 +128,12 @@ def _check(name: str, state: planted.NodeDefects, topology: Topology, runs: int)
     late = max((d.run for d in state.disturbances), default=0)
     if late > runs:
         raise NodeprintError(f"a defect of {name} names run {late}", advice=f"runs are 1 to {runs}")
-    known = [node.node for node in topology.numa_nodes]
+    numbers = [node.node for node in topology.numa_nodes]
     named = {*state.memory_channel, *state.fragmented, *(path.memory for path in state.memory_path)}
     named |= {path.number for path in state.memory_path if path.level == "node"}
-    absent = sorted(named - set(known))
+    absent = sorted(named - set(numbers))
     if absent:
-        advice = f"NUMA nodes here are {', '.join(map(str, known)) or 'not known'}"
+        advice = f"NUMA nodes here are {', '.join(map(str, numbers)) or 'not known'}"
         raise NodeprintError(f"a defect of {name} names NUMA node {absent[0]}", advice=advice)
     dies = set(topology.groups("ccd"))
     absent = sorted({path.number for path in state.memory_path if path.level == "ccd"} - dies)
@@ -166,30 +166,30 @@ def pools_of(plan: Plan, number: int, node: NodePlan, job: int, run: int) -> lis
     return [lines.pool(modes, own, plan.spread.lines, plan.passes, rng) for _ in range(node.path.n_sockets)]
 
 
-def homes_of(plan: Plan, of: Topology, path: silicon.Paths) -> list[npt.NDArray[np.int64]]:
+def homes_of(plan: Plan, topology: Topology, path: silicon.Paths) -> list[npt.NDArray[np.int64]]:
     """For each home of the plan the socket of each pair's lines."""
-    sockets = {numa.node: socket_index(of, numa.cpus) for numa in of.numa_nodes}
+    sockets = {numa.node: socket_index(topology, numa.cpus) for numa in topology.numa_nodes}
     far = np.where(path.cross, path.socket_b, (path.socket_a + 1) % path.n_sockets)
-    known = {NEAR: path.socket_a, FAR: far}
-    return [known.get(home, np.full(len(far), sockets.get(home, 0))) for home in plan.homes]
+    by_policy = {NEAR: path.socket_a, FAR: far}
+    return [by_policy.get(home, np.full(len(far), sockets.get(home, 0))) for home in plan.homes]
 
 
-def home_nodes(plan: Plan, home: int, of: Topology, first: layout.Ints, socket: layout.Ints) -> layout.Ints:
+def home_nodes(plan: Plan, home: int, topology: Topology, first: layout.Ints, socket: layout.Ints) -> layout.Ints:
     """The NUMA node of each pair's lines: of `sockets` that of `socket` (p) which is at the place of the `first` CPU's
     (p) among its own."""
-    of_cpu = {cpu.cpu: cpu.numa or 0 for cpu in of.cpus}
+    of_cpu = {cpu.cpu: cpu.numa or 0 for cpu in topology.cpus}
     numa = np.array([of_cpu[cpu] for cpu in first.tolist()])
     if FAR not in plan.homes:
         return numa if home == NEAR else np.full_like(numa, home)
     nodes: dict[int, list[int]] = {}
-    for node in of.numa_nodes:
-        nodes.setdefault(socket_index(of, node.cpus), []).append(node.node)
+    for node in topology.numa_nodes:
+        nodes.setdefault(socket_index(topology, node.cpus), []).append(node.node)
     without = sorted(set(socket.tolist()) - set(nodes))
     if without:
         raise NodeprintError(
             f"socket {without[0]} has no NUMA node of its own", advice="simulate the home policy first"
         )
-    rank = {number: place for mine in nodes.values() for place, number in enumerate(mine)}
+    rank = {number: place for members in nodes.values() for place, number in enumerate(members)}
     return np.array([nodes[s][rank[own]] for s, own in zip(socket.tolist(), numa.tolist(), strict=True)])
 
 

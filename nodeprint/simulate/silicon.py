@@ -266,7 +266,7 @@ def draw_run(
     for h, base in enumerate(truth):
         stays = spread.run_cell * rng.standard_normal(n)
         noise = np.zeros(n)
-        on = [lines.ways(path.layout, base, of.modes, socket) for socket, of in enumerate(pools)]
+        on = [lines.ways(path.layout, base, pool.modes, socket) for socket, pool in enumerate(pools)]
         for p in range(passes):
             if pools:
                 common = common_of_lines(path, base, pools, homes[h], on, p)
@@ -297,11 +297,11 @@ def common_of_lines(
     `on` are the ways to the lines of each socket.
     """
     out = np.zeros(len(base))
-    for socket, of in enumerate(pools):
-        mine = home == socket
-        added = lines.figure(of, run_pass, lines.line_ns(of, on[socket], run_pass))
-        alone = np.median(of.own[of.drawn[run_pass]])
-        out[mine] = np.where(path.in_ccx, alone, added[on[socket].of_pair] / base)[mine]
+    for socket, pool in enumerate(pools):
+        at_home = home == socket
+        added = lines.figure(pool, run_pass, lines.line_ns(pool, on[socket], run_pass))
+        alone = np.median(pool.own[pool.drawn[run_pass]])
+        out[at_home] = np.where(path.in_ccx, alone, added[on[socket].of_pair] / base)[at_home]
     return out
 
 

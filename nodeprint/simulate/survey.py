@@ -23,8 +23,8 @@ FINGERPRINT: Mapping[str, str] = {
 
 def survey(topology: Topology, host: str, changes: Mapping[str, str]) -> bytes:
     """The archive's bytes, equal for equal arguments. `changes` replace values of FINGERPRINT."""
-    said = {**FINGERPRINT, **changes}
-    files = dict(_files(topology, host, said))
+    fields = {**FINGERPRINT, **changes}
+    files = dict(_files(topology, host, fields))
     raw = b"".join(_member(name, files[name].encode()) for name in sorted(files))
     return gzip.compress(raw + bytes(-len(raw) % tarfile.RECORDSIZE or tarfile.RECORDSIZE), compresslevel=1, mtime=0)
 
@@ -43,7 +43,7 @@ def _member(name: str, data: bytes) -> bytes:
     return bytes(head) + data + bytes(-len(data) % tarfile.BLOCKSIZE)
 
 
-def _files(topology: Topology, host: str, said: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+def _files(topology: Topology, host: str, fields: Mapping[str, str]) -> Iterable[tuple[str, str]]:
     numbers = [cpu.cpu for cpu in topology.cpus]
     everything = list_text(numbers) + "\n"
     base = "sys/devices/system"
@@ -51,9 +51,9 @@ def _files(topology: Topology, host: str, said: Mapping[str, str]) -> Iterable[t
     yield f"{base}/cpu/present", everything
     yield f"{base}/cpu/possible", everything
     yield f"{base}/cpu/smt/active", f"{int(bool(topology.machine.smt))}\n"
-    yield f"{base}/cpu/cpufreq/boost", said["boost"] + "\n"
+    yield f"{base}/cpu/cpufreq/boost", fields["boost"] + "\n"
     for cpu in topology.cpus:
-        yield from _cpu(topology, cpu, f"{base}/cpu/cpu{cpu.cpu}", said)
+        yield from _cpu(topology, cpu, f"{base}/cpu/cpu{cpu.cpu}", fields)
     nodes = topology.numa_nodes
     if nodes:
         yield f"{base}/node/online", list_text(node.node for node in nodes) + "\n"
@@ -67,15 +67,15 @@ def _files(topology: Topology, host: str, said: Mapping[str, str]) -> Iterable[t
             f"{base}/node/node{node.node}/meminfo",
             f"Node {node.node} MemTotal: {kib:15d} kB\nNode {node.node} MemFree: {kib:16d} kB\n",
         )
-    yield "proc/cpuinfo", "".join(_cpuinfo(topology, cpu, said) for cpu in topology.cpus)
+    yield "proc/cpuinfo", "".join(_cpuinfo(topology, cpu, fields) for cpu in topology.cpus)
     total = sum(map(_kib, nodes))
     yield "proc/meminfo", f"MemTotal: {total:15d} kB\nMemFree: {total:16d} kB\nMemAvailable: {total:11d} kB\n"
-    yield "proc/cmdline", said["cmdline"] + "\n"
+    yield "proc/cmdline", fields["cmdline"] + "\n"
     yield "proc/loadavg", "0.10 0.12 0.09 1/1024 4242\n"
-    yield "proc/version", f"Linux version {said['kernel']} (simulated)\n"
+    yield "proc/version", f"Linux version {fields['kernel']} (simulated)\n"
     yield "proc/sys/kernel/numa_balancing", "0\n"
-    yield "sys/kernel/mm/transparent_hugepage/enabled", said["thp"] + "\n"
-    yield "sys/class/dmi/id/bios_version", said["bios"] + "\n"
+    yield "sys/kernel/mm/transparent_hugepage/enabled", fields["thp"] + "\n"
+    yield "sys/class/dmi/id/bios_version", fields["bios"] + "\n"
     yield "sys/class/dmi/id/sys_vendor", "simulated\n"
     yield "sys/class/dmi/id/product_name", f"simulated {topology.machine.name}\n"
     yield "nodeprint/hostname", host + "\n"
@@ -83,10 +83,10 @@ def _files(topology: Topology, host: str, said: Mapping[str, str]) -> Iterable[t
     yield "nodeprint/simulated", "yes\n"
 
 
-def _cpu(topology: Topology, cpu: Cpu, folder: str, said: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+def _cpu(topology: Topology, cpu: Cpu, folder: str, fields: Mapping[str, str]) -> Iterable[tuple[str, str]]:
     def sharing(level: str) -> list[int]:
         part = getattr(cpu, level)
-        return [cpu.cpu] if part is None else [other.cpu for other in topology.cpus if getattr(other, level) == part]
+        return [cpu.cpu] if part is None else [peer.cpu for peer in topology.cpus if getattr(peer, level) == part]
 
     core, package = sharing("core"), sharing("socket")
     yield f"{folder}/online", "1\n"
@@ -97,7 +97,7 @@ def _cpu(topology: Topology, cpu: Cpu, folder: str, said: Mapping[str, str]) -> 
     yield f"{folder}/topology/core_cpus_list", list_text(core) + "\n"
     yield f"{folder}/topology/core_siblings_list", list_text(package) + "\n"
     yield f"{folder}/topology/package_cpus_list", list_text(package) + "\n"
-    yield f"{folder}/cpufreq/scaling_governor", said["governor"] + "\n"
+    yield f"{folder}/cpufreq/scaling_governor", fields["governor"] + "\n"
     l3 = sharing("ccx") if cpu.ccx is not None else package
     for index, (level, kind, size, shared) in enumerate(
         (
@@ -115,7 +115,7 @@ def _cpu(topology: Topology, cpu: Cpu, folder: str, said: Mapping[str, str]) -> 
         yield f"{cache}/coherency_line_size", "64\n"
 
 
-def _cpuinfo(topology: Topology, cpu: Cpu, said: Mapping[str, str]) -> str:
+def _cpuinfo(topology: Topology, cpu: Cpu, fields: Mapping[str, str]) -> str:
     machine = topology.machine
     apicid = cpu.apicid if cpu.apicid is not None else cpu.cpu
     return (
@@ -123,7 +123,7 @@ def _cpuinfo(topology: Topology, cpu: Cpu, said: Mapping[str, str]) -> str:
         f"cpu family\t: {machine.family or 0}\n"
         f"model\t\t: {machine.model or 0}\nmodel name\t: {machine.name or 'simulated'}\n"
         f"stepping\t: {machine.stepping or 0}\n"
-        f"microcode\t: {said['microcode']}\ncpu MHz\t\t: 2000.000\nphysical id\t: {cpu.socket or 0}\n"
+        f"microcode\t: {fields['microcode']}\ncpu MHz\t\t: 2000.000\nphysical id\t: {cpu.socket or 0}\n"
         f"core id\t\t: {cpu.core if cpu.core is not None else cpu.cpu}\n"
         f"apicid\t\t: {apicid}\ninitial apicid\t: {apicid}\n"
         "flags\t\t: fpu tsc cx16 constant_tsc nonstop_tsc\n\n"
