@@ -129,7 +129,8 @@ class Call:
         """Let Snakemake do all that is missing. Returns why it failed, or nothing."""
         log = Log(self.campaign / "logs/run.log")
         watched = progress.watch(self.campaign)
-        lines = terminal.already(watched.there(), len(watched.jobs), len(watched.steps), len(watched.unfinished()))
+        measured, unfinished = watched.measured_before(), len(watched.unfinished())
+        lines = terminal.already(measured, len(watched.jobs), len(watched.steps), unfinished)
         if lines:
             self.say(lines)
         if self.config.launch == "here" and watched.unfinished():

@@ -39,16 +39,16 @@ def sheet(listed: Mapping[str, Any], inventory: Path) -> list[Node]:
 
 def _members(listed: Mapping[str, Any], group: str) -> list[str]:
     """The hosts of a group and of its children, each once, in the inventory's order."""
-    found: dict[str, None] = {}
+    hosts: dict[str, None] = {}
     todo = [group]
     seen = set()
     while todo:
         name = todo.pop(0)
         if name not in seen:
             seen.add(name)
-            found |= dict.fromkeys(listed.get(name, {}).get("hosts", []))
+            hosts |= dict.fromkeys(listed.get(name, {}).get("hosts", []))
             todo += listed.get(name, {}).get("children", [])
-    return list(found)
+    return list(hosts)
 
 
 def _list(inventory: Path) -> dict[str, Any]:
@@ -71,6 +71,6 @@ def _list(inventory: Path) -> dict[str, Any]:
         listed = None
     if not isinstance(listed, dict):
         lines = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
-        said = printable(lines[-1].strip()) if lines else "it is no inventory"
-        raise NodeprintError(said, where=inventory, advice=f"`{' '.join(command)}` shows more")
+        problem = printable(lines[-1].strip()) if lines else "it is no inventory"
+        raise NodeprintError(problem, where=inventory, advice=f"`{' '.join(command)}` shows more")
     return listed

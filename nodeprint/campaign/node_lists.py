@@ -25,8 +25,8 @@ def expand(text: str, key: str) -> list[str]:
         lists = (library.NodeSet(part.strip(","), resolver=library.RESOLVER_NOGROUP) for part in text.split())
         return [name for nodes in lists for name in nodes]
     except library.NodeSetException as error:
-        what = f"{printable(repr(text), 60)} is no list of nodes ({printable(str(error))})"
-        raise NodeprintError(what, key=key, advice="write it as in cn[001-004],gpu7") from error
+        problem = f"{printable(repr(text), 60)} is no list of nodes ({printable(str(error))})"
+        raise NodeprintError(problem, key=key, advice="write it as in cn[001-004],gpu7") from error
 
 
 def fold(names: Iterable[str]) -> str:

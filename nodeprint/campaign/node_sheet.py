@@ -85,11 +85,11 @@ def read_sheet(path: Path) -> list[Node]:
     except UnicodeDecodeError as error:
         raise NodeprintError("not text", where=path, advice="write it with `nodeprint discover`") from error
     rows = csv.DictReader(io.StringIO(text), delimiter="\t")
-    known = list(columns())
-    unknown = [name for name in rows.fieldnames or [] if name not in known]
+    expected = list(columns())
+    unknown = [name for name in rows.fieldnames or [] if name not in expected]
     if unknown or "node" not in (rows.fieldnames or []):
-        what = f"unknown column {printable(repr(unknown[0]), 40)}" if unknown else "no column 'node'"
-        raise NodeprintError(what, where=path, line=1, advice=f"columns are {', '.join(known)}")
+        problem = f"unknown column {printable(repr(unknown[0]), 40)}" if unknown else "no column 'node'"
+        raise NodeprintError(problem, where=path, line=1, advice=f"columns are {', '.join(expected)}")
     nodes = [_node(path, rows.line_num, row) for row in rows]
     seen: set[str] = set()
     for number, node in enumerate(nodes, start=2):

@@ -48,7 +48,10 @@ _LONGEST_LIST = 48
 
 @dataclass(frozen=True)
 class Standing:
-    """How a node stands: one of STANDINGS, why, and where it runs the measurement and the seconds left, if known."""
+    """How a node stands: one of STANDINGS, why, and where it runs the measurement and the seconds left, if known.
+
+    `done` `of` its measurements are complete, all runs counted. The fields are keys of `status --json`.
+    """
 
     node: str
     standing: str
@@ -113,7 +116,7 @@ class Status:
         time_left = f"; about {span(self.left_s)} left" if self.left_s is not None else ""
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
         lines = [f"{self.campaign}: {counted(len(self.nodes), 'node')}: {counts}{time_left}"]
-        for standing in (one for one in STANDINGS if one not in _ENDED):
+        for standing in (name for name in STANDINGS if name not in _ENDED):
             rows = self._rows(standing)
             lines += [f"  {standing:<15}  {names:<24}  {text}".rstrip() for names, text in rows[:_MOST_ROWS]]
             if len(rows) > _MOST_ROWS:
@@ -185,7 +188,7 @@ def _standing(  # noqa: PLR0911 -- the first that holds
 
 
 def _running(node: Standing, seen: NodeProgress | None, state: State, number: str, since: str) -> Standing:
-    """The standing of a node that runs: what it measures now, as far as it tells (`since` is what Ansible tells)."""
+    """The standing of a node that runs: what it measures now by its log; by Ansible only `since` when is known."""
     if since:
         return replace(node, standing="running", reason=since)
     if not seen or not seen.current:
@@ -199,8 +202,8 @@ def _running(node: Standing, seen: NodeProgress | None, state: State, number: st
 def _words(node: Standing) -> str:
     """What is said of a node beside its name."""
     if node.measurement:
-        left = f", {span(node.left_s)} left" if node.left_s is not None else ""
-        return f"{node.measurement}, run {node.run}, {node.done} of {node.of} measurements{left}"
+        time_left = f", {span(node.left_s)} left" if node.left_s is not None else ""
+        return f"{node.measurement}, run {node.run}, {node.done} of {node.of} measurements{time_left}"
     return node.reason
 
 

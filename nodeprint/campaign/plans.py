@@ -123,7 +123,7 @@ def _layout(cpus: int) -> Iterator[dict[str, str]]:
             first = node * _CPUS_A_NODE
             write(f"node/node{node}/cpulist", f"{first}-{min(first + _CPUS_A_NODE, cpus) - 1}")
             write(f"node/node{node}/distance", " ".join(
-                "10" if other == node else "12" if sockets[other] == socket else "32" for other in range(last + 1)
+                "10" if target == node else "12" if sockets[target] == socket else "32" for target in range(last + 1)
             ))  # fmt: skip
         for cpu in range(cpus):
             node = cpu // _CPUS_A_NODE

@@ -149,8 +149,8 @@ def _former(path: Path) -> dict[str, Any]:
 def _refuse_other_nodes(folder: Path, former: Mapping[str, Any], config: Config) -> None:
     before, now = former.get("launch", config.launch), config.launch
     if _REACHED[before] != _REACHED[now]:
-        what = f"the campaign was begun with `launch: {before}`, and `launch: {now}` measures other nodes"
-        raise NodeprintError(what, where=folder, key="launch", advice="write another name at `campaign:`")
+        problem = f"the campaign was begun with `launch: {before}`, and `launch: {now}` measures other nodes"
+        raise NodeprintError(problem, where=folder, key="launch", advice="write another name at `campaign:`")
 
 
 def _refuse_other_arguments(folder: Path, former: Mapping[str, Any], config: Config, complete: Iterable[Path]) -> None:
@@ -160,14 +160,14 @@ def _refuse_other_arguments(folder: Path, former: Mapping[str, Any], config: Con
     asked = configuration.rows(configuration.plan(config))
     for job in complete if changed else ():
         begun = configuration.planned(job)
-        other = [name for name, words in asked.items() if begun.get(name, words) != words]
-        if other:
-            what = (
-                f"{job.parent.name} was measured by {other[0]} with `{begun[other[0]]}`, and `{asked[other[0]]}` is "
-                "configured now"
+        differing = [name for name, words in asked.items() if begun.get(name, words) != words]
+        if differing:
+            name = differing[0]
+            problem = (
+                f"{job.parent.name} was measured by {name} with `{begun[name]}`, and `{asked[name]}` is configured now"
             )
             advice = "write another name at `campaign:`, as figures of both cannot be compared"
-            raise NodeprintError(what, where=folder, key=" and ".join(changed), advice=advice)
+            raise NodeprintError(problem, where=folder, key=" and ".join(changed), advice=advice)
 
 
 def _add_what_is_new(complete: Iterable[Path], plan: str, more_runs: bool) -> dict[str, int]:
@@ -200,11 +200,11 @@ def _note_changes(path: Path, former: Mapping[str, Any], config: Config, added: 
         return
     new = [f"{name} on {count} {'node' if count == 1 else 'nodes'}" for name, count in added.items()]
     measured = f"new, and measured now: {', '.join(new)}; " if new else ""
-    said = (
+    change = (
         f"the campaign's configuration changes in {', '.join(changed)}; {measured}what is complete stays as it was"
         " measured, and the nodes are those of nodes.tsv (`make run NODES=a,b` measures these nodes again)"
     )
-    print(f"nodeprint: {path}: {said}", file=sys.stderr)
+    print(f"nodeprint: {path}: {change}", file=sys.stderr)
 
 
 def _refreshed(

@@ -80,22 +80,22 @@ class State:
 
     def runs_of(self, name: str) -> int:
         """How many runs a job makes of a measurement."""
-        return sum(one == name for _, one in self.steps)
+        return sum(step == name for _, step in self.steps)
 
     def left_s(self) -> float | None:
         """Seconds until all nodes are measured, if as many go on measuring at a time as do now; None if unknown."""
         at_work = [node for node in self.nodes if node.at_work]
-        if not at_work or not self._known():
+        if not at_work or not self._weights_known():
             return None
-        left = {node.name: self._of_node(node) for node in self.nodes if not node.finished}
+        seconds = {node.name: self._of_node(node) for node in self.nodes if not node.finished}
         # what takes longer than another node did has an unknown time left, and not none
-        return max(*(left[node.name] for node in at_work), sum(left.values()) / len(at_work)) or None
+        return max(*(seconds[node.name] for node in at_work), sum(seconds.values()) / len(at_work)) or None
 
     def left_of(self, node: NodeProgress) -> float | None:
         """Seconds until a node is measured; None if unknown."""
-        return self._of_node(node) if self._known() else None
+        return self._of_node(node) if self._weights_known() else None
 
-    def _known(self) -> bool:
+    def _weights_known(self) -> bool:
         return {name for _, name in self.steps} <= set(self.weights_s)
 
     def _of_node(self, node: NodeProgress) -> float:
@@ -127,7 +127,7 @@ class CampaignProgress:
         # what a former attempt logged is none of this one's progress
         self._begin = {name: _size(job / "node-run.log") for name, job in jobs.items()}
 
-    def there(self) -> int:
+    def measured_before(self) -> int:
         """Measurements that were complete before this call."""
         return sum(map(len, self._former.values()))
 
@@ -171,8 +171,8 @@ class CampaignProgress:
 
 def complete(job: Path, steps: Sequence[Step]) -> frozenset[int]:
     """Places of a job's measurements whose records are complete."""
-    there = run_files.complete(job)
-    return frozenset(place for place, step in enumerate(steps) if step in there)
+    recorded = run_files.complete(job)
+    return frozenset(place for place, step in enumerate(steps) if step in recorded)
 
 
 def at_work(log: str, now: float) -> Current | None:
@@ -181,8 +181,8 @@ def at_work(log: str, now: float) -> Current | None:
     for line in log.replace("\r", "\n").splitlines():
         if begins := _BEGINS.match(line):
             current = Current(int(begins["run"]), begins["name"], max(0.0, now - _seconds(begins["time"], now)))
-        elif current and (left := _LEFT.search(line.rstrip())):
-            current = Current(current.run, current.name, current.since_s, float(left["seconds"]))
+        elif current and (time_left := _LEFT.search(line.rstrip())):
+            current = Current(current.run, current.name, current.since_s, float(time_left["seconds"]))
     return current
 
 
@@ -285,9 +285,9 @@ def span(seconds: float) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def counted(number: int, of: str) -> str:
+def counted(number: int, noun: str) -> str:
     """`number` with its noun."""
-    return f"{number} {of}" if number == 1 else f"{number} {of}s"
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def progress(state: State) -> str:
@@ -298,9 +298,9 @@ def progress(state: State) -> str:
     parts = [f"{done} of {total} measurements"]
     if len(state.nodes) > 1:
         parts.insert(0, f"{finished} of {len(state.nodes)} nodes")
-    left = state.left_s()
-    if left is not None:
-        parts.append(f"{span(left)} left")
+    seconds = state.left_s()
+    if seconds is not None:
+        parts.append(f"{span(seconds)} left")
     now = next(((node.name, node.current) for node in state.nodes if node.current and not node.finished), None)
     if now:
         name, current = now

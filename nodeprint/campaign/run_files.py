@@ -44,8 +44,8 @@ _REMEDY = "restore the file, or call `make run`, which measures what is lost of 
 
 def paths(job_dir: Path) -> list[Path]:
     """The files that hold the records of a job: archives, and record files. Raises nothing: no folder, no files."""
-    found = [(job_dir / name, match[2]) for name in sorted(_names(job_dir)) if (match := _RUN.fullmatch(name))]
-    return [path for one, ending in found for path in ([one] if ending else _loose(one))]
+    entries = [(job_dir / name, match[2]) for name in sorted(_names(job_dir)) if (match := _RUN.fullmatch(name))]
+    return [path for entry, ending in entries for path in ([entry] if ending else _loose(entry))]
 
 
 def contents(job_dir: Path, problems: list[str]) -> Iterator[tuple[Path, bytes | None]]:
@@ -56,7 +56,7 @@ def contents(job_dir: Path, problems: list[str]) -> Iterator[tuple[Path, bytes |
     """
     for run in sorted({int(match[1]) for name in _names(job_dir) if (match := _RUN.fullmatch(name))}):
         folder = job_dir / f"run{run}"
-        found: dict[str, tuple[Path, bytes | None]] = {
+        by_name: dict[str, tuple[Path, bytes | None]] = {
             _measurement(path): (path, _read(path)) for path in _loose(folder)
         }
         # after the files: node-run removes those when the archive is there
@@ -64,22 +64,22 @@ def contents(job_dir: Path, problems: list[str]) -> Iterator[tuple[Path, bytes |
             if (archive := job_dir / f"run{run}{ending}").is_file():
                 wrong: list[str] = []
                 packed = {_measurement(path): (path, text) for path, text in members(archive, wrong)}
-                problems += [f"{one}; {_REMEDY}" for one in wrong]
-                found = packed | found if wrong else found | packed
-        for name in sorted(found):
-            yield found[name]
+                problems += [f"{problem}; {_REMEDY}" for problem in wrong]
+                by_name = packed | by_name if wrong else by_name | packed
+        for name in sorted(by_name):
+            yield by_name[name]
 
 
 def complete(job_dir: Path) -> set[tuple[int, str]]:
     """Run and name of the measurements whose records are complete; what is in an archive is known from outcomes.tsv."""
-    found: set[tuple[int, str]] = set()
+    measurements: set[tuple[int, str]] = set()
     packed = set()
     for path in paths(job_dir):
         if path.name.endswith(ARCHIVE):
             packed.add(path.name.partition(".")[0])
         elif path.suffix == ".gz":
-            found.add((int(path.parent.name.removeprefix("run")), _measurement(path)))
-    return found | {(run, name) for run, name in _done(job_dir) if f"run{run}" in packed}
+            measurements.add((int(path.parent.name.removeprefix("run")), _measurement(path)))
+    return measurements | {(run, name) for run, name in _done(job_dir) if f"run{run}" in packed}
 
 
 def lost(job_dir: Path) -> list[tuple[int, str]]:
@@ -115,8 +115,8 @@ def _is_cut(path: Path) -> bool:
 def members(archive: Path, problems: list[str]) -> Iterator[tuple[Path, bytes]]:
     """The record files in an archive: the path that unpacking would give each, and its text."""
     raw = _read(archive)
-    found, wrong = _untarred(archive, raw or b"")
-    yield from found
+    records, wrong = _untarred(archive, raw or b"")
+    yield from records
     if wrong:
         why = "cannot be read" if raw is None else wrong
         problems.append(f"{archive.name} of {archive.parent.name}: the archive {why}")
@@ -126,22 +126,22 @@ def _untarred(archive: Path, raw: bytes) -> tuple[list[tuple[Path, bytes]], str]
     """The record files in an archive that holds `raw`, and what is wrong with it."""
     folder = archive.with_name(archive.name.partition(".")[0])
     text, wrong = _unpacked(raw, archive.suffix)
-    found, at = [], 0
+    records, end = [], 0
     try:
         with tarfile.open(fileobj=io.BytesIO(text), mode="r:") as tar:
             for member in tar:
-                at = member.offset_data + member.size
+                end = member.offset_data + member.size
                 name = member.name.removeprefix(f"{folder.name}/")
                 if member.isreg() and not member.issparse() and _RECORDS.fullmatch(name):
-                    found.append((folder / name, text[member.offset_data : at]))
+                    records.append((folder / name, text[member.offset_data : end]))
                 else:
                     wrong = wrong or _DAMAGED
     except (tarfile.TarError, ValueError, OverflowError):
         wrong = wrong or _DAMAGED
     # an archive ends with blocks of zeros, and a garbled header looks like its end
-    if not wrong and (len(text) <= at or text[at:].strip(b"\0")):
+    if not wrong and (len(text) <= end or text[end:].strip(b"\0")):
         wrong = _DAMAGED
-    return found, wrong
+    return records, wrong
 
 
 def _loose(folder: Path) -> list[Path]:
@@ -156,8 +156,8 @@ def _unpacked(raw: bytes, suffix: str) -> tuple[bytes, str]:
     """All that can be unpacked up to a limit, and what is wrong where that is not everything."""
     stream, out, size = _STREAMS[suffix](), list[bytes](), 0
     with suppress(zlib.error, lzma.LZMAError, _zstd().ZstdError, EOFError):
-        for at in range(0, len(raw), _PIECE):
-            out.append(stream.decompress(raw[at : at + _PIECE]))
+        for start in range(0, len(raw), _PIECE):
+            out.append(stream.decompress(raw[start : start + _PIECE]))
             size += len(out[-1])
             if size > _MOST:
                 return b"".join(out), f"unpacks to more than {_MOST >> 20} MiB; what is beyond does not count"

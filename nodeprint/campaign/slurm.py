@@ -82,15 +82,15 @@ def find(slurm: Slurm) -> list[Node]:
     """
     only = ["-p", slurm.partition] if slurm.partition else []
     listed = _listed(only)
-    known = {row.partition for row in listed}
-    if absent := [name for name in slurm.partition.split(",") if name and name not in known]:
-        what = f"Slurm has no partition {absent[0]}, or no node in it"
-        raise NodeprintError(what, key="slurm.partition", advice="`sinfo -s` lists the partitions")
+    partitions = {row.partition for row in listed}
+    if absent := [name for name in slurm.partition.split(",") if name and name not in partitions]:
+        problem = f"Slurm has no partition {absent[0]}, or no node in it"
+        raise NodeprintError(problem, key="slurm.partition", advice="`sinfo -s` lists the partitions")
     facts = parse_nodes(_ask("scontrol", "-o", "show", "node"))
     ours: frozenset[str] = frozenset()
     if slurm.reservation:
-        told = _ask("scontrol", "-o", "show", "reservation", slurm.reservation, key="slurm.reservation")
-        ours = frozenset(node_lists.expand(parse_reservation(told), "slurm.reservation"))
+        answer = _ask("scontrol", "-o", "show", "reservation", slurm.reservation, key="slurm.reservation")
+        ours = frozenset(node_lists.expand(parse_reservation(answer), "slurm.reservation"))
     asked = node_lists.expand(slurm.nodes, "slurm.nodes") if slurm.nodes else None
     nodes = with_racks(sheet(listed, facts, ours=ours, slurm=slurm, asked=asked), facts, slurm.rack_pattern)
     try:
@@ -133,19 +133,19 @@ def parse_sinfo(text: str) -> list[Listed]:
 
 def parse_nodes(text: str) -> dict[str, SlurmNode]:
     """The lines of `scontrol -o show node`, by node name."""
-    found = {}
+    nodes = {}
     for line in text.splitlines():
         fields = _fields(_FREE_TEXT.split(line, maxsplit=1)[0])
         name = fields.get("NodeName", "")
-        if not name or name in found:
+        if not name or name in nodes:
             continue
         host = checked_name(short(fields.get("NodeHostName", "") or name), "scontrol")
         features = fields.get("ActiveFeatures", fields.get("AvailableFeatures", ""))
         cpus, active = effective_cpus(fields), frozenset(features.split(",")) - {"(null)", ""}
         total, cores = _number(fields.get("CPUTot", "")), _cores(fields)
         kept = max(total - cpus, 0) if cpus else 0
-        found[name] = SlurmNode(host, cpus, active, kept, total // cores if cores else 0)
-    return found
+        nodes[name] = SlurmNode(host, cpus, active, kept, total // cores if cores else 0)
+    return nodes
 
 
 def _cores(fields: Mapping[str, str]) -> int:
@@ -214,8 +214,8 @@ def sheet(
     """
     chosen: dict[str, Listed] = {}
     for row in listed:
-        known = chosen.get(row.node)
-        if known is None or (not row.default, row.partition) < (not known.default, known.partition):
+        before = chosen.get(row.node)
+        if before is None or (not row.default, row.partition) < (not before.default, before.partition):
             chosen[row.node] = row
     if missing := [name for name in asked or [] if name not in chosen]:
         raise NodeprintError(
@@ -254,36 +254,36 @@ def sheet(
 
 def with_switches(nodes: Sequence[Node], switches: Mapping[str, Iterable[str]]) -> list[Node]:
     """The rows with the leaf switch that each node hangs on."""
-    of = {name: switch for switch, names in switches.items() for name in names}
-    return [replace(node, switch=of.get(node.node, "")) for node in nodes]
+    switch_of = {name: switch for switch, names in switches.items() for name in names}
+    return [replace(node, switch=switch_of.get(node.node, "")) for node in nodes]
 
 
 def with_racks(nodes: Sequence[Node], facts: Mapping[str, SlurmNode], pattern: str) -> list[Node]:
     """The rows with their racks: the group of `pattern` in the node's name, or else in one of its features."""
     if not pattern:
         return list(nodes)
-    expression, found = re.compile(pattern), []
+    expression, rows = re.compile(pattern), []
     for node in nodes:
         texts = (node.node, *sorted(facts[node.node].features if node.node in facts else ()))
         match = next((match for text in texts if (match := expression.fullmatch(text))), None)
-        found.append(replace(node, rack=printable(match[1] or "", 60) if match else ""))
-    return found
+        rows.append(replace(node, rack=printable(match[1] or "", 60) if match else ""))
+    return rows
 
 
 def selected(nodes: Sequence[Node], slurm: Slurm) -> list[Node]:
     """The rows of `slurm.racks` and `slurm.switches`. Raises NodeprintError where one of these has no node."""
-    left = list(nodes)
+    remaining = list(nodes)
     for key, column in (("racks", "rack"), ("switches", "switch")):
         asked = [name for name in str(getattr(slurm, key)).split(",") if name]
-        there = sorted({str(getattr(node, column)) for node in nodes} - {""})
-        if missing := [name for name in asked if name not in there]:
-            known = f"known are {', '.join(there[:20])}" if there else f"no node's {column} is known"
-            advice = "set slurm.rack_pattern" if key == "racks" and not there else ""
-            raise NodeprintError(f"no node in {column} {missing[0]}; {known}", key=f"slurm.{key}", advice=advice)
-        left = [node for node in left if not asked or getattr(node, column) in asked]
-    if not left:
+        names = sorted({str(getattr(node, column)) for node in nodes} - {""})
+        if missing := [name for name in asked if name not in names]:
+            listed = f"known are {', '.join(names[:20])}" if names else f"no node's {column} is known"
+            advice = "set slurm.rack_pattern" if key == "racks" and not names else ""
+            raise NodeprintError(f"no node in {column} {missing[0]}; {listed}", key=f"slurm.{key}", advice=advice)
+        remaining = [node for node in remaining if not asked or getattr(node, column) in asked]
+    if not remaining:
         raise NodeprintError("no node is in both", key="slurm.racks and slurm.switches", advice="leave one empty")
-    return left
+    return remaining
 
 
 def parse_partitions(text: str) -> dict[str, int]:
@@ -304,13 +304,13 @@ def confined(nodes: Sequence[Node], facts: Mapping[str, SlurmNode], limits: Mapp
             kept.setdefault(facts[node.node].kept, []).append(node.node)
         if 0 < limits.get(node.partition, 0) < node.cpus:
             limited.setdefault(node.partition, []).append(node.node)
-    said = [
+    sentences = [
         f"{node_lists.fold(names)}: Slurm keeps {count} CPU{'' if count == 1 else 's'} for the system (core "
         "specialisation), which no job measures; where the site allows it, `--core-spec=0` in slurm.extra gives them "
         "to the jobs"
         for count, names in kept.items()
     ]
-    return said + [
+    return sentences + [
         f"{node_lists.fold(names)}: partition {name} gives a job at most {limits[name]} CPUs of a node "
         "(MaxCPUsPerNode), and node-run refuses a part of a node; name another partition in slurm.partition"
         for name, names in limited.items()
@@ -363,8 +363,8 @@ def ended(job_id: str, state: str, exit_code: str = "") -> str:
         return f"Slurm job {job_id} ended, and Slurm does not know any more how (MinJobAge is short, no accounting)"
     code, _, number = exit_code.partition(":")
     how = f"killed by signal {number}" if number not in ("", "0") else f"exit code {code}" if code else ""
-    said = ENDED.get(state, "") or (how if state == "FAILED" else "")
-    return f"Slurm job {job_id}: {state}" + (f", {said}" if said else "")
+    reason = ENDED.get(state, "") or (how if state == "FAILED" else "")
+    return f"Slurm job {job_id}: {state}" + (f", {reason}" if reason else "")
 
 
 def parse_job(text: str) -> tuple[str, str]:
@@ -405,10 +405,10 @@ def _deadline(slurm: Slurm, minutes: int) -> str:
 def _fields(text: str) -> dict[str, str]:
     """KEY=VALUE pairs; of a key that comes twice, the first."""
     parts = _FIELD.split(text)
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for key, value in zip(parts[1::2], parts[2::2], strict=True):
-        found.setdefault(key, value.strip())
-    return found
+        values.setdefault(key, value.strip())
+    return values
 
 
 def _number(text: str) -> int:

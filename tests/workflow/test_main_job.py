@@ -70,7 +70,7 @@ def test_progress_of_a_campaign(folder: Path) -> None:
     for name in ("a", "b"):
         (jobs["cn02"] / f"run1/{name}.jsonl.gz").touch()
     campaign = progress.CampaignProgress(folder, jobs, STEPS, PLANNED)
-    assert campaign.there() == 2
+    assert campaign.measured_before() == 2
     assert campaign.unfinished() == ["cn02", "cn03"]
     before = campaign.look()
     assert [len(node.done) for node in before.nodes] == [6, 2, 0]
