@@ -89,17 +89,18 @@ def _check_once(imported: Sequence[Imported]) -> None:
 def _check(item: Imported, machine: Topology | None) -> None:
     if machine is None or item.cores is None:
         return
-    there = {cpu.cpu for cpu in machine.cpus}
-    absent = [cpu for cpu in item.cores.cpus if cpu not in there]
+    machine_cpus = {cpu.cpu for cpu in machine.cpus}
+    absent = [cpu for cpu in item.cores.cpus if cpu not in machine_cpus]
     if absent:
         raise NodeprintError(
-            f"CPU {absent[0]} of the matrix is not in the topology, which has {len(there)} CPUs",
+            f"CPU {absent[0]} of the matrix is not in the topology, which has {len(machine_cpus)} CPUs",
             where=item.source,
             advice="give the topology of this machine, with the number of sockets and threads that it had",
         )
-    if len(there) != len(item.cores.cpus):
+    if len(machine_cpus) != len(item.cores.cpus):
         raise NodeprintError(
-            f"{len(item.cores.cpus)} CPUs, but the topology has {len(there)}: which of them were measured is unknown",
+            f"{len(item.cores.cpus)} CPUs, but the topology has {len(machine_cpus)}: which of them were measured is "
+            "unknown",
             where=item.source,
             advice="give the sockets that the machine had (--sockets), and --no-smt where siblings were left out",
         )
@@ -122,16 +123,16 @@ def _records(node: str, item: Imported) -> dict[str, list[Record]]:
         out[name] = records
     for table in item.tables:
         cells: list[Record] = [
-            {"record": "cell", **dict(zip(table.dims, at, strict=True)), "pass": 0, table.value: value, "flags": []}
-            for at, value in table.cells
+            {"record": "cell", **dict(zip(table.dims, place, strict=True)), "pass": 0, table.value: value, "flags": []}
+            for place, value in table.cells
         ]
         kernel = item.format.rpartition("-")[2]
-        mine = header | {
+        table_header = header | {
             "kernel": kernel, "operation": table.name, "quantity": table.quantity, "unit": table.unit, "cpus": [],
             "cells": {"dims": list(table.dims), "values": {table.value: table.unit}},
         }  # fmt: skip
         trailer = {"record": "trailer", "elapsed_s": 0.0, "cells": len(cells), "complete": True}
-        out[f"{kernel}-{table.name}"] = [mine, *cells, trailer]
+        out[f"{kernel}-{table.name}"] = [table_header, *cells, trailer]
     return out
 
 
@@ -144,13 +145,13 @@ def _pairs(header: Record, cores: CoreMatrix) -> tuple[str, list[Record]]:
         a, b = sorted((cores.cpus[i], cores.cpus[j]))
         latency = round(float(both[i, j]), 6)
         pairs.append({"record": "pair", "a": a, "b": b, "home": -1, "pass": 0, "latency_ns": latency, "flags": []})
-    mine = header | {
+    pairs_header = header | {
         "kernel": "coherence", "operation": cores.operation, "quantity": cores.quantity, "unit": "ns",
         "cpus": sorted(cores.cpus), "home": cores.home,
     }  # fmt: skip
     beginning: Record = {"record": "pass", "pass": 0, "home": -1, "line_set": []}
     trailer = {"record": "trailer", "elapsed_s": 0.0, "pairs": len(pairs), "complete": True}
-    return f"coherence-{cores.operation}", [mine, beginning, *pairs, trailer]
+    return f"coherence-{cores.operation}", [pairs_header, beginning, *pairs, trailer]
 
 
 def _write(path: Path, records: Sequence[Record]) -> None:

@@ -61,8 +61,8 @@ def read(path: Path, lines: list[str]) -> Imported:
     while number < len(lines):
         line = lines[number]
         number += 1
-        if found := _LOCAL.fullmatch(line):
-            local.append(((found[1].lower(),), positive(found[2], path, number, 6)))
+        if match := _LOCAL.fullmatch(line):
+            local.append(((match[1].lower(),), positive(match[2], path, number, 6)))
         elif any(mark in line for mark in _LEFT_OUT):
             notes.append(f"left out: {line.strip().removeprefix('Measuring ').rstrip('.')}")
         elif section := next((section for section in _TABLES if section.begins in line), None):
@@ -114,9 +114,9 @@ def _table(path: Path, lines: list[str], start: int, section: _Section) -> tuple
                 column=len(texts) + 1,
                 advice="give the whole output",
             )
-        for at, (column, text) in enumerate(zip(columns, texts, strict=True), start=2):
+        for position, (column, text) in enumerate(zip(columns, texts, strict=True), start=2):
             if text != "-":
-                value = section.factor * positive(text, path, number, at, section.quantity)
+                value = section.factor * positive(text, path, number, position, section.quantity)
                 cells.append(((int(row[1]), column), value))
     if not rows or not cells:
         raise NodeprintError(

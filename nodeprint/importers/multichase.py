@@ -29,15 +29,15 @@ def matches(lines: list[str]) -> bool:
 def read(path: Path, lines: list[str]) -> Imported:
     """Parse the file's lines. Raises NodeprintError with line and column of the first fault."""
     head: list[int] | None = None
-    found: list[tuple[int, int, list[str]]] = []
+    rows: list[tuple[int, int, list[str]]] = []
     for number, line in enumerate(lines, start=1):
         row = _ROW.fullmatch(line)
         cells = line.split()
         if row:
-            found.append((number, int(row[1]), row[2].split()))
+            rows.append((number, int(row[1]), row[2].split()))
         elif head is None and cells and all(cell.isdecimal() for cell in cells):
             head = [int(cell) for cell in cells]
-        elif found and cells:
+        elif rows and cells:
             raise NodeprintError(
                 f"{cells[0][:40]!r} among the rows",
                 where=path,
@@ -45,14 +45,14 @@ def read(path: Path, lines: list[str]) -> Imported:
                 column=1,
                 advice="give the output as it was",
             )
-    if head is None or not found:
+    if head is None or not rows:
         raise NodeprintError("no table of CPUs", where=path, line=len(lines), column=1, advice="give the whole output")
-    cpus = [found[0][1], *head]
+    cpus = [rows[0][1], *head]
     place = {cpu: index for index, cpu in enumerate(cpus)}
     if len(place) != len(cpus):
-        raise NodeprintError("a CPU is listed twice", where=path, line=found[0][0], column=1, advice="give one output")
+        raise NodeprintError("a CPU is listed twice", where=path, line=rows[0][0], column=1, advice="give one output")
     values = np.full((len(cpus), len(cpus)), np.nan)
-    for index, (number, cpu, cells) in enumerate(found):
+    for index, (number, cpu, cells) in enumerate(rows):
         if index >= len(cpus) or cpu != cpus[index]:
             raise NodeprintError(
                 f"a row of CPU {cpu} at the place of another",

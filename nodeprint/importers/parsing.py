@@ -37,20 +37,20 @@ def lines_of(path: Path) -> list[str]:
     return text.replace("\r\n", "\n").rstrip("\n").split("\n")
 
 
-def positive(text: str, path: Path, line: int, column: int, what: str = "latency") -> float:
+def positive(text: str, path: Path, line: int, column: int, quantity: str = "latency") -> float:
     """The number in a cell. `column` counts cells from 1. Raises NodeprintError unless it is finite and above 0."""
     cell = text.strip()
     if _NUMBER.fullmatch(cell):
         value = float(cell)
         if 0 < value < float("inf"):
             return value
-        fault = f"a {what} of 0" if value == 0 else f"{what} {printable(cell, 40)} is too large"
+        fault = f"a {quantity} of 0" if value == 0 else f"{quantity} {printable(cell, 40)} is too large"
     elif cell.startswith("-") and _NUMBER.fullmatch(cell[1:]):
-        fault = f"a negative {what} ({printable(cell, 40)})"
+        fault = f"a negative {quantity} ({printable(cell, 40)})"
     elif cell.lower().lstrip("+-") in ("nan", "inf", "infinity"):
-        fault = f"{printable(cell, 40)} instead of a {what}"
+        fault = f"{printable(cell, 40)} instead of a {quantity}"
     elif not cell:
-        fault = f"a {what} is missing"
+        fault = f"a {quantity} is missing"
     else:
         fault = f"{printable(repr(cell), 40)} is not a number"
     raise NodeprintError(

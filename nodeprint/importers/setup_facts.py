@@ -107,5 +107,5 @@ def _cmdline(parameters: object) -> str | None:
     """The parameters by name, as Ansible has forgotten their order."""
     if not isinstance(parameters, dict):
         return None
-    known = sorted((key, value) for key, value in parameters.items() if value is True or isinstance(value, str))
-    return normalised_cmdline(" ".join(key if value is True else f"{key}={value}" for key, value in known))
+    usable = sorted((key, value) for key, value in parameters.items() if value is True or isinstance(value, str))
+    return normalised_cmdline(" ".join(key if value is True else f"{key}={value}" for key, value in usable))

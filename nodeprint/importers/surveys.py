@@ -33,11 +33,11 @@ def read(folder: Path) -> list[PackedNode]:
 
 
 def _node(folder: Path, node: Node) -> PackedNode:
-    known = partial(PackedNode, node.node, host=node.host, state="not measured")
+    packed_node = partial(PackedNode, node.node, host=node.host, state="not measured")
     path = preparation.job_folder(folder, node) / "survey.tar.gz"
     if not path.exists():
-        return known(reason="it was not surveyed")
+        return packed_node(reason="it was not surveyed")
     try:
-        return known(fingerprint=dict(fingerprint.read(open_tree(path))))
+        return packed_node(fingerprint=dict(fingerprint.read(open_tree(path))))
     except NodeprintError as error:
-        return known(reason=str(error))
+        return packed_node(reason=str(error))
