@@ -43,8 +43,9 @@ def _published(path: Path) -> Machine:
     card = of_matrix.card(importers.read(path), dual[1] if dual else path.stem, sockets=2 if dual else 0)
     assert card.matrix is not None
     medians = {figure.name: round(figure.median, 1) for figure in card.figures}
-    of = card.processor
-    return Machine(of.name, max(of.sockets, 1), of.cpus, card.matrix.operation, medians, _PUBLISHED, path.name)
+    processor = card.processor
+    sockets, operation = max(processor.sockets, 1), card.matrix.operation
+    return Machine(processor.name, sockets, processor.cpus, operation, medians, _PUBLISHED, path.name)
 
 
 def _sent(path: Path) -> Machine:
@@ -53,8 +54,8 @@ def _sent(path: Path) -> Machine:
         raise NodeprintError("no measured matrix", where=path, advice="take it out")
     measurement = card.matrix.measurement
     medians = {figure.name: round(figure.median, 1) for figure in card.figures if figure.measurement == measurement}
-    of = card.processor
-    return Machine(of.name, of.sockets, of.cpus, card.matrix.operation, medians, "card", path.name)
+    processor = card.processor
+    return Machine(processor.name, processor.sockets, processor.cpus, card.matrix.operation, medians, "card", path.name)
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -38,13 +38,13 @@ def signer(card: Card, signers: Path | None = None) -> str:
     with tempfile.TemporaryDirectory() as folder:
         signature = Path(folder, "signature")
         signature.write_text(card.signature)
-        of = ("-n", _NAMESPACE, "-s", str(signature))
+        options = ("-n", _NAMESPACE, "-s", str(signature))
         if signers is None:
-            answer = _ssh_keygen("check-novalidate", *of, message=card.sha256)
+            answer = _ssh_keygen("check-novalidate", *options, message=card.sha256)
             return answer.rpartition("with ")[2].strip()
         principals = _ssh_keygen("find-principals", "-f", str(signers), "-s", str(signature), where=signers)
         principal = principals.splitlines()[0].split(",")[0]
-        _ssh_keygen("verify", *of, "-f", str(signers), "-I", principal, message=card.sha256, where=signers)
+        _ssh_keygen("verify", *options, "-f", str(signers), "-I", principal, message=card.sha256, where=signers)
         return principal
 
 
