@@ -70,8 +70,8 @@ def isolated(values: Floats, errors: Floats, z: float) -> Bools:
         return out
     before, after = values[1:-1] - values[:-2], values[1:-1] - values[2:]
     far = [
-        np.abs(step) > z * np.sqrt(errors[1:-1] ** 2 + other**2)
-        for step, other in ((before, errors[:-2]), (after, errors[2:]))
+        np.abs(step) > z * np.sqrt(errors[1:-1] ** 2 + neighbour**2)
+        for step, neighbour in ((before, errors[:-2]), (after, errors[2:]))
     ]
     # where values go up and down in turn, one in two is alone
     out[1:-1] = far[0] & far[1] & (before * after > 0)

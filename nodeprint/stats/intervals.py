@@ -39,7 +39,7 @@ def quantile(degrees: Floats, tail: Floats | float) -> Floats:
     degrees, tail = np.broadcast_arrays(np.minimum(degrees, 1e6), tail)
     out = np.full(degrees.shape, np.nan)
     for probability in np.unique(tail):
-        at = tail == probability
-        different, place = np.unique(degrees[at], return_inverse=True)
-        out[at] = -special.stdtrit(different, probability)[place]
+        same_tail = tail == probability
+        different, place = np.unique(degrees[same_tail], return_inverse=True)
+        out[same_tail] = -special.stdtrit(different, probability)[place]
     return out

@@ -39,7 +39,8 @@ def farthest(values: Floats, bound: Floats, variance: Floats) -> tuple[float, Se
         groups = of(values[:, column], float(bound[column]), float(variance[column]))
         if len(groups) > 1:
             means = [float(values[group, column].mean()) for group in groups]
-            best = max(best, ((means[-1] - means[0]) / float(bound[column]), groups), key=lambda found: found[0])
+            apart = (means[-1] - means[0]) / float(bound[column])
+            best = (apart, groups) if apart > best[0] else best
     return best
 
 
@@ -104,8 +105,8 @@ def _best_cut(ordered: Floats) -> tuple[float, int]:
         return 0.0, 0
     sizes, sums = np.arange(1, len(ordered)), np.cumsum(ordered)
     gains = _added(sizes, sums[:-1], len(ordered) - sizes, sums[-1] - sums[:-1])
-    at = int(np.argmax(gains))
-    return float(gains[at]), at + 1
+    cut = int(np.argmax(gains))
+    return float(gains[cut]), cut + 1
 
 
 def _added(size: Ints, total: Floats, other_size: Ints, other_total: Floats) -> Floats:
