@@ -73,7 +73,7 @@ def cells(fleet: PackedFleet) -> Iterator[pd.DataFrame]:
             number_of_pass, place = np.nonzero(np.isfinite(values))
             every = os_places(quantity, fleet.nodes[int(quantity.node[row])])
             none = np.full(quantity.size, "")
-            columns = {dim: np.array([str(at[dim]) for at in every]) for dim in quantity.dims}
+            columns = {dim: np.array([str(coordinates[dim]) for coordinates in every]) for dim in quantity.dims}
             places = {dim: columns.get(dim, none)[place] for dim in dims}
             yield _frame(fleet, quantity, row, number_of_pass, places, values[number_of_pass, place])
 
@@ -144,7 +144,7 @@ _FRAMES: dict[Table, Callable[[Path], Iterator[pd.DataFrame]]] = {
 }
 
 
-def _parquet(first: pd.DataFrame, others: Iterable[pd.DataFrame], path: Path) -> None:
+def _parquet(first: pd.DataFrame, rest: Iterable[pd.DataFrame], path: Path) -> None:
     try:
         import pyarrow as pa  # noqa: PLC0415 (large, and only for Parquet)
         import pyarrow.parquet as pq  # noqa: PLC0415
@@ -154,12 +154,12 @@ def _parquet(first: pd.DataFrame, others: Iterable[pd.DataFrame], path: Path) ->
     table = pa.Table.from_pandas(first, preserve_index=False)
     with pq.ParquetWriter(path, table.schema, compression="zstd") as writer:
         writer.write_table(table)
-        for frame in others:
+        for frame in rest:
             writer.write_table(pa.Table.from_pandas(frame, schema=table.schema, preserve_index=False))
 
 
-def _csv(first: pd.DataFrame, others: Iterable[pd.DataFrame], path: Path) -> None:
+def _csv(first: pd.DataFrame, rest: Iterable[pd.DataFrame], path: Path) -> None:
     with path.open("w", newline="") as file:
         first.to_csv(file, index=False, float_format="%.7g", lineterminator="\n")
-        for frame in others:
+        for frame in rest:
             frame.to_csv(file, index=False, float_format="%.7g", lineterminator="\n", header=False)

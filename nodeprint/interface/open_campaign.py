@@ -66,8 +66,8 @@ class OpenCampaign:
         `data("cn017")["job1/coherence-cas"]["latency_ns"]` over run, pass, home, a and b."""
         place = self.folder / "nodes" / node
         if node not in self.nodes or not place.is_dir():
-            what = f"{node} is no node with records of campaign {self.folder.name}"
-            raise NodeprintError(what, advice="choose one of .nodes")
+            problem = f"{node} is no node with records of campaign {self.folder.name}"
+            raise NodeprintError(problem, advice="choose one of .nodes")
         return xr.open_datatree(netcdf.fresh(place), engine="h5netcdf")
 
     def deviations(self) -> xr.Dataset:
@@ -201,8 +201,8 @@ class Plot:
         verdict = self._campaign.verdict
         findings = verdict.nodes[node].findings if node in verdict.nodes else ()
         if not 0 <= number < len(findings):
-            what = f"{node} has {len(findings)} findings, and number {number} is none of them"
-            raise NodeprintError(what, advice="look at .verdict.nodes[node].findings")
+            problem = f"{node} has {len(findings)} findings, and number {number} is none of them"
+            raise NodeprintError(problem, advice="look at .verdict.nodes[node].findings")
         return findings[number]
 
 
