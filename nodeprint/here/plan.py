@@ -79,7 +79,7 @@ def rows(cpus: int, seconds: Seconds, start_s: float = START_S) -> list[PlanRow]
     }
     for step, arguments, runs in _improvements():
         better = chosen | {step: (arguments or chosen[step][0], runs or chosen[step][1])}
-        total = sum(needed[of, words] * count for of, (words, count) in better.items())
+        total = sum(needed[planned_step, words] * count for planned_step, (words, count) in better.items())
         if total <= budget_s(cpus):
             chosen = better
     return [PlanRow(step.measurement, step.kernel, *chosen[step]) for step in STEPS]
