@@ -33,10 +33,10 @@ def block() -> None:
 
 def pause(seconds: float) -> None:
     """Wait so long, or until a process that we started ends. Raises Interrupted."""
-    found = signal.sigtimedwait(ENDING | {signal.SIGCHLD}, max(0.0, seconds))
+    received = signal.sigtimedwait(ENDING | {signal.SIGCHLD}, max(0.0, seconds))
     # CPython returns a struct that it never filled where a stop (Ctrl-Z) outlasted the time
-    if found is not None and found.si_signo in ENDING:
-        raise Interrupted(found.si_signo)
+    if received is not None and received.si_signo in ENDING:
+        raise Interrupted(received.si_signo)
 
 
 def start(words: Sequence[str | Path], *, with_us: bool = False, **how: Any) -> subprocess.Popen[bytes]:

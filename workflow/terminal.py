@@ -23,15 +23,15 @@ _ROUTINE = re.compile(
 _LONGEST = 400
 
 
-def already(there: int, nodes: int, places: int, unfinished: int) -> str:
+def already(complete: int, nodes: int, places: int, unfinished: int) -> str:
     """What was measured before this call, in a sentence; empty where nothing was."""
     total = nodes * places
-    of = "this node" if nodes == 1 else f"these {nodes} nodes"
-    if there == 0:
+    scope = "this node" if nodes == 1 else f"these {nodes} nodes"
+    if complete == 0:
         return ""
     if not unfinished:
-        return f"all measurements of {of} were there already; `make run NODES=a,b` measures nodes again"
-    return f"{there} of {total} measurements of {of} were there already and are kept"
+        return f"all measurements of {scope} were there already; `make run NODES=a,b` measures nodes again"
+    return f"{complete} of {total} measurements of {scope} were there already and are kept"
 
 
 def is_shown(line: str) -> bool:

@@ -28,13 +28,12 @@ KERNEL = Path("kernels/build/linktest")
 
 def partitions(campaign: Path) -> dict[str, list[Node]]:
     """The measured nodes, by partition."""
-    found: dict[str, list[Node]] = {}
+    by_partition: dict[str, list[Node]] = {}
     for node in node_sheet.read_sheet(campaign / "nodes.tsv"):
         if (campaigns.job_folder(campaign, node) / "status.json").exists():
-            found.setdefault(node_sheet.checked_name(node.partition or fabric.NO_PARTITION, "nodes.tsv"), []).append(
-                node
-            )
-    return found
+            name = node_sheet.checked_name(node.partition or fabric.NO_PARTITION, "nodes.tsv")
+            by_partition.setdefault(name, []).append(node)
+    return by_partition
 
 
 def launcher(config: Config, nodes: list[Node], minutes: int) -> str:
@@ -68,12 +67,12 @@ def measure(out: Path, setup: str, words: list[str]) -> tuple[str, int, float, s
     sourced = ["sh", "-c", '. "$0" >&2 && exec "$@"', str(Path(setup).absolute())] if Path(setup).is_file() else []
     done = subprocess.run([*sourced, KERNEL, "--out", out, *words], stderr=subprocess.PIPE, text=True, check=False)
     sys.stderr.write(done.stderr)
-    said = (done.stderr.strip().splitlines() or [""])[-1].removeprefix("linktest: ")
+    message = (done.stderr.strip().splitlines() or [""])[-1].removeprefix("linktest: ")
     if done.returncode == 0:
         files.write(out.with_name(out.name + ".gz"), gzip.compress(out.read_bytes()))
         out.unlink()
     outcome = "done" if done.returncode == 0 else "refused" if done.returncode in (2, 3) else "failed"
-    return outcome, done.returncode, time.monotonic() - began, "" if done.returncode == 0 else said
+    return outcome, done.returncode, time.monotonic() - began, "" if done.returncode == 0 else message
 
 
 def words(config: Config, nodes: list[Node], job: str, run: int, minutes: int) -> list[str]:
@@ -93,14 +92,14 @@ def main(campaign: Path, config: Config, outcomes: Path, minutes: int) -> None:
     for partition, nodes in partitions(campaign).items():
         for run in range(1, config.runs + 1):
             for name, arguments in configuration.fabric_plan(config):
-                if said := nothing_to_measure(config, nodes):
-                    result = "left out", 0, 0.0, said
+                if message := nothing_to_measure(config, nodes):
+                    result = "left out", 0, 0.0, message
                 else:
                     out = folder / partition / f"run{run}" / f"{name}.jsonl"
                     asked = words(config, nodes, folder.name.removeprefix("job"), run, minutes)
                     result = measure(out, config.site.setup, [*arguments.split(), *asked])
-                outcome, code, seconds, said = result
-                rows.append(f"{partition}\t{run}\t{name}\t{outcome}\t{code}\t{seconds:.1f}\t{said}\n")
+                outcome, code, seconds, message = result
+                rows.append(f"{partition}\t{run}\t{name}\t{outcome}\t{code}\t{seconds:.1f}\t{message}\n")
     files.write(outcomes, "".join(rows))
 
 
