@@ -22,7 +22,7 @@ class Followed:
 
 
 def note(job_folder: Path, *, submitted: datetime | None = None, ended: datetime | None = None) -> None:
-    """Note when a job was submitted, or had ended, as whoever launches it knows; what was noted before stays.
+    """Note when a job was submitted, or had ended, by what launches it; what was noted before stays.
 
     Of a job that is continued the first submission and the last end count. Times have a time zone. Raises
     NodeprintError where it cannot be written.

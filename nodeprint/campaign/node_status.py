@@ -146,12 +146,12 @@ def read(folder: Path) -> Status:
 
 
 def _asked_anew(folder: Path, queue: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """The rows of jobs.tsv as Slurm knows them now, where no call follows them; what is not in the queue is gone, as is
+    """The rows of jobs.tsv as Slurm has them now, where no call follows them; what is not in the queue is gone, as is
     what Ansible ran."""
     if not any(row[2] and row[3] not in ENDED for row in queue.values()):
         return {}
     listed = slurm.in_queue(text_of(folder / "id").strip())
-    if listed is None:  # what was known last
+    if listed is None:  # the rows of the last answer
         return dict(queue)
     return {node: [*row[:3], *listed[row[2]]] for node, row in queue.items() if row[2] in listed}
 

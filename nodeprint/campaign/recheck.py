@@ -19,7 +19,7 @@ from nodeprint.campaign import followed, node_sheet
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.settings.config_file import Config
 
-#: A node has at most three jobs: after two more its outcome is what it is.
+#: A node has at most three jobs: after two more its outcome stands.
 ROUNDS = 2
 
 

@@ -106,7 +106,7 @@ def find(slurm: Slurm) -> list[Node]:
 
 
 def _listed(only: Sequence[str]) -> list[Listed]:
-    """The nodes of sinfo. A controller that has just started does not know its nodes yet, and is asked again."""
+    """The nodes of sinfo. A controller that has just started reports nodes as unknown, and is asked again."""
     until = time.monotonic() + _STARTING_S
     while True:
         rows = parse_sinfo(_ask("sinfo", "-h", "-N", "-o", SINFO_FORMAT, *only))

@@ -19,7 +19,7 @@ from nodeprint.machine import topology
 from nodeprint.machine.topology.model import Topology
 from nodeprint.settings.commit import commit
 
-#: Fields of the fingerprint that change figures and name nobody (no command line, no product, no serial).
+#: Fields of the fingerprint that change figures and identify no host or user (no command line, no product, no serial).
 _SETTINGS = (
     "cpu", "microcode", "kernel", "os", "bios", "governor", "boost", "smt", "thp", "numa_balancing", "clocksource",
     "mitigations", "memory_gib", "virtual", "numa_nodes", "nps",

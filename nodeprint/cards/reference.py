@@ -1,4 +1,4 @@
-"""Published machines: the table reference.json, and how a card's figures stand to it. It never accuses anybody.
+"""Published machines: the table reference.json, and how a card's figures stand to it. This is no verdict.
 
 The table has figures alone, by machine: medians of classes of pairs, and where they are from.
 `python -m nodeprint.cards.collect` makes it.

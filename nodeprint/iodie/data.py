@@ -18,7 +18,7 @@ Bools = npt.NDArray[np.bool_]
 
 #: The levels whose parts may be the ends of a way over the die, the first with enough parts in each socket.
 _LEVELS: tuple[Level, ...] = ("ccd", "ccx", "cluster", "core")
-#: Ends of a socket from which on lines can be told from ends: with two, what one gains the other loses.
+#: Ends of a socket from which on lines can be separated from ends: of two, distances around the mean are mirror images.
 FEWEST_ENDS = 3
 #: Pairs of cores between two CCDs are dealt to so many groups, whose noise is independent.
 _GROUPS = 4
@@ -213,6 +213,7 @@ def _tensor(passes: Sequence[Pass], topology: Topology, level: Level, socket: in
         missing.append(f"socket {socket}: {int((~whole).sum())} of {len(whole)} lines lack pairs and are left out")
     between = np.stack([cells // _GROUPS // len(ends), cells // _GROUPS % len(ends)], axis=1)[keep]
     group, block = cells[keep] % _GROUPS, cells[keep] // _GROUPS
+    # where every two ends have a single pair (as at level core) halves are drawn: by number they would follow the ends
     half = (group + block) % 2 == 0 if group.any() else np.random.default_rng(1).random(len(group)) < 0.5
     labels = [{by_cpu[cpu].quadrant for cpu in measured if end_of[cpu] == end} for end in range(len(ends))]
     sockets = [min(by_cpu[cpu].socket or 0 for cpu in measured if end_of[cpu] == end) for end in range(len(ends))]

@@ -16,7 +16,7 @@ from nodeprint.iodie.paths import Fit
 from nodeprint.iodie.sites import Sites
 from nodeprint.machine import dies
 
-#: By so much in logarithms a geometry must foretell distances better than any other: a hundred to one.
+#: By so much in logarithms a geometry must predict distances better than any other: a hundred to one.
 PREFERRED = 4.6
 #: A crossbar is named where distances scatter by no more than this share of their mean.
 _EVEN = 0.1
@@ -72,7 +72,7 @@ class Distances(msgspec.Struct, frozen=True):
 
 
 class Geometry(msgspec.Struct, frozen=True):
-    """A geometry that foretells each distance from the others better than all other kinds do.
+    """A geometry that predicts each distance from the others better than all other kinds do.
 
     `site` has the number of each found site in it (n). `hop_ns` is the cost of a step to a line by its direction, with
     half of its 95 % interval, which holds those of all placements that are about as likely; `pair_hop_ns` is that of a
@@ -112,7 +112,7 @@ def distances(fit: Fit, sites: Sites) -> Distances:
 
 @cache
 def _placements(kind: dies.Kind, sites: int, with_ends: int, count: int) -> tuple[tuple[int, ...], ...]:
-    """Where `count` found sites may be among those of a geometry, one of each set that only a symmetry tells apart.
+    """Where `count` found sites may be among those of a geometry, one of each set that differ only by a symmetry.
 
     No hop shows the way between two sites without ends.
     """
@@ -147,7 +147,7 @@ class _Series(msgspec.Struct, frozen=True):
         return np.asarray(moves.transpose(1, 2, 0).astype(float))
 
     def likelihood(self, designs: Floats) -> Floats:
-        """How well each placement foretells each way from the others (d)."""
+        """How well each placement predicts each way from the others (d)."""
         offsets = np.broadcast_to(self.offsets, (len(designs), *self.offsets.shape))
         return _leave_one_out(np.concatenate([designs, offsets], axis=2), self.value, self.half)
 
@@ -155,7 +155,7 @@ class _Series(msgspec.Struct, frozen=True):
 def find(measured: Distances) -> Geometry | str:
     """The geometry of the sites, or a sentence that says why none is named.
 
-    Each distance is foretold from the others (leave-one-out predictive likelihood, Student's t with the scatter of the
+    Each distance is predicted from the others (leave-one-out predictive likelihood, Student's t with the scatter of the
     others); each placement of a kind is as likely as the others before the data. Distances to lines and from CPU to
     CPU have costs of their own, which must agree.
     """
@@ -221,7 +221,7 @@ def _leave_one_out(designs: Floats, value: Floats, half: Floats) -> Floats:
     scale = np.sqrt((squares + own_variance) / df / alone)
     z = residual / alone / scale
     density = lgamma((df + 1) / 2) - lgamma(df / 2) - 0.5 * log(df * pi) - np.log(scale)
-    # a cost that only this distance shows cannot be foretold from the others
+    # a cost that only this distance shows cannot be predicted from the others
     density = np.where(hat > 1 - 1e-6, -np.inf, density - (df + 1) / 2 * np.log1p(z**2 / df))
     return np.asarray(density.sum(axis=1))
 

@@ -14,14 +14,14 @@ from nodeprint.iodie.data import Bools, Floats, Ints, Lines
 LINE_BITS = 6
 #: More free bits have too many masks, and more clusters too many ways to divide them.
 _MOST_BITS, _MOST_CLUSTERS = 12, 8
-#: Held-out lines that a rule must foretell at least, and how many there must be.
+#: The least share of held-out lines that a rule must predict, and how many there must be.
 RIGHT, _FEWEST = 0.9, 12
 #: By so many standard deviations the share of right ones must exceed that of guessing.
 _BEYOND_CHANCE = 4.0
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """A rule that foretells on which side of a division a line is: the parity of the address `bits`, or where there are
+    """A rule that predicts on which side of a division a line is: the parity of the address `bits`, or where there are
     none the address modulo 3. `groups` are the clusters on each side. `right` is the share of held-out lines (`lines`
     of them, or pairs of lines in one page where `in_page`) for which it holds."""
 
@@ -33,7 +33,7 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 def find(label: Ints, lines: Lines, clusters: int, address_bits: int) -> list[Rule]:
-    """Rules by the bits that a program knows, those inside a page: `address_bits` of them.
+    """Rules by the bits that a program can see, those inside a page: `address_bits` of them.
 
     Bits above are unknown, and a memory controller's hash contains them; they are the same for all lines of a page.
     So a rule is looked for in the lines themselves, and in pairs of lines of one page, which it puts on the same side

@@ -1,4 +1,4 @@
-"""Which lines live together: clusters of lines by how far they are from each end, with the probability of each."""
+"""Which lines are at one place: clusters of lines by how far they are from each end, with the probability of each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FEWEST_LINES, _LEAST_SHARE, _ENOUGH_LINES = 5, 0.03, 8
 #: Lines that are alike and apart from all clusters are a hidden one.
 _FEWEST_HIDDEN = 3
 _STARTS, _SWEEPS = 12, 30
-#: How often clusters and the means of passes put each other right.
+#: How often clusters and the means of passes are adjusted to each other.
 _ALIGNMENTS = 3
 #: One cluster more must lower the held-out error by this factor: those that only passes differ by do not.
 _BETTER = 0.98
@@ -136,7 +136,7 @@ def find(first: Floats, second: Floats, both: Floats, part: Ints, seed: int = 1)
         return replace(_mixture(aligned, scale, np.zeros_like(label)), hidden=hidden)
     kept = enough[label]
     mixture = _mixture(aligned[kept], scale, (np.cumsum(enough) - 1)[label[kept]])
-    if not mixture.sizes.all():  # of a cluster no line is sure: there is nothing to tell them apart by
+    if not mixture.sizes.all():  # no line surely belongs to some cluster: they do not separate
         return _mixture(aligned, scale, np.zeros_like(label))
     every, probability = np.full(len(label), UNASSIGNED), np.zeros(len(label))
     every[kept], probability[kept] = mixture.label, mixture.probability
@@ -166,7 +166,7 @@ def _aligned(values: Floats, label: Ints, part: Ints) -> Floats:
 
 
 def _best(first: Floats, second: Floats, part: Ints, seed: int) -> Ints:
-    """The labels of the most clusters that all separate in the second half, and foretell it better than fewer do; they
+    """The labels of the most clusters that all separate in the second half, and predict it better than fewer do; they
     may be hidden ones."""
     rng = np.random.default_rng(seed)
     best = np.zeros(len(first), dtype=np.int64)

@@ -12,7 +12,7 @@ from nodeprint.iodie.sites import Sites
 
 #: A parameter: its kind and the numbers of its parts.
 Name = tuple[str, tuple[int, ...]]
-#: By so much, relative, clocks must have changed for a core's part to be told from its port's.
+#: By so much, relative, clocks must have changed for a core's part to be separated from its port's.
 CLOCKS_APART = 0.03
 #: A direction of the parameters that moves no hop by more than this is not identified.
 _NULL = 1e-8

@@ -58,13 +58,13 @@ def site_name(die: Die, site: int) -> str:
 
 
 def title(die: Die) -> str:
-    """Whose lines a die's are."""
+    """The socket and NUMA nodes at which the lines of a die are at home."""
     whole = len(die.homes) == 1
     return f"socket {die.frame.socket}, lines of NUMA node{'' if whole else 's'} {list_text(die.homes)}"
 
 
 def lines_sentence(die: Die) -> str:
-    """Where lines live, by hops and by census."""
+    """The clusters of lines, by hops and by census."""
     hops = die.clusters
     if hops.count == 1:
         text = "all alike"

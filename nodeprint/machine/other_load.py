@@ -129,7 +129,7 @@ def keep(load: OtherLoad, job: Path) -> None:
 
 
 def kept(node_folder: Path) -> OtherLoad | None:
-    """What other processes took while the newest job of a node was measured; None where nobody watched."""
+    """What other processes took while the newest job of a node was measured; None where this was not watched."""
     jobs = [job for job in node_folder.glob("job*") if job.name[3:].isdecimal()]
     for job in sorted(jobs, key=lambda job: -int(job.name[3:]))[:1]:
         with suppress(OSError):

@@ -38,7 +38,7 @@ def members(content: bytes) -> Iterable[Member]:
 
 
 def _any(content: bytes) -> Iterator[Member]:
-    """By tarfile, which knows every kind of header and takes ten times as long."""
+    """By tarfile, which reads every kind of header and takes ten times as long."""
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as tar:
         for header in tar:
             kind: Kind = "file" if header.isreg() and not header.issparse() else "other"

@@ -1,4 +1,4 @@
-"""Where the lines of a simulated home live: at the sites of its socket's I/O die, as under one NUMA node a socket.
+"""Where the lines of a simulated home are: at the sites of its socket's I/O die, as under one NUMA node a socket.
 
 A hop on a line adds the way from both CPUs' sites to the line's. The kernel finds the clusters by a census and draws
 equally from each (docs/method/core-to-core.md); what it finds is drawn here with the same records.

@@ -292,7 +292,7 @@ def draw_run(
 def common_of_lines(
     path: Paths, base: Floats, pools: Sequence[lines.Pool], home: Ints, on: Sequence[lines.Ways], run_pass: int
 ) -> Floats:
-    """By which share the lines of a pass make each pair slower (p): inside a CCX not by where they live.
+    """By which share the lines of a pass make each pair slower (p): inside a CCX not by their place.
 
     `on` are the ways to the lines of each socket.
     """

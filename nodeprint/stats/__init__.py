@@ -1,1 +1,1 @@
-"""Robust centres, variances and intervals: arrays in, arrays out. Nothing here knows a node or a CCX."""
+"""Robust centres, variances and intervals: arrays in, arrays out. Nothing here depends on nodes or CCXs."""

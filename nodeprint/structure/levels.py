@@ -319,7 +319,7 @@ def _nearer_in_every_group(cells: Cells, labels: Labels, finer: Labels) -> bool:
 
 
 def _separates(matrix: Matrix, labels: Labels) -> bool:
-    """Whether nearly every row in a group is nearer to nearly all of its group than to anybody else."""
+    """Whether nearly every row in a group is nearer to nearly all of its group than to any other row."""
     count = sizes(labels)
     alone = count[labels] == 1
     if count.max() == len(labels) or alone.mean() > ALONE:

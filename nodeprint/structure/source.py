@@ -23,8 +23,8 @@ _RECORD = b'{"record"'
 
 @dataclass(frozen=True)
 class Source:
-    """What `find` takes: the (n, n) matrix in ns with its CPUs, labels where they came with it, and who knows of the
-    home. `simulated`: it was not measured.
+    """What `find` takes: the (n, n) matrix in ns with its CPUs, labels where they came with it, and whether the
+    home policy treats all pairs alike (None: unknown). `simulated`: it was not measured.
     """
 
     latency_ns: npt.NDArray[np.float64]

@@ -14,7 +14,7 @@ from nodeprint.errors import NodeprintError
 
 
 def main(campaign: Path, number: int, minutes: float, names: list[str]) -> None:
-    """Write the list of a round, which is empty where nobody is suspected."""
+    """Write the list of a round, which is empty where no node is suspected."""
     if names:
         wait_s = recheck.wait_s(campaign, names, minutes)
         when = f"in {span(wait_s)}" if wait_s >= 1 else "now"

@@ -1,4 +1,4 @@
-"""Topologies without a machine: a part by its name, and the machines that the simulator knows."""
+"""Topologies without a machine: a part by its name, and the machines of the simulator."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ CPU = "sys/devices/system/cpu"
 NODE = "sys/devices/system/node"
 
 _DIGITS = 18  # of a number that can be one; more are garbled
-_NO_CLUSTER = 65535  # arch/x86: BAD_APICID as 16 bits, written by kernels that know no cluster
+_NO_CLUSTER = 65535  # arch/x86: BAD_APICID as 16 bits, written by kernels without clusters
 
 
 def read(tree: Tree) -> Facts:
@@ -62,7 +62,7 @@ def _set(tree: Tree, folder: str, *names: str) -> tuple[int, ...] | None:
 
 
 def _int(tree: Tree, path: str) -> int | None:
-    """A number of at least 0; the kernel writes -1 (or 65535 for a cluster) where it knows none."""
+    """A number of at least 0; the kernel writes -1 (or 65535 for a cluster) where it has none."""
     text = (tree.read_text(path) or "").strip("\0\n ")
     return int(text) if text.isdecimal() and len(text) <= _DIGITS else None
 
