@@ -45,7 +45,19 @@ def record(where: str, number: int, line: bytes) -> dict[str, Any]:
         raise malformed(where, number, "not a JSON record") from error
     if not isinstance(record, dict):
         raise malformed(where, number, "not a JSON object")
+    for key, value in record.items():
+        # a seed may have 64 bits; all else is counted in arrays of int64
+        if _is_beyond(value, 2**64 if key == "seed" else 2**63):
+            raise malformed(where, number, f"{printable(repr(key), 40)} has a whole number beyond 64 bits")
     return record
+
+
+def _is_beyond(value: Any, limit: int) -> bool:
+    """Whether a value, or one inside of it, is a whole number beyond a limit."""
+    if isinstance(value, int):
+        return not -limit <= value < limit
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(_is_beyond(item, limit) for item in inner)
 
 
 def kind_of(where: str, number: int, record: dict[str, Any], cells: Any) -> str:

@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import tempfile
+import unicodedata
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from functools import cache
@@ -28,6 +29,8 @@ from nodeprint.settings import sources
 
 #: Typst refuses a document that is not accessible by this standard.
 _STANDARD: Literal["ua-1"] = "ua-1"
+#: Categories of Unicode of accents and of signs that join letters.
+_UNDRAWN = ("Mn", "Me", "Cf")
 #: Longer texts are cut.
 _LONGEST = 1200
 
@@ -81,7 +84,7 @@ def plain(value: Any, file: Any, count: list[int] | None = None) -> Any:
         if isinstance(value, bytes):
             return file(value, count[0])
         words = {"alt": line(value.alt), "caption": line(value.caption), "width": value.width}
-        return {"kind": "Picture", "file": file(value.svg.encode(), count[0]), **words}
+        return {"kind": "Picture", "file": file(drawable(value.svg).encode(), count[0]), **words}
     if isinstance(value, Command):  # never cut, its lines as they are
         lines = [line(part, keep=True) for part in value.command.splitlines()]
         return {"kind": "Command", "lines": lines, "purpose": line(value.purpose)}
@@ -96,7 +99,16 @@ def plain(value: Any, file: Any, count: list[int] | None = None) -> Any:
 def line(text: str, *, keep: bool = False) -> str:
     """`text` on one line, printable and in letters of the fonts; cut where it is very long, unless it is to be kept."""
     clean = printable(text, len(text)) if keep else printable(" ".join(text.split()), _LONGEST)
-    return clean if clean.isascii() else "".join(c if ord(c) in _letters() else "□" for c in clean)
+    return drawable(clean)
+
+
+def drawable(text: str) -> str:
+    """`text` in letters of the fonts: a box for each other letter; accents that no letter has and signs that only join
+    letters are left out."""
+    if text.isascii():
+        return text
+    composed = (c for c in unicodedata.normalize("NFC", text) if unicodedata.category(c) not in _UNDRAWN)
+    return "".join(c if ord(c) in _letters() or c == "\n" else "□" for c in composed)
 
 
 @cache

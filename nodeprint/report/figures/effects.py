@@ -11,6 +11,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from nodeprint.judge.verdict import Finding
+from nodeprint.report.figures import bounds
+from nodeprint.report.figures.bounds import Bound
 from nodeprint.report.figures.node_levels import shown_unit
 from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
@@ -31,7 +33,7 @@ class EffectData(msgspec.Struct, frozen=True):
     decides. `unit_size` is how much of `unit` one percent is, 0 where that is not known."""
 
     jobs: tuple[JobEffects, ...]
-    bound: float
+    bound: Bound
     times_bound: float
     title: str
     unit: str = ""
@@ -44,11 +46,10 @@ class EffectData(msgspec.Struct, frozen=True):
 
     def table(self) -> pd.DataFrame:
         """A row for each run, after those of the jobs with their intervals."""
-        rows = [(job.job, "", job.effect, job.low, job.high, self.bound) for job in self.jobs]
-        rows += [
-            (job.job, run, effect, np.nan, np.nan, self.bound) for job in self.jobs for run, effect in job.runs.items()
-        ]
-        columns = ["job", "run", self.title, "interval from", "interval to", "bound"]
+        ends = (-self.bound.below, self.bound.above)
+        rows = [(job.job, "", job.effect, job.low, job.high, *ends) for job in self.jobs]
+        rows += [(job.job, run, effect, np.nan, np.nan, *ends) for job in self.jobs for run, effect in job.runs.items()]
+        columns = ["job", "run", self.title, "interval from", "interval to", "bound below", "bound above"]
         return pd.DataFrame(rows, columns=columns)
 
 
@@ -65,19 +66,17 @@ def of_finding(finding: Finding, *, share: bool = False) -> EffectData:
     unit = shown_unit(finding.unit, np.array([[finding.value]]))
     has_unit = bool(finding.effect and np.isfinite(finding.effect_unit)) and not share
     size = abs(finding.effect_unit / (100 * finding.effect) / unit.size) if has_unit else 0.0
-    return EffectData(jobs, 100 * finding.bound, finding.times_bound, title, unit.name, size)
+    return EffectData(jobs, bounds.of_finding(finding), finding.times_bound, title, unit.name, size)
 
 
 def effect(ax: Axes, data: EffectData, style: Style) -> None:
     """Draw the effect of each job with its interval, its runs as dots below, and the bound."""
     ends = [v for job in data.jobs for v in (job.effect, job.low, job.high, *job.runs.values()) if np.isfinite(v)]
-    low, high = min([*ends, -1.25 * data.bound]), max([*ends, 1.25 * data.bound])
+    low, high = min([*ends, -1.25 * data.bound.below]), max([*ends, 1.25 * data.bound.above])
     pad = 0.04 * (high - low)
     ax.set_xlim(low - pad, high + pad)
     ax.set_ylim(len(data.jobs) - 0.5, -0.5)
-    ax.axvspan(-data.bound, data.bound, color=style.colours["wash"], linewidth=0)
-    for side in (-data.bound, data.bound):
-        ax.axvline(side, color=style.colours["bound"], linewidth=0.7, linestyle=(0, (4, 2)))
+    data.bound.draw(ax.axvspan, ax.axvline, style)
     ax.axvline(0, color=style.colours["hair"], linewidth=0.5)
     alarm, node = style.colour("alarm"), style.colours["node"]
     for row, job in enumerate(data.jobs):
@@ -93,7 +92,7 @@ def effect(ax: Axes, data: EffectData, style: Style) -> None:
     ax.spines["left"].set_visible(False)
     ax.set_xlabel(data.title)
     ax.set_title(
-        f"{data.jobs[-1].effect:+.2g} %: {data.times_bound:.2g} times the bound of {data.bound:.3g} %",
+        f"{data.jobs[-1].effect:+.2g} %: {data.times_bound:.2g} times the bound of {data.bound.text}",
         fontsize=style.letters_pt, color=alarm, pad=25 if data.unit_size else 4,
     )  # fmt: skip
     if data.unit_size:

@@ -10,6 +10,7 @@ import numpy as np
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import messages
 from nodeprint.judge.verdict import FabricVerdict, Finding
+from nodeprint.report.figures import bounds
 from nodeprint.report.figures.distributions import HistogramData, of_square
 from nodeprint.report.figures.matrix import MatrixData, matrix
 from nodeprint.report.figures.node_levels import shown_unit
@@ -98,7 +99,8 @@ def own_messages(verdict: FabricVerdict, finding: Finding) -> OwnPlaces:
     lowest, middle, highest = (usual * (1 + relative[:, column]) for column in (1, 2, 3))
     return OwnPlaces(
         names, str(where["node"]), len(verdict.nodes) - 1 - of_link, values, lowest, middle, highest,
-        100 * relative[:, 0], 100 * relative[:, 1], 100 * relative[:, 3], 100 * finding.bound, 100 * finding.effect,
+        100 * relative[:, 0], 100 * relative[:, 1], 100 * relative[:, 3], bounds.of_finding(finding),
+        100 * finding.effect,
         (100 * finding.interval.low, 100 * finding.interval.high), "message from node to node",
         f"time of a message, {unit.name}", "difference from what is expected, %",
     )  # fmt: skip

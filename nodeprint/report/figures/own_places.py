@@ -14,6 +14,8 @@ from nodeprint.data.packed import PackedNode, os_places
 from nodeprint.data.quantity import Quantity
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.verdict import Finding, NodeVerdict, Verdict
+from nodeprint.report.figures import bounds
+from nodeprint.report.figures.bounds import Bound
 from nodeprint.report.figures.node_levels import Floats, NodeLevels, mean_of_runs
 from nodeprint.report.figures.part_levels import (
     BRACKET_PT,
@@ -51,7 +53,7 @@ class OwnPlaces(msgspec.Struct, frozen=True):
     difference: Floats
     peer_difference_low: Floats
     peer_difference_high: Floats
-    bound: float
+    bound: Bound
     effect: float
     interval: tuple[float, float]
     axis: str
@@ -77,7 +79,8 @@ class OwnPlaces(msgspec.Struct, frozen=True):
             self.axis: self.places, f"{self.node}, {unit}": self.values, f"peers' lowest, {unit}": self.peer_low,
             f"peers' median, {unit}": self.peer_median, f"peers' highest, {unit}": self.peer_high,
             self.title: self.difference, "peers' lowest difference": self.peer_difference_low,
-            "peers' highest difference": self.peer_difference_high, "bound": self.bound,
+            "peers' highest difference": self.peer_difference_high, "bound below": -self.bound.below,
+            "bound above": self.bound.above,
         })  # fmt: skip
 
 
@@ -127,7 +130,8 @@ def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[
     return OwnPlaces(
         names, node, len(others), gathered(values[at] / size), np.nanmin(peer_values, axis=0),
         np.nanmedian(peer_values, axis=0), np.nanmax(peer_values, axis=0), gathered(difference),
-        np.nanmin(peers_known, axis=0), np.nanmax(peers_known, axis=0), 100 * finding.bound, 100 * finding.effect,
+        np.nanmin(peers_known, axis=0), np.nanmax(peers_known, axis=0), bounds.of_finding(finding),
+        100 * finding.effect,
         (100 * finding.interval.low, 100 * finding.interval.high), axis, levels.title, what, parts,
     )  # fmt: skip
 
@@ -247,11 +251,9 @@ def own_differences(ax: Axes, data: OwnPlaces, style: Style) -> None:
     """Draw by place how much the node (triangles) and its peers (lines from lowest to highest) differ from what is
     expected, with the finding's effect and its bound."""
     x = np.arange(len(data.places))
-    ax.axhspan(-data.bound, data.bound, color=style.colours["wash"], linewidth=0)
+    data.bound.draw(ax.axhspan, ax.axhline, style)
     ax.axhline(0, color=style.colours["hair"], linewidth=0.5)
     peer_ranges(ax, x, data.peer_difference_low, data.peer_difference_high, style)
-    for side in (-data.bound, data.bound):
-        ax.axhline(side, color=style.colours["bound"], linewidth=0.7, linestyle=(0, (4, 2)))
     ax.axhspan(*data.interval, color=style.colour("alarm"), alpha=0.15, linewidth=0)
     ax.axhline(data.effect, color=style.colour("alarm"), linewidth=0.7)
     _node_marks(ax, x, data.difference, style)
@@ -259,14 +261,14 @@ def own_differences(ax: Axes, data: OwnPlaces, style: Style) -> None:
     ax.set_ylabel(data.title)
     seen = np.concatenate([
         data.difference, data.peer_difference_low, data.peer_difference_high, data.interval,
-        (-1.15 * data.bound, 1.15 * data.bound),
+        (-1.15 * data.bound.below, 1.15 * data.bound.above),
     ])  # fmt: skip
     seen = seen[np.isfinite(seen)]
     pad = 0.06 * float(np.ptp(seen))
     ax.set_ylim(float(seen.min()) - pad, float(seen.max()) + pad)
     ax.set_title(
         f"\N{BLACK UP-POINTING TRIANGLE} {data.node}: {data.effect:+.1f} %    | {data.peers} peers    "
-        f"- - bound ±{data.bound:.3g} %", fontsize=style.letters_pt,
+        f"- - bound {data.bound.text}", fontsize=style.letters_pt,
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -87,7 +88,8 @@ def figure(draw: Draw[Data], data: Data, style: Style, width: float, origin: Ori
 def svg(figure: Figure, style: Style, *, outlines: bool = False) -> str:
     """A figure as SVG, its letters as text, or as `outlines` that look the same where the font is missing."""
     out = io.StringIO()
-    with style.applied(), matplotlib.rc_context({"svg.fonttype": "path" if outlines else "none"}):
+    fonttype = "path" if outlines else "none"
+    with style.applied(), matplotlib.rc_context({"svg.fonttype": fonttype}), _any_letters():
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     text = out.getvalue()
     return _GROUP_ID.sub("", text[text.index("<svg") :])
@@ -96,9 +98,14 @@ def svg(figure: Figure, style: Style, *, outlines: bool = False) -> str:
 def pdf(figure: Figure, style: Style) -> bytes:
     """A figure as PDF with its fonts."""
     out = io.BytesIO()
-    with style.applied():
+    with style.applied(), _any_letters():
         figure.savefig(out, format="pdf", metadata={"Creator": None, "Producer": None, "CreationDate": None})
     return out.getvalue()
+
+
+def _any_letters() -> warnings.catch_warnings[None]:
+    """A name may have letters that the font has not, which is no news for a terminal."""
+    return warnings.catch_warnings(action="ignore", category=UserWarning)
 
 
 def save(stem: Path, draw: Draw[Data], data: Data, style: Style, width: float, origin: Origin) -> list[Path]:

@@ -90,6 +90,11 @@ def test_a_cut_compressed_file_never_crashes(tmp_path_factory: pytest.TempPathFa
         assert "x.jsonl.gz" in str(error)
 
 
+def test_a_seed_of_64_bits_is_read(tmp_path: Path) -> None:
+    file = records.read(write(tmp_path, lines(header(seed=2**64 - 1), pair(0, 1), TRAILER)))
+    assert file.header["seed"] == 2**64 - 1
+
+
 @pytest.mark.parametrize(
     ("content", "line"),
     [
@@ -126,6 +131,13 @@ def test_a_cut_compressed_file_never_crashes(tmp_path_factory: pytest.TempPathFa
         (lines(cell_header(), cell(0, "l1", latency_ns=True)), 2),
         (lines(cell_header(), cell(0, "l1", flags=["lucky"])), 2),
         (lines(cell_header()) + json.dumps(cell(0, "l1")).replace("5.0", "1e999") + "\n", 2),
+        *((lines(header(), pair(0, 1) | {key: 2**63}), 2) for key in ("a", "b", "home", "pass")),
+        (lines(header(run=2**70), pair(0, 1)), 1),
+        (lines(header(cpus=[0, 2**64]), pair(0, 1)), 1),
+        (lines(header(clock={"source": "tsc", "hz": 10**400}), pair(0, 1)), 1),
+        (lines(cell_header(), cell(-(2**70), "l1")), 2),
+        (lines(header(), pair(0, 1) | {"latency_ns": 10**400}), 2),
+        (lines(header(), pair(0, 1), TRAILER | {"elapsed_s": 10**400}), 3),
     ],
 )
 def test_anything_else_is_refused_with_its_line(tmp_path: Path, content: str, line: int) -> None:

@@ -224,7 +224,8 @@ def beyond_bound(data: OwnPlaces) -> bool:
     side = np.sign(data.effect)
     mean = float(np.nanmean(data.difference)) * side
     peers = float(np.nanmean(data.peer_difference_high if side > 0 else -data.peer_difference_low))
-    return mean > data.bound and peers < data.bound
+    bound = data.bound.above if side > 0 else data.bound.below
+    return mean > bound and peers < bound
 
 
 def between(some: Iterable[int], others: Iterable[int]) -> list[tuple[int, int]]:
@@ -280,11 +281,28 @@ def test_effect_shows_its_own_bound_and_every_run() -> None:
     data = effects.of_finding(finding)
     drawn = render.figure(effects.effect, data, STYLE, 88.0)
     titles = " ".join(text.get_text() for text in texts_of(drawn))
-    assert "2 times the bound of 4 %" in titles
+    assert "2 times the bound of ±4 %" in titles
     assert len(data.table()) == 2 + 6
     lines = [line.get_xdata() for line in drawn.axes[0].get_lines()]
     assert any(np.allclose(line, 4.0) for line in lines)
     assert any(np.allclose(line, (7.2, 8.8)) for line in lines)
+
+
+def test_figures_of_a_rate_have_the_bound_of_each_side() -> None:
+    rates = levels_of("bandwidth-nodes")
+    part = Part("bandwidth", "memory_node", {"memory_node": 1})
+    for effect, bound in ((-0.2, 1 - 1 / 1.05), (0.2, 0.05)):
+        finding = finding_of_cells(rates, part, [{"memory_node": 1}], effect=effect, bound=bound)
+        places = own_places.own_places(rates, "node002", finding)
+        for draw, data in ((own_places.own_differences, places), (effects.effect, effects.of_finding(finding))):
+            drawn = render.figure(draw, data, STYLE, 88.0)  # type: ignore[arg-type]
+            assert "-4.76 to +5 %" in " ".join(text.get_text() for text in texts_of(drawn))
+            lines = [line for line in drawn.axes[0].get_lines() if line.get_linestyle() == "--"]
+            at = sorted(float(end) for line in lines for end in (line.get_ydata()[0], line.get_xdata()[0]))
+            assert any(np.isclose(end, 5.0) for end in at) and any(np.isclose(end, -100 / 21) for end in at)
+    times = levels_of("coherence-cas")
+    of_pairs = finding_of_pairs(times, "node002", Part("core", "core-near"), [(17, 20)], effect=0.08, bound=BOUND)
+    assert own_places.own_places(times, "node002", of_pairs).bound.text == "±4 %"
 
 
 def test_style_on_top_changes_letters_and_refuses_small_ones(tmp_path: Path) -> None:

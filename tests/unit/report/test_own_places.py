@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from nodeprint.data.fabric import Fabric, Fabrics
 from nodeprint.data.homes import FAR, NEAR
 from nodeprint.data.packed import PackedFleet
-from nodeprint.data.quantity import Quantity, cell_models
+from nodeprint.data.quantity import Quantity, cell_models, models
 from nodeprint.judge import acceptance, pairs, sets
 from nodeprint.judge.judge import judge
 from nodeprint.judge.terms import Terms
@@ -153,15 +153,17 @@ def assert_shown(of: PackedFleet, verdict: Verdict, finding: Finding, axes: list
     marks = [line for line in ax.get_lines() if line.get_marker() == "^"]
     values = side * np.concatenate([np.asarray(line.get_ydata(), dtype=np.float64) for line in marks])
     bounds = sorted(float(np.asarray(line.get_ydata())[0]) for line in ax.get_lines() if line.is_dashed())
-    assert bounds == pytest.approx([-100 * finding.bound, 100 * finding.bound])
-    bound = bounds[1]
+    bound = bounds[1] if side > 0 else -bounds[0]
+    assert len(bounds) == 2 and bound == pytest.approx(100 * finding.bound)
+    log = finding.part.term.startswith("fabric-") or models()[finding.measurement].scale == "log"
+    assert (bounds[1] > -bounds[0] + 1e-6) == log, "a ratio is more above than below"
     assert np.mean(values > bound) > 0.9, (finding.part, bound, values)
     (ranges,) = [line for line in ax.get_lines() if line.get_label() == "_peers"]
     peers = np.asarray(ranges.get_ydata(), dtype=np.float64).reshape(-1, 3)[:, :2]
     assert len(peers) == len(values)
     assert (np.abs(peers.mean(axis=0)) < bound).all(), (finding.part, bound, peers)
     low, high = ax.get_ylim()
-    assert low < min(values.min() * side, -bound) and high > max(values.max() * side, bound)
+    assert low < min(values.min() * side, bounds[0]) and high > max(values.max() * side, bounds[1])
 
 
 @pytest.mark.parametrize(("measurement", "kind"), list(kinds_of_cells()))

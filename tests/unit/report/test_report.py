@@ -33,7 +33,8 @@ from tests.support.real_parts import need
 
 HOSTILE = [
     "#panic()", "]$\\", "*_`<x>@y", '"#{1/0}"', "a" * 300, "<script>alert(1)</script>", "\u202e\x1b[31m", "{{ 7 * 7 }}",
-    "名前",
+    "名前", "\u0e01" * 14, "\u0928\u092e\u0938\u094d\u0924\u0947" * 3, "\u6f22" * 41, "a\u0300\u0301\u0302" * 10,
+    "\U0001f469\u200d\U0001f467" * 8,
 ]  # fmt: skip
 
 

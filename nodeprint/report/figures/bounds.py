@@ -1,0 +1,41 @@
+"""The bound of a finding on both sides of the peers: alike of a time, and a ratio of a rate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from nodeprint.data.quantity import models
+from nodeprint.judge.verdict import Finding
+from nodeprint.report.figures.style import Style
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """How much less and how much more than the peers is accepted, both positive, in percent."""
+
+    below: float
+    above: float
+
+    @property
+    def text(self) -> str:
+        """`±4 %` where it is alike on both sides, else `-4.76 to +5 %`."""
+        alike = abs(self.below - self.above) < 1e-9
+        return f"±{self.above:.3g} %" if alike else f"-{self.below:.3g} to +{self.above:.3g} %"
+
+    def draw(self, span: Callable[..., Any], line: Callable[..., Any], style: Style) -> None:
+        """Draw what is accepted and its two ends with `span` and `line` of axes (axhspan and axhline, or upright)."""
+        span(-self.below, self.above, color=style.colours["wash"], linewidth=0)
+        for side in (-self.below, self.above):
+            line(side, color=style.colours["bound"], linewidth=0.7, linestyle=(0, (4, 2)))
+
+
+def of_finding(finding: Finding) -> Bound:
+    """The bound of a finding, which has that on the side of its effect. What is compared by ratios, as rates and
+    messages are, may be 1.05 times as much or as little: 5 % more, 4.76 % less."""
+    bound, model = finding.bound, models().get(finding.measurement)
+    if not (finding.part.term.startswith("fabric-") or (model is not None and model.scale == "log")):
+        return Bound(100 * bound, 100 * bound)
+    ratio = 1 + bound if finding.effect > 0 else 1 / (1 - bound)
+    return Bound(100 * (1 - 1 / ratio), 100 * (ratio - 1))
