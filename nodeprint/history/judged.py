@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -68,18 +68,49 @@ class _Verdict(msgspec.Struct):
     nodes: dict[str, JudgedNode]
 
 
-_VERDICTS = msgspec.json.Decoder(_Verdict)
+class _BriefNode(msgspec.Struct):
+    outcome: Outcome
+    measured: str = ""
+
+
+class _BriefVerdict(msgspec.Struct):
+    schema: int
+    campaign: str
+    simulated: bool
+    nodes: dict[str, _BriefNode]
+
+
+_VERDICTS, _BRIEF = msgspec.json.Decoder(_Verdict), msgspec.json.Decoder(_BriefVerdict)
 
 
 def read(campaign: Path) -> JudgedCampaign:
     """A judged campaign. Raises NodeprintError when its verdict is missing or cannot be read."""
+    verdict = _decoded(campaign, _VERDICTS)
+    return JudgedCampaign(campaign, verdict.campaign, verdict.simulated, verdict.nodes, _last(verdict))
+
+
+def read_brief(campaign: Path) -> JudgedCampaign:
+    """A judged campaign with nothing of its nodes but outcomes and times, for what is chosen of very many. Raises
+    NodeprintError as `read` does."""
+    verdict = _decoded(campaign, _BRIEF)
+    nodes = {name: JudgedNode(node.outcome, node.measured) for name, node in verdict.nodes.items()}
+    return JudgedCampaign(campaign, verdict.campaign, verdict.simulated, nodes, _last(verdict))
+
+
+_V = TypeVar("_V", _Verdict, _BriefVerdict)
+
+
+def _decoded(campaign: Path, decoder: msgspec.json.Decoder[_V]) -> _V:
     path = campaign / "verdict.json"
     try:
-        verdict = _VERDICTS.decode(path.read_bytes() if path.is_file() else b"")
+        verdict = decoder.decode(path.read_bytes() if path.is_file() else b"")
     except (OSError, msgspec.MsgspecError, RecursionError):
         verdict = None
     if verdict is None or verdict.schema != SCHEMA:
         files.read(campaign)  # says what is wrong with it
         raise NodeprintError("not a verdict", where=path, advice=f"run `nodeprint judge {campaign}`")
-    last = max((node.measured for node in verdict.nodes.values()), default="")
-    return JudgedCampaign(campaign, verdict.campaign, verdict.simulated, verdict.nodes, last)
+    return verdict
+
+
+def _last(verdict: _Verdict | _BriefVerdict) -> str:
+    return max((node.measured for node in verdict.nodes.values()), default="")

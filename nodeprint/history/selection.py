@@ -10,7 +10,7 @@ import msgspec
 
 from nodeprint.errors import NodeprintError
 from nodeprint.history.changes import NodeHistory
-from nodeprint.history.judged import JudgedCampaign, read
+from nodeprint.history.judged import JudgedCampaign, read, read_brief
 from nodeprint.judge.outcome import MEANING
 
 #: Of the campaigns beside one each node has so many: its first, its newest, and of those between some evenly.
@@ -55,17 +55,17 @@ def beside(campaign: Path) -> Selected:
     Of many campaigns each node has at most MOST_EACH. What cannot be read is passed over: it is no part of this
     campaign. Raises NodeprintError where `campaign` itself cannot be read.
     """
-    own = read(campaign)
+    own, folder = read(campaign), campaign.resolve()
     earlier = []
-    for path in sorted(campaign.resolve().parent.glob("*/verdict.json")):
+    for path in sorted(folder.parent.glob("*/verdict.json")):
         with suppress(NodeprintError):
-            other = read(path.parent) if path.parent != campaign.resolve() else own
+            other = read_brief(path.parent)
             alike = other.simulated == own.simulated and not own.nodes.keys().isdisjoint(other.nodes)
-            if other is not own and alike and other.last and other.last < own.last:
+            if path.parent != folder and alike and other.last and other.last < own.last:
                 earlier.append(other)
     earlier = list(_by_time(earlier))
     wanted = {number for node in own.nodes for number in _spread(_with(earlier, node))}
-    taken = [other for number, other in enumerate(earlier) if number in wanted]
+    taken = [read(other.folder) for number, other in enumerate(earlier) if number in wanted]
     return Selected((*taken, own), beside=len(earlier) - len(taken))
 
 

@@ -16,7 +16,7 @@ from nodeprint.report.figures.render import Frame
 from nodeprint.report.figures.style import Style
 
 #: Room of a line of the legend, mm.
-_LINE_MM = 3.6
+_LINE_MM = 3.3
 _DASHES: Sequence[tuple[float, ...]] = ((), (4, 1.5), (1, 1), (4, 1, 1, 1))
 _MARKERS = "osD^"
 
@@ -42,7 +42,7 @@ class CourseData(msgspec.Struct, frozen=True):
 
     def frame(self, width: float) -> Frame:
         """A line below the axes for each part."""
-        below = 9.0 + _LINE_MM * len(self.lines)
+        below = 8.0 + _LINE_MM * len(self.lines)
         return Frame(width, 34.0 + below + 5.0, 13.0, 4.0, below, 5.0)
 
     def table(self) -> pd.DataFrame:
