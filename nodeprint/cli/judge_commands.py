@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nodeprint.cli.app import JUDGE, app
 from nodeprint.cli.shared import Campaign, Json, judge_and_write, print_json, print_text, say_origin
 from nodeprint.errors import NodeprintError
+
+if TYPE_CHECKING:
+    from nodeprint.judge.outcome import Kind
 
 _Accepted = Annotated[
     Path | None, typer.Option(help="A file as config/acceptance.yaml; without it the campaign's own copy, if any.")
@@ -45,6 +48,13 @@ def judge(
     notify: Annotated[
         str, typer.Option(help="A command, as `mail-verdict --to hpc`, that gets the verdict as JSON on its input.")
     ] = "",
+    node: Annotated[
+        str | None,
+        typer.Option(
+            help="Judge this node alone, against its peers as of the newest verdict, and write nothing: seconds of a"
+            " large fleet. Where it has no such peers the whole campaign is judged."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Compare the nodes of a campaign and print the verdict.
@@ -58,6 +68,17 @@ def judge(
     from nodeprint.report import notified, text
 
     kinds = outcome.kinds(fail_on) if fail_on is not None else ()
+    if node is not None:
+        whole = {
+            "--baseline": baseline, "--acceptance": acceptance, "--recheck": recheck, "--reference": reference,
+            "--notify": notify,
+        }  # fmt: skip
+        if beside := [option for option, value in whole.items() if value]:
+            raise NodeprintError(
+                f"judges a whole campaign, and --node {node} one", key=beside[0], advice="leave it out"
+            )
+        _judge_one(campaign, node, kinds, json=json)
+        return
     verdict = judge_and_write(campaign, baseline=baseline, acceptance=acceptance)
     if recheck:
         files.write(recheck, written.recheck(verdict))
@@ -66,14 +87,30 @@ def judge(
         from nodeprint.cards import of_campaign
         from nodeprint.cards import reference as published
 
-        for name, node in verdict.nodes.items():
-            if node.outcome is outcome.Outcome.NO_PEER:
+        for name, of_node in verdict.nodes.items():
+            if of_node.outcome is outcome.Outcome.NO_PEER:
                 card = of_campaign.Measured(campaign, name).card
                 for sentence in published.sentences(published.standing(card)):
                     typer.echo(f"{name}: {sentence}")
     if notify:
         notified.send(notify, written.as_json(verdict))
     if verdict.fails(kinds):
+        raise typer.Exit(3)
+
+
+def _judge_one(campaign: Path, name: str, kinds: tuple[Kind, ...], *, json: bool) -> None:
+    """Print the verdict of one node."""
+    from nodeprint.judge import one_node, outcome
+    from nodeprint.report import files as written
+    from nodeprint.report import text
+
+    judged = one_node.judge(campaign, name)
+    if json:
+        typer.echo(written.node_as_json(judged.verdict).rstrip("\n"))
+    else:
+        say_origin(judged.simulated)
+        typer.echo("\n".join(text.one_node(name, judged.verdict, judged.peers)))
+    if outcome.counts(kinds, [outcome.MEANING[judged.verdict.outcome]]):
         raise typer.Exit(3)
 
 

@@ -12,6 +12,7 @@ from nodeprint.data.quantity import models
 from nodeprint.judge import acceptance as accepted
 from nodeprint.judge import baseline as baselines
 from nodeprint.judge import judge as method
+from nodeprint.judge import peers_file
 from nodeprint.judge.judge import Judged
 from nodeprint.judge.table import DIMS, VARIABLES
 from nodeprint.judge.verdict import Note
@@ -47,4 +48,5 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
     judged = replace(judged, verdict=verdict)
     made = judged.table
     netcdf.write_table(place / DEVIATIONS, made.labels, DIMS, VARIABLES, made.blocks)
+    peers_file.write(place, judged.reading, judged.confirming, accepted.name(kept))
     return judged

@@ -269,7 +269,8 @@ def later_jobs(block: Block, reduced: Reduced, number: int, rules: Acceptance, l
 def _later(block: Block, matrix: Matrix, job: int, rules: Acceptance, levels: Levels) -> Block:
     first, means, prior = block.matrix, run_means(matrix), priors(matrix, rules)
     rows = np.array([block.row[node] for node in matrix.nodes.tolist()])
-    spread = RunSpread(block.spread.pooled, block.spread.degrees, _own_ratio(matrix, block))
+    own = run_spread(matrix.values, matrix.terms.pool, np.sqrt(block.spread.pooled))
+    spread = RunSpread(block.spread.pooled, block.spread.degrees, own.ratio, own.pooled)
     calm = ~block.outside[rows].any(axis=1)
     everyone = len(rows) == len(first.nodes)
     if (everyone and len(rows) < 4) or calm.sum() >= max(3, len(first.nodes) / 2):
@@ -300,18 +301,13 @@ def _shift(moved: Floats, variance: Floats) -> tuple[Floats, Floats]:
     return middle, np.where(usable, of_one * np.where(count > 2, _OF_MEDIAN, 1.0) / np.maximum(count, 1), of_one)
 
 
-def _own_ratio(matrix: Matrix, block: Block) -> Floats:
-    """How many times the pooled spread over runs each node has in a later job."""
-    return run_spread(matrix.values, matrix.terms.pool, np.sqrt(block.spread.pooled)).ratio
-
-
 def of_peers(
     matrix: Matrix, job: int, rules: Acceptance, spread: RunSpread, template: Template, peers: float, tail: Floats,
     nodes: int,
 ) -> Block:  # fmt: skip
     """The block of one node against what is kept of its peers: so many `peers` of `nodes`, of whose `spread` over runs
     the node's own share is taken."""
-    own = RunSpread(spread.pooled, spread.degrees, own_ratio(matrix.values, spread.pooled))
+    own = RunSpread(spread.pooled, spread.degrees, own_ratio(matrix.values, spread.ratio_to), spread.ratio_to)
     difference = run_means(matrix) - template.centre
     if matrix.terms.share:
         np.maximum(difference, 0.0, out=difference)

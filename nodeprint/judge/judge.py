@@ -11,13 +11,14 @@ import xarray as xr
 from nodeprint import __version__
 from nodeprint.data.fabric import Fabrics
 from nodeprint.data.packed import PackedFleet
-from nodeprint.judge import acceptance, confirmation, deviations, messages, nodes, table
+from nodeprint.judge import acceptance, confirmation, deviations, messages, table
 from nodeprint.judge import fleet as fleet_verdict
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.baseline import Since
 from nodeprint.judge.confirmation import PooledNodes, Series, Standing
 from nodeprint.judge.deviations import Levels
 from nodeprint.judge.findings import Shown, merged, of_series
+from nodeprint.judge.nodes import Reading
 from nodeprint.judge.population import Population
 from nodeprint.judge.table import Rows, Table
 from nodeprint.judge.verdict import Verdict
@@ -30,13 +31,29 @@ SUSPECT = 0.05
 class Judged(msgspec.Struct, frozen=True, dict=True):
     """A fleet judged: its verdict, and what it was read off."""
 
-    population: Population
-    series: tuple[Series, ...]
+    reading: Reading
     confirming: float
-    standings: Mapping[int, Mapping[int, Standing]]
-    pooled: Sequence[PooledNodes]
-    shown: Mapping[int, Sequence[Shown]]
     verdict: Verdict
+
+    @property
+    def population(self) -> Population:
+        """Who is compared with whom."""
+        return self.reading.population
+
+    @property
+    def series(self) -> Sequence[Series]:
+        """The blocks of every measurement, home and group."""
+        return self.reading.series
+
+    @property
+    def pooled(self) -> Sequence[PooledNodes]:
+        """By series the differences from all jobs that count."""
+        return self.reading.pooled
+
+    @property
+    def shown(self) -> Mapping[int, Sequence[Shown]]:
+        """By node its causes."""
+        return self.reading.shown
 
     @property
     def table(self) -> Table:
@@ -94,9 +111,9 @@ def judge(
     # 6. Messages between nodes are judged by the same intervals.
     between = messages.judge_all(fabrics or Fabrics(), rules, levels)
     # 7. Outcomes are read off what is there.
-    reading = nodes.Reading(population, series, standings, pooled, shown, between, since)
+    reading = Reading(population, series, standings, pooled, shown, between, since)
     result = fleet_verdict.verdict(reading, {"nodeprint": __version__})
-    return Judged(population, series, confirming, standings, pooled, shown, result)
+    return Judged(reading, confirming, result)
 
 
 def _series(population: Population, levels: Levels) -> Sequence[Series]:

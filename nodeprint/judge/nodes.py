@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from nodeprint.data.senses import PeerSenses
 from nodeprint.judge import figures, findings, limits, margins, messages, quality
 from nodeprint.judge.baseline import Since
-from nodeprint.judge.confirmation import Pooled, Series, Standing
+from nodeprint.judge.confirmation import PooledNodes, Series, Standing
 from nodeprint.judge.findings import Shown
 from nodeprint.judge.outcome import OUTCOME_OF, State, Why, first
 from nodeprint.judge.population import Population
@@ -44,7 +44,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     population: Population
     series: Sequence[Series]
     standings: Mapping[int, Mapping[int, Standing]]
-    pooled: Sequence[Mapping[int, Pooled]]
+    pooled: Sequence[PooledNodes]
     shown: Mapping[int, Sequence[Shown]]
     fabrics: Sequence[FabricVerdict]
     since: Since | None

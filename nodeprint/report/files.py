@@ -50,7 +50,16 @@ def write(verdict: Verdict, folder: Path, sheet: Mapping[str, tuple[str, str]] |
 
 def as_json(verdict: Verdict) -> str:
     """verdict.json: the same text for the same verdict on every machine, as floats have 6 significant digits."""
-    body = msgspec.json.encode(_rounded(msgspec.to_builtins(verdict, str_keys=True, enc_hook=float)), order="sorted")
+    return _as_json(verdict)
+
+
+def node_as_json(node: NodeVerdict) -> str:
+    """A node as verdict.json has it."""
+    return _as_json(node)
+
+
+def _as_json(part: Verdict | NodeVerdict) -> str:
+    body = msgspec.json.encode(_rounded(msgspec.to_builtins(part, str_keys=True, enc_hook=float)), order="sorted")
     return msgspec.json.format(body, indent=1).decode() + "\n"
 
 

@@ -521,6 +521,13 @@ def summary(verdict: Verdict, *, most: int = 0) -> str:
     return "\n".join([*lines, *(f"  note: {words}" for words in fleet_notes(verdict))])
 
 
+def one_node(name: str, node: NodeVerdict, peers: int) -> list[str]:
+    """A node for a terminal that was judged alone, against so many nodes; 0 where all were judged."""
+    lines = [f"{printable(name)}: {node.outcome}. {node_sentence([node])}"]
+    lines += [f"  {finding_sentence(finding)}" for finding in node.counted[1:]]
+    return [*lines, say("peers_of_verdict", nodes=f"{peers:,}")] if peers else lines
+
+
 def disturbed(verdict: Verdict) -> list[str]:
     """A line for each kind of disturbance of data that count, and the nodes that have it: said before all else."""
     by_kind: dict[str, list[str]] = {}

@@ -29,11 +29,13 @@ MOST_DEGREES = 1e4
 
 class RunSpread(msgspec.Struct, frozen=True):
     """Variance between the runs of a node: `pooled` (part) over the nodes, with its degrees of freedom (part), and how
-    many times that each node has in each part (`ratio`, node x part, at least 1)."""
+    many times that each node has in each part (`ratio`, node x part, at least 1). The ratio is to `ratio_to` (part), in
+    a later job the variance of that job."""
 
     pooled: Floats
     degrees: Floats
     ratio: Floats
+    ratio_to: Floats
 
     def variance(self, rows: Ints | Sequence[int] | int | slice) -> Floats:
         """Of some nodes in each part (node, part)."""
@@ -51,7 +53,7 @@ def run_spread(values: Floats, family: Ints, prior: Floats) -> RunSpread:
     total = spare.sum(axis=0)
     pooled, degrees = prior**2 * np.ones(parts), np.full(parts, PRIOR_DEGREES)
     if runs < 2 or not total.any():
-        return RunSpread(pooled, degrees, np.ones((nodes, parts)))
+        return RunSpread(pooled, degrees, np.ones((nodes, parts)), pooled)
     for number in np.unique(family):
         columns = np.flatnonzero((family == number) & (total > 0))
         if not len(columns):
@@ -63,7 +65,7 @@ def run_spread(values: Floats, family: Ints, prior: Floats) -> RunSpread:
         of_family = (count * of_family + PRIOR_DEGREES * assumed) / (count + PRIOR_DEGREES)
         pooled[columns] = (weight * of_family + total[columns] * own) / (weight + total[columns])
         degrees[columns] = np.minimum(weight + total[columns], MOST_DEGREES)
-    return RunSpread(pooled, degrees, _ratio(squares, spare, pooled))
+    return RunSpread(pooled, degrees, _ratio(squares, spare, pooled), pooled)
 
 
 def own_ratio(values: Floats, pooled: Floats) -> Floats:

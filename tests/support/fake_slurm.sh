@@ -2,7 +2,9 @@
 # A Slurm that answers like one and runs nothing: sbatch, squeue, scontrol, scancel and sinfo are links to this file
 # (fake_slurm.py).
 # In $FAKE_SLURM: `queue` (name|node|number|state|reason), the file `down` while nothing answers, `lost` while sbatch's
-# answers get lost, `refusal` while sbatch refuses with its text, `instant` while nodes are measured at once.
+# answers get lost, `refusal` while sbatch refuses with its text, `most` while it takes no more jobs than that, `slow`
+# while it takes so many seconds (`calls` has a + where one begins and a - where it ends), `instant` while nodes are
+# measured at once.
 set -u
 cd "$FAKE_SLURM" || exit 1
 
@@ -22,6 +24,17 @@ sbatch)
     done
     if [ -e refusal ]; then
         echo "sbatch: error: Batch job submission failed: $(cat refusal)" >&2
+        exit 1
+    fi
+    if [ -e slow ]; then
+        echo + >>calls
+        sleep "$(cat slow)"
+        echo - >>calls
+    fi
+    exec 9>lock
+    flock 9 # several are called at once
+    if [ -e most ] && [ "$(wc -l 2>/dev/null <queue)" -ge "$(cat most)" ] 2>/dev/null; then
+        echo "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy" >&2
         exit 1
     fi
     number=$(($(cat number 2>/dev/null || echo 0) + 1))

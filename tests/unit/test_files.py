@@ -283,7 +283,6 @@ RIGHT = {
     "data/packing.py": {"rmtree"},
     "interface/export.py": {"open", "rename"},
     "judge/baseline.py": {"copytree", "write_text"},
-    "judge/campaign.py": {"to_netcdf"},
     "report/atlas.py": {"write_text", "write_bytes"},
     "report/figures/render.py": {"savefig"},
     "report/figures/side_by_side.py": {"rename"},

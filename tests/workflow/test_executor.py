@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -94,13 +95,15 @@ def test_the_state_of_each_job_is_noted(begin: Callable[..., Any], fake: Path) -
     call = begin(3)
     call.poll(0.0)
     call.fill()
-    assert [row[1] for row in queue(fake)] == ["cn01", "cn02", "cn03"]
+    number = {row[1]: row[2] for row in queue(fake)}
+    assert sorted(number) == ["cn01", "cn02", "cn03"]
     measured(call, 1)
     call.look()
     call.note()
     rows = [line.split("\t") for line in (call.home / "jobs.tsv").read_text().splitlines()]
     assert [row[:4] for row in rows] == [
-        ["cn01", "1", "1", "PENDING"], ["cn02", "1", "2", "complete"], ["cn03", "1", "3", "PENDING"],
+        ["cn01", "1", number["cn01"], "PENDING"], ["cn02", "1", number["cn02"], "complete"],
+        ["cn03", "1", number["cn03"], "PENDING"],
     ]  # fmt: skip
     assert f"pid {os.getpid()} on " in (call.home / "lock").read_text()
 
@@ -118,7 +121,8 @@ def test_a_call_after_a_killed_one_submits_nothing_twice(begin: Callable[..., An
     assert not second.known, "without an answer nothing is known, and nothing is submitted"
     (fake / "down").unlink()
     second.poll(1.0)
-    assert [job.id for job in all_of(second)] == ["1", "", "3"]
+    number = {row[1]: row[2] for row in before}
+    assert [job.id for job in all_of(second)] == [number["cn01"], "", number["cn03"]]
     second.fill()
     assert [row[1:3] for row in queue(fake)[3:]] == [["cn02", "4"]]
 
@@ -133,9 +137,9 @@ def test_a_job_that_comes_after_the_queue_was_read_is_looked_for_first(begin: Ca
     second.poll(0.0)
     second.take(late)
     second.fill()
-    assert [row[1] for row in queue(fake)] == ["cn01", "cn02"], "none was submitted twice"
+    assert sorted(row[1] for row in queue(fake)) == ["cn01", "cn02"], "none was submitted twice"
     second.poll(1.0)
-    assert [job.id for job in all_of(second)] == ["1", "2"]
+    assert {job.node: job.id for job in all_of(second)} == {row[1]: row[2] for row in queue(fake)}
 
 
 def test_a_submission_whose_answer_was_lost_is_found_by_its_name(begin: Callable[..., Any], fake: Path) -> None:
@@ -143,13 +147,14 @@ def test_a_submission_whose_answer_was_lost_is_found_by_its_name(begin: Callable
     call.poll(0.0)
     (fake / "lost").touch()
     call.fill()
-    assert len(queue(fake)) == 1
+    submitted = len(queue(fake))
+    assert submitted
     assert not call.known
     (fake / "lost").unlink()
     call.poll(1.0)
-    assert [job.id for job in all_of(call)] == ["1", ""]
+    assert sum(bool(job.id) for job in all_of(call)) == submitted
     call.fill()
-    assert [row[1] for row in queue(fake)] == ["cn01", "cn02"]
+    assert sorted(row[1] for row in queue(fake)) == ["cn01", "cn02"]
 
 
 def test_what_sbatch_refuses_is_the_nodes_reason_and_a_limit_of_the_user_is_waited_for(
@@ -180,6 +185,73 @@ def test_what_sbatch_refuses_is_the_nodes_reason_and_a_limit_of_the_user_is_wait
     alone.poll(0.0)
     alone.fill()
     assert of(alone, 0).outcome == "absent", "with no other job it is no limit on their number"
+
+
+def at_once(fake: Path) -> int:
+    """How many calls of sbatch there were at a time, at most."""
+    running = most = 0
+    for line in (fake / "calls").read_text().splitlines():
+        running += 1 if line == "+" else -1
+        most = max(most, running)
+    return most
+
+
+def test_several_jobs_are_submitted_at_once_but_no_more_than_the_controller_bears(
+    begin: Callable[..., Any], fake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "FILL_S", 60.0)
+    (fake / "slow").write_text("0.3")
+    call = begin(3 * jobs.AT_ONCE)
+    call.poll(0.0)
+    call.fill()
+    assert at_once(fake) == jobs.AT_ONCE
+    assert {job.id for job in all_of(call)} == {row[2] for row in queue(fake)}
+    assert {job.node: job.id for job in all_of(call)} == {row[1]: row[2] for row in queue(fake)}
+
+
+def test_submission_stops_after_its_time_and_leaves_no_call_behind(
+    begin: Callable[..., Any], fake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "FILL_S", 0.1)
+    (fake / "slow").write_text("0.5")
+    call = begin(3 * jobs.AT_ONCE)
+    call.poll(0.0)
+    call.fill()
+    assert sum(bool(job.id) for job in all_of(call)) == len(queue(fake)) <= jobs.AT_ONCE
+    assert (fake / "calls").read_text().count("+") == (fake / "calls").read_text().count("-")
+
+
+def test_of_jobs_that_are_submitted_at_once_some_may_be_more_than_allowed(
+    begin: Callable[..., Any], fake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "FILL_S", 60.0)
+    (fake / "most").write_text("5")
+    call = begin(3 * jobs.AT_ONCE)
+    call.poll(0.0)
+    call.fill()
+    assert len(queue(fake)) == 5
+    assert (call.most, call.known) == (5, False)
+    assert [job.outcome for job in all_of(call)] == [""] * len(call.jobs)
+    call.poll(1.0)
+    call.fill()
+    assert len(queue(fake)) == 5, "with as many as allowed no other is tried"
+
+
+def test_where_no_answer_comes_in_the_middle_nothing_is_submitted_twice(
+    begin: Callable[..., Any], fake: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (fake / "lost").touch()
+    call = begin(3 * jobs.AT_ONCE)
+    call.poll(0.0)
+    call.fill()
+    assert not call.known
+    assert 1 <= len(queue(fake)) <= 2 * jobs.AT_ONCE
+    assert capsys.readouterr().err.count("no answer from Slurm") == 1
+    (fake / "lost").unlink()
+    call.poll(1.0)
+    call.fill()
+    names = [row[1] for row in queue(fake)]
+    assert len(names) == len(set(names)) == 3 * jobs.AT_ONCE
 
 
 def test_no_answer_is_never_an_end(begin: Callable[..., Any], fake: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -280,7 +352,7 @@ def test_a_node_that_is_drained_while_its_job_waits_costs_itself_alone(begin: Ca
     call.poll(1590.0)
     assert not (fake / "cancelled").exists()
     call.poll(1601.0)
-    assert (fake / "cancelled").read_text() == "1\n"
+    assert (fake / "cancelled").read_text() == f"{of(call, 0).id}\n"
     assert [job.outcome for job in all_of(call)] == ["absent", ""]
     assert "waited 10 minutes for the node, which is drained: DIMM 7 is bad; it was cancelled" in of(call, 0).why
     call.poll(9999.0)
@@ -310,7 +382,7 @@ def test_many_nodes_of_the_same_reason_are_counted(
     call.end()
     messages = capsys.readouterr().err.splitlines()
     assert len(messages) == 5
-    assert messages[-2].startswith("slurm: cn[04-20]: for the same reason (sbatch refused it: Invalid account")
+    assert re.match(r"slurm: cn\[[0-9,-]+\]: for the same reason \(sbatch refused it: Invalid account", messages[-2])
     assert messages[-1].startswith("slurm: 0 of 20 nodes came back in ")
 
 

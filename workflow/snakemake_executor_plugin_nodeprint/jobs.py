@@ -18,7 +18,9 @@ import socket
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -36,6 +38,9 @@ FIRST_POLL_S, MOST_POLL_S, GROWTH, JOBS_A_SECOND = 1.0, 30.0, 1.3, 100
 LOOK_S, LONGEST_LOOK_S = 0.25, 5.0
 #: Jobs are submitted for so long before the others are looked at again.
 FILL_S = 1.0
+#: So many calls of sbatch wait for their answer at a time: a controller takes some tens a second, each alone a tenth of
+#: that.
+AT_ONCE = 8
 #: A job that ended without an order may have written its outcome a moment before; an orderly one surely has.
 CUT_S = 5.0
 #: After an interruption the kernels have this long to stop (node-run waits less for its own).
@@ -310,28 +315,49 @@ class Launch:
         self.follow(job, ended=True)
 
     def fill(self) -> None:
-        """Submit as many as may be in the queue, or for a second."""
+        """Submit as many as may be in the queue, AT_ONCE at a time, or for a second."""
         until = time.monotonic() + FILL_S
         queued = sum(bool(job.id) for job in self.open())
-        todo = [job for job in self.open() if not job.id and job.looked_for]
-        for job in todo[: max(0, self.most - queued)]:
-            if time.monotonic() > until:
-                return
-            job.folder.mkdir(parents=True, exist_ok=True)
-            words = [f"--job-name={job.name}", f"--output={job.folder.absolute()}/launch.log", *job.options]
-            try:
-                job.id = commands.submit([*words, f"--wrap=exec {job.command}"], self.lock)
-            except RefusedError as refusal:
-                if _ENOUGH.search(str(refusal)) and (queued or commands.user_has_jobs()):
-                    self.enough(queued, str(refusal))
-                    return
-                self.absent(job, f"sbatch refused it: {refusal}")
-                continue
-            except NoAnswerError as silence:
-                self.silence(time.monotonic(), str(silence))  # it may be in the queue: squeue knows it by its name
-                return
-            job.state, queued = "PENDING", queued + 1
+        room = max(0, self.most - queued)
+        todo = deque([job for job in self.open() if not job.id and job.looked_for][:room])
+        refusals: list[str] = []
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            waiting: dict[Future[str], Job] = {}
+            while todo or waiting:
+                while todo and len(waiting) < AT_ONCE and time.monotonic() <= until:
+                    job = todo.popleft()
+                    waiting[pool.submit(self.submit, job)] = job
+                if not waiting:
+                    break
+                for done in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    refusal = self.submitted(waiting.pop(done), done)
+                    refusals += [refusal] if refusal else []
+                if refusals or not self.known:
+                    todo.clear()
+        if refusals:
+            self.enough(sum(bool(job.id) for job in self.open()), refusals[-1])
+
+    def submit(self, job: Job) -> str:
+        """Submit a job; its number. In a thread of its own: what comes of it is noted by `submitted`."""
+        job.folder.mkdir(parents=True, exist_ok=True)
+        words = [f"--job-name={job.name}", f"--output={job.folder.absolute()}/launch.log", *job.options]
+        return commands.submit([*words, f"--wrap=exec {job.command}"], self.lock)
+
+    def submitted(self, job: Job, done: Future[str]) -> str:
+        """Take what sbatch said of a job; why it was refused where the user has as many as is allowed."""
+        try:
+            job.id = done.result()
+        except RefusedError as refusal:
+            queued = any(other.id for other in self.open())
+            if _ENOUGH.search(str(refusal)) and (queued or commands.user_has_jobs()):
+                return str(refusal)
+            self.absent(job, f"sbatch refused it: {refusal}")
+        except NoAnswerError as silence:
+            self.silence(time.monotonic(), str(silence))  # it may be in the queue: squeue knows it by its name
+        else:
+            job.state = "PENDING"
             self.follow(job, ended=False)
+        return ""
 
     def follow(self, job: Job, *, ended: bool) -> None:
         """Note when a job was submitted or had ended by our clock; a full disk must not end the call."""
