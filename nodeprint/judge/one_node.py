@@ -19,7 +19,7 @@ from nodeprint.data.senses import PeerSenses
 from nodeprint.judge import acceptance as accepted
 from nodeprint.judge import campaign as whole
 from nodeprint.judge import configuration, confirmation, deviations, messages, peers_file
-from nodeprint.judge.acceptance import Acceptance
+from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.confirmation import PooledNodes, Series
 from nodeprint.judge.deviations import Block, Levels, Template
 from nodeprint.judge.findings import merged, of_series

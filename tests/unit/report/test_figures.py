@@ -298,7 +298,11 @@ def test_figures_of_a_rate_have_the_bound_of_each_side() -> None:
             drawn = render.figure(draw, data, STYLE, 88.0)  # type: ignore[arg-type]
             assert "-4.76 to +5 %" in " ".join(text.get_text() for text in texts_of(drawn))
             lines = [line for line in drawn.axes[0].get_lines() if line.get_linestyle() == "--"]
-            at = sorted(float(end) for line in lines for end in (line.get_ydata()[0], line.get_xdata()[0]))
+            at = sorted(
+                float(end)
+                for line in lines
+                for end in (np.asarray(line.get_ydata())[0], np.asarray(line.get_xdata())[0])
+            )
             assert any(np.isclose(end, 5.0) for end in at) and any(np.isclose(end, -100 / 21) for end in at)
     times = levels_of("coherence-cas")
     of_pairs = finding_of_pairs(times, "node002", Part("core", "core-near"), [(17, 20)], effect=0.08, bound=BOUND)
