@@ -31,6 +31,8 @@ _MAPS_A_ROW, _HEAD, _BETWEEN = 8, 0.2, 0.1
 MOST_MAPS = 64
 #: More effects than these are drawn as columns.
 _MOST_ROWS = 48
+#: Letters of a node's name beside its value.
+_ORDER_LETTERS = 16
 #: Shares of a bound are drawn up to this.
 _MOST_SHARE = 2.0
 
@@ -300,7 +302,7 @@ class OrderData(msgspec.Struct, frozen=True):
 
     def frame(self, width: float) -> Frame:
         """A strip."""
-        return Frame(width, 46.0, 20.0, 3.0, 12.0, 5.0)
+        return Frame(width, 46.0, 14.0, 14.0, 12.0, 5.0)
 
     def table(self) -> pd.DataFrame:
         """A row for each node."""
@@ -324,11 +326,12 @@ def ordered(ax: Axes, data: OrderData, style: Style) -> None:
     marked = np.isin(at, data.marked)
     ax.plot(at[~marked], data.values[~marked], linestyle="", marker="o", color=style.colours["node"], markersize=2.4)
     ax.plot(at[marked], data.values[marked], linestyle="", marker="^", color=style.colour("alarm"), markersize=3.8)
-    for row in data.marked:
+    for row in _with_room(data, size_pt(ax)[0], style.letters_pt):
         ax.annotate(
-            shortened(data.nodes[row], 16), (row, data.values[row]), xytext=(0, 4), textcoords="offset points",
-            ha="center", va="bottom", color=style.colour("alarm"),
+            shortened(data.nodes[row], _ORDER_LETTERS), (row, data.values[row]), xytext=(0, 4),
+            textcoords="offset points", ha="center", va="bottom", color=style.colour("alarm"),
         )  # fmt: skip
+    ax.margins(y=0.2)
     ax.set_xlim(-0.7, len(at) - 0.3)
     changes = [0, *(row for row in range(1, len(at)) if data.groups[row] != data.groups[row - 1]), len(at)]
     if len(changes) > 2:
@@ -341,4 +344,17 @@ def ordered(ax: Axes, data: OrderData, style: Style) -> None:
     else:
         ax.set_xticks([])
     ax.set_xlabel(data.order)
-    ax.set_ylabel(wrapped(data.title, size_pt(ax)[1], style))
+    ax.set_title(data.title, fontsize=style.letters_pt)
+
+
+def _with_room(data: OrderData, width: float, letters: float) -> list[int]:
+    """The marked nodes whose names have room beside each other on axes of so many points."""
+    out: list[int] = []
+    free_from = -np.inf
+    for row in data.marked:
+        middle = (row + 0.7) / len(data.nodes) * width
+        half = 0.35 * letters * (min(len(data.nodes[row]), _ORDER_LETTERS) + 1)
+        if middle - half > free_from:
+            out.append(row)
+            free_from = middle + half
+    return out

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -307,6 +307,17 @@ def test_figures_of_a_rate_have_the_bound_of_each_side() -> None:
     times = levels_of("coherence-cas")
     of_pairs = finding_of_pairs(times, "node002", Part("core", "core-near"), [(17, 20)], effect=0.08, bound=BOUND)
     assert own_places.own_places(times, "node002", of_pairs).bound.text == "±4 %"
+
+
+def test_names_of_marked_nodes_do_not_overlap() -> None:
+    nodes = {f"rack-07-node-{number:03}": 100.0 + number for number in range(60)}
+    data = fleet_figures.in_order(nodes, {}, "same socket: median, ns", "order", list(nodes)[5:20])
+    drawn = render.figure(fleet_figures.ordered, data, STYLE, 180.0)
+    with STYLE.applied():
+        boxes = sorted((t.get_window_extent() for t in texts_of(drawn) if "rack" in t.get_text()), key=lambda b: b.x0)
+        inside = drawn.get_tightbbox()
+    assert len(boxes) > 1 and all(left.x1 < right.x0 for left, right in pairwise(boxes))
+    assert inside.x0 > 0 and inside.x1 < drawn.get_size_inches()[0]
 
 
 def test_style_on_top_changes_letters_and_refuses_small_ones(tmp_path: Path) -> None:
