@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,9 @@ from nodeprint.data import packed
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import campaign as judging
 from nodeprint.judge import one_node, peers_file
+from nodeprint.machine.topology.presets import preset
+from nodeprint.simulate import Plan, write
+from tests.support.command_line import call
 from tests.support.fleets import made
 
 DEFECTS = (
@@ -98,3 +103,46 @@ def test_a_node_that_is_not_there_is_one_sentence(tmp_path: Path, name: str) -> 
     packed.write(made(nodes=2), tmp_path)
     with pytest.raises(NodeprintError, match="there is no node"):
         one_node.judge(tmp_path, name)
+
+
+def test_the_command_prints_one_node_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    packed.write(made("node003: core 17 +12%", nodes=20), tmp_path)
+    judging.judge(tmp_path)
+    before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert call("judge", tmp_path, "--node", "node003", "--fail-on", "found") == 3
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "SIMULATED, not a measurement"
+    assert lines[1].startswith("node003: SUSPECT. Core 17")
+    assert lines[-1] == "Judged alone against 20 nodes as of the newest verdict; nothing was written."
+    assert call("judge", tmp_path, "--node", "node004", "--fail-on", "found", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["outcome"] == "SAME"
+    assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--baseline", "b"), ("--acceptance", "a.yaml"), ("--recheck", "r"), ("--reference",), ("--notify", "cat")],
+)
+def test_what_is_of_a_whole_campaign_is_refused_for_one_node(
+    tmp_path: Path, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    packed.write(made(nodes=2), tmp_path)
+    assert call("judge", tmp_path, "--node", "node001", *words) == 2
+    message = capsys.readouterr().err
+    assert message == f"nodeprint: {words[0]}: judges a whole campaign, and --node node001 one; leave it out\n"
+
+
+def test_a_node_alone_is_read_from_its_records(tmp_path: Path) -> None:
+    plan = Plan(preset("naples-2x32"), nodes=17, passes=1, cells=True, defects=("node003: core 17 +12%",))
+    campaign = write(plan, tmp_path / "fleet")
+    verdict = judging.judge(campaign).verdict
+    shutil.rmtree(campaign / packed.FOLDER)
+    for name in ("node000", "node003"):
+        alone = one_node.judge(campaign, name)
+        assert alone.peers == 17
+        found, expected = (msgspec.to_builtins(of, str_keys=True) for of in (alone.verdict, verdict.nodes[name]))
+        # of the instruments the peers' median has the node itself in it
+        assert [where for where in apart(found, expected) if ".evidence[" not in where] == []
+    assert not (campaign / packed.FOLDER).exists(), "no other node is read"
+    with pytest.raises(NodeprintError, match=r"there is no node 'node99'.*did you mean"):
+        one_node.judge(campaign, "node99")
