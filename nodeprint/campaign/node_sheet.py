@@ -27,6 +27,7 @@ class Node:
     node: Annotated[str, key("the name used in paths")]
     host: Annotated[str, key("the host name that the records must carry, short")]
     job: Annotated[int, key("the current job, from 1", ge=1)] = 1
+    group: Annotated[str, key("the site's own word for a set of nodes; it is kept, and decides nothing")] = ""
     partition: Annotated[str, key("Slurm's partition that it is measured in")] = ""
     cpus: Annotated[int, key("the CPUs that a job must get, 0 unknown", ge=0)] = 0
     threads: Annotated[
