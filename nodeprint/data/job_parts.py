@@ -73,15 +73,17 @@ def machine(topology: Topology, measured: Sequence[int] = ()) -> NodePlaces:
     NUMA nodes are in the order of their first CPU, those without CPUs after them.
     """
     slots, order = slots_of(topology, sorted({cpu.cpu for cpu in topology.cpus} | set(measured)))
-    at = {cpu: slot for slot, cpu in enumerate(order)}
+    slot_of = {cpu: slot for slot, cpu in enumerate(order)}
     cores = {cpu.cpu: cpu.core for cpu in topology.cpus}
-    first = {n.node: min((at[cpu] for cpu in n.cpus if cpu in at), default=len(order)) for n in topology.numa_nodes}
+    first = {
+        n.node: min((slot_of[cpu] for cpu in n.cpus if cpu in slot_of), default=len(order)) for n in topology.numa_nodes
+    }
     nodes = sorted(first, key=lambda node: (first[node], node))
     numa = np.full(len(order), -1, dtype=np.int64)
     for n in topology.numa_nodes:
         for cpu in n.cpus:
-            if cpu in at:
-                numa[at[cpu]] = nodes.index(n.node)
+            if cpu in slot_of:
+                numa[slot_of[cpu]] = nodes.index(n.node)
     numbers = tuple(cpu if (core := cores.get(cpu)) is None else core for cpu in order)
     layout = NodeLayout(slots, numa, len(nodes), levels=levels_of(topology))
     return NodePlaces(layout, tuple(order), numbers, tuple(nodes))
@@ -113,17 +115,17 @@ def measured_pairs(
     order = np.array(cpus, dtype=np.int64)
     by_number = np.argsort(order)
     home_of, first, second = (np.frombuffer(raw, dtype=np.int64) for raw in (home, a, b))
-    ends = [by_number[np.searchsorted(order, one, sorter=by_number)] for one in (first, second)]
+    ends = [by_number[np.searchsorted(order, end, sorter=by_number)] for end in (first, second)]
     low, high = np.minimum(*ends), np.maximum(*ends)
     used = (ends[0] <= ends[1]) if directed else np.ones(len(low), dtype=np.bool_)
     homes, which = np.unique(home_of, return_inverse=True)
     numbers, pair = np.unique(low * len(order) + high, return_inverse=True)
-    at = np.where(used, which * len(numbers) + pair, -1)
-    return pair_places(homes.tolist(), np.stack(np.divmod(numbers, len(order)), axis=1)), at
+    place_of = np.where(used, which * len(numbers) + pair, -1)
+    return pair_places(homes.tolist(), np.stack(np.divmod(numbers, len(order)), axis=1)), place_of
 
 
 def part(
-    node: int, job: int, measurement: str, header: Mapping[str, Any], of: NodePlaces,
+    node: int, job: int, measurement: str, header: Mapping[str, Any], node_places: NodePlaces,
     coordinates: Mapping[str, Sequence[Key]], values: npt.NDArray[Any], runs: Sequence[int], started: Sequence[str],
 ) -> JobPart:  # fmt: skip
     """A job's values (run, pass, place) that are not of pairs, `coordinates` of each place as measured.
@@ -131,32 +133,32 @@ def part(
     Where places become one, as two CPUs of one NUMA node do, their median counts. A place without a value is none.
     """
     keys = tuple(map(tuple, coordinates.values()))
-    places, names, place, first, joined = _canonical(measurement, of, tuple(coordinates), keys)
+    places, names, place, first, joined = _canonical(measurement, node_places, tuple(coordinates), keys)
     out = np.asarray(values[..., first], dtype=np.float32)
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a pass without a value stays NaN
         for several in joined:
             out[..., several] = np.nanmedian(values[..., place == several], axis=-1)
-    there = np.isfinite(out).any(axis=(0, 1))
-    if not there.all():
-        places, out = {dim: column[there] for dim, column in places.items()}, out[..., there]
+    valued = np.isfinite(out).any(axis=(0, 1))
+    if not valued.all():
+        places, out = {dim: column[valued] for dim, column in places.items()}, out[..., valued]
     unit = str(header.get("cells", {}).get("values", {}).get(models()[measurement].value, header.get("unit", "")))
     operation, quantity = (str(header.get(key, "")) for key in ("operation", "quantity"))
     return JobPart(
-        node, job, measurement, operation, quantity, unit, of.layout, places, names, tuple(runs), out.shape[1],
+        node, job, measurement, operation, quantity, unit, node_places.layout, places, names, tuple(runs), out.shape[1],
         tuple(started), lambda: out,
     )  # fmt: skip
 
 
 @lru_cache(maxsize=256)
 def _canonical(
-    measurement: str, of: NodePlaces, dims: tuple[str, ...], coordinates: tuple[tuple[Key, ...], ...]
+    measurement: str, node_places: NodePlaces, dims: tuple[str, ...], coordinates: tuple[tuple[Key, ...], ...]
 ) -> tuple[dict[str, Ints], dict[str, tuple[str, ...]], Ints, Ints, Ints]:
     """The canonical places, sorted, the words of their dimensions, and the number among them of each measured place;
     the first measured place of each, and the numbers of those that several measured places are."""
     columns, names = [], {}
     for dim, keys in zip(dims, coordinates, strict=True):
-        known = sorted(set(keys), key=lambda key: (isinstance(key, str), key))
-        canonical = dict(zip(known, _of_dimension(measurement, dim, known, of), strict=True))
+        measured = sorted(set(keys), key=lambda key: (isinstance(key, str), key))
+        canonical = dict(zip(measured, _of_dimension(measurement, dim, measured, node_places), strict=True))
         if any(isinstance(key, str) for key in canonical.values()):
             names[dim] = words = tuple(sorted({str(key) for key in canonical.values()}))
             columns.append([words.index(str(canonical[key])) for key in keys])
@@ -168,18 +170,18 @@ def _canonical(
     return dict(zip(dims, rows[first].T.copy(), strict=True)), names, place, first, joined
 
 
-def _of_dimension(measurement: str, dim: str, keys: Sequence[Key], of: NodePlaces) -> list[Key]:
+def _of_dimension(measurement: str, dim: str, keys: Sequence[Key], node_places: NodePlaces) -> list[Key]:
     """The canonical value of each coordinate of a dimension, itself where it is no CPU and no NUMA node."""
     label = models()[measurement].labels.get(dim)
     if label is None:
         return list(keys)
     if label == "node":
-        return [of.nodes.index(int(key)) if int(key) in of.nodes else int(key) for key in keys]
-    slots = [of.cpus.index(int(key)) for key in keys]
+        return [node_places.nodes.index(int(key)) if int(key) in node_places.nodes else int(key) for key in keys]
+    slots = [node_places.cpus.index(int(key)) for key in keys]
     if label == "node_of_cpu":
-        return [int(of.layout.numa[slot]) for slot in slots]
+        return [int(node_places.layout.numa[slot]) for slot in slots]
     # which thread of a core was measured alone goes by OS number: it is the core that was
-    core_of = list(map(tuple, of.layout.slots[:, : RANK + 1].tolist()))
+    core_of = list(map(tuple, node_places.layout.slots[:, : RANK + 1].tolist()))
     cores = [core_of[slot] for slot in slots]
     alone = Counter(cores)
     return [core_of.index(core) if alone[core] == 1 else slot for slot, core in zip(slots, cores, strict=True)]
@@ -191,8 +193,8 @@ def assemble(parts: Sequence[JobPart], folder: Path | None = None) -> tuple[Quan
     The places of a quantity are the union of its parts', NaN where a part has none.
     """
     groups: dict[tuple[Any, ...], list[JobPart]] = {}
-    for one in parts:
-        groups.setdefault(one.key, []).append(one)
+    for job_part in parts:
+        groups.setdefault(job_part.key, []).append(job_part)
     return tuple(
         _merge(groups[key], file_of(folder, key[1], number) if folder is not None else None)
         for number, key in enumerate(sorted(groups))
@@ -207,71 +209,82 @@ def file_of(folder: Path, measurement: str, number: int) -> Path:
 def _merge(parts: Sequence[JobPart], path: Path | None) -> Quantity:
     first, model = parts[0], models()[parts[0].measurement]
     names = {
-        dim: tuple(sorted({word for one in parts for word in one.names.get(dim, ())}))
+        dim: tuple(sorted({word for job_part in parts for word in job_part.names.get(dim, ())}))
         for dim in first.places
-        if any(dim in one.names for one in parts)
+        if any(dim in job_part.names for job_part in parts)
     }
 
     @cache
     def rows_of(number: int) -> Ints:
-        one = parts[number]
-        return np.stack([_in_words(one, dim, names) for dim in first.places], axis=1)
+        job_part = parts[number]
+        return np.stack([_in_words(job_part, dim, names) for dim in first.places], axis=1)
 
     #: Parts share their places by the hundred: each kind is looked up once.
     same: dict[tuple[Any, ...], int] = {}
-    kind = [same.setdefault((*map(id, one.places.values()), *one.names.items()), n) for n, one in enumerate(parts)]
+    kind = [
+        same.setdefault((*map(id, job_part.places.values()), *job_part.names.items()), n)
+        for n, job_part in enumerate(parts)
+    ]
     places = _union([rows_of(number) for number in dict.fromkeys(kind)], pairs=model.places == "pairs")
-    at = {number: codes(np.concatenate([places, rows_of(number)]))[len(places) :] for number in dict.fromkeys(kind)}
-    runs = [len(one.runs) for one in parts]
-    shape = (sum(runs), max(one.passes for one in parts), len(places))
+    place_of = {
+        number: codes(np.concatenate([places, rows_of(number)]))[len(places) :] for number in dict.fromkeys(kind)
+    }
+    runs = [len(job_part.runs) for job_part in parts]
+    shape = (sum(runs), max(job_part.passes for job_part in parts), len(places))
     values: Values = (
         np.lib.format.open_memmap(path, "w+", np.float32, shape) if path is not None else np.empty(shape, np.float32)
     )
     row = 0
-    for one, number in zip(parts, kind, strict=True):
-        span = values[row : row + len(one.runs)]
-        if (one.passes, len(at[number])) == shape[1:] and np.array_equal(at[number], np.arange(len(places))):
-            span[...] = one.values()
+    for job_part, number in zip(parts, kind, strict=True):
+        span = values[row : row + len(job_part.runs)]
+        if (job_part.passes, len(place_of[number])) == shape[1:] and np.array_equal(
+            place_of[number], np.arange(len(places))
+        ):
+            span[...] = job_part.values()
         else:
             span[...] = np.nan
-            span[:, : one.passes][..., at[number]] = one.values()
-        row += len(one.runs)
+            span[:, : job_part.passes][..., place_of[number]] = job_part.values()
+        row += len(job_part.runs)
     return Quantity(
         first.measurement, first.operation, first.quantity, first.unit, model, first.layout,
         dict(zip(first.places, places.T.copy(), strict=True)), values,
-        np.repeat([one.node for one in parts], runs), np.repeat([one.job for one in parts], runs),
-        np.concatenate([np.array(one.runs, dtype=np.int64) for one in parts]),
-        tuple(time for one in parts for time in one.started),
-        np.concatenate([np.zeros(len(one.runs)) if one.disturbed is None else one.disturbed for one in parts]),
+        np.repeat([job_part.node for job_part in parts], runs), np.repeat([job_part.job for job_part in parts], runs),
+        np.concatenate([np.array(job_part.runs, dtype=np.int64) for job_part in parts]),
+        tuple(time for job_part in parts for time in job_part.started),
+        np.concatenate([
+            np.zeros(len(job_part.runs)) if job_part.disturbed is None else job_part.disturbed for job_part in parts
+        ]),
         names, first.tick_ns,
     )  # fmt: skip
 
 
 def has_places_of(earlier: JobPart, parts: Sequence[JobPart]) -> bool:
     """Whether `parts` have between them every pass and place of the quantity in which the part `earlier` has values."""
-    alike = [one for one in parts if one.key == earlier.key]
-    there = np.isfinite(earlier.values())
-    passes = np.flatnonzero(there.any(axis=(0, 2)))
-    now = {place for one in alike for place in _named_places(one)}
-    then = np.flatnonzero(there.any(axis=(0, 1))).tolist()
+    alike = [job_part for job_part in parts if job_part.key == earlier.key]
+    valued = np.isfinite(earlier.values())
+    passes = np.flatnonzero(valued.any(axis=(0, 2)))
+    now = {place for job_part in alike for place in _named_places(job_part)}
+    then = np.flatnonzero(valued.any(axis=(0, 1))).tolist()
     named = _named_places(earlier)
-    return max((one.passes for one in alike), default=0) > passes.max(initial=-1) and all(
-        named[at] in now for at in then
+    return max((job_part.passes for job_part in alike), default=0) > passes.max(initial=-1) and all(
+        named[place] in now for place in then
     )
 
 
-def _named_places(one: JobPart) -> list[tuple[Key, ...]]:
+def _named_places(job_part: JobPart) -> list[tuple[Key, ...]]:
     """The coordinates of each place, words where a dimension is of words."""
-    listed = {dim: column.tolist() for dim, column in one.places.items()}
-    columns = ([one.names[dim][at] for at in c] if dim in one.names else c for dim, c in listed.items())
+    listed = {dim: column.tolist() for dim, column in job_part.places.items()}
+    columns = (
+        [job_part.names[dim][number] for number in c] if dim in job_part.names else c for dim, c in listed.items()
+    )
     return list(zip(*columns, strict=True))
 
 
-def _in_words(one: JobPart, dim: str, names: Mapping[str, tuple[str, ...]]) -> Ints:
+def _in_words(job_part: JobPart, dim: str, names: Mapping[str, tuple[str, ...]]) -> Ints:
     """The coordinates of a part as numbers of the quantity's words."""
     if dim not in names:
-        return one.places[dim]
-    return np.array([names[dim].index(word) for word in one.names[dim]], dtype=np.int64)[one.places[dim]]
+        return job_part.places[dim]
+    return np.array([names[dim].index(word) for word in job_part.names[dim]], dtype=np.int64)[job_part.places[dim]]
 
 
 def _union(every: Sequence[Ints], *, pairs: bool) -> Ints:
