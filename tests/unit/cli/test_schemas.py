@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import jsonschema
+import msgspec
 import numpy as np
 import pytest
 import xarray as xr
@@ -142,6 +143,8 @@ def _content(path: Path) -> str:
     if path.name.endswith(".tar.gz"):
         return str(tarfile.open(path).getnames())
     data = path.read_bytes()
+    if path.suffix == ".msgpack":
+        return "simulated" if msgspec.msgpack.decode(data)["simulated"] else ""
     return (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
 
 
