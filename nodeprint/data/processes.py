@@ -1,16 +1,22 @@
 """Processes that work beside this one. Ctrl-C is for this one alone, which then ends them: a terminal sends it to all,
-and each would write a traceback of its own."""
+and each would write a traceback of its own. They end with this one, however it is ended."""
 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing.context import BaseContext
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
+
+#: Seconds in which a process whose parent is gone removes what it holds.
+_TO_CLEAN_UP_S = 2.0
 
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
@@ -51,5 +57,18 @@ class Pool(ProcessPoolExecutor):
 def _begin(initializer: Callable[..., object] | None, arguments: tuple[Any, ...]) -> None:
     """Begin a process, which leaves its work when it is to end."""
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     if initializer is not None:
         initializer(*arguments)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that began it is gone: a pool that is killed ends none of its processes. What it
+    works on has some seconds to remove what it holds; the pool's loop would take the exit for an error of the task and
+    wait for the next one for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(_TO_CLEAN_UP_S)
+        os._exit(1)
