@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -143,6 +145,26 @@ def test_no_file_of_a_campaign_gives_a_traceback(
         if code == 2:
             assert said.err.startswith("nodeprint: "), (command, said.err)
             assert said.err.count("\n") == 1, (command, said.err)
+
+
+@pytest.mark.parametrize(
+    ("name", "locale"),
+    [(b"caf\xe9", {}), ("\N{CYRILLIC SMALL LETTER YA}".encode(), {"LC_ALL": "C", "PYTHONUTF8": "0"})],
+)
+@pytest.mark.parametrize("command", ["judge", "protocol"])
+def test_folder_whose_name_is_not_text_is_one_sentence(
+    command: str, name: bytes, locale: dict[str, str], good: Path, tmp_path: Path
+) -> None:
+    campaign = tmp_path / os.fsdecode(name)
+    shutil.copytree(good, campaign)
+    done = subprocess.run(
+        [sys.executable, "-m", "nodeprint", command, campaign], capture_output=True, text=True, timeout=60,
+        check=False, env=os.environ | locale, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    shown = "".join(letter if letter.isascii() else "?" for letter in name.decode("ascii", "surrogateescape"))
+    assert done.stderr.startswith(f"nodeprint: the name `{shown}` is not UTF-8; rename")
+    assert done.stderr.count("\n") == 1
 
 
 KNOWN = "suppressions: [{node: a, finding: core-slow, reason: c, until: %s}]"
