@@ -236,3 +236,35 @@ def test_what_is_wrong_with_a_configuration_is_said(tmp_path: Path, text: str, s
     assert str(path) in str(refusal.value)
     assert says in str(refusal.value)
     assert "; " in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("taken", "command", "advice"),
+    [
+        ("report", "report", "make it writable, or name another folder with `--to`"),
+        (
+            "pseudonyms.tsv/",
+            "report --pseudonyms --to elsewhere",
+            "make the campaign writable or work in a copy of it,",
+        ),
+        ("nodes/a/node.nc/", "export", "make it writable, or write a table elsewhere with `--to`"),
+    ],
+)
+def test_campaign_that_cannot_be_written_names_the_option(
+    good: Path, tmp_path: Path, taken: str, command: str, advice: str, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(good, "campaign")
+    path = Path("campaign", taken)
+    path.mkdir() if taken.endswith("/") else path.write_text("")
+    os.utime(path, (0, 0))  # older than the records
+    name, *options = command.split()
+    assert call(name, "campaign", *options) == 2
+    error = capsys.readouterr().err
+    assert f"; {advice}" in error and error.count("\n") == 1, error
+
+
+def test_style_without_figures_is_refused(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("report", good, "--style", "nofile") == 2
+    assert capsys.readouterr().err == "nodeprint: --style: is for files of figures; add --figures\n"
