@@ -188,7 +188,10 @@ def test_numbers_of_engineers_are_numbers(tmp_path: Path, number: str) -> None:
         ("bounds:", "bounds: must be keys with values, not nothing"),
         ("bounds: {percent: {core: 0}}", "bounds.percent.core: must be more than 0, not 0"),
         ("bounds: {percent: {core: .nan}}", "line 1, column 26: not a finite number"),
-        ("bounds: {}\nbounds: {}", "line 2, column 1: the key bounds is there twice"),
+        ("bounds: {}\nbounds: {}", "line 2, column 1: the key bounds is there twice; remove one of them"),
+        ("bounds:\n\tpercent: {}", "line 2, column 1: a tab begins the line; indent it with blanks"),
+        ("bounds: {percent: {core: '4'}}", "bounds.percent.core: must be a number, not '4'; write it without quotes"),
+        ("bounds: {percent: {core: four}}", "not 'four'; config/README.md explains every key"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_an_acceptance_file_is_said(tmp_path: Path, text: str, says: str) -> None:
@@ -217,7 +220,7 @@ def test_what_is_wrong_with_an_acceptance_file_is_said(tmp_path: Path, text: str
         ("slurm: {nods: cn01}", "slurm.nods: unknown key; did you mean nodes? known are partition, nodes, "),
         ("measure: [clock-alone, clock-alone]", "measure[1]: clock-alone is there twice; remove one"),
         ("arguments: {coherence-ca: x}", "arguments.coherence-ca: no such measurement; did you mean coherence-cas?"),
-        ("arguments: {1: x}", "line 1, column 13: the key 1 must be text, in quotes; write it as YAML"),
+        ("arguments: {1: x}", "line 1, column 13: the key 1 must be text; write it in quotes"),
         ("runs: 1\nruns: 2", "line 2, column 1: the key runs is there twice"),
         ("runs: " + "9" * 5000, "line 1, column 7: not a valid number"),
         ("recheck_minutes: .inf", "line 1, column 18: not a finite number"),
