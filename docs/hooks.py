@@ -51,7 +51,9 @@ def rows_of_keys(rule: Schema, schema: Schema, prefix: str = "") -> Iterator[str
         items = value.get("items") or value.get("additionalProperties") or value
         inside = schema["$defs"][items["$ref"].rpartition("/")[2]] if "$ref" in items else None
         kind = value_of(value, "") if inside is None else "list of keys" if "items" in value else "keys"
-        default = default_of(value["default"]) if "default" in value and (inside is None or items is not value) else ""
+        shown = "default" in value and (inside is None or items is not value)
+        shown = shown and not ("minItems" in value and not value["default"])  # left out it is not empty
+        default = default_of(value["default"]) if shown else ""
         meaning = value.get("description") or " ".join((inside or {}).get("description", "").split())
         yield f"| `{prefix}{name}` | {default} | {value.get('allowed', kind)} | {meaning} |"
         if inside is not None:

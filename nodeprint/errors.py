@@ -11,7 +11,7 @@ class NodeprintError(Exception):
     """Bad input or a missing part. The command line prints it as one sentence and ends with 2.
 
     `where` is a file, `line` a line number in it (from 1), `column` a column, `key` a key's path; each optional.
-    `advice` says what to do.
+    `advice` says what to do; `problem` is the sentence without it.
     """
 
     def __init__(
@@ -31,10 +31,8 @@ class NodeprintError(Exception):
             place += f", column {column}"
         if key is not None:
             place += f": {key}" if place else key
-        sentence = f"{place}: {what}" if place else what
-        if advice:
-            sentence += f"; {advice}"
-        super().__init__(sentence)
+        self.problem = f"{place}: {what}" if place else what
+        super().__init__(f"{self.problem}; {advice}" if advice else self.problem)
 
 
 class CannotWriteError(NodeprintError):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from nodeprint.cards.card import Card
 from nodeprint.cards.hashing import hashed
-from nodeprint.errors import NodeprintError, printable
+from nodeprint.errors import NodeprintError, printable, unreadable
 
 _NAMESPACE = "nodeprint"
 _SECONDS = 120.0
@@ -31,8 +31,13 @@ def sign(card: Card, key: Path) -> Card:
 
 def signer(card: Card, signers: Path | None = None) -> str:
     """Who signed a card: the key's fingerprint, or its principal in the file of allowed `signers`
-    (ssh-keygen(1), ALLOWED SIGNERS). Empty where nobody did. Raises NodeprintError where the signature does not
-    hold."""
+    (ssh-keygen(1), ALLOWED SIGNERS). Empty where nobody did. Raises NodeprintError where that file cannot be read or
+    the signature does not hold."""
+    if signers is not None:
+        try:
+            signers.read_bytes()
+        except OSError as error:
+            raise unreadable(signers, error) from error
     if not card.signature:
         return ""
     with tempfile.TemporaryDirectory() as folder:

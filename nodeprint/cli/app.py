@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
+import re
 import sys
 from typing import Annotated, Any
 
@@ -78,6 +79,12 @@ def main() -> None:
             raise
         advice = f"`pip install 'nodeprint[{_EXTRAS[package]}]'` installs it"
         print(f"nodeprint: this command needs {package}, which is not installed; {advice}", file=sys.stderr)
+        sys.exit(2)
+    except UnicodeEncodeError as error:  # a path of other bytes than the encoding's, which Python has as surrogates
+        before, after = error.object[: error.start], error.object[error.start :]
+        name = printable(re.split("[/\n]", before)[-1] + re.split("[/\n]", after)[0], 80)
+        advice = "rename the folder or file, or set LC_ALL=C.UTF-8 where only this shell has another encoding"
+        print(f"nodeprint: the name `{name}` is not UTF-8; {advice}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
         sys.stderr.close()

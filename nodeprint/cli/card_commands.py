@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nodeprint.cli.app import SHOW, app
 from nodeprint.cli.shared import Json, print_json
 from nodeprint.errors import NodeprintError
+
+if TYPE_CHECKING:
+    from nodeprint.cards.card import Card
 
 
 @app.command(rich_help_panel=SHOW, epilog="Example: nodeprint publish results/main/nodes/cn017 --to card.json")
@@ -33,7 +36,7 @@ def publish(
     if card.matrix is None and not card.figures:
         raise NodeprintError("nothing was measured", where=where, advice="measure it first: `nodeprint here`")
     hashing.write(signing.sign(card, sign) if sign else card, to)
-    typer.echo(f"{to}: {card.processor.name}, {to.stat().st_size} bytes; `nodeprint verify {to}` checks it")
+    typer.echo(f"{to}: {_called(card)}, {to.stat().st_size} bytes; `nodeprint verify {to}` checks it")
 
 
 @app.command(rich_help_panel=SHOW, epilog="Example: nodeprint verify card.json --signers allowed_signers")
@@ -56,11 +59,21 @@ def verify(
         by = signing.signer(card, signers)
         if signers is not None and not by:
             raise NodeprintError("is not signed", where=path, advice="ask its author for a signed one")
-        results[str(path)] = {"processor": card.processor.name, "sha256": card.sha256, "signed_by": by}
+        results[str(path)] = {
+            "processor": card.processor.name,
+            "simulated": card.origin.simulated,
+            "sha256": card.sha256,
+            "signed_by": by,
+        }
         if not json:
-            typer.echo(f"{path}: as it was made ({card.processor.name}), {f'signed by {by}' if by else 'not signed'}")
+            typer.echo(f"{path}: as it was made ({_called(card)}), {f'signed by {by}' if by else 'not signed'}")
     if json:
         print_json(results)
+
+
+def _called(card: Card) -> str:
+    """What a card is of: its processor, and that it was simulated."""
+    return f"SIMULATED, {card.processor.name}" if card.origin.simulated else card.processor.name
 
 
 @app.command(rich_help_panel=SHOW, epilog="Example: nodeprint atlas cards --to site")

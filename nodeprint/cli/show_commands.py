@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,9 +11,19 @@ import typer
 
 from nodeprint.cli.app import SHOW, app
 from nodeprint.cli.shared import Campaign, print_result
+from nodeprint.errors import CannotWriteError, NodeprintError
 
 #: Those of export.TABLES, which are not imported to print the help.
 Table = Literal["pairs", "cells", "classes", "deviations"]
+
+
+@contextmanager
+def _advised(advice: str) -> Iterator[None]:
+    """What to do where the command cannot write into the campaign's folder."""
+    try:
+        yield
+    except CannotWriteError as error:
+        raise CannotWriteError(error.problem, advice=advice) from error
 
 
 @app.command(rich_help_panel=SHOW, epilog="Example: nodeprint report results/main --figures --pseudonyms")
@@ -51,14 +63,18 @@ def report(
     from nodeprint.history import courses
     from nodeprint.report import documents
 
+    if style is not None and not figures:
+        raise NodeprintError("is for files of figures", key="--style", advice="add --figures")
     saved: Any = {
         "figures": figures, "figure_width": width, "figure_style": style, "pseudonyms": pseudonyms,
         "over_time": None if pseudonyms else courses.beside(campaign),
     }  # fmt: skip
-    if nodes is None:
-        paths = documents.write(campaign, to, **saved)
-    else:
-        paths = documents.write_nodes(campaign, node_lists.expand(nodes, "--nodes"), to, **saved)
+    elsewhere = "make it writable, or name another folder with `--to`"
+    with nullcontext() if to or pseudonyms else _advised(elsewhere):
+        if nodes is None:
+            paths = documents.write(campaign, to, **saved)
+        else:
+            paths = documents.write_nodes(campaign, node_lists.expand(nodes, "--nodes"), to, **saved)
     for path in paths:
         typer.echo(path)
 
@@ -113,14 +129,16 @@ def export(
     if hwloc:
         from nodeprint.cards import hwloc_export
 
-        for path in hwloc_export.export(campaign):
-            typer.echo(path)
+        with _advised("make it writable, or work in a copy of the campaign"):
+            for path in hwloc_export.export(campaign):
+                typer.echo(path)
         return
     if to is None:
         from nodeprint.data import netcdf
 
-        for path in netcdf.export(campaign):
-            typer.echo(path)
+        with _advised("make it writable, or write a table elsewhere with `--to`"):
+            for path in netcdf.export(campaign):
+                typer.echo(path)
         return
     from nodeprint.interface import export as tables
 

@@ -18,7 +18,7 @@ from nodeprint.campaign import node_sheet
 from nodeprint.data import packing
 from nodeprint.data.packed import FOLDER, PackedFleet
 from nodeprint.data.processes import Pool
-from nodeprint.errors import NodeprintError, printable
+from nodeprint.errors import CannotWriteError, NodeprintError, printable
 from nodeprint.judge.outcome import MEANING
 from nodeprint.report import explorer, html, names, pdf, site_branding
 from nodeprint.report import files as verdict_files
@@ -210,7 +210,11 @@ class Task(msgspec.Struct, frozen=True, dict=True):
     def run(self, over_time: OfNodes | None) -> list[Printed]:
         """Print all nodes that have anything to be printed, more than a few on all CPUs that we may use."""
         if self.pseudonyms:  # in the campaign, which is not published: beside the pages it would be copied with them
-            files.write(self.folder / "pseudonyms.tsv", self.called.table())
+            try:
+                files.write(self.folder / "pseudonyms.tsv", self.called.table())
+            except CannotWriteError as error:
+                advice = "make the campaign writable or work in a copy of it, as this says which node is which"
+                raise CannotWriteError(error.problem, advice=advice) from error
         if over_time is not None:
             self.over_time.update(over_time([node for node in self.source.verdict.nodes if node in self.paged]))
         wanted = [n for n in self.source.verdict.nodes if n in self.paged or n in self.explored]

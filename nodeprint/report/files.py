@@ -171,7 +171,11 @@ _METRICS = {
     "B/s": ("bandwidth_bytes_per_second", "Median rate of the cells of a measurement.", 1.0),
     "Hz": ("clock_hertz", "Median clock of a measurement's CPUs.", 1.0),
     "1/s": ("operations_per_second", "Median rate of operations, floating point ones of load-alone.", 1.0),
-    "share": ("lost_time_ratio", "Median share of the time that is taken from a CPU.", 1.0),
+    "share": (
+        "lost_time_ratio",
+        "Median share of the time that is taken from a CPU; of fault-huge of the huge pages that are not had.",
+        1.0,
+    ),
 }
 _OTHER = ("value", "Median of the cells of a measurement in another unit.", 1.0)
 

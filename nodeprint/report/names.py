@@ -139,7 +139,7 @@ _OF_PAIRS: Collection[str] = ("node", "socket", "class", "quadrant", "link", "cc
 
 def part(of: Part) -> str:
     """A part: `core 37 (CPU 37)`, `CCD 3 to CCD 4`, `memory of NUMA node 1, socket 0`."""
-    where, term = of.where, of.term
+    where, term = dict(sorted(of.where.items())), of.term  # the same words before verdict.json is written as after
     if term.startswith("fabric-"):
         return " to ".join(printable(str(where[end]), 80) for end in ("node", "to") if end in where)
     if term == "class":
@@ -184,7 +184,7 @@ def subject(of: Finding | Margin) -> str:
 def place(where: Where) -> str:
     """A place of cells: `core 5 (CPU 37), level L3`; the whole node where it is nothing else."""
     parts = []
-    for key, value in where.items():
+    for key, value in sorted(where.items()):
         if key == "core":
             parts.append(f"core {value} (CPU {where['cpu']})" if "cpu" in where else f"core {value}")
         elif key in ("cpu", "cpu_a", "cpu_b"):

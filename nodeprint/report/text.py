@@ -97,7 +97,8 @@ def headline_of(fleet: FleetVerdict) -> str:
     return say(
         "fleet", fleet.outcome,
         same=fleet.counts.get(Outcome.SAME, 0), measured=fleet.measured, nodes=names.counted(fleet.nodes, "node"),
-        groups=groups, of_groups=say("of_groups", groups=groups) if fleet.groups else "",
+        are="is" if fleet.nodes == 1 else "are", groups=groups,
+        of_groups=say("of_groups", groups=groups) if fleet.groups else "",
         within=say("within", margins=margins) if margins else "",
     )  # fmt: skip
 
@@ -525,7 +526,7 @@ def one_node(name: str, node: NodeVerdict, peers: int) -> list[str]:
     """A node for a terminal that was judged alone, against so many nodes; 0 where all were judged."""
     lines = [f"{printable(name)}: {node.outcome}. {node_sentence([node])}"]
     lines += [f"  {finding_sentence(finding)}" for finding in node.counted[1:]]
-    return [*lines, say("peers_of_verdict", nodes=f"{peers:,}")] if peers else lines
+    return [*lines, say("peers_of_verdict", nodes=f"{peers:,} nodes")] if peers else lines
 
 
 def disturbed(verdict: Verdict) -> list[str]:

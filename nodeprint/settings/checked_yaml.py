@@ -37,13 +37,16 @@ def read(path: Path) -> dict[str, Any]:
         advice = "name a YAML file, in UTF-8"
         raise NodeprintError("not text", where=path, advice=advice) from error
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
+        mark, problem = error.problem_mark, str(error.problem or error.context)
+        advice = error.note or "write it as YAML: `key: value`, a line each"
+        if "character '\\t'" in problem:
+            problem, advice = "a tab begins the line", "indent it with blanks"
         raise NodeprintError(
-            printable(str(error.problem or error.context)),
+            printable(problem),
             where=path,
             line=mark.line + 1 if mark else None,
             column=mark.column + 1 if mark else None,
-            advice="write it as YAML: `key: value`, a line each",
+            advice=advice,
         ) from error
     except (yaml.YAMLError, RecursionError) as error:
         what = "nested too deeply" if isinstance(error, RecursionError) else "not YAML, but control characters"
@@ -76,10 +79,11 @@ class _Loader(yaml.SafeLoader):
             name = key.value if isinstance(key, yaml.ScalarNode) else "in brackets"
             is_text = key.tag in ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")
             if name in seen or not is_text:
-                what = "is there twice" if is_text else "must be text, in quotes"
+                what = "is there twice" if is_text else "must be text"
                 raise yaml.constructor.ConstructorError(
-                    problem=f"the key {printable(name, 60)} {what}", problem_mark=key.start_mark
-                )
+                    problem=f"the key {printable(name, 60)} {what}", problem_mark=key.start_mark,
+                    note="remove one of them" if is_text else "write it in quotes",
+                )  # fmt: skip
             seen.add(name)
         return super().construct_mapping(node, deep)
 
@@ -177,6 +181,18 @@ _RULES = {
 }
 
 
+#: By the type that a schema asks for what YAML reads as it.
+_READ_AS = {"integer": (int,), "number": (int, float), "boolean": (bool,)}
+
+
+def _unquoted_type(text: str) -> type:
+    """What a text would be without its quotes."""
+    try:
+        return type(yaml.load(text, Loader=_Loader))
+    except yaml.YAMLError:
+        return str
+
+
 def _explained(error: jsonschema.ValidationError) -> tuple[str, str, str]:
     """The key's path, what is wrong with it, and what would be right where that is more than the guide says."""
     rule: Any = error.validator_value
@@ -198,5 +214,8 @@ def _explained(error: jsonschema.ValidationError) -> tuple[str, str, str]:
         what = _RULES[str(error.validator)].format(rule=_TYPES.get(str(rule), rule), value=shown)
         advice = f"write {schema['allowed']}" if "allowed" in schema else ""
         advice = "write it as 2026-12-31" if rule == "date" else advice
+        advice = "leave the key out for its default" if error.validator == "minItems" else advice
+        if isinstance(value, str) and _unquoted_type(value) in _READ_AS.get(str(rule), ()):
+            advice = "write it without quotes"
         return key, what, "write it in quotes" if rule == "string" and isinstance(value, int | float) else advice
     return key, printable(error.message), ""

@@ -19,10 +19,18 @@ class Bound(msgspec.Struct, frozen=True):
     above: float
 
     @property
+    def alike(self) -> bool:
+        """Whether it is the same on both sides."""
+        return abs(self.below - self.above) < 1e-9
+
+    def on_side(self, effect: float) -> float:
+        """The bound of an effect of this sign."""
+        return self.above if effect > 0 else self.below
+
+    @property
     def text(self) -> str:
         """`±4 %` where it is alike on both sides, else `-4.76 to +5 %`."""
-        alike = abs(self.below - self.above) < 1e-9
-        return f"±{self.above:.3g} %" if alike else f"-{self.below:.3g} to +{self.above:.3g} %"
+        return f"±{self.above:.3g} %" if self.alike else f"-{self.below:.3g} to +{self.above:.3g} %"
 
     def draw(self, span: Callable[..., Any], line: Callable[..., Any], style: Style) -> None:
         """Draw what is accepted and its two ends with `span` and `line` of axes (axhspan and axhline, or upright)."""

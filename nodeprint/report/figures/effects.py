@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -38,6 +39,13 @@ class EffectData(msgspec.Struct, frozen=True):
     title: str
     unit: str = ""
     unit_size: float = 0.0
+
+    @property
+    def heading(self) -> str:
+        """The deciding effect and the bound on its side, which is short enough for a small figure."""
+        effect = self.jobs[-1].effect
+        bound = self.bound.text if self.bound.alike else f"{math.copysign(self.bound.on_side(effect), effect):+.3g} %"
+        return f"{_two_digits(effect, '+')} %: {_two_digits(self.times_bound)} times its bound, {bound}"
 
     def frame(self, width: float) -> Frame:
         """A row for each job."""
@@ -92,14 +100,18 @@ def effect(ax: Axes, data: EffectData, style: Style) -> None:
     ax.spines["left"].set_visible(False)
     ax.set_xlabel(data.title)
     ax.set_title(
-        f"{data.jobs[-1].effect:+.2g} %: {data.times_bound:.2g} times the bound of {data.bound.text}",
-        fontsize=style.letters_pt, color=alarm, pad=25 if data.unit_size else 4,
+        data.heading, fontsize=style.letters_pt, color=alarm, pad=25 if data.unit_size else 4,
     )  # fmt: skip
     if data.unit_size:
         size = data.unit_size
         top = ax.secondary_xaxis("top", functions=(_times(size), _times(1 / size)))
         top.set_xlabel(f"the same in {data.unit}")
         ax.spines["top"].set_visible(False)
+
+
+def _two_digits(value: float, sign: str = "") -> str:
+    """A number of two digits, or a whole one, without an exponent."""
+    return f"{value:{sign}.2g}" if abs(value) < 99.5 else f"{value:{sign}.0f}"
 
 
 def _times(factor: float) -> Callable[[Any], Any]:

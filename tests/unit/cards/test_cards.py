@@ -129,6 +129,17 @@ def test_signatures(tmp_path: Path) -> None:
     assert signing.signer(bare()) == ""
     done = CliRunner().invoke(app, ["verify", str(path), "--signers", str(signers)])
     assert done.exit_code == 0 and "signed by ada@example" in done.stdout
+    with pytest.raises(NodeprintError, match=r"nofile: cannot be read \(No such file or directory\); check the name"):
+        signing.signer(signed, tmp_path / "nofile")
+
+
+def test_card_of_a_simulated_node_says_so(campaign: Path, tmp_path: Path) -> None:
+    made = CliRunner().invoke(app, ["publish", str(campaign), "--to", str(tmp_path / "card.json")])
+    checked = CliRunner().invoke(app, ["verify", str(tmp_path / "card.json")])
+    for done in (made, checked):
+        assert done.exit_code == 0 and "SIMULATED, AMD EPYC" in done.stdout
+    facts = CliRunner().invoke(app, ["verify", str(tmp_path / "card.json"), "--json"]).stdout
+    assert [of["simulated"] for of in json.loads(facts).values()] == [True]
 
 
 # --- the reference ---

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -145,6 +147,26 @@ def test_no_file_of_a_campaign_gives_a_traceback(
             assert said.err.count("\n") == 1, (command, said.err)
 
 
+@pytest.mark.parametrize(
+    ("name", "locale"),
+    [(b"caf\xe9", {}), ("\N{CYRILLIC SMALL LETTER YA}".encode(), {"LC_ALL": "C", "PYTHONUTF8": "0"})],
+)
+@pytest.mark.parametrize("command", ["judge", "protocol"])
+def test_folder_whose_name_is_not_text_is_one_sentence(
+    command: str, name: bytes, locale: dict[str, str], good: Path, tmp_path: Path
+) -> None:
+    campaign = tmp_path / os.fsdecode(name)
+    shutil.copytree(good, campaign)
+    done = subprocess.run(
+        [sys.executable, "-m", "nodeprint", command, campaign], capture_output=True, text=True, timeout=60,
+        check=False, env=os.environ | locale, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    shown = "".join(letter if letter.isascii() else "?" for letter in name.decode("ascii", "surrogateescape"))
+    assert done.stderr.startswith(f"nodeprint: the name `{shown}` is not UTF-8; rename")
+    assert done.stderr.count("\n") == 1
+
+
 KNOWN = "suppressions: [{node: a, finding: core-slow, reason: c, until: %s}]"
 
 
@@ -166,7 +188,10 @@ def test_numbers_of_engineers_are_numbers(tmp_path: Path, number: str) -> None:
         ("bounds:", "bounds: must be keys with values, not nothing"),
         ("bounds: {percent: {core: 0}}", "bounds.percent.core: must be more than 0, not 0"),
         ("bounds: {percent: {core: .nan}}", "line 1, column 26: not a finite number"),
-        ("bounds: {}\nbounds: {}", "line 2, column 1: the key bounds is there twice"),
+        ("bounds: {}\nbounds: {}", "line 2, column 1: the key bounds is there twice; remove one of them"),
+        ("bounds:\n\tpercent: {}", "line 2, column 1: a tab begins the line; indent it with blanks"),
+        ("bounds: {percent: {core: '4'}}", "bounds.percent.core: must be a number, not '4'; write it without quotes"),
+        ("bounds: {percent: {core: four}}", "not 'four'; config/README.md explains every key"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_an_acceptance_file_is_said(tmp_path: Path, text: str, says: str) -> None:
@@ -195,7 +220,7 @@ def test_what_is_wrong_with_an_acceptance_file_is_said(tmp_path: Path, text: str
         ("slurm: {nods: cn01}", "slurm.nods: unknown key; did you mean nodes? known are partition, nodes, "),
         ("measure: [clock-alone, clock-alone]", "measure[1]: clock-alone is there twice; remove one"),
         ("arguments: {coherence-ca: x}", "arguments.coherence-ca: no such measurement; did you mean coherence-cas?"),
-        ("arguments: {1: x}", "line 1, column 13: the key 1 must be text, in quotes; write it as YAML"),
+        ("arguments: {1: x}", "line 1, column 13: the key 1 must be text; write it in quotes"),
         ("runs: 1\nruns: 2", "line 2, column 1: the key runs is there twice"),
         ("runs: " + "9" * 5000, "line 1, column 7: not a valid number"),
         ("recheck_minutes: .inf", "line 1, column 18: not a finite number"),
@@ -214,3 +239,35 @@ def test_what_is_wrong_with_a_configuration_is_said(tmp_path: Path, text: str, s
     assert str(path) in str(refusal.value)
     assert says in str(refusal.value)
     assert "; " in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("taken", "command", "advice"),
+    [
+        ("report", "report", "make it writable, or name another folder with `--to`"),
+        (
+            "pseudonyms.tsv/",
+            "report --pseudonyms --to elsewhere",
+            "make the campaign writable or work in a copy of it,",
+        ),
+        ("nodes/a/node.nc/", "export", "make it writable, or write a table elsewhere with `--to`"),
+    ],
+)
+def test_campaign_that_cannot_be_written_names_the_option(
+    good: Path, tmp_path: Path, taken: str, command: str, advice: str, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(good, "campaign")
+    path = Path("campaign", taken)
+    path.mkdir() if taken.endswith("/") else path.write_text("")
+    os.utime(path, (0, 0))  # older than the records
+    name, *options = command.split()
+    assert call(name, "campaign", *options) == 2
+    error = capsys.readouterr().err
+    assert f"; {advice}" in error and error.count("\n") == 1, error
+
+
+def test_style_without_figures_is_refused(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("report", good, "--style", "nofile") == 2
+    assert capsys.readouterr().err == "nodeprint: --style: is for files of figures; add --figures\n"

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from nodeprint import __version__
 from nodeprint.cli import app
 from nodeprint.cli.app import GROUPS
+from nodeprint.judge.outcome import MEANING, FleetOutcome, Kind
 from nodeprint.settings import commit
 from tests.support.command_line import call
 from tests.support.real_parts import ROOT
@@ -125,3 +126,10 @@ def test_the_demo_replaces_no_measurement(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path)])
     assert "holds no simulated campaign" in str(done.exception)
     assert [path.name for path in tmp_path.iterdir()] == ["plan.tsv"]
+
+
+def test_help_of_fail_on_names_every_outcome_that_is_found() -> None:
+    words = " ".join(output("judge", "--help").split())
+    listed = words.partition("found (")[2].partition(")")[0].split(", ")
+    found = {str(of) for of, meaning in MEANING.items() if Kind.FOUND in meaning.fails}
+    assert found <= set(listed) and str(FleetOutcome.NOT_UNIFORM) in listed

@@ -113,7 +113,9 @@ def test_the_command_prints_one_node_and_writes_nothing(tmp_path: Path, capsys: 
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "SIMULATED, not a measurement"
     assert lines[1].startswith("node003: SUSPECT. Core 17")
-    assert lines[-1] == "Judged alone against 20 nodes as of the newest verdict; nothing was written."
+    assert lines[-1] == (
+        "Judged alone against the fleet of the newest verdict, in which 20 nodes were compared; nothing was written."
+    )
     assert call("judge", tmp_path, "--node", "node004", "--fail-on", "found", "--json") == 0
     assert json.loads(capsys.readouterr().out)["outcome"] == "SAME"
     assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before

@@ -41,6 +41,7 @@ from nodeprint.report.figures.curves import CurveData, CurveLine
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.figures.own_places import OwnPlaces
 from nodeprint.report.figures.render import Draw, FigureData, Origin
+from nodeprint.report.pages import pictures
 from nodeprint.simulate import Plan, fleet
 from tests.support.findings import finding_of_cells, finding_of_pairs
 
@@ -281,11 +282,30 @@ def test_effect_shows_its_own_bound_and_every_run() -> None:
     data = effects.of_finding(finding)
     drawn = render.figure(effects.effect, data, STYLE, 88.0)
     titles = " ".join(text.get_text() for text in texts_of(drawn))
-    assert "2 times the bound of ±4 %" in titles
+    assert "2 times its bound, ±4 %" in titles
     assert len(data.table()) == 2 + 6
     lines = [line.get_xdata() for line in drawn.axes[0].get_lines()]
     assert any(np.allclose(line, 4.0) for line in lines)
     assert any(np.allclose(line, (7.2, 8.8)) for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("measurement", "effect", "bound", "heading"),
+    [
+        ("bandwidth-nodes", -0.154, 1 - 1 / 1.1, "-15 %: 1.7 times its bound, -9.09 %"),
+        ("bandwidth-nodes", 2.04, 0.05, "+204 %: 41 times its bound, +5 %"),
+        ("chase-latency", 12.0, 0.05, "+1200 %: 240 times its bound, ±5 %"),
+    ],
+)
+def test_heading_of_an_effect_fits_a_small_figure(measurement: str, effect: float, bound: float, heading: str) -> None:
+    levels = levels_of(measurement)
+    finding = finding_of_cells(levels, Part("memory", "memory_node"), [{"memory_node": 1}], effect=effect, bound=bound)
+    drawn = render.figure(effects.effect, effects.of_finding(finding), STYLE, pictures.SMALL)
+    title = next(text for text in texts_of(drawn) if text.get_text() == heading)
+    with STYLE.applied():
+        drawn.draw_without_rendering()
+        box = title.get_window_extent()
+    assert box.x0 > 0 and box.x1 < drawn.bbox.x1, heading
 
 
 def test_figures_of_a_rate_have_the_bound_of_each_side() -> None:
@@ -296,7 +316,8 @@ def test_figures_of_a_rate_have_the_bound_of_each_side() -> None:
         places = own_places.own_places(rates, "node002", finding)
         for draw, data in ((own_places.own_differences, places), (effects.effect, effects.of_finding(finding))):
             drawn = render.figure(draw, data, STYLE, 88.0)  # type: ignore[arg-type]
-            assert "-4.76 to +5 %" in " ".join(text.get_text() for text in texts_of(drawn))
+            bound_text = "-4.76 to +5 %" if draw is own_places.own_differences else "-4.76 %" if effect < 0 else "+5 %"
+            assert f"bound {bound_text}" in " ".join(text.get_text() for text in texts_of(drawn)).replace(",", "")
             lines = [line for line in drawn.axes[0].get_lines() if line.get_linestyle() == "--"]
             at = sorted(
                 float(end)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from nodeprint.judge.verdict import Part
 from nodeprint.report import names
 
 
@@ -19,3 +20,16 @@ def test_values_have_no_exponent(value: float, unit: str, words: str) -> None:
 def test_long_names_keep_their_ends() -> None:
     assert names.shortened("cn001", 10) == "cn001"
     assert names.shortened("a" * 30 + "017", 12) == "aaaaa\N{HORIZONTAL ELLIPSIS}aaa017"
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ({"socket": 1, "memory_node": 0}, "memory of NUMA node 0, socket 1"),
+        ({"cpu_node": 1, "memory_node": 0}, "CPUs of NUMA node 1, memory of NUMA node 0"),
+    ],
+)
+def test_part_has_one_name_before_and_after_it_was_written(where: dict[str, int], words: str) -> None:
+    for order in (where, dict(reversed(where.items()))):
+        assert names.part(Part("memory", "socket", order)) == words
+        assert names.place(order) == words

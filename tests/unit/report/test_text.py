@@ -18,6 +18,13 @@ def test_first_line_says_margins_what_they_rest_on_and_who_deviates() -> None:
     assert line.endswith("This rests on core to core, memory latency, bandwidth and clock.")
 
 
+def test_single_node_is_and_several_are_the_same() -> None:
+    made = verdicts.verdict()
+    single = replace(made.fleet, nodes=1, counts={Outcome.DEVIATES: 1}, margins=())
+    assert text.headline_of(single) == "0 of 1 node is the same"
+    assert text.headline_of(replace(single, nodes=2)) == "0 of 2 nodes are the same"
+
+
 def test_first_line_says_what_is_missing_and_where_it_is_from() -> None:
     made = verdicts.verdict()
     fleet = replace(made.fleet, rests_on=("core-to-core",), missing=("chase-latency",))

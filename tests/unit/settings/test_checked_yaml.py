@@ -12,8 +12,9 @@ import pytest
 
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.acceptance_file import Acceptance, ContractLimit, Suppression
-from nodeprint.settings import checked_yaml
+from nodeprint.settings import checked_yaml, config
 from nodeprint.settings.config_file import Config, Site, Slurm
+from tests.support.real_parts import ROOT
 
 DEFAULTS = Config(measure=("coherence-cas",))  # without a list its preset says which
 CONFIGURATION = replace(
@@ -61,3 +62,12 @@ def test_a_wrong_value_of_any_key_is_refused_with_the_key_and_in_words(
             assert sentence.startswith(f"file.yaml: {'.'.join(path)}") and "`" not in sentence.partition(";")[0]
             refused += 1
     assert refused > 10
+
+
+def test_empty_list_of_measurements_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("measure: []\n")
+    with pytest.raises(NodeprintError, match="measure: must not be empty; leave the key out for its default"):
+        config.load(path)
+    row = next(line for line in (ROOT / "config/README.md").read_text().splitlines() if line.startswith("| `measure`"))
+    assert row.startswith("| `measure` |  |")
