@@ -103,7 +103,7 @@ def against(fleet: PackedFleet, baseline: Path, rules: Acceptance) -> Since:
         raise NodeprintError("mixes simulated and measured campaigns", where=baseline, advice="name another baseline")
     series = _series(fleet, past, rules)
     tests = sum(len(one.bound) * len(one.now) for one in series)
-    boots = _boots(past)
+    boots, called = _boots(past), _called(past)
     changes: dict[str, list[Finding]] = {}
     thin: dict[str, list[str]] = {}
     compared: set[str] = set()
@@ -114,7 +114,7 @@ def against(fleet: PackedFleet, baseline: Path, rules: Acceptance) -> Since:
             if runs < MIN_RUNS or len(boots[node.name]) < MIN_BOOTS:
                 thin.setdefault(node.name, []).append(one.parts[0].name)
             elif found is not None:
-                changes.setdefault(node.name, []).append(_finding(one.parts, node, one.bound, *found))
+                changes.setdefault(node.name, []).append(_finding(one.parts, node, one.bound, called, *found))
     return Since(changes, Note("baseline", printable(str(baseline)), _trust(past, fleet, thin, compared)))
 
 
@@ -134,6 +134,11 @@ def _trust(
         if names:
             facts.append(f"{what}: {', '.join(map(printable, names[:8]))}{', ...' if len(names) > 8 else ''}")
     return "; ".join(facts)
+
+
+def _called(past: Sequence[PackedFleet]) -> str:
+    """The campaigns of a baseline by the first and the last: `c1 to c4`."""
+    return " to ".join(dict.fromkeys(printable(point.campaign, 60) for point in (past[0], past[-1])))
 
 
 def _boots(past: Sequence[PackedFleet]) -> dict[str, set[str]]:
@@ -195,9 +200,9 @@ def _at_places(first: Quantity, other: Reduced) -> Reals | None:
 
 
 def _finding(
-    parts: Sequence[Matrix], node: PackedNode, bound: Floats, column: int, effect: float, half: float
+    parts: Sequence[Matrix], node: PackedNode, bound: Floats, called: str, column: int, effect: float, half: float
 ) -> Finding:
-    """A change as a finding; `column` counts the terms of all parts."""
+    """A change since the baseline that is `called` so, as a finding; `column` counts the terms of all parts."""
     each = len(parts[0].terms.terms)
     matrix, term = parts[column // each], column % each
     scale, level = matrix.scale, 1.0 if matrix.terms.share else float(matrix.levels[term])
@@ -214,7 +219,7 @@ def _finding(
         worse=(effect > 0) == (matrix.quantity.model.better == "lower"),
         by_job=(JobEffect("since the baseline", size, interval, {}),),
         pairs=naming.cpu_pairs(matrix, covers, node) if pairs else {},
-        cells=() if pairs else naming.cells(matrix, covers, node), remedy="changed",
+        cells=() if pairs else naming.cells(matrix, covers, node), remedy="changed", baseline=called,
     )  # fmt: skip
 
 

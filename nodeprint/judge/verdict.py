@@ -67,7 +67,8 @@ class Finding(msgspec.Struct, frozen=True):
     CPUs that it is of, by their first CPU; `cells` its cells for measurements that are no pairs. `worse`: on the bad
     side. `consistent_with` and `evidence` are keys with their figures, never sentences; `shared_by` are other nodes
     with the same difference. `error` (relative), `degrees` of freedom and the `tail` that is left at each end are what
-    the interval is made of; 0 of a finding that no interval decided.
+    the interval is made of; 0 of a finding that no interval decided. `baseline` names the campaigns of a baseline where
+    the node is compared with its own past: `peers` is that past then.
     """
 
     id: str
@@ -98,6 +99,7 @@ class Finding(msgspec.Struct, frozen=True):
     error: float = 0.0
     degrees: float = 0.0
     tail: float = 0.0
+    baseline: str = ""
 
     @property
     def runs(self) -> tuple[str, ...]:

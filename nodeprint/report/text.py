@@ -330,7 +330,9 @@ def further(node: NodeVerdict) -> list[str]:
 
 def finding_sentence(finding: Finding) -> str:
     """A finding in a sentence: place, effect, interval, its own bound, and what it is in the measurement's unit."""
+    compared = texts()["compared"]["baseline" if finding.baseline else "peers"]
     values = {
+        **{key: str(words).format(baseline=finding.baseline) for key, words in compared.items()},
         "effect": names.percent(abs(finding.effect)), "change": change(finding.effect, finding.measurement),
         "interval": names.interval(finding.interval.low, finding.interval.high, finding.effect),
         "bound": names.bound(finding.bound), "times": f"{abs(finding.times_bound):.1f}",
@@ -369,7 +371,7 @@ def finding_sentence(finding: Finding) -> str:
 
 def finding_details(finding: Finding) -> list[str]:
     """What stands below a finding: its runs, what it explains, who shares it, instruments, what it may come from."""
-    out = [runs_beyond(finding)] if finding.by_job else []
+    out = [runs_beyond(finding)] if finding.runs else []
     if finding.finer:
         parts = "; ".join(dict.fromkeys(names.scoped(finer.part) for finer in finding.finer[:6]))
         more = f"; and {len(finding.finer) - 6} more" if len(finding.finer) > 6 else ""

@@ -62,7 +62,7 @@ def test_a_node_that_changed_is_named_and_the_others_are_not(base: Path, tmp_pat
     assert set(changes(later)) == {"node001"}
     (finding,) = changes(later)["node001"]
     assert finding.effect == pytest.approx(0.15, abs=0.02) and finding.worse
-    assert finding.interval.low < finding.effect < finding.interval.high
+    assert finding.interval.low < finding.effect < finding.interval.high and finding.baseline == "a to b"
     assert finding.times_bound == pytest.approx(finding.effect / finding.bound)
 
 
