@@ -111,6 +111,11 @@ class Finding(msgspec.Struct, frozen=True):
         """Whether it is part of the outcome."""
         return not self.suppressed and self.state is not State.REFUTED
 
+    @property
+    def accepted(self) -> bool:
+        """Whether it would count, and the site accepts it."""
+        return bool(self.suppressed) and self.state is not State.REFUTED
+
 
 class Evidence(msgspec.Struct, frozen=True):
     """What the node's instruments say about a finding. `seen` is None where it is not known; `kind` is clock,
@@ -241,6 +246,11 @@ class NodeVerdict(msgspec.Struct, frozen=True):
     def counted(self) -> tuple[Finding, ...]:
         """The findings that are part of the outcome."""
         return tuple(finding for finding in self.findings if finding.counts)
+
+    @property
+    def accepted(self) -> tuple[Finding, ...]:
+        """The findings that would count, and the site accepts them."""
+        return tuple(finding for finding in self.findings if finding.accepted)
 
 
 class Group(msgspec.Struct, frozen=True):

@@ -236,7 +236,8 @@ def _kind(node: NodeVerdict) -> tuple[Any, ...]:
     findings = tuple(
         (finding.id, finding.measurement, finding.part.term, _key(finding.part.where)) for finding in node.counted
     )
-    return node.outcome, node.group, tuple((reason.why, reason.of) for reason in node.reasons), findings
+    known = tuple((finding.id, _key(finding.part.where), finding.suppressed) for finding in node.accepted)
+    return node.outcome, node.group, tuple((reason.why, reason.of) for reason in node.reasons), findings, known
 
 
 def _key(where: Mapping[str, int | str]) -> tuple[tuple[str, int | str], ...]:
@@ -257,7 +258,7 @@ def node_sentence(alike: Sequence[NodeVerdict]) -> str:
     values = {
         "finding": worst_finding(findings) if findings else detail or str(why),
         "more": say("more_findings", count=names.counted(more, "more finding")) if more > 0 else "",
-        "suppressed": printable(findings[0].suppressed, 200) if findings else "",
+        "nothing": say("nothing", "else" if first.accepted else "at all"),
         "disturbances": names.listed(_worst_disturbances(alike)) or detail or names.listed(of),
         "share": names.percent(max(reason.share for reason in reasons)),
         "margins": _margins(alike, why) or f"{names.listed(named_subject(key) for key in of)}.",
@@ -269,7 +270,10 @@ def node_sentence(alike: Sequence[NodeVerdict]) -> str:
         "detail": _detail(why, detail),
     }
     later = [refuted(finding) for finding in first.findings if finding.state is State.REFUTED]
-    return " ".join([say("reasons", why, **values), *(later[:1] if len(alike) == 1 and not first.counted else [])])
+    known = [] if first.counted else [accepted(finding) for finding in first.accepted]
+    return " ".join(
+        [*known, say("reasons", why, **values), *(later[:1] if len(alike) == 1 and not first.counted else [])]
+    )
 
 
 def _detail(why: Why, detail: str) -> str:
@@ -385,6 +389,13 @@ def finding_details(finding: Finding) -> list[str]:
     )
     out += [evidence(seen) for seen in finding.evidence]
     return out + ([say("suppressed", why=printable(finding.suppressed, 300))] if finding.suppressed else [])
+
+
+def accepted(finding: Finding) -> str:
+    """A finding that the site accepts, until when and why."""
+    return say(
+        "finding_accepted", finding=finding_sentence(finding).rstrip("."), suppressed=printable(finding.suppressed, 300)
+    )
 
 
 def runs_beyond(finding: Finding) -> str:
