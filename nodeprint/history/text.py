@@ -12,7 +12,7 @@ from rich.table import Table
 from nodeprint.errors import printable
 from nodeprint.history.changes import Change, Course, NodeHistory
 from nodeprint.history.next_nodes import NextNode, Why
-from nodeprint.history.selection import ALL_NODES, Selected
+from nodeprint.history.selection import ALL_NODES, OtherMachine, Selected
 from nodeprint.judge.outcome import MEANING
 from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.report import names
@@ -34,8 +34,22 @@ def sparkline(course: Sequence[float]) -> str:
     return "".join(_BARS[min(max(round(3.5 + 1.75 * value), 0), len(_BARS) - 1)] for value in spans)
 
 
-#: What is said of a node without any change.
-UNCHANGED = "No part moved by its bound or more. The figure shows the one that moved most."
+def unchanged(history: NodeHistory) -> str:
+    """What is said of a node without any change: where a part is beyond its bound by now, that this shows none yet."""
+    if not is_open(history):
+        return "No part moved by its bound or more. The figure shows the one that moved most."
+    course = history.courses[0]
+    return (
+        f"No change is shown yet: {part_name(course)} is {course.distance[-1]:+.1f} bounds from its first level, which "
+        "may be an error of so few measurements. Measure again."
+    )
+
+
+def is_open(history: NodeHistory) -> bool:
+    """Whether a node without a change has a part that is a bound or more from its first level in the newest
+    measurement, by the figure that is printed."""
+    last = history.courses[0].distance[-1:] if not history.changes else ()
+    return any(round(abs(distance), 1) >= 1 for distance in last)
 
 
 def sentence(change: Change, nodes: Sequence[str]) -> str:
@@ -108,10 +122,12 @@ def shared(histories: Sequence[NodeHistory]) -> list[tuple[Change, list[str]]]:
 
 
 def summary(histories: Sequence[NodeHistory], campaigns: int) -> str:
-    """How many nodes have no change."""
-    calm = sum(not history.changes for history in histories)
-    what = "no part moved by its bound or more"
-    return f"{names.counted(campaigns, 'campaign')}; {what} on {calm} of {names.counted(len(histories), 'node')}"
+    """How many nodes have no change, and of which it is open."""
+    undecided = [history.node for history in histories if is_open(history)]
+    calm = sum(not history.changes for history in histories) - len(undecided)
+    what = f"no part moved by its bound or more on {calm} of {names.counted(len(histories), 'node')}"
+    beyond = f"; no change is shown yet on {names.nodes(undecided)}, where a part is beyond its bound: measure again"
+    return f"{names.counted(campaigns, 'campaign')}; {what}{beyond if undecided else ''}"
 
 
 def left_out(histories: Sequence[NodeHistory], selected: Selected) -> list[str]:
@@ -119,10 +135,30 @@ def left_out(histories: Sequence[NodeHistory], selected: Selected) -> list[str]:
     count = names.counted(len(selected.left_out), "simulated campaign")
     simulated = f"left out beside what was measured: {count} ({_few(selected.left_out)})"
     copies = f"the same measurements lie in another campaign and count once: {_few(selected.copies)}"
+    machines = "; ".join(_other_machines(selected.other_machines))
     nodes = [name for name in _measured(selected) if name not in {history.node for history in histories}]
     unknown = f"without any measurement that can be compared: {names.nodes(nodes)}"
-    said = (simulated, selected.left_out), (copies, selected.copies), (unknown, nodes)
+    said = (
+        (simulated, selected.left_out),
+        (machines, selected.other_machines),
+        (copies, selected.copies),
+        (unknown, nodes),
+    )
     return [words for words, of in said if of]
+
+
+def _other_machines(others: Sequence[OtherMachine]) -> list[str]:
+    """Which nodes had another processor, in which campaigns: they are not compared with what has their name now."""
+    kinds: dict[tuple[str, str, str], list[OtherMachine]] = {}
+    for other in others:
+        kinds.setdefault((other.field, other.before, other.now), []).append(other)
+    out = []
+    for (field, before, now), of_kind in kinds.items():
+        nodes = names.nodes(list(dict.fromkeys(other.node for other in of_kind)))
+        campaigns = _few(list(dict.fromkeys(other.campaign for other in of_kind)))
+        fields = f"{label(field)} {printable(before, 80)} before, {printable(now, 80)} now"
+        out.append(f"left out as another machine of the same name: {nodes} in {campaigns} ({fields})")
+    return out
 
 
 def _measured(selected: Selected) -> list[str]:

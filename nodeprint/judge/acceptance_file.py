@@ -310,10 +310,10 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.cells.get(term) or self.cells["other"]
 
     def suppressed(self, node: str, finding: str, day: str) -> str:
-        """Why a finding (its id) of a node is accepted on `day` (YYYY-MM-DD), and until when; empty where it is not."""
+        """Until when a finding (its id) of a node is accepted on `day` (YYYY-MM-DD), and why; empty where it is not."""
         for rule in self.suppressions:
             if rule.node == node and rule.finding in ("*", finding) and rule.until.isoformat() >= day:
-                return f"{rule.reason} (until {rule.until})"
+                return f"until {rule.until}: {rule.reason}"
         return ""
 
 

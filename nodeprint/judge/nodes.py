@@ -170,7 +170,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             if finding.counts:
                 why = Why.LIMIT if finding.id == "limit" else _WHY[finding.state]
                 yield Reason(why, (finding.id,))
-        if any(finding.suppressed and finding.state is not State.REFUTED for finding in findings):
+        if any(finding.accepted for finding in findings):
             yield Reason(Why.SUPPRESSED)
         if node.unusable:
             yield Reason(Why.UNUSABLE, detail=node.unusable[0])
@@ -229,16 +229,17 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         ]
         if unseen:
             doubts.append(Reason(Why.UNEXAMINED, tuple(dict.fromkeys(unseen))))
-        counted = {margins.subject_of(finding) for finding in findings if finding.counts}
+        # a part that is known to be outside its bound is not undecided, whether it counts or is accepted
+        outside = {margins.subject_of(finding) for finding in findings if finding.counts or finding.accepted}
         unresolved = tuple(
             margin.subject
             for margin in deciding
-            if margin.share > 1 and margin.runs > 1 and margin.subject not in counted
+            if margin.share > 1 and margin.runs > 1 and margin.subject not in outside
         )
         if unresolved:
             doubts.append(Reason(Why.UNRESOLVED, unresolved))
         yield from doubts
-        if not doubts and not counted:
+        if not doubts and not outside:
             yield Reason(Why.WITHIN_BOUNDS, tuple(margin.subject for margin in deciding))
 
     def _missing(self, i: int) -> tuple[str, ...]:

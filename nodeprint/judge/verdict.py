@@ -67,7 +67,8 @@ class Finding(msgspec.Struct, frozen=True):
     CPUs that it is of, by their first CPU; `cells` its cells for measurements that are no pairs. `worse`: on the bad
     side. `consistent_with` and `evidence` are keys with their figures, never sentences; `shared_by` are other nodes
     with the same difference. `error` (relative), `degrees` of freedom and the `tail` that is left at each end are what
-    the interval is made of; 0 of a finding that no interval decided.
+    the interval is made of; 0 of a finding that no interval decided. `baseline` names the campaigns of a baseline where
+    the node is compared with its own past: `peers` is that past then.
     """
 
     id: str
@@ -98,6 +99,7 @@ class Finding(msgspec.Struct, frozen=True):
     error: float = 0.0
     degrees: float = 0.0
     tail: float = 0.0
+    baseline: str = ""
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -108,6 +110,11 @@ class Finding(msgspec.Struct, frozen=True):
     def counts(self) -> bool:
         """Whether it is part of the outcome."""
         return not self.suppressed and self.state is not State.REFUTED
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it would count, and the site accepts it."""
+        return bool(self.suppressed) and self.state is not State.REFUTED
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -239,6 +246,11 @@ class NodeVerdict(msgspec.Struct, frozen=True):
     def counted(self) -> tuple[Finding, ...]:
         """The findings that are part of the outcome."""
         return tuple(finding for finding in self.findings if finding.counts)
+
+    @property
+    def accepted(self) -> tuple[Finding, ...]:
+        """The findings that would count, and the site accepts them."""
+        return tuple(finding for finding in self.findings if finding.accepted)
 
 
 class Group(msgspec.Struct, frozen=True):

@@ -83,7 +83,7 @@ def origin(verdict: Verdict) -> str:
 
 
 def first_line(verdict: Verdict) -> str:
-    """The outcome of a campaign: how many nodes are the same within which margins, who is not, what it rests on and
+    """The outcome of a campaign: how many nodes are the same within which margins, who is not, what SAME rests on and
     what is missing."""
     fleet, mark = verdict.fleet, origin(verdict)
     headline = f"{mark}: {fleet.outcome}: {headline_of(fleet)}" if mark else f"{fleet.outcome}: {headline_of(fleet)}"
@@ -118,7 +118,7 @@ def not_same(verdict: Verdict) -> list[str]:
 
 
 def rests_on(verdict: Verdict) -> list[str]:
-    """What the outcome rests on, and what was not measured for it."""
+    """What SAME rests on, and what was not measured for it."""
     fleet = verdict.fleet
     if not fleet.measured or not fleet.tests:  # nothing was compared
         return []
@@ -237,7 +237,8 @@ def _kind(node: NodeVerdict) -> tuple[Any, ...]:
     findings = tuple(
         (finding.id, finding.measurement, finding.part.term, _key(finding.part.where)) for finding in node.counted
     )
-    return node.outcome, node.group, tuple((reason.why, reason.of) for reason in node.reasons), findings
+    known = tuple((finding.id, _key(finding.part.where), finding.suppressed) for finding in node.accepted)
+    return node.outcome, node.group, tuple((reason.why, reason.of) for reason in node.reasons), findings, known
 
 
 def _key(where: Mapping[str, int | str]) -> tuple[tuple[str, int | str], ...]:
@@ -258,7 +259,7 @@ def node_sentence(alike: Sequence[NodeVerdict]) -> str:
     values = {
         "finding": worst_finding(findings) if findings else detail or str(why),
         "more": say("more_findings", count=names.counted(more, "more finding")) if more > 0 else "",
-        "suppressed": printable(findings[0].suppressed, 200) if findings else "",
+        "nothing": say("nothing", "else" if first.accepted else "at all"),
         "disturbances": names.listed(_worst_disturbances(alike)) or detail or names.listed(of),
         "share": names.percent(max(reason.share for reason in reasons)),
         "margins": _margins(alike, why) or f"{names.listed(named_subject(key) for key in of)}.",
@@ -270,7 +271,10 @@ def node_sentence(alike: Sequence[NodeVerdict]) -> str:
         "detail": _detail(why, detail),
     }
     later = [refuted(finding) for finding in first.findings if finding.state is State.REFUTED]
-    return " ".join([say("reasons", why, **values), *(later[:1] if len(alike) == 1 and not first.counted else [])])
+    known = [] if first.counted else [accepted(finding) for finding in first.accepted]
+    return " ".join(
+        [*known, say("reasons", why, **values), *(later[:1] if len(alike) == 1 and not first.counted else [])]
+    )
 
 
 def _detail(why: Why, detail: str) -> str:
@@ -331,7 +335,9 @@ def further(node: NodeVerdict) -> list[str]:
 
 def finding_sentence(finding: Finding) -> str:
     """A finding in a sentence: place, effect, interval, its own bound, and what it is in the measurement's unit."""
+    compared = texts()["compared"]["baseline" if finding.baseline else "peers"]
     values = {
+        **{key: str(words).format(baseline=finding.baseline) for key, words in compared.items()},
         "effect": names.percent(abs(finding.effect)), "change": change(finding.effect, finding.measurement),
         "interval": names.interval(finding.interval.low, finding.interval.high, finding.effect),
         "bound": names.bound(finding.bound), "times": f"{abs(finding.times_bound):.1f}",
@@ -370,7 +376,7 @@ def finding_sentence(finding: Finding) -> str:
 
 def finding_details(finding: Finding) -> list[str]:
     """What stands below a finding: its runs, what it explains, who shares it, instruments, what it may come from."""
-    out = [runs_beyond(finding)] if finding.by_job else []
+    out = [runs_beyond(finding)] if finding.runs else []
     if finding.finer:
         parts = "; ".join(dict.fromkeys(names.scoped(finer.part) for finer in finding.finer[:6]))
         more = f"; and {len(finding.finer) - 6} more" if len(finding.finer) > 6 else ""
@@ -384,6 +390,13 @@ def finding_details(finding: Finding) -> list[str]:
     )
     out += [evidence(seen) for seen in finding.evidence]
     return out + ([say("suppressed", why=printable(finding.suppressed, 300))] if finding.suppressed else [])
+
+
+def accepted(finding: Finding) -> str:
+    """A finding that the site accepts, until when and why."""
+    return say(
+        "finding_accepted", finding=finding_sentence(finding).rstrip("."), suppressed=printable(finding.suppressed, 300)
+    )
 
 
 def runs_beyond(finding: Finding) -> str:

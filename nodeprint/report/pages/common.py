@@ -84,8 +84,9 @@ def finding_block(
 
 
 def _command(campaign: Campaign, node: str, finding: Finding, header: Mapping[str, Any]) -> str:
-    """The command that checks a finding; empty where its measurement is not here."""
-    if not (finding.pairs or finding.cells):
+    """The command that checks a finding against the peers; empty where its measurement is not here, or where peers are
+    not what it is compared with."""
+    if finding.baseline or not (finding.pairs or finding.cells):
         return ""
     try:
         levels = campaign.levels(finding.measurement, node)

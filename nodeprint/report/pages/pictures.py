@@ -76,7 +76,10 @@ def picture(
 def of_finding(
     campaign: Campaign, node: str, finding: Finding, number: int, width: float = PAGE
 ) -> tuple[Picture, ...]:
-    """A finding over its own pairs or cells beyond its own bound; nothing where its measurement is not here."""
+    """A finding over its own pairs or cells beyond its own bound; nothing where its measurement is not here, or it is a
+    change since a baseline, which no peer shows."""
+    if finding.baseline:
+        return ()
     of_messages = finding.part.term.startswith("fabric-")
     what = names.part(finding.part) if of_messages else f"{names.part(finding.part)} of {node}"
     try:

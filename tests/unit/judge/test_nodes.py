@@ -13,6 +13,7 @@ from nodeprint.judge import acceptance
 from nodeprint.judge.acceptance_file import Acceptance, ContractLimit, Suppression
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome, State, Why
+from nodeprint.report.text import node_sentence
 from tests.support.fleets import HARVESTED, judged, made, times, with_outcomes, without
 
 HOPS = "coherence-cas"
@@ -137,6 +138,11 @@ def test_a_suppressed_finding_counts_no_more_until_its_day(
     assert verdict.nodes["node001"].outcome is outcome
     assert bool(verdict.nodes["node001"].findings[0].suppressed) == (outcome is Outcome.INCONCLUSIVE)
     assert [n.kind for n in verdict.fleet.notes] == ([note] if note else [])
+    if outcome is Outcome.INCONCLUSIVE:
+        assert [reason.why for reason in verdict.nodes["node001"].reasons] == [Why.SUPPRESSED]
+        words = node_sentence([verdict.nodes["node001"]])
+        assert words.startswith("Core 17 (CPU 17) is ") and "; accepted until 2999-01-01: ticket 42." in words
+        assert "resolved" not in words and "Nothing else deviates" in words
 
 
 def test_a_suppression_of_one_finding_leaves_another() -> None:

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from nodeprint.judge.outcome import MEANING, FleetOutcome, Outcome, State, Why
-from nodeprint.judge.verdict import Group, Interval, Part, Reason, Shared
+from nodeprint.judge.verdict import Group, Interval, JobEffect, Part, Reason, Shared
 from nodeprint.report import names, text
 from tests.support import verdicts
 
@@ -15,7 +15,7 @@ def test_first_line_says_margins_what_they_rest_on_and_who_deviates() -> None:
     line = text.first_line(verdicts.verdict())
     assert line.startswith("DEVIATIONS: 7 of 8 nodes are the same: core to core within 1.4 % (bound 4 %), ")
     assert "DEVIATES: cn003" in line
-    assert line.endswith("This rests on core to core, memory latency, bandwidth and clock.")
+    assert line.endswith("SAME rests on core to core, memory latency, bandwidth and clock.")
 
 
 def test_single_node_is_and_several_are_the_same() -> None:
@@ -30,7 +30,7 @@ def test_first_line_says_what_is_missing_and_where_it_is_from() -> None:
     fleet = replace(made.fleet, rests_on=("core-to-core",), missing=("chase-latency",))
     line = text.first_line(replace(made, fleet=fleet, simulated=True))
     assert line.startswith("SIMULATED: DEVIATIONS")
-    assert "Not measured, though an outcome rests on it: memory latency, bandwidth and clock." in line
+    assert "Not measured, though SAME rests on it: memory latency, bandwidth and clock." in line
     assert "Planned and measured on no node: chase-latency." in line
     assert text.first_line(replace(made, imported=True)).startswith("IMPORTED: ")
 
@@ -42,6 +42,19 @@ def test_finding_has_effect_interval_its_own_bound_and_unit() -> None:
     )
     faster = verdicts.finding(-0.059, interval=Interval(-0.062, -0.055), worse=False)
     assert "is 5.9 % faster than on its peers (interval 5.5 to 6.2 %;" in text.finding_sentence(faster)
+
+
+def test_a_change_is_one_from_the_baseline_and_not_from_peers() -> None:
+    by_job = (JobEffect("since the baseline", 0.035, Interval(0.026, 0.043), {}),)
+    changed = replace(verdicts.finding(0.035, State.SUSPECTED), id="changed", remedy="changed", by_job=by_job)
+    changed = replace(changed, baseline="c1 to c4")
+    assert "is 3.5 % slower than in its baseline (c1 to c4) (" in text.finding_sentence(changed)
+    assert not any("runs" in detail for detail in text.finding_details(changed))
+    jitter = text.finding_sentence(replace(changed, measurement="jitter-detours", unit="share"))
+    cells = text.finding_sentence(replace(changed, measurement="bandwidth-machine", unit="GB/s"))
+    for words in (jitter, cells):
+        assert "its baseline (c1 to c4)" in words and "the baseline has " in words and "peers" not in words
+    assert "SAME" not in text.remedy(changed)
 
 
 def test_finding_says_how_many_runs_show_it() -> None:
