@@ -41,14 +41,20 @@ from nodeprint.machine.topology.model import Cpu, Machine, Topology
 def pack(campaign: Path) -> PackedFleet:
     """The campaign's nodes as arrays: as packed, where its records are the same, else packed anew; and fleet.json.
 
-    Raises NodeprintError when there is no campaign, CannotWriteError where something cannot be written.
+    A packed fleet without records and sheet is read as it is. Raises NodeprintError when there is no campaign, records
+    have no sheet or it lists no node, CannotWriteError where something cannot be written.
     """
     sheet = campaign / "nodes.tsv"
     if not sheet.exists():
+        if (campaign / "nodes").is_dir():  # what was packed of them may be old
+            advice = "copy it from where the campaign was measured"
+            raise NodeprintError("is missing, though there are nodes beside it", where=sheet, advice=advice)
         if (campaign / FOLDER / "index.json").exists():
             return read(campaign)
         raise NodeprintError("no campaign is there", where=campaign, advice="name a folder that holds nodes.tsv")
     made_of, place = _made_of(campaign), store.base(campaign)
+    if not made_of:
+        raise NodeprintError("lists no node", where=sheet, advice="write it with `nodeprint discover`")
     stamp = hashlib.sha256(msgspec.json.encode([campaign.name, made_of])).hexdigest()[:16]
     for folder in dict.fromkeys((campaign, place)):
         with suppress(NodeprintError):

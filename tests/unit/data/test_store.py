@@ -17,6 +17,7 @@ from nodeprint.campaign import node_sheet
 from nodeprint.cli.shared import judge_and_write as judge
 from nodeprint.data import jobs, netcdf, packing, records, store, waiting
 from nodeprint.data.jobs import Job
+from nodeprint.errors import NodeprintError
 from nodeprint.machine import topology
 from nodeprint.machine.topology.presets import from_part, preset
 from nodeprint.simulate import Plan, Spread, write
@@ -316,6 +317,23 @@ def test_gather_refuses_another_hosts_records(campaign: Make) -> None:
     n1, n2 = packing.pack(folder).nodes
     assert (n1.state, n2.state) == ("measured", "refused")
     assert "n9" in n2.reason
+
+
+def test_records_without_their_sheet_or_with_an_empty_one_are_refused(campaign: Make) -> None:
+    folder = campaign("n1")
+    packing.pack(folder)
+    sheet = folder / "nodes.tsv"
+    sheet.write_text(sheet.read_text().splitlines()[0] + "\n")
+    with pytest.raises(NodeprintError, match=r"nodes.tsv: lists no node"):
+        packing.pack(folder)
+    sheet.unlink()
+    missing = r"nodes.tsv: is missing, though there are nodes beside it"
+    with pytest.raises(NodeprintError, match=missing):
+        packing.pack(folder)
+    with pytest.raises(NodeprintError, match=missing):
+        packing.one_node(folder, "n1")
+    shutil.rmtree(folder / "nodes")  # a fleet that is kept packed, without records, is whole
+    assert [node.name for node in packing.pack(folder).nodes] == ["n1"]
 
 
 def test_gather_says_why_a_node_is_missing(campaign: Make) -> None:
