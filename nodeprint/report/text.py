@@ -83,7 +83,7 @@ def origin(verdict: Verdict) -> str:
 
 
 def first_line(verdict: Verdict) -> str:
-    """The outcome of a campaign: how many nodes are the same within which margins, who is not, what it rests on and
+    """The outcome of a campaign: how many nodes are the same within which margins, who is not, what SAME rests on and
     what is missing."""
     fleet, mark = verdict.fleet, origin(verdict)
     headline = f"{mark}: {fleet.outcome}: {headline_of(fleet)}" if mark else f"{fleet.outcome}: {headline_of(fleet)}"
@@ -117,7 +117,7 @@ def not_same(verdict: Verdict) -> list[str]:
 
 
 def rests_on(verdict: Verdict) -> list[str]:
-    """What the outcome rests on, and what was not measured for it."""
+    """What SAME rests on, and what was not measured for it."""
     fleet = verdict.fleet
     if not fleet.measured or not fleet.tests:  # nothing was compared
         return []

@@ -15,7 +15,7 @@ def test_first_line_says_margins_what_they_rest_on_and_who_deviates() -> None:
     line = text.first_line(verdicts.verdict())
     assert line.startswith("DEVIATIONS: 7 of 8 nodes are the same: core to core within 1.4 % (bound 4 %), ")
     assert "DEVIATES: cn003" in line
-    assert line.endswith("This rests on core to core, memory latency, bandwidth and clock.")
+    assert line.endswith("SAME rests on core to core, memory latency, bandwidth and clock.")
 
 
 def test_first_line_says_what_is_missing_and_where_it_is_from() -> None:
@@ -23,7 +23,7 @@ def test_first_line_says_what_is_missing_and_where_it_is_from() -> None:
     fleet = replace(made.fleet, rests_on=("core-to-core",), missing=("chase-latency",))
     line = text.first_line(replace(made, fleet=fleet, simulated=True))
     assert line.startswith("SIMULATED: DEVIATIONS")
-    assert "Not measured, though an outcome rests on it: memory latency, bandwidth and clock." in line
+    assert "Not measured, though SAME rests on it: memory latency, bandwidth and clock." in line
     assert "Planned and measured on no node: chase-latency." in line
     assert text.first_line(replace(made, imported=True)).startswith("IMPORTED: ")
 
