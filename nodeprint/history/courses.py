@@ -57,4 +57,4 @@ def _over_time(history: NodeHistory, selected: selection.Selected) -> OverTime:
         more = names.counted(selected.beside, "further one")
         since += f" Of each node the first, the newest and some between are looked at; {more} lie beside."
     sentences = [text.of_node(change) for change in history.changes]
-    return OverTime(data(history), tuple(sentences) or (text.UNCHANGED,), since)
+    return OverTime(data(history), tuple(sentences) or (text.unchanged(history),), since)

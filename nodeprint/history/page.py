@@ -111,7 +111,7 @@ def _node(history: NodeHistory, in_style: Style) -> Section:
     changes = tuple(_change_row(change) for change in history.changes)
     header = ("part", "measurement", "before", "after", "change", "95 % interval", "bound", "between")
     blocks = (
-        Bullets(tuple(map(text.of_node, history.changes)) or (text.UNCHANGED,)),
+        Bullets(tuple(map(text.of_node, history.changes)) or (text.unchanged(history),)),
         Figures(_picture(history, in_style)),
         Table(header, changes, "llrrrlrl", 0),
     )

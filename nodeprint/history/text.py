@@ -34,8 +34,22 @@ def sparkline(course: Sequence[float]) -> str:
     return "".join(_BARS[min(max(round(3.5 + 1.75 * value), 0), len(_BARS) - 1)] for value in spans)
 
 
-#: What is said of a node without any change.
-UNCHANGED = "No part moved by its bound or more. The figure shows the one that moved most."
+def unchanged(history: NodeHistory) -> str:
+    """What is said of a node without any change: where a part is beyond its bound by now, that this shows none yet."""
+    if not is_open(history):
+        return "No part moved by its bound or more. The figure shows the one that moved most."
+    course = history.courses[0]
+    return (
+        f"No change is shown yet: {part_name(course)} is {course.distance[-1]:+.1f} bounds from its first level, which "
+        "may be an error of so few measurements. Measure again."
+    )
+
+
+def is_open(history: NodeHistory) -> bool:
+    """Whether a node without a change has a part that is a bound or more from its first level in the newest
+    measurement, by the figure that is printed."""
+    last = history.courses[0].distance[-1:] if not history.changes else ()
+    return any(round(abs(distance), 1) >= 1 for distance in last)
 
 
 def sentence(change: Change, nodes: Sequence[str]) -> str:
@@ -108,10 +122,12 @@ def shared(histories: Sequence[NodeHistory]) -> list[tuple[Change, list[str]]]:
 
 
 def summary(histories: Sequence[NodeHistory], campaigns: int) -> str:
-    """How many nodes have no change."""
-    calm = sum(not history.changes for history in histories)
-    what = "no part moved by its bound or more"
-    return f"{names.counted(campaigns, 'campaign')}; {what} on {calm} of {names.counted(len(histories), 'node')}"
+    """How many nodes have no change, and of which it is open."""
+    undecided = [history.node for history in histories if is_open(history)]
+    calm = sum(not history.changes for history in histories) - len(undecided)
+    what = f"no part moved by its bound or more on {calm} of {names.counted(len(histories), 'node')}"
+    beyond = f"; no change is shown yet on {names.nodes(undecided)}, where a part is beyond its bound: measure again"
+    return f"{names.counted(campaigns, 'campaign')}; {what}{beyond if undecided else ''}"
 
 
 def left_out(histories: Sequence[NodeHistory], selected: Selected) -> list[str]:
