@@ -36,7 +36,7 @@ def history(
     from nodeprint.history import changes, selection, text
     from nodeprint.history import series as over_time
 
-    selected = selection.campaigns(campaigns or [Path("results")])
+    selected = selection.of_one_machine(selection.campaigns(campaigns or [Path("results")]))
     judged = selected.judged
     series = over_time.series(judged)
     selected = replace(selected, copies=tuple(series.attrs["copies"]))
@@ -49,7 +49,7 @@ def history(
     if json:
         names = [campaign.name for campaign in judged]
         facts = {"simulated": simulated, "campaigns": names, "left_out": selected.left_out, "nodes": histories}
-        print_json(facts | {"copies": selected.copies})
+        print_json(facts | {"copies": selected.copies, "other_machines": selected.other_machines})
         return
     say_origin(simulated)
     print_text(text.as_text(histories, selected))
@@ -84,9 +84,12 @@ def next(
         sheet = [node for node in sheet if node.node in idle]
     plan, kernels = configuration.plan(settings), Path("kernels/build")
     seconds = plans.seconds_of(settings, plan, sheet, kernels)
-    judged = selection.campaigns([folder.parent]).judged if any(folder.parent.glob("*/verdict.json")) else ()
-    histories = changes.histories(over_time.series(judged), judged) if judged else []
-    chosen = next_nodes.choose(seconds, judged, histories, 3600 * hours)
+    selected = selection.Selected(())
+    if any(folder.parent.glob("*/verdict.json")):
+        selected = selection.campaigns([folder.parent])
+    alike = selection.of_one_machine(selected).judged
+    histories = changes.histories(over_time.series(alike), alike) if alike else []
+    chosen = next_nodes.choose(seconds, selected.judged, histories, 3600 * hours)
     if seconds and not chosen:
         least = min(seconds.values()) / 3600
         raise NodeprintError(

@@ -56,5 +56,7 @@ def _over_time(history: NodeHistory, selected: selection.Selected) -> OverTime:
     if selected.beside:
         more = names.counted(selected.beside, "further one")
         since += f" Of each node the first, the newest and some between are looked at; {more} lie beside."
+    if gone := sum(other.node == history.node for other in selected.other_machines):
+        since += f" {names.counted(gone, 'campaign')} of another machine under its name left out."
     sentences = [text.of_node(change) for change in history.changes]
     return OverTime(data(history), tuple(sentences) or (text.unchanged(history),), since)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from nodeprint.errors import NodeprintError
 from nodeprint.history.changes import NodeHistory
 from nodeprint.history.judged import JudgedCampaign, read, read_brief
+from nodeprint.judge.compare import PROCESSOR
 from nodeprint.judge.outcome import MEANING
 
 #: Of the campaigns beside one each node has so many: its first, its newest, and of those between some evenly.
@@ -19,14 +22,27 @@ MOST_EACH, _NEWEST = 16, 8
 ALL_NODES, MOST_DRAWN = 16, 64
 
 
+class OtherMachine(msgspec.Struct, frozen=True):
+    """A node that was another machine under the same name in earlier campaigns: a field of its fingerprint there and in
+    its newest campaign."""
+
+    node: str
+    campaign: str
+    field: str
+    before: str
+    now: str
+
+
 class Selected(msgspec.Struct, frozen=True):
     """Campaigns in the order of time; the names of those that were `left_out`, as they are simulated and the others
-    were measured; folders that hold `copies` of others; and how many further ones lie `beside`, which a cap left out.
+    were measured; folders that hold `copies` of others; nodes that were `other_machines`, which are no part of those
+    campaigns; and how many further ones lie `beside`, which a cap left out.
     """
 
     judged: tuple[JudgedCampaign, ...]
     left_out: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()
+    other_machines: tuple[OtherMachine, ...] = ()
     beside: int = 0
 
 
@@ -49,6 +65,31 @@ def campaigns(folders: Sequence[Path]) -> Selected:
     return Selected(_by_time(measured or judged.values()), tuple(left_out))
 
 
+def of_one_machine(selected: Selected) -> Selected:
+    """What is selected, without nodes in those campaigns in which they had another processor than in their newest; a
+    campaign that has no node then is left out."""
+    newest = {name: node.fingerprint for of in selected.judged for name, node in of.nodes.items() if node.fingerprint}
+    judged, others = [], []
+    for campaign in selected.judged:
+        apart = [
+            OtherMachine(name, campaign.name, *difference)
+            for name, node in campaign.nodes.items()
+            if (difference := _other_processor(node.fingerprint, newest.get(name, {})))
+        ]
+        gone = {other.node for other in apart}
+        kept = {name: node for name, node in campaign.nodes.items() if name not in gone}
+        others += apart
+        if kept or not gone:
+            judged.append(replace(campaign, nodes=kept) if gone else campaign)
+    return replace(selected, judged=tuple(judged), other_machines=tuple(others))
+
+
+def _other_processor(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str, str] | None:
+    """The first field that differs, with its values; None where both are the same processor or nothing is known."""
+    fields = [key for key in PROCESSOR if before.get(key) is not None and now.get(key) is not None]
+    return next(((key, str(before[key]), str(now[key])) for key in fields if before[key] != now[key]), None)
+
+
 def beside(campaign: Path) -> Selected:
     """A campaign after those in the same folder that are older, of its kind, and have nodes of it.
 
@@ -66,7 +107,7 @@ def beside(campaign: Path) -> Selected:
     earlier = list(_by_time(earlier))
     wanted = {number for node in own.nodes for number in _spread(_with(earlier, node))}
     taken = [read(other.folder) for number, other in enumerate(earlier) if number in wanted]
-    return Selected((*taken, own), beside=len(earlier) - len(taken))
+    return of_one_machine(Selected((*taken, own), beside=len(earlier) - len(taken)))
 
 
 def _with(campaigns: Sequence[JudgedCampaign], node: str) -> list[int]:

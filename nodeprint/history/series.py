@@ -85,7 +85,7 @@ def _repeated(whole: xr.Dataset, *, simulated: bool) -> npt.NDArray[np.bool_]:
 
 def tables(campaign: JudgedCampaign, nodes: Collection[str] | None = None) -> list[xr.Dataset]:
     """A campaign's table of deviations without pooled jobs, which are in it one by one, and that of its nodes without
-    peers where there are any; with `nodes` of these alone.
+    peers where there are any: of the nodes that it has here, with `nodes` of these alone.
 
     Raises NodeprintError where it cannot be read, or was written before it had times.
     """
@@ -98,7 +98,8 @@ def tables(campaign: JudgedCampaign, nodes: Collection[str] | None = None) -> li
     except (OSError, ValueError) as error:
         raise NodeprintError("no table of deviations can be read", where=path, advice=again) from error
     names = whole["node"].values.astype(str)
-    kept = (whole["job"].values != "pooled") & (nodes is None or np.isin(names, list(nodes or ())))
+    kept = (whole["job"].values != "pooled") & np.isin(names, list(campaign.nodes))
+    kept &= nodes is None or np.isin(names, list(nodes or ()))
     alone = without_peers.samples(campaign, frozenset(names.tolist()), nodes)
     return [whole.isel(sample=np.flatnonzero(kept)), *([alone] if alone is not None else ())]
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from nodeprint.errors import printable
 from nodeprint.history.changes import Change, Course, NodeHistory
 from nodeprint.history.next_nodes import NextNode, Why
-from nodeprint.history.selection import ALL_NODES, Selected
+from nodeprint.history.selection import ALL_NODES, OtherMachine, Selected
 from nodeprint.judge.outcome import MEANING
 from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.report import names
@@ -135,10 +135,30 @@ def left_out(histories: Sequence[NodeHistory], selected: Selected) -> list[str]:
     count = names.counted(len(selected.left_out), "simulated campaign")
     simulated = f"left out beside what was measured: {count} ({_few(selected.left_out)})"
     copies = f"the same measurements lie in another campaign and count once: {_few(selected.copies)}"
+    machines = "; ".join(_other_machines(selected.other_machines))
     nodes = [name for name in _measured(selected) if name not in {history.node for history in histories}]
     unknown = f"without any measurement that can be compared: {names.nodes(nodes)}"
-    said = (simulated, selected.left_out), (copies, selected.copies), (unknown, nodes)
+    said = (
+        (simulated, selected.left_out),
+        (machines, selected.other_machines),
+        (copies, selected.copies),
+        (unknown, nodes),
+    )
     return [words for words, of in said if of]
+
+
+def _other_machines(others: Sequence[OtherMachine]) -> list[str]:
+    """Which nodes had another processor, in which campaigns: they are not compared with what has their name now."""
+    kinds: dict[tuple[str, str, str], list[OtherMachine]] = {}
+    for other in others:
+        kinds.setdefault((other.field, other.before, other.now), []).append(other)
+    out = []
+    for (field, before, now), of_kind in kinds.items():
+        nodes = names.nodes(list(dict.fromkeys(other.node for other in of_kind)))
+        campaigns = _few(list(dict.fromkeys(other.campaign for other in of_kind)))
+        fields = f"{label(field)} {printable(before, 80)} before, {printable(now, 80)} now"
+        out.append(f"left out as another machine of the same name: {nodes} in {campaigns} ({fields})")
+    return out
 
 
 def _measured(selected: Selected) -> list[str]:

@@ -75,8 +75,10 @@ def compare(first: Verdict, second: Verdict, rules: Acceptance) -> list[Change]:
     return sorted(out, key=lambda change: change.node)
 
 
+#: The fields of a fingerprint that only another processor changes.
+PROCESSOR = ("cpu", "cpu_family", "cpu_model", "cpu_stepping", "sockets")
 #: What makes it another machine under the same name; settings of one machine may change.
-_MACHINE = ("cpu", "cpu_family", "cpu_model", "cpu_stepping", "sockets", "cores", "cpus", "cores_per_l3")
+_MACHINE = (*PROCESSOR, "cores", "cpus", "cores_per_l3")
 
 
 class OtherMachine(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -93,6 +94,35 @@ def test_nodes_beyond_the_rows_of_a_terminal_are_named() -> None:
     lines = shown([changed(name) for name in names], Selected((campaign(names),))).splitlines()
     assert sum("bounds" in line for line in lines) == selection.ALL_NODES
     assert lines[-2] == "4 more nodes with a change (--page draws each): cn[17-20]"
+
+
+def test_a_node_is_not_compared_with_another_machine_of_its_name(weeks: Path, tmp_path: Path) -> None:
+    """In the first week all nodes had other processors, in the second one of them."""
+    folder = tmp_path / "results"
+    shutil.copytree(weeks, folder)
+    before: dict[str, set[str]] = {"week00": {"node000", "node001", "node002"}, "week01": {"node001"}, "week02": set()}
+    for week, replaced in before.items():
+        path = folder / week / "verdict.json"
+        verdict = json.loads(path.read_text())
+        for name, node in verdict["nodes"].items():
+            node["fingerprint"]["cpu"] = "AMD EPYC 7601" if name in replaced else "AMD EPYC 7742"
+        path.write_text(json.dumps(verdict))
+    lines = printed(folder).splitlines()
+    assert lines[-2].startswith("2 campaigns; ")
+    assert lines[-1].startswith("left out as another machine of the same name: node[000-002] in week00 and week01 (")
+    assert lines[-1].endswith("AMD EPYC 7601 before, AMD EPYC 7742 now)")
+    facts = json.loads(printed(folder, "--json"))
+    assert {node["node"]: len(node["measured"]) for node in facts["nodes"]} == {
+        "node000": 2,
+        "node001": 1,
+        "node002": 2,
+    }
+    assert len(facts["other_machines"]) == 4
+    beside = selection.beside(folder / "week02")
+    assert [set(campaign.nodes) for campaign in beside.judged] == [
+        {"node000", "node002"},
+        {"node000", "node001", "node002"},
+    ]
 
 
 def test_a_node_beyond_its_bound_without_a_shown_change_is_to_be_measured_again() -> None:
