@@ -200,22 +200,32 @@ def _at_places(first: Quantity, other: Reduced) -> Reals | None:
 
 
 def _finding(
-    parts: Sequence[Matrix], node: PackedNode, bound: Floats, called: str, column: int, effect: float, half: float
+    parts: Sequence[Matrix],
+    node: PackedNode,
+    bound: Floats,
+    called: str,
+    column: int,
+    effect: float,
+    half: float,
+    reference: float,
 ) -> Finding:
-    """A change since the baseline that is `called` so, as a finding; `column` counts the terms of all parts."""
+    """A change since the baseline that is `called` so, as a finding; `column` counts the terms of all parts, and
+    `reference` is what the baseline had there on the scale of `effect`."""
     each = len(parts[0].terms.terms)
     matrix, term = parts[column // each], column % each
-    scale, level = matrix.scale, 1.0 if matrix.terms.share else float(matrix.levels[term])
-    usual = float(matrix.levels[term]) if matrix.terms.share else 0.0
-    size, low, high = (scale.relative(effect + side, usual) for side in (0.0, -half, half))
+    scale, share = matrix.scale, matrix.terms.share
+    # what the baseline had: a share as it is, else from its distance to the median of the newest campaign
+    usual = scale.relative(reference) if share else float(matrix.levels[term]) * (1 + scale.relative(reference))
+    level = 1.0 if share else usual
+    size, low, high = (scale.relative(effect + side, usual if share else 0.0) for side in (0.0, -half, half))
     limit, interval = scale.allowed(float(bound[column]), effect), Interval(low, high)
     pairs, covers = matrix.quantity.of_pairs, matrix.terms.terms[term].covers
     return Finding(
         id="changed", state=State.SUSPECTED, measurement=matrix.name, home=matrix.part.home,
         part=naming.part(matrix, term, node), effect=size, effect_unit=size * level, interval=interval,
         half_95=abs(scale.relative(half)), bound=limit, bound_unit=limit * level,
-        times_bound=abs(effect) / float(bound[column]), value=level * (1 + size), peers=level,
-        unit="share" if matrix.terms.share else matrix.quantity.unit,
+        times_bound=abs(effect) / float(bound[column]), value=usual + size * level, peers=usual,
+        unit="share" if share else matrix.quantity.unit,
         worse=(effect > 0) == (matrix.quantity.model.better == "lower"),
         by_job=(JobEffect("since the baseline", size, interval, {}),),
         pairs=naming.cpu_pairs(matrix, covers, node) if pairs else {},
@@ -225,11 +235,11 @@ def _finding(
 
 def _changes(
     one: _Series, fleet: PackedFleet, rules: Acceptance, alpha: float
-) -> list[tuple[PackedNode, tuple[int, float, float] | None]]:
-    """Of every node that was there before, what changed most: the column, its change and half of its simultaneous
-    interval; `alpha` is a column's chance of a false alarm."""
+) -> list[tuple[PackedNode, tuple[int, float, float, float] | None]]:
+    """Of every node that was there before, what changed most: the column, its change, half of its simultaneous
+    interval and what the baseline had; `alpha` is a column's chance of a false alarm."""
     groups = [values for point in (one.now, *one.before) for values in point.values()]
-    out: list[tuple[PackedNode, tuple[int, float, float] | None]] = []
+    out: list[tuple[PackedNode, tuple[int, float, float, float] | None]] = []
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # an empty column stays NaN
         run, degrees = _run_scale(groups, float(priors(one.parts[0], rules).run[0]))
         z = -float(stdtrit(degrees, alpha / 2))
@@ -245,7 +255,7 @@ def _changes(
             changed = np.abs(jump) > np.maximum(one.bound, z * sd)
             changed &= _in_every_run(values, reference, _RUN_SHARE * jump)
             most = int(np.argmax(np.where(changed, np.abs(jump) / one.bound, 0.0)))
-            largest = (most, float(jump[most]), z * float(sd[most]))
+            largest = (most, float(jump[most]), z * float(sd[most]), float(reference[most]))
             out.append((node, largest if changed[most] else None))
     return out
 

@@ -70,6 +70,11 @@ def test_nodes_that_changed_alike_are_seen_though_no_peer_shows_it(base: Path, t
     everyone = tuple(f"node{number:03d}: global +10%" for number in range(6))
     later = judge(written(tmp_path / "d", *everyone), baseline=base).verdict
     assert len(changes(later)) == 6
+    for node, findings in changes(later).items():
+        finding = findings[0]  # what is measured now, and what the baseline had: not the median of today's nodes
+        medians = {figure.name: figure.median_ns for figure in later.nodes[node].classes}
+        assert finding.value == pytest.approx(medians[str(finding.part.where["class"])], rel=0.03)
+        assert finding.value == pytest.approx(finding.peers * (1 + finding.effect))
     assert {node.outcome for node in later.nodes.values()} == {Outcome.SUSPECT}
     assert later.fleet.outcome is FleetOutcome.SUSPECTS and later.fails([Kind.FOUND])
     assert set(later.recheck) == set(later.nodes)
