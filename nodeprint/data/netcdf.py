@@ -123,16 +123,16 @@ class _Holding(io.FileIO):
 
     def write(self, data: Any) -> int:
         """Write all of `data`."""
-        left = memoryview(data).cast("B")
-        size = left.nbytes
+        unwritten = memoryview(data).cast("B")
+        size = unwritten.nbytes
         try:
-            while left.nbytes and self.error is None:
-                left = left[super().write(left) :]
+            while unwritten.nbytes and self.error is None:
+                unwritten = unwritten[super().write(unwritten) :]
         except OSError as error:
             self.error = error
-        if left.nbytes:
-            self._kept.append((self.tell(), bytes(left)))
-            self.seek(left.nbytes, io.SEEK_CUR)
+        if unwritten.nbytes:
+            self._kept.append((self.tell(), bytes(unwritten)))
+            self.seek(unwritten.nbytes, io.SEEK_CUR)
         return size
 
     def readinto(self, buffer: Any) -> int:

@@ -95,8 +95,8 @@ class PackedJob(msgspec.Struct, frozen=True):
     @property
     def curves(self) -> list[Measured]:
         """The cells that sentences are made of, by name of their measurement."""
-        found = (measured.curve(name) for name, measured in sorted(self.measured.items()))
-        return [cells for cells in found if cells is not None]
+        curves = (measured.curve(name) for name, measured in sorted(self.measured.items()))
+        return [curve for curve in curves if curve is not None]
 
 
 class NodeJobs(msgspec.Struct, frozen=True):

@@ -96,12 +96,12 @@ class PeerSenses:
         """The clock of some slots over that of the same slots of the others (medians), None where either is not
         known."""
         row = self._row[node]
-        known = [slot for slot in slots if slot < self._clock_ghz.shape[1] and np.isfinite(self._clock_ghz[row, slot])]
-        others = np.delete(self._clock_ghz[:, known], row, axis=0)
-        measured = np.isfinite(others).any(axis=0)
+        timed = [slot for slot in slots if slot < self._clock_ghz.shape[1] and np.isfinite(self._clock_ghz[row, slot])]
+        peers_ghz = np.delete(self._clock_ghz[:, timed], row, axis=0)
+        measured = np.isfinite(peers_ghz).any(axis=0)
         if not measured.any():
             return None
-        ratios = self._clock_ghz[row, known][measured] / np.nanmedian(others[:, measured], axis=0)
+        ratios = self._clock_ghz[row, timed][measured] / np.nanmedian(peers_ghz[:, measured], axis=0)
         return float(np.median(ratios))
 
     def usual(self) -> tuple[npt.NDArray[np.float64], float]:
@@ -111,6 +111,6 @@ class PeerSenses:
 
     def temperature(self, node: int) -> float | None:
         """The temperature of the others: the middle one, of an even number the warmer of the two; None without any."""
-        others = np.delete(self._temperature_c, self._row[node])
-        others = np.sort(others[np.isfinite(others)])
-        return float(others[len(others) // 2]) if len(others) else None
+        peers_c = np.delete(self._temperature_c, self._row[node])
+        sorted_c = np.sort(peers_c[np.isfinite(peers_c)])
+        return float(sorted_c[len(sorted_c) // 2]) if len(sorted_c) else None

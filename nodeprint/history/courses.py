@@ -34,10 +34,10 @@ def beside(campaign: Path) -> Callable[[Sequence[str]], Mapping[str, OverTime]]:
         if len(selected.judged) < 2:
             return {}
         tables = []
-        for other in selected.judged:
+        for judged_campaign in selected.judged:
             with suppress(NodeprintError):  # of an older version, or damaged: it is no part of this report
-                tables.append((other, series.tables(other, nodes)))
-        judged = [other for other, _ in tables]
+                tables.append((judged_campaign, series.tables(judged_campaign, nodes)))
+        judged = [judged_campaign for judged_campaign, _ in tables]
         if selected.judged[-1] not in judged[1:]:
             return {}
         whole = series.joined(tables)

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from nodeprint import files
 from nodeprint.campaign import node_sheet
-from nodeprint.data import store
+from nodeprint.data import msgpack_arrays, store
 from nodeprint.data.processes import Pool
 from nodeprint.data.waiting import counted
 from nodeprint.errors import NodeprintError
@@ -123,24 +122,11 @@ def _keep(node: NodeDies | NodeprintError, folder: Path, made_of: store.Sources)
     if isinstance(node, NodeprintError):
         return
     kept = _KeptNode(_schemas(), processors.digest(), made_of, node)
-    files.write(store.kept(folder) / _FILE, msgspec.msgpack.encode(kept, enc_hook=_array_out))
+    files.write(store.kept(folder) / _FILE, msgspec.msgpack.encode(kept, enc_hook=msgpack_arrays.encoded))
 
 
 def _schemas() -> tuple[int, int]:
     return SCHEMA, store.SCHEMA
 
 
-def _array_out(array: Any) -> Any:
-    """An array as its type, shape and content, or a number of numpy's."""
-    if isinstance(array, np.generic):
-        return array.item()
-    return array.dtype.str, array.shape, np.ascontiguousarray(array).tobytes()
-
-
-def _array_in(_: type, kept: Any) -> Any:
-    """Raises ValueError or TypeError where it is no array."""
-    dtype, shape, content = kept
-    return np.frombuffer(content, dtype).reshape(shape)
-
-
-_DECODER = msgspec.msgpack.Decoder(_KeptNode, dec_hook=_array_in)
+_DECODER = msgspec.msgpack.Decoder(_KeptNode, dec_hook=msgpack_arrays.decoded)

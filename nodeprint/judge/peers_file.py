@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from nodeprint import __version__, files
+from nodeprint.data import msgpack_arrays
 from nodeprint.data.layout import Ints
 from nodeprint.data.quantity import Floats, NodeLayout, Quantity
 from nodeprint.judge import configuration
@@ -131,7 +131,7 @@ def write(folder: Path, reading: Reading, confirming: float, acceptance: str) ->
         _SCHEMA, __version__, acceptance, population.compared, population.fleet.simulated, reading.day, confirming,
         _majority(reading), tuple(_quantity(quantity) for quantity in quantities) if groups else (), tuple(groups),
     )  # fmt: skip
-    return files.write(folder / FILE, msgspec.msgpack.encode(kept, enc_hook=_array_out))
+    return files.write(folder / FILE, msgspec.msgpack.encode(kept, enc_hook=msgpack_arrays.encoded))
 
 
 def read(folder: Path, acceptance: str) -> KeptPeers | None:
@@ -209,17 +209,4 @@ def _majority(reading: Reading) -> dict[str, str]:
     }
 
 
-def _array_out(array: Any) -> Any:
-    """An array as its type, shape and content, or a number of numpy's."""
-    if isinstance(array, np.generic):
-        return array.item()
-    return array.dtype.str, array.shape, np.ascontiguousarray(array).tobytes()
-
-
-def _array_in(_: type, kept: Any) -> Any:
-    """Raises ValueError or TypeError where it is no array."""
-    dtype, shape, content = kept
-    return np.frombuffer(content, dtype).reshape(shape)
-
-
-_DECODER = msgspec.msgpack.Decoder(KeptPeers, dec_hook=_array_in)
+_DECODER = msgspec.msgpack.Decoder(KeptPeers, dec_hook=msgpack_arrays.decoded)
