@@ -20,7 +20,7 @@ from nodeprint.data.homes import FAR, NEAR
 from nodeprint.data.layout import CCX, RANK, SOCKET, codes
 from nodeprint.data.packed import PackedFleet
 from nodeprint.data.quantity import Quantity
-from nodeprint.judge import acceptance, deviations, sets
+from nodeprint.judge import acceptance, bounds, sets
 from nodeprint.judge.population import Population
 from nodeprint.judge.reduction import Matrix
 from nodeprint.machine.topology.presets import from_part, preset
@@ -140,7 +140,7 @@ class Made:
     def reach(self) -> Floats:
         """How many times its bound each node is from its peers in truth, in the part where it is most (node)."""
         rules = acceptance.load()
-        shares = [(np.abs(_apart(m)) / deviations.bounds(m, rules)).max(axis=1) for m in self.truth]
+        shares = [(np.abs(_apart(m)) / bounds.of_matrix(m, rules)).max(axis=1) for m in self.truth]
         return np.asarray(np.max(shares, axis=0))
 
     def fleet(self, jobs: Mapping[str, int] | None = None) -> PackedFleet:
@@ -221,7 +221,7 @@ def _size(matrix: Matrix, node: int, planted: Planted) -> float:
     bound."""
     rules, members = acceptance.load(), planted.members
     sign = -1.0 if matrix.quantity.model.better == "higher" else 1.0
-    bound = deviations.bounds(matrix, rules)[members] * planted.times
+    bound = bounds.of_matrix(matrix, rules)[members] * planted.times
     gain = matrix.terms.contrast[np.ix_(members, planted.covers)].sum(axis=1).astype(np.float64)
     needed = float(np.min((bound - sign * _apart(matrix)[node, members]) / gain))
     return sign * needed if matrix.scale.kind == "linear" else float(np.expm1(sign * needed))

@@ -26,6 +26,8 @@ class ClassMedian(msgspec.Struct, frozen=True):
     median_ns: float | None
     runs: int
     run_sd_ns: float | None
+    tick_ns: float = 0.0
+    harvested: bool = False
 
 
 class RowMedian(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ import xarray as xr
 
 from nodeprint.data.quantity import models
 from nodeprint.history.judged import PART, JudgedCampaign, JudgedNode
-from nodeprint.judge import acceptance
+from nodeprint.judge import acceptance, bounds
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.outcome import MEANING, Outcome
 from nodeprint.stats.runs import PRIOR_DEGREES
@@ -78,29 +78,24 @@ def _rows(node: JudgedNode, rules: Acceptance) -> Iterator[_Row]:
         subject = "messages" if of_class.measurement.startswith("linktest") else "core-to-core"
         place = f"class={of_class.name}"
         label = (of_class.measurement, of_class.home, subject, "class", _FAMILY, place, "ns")
-        bound = _scaled(max(rules.bound("class"), rules.least_ns("class") / median), model.scale)
+        bound = bounds.of_class(median, rules, tick_ns=of_class.tick_ns, harvested=of_class.harvested)
         spread, prior, job = (of_class.run_sd_ns or 0.0) / median, rules.prior("run"), rules.prior("job")
         yield _Row(label, median, math.nan, spread, prior, job, of_class.runs, bound)
     for row in node.cells:
         model = models().get(row.measurement)
         if row.median is None or model is None:
             continue
-        limit, spread = rules.cell(model.term), row.run_sd or 0.0
+        limit, bound, spread = rules.cell(model.term), bounds.of_cells(model, rules), row.run_sd or 0.0
         place = f"row={row.name.replace(', ', ' / ')}"
         label = (row.measurement, -1, model.term, model.term, _FAMILY, place, row.unit)
         if row.unit == "share":
             size = limit.bound + row.median
-            difference, bound = math.log1p(row.median / limit.bound), math.log1p(1.0)
+            difference = math.log1p(row.median / limit.bound)
             prior, job = (sd * limit.bound / size for sd in (limit.node_sd, limit.job_sd))
             yield _Row(label, row.median, difference, spread / size, prior, job, row.runs, bound)
         elif row.median > 0:
-            bound = _scaled(limit.bound, model.scale)
             relative = spread / row.median
             yield _Row(label, row.median, math.nan, relative, limit.node_sd, limit.job_sd, row.runs, bound)
-
-
-def _scaled(bound: float, scale: str) -> float:
-    return math.log1p(bound) if scale == "log" else bound
 
 
 def _errors(rows: Collection[_Row]) -> Mapping[tuple[object, ...], float]:

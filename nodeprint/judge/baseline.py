@@ -18,9 +18,9 @@ from nodeprint.data import packed, packing
 from nodeprint.data.packed import PackedFleet, PackedNode
 from nodeprint.data.quantity import Quantity
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.judge import naming
+from nodeprint.judge import bounds, naming
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.deviations import bounds, priors
+from nodeprint.judge.deviations import priors
 from nodeprint.judge.outcome import State
 from nodeprint.judge.reduction import Matrix, Reals, Reduced, reduce, term_values
 from nodeprint.judge.verdict import Finding, Interval, JobEffect, Note
@@ -159,7 +159,7 @@ def _series(fleet: PackedFleet, past: Sequence[PackedFleet], rules: Acceptance) 
         whole = [_part(one, number, level) for number in range(len(one.parts))]
         if not any(matrix.terms.terms for matrix in whole):
             continue
-        bound = np.concatenate([bounds(matrix, rules) for matrix in whole])
+        bound = np.concatenate([bounds.of_matrix(matrix, rules) for matrix in whole])
         earlier = [_values(point, reduced, whole) for point, reduced in zip(past, before, strict=True)]
         out.append(_Series(whole, bound, _values(fleet, [one], whole), earlier))
     return out

@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 from nodeprint.data.packed import PackedNode
 from nodeprint.data.quantity import models
 from nodeprint.errors import printable
-from nodeprint.judge import configuration
+from nodeprint.judge import bounds, configuration
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.verdict import NodeVerdict, Verdict
 from nodeprint.machine import fingerprint
@@ -156,7 +156,7 @@ def _figures(
             called = mixed.get((name, of_class.measurement, of_class.home, of_class.name))
             medians = of_class.medians if called is None else {called: of_class.median_ns}
             for kind, median in medians.items():
-                bound = max(rules.bound("class"), rules.least_ns("class") / median)
+                bound = bounds.of_class(median, rules, tick_ns=of_class.tick_ns, harvested=of_class.harvested)
                 figure = _Figure("ns", median, of_class.runs, spread, bound, run_prior)
                 out.setdefault((of_class.measurement, of_class.home, kind), {})[name] = figure
         for row in node.cells:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.layout import Ints
+from nodeprint.judge import bounds
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.reduction import Matrix, Reduced, of_jobs
 from nodeprint.judge.terms import FAMILIES, Terms
@@ -206,7 +207,7 @@ def _built(
     if matrix.terms.share:
         np.maximum(difference, 0.0, out=difference)  # losing less of its time than the peers is no fault
     return Block(
-        matrix, job, difference, prior.job**2, bounds(matrix, rules), peers, spread, template,
+        matrix, job, difference, prior.job**2, bounds.of_matrix(matrix, rules), peers, spread, template,
         levels.tail(matrix.terms), len(matrix.nodes),
     )  # fmt: skip
 
@@ -311,8 +312,8 @@ def of_peers(
     difference = run_means(matrix) - template.centre
     if matrix.terms.share:
         np.maximum(difference, 0.0, out=difference)
-    of_job = priors(matrix, rules).job ** 2
-    return Block(matrix, job, difference, of_job, bounds(matrix, rules), np.array([peers]), own, template, tail, nodes)
+    of_job, bound = priors(matrix, rules).job ** 2, bounds.of_matrix(matrix, rules)
+    return Block(matrix, job, difference, of_job, bound, np.array([peers]), own, template, tail, nodes)
 
 
 class Priors(msgspec.Struct, frozen=True):
@@ -331,27 +332,6 @@ def priors(matrix: Matrix, rules: Acceptance) -> Priors:
         return Priors(cell.node_sd * ones, cell.job_sd * ones, cell.node_sd * ones)
     node = np.array([rules.prior(FAMILIES[term.family].term) for term in matrix.terms.terms])
     return Priors(node, rules.prior("job") * ones, rules.prior("run") * ones)
-
-
-def bounds(matrix: Matrix, rules: Acceptance) -> Floats:
-    """The bound of each part on the model's scale: of pairs the largest of percent, nanoseconds and clock ticks."""
-    terms, quantity = matrix.terms, matrix.quantity
-    if not quantity.of_pairs:
-        accepted = rules.cell(quantity.model.term).bound
-        on_scale = {"linear": accepted, "log": np.log1p(accepted), "share": np.log(2)}[matrix.scale.kind]
-        return np.full(len(terms.terms), on_scale)
-    return pair_bounds(terms, matrix.levels, rules, quantity.tick_ns)
-
-
-def pair_bounds(terms: Terms, levels: Floats, rules: Acceptance, tick_ns: float = 0.0) -> Floats:
-    """Relative bounds of terms of pairs at their `levels` in ns; a hop has steps of `tick_ns`."""
-    percent = np.array([rules.bound(term.name) for term in terms.terms])
-    least = np.array([rules.least_ns(term.family) for term in terms.terms])
-    if terms.layout.harvested:
-        inside = np.array([term.family == "ccx" or term.where.get("class") == 1 for term in terms.terms])
-        least = np.where(inside, np.maximum(least, rules.bounds.harvested_ccx_ns), least)
-    least = np.maximum(least, rules.bounds.clock_ticks * tick_ns)
-    return np.asarray(np.maximum(percent, least / levels), dtype=np.float64)
 
 
 def in_unit(block: Block, rows: Ints | slice = ALL) -> tuple[Floats, Floats]:

@@ -15,6 +15,7 @@ from nodeprint.data.layout import SOCKET, Ints, codes
 from nodeprint.data.packed import PackedNode
 from nodeprint.data.quantity import Key, Quantity
 from nodeprint.judge import naming, sets
+from nodeprint.judge.bounds import INSIDE_CCX
 from nodeprint.judge.reduction import Reduced, mean_of_runs, padded
 from nodeprint.judge.verdict import CellFigure, ClassFigure
 from nodeprint.stats.robust import row_medians
@@ -43,8 +44,9 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
     """
     out: list[list[ClassFigure]] = [[] for _ in range(nodes)]
     for one in (one for one in reduced if one.quantity.of_pairs):
-        rows = one.quantity.newest_rows
+        rows, layout = one.quantity.newest_rows, one.quantity.pair_layout
         for name, home, apart, by_socket in _class_rows(one):
+            harvested = layout.harvested and name == layout.class_names[INSIDE_CCX]
             mixed = _mixtures(one.level, by_socket, rows)
             for node, (middle, sd, half, runs), pairs in _of_nodes(one.level, apart, rows):
                 low = max(middle - half, 0.0)  # of two runs that differ much the interval is wider than the median
@@ -52,6 +54,7 @@ def of_classes(reduced: Sequence[Reduced], nodes: int) -> list[list[ClassFigure]
                 out[node].append(
                     ClassFigure(
                         name, one.quantity.measurement, home, middle, low, middle + half, pairs, runs, sd, groups,
+                        one.quantity.tick_ns, harvested,
                     )
                 )  # fmt: skip
     return out

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.data.layout import Ints
+from nodeprint.judge import bounds
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.deviations import bounds, priors
+from nodeprint.judge.deviations import priors
 from nodeprint.judge.reduction import Matrix
 from nodeprint.stats import strata
 from nodeprint.stats.runs import run_spread
@@ -94,7 +95,7 @@ def _prepared(matrix: Matrix, nodes: Ints, rules: Acceptance) -> _Prepared | Non
     runs = np.isfinite(matrix.values).sum(axis=1).mean(axis=0)
     variance = spread.pooled / runs + priors(matrix, rules).job ** 2
     means = np.nanmean(matrix.values, axis=1)
-    return _Prepared(matrix, means[:, columns], columns, bounds(matrix, rules)[columns], variance[columns])
+    return _Prepared(matrix, means[:, columns], columns, bounds.of_matrix(matrix, rules)[columns], variance[columns])
 
 
 def _of_configuration(rows: Ints, candidates: Sequence[_Prepared]) -> list[Ints]:

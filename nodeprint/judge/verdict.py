@@ -182,7 +182,8 @@ class Disturbance(msgspec.Struct, frozen=True):
 class ClassFigure(msgspec.Struct, frozen=True):
     """A class of pairs on one node: the median in ns with its 95 % interval over `runs` and their standard deviation
     (NaN of one). `groups` are the medians by socket, by found level or by half where the median of all is that of a
-    mixture: few pairs are within 10 %."""
+    mixture: few pairs are within 10 %. A tick of the clock is `tick_ns` of a median (0 unknown); `harvested` is a class
+    inside CCXs of which cores are fused off. Both are what its bound follows from."""
 
     name: str
     measurement: str
@@ -194,6 +195,8 @@ class ClassFigure(msgspec.Struct, frozen=True):
     runs: int
     run_sd_ns: float
     groups: Mapping[str, float] = {}
+    tick_ns: float = 0.0
+    harvested: bool = False
 
     @property
     def medians(self) -> Mapping[str, float]:

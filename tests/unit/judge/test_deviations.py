@@ -6,10 +6,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from nodeprint.judge import acceptance, deviations
 from nodeprint.judge.deviations import Block, Levels
 from nodeprint.judge.judge import judge
-from tests.support.fleets import HARVESTED, judged, made
+from tests.support.fleets import judged, made
 
 HOPS = "coherence-cas"
 
@@ -51,28 +50,6 @@ def test_difference_is_that_which_was_planted() -> None:
     block = _block("node001: global +5%")
     classes = block.terms.indices("class")
     np.testing.assert_allclose(block.difference[1, classes], 0.05, atol=0.015)
-
-
-def test_bounds_are_the_largest_of_percent_and_ns() -> None:
-    block, rules = _block(), acceptance.load()
-    terms, levels = block.terms, block.matrix.levels
-    near, inside = terms.indices("core-near"), terms.indices("core-in")
-    np.testing.assert_allclose(block.bound[near], rules.bound("core"))
-    np.testing.assert_allclose(block.bound[inside], np.maximum(0.04, 2.0 / levels[inside]))
-
-
-def test_bounds_of_harvested_ccxs_are_their_own_and_their_cores_have_no_rank() -> None:
-    block = _block(machine=HARVESTED)
-    terms, levels = block.terms, block.matrix.levels
-    assert not len(terms.indices("core-in"))
-    ccx = terms.indices("ccx")
-    np.testing.assert_allclose(block.bound[ccx], np.maximum(0.03, 2.5 / levels[ccx]))
-
-
-def test_bounds_are_at_least_two_ticks_of_the_clock() -> None:
-    block, rules = _block(), acceptance.load()
-    coarse = deviations.pair_bounds(block.terms, block.matrix.levels, rules, tick_ns=10.0)
-    assert np.all(coarse >= 20.0 / block.matrix.levels - 1e-12)
 
 
 def test_a_fleet_is_judged_the_same_again() -> None:

@@ -1,0 +1,63 @@
+"""The bound of everything that is compared: how far it may be from its peers, or from itself earlier, before it
+matters. Judge, comparisons over time and pages ask here, so that they cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from nodeprint.data.quantity import Key, Model
+from nodeprint.judge.acceptance_file import Acceptance
+from nodeprint.judge.reduction import Matrix
+from nodeprint.judge.terms import Terms
+
+Floats = npt.NDArray[np.float64]
+
+#: The class of pairs inside a CCX, by its number in `data.layout.CLASSES`.
+INSIDE_CCX = 1
+
+
+def of_matrix(matrix: Matrix, rules: Acceptance) -> Floats:
+    """The bound of each part of a measurement (part), on the scale of its model."""
+    quantity = matrix.quantity
+    if not quantity.of_pairs:
+        return np.full(len(matrix.terms.terms), of_cells(quantity.model, rules))
+    return of_pairs(matrix.terms, matrix.levels, rules, quantity.tick_ns)
+
+
+def of_pairs(terms: Terms, levels: Floats, rules: Acceptance, tick_ns: float = 0.0) -> Floats:
+    """Relative bounds of terms of pairs (part) at their `levels` in ns; a hop has steps of `tick_ns`."""
+    percent = [rules.bound(term.name) for term in terms.terms]
+    harvested = terms.layout.harvested
+    least = [
+        _least_ns(term.family, rules, tick_ns, harvested=harvested and _inside_ccx(term.family, term.where))
+        for term in terms.terms
+    ]
+    return np.asarray(np.maximum(percent, np.array(least) / levels), dtype=np.float64)
+
+
+def of_class(median_ns: float, rules: Acceptance, *, tick_ns: float, harvested: bool) -> float:
+    """The relative bound of a class of pairs, or of a group of its pairs, with this median on a node; `harvested` is
+    one inside CCXs of which cores are fused off."""
+    return max(rules.bound("class"), _least_ns("class", rules, tick_ns, harvested=harvested) / median_ns)
+
+
+def of_cells(model: Model, rules: Acceptance) -> float:
+    """The bound of what is no pairs, on the scale of its model: of a rate, 10 % is a ratio of 1.1."""
+    accepted = rules.cell(model.term).bound
+    return {"linear": accepted, "log": float(np.log1p(accepted)), "share": float(np.log(2))}[model.scale]
+
+
+def _inside_ccx(family: str, where: Mapping[str, Key]) -> bool:
+    """Whether a term is a mean over pairs inside one CCX, or inside all of them."""
+    return family == "ccx" or where.get("class") == INSIDE_CCX
+
+
+def _least_ns(family: str, rules: Acceptance, tick_ns: float, *, harvested: bool) -> float:
+    """What a bound of a family is at least, in ns: as acceptance.yaml says, of means inside a CCX of which cores are
+    fused off (`harvested`) what these differ by nature, and so many ticks of the clock that measured it."""
+    least = max(rules.least_ns(family), rules.bounds.clock_ticks * tick_ns)
+    return max(least, rules.bounds.harvested_ccx_ns) if harvested else least

@@ -1,0 +1,84 @@
+"""Bounds: the largest of percent, nanoseconds and clock ticks, and the same to everything that asks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nodeprint.data import packed
+from nodeprint.data.packed import PackedFleet
+from nodeprint.history import judged as judged_campaigns
+from nodeprint.history import without_peers
+from nodeprint.judge import acceptance, bounds
+from nodeprint.judge.bounds import INSIDE_CCX
+from nodeprint.judge.compare import compare
+from nodeprint.judge.deviations import Block
+from nodeprint.judge.judge import judge
+from nodeprint.report.files import write
+from tests.support.fleets import HARVESTED, judged, made
+
+HOPS = "coherence-cas"
+RULES = acceptance.load()
+
+
+def _block(**changes: str) -> Block:
+    return next(s.first for s in judged(**changes).series if s.matrix.name == HOPS)
+
+
+def test_bounds_are_the_largest_of_percent_and_ns() -> None:
+    block = _block()
+    terms, levels = block.terms, block.matrix.levels
+    near, inside = terms.indices("core-near"), terms.indices("core-in")
+    np.testing.assert_allclose(block.bound[near], RULES.bound("core"))
+    np.testing.assert_allclose(block.bound[inside], np.maximum(0.04, 2.0 / levels[inside]))
+
+
+def test_bounds_of_harvested_ccxs_are_their_own_and_their_cores_have_no_rank() -> None:
+    block = _block(machine=HARVESTED)
+    terms, levels = block.terms, block.matrix.levels
+    assert not len(terms.indices("core-in"))
+    ccx = terms.indices("ccx")
+    np.testing.assert_allclose(block.bound[ccx], np.maximum(0.03, 2.5 / levels[ccx]))
+
+
+def test_bounds_are_at_least_two_ticks_of_the_clock() -> None:
+    block = _block()
+    coarse = bounds.of_pairs(block.terms, block.matrix.levels, RULES, tick_ns=10.0)
+    assert np.all(coarse >= 20.0 / block.matrix.levels - 1e-12)
+
+
+def _ticking(fleet: PackedFleet, tick_ns: float) -> PackedFleet:
+    return replace(fleet, quantities=tuple(replace(q, tick_ns=tick_ns) for q in fleet.quantities))
+
+
+@pytest.mark.parametrize("tick_ns", [0.0, 4.0])
+def test_judge_comparison_and_history_have_the_same_bound(tick_ns: float, tmp_path: Path) -> None:
+    """Of a class of pairs on a machine with fused-off cores: inside CCXs 2.5 ns, of a coarse clock two ticks."""
+    fleet, alone = (_ticking(made(machine=HARVESTED, nodes=nodes), tick_ns) for nodes in (3, 1))
+    block = next(s.first for s in judge(fleet).series if s.matrix.name == HOPS)
+    classes = {}
+    for part in block.terms.indices("class").tolist():
+        number = int(block.terms.terms[part].where["class"])
+        name = block.terms.layout.class_names[number]
+        floor = max(2 * tick_ns, 2.5 if number == INSIDE_CCX else 0.5)
+        assert block.bound[part] == pytest.approx(max(0.02, floor / block.matrix.levels[part]))
+        classes[name] = block.bound[part] * block.matrix.levels[part]
+    assert len(classes) > 2
+
+    changes = compare(judge(fleet).verdict, judge(fleet).verdict, RULES)
+    thresholds = {change.name: change.threshold * change.before for change in changes if change.measurement == HOPS}
+    assert {name: thresholds[name] for name in classes} == pytest.approx(classes, rel=0.03)
+
+    packed.write(alone, tmp_path)
+    write(judge(alone).verdict, tmp_path)
+    samples = without_peers.samples(judged_campaigns.read(tmp_path), (), None)
+    assert samples is not None
+    places = dict(zip(samples["place"].values.tolist(), range(samples.sizes["part"]), strict=True))
+    of_history = {
+        name: float(samples["bound"][0, places[f"class={name}"]] * samples["value"][0, places[f"class={name}"]])
+        for name in classes
+    }
+    assert of_history == pytest.approx(classes, rel=0.03)
