@@ -6,6 +6,7 @@ part of a list is a value of `nodeprint.judge.verdict`, so that nodes are alike 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,6 +40,8 @@ from nodeprint.settings import sources
 
 #: More nodes than these that are alike share a line.
 MOST_SINGLE = 3
+#: The column of names in a table for a terminal.
+_WIDEST_NAME = 24
 #: Nodes of an outcome that the first line names; more are counted.
 _MOST_NAMED = 48
 #: Detection limits beyond so many bounds are no basis for a conclusion.
@@ -218,7 +221,7 @@ class NodeLine(msgspec.Struct, frozen=True):
 
 
 def node_lines(nodes: Mapping[str, NodeVerdict]) -> list[NodeLine]:
-    """A line a node by urgency and name; more than MOST_SINGLE nodes with the same reasons share one."""
+    """A line a node by urgency and name; more than MOST_SINGLE nodes of which the same is said share one."""
     alike: dict[tuple[Any, ...], list[str]] = {}
     for name, node in nodes.items():
         alike.setdefault(_kind(node), []).append(name)
@@ -233,12 +236,27 @@ def node_lines(nodes: Mapping[str, NodeVerdict]) -> list[NodeLine]:
 
 
 def _kind(node: NodeVerdict) -> tuple[Any, ...]:
-    """Equal for nodes of which the same can be said: the kinds of their reasons, and what was found."""
+    """Equal for nodes of which the same can be said: the kinds of their reasons, what another program says of the first
+    (Slurm's reason, the file that cannot be read), and what was found."""
     findings = tuple(
         (finding.id, finding.measurement, finding.part.term, _key(finding.part.where)) for finding in node.counted
     )
     known = tuple((finding.id, _key(finding.part.where), finding.suppressed) for finding in node.accepted)
-    return node.outcome, node.group, tuple((reason.why, reason.of) for reason in node.reasons), findings, known
+    details = tuple(reason.detail for reason in node.reasons[:1])
+    return node.outcome, node.group, tuple((reason.why, reason.of) for reason in node.reasons), details, findings, known
+
+
+def _rows(lines: Sequence[NodeLine]) -> list[str]:
+    """Lines of nodes for a terminal: of an outcome with many of them a table, in which a node's own is found."""
+    out: list[str] = []
+    for outcome, of_outcome in itertools.groupby(lines, key=lambda line: line.outcome):
+        rows = list(of_outcome)
+        if len(rows) <= MOST_SINGLE:
+            out += [f"  {line.names}: {outcome}. {line.text}" for line in rows]
+            continue
+        width = min(max(len(line.names) for line in rows), _WIDEST_NAME)
+        out += [f"  {outcome}:", *(f"    {line.names:<{width}}  {line.text}" for line in rows)]
+    return out
 
 
 def _key(where: Mapping[str, int | str]) -> tuple[tuple[str, int | str], ...]:
@@ -529,7 +547,7 @@ def summary(verdict: Verdict, *, most: int = 0) -> str:
     `most`), what disturbed others, the fabric, and notes."""
     shown = {n: v for n, v in verdict.nodes.items() if len(verdict.nodes) <= most or v.outcome is not Outcome.SAME}
     lines = [first_line(verdict), *disturbed(verdict)]
-    lines += [f"  {line.names}: {line.outcome}. {line.text}" for line in node_lines(shown)]
+    lines += _rows(node_lines(shown))
     for partition in verdict.fabric:
         lines += [f"  {fabric(partition)}", *(f"    {words}" for words in fabric_findings(partition))]
     return "\n".join([*lines, *(f"  note: {words}" for words in fleet_notes(verdict))])

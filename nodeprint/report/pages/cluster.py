@@ -131,15 +131,18 @@ def _lines(campaign: Campaign, linked: Mapping[str, Reference]) -> Block:
     """A line for nodes that are not the same and have no finding of their own."""
     nodes = campaign.verdict.nodes
     others = {name: node for name, node in nodes.items() if not node.counted and node.outcome is not Outcome.SAME}
-    rows = tuple(
+    lines = text.node_lines(others)
+    rows: list[tuple[Cell, ...]] = [
         (
             linked.get(line.nodes[0], line.names) if len(line.nodes) == 1 else line.names,
             Mark.of(line.outcome),
             line.text,
         )
-        for line in text.node_lines(others)
-    )
-    return Table(("nodes", "outcome", "why"), rows, "lll", 2)
+        for line in lines[:_MOST_ROWS]
+    ]
+    if more := sum(len(line.nodes) for line in lines[_MOST_ROWS:]):
+        rows.append((names.counted(more, "more node"), "", "see the table of all nodes, and verdict.json"))
+    return Table(("nodes", "outcome", "why"), tuple(rows), "lll", 2)
 
 
 # --- medians ---
@@ -208,11 +211,13 @@ def _fabric(campaign: Campaign) -> list[Section]:
 
 
 def _unmeasured(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
-    """Nodes without a result with their reasons, and the log of the first of each kind."""
+    """The logs of nodes without a result with their reasons, of each reason that of the first node."""
     without = {name: node for name, node in nodes.items() if not MEANING[node.outcome].measured}
     blocks: list[Block] = []
-    for line in text.node_lines(without):
-        blocks += [Text(f"{line.names}: {line.text}"), Log(nodes[line.nodes[0]].log_tail)]
+    for line in text.node_lines(without)[:_MOST_SHOWN]:
+        first = line.nodes[0]
+        of_first = f" The log is that of {printable(first, 80)}." if len(line.nodes) > 1 and nodes[first].log_tail else ""
+        blocks += [Text(f"{line.names}: {line.text}{of_first}"), Log(nodes[first].log_tail)]
     return blocks
 
 

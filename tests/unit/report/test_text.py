@@ -72,6 +72,18 @@ def test_nodes_with_equal_reasons_share_a_line_and_findings_do_not() -> None:
     assert lines[-1].outcome is Outcome.SAME
 
 
+def test_nodes_of_one_kind_with_reasons_of_their_own_have_a_row_each() -> None:
+    details = ("TIMEOUT", "NODE_FAIL", "the archive is cut", "no space left", "TIMEOUT", "TIMEOUT", "TIMEOUT")
+    reasons = {f"cn{n}": (Reason(Why.NOT_MEASURED, detail=detail),) for n, detail in enumerate(details, 1)}
+    nodes = {name: verdicts.node(Outcome.NOT_MEASURED, reasons=reason) for name, reason in reasons.items()}
+    lines = text.node_lines(nodes)
+    assert [(line.names, line.text) for line in lines] == [
+        ("cn[1,5-7]", "TIMEOUT"), ("cn2", "NODE_FAIL"), ("cn3", "the archive is cut"), ("cn4", "no space left"),
+    ]  # fmt: skip
+    shown = text.summary(verdicts.verdict(nodes)).splitlines()
+    assert shown[1:4] == ["  NOT MEASURED:", "    cn[1,5-7]  TIMEOUT", "    cn2        NODE_FAIL"]
+
+
 def test_alike_nodes_are_described_by_the_worst_of_them() -> None:
     nodes = {f"cn{n}": verdicts.node(margins=(verdicts.margin(within=0.01 + n / 1000),)) for n in range(5)}
     (line,) = text.node_lines(nodes)
