@@ -1,0 +1,116 @@
+"""Whether repetitions of one measurement disagree: the passes of a run, the runs of a job, the jobs of a node.
+
+One repetition that was disturbed is found however far it is off, and nothing that it says decides which one that is:
+the others are those that are nearest to each other (the shortest half of the values, Rousseeuw and Leroy 1988).
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Reals = npt.NDArray[np.floating]
+
+#: Repetitions that differ by a smaller factor agree. Runs of a hop differ by 1.0 to 1.5 % (32 lines, standard
+#: deviation), under load by 3.4 % (docs/validation.md): it is three of the larger.
+LEAST = 1.1
+#: From this factor on a pair of CPUs is another pair: two threads of a core, two cores of an L3 and two sockets are
+#: at least so far apart on every published machine that has them.
+APART = 1.5
+#: Standard deviations of a difference that chance explains: beyond are 6 of 100,000 normal ones.
+_BY_CHANCE = 4.0
+#: In a smaller share of the places it is bursts in single ones.
+_SHARE = 0.05
+
+
+class Disagreement(msgspec.Struct, frozen=True):
+    """What differs between repetitions. `odd` are those that differ from the majority, farthest first, empty where no
+    majority agrees; `factor` (above 1) is by how much the farthest differs from it, or the highest from the lowest.
+    `apart` is the share of places whose repetitions differ by APART or more. `place` is a typical one of those that
+    differ, with its `lowest` and its `highest` repetition."""
+
+    odd: tuple[int, ...]
+    factor: float
+    apart: float
+    place: int
+    lowest: int
+    highest: int
+
+    @property
+    def is_far(self) -> bool:
+        """Whether so many places differ by APART that they are other places of the machine."""
+        return self.apart >= _SHARE
+
+
+def disagreement(values: Reals, noise: float = 0.0) -> Disagreement | None:
+    """What differs between repetitions (repetition, place), NaN where one lacks a place; None where they agree.
+
+    A repetition is off by the median over its places, or over those places that differ by APART, where 5 % do. `noise`
+    is the relative standard deviation of one repetition by what is within it, as passes are within a run.
+    """
+    usable = (np.isfinite(values) & (values > 0)).sum(axis=0) > 1
+    logs = np.log(np.where(values > 0, values, np.nan)[:, usable].astype(np.float64)) if usable.any() else None
+    if logs is None or not differs(values[:, usable]):
+        return None
+    ratio = np.nanmax(logs, axis=0) - np.nanmin(logs, axis=0)
+    width = max(np.log(LEAST), _BY_CHANCE * np.sqrt(2) * noise)
+    far = ratio >= max(np.log(APART), width)
+    apart = float(far.mean())
+    found = _odd(logs, width)
+    if found is None and apart >= _SHARE:
+        found = _odd(logs[:, far], width) or ((), float(np.median(ratio[far])))
+    if found is None:
+        return None
+    among = np.flatnonzero(far) if apart >= _SHARE else np.arange(len(ratio))
+    typical = among[np.argsort(ratio[among])[len(among) // 2]]
+    of_place = logs[:, typical]
+    return Disagreement(
+        found[0], float(np.exp(found[1])), apart, int(np.flatnonzero(usable)[typical]), int(np.nanargmin(of_place)),
+        int(np.nanargmax(of_place)),
+    )  # fmt: skip
+
+
+def differs(values: Reals, axis: int = 0) -> npt.NDArray[np.bool_]:
+    """Whether repetitions along `axis`, places along the last, differ by LEAST in so many places that they may
+    disagree: a few operations on arrays for what nearly always agrees."""
+    with np.errstate(invalid="ignore", divide="ignore"):  # what no repetition has
+        ratio = np.fmax.reduce(values, axis=axis) / np.fmin.reduce(values, axis=axis)
+    return np.asarray(np.count_nonzero(ratio > LEAST, axis=-1) >= np.maximum(_SHARE * values.shape[-1], 1))
+
+
+def agreeing(values: Reals) -> npt.NDArray[np.bool_]:
+    """Which repetitions of one figure (repetition) are of the majority that agrees: none where there is no majority."""
+    present = np.isfinite(values)
+    found = disagreement(values[:, None])
+    if found is None:
+        return present
+    kept = present & bool(found.odd)
+    kept[list(found.odd)] = False
+    return kept
+
+
+def _odd(logs: Floats, width: float) -> tuple[tuple[int, ...], float] | None:
+    """The repetitions that are off by more than `width`, farthest first, and by how much the farthest is; None where
+    none is. Where no majority agrees none is off, and it is the range of all."""
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a repetition without any of the places
+        shifts = np.nanmedian(logs - np.nanmedian(logs, axis=0), axis=1)
+    present = np.flatnonzero(np.isfinite(shifts))
+    ordered = np.sort(shifts[present])
+    count = len(ordered)
+    if count < 2 or ordered[-1] - ordered[0] <= width:
+        return None
+    half = count // 2 + 1
+    start = int(np.argmin(ordered[half - 1 :] - ordered[: count - half + 1]))
+    away = np.abs(shifts - np.median(ordered[start : start + half]))
+    odd = present[away[present] > width]
+    if not len(odd) and count > 2:
+        return None
+    if 2 * len(odd) >= count or count == 2:
+        return (), float(ordered[-1] - ordered[0])
+    agreed = np.nanmedian(np.delete(shifts, odd))
+    farthest = sorted(odd.tolist(), key=lambda number: -abs(shifts[number] - agreed))
+    return tuple(farthest), float(abs(shifts[farthest[0]] - agreed))
