@@ -29,15 +29,19 @@ _AGREE_SHARE, _AGREE_ERRORS = 0.35, 3.0
 _RIVAL = 0.7
 #: A core's own pairs show at least this share of its effect: two slow cores of four make the other two appear fast.
 _OWN_SHARE = 0.5
+#: Of the sets of cells inside a wider one this share shows its effect: of eight CCDs that are not all slow it is seven
+#: eighths at most, and of many cores some differ by nature.
+_MOST = 0.9
 
 
 class Deviation(msgspec.Struct, frozen=True):
-    """A node in one block (part): its `difference`, standard `error`, half of the interval that decided and `bound`;
-    the parts that count as `found`, and those of them that two jobs have shown (`confirmed`); its mean residual from
-    the template (place, 0 where missing)."""
+    """A node in one block (part): its `difference`, standard `error`, the standard deviation of a healthy node
+    (`natural`), half of the interval that decided and `bound`; the parts that count as `found`, and those of them that
+    two jobs have shown (`confirmed`); its mean residual from the template (place, 0 where missing)."""
 
     difference: Floats
     error: Floats
+    natural: Floats
     half: Floats
     bound: Floats
     found: Bools
@@ -47,8 +51,8 @@ class Deviation(msgspec.Struct, frozen=True):
 
 class Cause(msgspec.Struct, frozen=True):
     """What deviates: the name and place of a part, or of several that one cause shows in, with the number of the
-    part in which it is largest (`head`), all its parts (`members`), the places that it covers, and the finer parts that
-    deviate with it."""
+    part in which it is largest, of cells of the widest set that is outside (`head`), all its parts (`members`), the
+    places that it covers, and the finer parts that deviate with it."""
 
     term: str
     where: Mapping[str, Key]
@@ -68,9 +72,11 @@ def causes(matrix: Matrix, node: Deviation) -> list[Cause]:
     out: list[Cause] = []
     while open_parts.any() and len(out) < MOST_CAUSES:
         surest = open_parts & node.confirmed
-        share = np.where(surest if surest.any() else open_parts, np.abs(left) / node.bound, 0.0)
-        head = _head(share, left, node.bound, terms)
+        surest = surest if surest.any() else open_parts
+        head = _head(np.where(surest, np.abs(left) / node.bound, 0.0), left, node.bound, terms)
         candidate, effect = _explaining(head, candidates, left, node, levels, terms)
+        if not len(terms.layout.pairs):
+            head = _widest(candidate.members[surest[candidate.members]], terms)
         if candidate.term == "core" and not _own(terms.terms[head].covers, float(left[head]), beside):
             open_parts[head] = False
             continue
@@ -87,21 +93,26 @@ def causes(matrix: Matrix, node: Deviation) -> list[Cause]:
 
 
 def _head(share: Floats, left: Floats, bound: Floats, terms: Terms) -> int:
-    """The part with the largest share of its bound; of nested cells that hardly differ the coarsest, which comes first.
+    """The part with the largest share of its bound.
 
     Of parts of pairs that overlap, one that explains the largest and is not explained by it: a core accounts for half
     of its CCX, and the CCX for nothing in which the core differs from its others.
     """
     largest = float(share.max())
-    if not len(terms.layout.pairs):
-        return int(np.flatnonzero(share >= (1 - _AGREE_SHARE / 2) * largest)[0])
     head = int(np.argmax(share))
+    if not len(terms.layout.pairs):
+        return head
     for part in np.flatnonzero(share >= _RIVAL * largest).tolist():
         explains = abs(left[head] - _weight(terms, head, part) * left[part]) <= bound[head]
         explained = abs(left[part] - _weight(terms, part, head) * left[head]) <= bound[part]
         if part != head and explains and not explained:
             head = part
     return head
+
+
+def _widest(parts: Ints, terms: Terms) -> int:
+    """Of some sets of cells the first of those with the most cells."""
+    return int(parts[np.argmax([len(terms.terms[part].covers) for part in parts.tolist()])])
 
 
 def _weight(terms: Terms, part: int, of: int) -> float:
@@ -121,32 +132,35 @@ def _candidates(terms: Terms) -> list[Candidate]:
 def _explaining(
     head: int, candidates: list[Candidate], left: Floats, node: Deviation, levels: Floats, terms: Terms
 ) -> tuple[Candidate, Floats]:
-    """The coarsest candidate that the head part is of and whose parts all agree with one effect, and that effect in
-    each of its parts. Of cells also a wider set with the same difference."""
+    """The coarsest candidate that the head part is of and whose parts agree with one effect, and that effect in each of
+    its parts. Parts of pairs agree all; of sets of cells most, as single cores of a slow node differ by nature."""
+    of_cells = not len(terms.layout.pairs)
+    error = np.hypot(node.error, node.natural) if of_cells else node.error
+    most = _MOST if of_cells else 1.0
     for candidate in candidates:
         members = candidate.members
         if head not in members:
             continue
         if len(members) == 1:
             break
-        effect = _common(
-            left[members], node.error[members], levels[members], head=int(np.flatnonzero(members == head)[0])
-        )
+        at = int(np.flatnonzero(members == head)[0])
+        effect = _common(left[members], error[members], levels[members], at, most)
         if effect is not None and (np.abs(effect) > node.bound[members]).any():
             return candidate, effect
     return candidate, left[[head]]
 
 
-def _common(difference: Floats, error: Floats, levels: Floats, head: int) -> Floats | None:
-    """The effect in each of several parts, constant in percent or in ns, that agrees with all of them; None where
-    neither does. It is fitted by least squares, weighted by the error."""
+def _common(difference: Floats, error: Floats, levels: Floats, head: int, most: float) -> Floats | None:
+    """The effect in each of several parts, constant in percent or in ns, that agrees with the head and with `most` of
+    them (a share); None where neither does. It is fitted by least squares, weighted by the error."""
     best: tuple[float, Floats] | None = None
     for shape in (np.ones(len(difference)), levels[head] / levels):
         weights = 1 / np.maximum(error, 1e-9) ** 2
         size = float(np.sum(weights * shape * difference) / np.sum(weights * shape**2))
         expected = size * shape
         apart = np.abs(difference - expected)
-        if np.any(apart > np.maximum(_AGREE_SHARE * np.abs(expected), _AGREE_ERRORS * error)):
+        agrees = apart <= np.maximum(_AGREE_SHARE * np.abs(expected), _AGREE_ERRORS * error)
+        if not agrees[head] or agrees.mean() < most:
             continue
         misfit = float(np.sum(weights * apart**2))
         if best is None or misfit < best[0]:

@@ -96,8 +96,9 @@ def _of(series: Series, standing: Standing, parts: Bools, block: Block, i: int, 
     half = standing.half if block is standing.newest else block.half_simultaneous[row]
     residual = np.nan_to_num(matrix.scale.residual(matrix.level_of(row), matrix.template)).astype(np.float64)
     deviation = Deviation(
-        block.difference[row], block.error(row), half, block.bound, parts, standing.confirmed & parts, residual
-    )
+        block.difference[row], block.error(row), np.sqrt(block.between(row)), half, block.bound, parts,
+        standing.confirmed & parts, residual,
+    )  # fmt: skip
     for cause in causes(matrix, deviation):
         yield Shown(series, cause, _finding(series, standing, cause, block, half, i, node), _key(matrix, cause))
 

@@ -1,19 +1,30 @@
 """The terms of places that are no pairs of CPUs: sets, each all places that have one value in all labels of a term.
 
 A measurement's model states its terms (measurements.yaml); docs/method/memory.md. A set is compared with the
-same set of the peers alone: a wider set and those inside it are sorted out when causes are (`judge.causes`).
+same set of the peers alone: a wider set and those inside it are sorted out when causes are (`judge.causes`), by the
+composites: what may be one cause in several sets.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from nodeprint.data.layout import SOCKET, Ints, Layout
 from nodeprint.data.quantity import Key, Quantity
-from nodeprint.judge.terms import Term, Terms
+from nodeprint.judge.terms import Candidate, Term, Terms
 
 #: The family of the set of all places.
 WHOLE = "whole"
+#: Parts of a machine that may be one cause in all of their cells, where no term of the model is all of these.
+_COMPOSITES = ("socket", "ccd")
+#: By the scope of a cell the parts that its cores are not all of: it has the CPU that is the first of them.
+_WIDER = {
+    "ccd": ("ccx",),
+    "socket": ("ccx", "cluster", "ccd", "quadrant"),
+    "machine": ("ccx", "cluster", "ccd", "quadrant", "socket", "cpu_node"),
+}
 #: In place of the socket of a NUMA node that has CPUs of several sockets, or none (CXL and high-bandwidth memory).
 _SEVERAL, _NO_CPUS = -1, -2
 
@@ -33,10 +44,17 @@ def labels(one: Quantity) -> dict[str, list[Key | None]]:
                 numa = one.layout.numa[one.places[dim]]
                 out.setdefault("cpu_node", [int(node) if node >= 0 else None for node in numa])
     numa = one.places.get("cpu_node", numa)
+    if "socket" not in out and numa is not None:
+        own = _sockets(one, int(numa.max(initial=-1)) + 1)[numa]
+        out["socket"] = [int(value) if value >= 0 else None for value in own]
     if "memory_node" in out and numa is not None:
         memory = one.places["memory_node"]
         sockets = _sockets(one, max(int(memory.max(initial=-1)), int(numa.max(initial=-1))) + 1)
         out["distance"] = [_distance(cpu, node, sockets) for cpu, node in zip(numa.tolist(), memory, strict=True)]
+    for place, scope in enumerate(out.get("scope", ())):
+        for part in _WIDER.get(str(scope), ()):
+            if part in out and part not in one.dims:
+                out[part][place] = None
     return out
 
 
@@ -85,6 +103,30 @@ def of(one: Quantity) -> Terms:
     family_of = np.array([families.index(one_term.family) for one_term in found], dtype=np.int64)
     layout = Layout(one.layout.slots, np.zeros((0, 2), dtype=np.int64), levels=one.layout.levels)
     return Terms(
-        layout, tuple(found), contrast, (), families, family_of,
+        layout, tuple(found), contrast, () if share else tuple(_composites(one, found, known)), families, family_of,
         family_of, dict(enumerate(families)), (), share,
     )  # fmt: skip
+
+
+def _composites(one: Quantity, terms: Sequence[Term], known: Mapping[str, Sequence[Key | None]]) -> list[Candidate]:
+    """What may be one cause in several sets, from coarse to fine: each set that has others inside it, and a socket or a
+    CCD where its places are no set."""
+    parts = [(term.where, term.covers) for term in terms]
+    sets = {covers.tobytes() for _, covers in parts}
+    for label in _COMPOSITES:
+        values = known.get(label, ())
+        for value in sorted({value for value in values if value is not None}, key=str):
+            covers = np.array([place for place, own in enumerate(values) if own == value], dtype=np.int64)
+            if covers.tobytes() not in sets:
+                sets.add(covers.tobytes())
+                parts.append(({label: value}, covers))
+    is_in = np.zeros((len(terms), one.size), dtype=np.float32)
+    for row, term in zip(is_in, terms, strict=True):
+        row[term.covers] = 1
+    sizes = is_in.sum(axis=1)
+    out = []
+    for where, covers in parts:
+        members = np.flatnonzero(is_in[:, covers].sum(axis=1) == sizes)
+        if len(members) > 1:
+            out.append(Candidate(one.model.term, where, members, covers))
+    return sorted(out, key=lambda candidate: -len(candidate.covers))

@@ -65,7 +65,7 @@ def of_rows(quantity: Quantity, rows: list[int]) -> Quantity:
 
 
 def times(
-    fleet: PackedFleet, measurement: str, factor: Callable[[int, int], float | npt.NDArray[np.float64]]
+    fleet: PackedFleet, measurement: str, factor: Callable[[int, int], float | npt.NDArray[np.floating]]
 ) -> PackedFleet:
     """The fleet with the values of a measurement multiplied by `factor` of the node and job."""
     kept = []

@@ -216,7 +216,9 @@ def _unmeasured(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
     blocks: list[Block] = []
     for line in text.node_lines(without)[:_MOST_SHOWN]:
         first = line.nodes[0]
-        of_first = f" The log is that of {printable(first, 80)}." if len(line.nodes) > 1 and nodes[first].log_tail else ""
+        of_first = (
+            f" The log is that of {printable(first, 80)}." if len(line.nodes) > 1 and nodes[first].log_tail else ""
+        )
         blocks += [Text(f"{line.names}: {line.text}{of_first}"), Log(nodes[first].log_tail)]
     return blocks
 

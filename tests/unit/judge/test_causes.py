@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
 import pytest
 
+from nodeprint.data.packed import PackedFleet
+from nodeprint.data.quantity import Quantity
+from nodeprint.judge import sets
 from nodeprint.judge.judge import judge
 from nodeprint.judge.pairs import build
 from nodeprint.machine.topology.presets import preset
@@ -75,6 +82,66 @@ def test_a_cell_of_memory_is_found_at_its_place() -> None:
     (finding,) = judge(slow).verdict.nodes["node001"].findings
     assert (finding.part.term, dict(finding.part.where)) == ("numa", {"ccd": 2, "memory_node": 1})
     assert finding.effect == pytest.approx(0.2, abs=0.02)
+
+
+def shifted(quantity: Quantity, part: str) -> npt.NDArray[np.bool_]:
+    """The cells of a part of the machine: all of it, or the first that has the label."""
+    values = sets.labels(quantity).get(part, [None] * quantity.size)
+    first = min((value for value in values if value is not None), key=str, default=None)
+    return np.array([part == "whole" or (value is not None and value == first) for value in values])
+
+
+def lowered(fleet: PackedFleet, quantity: Quantity, share: npt.NDArray[np.floating]) -> PackedFleet:
+    """The fleet with this quantity alone, which is so much lower in each cell of node002."""
+    alone = replace(fleet, quantities=(quantity,))
+    return times(alone, quantity.measurement, lambda node, job: 1 - share * (node == 2))
+
+
+#: By measurement the bound of its cells, and the parts whose shift is planted.
+_SHIFTS = {
+    "clock-together": (0.02, ("whole", "socket", "ccd", "cpu")),
+    "bandwidth-ccx": (0.05, ("whole", "socket", "ccd")),
+    "bandwidth-nodes": (0.05, ("whole", "socket")),
+    "load-together": (0.10, ("whole", "socket", "ccd")),
+    "chase-latency": (-0.05, ("whole", "socket", "ccd", "cpu")),
+}
+
+
+@pytest.mark.parametrize("times_bound", [1.3, 2.5])
+@pytest.mark.parametrize("measurement", _SHIFTS)
+def test_the_coarsest_part_that_explains_is_named_though_a_finer_one_crossed_first(
+    measurement: str, times_bound: float
+) -> None:
+    """One finding, of the part that was shifted; at 1.3 times the bound often of parts inside it alone are outside."""
+    bound, parts = _SHIFTS[measurement]
+    named = 0
+    for seed in (1, 2, 3):
+        fleet = made(cells=True, runs=3, seed=seed)
+        (quantity,) = (quantity for quantity in fleet.quantities if quantity.measurement == measurement)
+        for part in parts:
+            cells = shifted(quantity, part)
+            findings = judge(lowered(fleet, quantity, bound * times_bound * cells)).verdict.nodes["node002"].findings
+            named += len(findings)
+            for finding in findings:
+                expected = {"whole": set(), "cpu": {"core", "cpu"}, "socket": {"socket"}, "ccd": {"ccd"}}[part]
+                where = {"socket" if label == "cpu_node" else label for label in finding.part.where}
+                assert where == expected, (part, finding.part)
+                assert len(finding.cells) >= cells.sum()
+            assert len(findings) == 1 or (times_bound < 2 and not findings)
+    assert named >= (3 if times_bound < 2 else 3 * len(parts))
+
+
+def test_a_wider_part_is_not_named_for_one_inside_it() -> None:
+    """Three of the four CCDs of a socket, and one core far off."""
+    fleet = made(cells=True, runs=3)
+    (quantity,) = (quantity for quantity in fleet.quantities if quantity.measurement == "clock-together")
+    labels = sets.labels(quantity)
+    for cells, expected in (
+        (np.isin(np.array(labels["ccd"]), (0, 1, 2)), [{"ccd": 0}, {"ccd": 1}, {"ccd": 2}]),
+        (6.0 * np.isin(np.array(labels["cpu"]), (0,)), [{"core": 0, "cpu": 0}]),
+    ):
+        findings = judge(lowered(fleet, quantity, 0.05 * cells)).verdict.nodes["node002"].findings
+        assert sorted((dict(finding.part.where) for finding in findings), key=str) == expected
 
 
 @pytest.mark.parametrize("name", ["naples-2x32", ROME, "icelake-2x40", "graviton3-64"])
