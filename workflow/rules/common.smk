@@ -41,6 +41,12 @@ CAMPAIGN = configuration.campaign_folder(SETTINGS)
 # Another configuration has another name here: an edited one is noticed whatever clocks and copies do to times.
 DISCOVERED = campaigns.discovered(CAMPAIGN, SETTINGS)
 SLURM = SETTINGS.launch == "slurm"
+# What is called to measure, as sentences name it.
+CALL = shlex.join(
+    ["snakemake"]
+    + ["--workflow-profile", "profiles/slurm"] * SLURM
+    + ["--configfile", str(CONFIG)] * (CONFIG != Path("config/config.yaml"))
+)
 
 
 wildcard_constraints:
@@ -61,6 +67,12 @@ def nodeprint():
     return f"{python()} -m nodeprint"
 
 
+def stop(sentence):
+    """End the call with a sentence: a WorkflowError of an input function is printed with its traceback."""
+    print(f"nodeprint: {sentence}", file=sys.stderr, flush=True)
+    sys.exit(1)
+
+
 @cache
 def read_sheet(path, changed):
     """The rows of a sheet by node, as it was `changed` last."""
@@ -73,7 +85,7 @@ def sheet():
     try:
         return read_sheet(path, path.stat().st_mtime_ns) if path.exists() else {}
     except NodeprintError as error:
-        raise WorkflowError(str(error))
+        stop(error)
 
 
 def wait_for_sheet():
@@ -83,8 +95,8 @@ def wait_for_sheet():
     if DISCOVERED.exists():
         return
     if set(workflow.dag_settings.until) - {"kernels", "discover"}:
-        raise WorkflowError(
-            f"{CONFIG}: the nodes are not listed yet: call `snakemake --until discover` first"
+        stop(
+            f"{CONFIG}: the nodes are not listed yet: call `{CALL} --until discover` first"
         )
     checkpoints.discover.get()
 
@@ -142,18 +154,15 @@ def fabric_outcomes(wildcards):
 
 
 def node_run_words(wildcards):
-    """The arguments of node-run."""
+    """The arguments of node-run. No hook is called with --no-hooks, and where this workflow is a module of another."""
+    stop_where_another_executor_measures()
     node = sheet()[wildcards.node]
     return shlex.join(campaigns.node_run(SETTINGS, node, int(wildcards.job)))
 
 
-def stop_where_nodes_are_not_here():
-    """A local executor would measure this host under the nodes' names."""
-    if SLURM and workflow.local_exec:
-        raise WorkflowError(
-            f"{CONFIG}: launch: with `slurm` each node is a job of Slurm: "
-            "call `snakemake --workflow-profile profiles/slurm`"
-        )
+def stop_where_nodes_are_not_measured():
+    """Another executor, or this one elsewhere, would measure a host under another node's name."""
+    stop_where_another_executor_measures()
     here = sheets.short(socket.gethostname())
     elsewhere = [
         node.node for node in sheet().values() if node.measure and node.host != here
@@ -162,3 +171,16 @@ def stop_where_nodes_are_not_here():
         raise WorkflowError(
             f"{CAMPAIGN}/nodes.tsv: {elsewhere[0]} is not this host; set `launch` in {CONFIG}"
         )
+
+
+def stop_where_another_executor_measures():
+    """Under Slurm the executor of this workflow alone puts a job onto its node, elsewhere that of Snakemake itself."""
+    plugin = workflow.executor_plugin  # none is there where Snakemake only lists
+    right = "nodeprint" if SLURM else "local"
+    if not plugin or workflow.dryrun or workflow.touch or plugin.name == right:
+        return
+    other = "" if SLURM else ", or set `launch: slurm`"
+    stop(
+        f"{CONFIG}: launch: with `{SETTINGS.launch}` nodes are measured through the executor `{right}` alone, as "
+        f"`{plugin.name}` would measure other hosts under their names: call `{CALL}`{other}"
+    )

@@ -11,8 +11,9 @@ rule measure:
         CAMPAIGN / "nodes/{node}/job{job}/node-run.log",
     conda:
         "../../environment.yml"
-    # all of the machine: nothing runs beside a measurement. Slurm gives the whole node by --exclusive.
-    threads: 1 if SLURM else workflow.cores
+    # all of the machine: nothing runs beside a measurement. Slurm gives the whole node by --exclusive. (Without cores
+    # Snakemake's local executor does not begin, and other executors are refused.)
+    threads: 1 if SLURM else workflow.resource_settings.cores or 1
     resources:
         **slurm_resources(),
     params:
