@@ -55,7 +55,7 @@ def begin(fake: Path, tmp_path: Path) -> Callable[..., Any]:
         nodes = [Node(f"cn{i:02}", f"cn{i:02}") for i in range(1, count + 1)]
         folder = campaigns.prepare(settings, lambda: nodes, [], {})
         launch = jobs.Launch(folder)
-        times = {"unavailable_s": 1800, "late_s": 120, "silence_s": 3600} | seconds
+        times = {"unavailable_s": 1800, "late_s": 120, "silence_s": 3600, "at_a_time": 500} | seconds
         for node in nodes:
             words = " ".join(slurm.sbatch_words(node, settings.slurm, 5))
             resources = {"sbatch": words, "slurm_name": "nodeprint-x-1"} | times
@@ -219,6 +219,16 @@ def test_submission_stops_after_its_time_and_leaves_no_call_behind(
     call.fill()
     assert sum(bool(job.id) for job in all_of(call)) == len(queue(fake)) <= jobs.AT_ONCE
     assert (fake / "calls").read_text().count("+") == (fake / "calls").read_text().count("-")
+
+
+def test_no_more_jobs_are_in_the_queue_than_the_configuration_says(begin: Callable[..., Any], fake: Path) -> None:
+    call = begin(5, at_a_time=2)
+    call.step()
+    assert len(queue(fake)) == 2
+    measured(call, 0)
+    time.sleep(jobs.LOOK_S)
+    call.step()
+    assert len(queue(fake)) == 3
 
 
 def test_of_jobs_that_are_submitted_at_once_some_may_be_more_than_allowed(

@@ -36,13 +36,16 @@ def slurm_name(wildcards):
 def slurm_resources():
     """What the executor asks of a job (snakemake_executor_plugin_nodeprint)."""
     keys = SETTINGS.slurm
-    times = {
+    numbers = {
         "unavailable_s": 60 * keys.unavailable_minutes,
         "late_s": keys.late_seconds,
         "silence_s": 3600 * keys.deadline_hours,
+        "at_a_time": keys.jobs_at_a_time,
     }
     words = {"sbatch": sbatch_options, "slurm_name": slurm_name}
-    return words | {key: round(value) for key, value in times.items()} if SLURM else {}
+    return (
+        words | {key: round(value) for key, value in numbers.items()} if SLURM else {}
+    )
 
 
 def fabric_minutes(wildcards):

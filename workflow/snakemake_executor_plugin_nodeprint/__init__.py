@@ -7,6 +7,7 @@ A rule says by its resources what its jobs are:
   unavailable_s  so long a job waits for a node that was taken out of service, in seconds
   late_s         so late the login node may see what the node wrote
   silence_s      so long a controller that does not answer is asked again
+  at_a_time      so many jobs of the campaign are in the queue at most, whatever --jobs allows
 Its first output is status.json in a folder of the job's own, which gets launch.log, too; the campaign is three folders
 above. A job that ends without it is settled: status.json then says why, so that the workflow goes on with the others
 (`retries` come first).
@@ -63,6 +64,8 @@ class Executor(RemoteExecutor):  # type: ignore[misc] # Snakemake has no types
 
     def run_job(self, job: JobExecutorInterface) -> None:
         """Take a job of Snakemake; it is submitted when the queue is known and has room."""
+        if job.is_group():
+            raise WorkflowError("a node is a job of its own: call Snakemake without --groups and --group-components")
         status = Path(str(job.output[0]))
         # what Snakemake evaluates lazily is asked for in its own thread
         node_job = self.jobs.job_of(status.parent, job.shellcmd, job.resources)

@@ -75,6 +75,8 @@ class Job:
     unavailable_s: float
     late_s: float
     silence_s: float
+    #: So many jobs of its campaign may be in the queue.
+    at_a_time: int = sys.maxsize
     id: str = ""
     state: str = ""
     reason: str = ""
@@ -102,8 +104,8 @@ class Job:
 def job_of(folder: Path, command: str, resources: Mapping[str, object]) -> Job:
     """The job of a rule that writes into `folder`."""
     unavailable_s, late_s, silence_s = (float(str(resources[key])) for key in ("unavailable_s", "late_s", "silence_s"))
-    options = shlex.split(str(resources["sbatch"]))
-    return Job(folder, command, options, str(resources["slurm_name"]), unavailable_s, late_s, silence_s)
+    options, at_a_time = shlex.split(str(resources["sbatch"])), int(str(resources["at_a_time"]))
+    return Job(folder, command, options, str(resources["slurm_name"]), unavailable_s, late_s, silence_s, at_a_time)
 
 
 # --- what a job said --------------------------------------------------------------------------------------------------
@@ -145,7 +147,7 @@ class Launch:
     def __init__(self, campaign: Path) -> None:
         self.home = campaign / "launch"
         self.jobs: dict[Path, Job] = {}
-        self.most = sys.maxsize  # jobs in the queue, as far as Slurm lets this user
+        self.most = sys.maxsize  # jobs in the queue, as far as the site asks for and Slurm lets this user
         self.lock = -1
         self.known = False  # whether squeue has answered since the last submission that may have gone through
         self.interval, self.polled, self.looked, self.cost_s = FIRST_POLL_S, -1e9, -1e9, 0.0
@@ -160,6 +162,7 @@ class Launch:
         """Follow a job, too, which may be a new attempt of one."""
         if self.jobs.get(job.folder) is not job:
             self.jobs[job.folder] = job
+            self.most = min(self.most, job.at_a_time)
             self.changed()
 
     def open(self) -> list[Job]:
