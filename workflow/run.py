@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import fcntl
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -28,7 +29,7 @@ from signals import Interrupted, block, pause, start, wait
 from terminal import Log, Screen
 
 from nodeprint import files
-from nodeprint.campaign import node_lists, node_status, preparation, progress, run_files
+from nodeprint.campaign import node_lists, node_status, preparation, progress, recheck, run_files
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import outcome
 from nodeprint.judge.outcome import Kind
@@ -60,6 +61,7 @@ class Call:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.config_file = Path(arguments.config)
         self.again, self.report_only = arguments.again, arguments.report_only
+        self.words = call_words(arguments)
         self.fail_on: Sequence[Kind] = arguments.fail_on
         self.screen = Screen(verbose=os.environ.get("VERBOSE", "0") not in ("", "0"))
         self.config = configuration.load(self.config_file)
@@ -128,9 +130,9 @@ class Call:
     def measure(self) -> str:
         """Let Snakemake do all that is missing. Returns why it failed, or nothing."""
         log = Log(self.campaign / "logs/run.log")
-        watched = progress.watch(self.campaign)
+        watched = progress.watch(self.campaign, recheck.at_work(self.campaign))
         measured, unfinished = watched.measured_before(), len(watched.unfinished())
-        lines = terminal.already(measured, len(watched.jobs), len(watched.steps), unfinished)
+        lines = terminal.already(measured, len(watched.jobs), len(watched.steps), unfinished, self.words)
         if lines:
             self.say(lines)
         if self.config.launch == "here" and watched.unfinished():
@@ -206,7 +208,7 @@ class Call:
             return "interrupted before anything was measured"
         return (
             f"interrupted: what was measured is kept in {self.campaign} ({complete} measurements complete, {begun} "
-            f"begun); `make run` continues it.{jobs}"
+            f"begun); `{self.words}` continues it.{jobs}"
         )
 
     # --- the end ---
@@ -230,7 +232,7 @@ class Call:
         """The nodes that have no outcome, as the second half of a sentence; empty where all have one."""
         with suppress(NodeprintError):
             if text := node_status.read(self.campaign).unfinished():
-                return f". Not finished: {text}; `make run` tries it again"
+                return f". Not finished: {text}; `{self.words}` tries it again"
         return ""
 
 
@@ -241,22 +243,24 @@ class Steps:
 
     def __init__(self, campaign: Path, watched: progress.CampaignProgress) -> None:
         self.campaign, self.watched = campaign, watched
-        self.sheet = campaign / "nodes.tsv"
-        self.listed = modified(self.sheet)
+        self.lists = [recheck.path(campaign, number) for number in range(1, recheck.ROUNDS + 1)]
+        self.listed = [*map(modified, self.lists)]
         self.measuring = bool(watched.unfinished())
+        self.name = "measure again" if recheck.at_work(campaign) else "measure"
         self.former = {name: modified(campaign / file) for name, file in self.FILES}
         self.done: set[str] = set()
         self.began = time.monotonic()
 
     def ended(self) -> list[str]:
         """What was done since the last call of this, and how long it took."""
-        if self.listed != modified(self.sheet):  # a recheck
-            self.listed = modified(self.sheet)
-            self.watched = progress.watch(self.campaign)
-            self.measuring, self.began = bool(self.watched.unfinished()), time.monotonic()
+        if self.listed != [*map(modified, self.lists)]:
+            self.listed = [*map(modified, self.lists)]
+            if suspects := recheck.at_work(self.campaign):
+                self.watched, self.name = progress.watch(self.campaign, suspects), "measure again"
+                self.measuring, self.began = True, time.monotonic()
         texts = []
         if self.measuring and not self.watched.unfinished():
-            texts.append(f"measure: {progress.progress(self.watched.look())}; {self.span()}")
+            texts.append(f"{self.name}: {progress.progress(self.watched.look())}; {self.span()}")
             self.measuring = False
         for name, file in self.FILES:
             if modified(self.campaign / file) not in (0, self.former[name]) and name not in self.done:
@@ -273,7 +277,7 @@ class Steps:
         """The step at work, how far it is in words, and as a share."""
         if self.measuring:
             state = self.watched.glance()
-            return "measure", progress.progress(state), progress.share(state)
+            return self.name, progress.progress(state), progress.share(state)
         return "judge and report", progress.span(time.monotonic() - self.began), None
 
 
@@ -283,6 +287,17 @@ def modified(path: Path) -> int:
         return path.stat().st_mtime_ns
     except OSError:
         return 0
+
+
+def call_words(arguments: argparse.Namespace) -> str:
+    """The call that continues one with these arguments. (With NODES it would begin new jobs; without CONFIG it would
+    continue, or begin, another campaign.)"""
+    default, words = parser().parse_args([]), ["make run"]
+    if Path(arguments.config) != Path(default.config):
+        words.append(f"CONFIG={shlex.quote(arguments.config)}")
+    if arguments.fail_on != default.fail_on:
+        words.append(f"FAIL_ON={','.join(arguments.fail_on)}")
+    return " ".join(words)
 
 
 class Parser(argparse.ArgumentParser):

@@ -23,14 +23,14 @@ _ROUTINE = re.compile(
 _LONGEST = 400
 
 
-def already(complete: int, nodes: int, places: int, unfinished: int) -> str:
-    """What was measured before this call, in a sentence; empty where nothing was."""
+def already(complete: int, nodes: int, places: int, unfinished: int, call: str) -> str:
+    """What was measured before this call, in a sentence; empty where nothing was. `call` are its words."""
     total = nodes * places
     scope = "this node" if nodes == 1 else f"these {nodes} nodes"
     if complete == 0:
         return ""
     if not unfinished:
-        return f"all measurements of {scope} were there already; `make run NODES=a,b` measures nodes again"
+        return f"all measurements of {scope} were there already; `{call} NODES=a,b` measures nodes again"
     return f"{complete} of {total} measurements of {scope} were there already and are kept"
 
 

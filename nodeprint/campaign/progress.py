@@ -1,14 +1,19 @@
-"""How far a campaign is, read from its folder while its nodes are measured."""
+"""How far a campaign is, read from its folder while its nodes are measured.
+
+What is counted is what is complete in the folder, in whatever order it came there: the count never falls. The time left
+is the plans of the kernels, corrected by what measurements took that are done, and no longer than Slurm's limit.
+"""
 
 from __future__ import annotations
 
 import calendar
+import math
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from nodeprint.campaign import node_sheet, plans, run_files
@@ -18,9 +23,12 @@ from nodeprint.settings import config as configuration
 
 #: What node-run writes into its log when it begins with a measurement, and what a kernel writes while it measures.
 _BEGINS = re.compile(r"^(?P<time>\S+) node-run: run (?P<run>\d+) of \d+: (?P<name>\S+)$")
+_MOMENT = re.compile(r"^(?P<time>\S+) node-run: ")
 _LEFT = re.compile(r": \d+ of \d+ \(\d+ %\), (?P<seconds>\d+) s left$")
 #: So much of the end of a log is read; a measurement's own lines are less.
 _TAIL_BYTES = 16_384
+#: node-run's own list of what came of each measurement.
+_NOTES = "outcomes.tsv"
 #: A kernel's start and its pinning, which its plan does not count.
 _START_S = 1.0
 
@@ -43,27 +51,30 @@ class Current:
 
 @dataclass(frozen=True)
 class NodeProgress:
-    """How far a node is: the places (in the plan's steps) that are behind it; `finished` by its status.json.
+    """How far a node is: the places (in the plan's steps) whose records are complete, and those that were refused or
+    failed in this attempt. `ended`: nothing more comes of it, as its status.json is there, or it was lost.
 
-    `since_s`: the seconds since it began to measure, where nothing else is seen of it until it is done (Ansible).
+    `since_s`: the seconds since it began to measure, where that is known. `called`: Slurm lets it begin.
     """
 
     name: str
     done: frozenset[int]
-    finished: bool = False
+    untaken: frozenset[int] = frozenset()
+    ended: bool = False
     current: Current | None = None
     since_s: float | None = None
+    called: bool = False
 
     @property
     def at_work(self) -> bool:
         """Whether it measures now."""
-        return not self.finished and (self.current is not None or self.since_s is not None)
+        return not self.ended and (self.current is not None or self.since_s is not None)
 
 
 @dataclass(frozen=True)
 class State:
     """How far a campaign is. `steps` are the plan's runs in order, `weights_s` what a measurement takes; empty
-    where that is unknown.
+    where that is unknown; no node is measured for longer than `limit_s`.
 
     `waits_for` is Slurm's reason for most of the jobs that are queued; empty where there are none.
     """
@@ -72,6 +83,22 @@ class State:
     steps: Sequence[Step]
     weights_s: Mapping[str, float] = field(default_factory=dict)
     waits_for: str = ""
+    limit_s: float = math.inf
+
+    @property
+    def done(self) -> int:
+        """Measurements of all nodes that are complete, all runs counted."""
+        return sum(len(node.done) for node in self.nodes)
+
+    @property
+    def untaken(self) -> int:
+        """Those that were refused, failed, or were lost with their node."""
+        return sum(self.places - len(node.done) if node.ended else len(node.untaken) for node in self.nodes)
+
+    @property
+    def total(self) -> int:
+        """Those that were asked for."""
+        return len(self.nodes) * self.places
 
     @property
     def places(self) -> int:
@@ -87,9 +114,10 @@ class State:
         at_work = [node for node in self.nodes if node.at_work]
         if not at_work or not self._weights_known():
             return None
-        seconds = {node.name: self._of_node(node) for node in self.nodes if not node.finished}
+        seconds = {node.name: self._of_node(node) for node in self.nodes if not node.ended}
+        at_a_time = sum(node.at_work or node.called for node in self.nodes if not node.ended)
         # what takes longer than another node did has an unknown time left, and not none
-        return max(*(seconds[node.name] for node in at_work), sum(seconds.values()) / len(at_work)) or None
+        return max(*(seconds[node.name] for node in at_work), sum(seconds.values()) / at_a_time) or None
 
     def left_of(self, node: NodeProgress) -> float | None:
         """Seconds until a node is measured; None if unknown."""
@@ -99,51 +127,56 @@ class State:
         return {name for _, name in self.steps} <= set(self.weights_s)
 
     def _of_node(self, node: NodeProgress) -> float:
-        ahead = [self.weights_s[self.steps[place][1]] for place in self.ahead(node)]
-        now = node.current
+        now, until_limit_s = node.current, max(0.0, self.limit_s - (node.since_s or 0.0))
+        at = -1 if now is None else self.steps.index((now.run, now.name))
+        ahead = set(range(self.places)) - node.done - node.untaken - {at}
+        seconds = sum(self.weights_s[self.steps[place][1]] for place in ahead)
         if now is None:
-            return max(0.0, sum(ahead) - (node.since_s or 0.0))
+            return min(until_limit_s, max(0.0, seconds - (node.since_s or 0.0)))
         of_this = now.left_s if now.left_s is not None else max(0.0, self.weights_s[now.name] - now.since_s)
-        return sum(ahead) - self.weights_s[now.name] + of_this
-
-    def ahead(self, node: NodeProgress) -> list[int]:
-        """Places that a node has not behind it."""
-        return [place for place in range(self.places) if place not in node.done]
+        return min(until_limit_s, seconds + of_this)
 
 
 class CampaignProgress:
     """A campaign's folder, looked at again and again while its nodes are measured."""
 
     def __init__(
-        self, folder: Path, jobs: Mapping[str, Path], steps: Sequence[Step], planned_s: Mapping[str, float]
+        self,
+        folder: Path,
+        jobs: Mapping[str, Path],
+        steps: Sequence[Step],
+        planned_s: Mapping[str, float],
+        limit_s: float = math.inf,
     ) -> None:
-        """`jobs` are the folders of the nodes' current jobs by node; `planned_s` the kernels' own plans."""
+        """`jobs` are the folders of the nodes' current jobs by node; `planned_s` the kernels' own plans, and `limit_s`
+        after which Slurm ends a job."""
         self.folder, self.jobs, self.steps = folder, jobs, list(steps)
         self._seen: State | None = None
         self._until = 0.0
-        self._weights = dict(planned_s)
-        self._finished: set[str] = set()
-        self._former = {name: complete(job, self.steps) for name, job in jobs.items()}
-        # what a former attempt logged is none of this one's progress
-        self._begin = {name: _size(job / "node-run.log") for name, job in jobs.items()}
+        self._planned, self._taken, self._limit_s = dict(planned_s), dict[str, float](), limit_s
+        self._ended: dict[str, NodeProgress] = {}
+        self._done = {name: complete(job, self.steps) for name, job in jobs.items()}
+        self._before = sum(map(len, self._done.values()))
+        # what a former attempt logged and noted is none of this one's progress
+        self._begin = {name: (_size(job / "node-run.log"), _size(job / _NOTES)) for name, job in jobs.items()}
 
     def measured_before(self) -> int:
         """Measurements that were complete before this call."""
-        return sum(map(len, self._former.values()))
+        return self._before
 
     def forget_begin(self) -> None:
         """Count what an attempt that is at work, or was the last, has logged."""
-        self._begin = dict.fromkeys(self.jobs, 0)
+        self._begin = dict.fromkeys(self.jobs, (0, 0))
 
     def unfinished(self) -> list[str]:
-        """Nodes whose job has no outcome."""
-        return [name for name, job in self.jobs.items() if not (job / "status.json").exists()]
+        """Nodes whose job has no outcome, nor a reason why none will come."""
+        return [name for name, job in self.jobs.items() if not _has_ended(job)]
 
     def look(self) -> State:
         """How far it is now."""
-        queue = queue_rows(self.folder)
-        nodes = [self._node(name, queue.get(name)) for name in self.jobs]
-        return State(nodes, self.steps, self._weights, _most_wait_for(queue))
+        queue, lost = queue_rows(self.folder), _lost_hosts(self.folder)
+        nodes = [self._node(name, queue.get(name), name in lost) for name in self.jobs]
+        return State(nodes, self.steps, self._weights(), _most_wait_for(queue), self._limit_s)
 
     def glance(self) -> State:
         """How far it was a moment ago: with many nodes it takes a hundredth of the time to look."""
@@ -153,20 +186,37 @@ class CampaignProgress:
             self._until = time.monotonic() + 100 * (time.monotonic() - now)
         return self._seen
 
-    def _node(self, name: str, row: Sequence[str] | None) -> NodeProgress:
-        job, everything = self.jobs[name], frozenset(range(len(self.steps)))
-        if name in self._finished:
-            return NodeProgress(name, everything, finished=True)
-        if (job / "status.json").exists():
-            self._finished.add(name)
-            self._weights |= seconds_of(text_of(job / "outcomes.tsv"))
-            return NodeProgress(name, everything, finished=True)
-        current = at_work(_tail(job / "node-run.log", self._begin[name]), time.time())
+    def _weights(self) -> dict[str, float]:
+        """What each measurement takes in seconds: as long as it took, or its plan, as far as plans are right here."""
+        both = set(self._planned) & set(self._taken)
+        planned_s, taken_s = (sum(seconds[name] for name in both) for seconds in (self._planned, self._taken))
+        scale = taken_s / planned_s if planned_s and taken_s else 1.0
+        return {name: seconds * scale for name, seconds in self._planned.items()} | self._taken
+
+    def _node(self, name: str, row: Sequence[str] | None, lost: bool) -> NodeProgress:
+        if name in self._ended:
+            return self._ended[name]
+        job, (log_begin, notes_begin) = self.jobs[name], self._begin[name]
+        ended = lost or _has_ended(job)
+        notes = text_of(job / _NOTES)
+        self._taken |= seconds_of(notes)
+        # a record that is found damaged is measured again, and counts once
+        self._done[name] |= complete(job, self.steps)
+        if ended:
+            self._ended[name] = NodeProgress(name, self._done[name], ended=True)
+            return self._ended[name]
+        untaken = frozenset(self.steps.index(step) for step in untaken_of(notes[notes_begin:]) if step in self.steps)
+        so_far = NodeProgress(name, self._done[name], untaken - self._done[name])
+        log = job / "node-run.log"
+        current = at_work(_tail(log, log_begin), time.time())
         if current is None or (current.run, current.name) not in self.steps:
-            return NodeProgress(name, self._former[name], since_s=_begun_s(row))
-        self._weights |= seconds_of(text_of(job / "outcomes.tsv"))
-        place = self.steps.index((current.run, current.name))
-        return NodeProgress(name, (self._former[name] - {place}) | frozenset(range(place)), current=current)
+            return replace(so_far, since_s=_begun_s(row), called=_is_called(row))
+        return replace(so_far, current=current, since_s=_logged_s(log, log_begin, time.time()))
+
+
+def _has_ended(job: Path) -> bool:
+    """Whether a job has an outcome, or its launch says why it has none."""
+    return (job / "status.json").exists() or (job / "submission.txt").exists()
 
 
 def complete(job: Path, steps: Sequence[Step]) -> frozenset[int]:
@@ -190,6 +240,13 @@ def seconds_of(outcomes: str) -> dict[str, float]:
     """What the measurements of an outcomes.tsv took in seconds, by name; the last of each counts."""
     rows = (line.split("\t") for line in outcomes.splitlines())
     return {row[1]: float(row[4]) for row in rows if len(row) == 7 and row[2] == "done" and _is_number(row[4])}
+
+
+def untaken_of(outcomes: str) -> set[Step]:
+    """Run and name of the measurements that were refused or failed by lines of an outcomes.tsv; the last one counts."""
+    rows = (line.split("\t") for line in outcomes.splitlines())
+    last = {(int(row[0]), row[1]): row[2] for row in rows if len(row) == 7 and row[0].isdecimal()}
+    return {step for step, outcome in last.items() if outcome != "done"}
 
 
 def _is_number(text: str) -> bool:
@@ -222,6 +279,17 @@ def _tail(path: Path, begin: int) -> str:
         return ""
 
 
+def _logged_s(path: Path, begin: int, now: float) -> float | None:
+    """The seconds since the first line of a log behind byte `begin`; None where there is none with a time."""
+    try:
+        with path.open("rb") as file:
+            file.seek(begin if begin <= path.stat().st_size else 0)
+            first = _MOMENT.match(file.readline(400).decode(errors="replace"))
+    except OSError:
+        return None
+    return max(0.0, now - _seconds(first["time"], now)) if first else None
+
+
 def text_of(path: Path) -> str:
     """A file's text, empty where there is none that can be read."""
     try:
@@ -230,10 +298,12 @@ def text_of(path: Path) -> str:
         return ""
 
 
-def watch(folder: Path) -> CampaignProgress:
-    """A campaign to be looked at, with what each measurement is planned to take. Raises NodeprintError without one."""
+def watch(folder: Path, only: Collection[str] = ()) -> CampaignProgress:
+    """A campaign to be looked at, or `only` some nodes of it, with what each measurement is planned to take. Raises
+    NodeprintError without one."""
     config = configuration.kept(folder)
     nodes = [node for node in node_sheet.read_sheet(folder / "nodes.tsv") if node.measure]
+    nodes = [node for node in nodes if not only or node.node in only]
     jobs = {node.node: campaigns.job_folder(folder, node) for node in nodes}
     most = max((node.cpus for node in nodes), default=0)
     elsewhere = ["--cpus", f"0-{max(most, 2) - 1}"] if config.launch != "here" else []
@@ -245,7 +315,8 @@ def watch(folder: Path) -> CampaignProgress:
             planned[row.name] = (
                 plans.seconds(Path("kernels/build"), row.kernel, [*row.arguments.split(), *elsewhere]) + _START_S
             )
-    return CampaignProgress(folder, jobs, configuration.steps(plan), planned)
+    limit_s = 60.0 * config.slurm.minutes if config.launch == "slurm" and config.slurm.minutes else math.inf
+    return CampaignProgress(folder, jobs, configuration.steps(plan), planned, limit_s)
 
 
 def queue_rows(folder: Path) -> dict[str, list[str]]:
@@ -263,6 +334,19 @@ def _begun_s(row: Sequence[str] | None) -> float | None:
     """The seconds since Ansible began to measure on a host; None where it does not."""
     now = time.time()
     return max(0.0, now - _seconds(row[4], now)) if row and row[3] in RUNS and by_ansible(row) else None
+
+
+def _is_called(row: Sequence[str] | None) -> bool:
+    """Whether Slurm has nothing against that a job begins, or has begun it."""
+    if not row or by_ansible(row):
+        return False
+    return row[3] in (*RUNS, "CONFIGURING") or (row[3] == "PENDING" and row[4] in ("", "None"))
+
+
+def _lost_hosts(folder: Path) -> set[str]:
+    """The hosts that Ansible has given up, while it goes on with the others."""
+    lists = (folder / "launch").glob("*.reasons")
+    return {line.partition("\t")[0] for path in lists for line in text_of(path).splitlines()}
 
 
 def _most_wait_for(queue: Mapping[str, Sequence[str]]) -> str:
@@ -292,28 +376,28 @@ def counted(number: int, noun: str) -> str:
 
 def progress(state: State) -> str:
     """How far the campaign is, the most important first: the end of the line may be cut."""
-    total = len(state.nodes) * state.places
-    done = sum(len(node.done) for node in state.nodes)
-    finished = sum(node.finished for node in state.nodes)
-    parts = [f"{done} of {total} measurements"]
+    ended = sum(node.ended for node in state.nodes)
+    parts = [f"{state.done} of {state.total} measurements"]
     if len(state.nodes) > 1:
-        parts.insert(0, f"{finished} of {len(state.nodes)} nodes")
+        parts.insert(0, f"{ended} of {len(state.nodes)} nodes")
+    if state.untaken:
+        parts.append(f"{state.untaken} not taken")
     seconds = state.left_s()
     if seconds is not None:
         parts.append(f"{span(seconds)} left")
-    now = next(((node.name, node.current) for node in state.nodes if node.current and not node.finished), None)
+    now = next(((node.name, node.current) for node in state.nodes if node.current and not node.ended), None)
     if now:
         name, current = now
         where = f"{name} " if len(state.nodes) > 1 else ""
         parts.append(f"{where}{current.name}, run {current.run}/{state.runs_of(current.name)}")
     elif begun := sum(node.at_work for node in state.nodes):
-        parts.append(f"{counted(begun, 'node')} at work, {len(state.nodes) - finished - begun} waiting")
-    elif finished < len(state.nodes):
+        parts.append(f"{counted(begun, 'node')} at work, {len(state.nodes) - ended - begun} waiting")
+    elif ended < len(state.nodes):
         why = f" (Slurm: {state.waits_for})" if state.waits_for else ""
-        parts.append(f"{counted(len(state.nodes) - finished, 'node')} not begun{why}")
+        parts.append(f"{counted(len(state.nodes) - ended, 'node')} not begun{why}")
     return ", ".join(parts)
 
 
 def share(state: State) -> float:
-    """The part of the campaign that is measured, from 0 to 1."""
-    return sum(len(node.done) for node in state.nodes) / max(1, len(state.nodes) * state.places)
+    """The part of the campaign that is measured, or will not be, from 0 to 1."""
+    return (state.done + state.untaken) / max(1, state.total)

@@ -46,6 +46,15 @@ def jobs(campaign: Path, number: int) -> dict[str, int]:
     return {row[0]: int(row[1]) for row in rows}
 
 
+def at_work(campaign: Path) -> list[str]:
+    """The nodes of the round that is not measured yet; none where there is no such round."""
+    for number in range(ROUNDS, 0, -1):
+        if of_round := jobs(campaign, number):
+            done = [(campaign / f"nodes/{node}/job{job}/status.json").exists() for node, job in of_round.items()]
+            return [] if all(done) else list(of_round)
+    return []
+
+
 def first_jobs(campaign: Path, nodes: Iterable[Node]) -> list[Node]:
     """The rows of a sheet with the jobs that they had before the rounds."""
     again = [jobs(campaign, number) for number in range(ROUNDS, 0, -1)]

@@ -76,7 +76,7 @@ def test_an_interrupted_call_says_what_is_kept_and_is_continued(
     campaign = house / "results/interrupted"
     sentence = said.splitlines()[-1]
     assert sentence.startswith("nodeprint: interrupted: what was measured is kept in results/interrupted")
-    assert "(0 measurements complete, 1 begun); `make run` continues it" in sentence
+    assert "(0 measurements complete, 1 begun); `make run CONFIG=interrupted.yaml` continues it" in sentence
     assert "Traceback" not in said
     assert "Terminating processes" not in said
     assert "Error in rule" not in said

@@ -1,11 +1,9 @@
 """What the main job shows on the terminal: its progress from the campaign's folder, and what of Snakemake's output."""
 
-import calendar
 import os
 import pty
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,24 +17,8 @@ sys.path.insert(0, str(ROOT / "workflow"))
 import run
 import terminal
 
-from nodeprint.campaign import progress
+from nodeprint.campaign import node_sheet, progress, recheck
 from nodeprint.judge.outcome import Kind
-
-START = "2026-11-20T10:00:00Z"
-NOW = calendar.timegm(time.strptime(START, "%Y-%m-%dT%H:%M:%SZ"))
-LOG = f"""\
-{START} node-run: node cn01, job 1 on cn01: 2 runs of 3 measurements, 64 CPUs allowed
-{START} node-run: run 1 of 2: coherence-cas
-cas: 12 of 300 (4 %), 70 s left
-2026-11-20T10:01:00Z node-run: run 1 of 2: chase-levels
-"""
-
-
-def test_what_a_node_is_at_is_the_end_of_its_log() -> None:
-    assert progress.at_work(LOG, NOW + 75) == progress.Current(1, "chase-levels", 15.0)
-    told = progress.at_work(f"{LOG}levels: 1 of 8 (12 %), 40 s left\rlevels: 3 of 8 (37 %), 31 s left   ", NOW + 75)
-    assert told == progress.Current(1, "chase-levels", 15.0, 31.0)
-    assert progress.at_work(LOG.splitlines()[0], NOW) is None
 
 
 def job(campaign: Path, node: str, log: str = "", outcomes: str = "", finished: bool = False) -> Path:
@@ -60,64 +42,14 @@ PLANNED = {"a": 10.0, "b": 20.0, "c": 30.0}
 STEPS = [(run, name) for run in (1, 2) for name in PLANNED]
 
 
-def test_progress_of_a_campaign(folder: Path) -> None:
-    jobs = {
-        "cn01": job(folder, "cn01", finished=True, outcomes="1\ta\tdone\t0\t12.00\tnative\t\n"),
-        "cn02": job(folder, "cn02", log=f"{START} node-run: run 2 of 2: c\n"),  # of a former attempt
-        "cn03": job(folder, "cn03"),
-    }
-    (jobs["cn02"] / "run1").mkdir()
-    for name in ("a", "b"):
-        (jobs["cn02"] / f"run1/{name}.jsonl.gz").touch()
-    campaign = progress.CampaignProgress(folder, jobs, STEPS, PLANNED)
-    assert campaign.measured_before() == 2
-    assert campaign.unfinished() == ["cn02", "cn03"]
-    before = campaign.look()
-    assert [len(node.done) for node in before.nodes] == [6, 2, 0]
-    assert before.left_s() is None, "nobody knows when the waiting nodes begin"
-    assert progress.progress(before) == "1 of 3 nodes, 8 of 18 measurements, 2 nodes not begun"
-
-    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    with (jobs["cn02"] / "node-run.log").open("a") as log:
-        log.write(f"{moment} node-run: run 1 of 2: c\nx: 1 of 4 (25 %), 7 s left\n")
-    now = campaign.look()
-    # a took 12 s where it was measured; b and c are as planned. cn02: 7 + 12 + 20 + 30, cn03 after it: 2 x 62
-    assert now.left_s() == pytest.approx(69 + 124)
-    assert progress.progress(now) == "1 of 3 nodes, 8 of 18 measurements, 3 min 13 s left, cn02 c, run 1/2"
-    assert progress.share(now) == pytest.approx(8 / 18)
-
-
-def test_a_continued_node_counts_what_is_behind_it_and_what_is_ahead_and_there(folder: Path) -> None:
-    alone = job(folder, "n")
-    (alone / "run2").mkdir()
-    (alone / "run2/a.jsonl.gz").touch()
-    campaign = progress.CampaignProgress(folder, {"n": alone}, STEPS, PLANNED)
-    (alone / "node-run.log").write_text(f"{START} node-run: run 1 of 2: b\n")
-    (node,) = campaign.look().nodes
-    assert node.done == {0, 3}
-    # b has long taken what was planned, c of this run, b and c of the next
-    assert campaign.look().left_s() == pytest.approx(30 + 20 + 30)
-    assert progress.progress(campaign.look()) == "2 of 6 measurements, 1 min 20 s left, b, run 1/2"
-
-
-def test_without_a_plan_no_time_is_foretold(folder: Path) -> None:
-    alone = job(folder, "n")
-    campaign = progress.CampaignProgress(folder, {"n": alone}, STEPS, {"a": 10.0})
-    (alone / "node-run.log").write_text(f"{START} node-run: run 1 of 2: b\n")
-    assert progress.progress(campaign.look()) == "1 of 6 measurements, b, run 1/2"
-
-
 def test_what_was_there_is_said_once() -> None:
-    assert terminal.already(0, 1, 6, 1) == ""
-    assert terminal.already(3, 1, 6, 1) == "3 of 6 measurements of this node were there already and are kept"
-    assert terminal.already(18, 3, 6, 0).startswith("all measurements of these 3 nodes were there already")
-
-
-@pytest.mark.parametrize(
-    "seconds, text", [(3.4, "3 s"), (59.6, "1 min 0 s"), (185, "3 min 5 s"), (1500, "25 min"), (7500, "2 h 5 min")]
-)
-def test_times_in_words(seconds: float, text: str) -> None:
-    assert progress.span(seconds) == text
+    assert terminal.already(0, 1, 6, 1, "make run") == ""
+    assert (
+        terminal.already(3, 1, 6, 1, "make run") == "3 of 6 measurements of this node were there already and are kept"
+    )
+    assert terminal.already(18, 3, 6, 0, "make run CONFIG=q.yaml") == (
+        "all measurements of these 3 nodes were there already; `make run CONFIG=q.yaml NODES=a,b` measures nodes again"
+    )
 
 
 @pytest.mark.parametrize(
@@ -156,6 +88,9 @@ def test_steps_are_seen_by_the_files_they_write(folder: Path, monkeypatch: pytes
     steps = run.Steps(folder, progress.CampaignProgress(folder, jobs, STEPS, PLANNED))
     monkeypatch.setattr(progress, "span", lambda seconds: "3 s")
     assert steps.ended() == [] and steps.present()[0] == "measure"
+    for number, name in STEPS:
+        (jobs["n"] / f"run{number}").mkdir(exist_ok=True)
+        (jobs["n"] / f"run{number}/{name}.jsonl.gz").touch()
     (jobs["n"] / "status.json").write_text("{}")
     assert steps.ended() == ["measure: 6 of 6 measurements; 3 s"]
     assert steps.present()[0] == "judge and report"
@@ -166,6 +101,42 @@ def test_steps_are_seen_by_the_files_they_write(folder: Path, monkeypatch: pytes
     assert steps.ended() == ["gather: 3 s", "judge: 3 s"]
     (folder / "fleet.json").write_text("written by the judge, too")
     assert steps.ended() == []
+
+
+def test_a_recheck_is_a_step_of_its_own(tmp_path: Path) -> None:
+    """What was counted before it stays counted."""
+    nodes = [node_sheet.Node(name, name) for name in ("a", "b", "c")]
+    node_sheet.write_sheet(tmp_path / "nodes.tsv", nodes)
+    (tmp_path / "config.yaml").write_text("launch: ansible\n")
+    (tmp_path / "plan.tsv").write_text("x\tcoherence\t--op cas\t2\n")
+    jobs = {node.node: job(tmp_path, node.node, finished=True) for node in nodes}
+    steps = run.Steps(tmp_path, progress.CampaignProgress(tmp_path, jobs, [(1, "x"), (2, "x")], {}))
+    assert steps.present()[0] == "judge and report"
+    (tmp_path / "launch").mkdir()
+    recheck.begin(tmp_path, 1, ["a", "c"])
+    assert steps.ended() == []
+    assert steps.present() == ("measure again", "0 of 2 nodes, 0 of 4 measurements, 2 nodes not begun", 0.0)
+    for name in ("a", "c"):
+        (tmp_path / f"nodes/{name}/job2").mkdir()
+        (tmp_path / f"nodes/{name}/job2/status.json").write_text("{}")
+    assert steps.ended()[0].startswith("measure again: 2 of 2 nodes, 0 of 4 measurements, 4 not taken; ")
+
+
+@pytest.mark.parametrize(
+    ("words", "call"),
+    [
+        ([], "make run"),
+        (["--config", "./config/config.yaml"], "make run"),
+        (["--config", "q.yaml", "--again", "cn01"], "make run CONFIG=q.yaml"),
+        (
+            ["--config", "my site.yaml", "--fail-on", "not-same,invalid"],
+            "make run CONFIG='my site.yaml' FAIL_ON=not-same,invalid",
+        ),
+    ],
+)
+def test_a_call_is_continued_by_its_own_words(words: list[str], call: str) -> None:
+    """Without NODES, which would begin another job."""
+    assert run.call_words(run.parser().parse_args(words)) == call
 
 
 @pytest.mark.parametrize(
@@ -226,11 +197,6 @@ screen.clear()
     seen = read_to_end(master)
     assert "3 of 3 measurements" in seen and "nodeprint: said" in seen
     assert seen.endswith(("\x1b[2K", "\x1b[?25h")) or "\x1b[2K" in seen.rsplit("judge", 1)[1], "nothing of it stays"
-
-
-def test_only_what_was_measured_says_how_long_it_takes() -> None:
-    cut = "1\ta\tfailed\t3\t2.00\tnative\t\n2\ta\tdone\t0\t3.50\tnative\t\n1\tb\tdone\t0"
-    assert progress.seconds_of(cut) == {"a": 3.5}
 
 
 def test_outcomes_that_a_script_asked_to_fail_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,8 @@ def folder(campaign: Callable[..., Path]) -> Path:
     for name in ("runs", "lost"):
         (folder / "nodes" / name / "job1").mkdir(parents=True)
     (folder / "nodes/runs/job1/node-run.log").write_text(f"{MOMENT} node-run: run 2 of 2: coherence-cas\n")
+    (folder / "nodes/runs/job1/run1").mkdir()
+    (folder / "nodes/runs/job1/run1/coherence-cas.jsonl.gz").touch()
     (folder / "nodes/lost/job1/submission.txt").write_text("Slurm job 9: NODE_FAIL, the node was lost\n")
     rows = ["runs\t1\t7\tRUNNING\tNone", "waits\t1\t8\tPENDING\tPriority", "lost\t1\t9\tabsent\tSlurm job 9"]
     (folder / "launch").mkdir()
@@ -162,7 +164,7 @@ def test_hosts_of_ansible(folder: Path) -> None:
     assert node_status.read(folder).counts.get("running") is None, "the call that ran it was killed"
 
     nodes = [
-        progress.NodeProgress("done", frozenset({0, 1}), finished=True),
+        progress.NodeProgress("done", frozenset({0, 1}), ended=True),
         progress.NodeProgress("runs", frozenset(), since_s=4.0),
         progress.NodeProgress("waits", frozenset()),
     ]
