@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nodeprint import files
-from nodeprint.campaign import node_sheet, recheck, run_files
+from nodeprint.campaign import node_lists, node_sheet, recheck, run_files
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.tree import open_tree
@@ -37,12 +37,14 @@ def prepare(
 
     The set of nodes is frozen: `find` says which they are only where there is no sheet yet; Slurm's states are asked
     again while nodes are pending. A node of `again` gets a new job, and so does one whose unfinished job was begun with
-    another plan, with other kernels (`hashes`, by kernel's name) or in another boot: what was measured stays. A failed
-    outcome is set aside, so that the workflow tries it again, and a complete one where the configuration now asks for
-    measurements or runs that the job does not have: node-run adds them to it. Where something is to be measured,
-    suspects are looked for anew after it. Raises NodeprintError, also where the configuration now asks for other nodes
-    or other arguments than were measured. Complete jobs are looked through for damaged records, but those of nodes in
-    `read_whole`.
+    other arguments and has nothing complete, with other kernels (`hashes`, by kernel's name) or in another boot: what
+    was measured stays. A failed outcome is set aside, so that the workflow tries it again, and a complete one where the
+    configuration now asks for measurements or runs that the job does not have: node-run adds them to it. Where
+    something is to be measured, suspects are looked for anew after it. Complete jobs are looked through for damaged
+    records, but those of nodes in `read_whole`.
+
+    Raises NodeprintError, also where the configuration now asks for other nodes, or for other arguments than what is
+    complete was measured with.
     """
     folder = configuration.campaign_folder(config)
     for path in (path for part in (".", "logs", "report") for path in (folder / part).glob("*")):
@@ -59,6 +61,7 @@ def prepare(
     nodes = node_sheet.again(nodes, again)
     complete = [job_folder(folder, node) for node in nodes if not _pending(folder, node)]
     _refuse_other_arguments(folder, former, config, complete)
+    _refuse_to_begin_anew(folder, former, config, [node for node in nodes if _pending(folder, node)])
     more_runs = config.runs > int(former.get("runs", config.runs))
     added = _add_what_is_new(complete, plan, more_runs) if former else {}
     here = config.launch == "here"
@@ -155,19 +158,51 @@ def _refuse_other_nodes(folder: Path, former: Mapping[str, Any], config: Config)
 
 def _refuse_other_arguments(folder: Path, former: Mapping[str, Any], config: Config, complete: Iterable[Path]) -> None:
     """What was measured with other arguments cannot be compared. Where only a new nodeprint has others it may stay."""
-    now = checked_yaml.plain(config)
-    changed = [key for key in ("preset", "arguments") if former.get(key, now[key]) != now[key]]
+    changed = _changed(former, config)
     asked = configuration.rows(configuration.plan(config))
     for job in complete if changed else ():
-        begun = configuration.planned(job)
-        differing = [name for name, words in asked.items() if begun.get(name, words) != words]
-        if differing:
-            name = differing[0]
-            problem = (
-                f"{job.parent.name} was measured by {name} with `{begun[name]}`, and `{asked[name]}` is configured now"
-            )
+        if differing := _differing(configuration.planned(job), asked):
+            name, before, now = differing[0]
+            problem = f"{job.parent.name} was measured by {name} with `{before}`, and `{now}` is configured now"
             advice = "write another name at `campaign:`, as figures of both cannot be compared"
             raise NodeprintError(problem, where=folder, key=" and ".join(changed), advice=advice)
+
+
+def _changed(former: Mapping[str, Any], config: Config) -> list[str]:
+    """The keys that ask for other arguments than in the campaign's call before this one."""
+    now = checked_yaml.plain(config)
+    return [key for key in ("preset", "arguments") if former.get(key, now[key]) != now[key]]
+
+
+def _refuse_to_begin_anew(folder: Path, former: Mapping[str, Any], config: Config, pending: Iterable[Node]) -> None:
+    """Jobs that were interrupted are continued with the arguments that they have: a new job would begin at nothing, and
+    what is complete of the old one would count no more."""
+    asked = configuration.rows(configuration.plan(config))
+    lost, apart = dict[str, int](), ("", "", "")
+    for node in pending:
+        job = job_folder(folder, node)
+        differing = _differing(configuration.planned(job), asked)
+        if differing and (complete := len(run_files.complete(job))):
+            lost[node.node], apart = complete, differing[0]
+    if lost:
+        name, before, now = apart
+        names = node_lists.fold(list(lost))
+        count = sum(lost.values())
+        problem = (
+            f"{count} measurements of the interrupted job of {names} are complete, {name} with `{before}`, "
+            f"and `{now}` is configured now, which would begin a new job at nothing"
+        )
+        key = " and ".join(_changed(former, config)) or "arguments"
+        advice = (
+            f"set {key} as it was to continue the job, write another name at `campaign:`, or begin anew with "
+            f"NODES={names}"
+        )
+        raise NodeprintError(problem, where=folder, key=key, advice=advice)
+
+
+def _differing(begun: Mapping[str, str], asked: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """The measurements of a plan that are asked for with other arguments now: name, these, and those."""
+    return [(name, words, asked[name]) for name, words in begun.items() if asked.get(name, words) != words]
 
 
 def _add_what_is_new(complete: Iterable[Path], plan: str, more_runs: bool) -> dict[str, int]:
@@ -222,7 +257,9 @@ def _refreshed(
         files.rename(status, "status.former.json")
     begun = _begun_with(job / "plan.tsv")
     if begun is not None and _without_runs(begun) != _without_runs(plan):
-        return replace(node, job=node.job + 1)
+        if _differing(configuration.rows(begun), configuration.rows(plan)):
+            return replace(node, job=node.job + 1)
+        files.write(job / "plan.tsv", plan)  # more, or fewer, of the same are measured in the same job
     if any(_of_other_kernel(path, hashes) for path in job.glob("run*/*.jsonl")):
         return replace(node, job=node.job + 1)
     if other_boot and run_files.paths(job):  # of another node only node-run knows the boot; it then refuses the rest

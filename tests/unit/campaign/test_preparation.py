@@ -351,7 +351,10 @@ def test_a_change_of_an_existing_campaigns_configuration_is_said(
     assert "changes in runs" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("plan", "kernel_hash", "job"), [(None, "h1", 1), ("other\n", "h1", 2), (None, "h2", 2)])
+@pytest.mark.parametrize(
+    ("plan", "kernel_hash", "job"),
+    [(None, "h1", 1), ("coherence-cas\tcoherence\t--op other\n", "h1", 2), (None, "h2", 2)],
+)
 def test_an_unfinished_job_of_another_plan_or_kernel_stays(
     settings: Config, plan: str | None, kernel_hash: str, job: int
 ) -> None:
@@ -442,6 +445,40 @@ def test_other_arguments_than_were_measured_ask_for_a_name(settings: Config, cha
     assert (job / "status.json").exists()
     folder = preparation.prepare(replace(settings, **changes), lambda: [], ["a"], {})  # anew, as a job of its own
     assert node_sheet.read_sheet(folder / "nodes.tsv")[0].job == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [({"preset": "quick"}, "preset"), ({"arguments": {"coherence-cas": "--passes 9"}}, "arguments")],
+)
+def test_other_arguments_do_not_begin_an_interrupted_job_at_nothing(
+    settings: Config, changes: dict[str, Any], key: str
+) -> None:
+    job = complete_job(settings)
+    (job / "status.json").unlink()
+    (job / "run1").mkdir()
+    (job / "run1/coherence-cas.jsonl.gz").touch()
+    campaign = job.parents[2]
+    with pytest.raises(NodeprintError) as refusal:
+        preparation.prepare(replace(settings, **changes), lambda: [], [], {})
+    assert f": {key}: 1 measurements of the interrupted job of a are complete, " in str(refusal.value)
+    assert str(refusal.value).endswith("or begin anew with NODES=a")
+    assert node_sheet.read_sheet(campaign / "nodes.tsv")[0].job == 1
+    preparation.prepare(settings, lambda: [], [], {})
+    assert node_sheet.read_sheet(campaign / "nodes.tsv")[0].job == 1, "as it was it is continued"
+    preparation.prepare(replace(settings, **changes), lambda: [], ["a"], {})
+    assert node_sheet.read_sheet(campaign / "nodes.tsv")[0].job == 2
+
+
+@pytest.mark.parametrize("measure", [("coherence-cas", "clock-alone"), ("clock-alone",)])
+def test_an_interrupted_job_goes_on_with_more_and_fewer_measurements(
+    settings: Config, measure: tuple[str, ...]
+) -> None:
+    job = complete_job(replace(settings, measure=("coherence-cas",)))
+    (job / "status.json").unlink()
+    folder = preparation.prepare(replace(settings, measure=measure), lambda: [], [], {})
+    assert node_sheet.read_sheet(folder / "nodes.tsv")[0].job == 1
+    assert (job / "plan.tsv").read_text() == (folder / "plan.tsv").read_text()
 
 
 @pytest.mark.parametrize(
